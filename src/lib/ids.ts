@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto'
+
+/** The type prefixes of decisions.md, General. */
+export type IdPrefix =
+  | 'acc'
+  | 'key'
+  | 'lst'
+  | 'row'
+  | 'pipe'
+  | 'stg'
+  | 'deal'
+  | 'jrn'
+  | 'run'
+  | 'whk'
+  | 'evt'
+  | 'dlv'
+  | 'msg'
+  | 'prj'
+  | 'snd'
+  | 'web'
+  | 'reg'
+  | 'crs'
+  | 'sub'
+  | 'bkg'
+  | 'pay'
+  | 'frm'
+  | 'imp'
+  | 'log'
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** Ten characters of Crockford base 32 for a time in epoch ms: they sort as the times do. */
+const timePart = (epochMs: number): string => {
+  let text = ''
+  for (let rest = epochMs, i = 0; i < 10; i++) {
+    text = alphabet[rest % 32] + text
+    rest = Math.floor(rest / 32)
+  }
+  return text
+}
+
+/**
+ * A new opaque id: `deal_` + 10 characters of time + 16 random ones (80 bits). Ids made later sort later by the
+ * millisecond, so that a primary key that starts with one grows at its end and lists page by id.
+ */
+export const newId = (prefix: IdPrefix, epochMs: number): string => {
+  let random = ''
+  for (const byte of randomBytes(16)) random += alphabet[byte & 31]
+  return `${prefix}_${timePart(epochMs)}${random}`
+}
+
+/** The smallest id of a time: `id < idAt('dlv', t)` holds for every row made before `t`. */
+export const idAt = (prefix: IdPrefix, epochMs: number): string => `${prefix}_${timePart(epochMs)}`
