@@ -1,2 +1,14 @@
 #!/usr/bin/env node
-const v: string = process.version; console.log(v, process.execPath, process.argv.slice(2), process.cwd())
+import module from 'node:module'
+
+module.enableCompileCache?.()
+
+const { buildProgram, runProgram } = await import('../src/cli/program.ts')
+const { loadCommands } = await import('../src/app/features.ts')
+
+const open = async () => {
+  const [{ openApp }, { readConfig }] = await Promise.all([import('../src/app/app.ts'), import('../src/app/config.ts')])
+  return openApp(readConfig(), { connections: 4, name: 'svc cli' })
+}
+
+await runProgram(buildProgram(await loadCommands(), open), process.argv)

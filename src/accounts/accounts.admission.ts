@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto'
+import type { Sql } from '../store/database.ts'
+
+export interface Admission {
+  keyId: string
+  accountId: string
+  /** Calls left in the window; -1 where this one is over the limit. */
+  remaining: number
+  /** Seconds to the window's end. */
+  resetSeconds: number
+}
+
+/** SHA-256 of the whole key in hex: what is stored, and what is looked up. */
+export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex')
+
+// One statement, so that key, limit and account cost one round trip, and so that no cache can outlive a revocation.
+// Time is the database's: the window is one for all daemons. A call over the limit parks the counter at limit + 1.
+const admission = `
+  with caller as (
+    select id, account_id from api_keys where hash = $1 and revoked_at is null
+  ), counted as (
+    insert into rate_windows as w (key_id, family, started_at, used)
+    select id, $2, now(), 1 from caller where $3::int > 0
+    on conflict (key_id, family) do update set
+      used = case when w.started_at <= now() - interval '60 seconds' then 1 else least(w.used + 1, $3::int + 1) end,
+      started_at = case when w.started_at <= now() - interval '60 seconds' then now() else w.started_at end
+    returning used, started_at
+  )
+  select caller.id as "keyId", caller.account_id as "accountId",
+    coalesce($3::int - counted.used, 0) as remaining,
+    coalesce(ceil(extract(epoch from counted.started_at + interval '60 seconds' - now()))::int, 60) as "resetSeconds"
+  from caller left join counted on true`
+
+/**
+ * Finds the key and counts the call against its family (decisions.md, Rate limits), exactly and across daemons.
+ * null: no such key, or revoked; nothing is counted then. `limit` 0 counts nothing.
+ */
+export const admit = async (sql: Sql, key: string, family: string, limit: number): Promise<Admission | null> => {
+  const [row] = await sql<Admission>(admission, [hashKey(key), family, limit], 'admit')
+  return row ?? null
+}

@@ -1,0 +1,84 @@
+import { defineEntity, p } from '@mikro-orm/postgresql'
+import { owned, tenantFilter } from '../store/owned.ts'
+
+/** What an account may use. null = unlimited (decisions.md, Accounts, keys, plans). */
+const PlanSchema = defineEntity({
+  name: 'Plan',
+  tableName: 'plans',
+  properties: {
+    name: p.string().primary(),
+    position: p.integer(),
+    contacts: p.integer().nullable(),
+    sends: p.integer().nullable(),
+    sendApiCalls: p.integer().nullable(),
+    embedApi: p.integer().nullable(),
+    broadcastMinutes: p.integer().nullable(),
+    webinarCourses: p.boolean(),
+  },
+})
+export class Plan extends PlanSchema.class {}
+PlanSchema.setClass(Plan)
+
+const AccountSchema = defineEntity({
+  name: 'Account',
+  tableName: 'accounts',
+  properties: {
+    id: p.string().primary(),
+    name: p.string().unique(),
+    slug: p.string().nullable().unique(),
+    plan: p.string(),
+    /** Distinct addresses; exact, because only the statements that add and remove addresses touch it. */
+    contactCount: p.integer().default(0),
+    createdAt: p.datetime(),
+  },
+})
+export class Account extends AccountSchema.class {}
+AccountSchema.setClass(Account)
+
+const ApiKeySchema = defineEntity({
+  name: 'ApiKey',
+  tableName: 'api_keys',
+  filters: tenantFilter,
+  indexes: [{ properties: ['accountId', 'id'] }],
+  properties: {
+    id: p.string().primary(),
+    ...owned,
+    name: p.string(),
+    /** SHA-256 of the whole key, hex. The key itself is never stored. */
+    hash: p.string().unique(),
+    prefix: p.string(),
+    lastFour: p.string(),
+    createdAt: p.datetime(),
+    revokedAt: p.datetime().nullable(),
+  },
+})
+export class ApiKey extends ApiKeySchema.class {}
+ApiKeySchema.setClass(ApiKey)
+
+/** Calls of one key in one route family in the running minute. Unlogged: a crash of the server only opens the window anew. */
+const RateWindowSchema = defineEntity({
+  name: 'RateWindow',
+  tableName: 'rate_windows',
+  properties: {
+    keyId: p.string().primary(),
+    family: p.string().primary(),
+    startedAt: p.datetime(),
+    used: p.integer(),
+  },
+})
+export class RateWindow extends RateWindowSchema.class {}
+RateWindowSchema.setClass(RateWindow)
+
+/** Units of a monthly quota that an account has used. `month` is the first day of the UTC calendar month. */
+const QuotaUseSchema = defineEntity({
+  name: 'QuotaUse',
+  tableName: 'quota_uses',
+  properties: {
+    accountId: p.string().primary(),
+    quota: p.string().primary(),
+    month: p.date().primary(),
+    used: p.integer(),
+  },
+})
+export class QuotaUse extends QuotaUseSchema.class {}
+QuotaUseSchema.setClass(QuotaUse)

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { newId } from '../lib/ids.ts'
+import { missing } from '../lib/problem.ts'
+import { text } from '../lib/text.ts'
+import type { Work } from '../store/work.ts'
+import { hashKey } from './accounts.admission.ts'
+import { ApiKey } from './accounts.entities.ts'
+
+export const NewKey = z.object({ name: text(200).min(1) })
+
+export interface KeyView {
+  id: string
+  name: string
+  prefix: string
+  lastFour: string
+  createdAt: number
+  revokedAt: number | null
+}
+
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** `svc_live_` + 32 random bytes in base 62: 43 characters, padded so that every key has one length. */
+const newKeyText = (): string => {
+  let rest = BigInt(`0x${randomBytes(32).toString('hex')}`)
+  let digits = ''
+  for (; rest > 0n; rest /= 62n) digits = base62[Number(rest % 62n)] + digits
+  return `svc_live_${digits.padStart(43, '0')}`
+}
+
+const view = ({ id, name, prefix, lastFour, createdAt, revokedAt }: ApiKey): KeyView => ({
+  id,
+  name,
+  prefix,
+  lastFour,
+  createdAt: createdAt.getTime(),
+  revokedAt: revokedAt?.getTime() ?? null,
+})
+
+/** Makes a key. `key` is in this answer only: what is stored is its SHA-256, a prefix to show and the last four characters. */
+export const createKey = async (
+  { em, accountId, now }: Work,
+  input: z.output<typeof NewKey>,
+): Promise<{ id: string; name: string; prefix: string; key: string }> => {
+  const key = newKeyText()
+  const prefix = key.slice(0, 13)
+  const id = newId('key', now.getTime())
+  em.create(ApiKey, { id, accountId, name: input.name, hash: hashKey(key), prefix, lastFour: key.slice(-4), createdAt: now })
+  await em.flush()
+  return { id, name: input.name, prefix, key }
+}
+
+export const listKeys = async ({ em }: Work): Promise<KeyView[]> =>
+  (await em.find(ApiKey, {}, { orderBy: { id: 'desc' } })).map(view)
+
+/** Revokes a key: from the next request on no daemon takes it. What it made elsewhere ends in the same transaction. */
+export const revokeKey = async (work: Work, id: string): Promise<KeyView> => {
+  const key = await work.em.findOne(ApiKey, { id })
+  if (!key) throw missing(`There is no key ${id}`, { hint: 'svc keys list' })
+  if (!key.revokedAt) {
+    key.revokedAt = work.now
+    await work.em.flush()
+    for (const listener of work.listeners) await listener.keyRevoked?.(work, id)
+  }
+  return view(key)
+}

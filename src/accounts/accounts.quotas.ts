@@ -1,0 +1,70 @@
+import { missing } from '../lib/problem.ts'
+import type { Operation, Work } from '../store/work.ts'
+
+/** The monthly quotas of a plan, by the column that holds the limit. */
+const limitColumns = {
+  sends: 'sends',
+  sendApiCalls: 'send_api_calls',
+  embedApi: 'embed_api',
+  broadcastMinutes: 'broadcast_minutes',
+} as const
+
+export type Quota = keyof typeof limitColumns
+
+const month = (now: Date): string => `${now.toISOString().slice(0, 7)}-01`
+
+/** Seconds from `now` to the 1st of the next UTC month: `Retry-After` of a used-up quota. */
+export const secondsToNextMonth = (now: Date): number =>
+  Math.ceil((Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1) - now.getTime()) / 1000)
+
+/**
+ * Takes `units` of a monthly quota, or nothing. One statement on one row: of fifty callers on the last unit one passes,
+ * whichever daemon they ask. Call it last in a unit of work: the row stays locked until its end.
+ */
+export const takeQuota = async (
+  { sql, accountId, now }: Work,
+  quota: Quota,
+  units = 1,
+): Promise<'taken' | 'used up' | 'not in plan'> => {
+  const [plan] = await sql<{ limit: number | null }>(
+    `select p.${limitColumns[quota]} as limit from accounts a join plans p on p.name = a.plan where a.id = $1`,
+    [accountId],
+  )
+  if (!plan) throw missing('There is no such account')
+  if (plan.limit === 0) return 'not in plan'
+  const taken = await sql(
+    `insert into quota_uses as q (account_id, quota, month, used) select $1, $2, $3, $4::int where $5::int is null or $4 <= $5
+     on conflict (account_id, quota, month) do update set used = q.used + $4 where $5::int is null or q.used + $4 <= $5
+     returning used`,
+    [accountId, quota, month(now), units, plan.limit],
+  )
+  return taken.length > 0 ? 'taken' : 'used up'
+}
+
+export interface Usage {
+  quota: Quota | 'contacts'
+  used: number
+  /** null = unlimited */
+  limit: number | null
+}
+
+/** What the account has used of each limit of its plan, this month where the limit is monthly. */
+export const accountUsage = async ({ sql, now }: Operation, accountId: string): Promise<Usage[]> => {
+  const [plan] = await sql<Record<Quota | 'contacts' | 'contactCount', number | null>>(
+    `select p.contacts, p.sends, p.send_api_calls as "sendApiCalls", p.embed_api as "embedApi",
+       p.broadcast_minutes as "broadcastMinutes", a.contact_count as "contactCount"
+     from accounts a join plans p on p.name = a.plan where a.id = $1`,
+    [accountId],
+  )
+  if (!plan) throw missing('There is no such account')
+  const uses = await sql<{ quota: Quota; used: number }>(
+    'select quota, used from quota_uses where account_id = $1 and month = $2',
+    [accountId, month(now)],
+  )
+  const used = (quota: Quota) => uses.find((use) => use.quota === quota)?.used ?? 0
+  const quotas = Object.keys(limitColumns) as Quota[]
+  return [
+    { quota: 'contacts', used: plan.contactCount ?? 0, limit: plan.contacts },
+    ...quotas.map((quota) => ({ quota, used: used(quota), limit: plan[quota] })),
+  ]
+}

@@ -1,0 +1,119 @@
+import { z } from 'zod'
+import { newId } from '../lib/ids.ts'
+import { conflict, invalid, missing, Problem } from '../lib/problem.ts'
+import { text } from '../lib/text.ts'
+import type { Operation } from '../store/work.ts'
+import { Account, Plan } from './accounts.entities.ts'
+
+export { type Admission, admit } from './accounts.admission.ts'
+export { createKey, listKeys, NewKey, revokeKey } from './accounts.keys.ts'
+export { listPlans, PlanChange, PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
+export { accountUsage, type Quota, takeQuota } from './accounts.quotas.ts'
+
+export const NewAccount = z.object({ name: text(200).min(1), plan: text(100) })
+
+export interface AccountView {
+  id: string
+  name: string
+  slug: string | null
+  plan: string
+  contactCount: number
+  createdAt: number
+}
+
+const view = ({ id, name, slug, plan, contactCount, createdAt }: Account): AccountView => ({
+  id,
+  name,
+  slug: slug ?? null,
+  plan,
+  contactCount,
+  createdAt: createdAt.getTime(),
+})
+
+const demandPlan = async ({ em }: Operation, name: string): Promise<void> => {
+  if (!(await em.findOne(Plan, { name }))) throw missing(`There is no plan ${name}`, { hint: 'svc plans list' })
+}
+
+/** Throws `conflict` where the name is taken, `missing` for an unknown plan. */
+export const createAccount = async (operation: Operation, input: z.output<typeof NewAccount>): Promise<AccountView> => {
+  const { em, now } = operation
+  const name = input.name.trim()
+  if (!name) throw invalid('name is required')
+  await demandPlan(operation, input.plan)
+  if (await em.findOne(Account, { name })) throw conflict(`There is already an account named ${name}`)
+  const account = em.create(Account, { id: newId('acc', now.getTime()), name, plan: input.plan, contactCount: 0, createdAt: now })
+  await em.flush()
+  return view(account)
+}
+
+export const listAccounts = async ({ em }: Operation): Promise<AccountView[]> =>
+  (await em.find(Account, {}, { orderBy: { name: 'asc' } })).map(view)
+
+/** By id or by name. Throws `missing`. */
+export const findAccount = async ({ em }: Operation, ref: string): Promise<Account> => {
+  const account = await em.findOne(Account, { $or: [{ id: ref }, { name: ref }] })
+  if (!account) throw missing(`There is no account ${ref}`, { hint: 'svc accounts list' })
+  return account
+}
+
+export const showAccount = async (operation: Operation, ref: string): Promise<AccountView> =>
+  view(await findAccount(operation, ref))
+
+/** The account that a command works on: the named one, or the only one (cli.md, Conventions). */
+export const chooseAccount = async (operation: Operation, ref?: string): Promise<{ id: string; name: string }> => {
+  if (ref) return findAccount(operation, ref)
+  const accounts = await operation.em.find(Account, {}, { orderBy: { name: 'asc' }, limit: 21 })
+  if (accounts.length === 1) return accounts[0]!
+  if (accounts.length === 0) throw new Problem('missing', 'There is no account yet', { hint: 'svc accounts create --name <name>' })
+  const names = accounts.slice(0, 20).map((account) => account.name)
+  const more = accounts.length > 20 ? ', …' : ''
+  throw new Problem('usage', `There is more than one account: ${names.join(', ')}${more}`, { hint: 'add --account <id|name>' })
+}
+
+export const setPlan = async (operation: Operation, ref: string, plan: string): Promise<AccountView> => {
+  const account = await findAccount(operation, ref)
+  await demandPlan(operation, plan)
+  account.plan = plan
+  await operation.em.flush()
+  return view(account)
+}
+
+const slugPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
+
+/** The membership's part of portal URLs. Throws `invalid` for what can't stand in a host name, `conflict` where it is taken. */
+export const claimSlug = async (operation: Operation, ref: string, slug: string): Promise<AccountView> => {
+  if (!slugPattern.test(slug)) throw invalid('slug must be 1 to 63 lower-case letters, digits and inner hyphens')
+  const account = await findAccount(operation, ref)
+  const owner = await operation.em.findOne(Account, { slug })
+  if (owner && owner.id !== account.id) throw conflict(`The slug ${slug} is taken`)
+  account.slug = slug
+  await operation.em.flush()
+  return view(account)
+}
+
+const identifier = (name: string) => `"${name.replaceAll('"', '""')}"`
+
+/** The tables that hold rows of an account. Asked of the database, so that a new feature can't be forgotten here. */
+const ownedTables = async ({ sql }: Operation): Promise<string[]> => {
+  const rows = await sql<{ table_name: string }>(
+    `select c.table_name from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
+     where c.table_schema = current_schema() and c.column_name = 'account_id' and t.table_type = 'BASE TABLE'`,
+  )
+  return rows.map((row) => row.table_name)
+}
+
+/** Deletes the account with everything that it owns and gives the number of rows by table. `dryRun` only counts them. */
+export const deleteAccount = async (operation: Operation, id: string, dryRun: boolean): Promise<Record<string, number>> => {
+  const { sql } = operation
+  const counts: Record<string, number> = {}
+  await sql('select 1 from accounts where id = $1 for update', [id])
+  for (const table of await ownedTables(operation)) {
+    const statement = dryRun
+      ? `select count(*) as n from ${identifier(table)} where account_id = $1`
+      : `with gone as (delete from ${identifier(table)} where account_id = $1 returning 1) select count(*) as n from gone`
+    const [row] = await sql<{ n: number }>(statement, [id])
+    if (row && row.n > 0) counts[table] = row.n
+  }
+  if (!dryRun) await sql('delete from accounts where id = $1', [id])
+  return counts
+}

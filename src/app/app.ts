@@ -1,0 +1,109 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { createSecretBox } from '../lib/secrets.ts'
+import { parseCidrs } from '../net/addresses.ts'
+import { createHttpClient } from '../net/http.ts'
+import { createResolver } from '../net/resolver.ts'
+import { type Client, isUnavailable, openDatabase, type Sql, unavailable } from '../store/database.ts'
+import { checkSchema, type SchemaRule } from '../store/schema.ts'
+import type { App, Operation } from '../store/work.ts'
+import type { Config } from './config.ts'
+import { listeners, loadEntities } from './features.ts'
+
+export interface OpenApp extends App {
+  readonly config: Config
+  /** Where the database is. With it another process or thread opens the same one. */
+  readonly databaseUrl: string
+}
+
+interface Options {
+  /** Given by who has already opened the embedded server (a job's thread): it is used, not owned. */
+  databaseUrl?: string
+  /** Connections in the pool. */
+  connections?: number
+  name?: string
+  /** MikroORM costs 150 ms and 40 MB: a job that has only statements goes without. Then `work.em` throws. */
+  orm?: boolean
+  schema?: SchemaRule
+  now?: () => Date
+}
+
+/**
+ * Opens everything a process needs and gives it as one object; `close()` closes in reverse.
+ *
+ * Throws Problem `unavailable` where the database is away or its schema behind, `configuration` where a setting is wrong.
+ */
+export const openApp = async (config: Config, options: Options = {}): Promise<OpenApp> => {
+  const given = options.databaseUrl ?? config.databaseUrl
+  const embedded = given ? null : await (await import('../store/embedded.ts')).openEmbedded(config.dataDir)
+  const databaseUrl = given ?? embedded!.url
+  const name = options.name ?? 'svc'
+  const database = openDatabase(databaseUrl, { max: options.connections ?? 10, name })
+  const allow = parseCidrs(config.allowPrivateWebhooks.join(','))
+  const resolver = createResolver([...config.dnsServers])
+  const http = createHttpClient({ resolver, allow })
+  const close = async () => {
+    await http.close()
+    resolver.close()
+    await database.close()
+    await embedded?.close()
+  }
+  try {
+    // An embedded database that is still empty is set up by whoever comes first; one that is behind waits for the operator.
+    await checkSchema(database, databaseUrl, options.schema ?? (embedded ? 'fresh' : 'require'))
+    const orm = options.orm === false ? null : await loadOrm(databaseUrl)
+    const now = options.now ?? (() => new Date())
+    return {
+      config,
+      databaseUrl,
+      database,
+      sql: database.sql,
+      box: createSecretBox(config.secret),
+      resolver,
+      http,
+      now,
+      close,
+      operate: (actor, run) =>
+        database.transaction((sql, client) => run(operation({ sql, client, orm, actor, now: now() }))),
+      work: (accountId, actor, run) =>
+        database.transaction((sql, client) =>
+          run(Object.assign(operation({ sql, client, orm, actor, now: now(), accountId }), { accountId })),
+        ),
+    }
+  } catch (error) {
+    await close().catch(() => {})
+    throw isUnavailable(error) ? unavailable() : error
+  }
+}
+
+type EntityManagers = (client: Client, accountId: string | null) => EntityManager
+
+const loadOrm = async (databaseUrl: string): Promise<EntityManagers> => {
+  const [{ openOrm, entityManager }, entities] = await Promise.all([import('../store/orm.ts'), loadEntities()])
+  const orm = await openOrm(entities, databaseUrl)
+  return (client, accountId) => entityManager(orm, client, accountId)
+}
+
+interface Parts {
+  sql: Sql
+  client: Client
+  orm: EntityManagers | null
+  actor: string
+  now: Date
+  accountId?: string
+}
+
+/** `em` is made at its first use: a fork and its Kysely cost more than some whole operations. */
+const operation = ({ sql, client, orm, actor, now, accountId }: Parts): Operation => {
+  let em: EntityManager | undefined
+  return {
+    sql,
+    actor,
+    now,
+    listeners,
+    get em() {
+      if (!orm) throw new Error('This process was opened without MikroORM')
+      em ??= orm(client, accountId ?? null)
+      return em
+    },
+  }
+}

@@ -1,0 +1,113 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import { Problem } from '../lib/problem.ts'
+
+type Environment = Record<string, string | undefined>
+
+const secretNames = ['DATABASE_URL', 'SVC_SECRET', 'SVC_SMTP_URL'] as const
+
+const count = z.string().regex(/^\d{1,9}$/, 'must be a whole number').transform(Number)
+const url = (protocols: RegExp, example: string) =>
+  z.string().refine((text) => URL.canParse(text) && protocols.test(new URL(text).protocol), `must be a URL like ${example}`)
+const commaSeparated = z.string().transform((text) => text.split(',').map((part) => part.trim()).filter(Boolean))
+
+/** What the daemon and the CLI read from the environment (cli.md, Running). */
+const Environment = z.object({
+  DATABASE_URL: url(/^postgres(ql)?:$/, 'postgres://user:password@host:5432/svc').optional(),
+  SVC_DATA_DIR: z.string().default('.svc'),
+  SVC_HOST: z.string().default('127.0.0.1'),
+  SVC_PORT: count.refine((port) => port <= 65535, 'must be at most 65535').default(4800),
+  SVC_PUBLIC_URL: url(/^https?:$/, 'https://mail.example.com').optional(),
+  SVC_SECRET: z.string().min(16, 'must have at least 16 characters').optional(),
+  SVC_SMTP_URL: url(/^smtps?:$/, 'smtp://user:password@host:587').optional(),
+  SVC_DNS_SERVERS: commaSeparated
+    .refine((servers) => servers.every((s) => /^(\d{1,3}(\.\d{1,3}){3}(:\d+)?|\[[0-9a-fA-F:]+\](:\d+)?|[0-9a-fA-F:]+)$/.test(s)), 'must be ip[:port], comma-separated')
+    .default([]),
+  SVC_ALLOW_PRIVATE_WEBHOOKS: commaSeparated.default([]),
+  SVC_RATE_LIMIT: count.default(60),
+  SVC_RATE_LIMIT_WEBHOOKS: count.default(30),
+  SVC_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+})
+
+export interface Config {
+  /** null: the embedded server under `dataDir`. */
+  databaseUrl: string | null
+  dataDir: string
+  host: string
+  port: number
+  publicUrl: string
+  secret: string
+  smtpUrl: string | null
+  dnsServers: readonly string[]
+  /** CIDR blocks that webhooks may reach although they are not public. */
+  allowPrivateWebhooks: readonly string[]
+  /** Requests per minute for each key and route family; 0 turns the limit off. */
+  rateLimit: number
+  rateLimitWebhooks: number
+  logLevel: string
+}
+
+/** An empty variable counts as unset; `<NAME>_FILE` names a file that holds a secret. */
+const collect = (env: Environment, faults: string[]): Environment => {
+  const found: Environment = {}
+  for (const name of Object.keys(Environment.shape)) if (env[name]) found[name] = env[name]
+  for (const name of secretNames) {
+    const file = env[`${name}_FILE`]
+    if (!file) continue
+    try {
+      found[name] ??= readFileSync(file, 'utf8').trim()
+    } catch {
+      faults.push(`${name}_FILE names a file that can't be read`)
+    }
+  }
+  return found
+}
+
+/** The embedded database brings its secret along: made once, kept in the data folder, readable by its owner alone. */
+const keptSecret = (dataDir: string): string => {
+  const file = join(dataDir, 'secret')
+  try {
+    mkdirSync(dataDir, { recursive: true })
+    writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (code !== 'EEXIST') {
+      throw new Problem('configuration', `The data folder ${dataDir} can't be written (${code})`, {
+        hint: 'set SVC_DATA_DIR to a folder that this user may write',
+      })
+    }
+  }
+  const secret = readFileSync(file, 'utf8').trim()
+  if (secret.length >= 16) return secret
+  throw new Problem('configuration', `The file ${file} holds no secret`, { hint: 'restore it, or set SVC_SECRET' })
+}
+
+/**
+ * The environment as one frozen, checked object; every fault at once in one Problem `configuration` (exit 4).
+ * `SVC_SECRET` is demanded with `DATABASE_URL`: a secret kept on one machine would not open what another one sealed.
+ */
+export const readConfig = (env: Environment = process.env): Config => {
+  const faults: string[] = []
+  const parsed = Environment.safeParse(collect(env, faults))
+  for (const issue of parsed.error?.issues ?? []) faults.push(`${String(issue.path[0])} ${issue.message}`)
+  if (parsed.data?.DATABASE_URL && !parsed.data.SVC_SECRET) faults.push('SVC_SECRET is required with DATABASE_URL')
+  if (!parsed.success || faults.length > 0) throw new Problem('configuration', faults.join('; '))
+  const e = parsed.data
+  const dataDir = resolve(e.SVC_DATA_DIR)
+  return Object.freeze({
+    databaseUrl: e.DATABASE_URL ?? null,
+    dataDir,
+    host: e.SVC_HOST,
+    port: e.SVC_PORT,
+    publicUrl: e.SVC_PUBLIC_URL?.replace(/\/+$/, '') ?? `http://${e.SVC_HOST}:${e.SVC_PORT}`,
+    secret: e.SVC_SECRET ?? keptSecret(dataDir),
+    smtpUrl: e.SVC_SMTP_URL ?? null,
+    dnsServers: e.SVC_DNS_SERVERS,
+    allowPrivateWebhooks: e.SVC_ALLOW_PRIVATE_WEBHOOKS,
+    rateLimit: e.SVC_RATE_LIMIT,
+    rateLimitWebhooks: e.SVC_RATE_LIMIT_WEBHOOKS,
+    logLevel: e.SVC_LOG_LEVEL,
+  })
+}

@@ -1,0 +1,38 @@
+import type { CommandSet } from '../cli/command.ts'
+import type { Route } from '../http/route.ts'
+import type { Listener } from '../store/work.ts'
+import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
+
+/**
+ * The features, each by its parts. Entities and routes are loaded when asked for: `svc --help` needs neither, a job's
+ * thread no routes.
+ */
+export const loadEntities = async () => {
+  const modules = await Promise.all([
+    import('../accounts/accounts.entities.ts'),
+    import('../contacts/contacts.entities.ts'),
+    import('../webhooks/webhooks.entities.ts'),
+  ])
+  return modules.flatMap((module) => Object.values(module))
+}
+
+export const loadRoutes = async (): Promise<Route[]> => {
+  const [contacts, webhooks] = await Promise.all([
+    import('../contacts/contacts.routes.ts'),
+    import('../webhooks/webhooks.routes.ts'),
+  ])
+  return [...contacts.routes, ...webhooks.routes]
+}
+
+export const loadCommands = async (): Promise<CommandSet[]> => {
+  const modules = await Promise.all([
+    import('../accounts/accounts.commands.ts'),
+    import('../contacts/contacts.commands.ts'),
+    import('../contacts/imports.commands.ts'),
+    import('../webhooks/webhooks.commands.ts'),
+  ])
+  return modules.map((module) => module.commands)
+}
+
+/** Who hears the events of other features, in the transaction that caused them. */
+export const listeners: readonly Listener[] = [deliverEvents]

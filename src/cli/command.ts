@@ -1,0 +1,47 @@
+import type { Command } from 'commander'
+import type { App, Operation, Work } from '../store/work.ts'
+import type { Output } from './output.ts'
+
+/** The commands of a feature. Only what `--help` needs is imported here; operations are imported inside the actions. */
+export type CommandSet = (cli: Cli) => void
+
+export interface Cli {
+  /** `svc <noun>`: a command of its own that holds verbs. */
+  noun(name: string, summary: string): Command
+  /** Wraps an action: opens the app, runs, prints the failure, sets the exit status, closes. */
+  run<Args extends unknown[]>(act: (context: Context, ...args: Args) => Promise<void>, options?: RunOptions): (...args: Args) => Promise<void>
+}
+
+export interface RunOptions {
+  /** `none`: the command needs no database. */
+  app?: 'open' | 'none'
+}
+
+/** What an action works with. Its further arguments are the positional ones, then the options. */
+export interface Context {
+  /** Opened at the first use. */
+  readonly app: App
+  readonly out: Output
+  /** `cli:<user>` */
+  readonly actor: string
+  /** The account of `--account` or `SVC_ACCOUNT`, or the only one there is. */
+  account(): Promise<{ id: string; name: string }>
+  /** A unit of work of that account. */
+  work<T>(run: (work: Work) => Promise<T>): Promise<T>
+  operate<T>(run: (operation: Operation) => Promise<T>): Promise<T>
+  /** Aborted by SIGINT and SIGTERM: long work stops at its next safe point. */
+  readonly signal: AbortSignal
+  /** The exit status where it is not 0 although nothing was thrown, such as 5 (partly done). */
+  exit(status: number): void
+  /**
+   * Asks before something that destroys; true to go on. `--yes` answers it, and so must be given where nobody can be
+   * asked: exit 2 there. With `--dry-run` it prints what would happen and gives false.
+   */
+  confirm(what: string, options: { yes?: boolean; dryRun?: boolean }): Promise<boolean>
+  /** Asks for a flag that was left out, on a terminal only; elsewhere exit 2 that names every missing one. */
+  require<T extends Record<string, string | undefined>>(flags: T): Promise<Record<keyof T, string>>
+}
+
+/** `--limit` and `--cursor`, for lists that grow. */
+export const paged = (command: Command): Command =>
+  command.option('--limit <n>', 'rows to show, 1 to 1000', '50').option('--cursor <cursor>', 'where the page before ended')

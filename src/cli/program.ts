@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError } from 'commander'
+import type { Cli, CommandSet } from './command.ts'
+import { exitStatusOf, type Open, runner } from './run.ts'
+
+const version = (): string => {
+  // One folder up from src/ in a checkout, two up from dist/src/ in a published package.
+  for (const path of ['../../package.json', '../../../package.json']) {
+    try {
+      return JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')).version
+    } catch {}
+  }
+  return 'unknown'
+}
+
+/** The whole `svc` program: the conventions here, the commands from the features. */
+export const buildProgram = (sets: readonly CommandSet[], open: Open): Command => {
+  const program = new Command('svc')
+  program
+    .description('Email, contacts, deals, journeys, webinars, courses and webhooks: the dashboard in a terminal')
+    .version(version(), '-V, --version')
+    .option('--account <id|name>', 'the account to work on (or SVC_ACCOUNT)')
+    .option('--json', 'print JSON: one object, in the shape of the REST API')
+    .option('--jsonl', 'print one JSON object a line')
+    .option('-q, --quiet', 'print ids only')
+    .option('--no-color', 'print without colour (or NO_COLOR)')
+    .helpCommand(true)
+    .showHelpAfterError('(svc --help shows the commands)')
+    .exitOverride()
+  const run = runner(open)
+  const cli: Cli = {
+    noun: (name, summary) => {
+      const noun = program.command(name).description(summary).exitOverride()
+      return noun
+    },
+    run: run as Cli['run'],
+  }
+  for (const set of sets) set(cli)
+  inherit(program)
+  return program
+}
+
+/** A bare noun lists; every command throws instead of exiting, so that usage errors get their status in one place. */
+const inherit = (parent: Command): void => {
+  for (const command of parent.commands) {
+    command.exitOverride().showHelpAfterError(parent.parent === null ? '(add --help for its use)' : false)
+    inherit(command)
+  }
+}
+
+/** Parses and runs. Sets `process.exitCode`; never exits while output is still to be written. */
+export const runProgram = async (program: Command, argv: readonly string[]): Promise<void> => {
+  // A reader that has seen enough (`| head`) is no failure.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+    throw error
+  })
+  try {
+    await program.parseAsync([...argv])
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    process.exitCode = exitStatusOf(error)
+  }
+}

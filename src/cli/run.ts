@@ -1,0 +1,145 @@
+import { userInfo } from 'node:os'
+import type { Command, CommanderError } from 'commander'
+import { Problem, type ProblemKind } from '../lib/problem.ts'
+import type { App } from '../store/work.ts'
+import type { Context, RunOptions } from './command.ts'
+import { createOutput, type Format, type Output, printable } from './output.ts'
+
+/** Exit statuses of cli.md, Conventions. */
+const statuses: Record<ProblemKind, number> = {
+  invalid: 2,
+  usage: 2,
+  missing: 3,
+  configuration: 4,
+  forbidden: 6,
+  conflict: 6,
+  limited: 6,
+  unauthorized: 1,
+  unavailable: 7,
+}
+
+export interface GlobalOptions {
+  json?: boolean
+  jsonl?: boolean
+  quiet?: boolean
+  account?: string
+}
+
+export type Open = () => Promise<App>
+
+const isPerson = (): boolean => Boolean(process.stdin.isTTY && process.stdout.isTTY && !process.env.CI)
+
+const formatOf = (options: GlobalOptions): Format => {
+  if (options.json) return 'json'
+  if (options.jsonl) return 'jsonl'
+  if (options.quiet) return 'ids'
+  return process.stdout.isTTY ? 'table' : 'plain'
+}
+
+const isDatabaseAway = async (error: unknown): Promise<boolean> => (await import('../store/database.ts')).isUnavailable(error)
+
+/** Prints a failure on stderr and gives its exit status. A fault of ours is one line too, with the stack on demand. */
+export const reportFailure = async (error: unknown, asJson: boolean): Promise<number> => {
+  let problem: Problem
+  if (error instanceof Problem) problem = error
+  else if ((error as Error)?.name === 'ExitPromptError') problem = new Problem('usage', 'Interrupted')
+  else if (await isDatabaseAway(error)) problem = new Problem('unavailable', 'The database is not available', { hint: 'svc db status' })
+  else problem = Object.assign(new Problem('unauthorized', `Something went wrong: ${(error as Error)?.message ?? error}`))
+  const { hint } = problem.detail
+  if (asJson) process.stderr.write(`${JSON.stringify({ error: problem.message, ...(hint && { hint }) })}\n`)
+  else process.stderr.write(`error: ${printable(problem.message)}\n${hint ? `  next: ${hint}\n` : ''}`)
+  if (process.env.SVC_LOG_LEVEL === 'debug' && error instanceof Error) process.stderr.write(`${error.stack}\n`)
+  return statuses[problem.kind]
+}
+
+/** The context of one run of one command, and what ends it. */
+const createContext = (options: GlobalOptions, open: Open, out: Output, app: App | null) => {
+  const stop = new AbortController()
+  let status = 0
+  let interrupted = 0
+  const interrupt = (signal: NodeJS.Signals) => {
+    interrupted = signal === 'SIGINT' ? 130 : 143
+    // The first asks for a clean stop, the second does not wait for it.
+    if (stop.signal.aborted) process.exit(interrupted)
+    stop.abort()
+  }
+  process.on('SIGINT', interrupt).on('SIGTERM', interrupt)
+  const actor = `cli:${process.env.SVC_USER ?? userInfo().username}`
+  let account: Promise<{ id: string; name: string }> | undefined
+  const context: Context = {
+    get app() {
+      if (!app) throw new Error('This command runs without the app')
+      return app
+    },
+    out,
+    actor,
+    signal: stop.signal,
+    exit: (code) => {
+      status = code
+    },
+    account: () => {
+      account ??= import('../accounts/accounts.ts').then(({ chooseAccount }) =>
+        context.operate((operation) => chooseAccount(operation, options.account ?? process.env.SVC_ACCOUNT)),
+      )
+      return account
+    },
+    work: async (run) => context.app.work((await context.account()).id, actor, run),
+    operate: (run) => context.app.operate(actor, run),
+    confirm: async (what, { yes, dryRun }) => {
+      if (dryRun) {
+        out.note(`Would ${what}. Nothing was changed.`)
+        return false
+      }
+      if (yes) return true
+      if (!isPerson()) throw new Problem('usage', `This would ${what}: it needs --yes`)
+      const { confirm } = await import('@inquirer/prompts')
+      return confirm({ message: `This will ${what}. Go on?`, default: false })
+    },
+    require: async (flags) => {
+      const lacking = Object.keys(flags).filter((name) => flags[name] === undefined)
+      if (lacking.length > 0 && !isPerson()) {
+        throw new Problem('usage', `Missing ${lacking.map((name) => `--${name}`).join(', ')}`)
+      }
+      const answers: Record<string, string | undefined> = { ...flags }
+      if (lacking.length > 0) {
+        const { input } = await import('@inquirer/prompts')
+        for (const name of lacking) answers[name] = await input({ message: `${name}:`, required: true })
+      }
+      return answers as never
+    },
+  }
+  const end = () => {
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
+    return { status, interrupted }
+  }
+  return { context, end }
+}
+
+/** Makes an action of a function: opens the app, runs it, closes, and turns what it throws into an exit status. */
+export const runner =
+  (open: Open) =>
+  <Args extends unknown[]>(act: (context: Context, ...args: Args) => Promise<void>, run: RunOptions = {}) =>
+  async (...args: Args): Promise<void> => {
+    const command = args.at(-1) as Command
+    const options = command.optsWithGlobals<GlobalOptions>()
+    const out = createOutput(formatOf(options), process.stdout, process.stderr, Boolean(process.stdout.isTTY))
+    let app: App | null = null
+    let end = () => ({ status: 0, interrupted: 0 })
+    try {
+      if (run.app !== 'none') app = await open()
+      const made = createContext(options, open, out, app)
+      end = made.end
+      await act(made.context, ...args)
+      const { status, interrupted } = end()
+      process.exitCode = status || interrupted
+    } catch (error) {
+      const { interrupted } = end()
+      const status = await reportFailure(error, out.format === 'json' || out.format === 'jsonl')
+      process.exitCode = interrupted || status
+    } finally {
+      await app?.close().catch(() => {})
+    }
+  }
+
+/** commander's own failures: help and version are no failure, everything else is usage (exit 2). */
+export const exitStatusOf = (error: CommanderError): number => (error.exitCode === 0 ? 0 : 2)

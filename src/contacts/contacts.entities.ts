@@ -1,0 +1,140 @@
+import { defineEntity, p } from '@mikro-orm/postgresql'
+import { owned, tenantFilter } from '../store/owned.ts'
+
+const ContactListSchema = defineEntity({
+  name: 'ContactList',
+  tableName: 'contact_lists',
+  filters: tenantFilter,
+  uniques: [{ properties: ['accountId', 'name'] }],
+  properties: {
+    id: p.string().primary(),
+    ...owned,
+    name: p.string(),
+    /** Column names in the order in which they first came. */
+    fields: p.array(),
+    /** Exact: changed by the statement that adds or removes contacts, in its transaction. */
+    rowCount: p.integer().default(0),
+    createdAt: p.datetime(),
+    updatedAt: p.datetime(),
+  },
+})
+export class ContactList extends ContactListSchema.class {}
+ContactListSchema.setClass(ContactList)
+
+/** An address of an account: owner of the stable `rowId` and of the verdict. Keyed by email, so that one index serves all. */
+const AddressSchema = defineEntity({
+  name: 'Address',
+  tableName: 'addresses',
+  filters: tenantFilter,
+  indexes: [
+    {
+      name: 'addresses_unknown_domain_index',
+      expression: `create index "addresses_unknown_domain_index" on "addresses" ("domain") where "verification_status" = 'unknown'`,
+    },
+  ],
+  properties: {
+    accountId: p.string().primary(),
+    email: p.string().primary(),
+    rowId: p.string(),
+    domain: p.string(),
+    verificationStatus: p.enum(['valid', 'risky', 'invalid', 'unknown'] as const).nullable(),
+    verificationReasons: p.array().nullable(),
+    verifiedAt: p.datetime().nullable(),
+  },
+})
+export class Address extends AddressSchema.class {}
+AddressSchema.setClass(Address)
+
+/** An address in a list. `email` is repeated here: it never changes, and lookups need no join to find the rows. */
+const ContactSchema = defineEntity({
+  name: 'Contact',
+  tableName: 'contacts',
+  filters: tenantFilter,
+  uniques: [{ properties: ['list', 'rowId'] }],
+  properties: {
+    accountId: p.string().primary(),
+    email: p.string().primary(),
+    list: () => p.manyToOne(ContactList).primary().deleteRule('cascade'),
+    rowId: p.string(),
+    fields: p.json<Record<string, string>>(),
+    status: p.enum(['active', 'pending'] as const),
+    createdAt: p.datetime(),
+    updatedAt: p.datetime(),
+  },
+})
+export class Contact extends ContactSchema.class {}
+ContactSchema.setClass(Contact)
+
+/** Each read of contacts by a key (api.md, GET /contacts). */
+const AccessLogEntrySchema = defineEntity({
+  name: 'AccessLogEntry',
+  tableName: 'access_log',
+  properties: {
+    accountId: p.string().primary(),
+    id: p.string().primary(),
+    at: p.datetime(),
+    actor: p.string(),
+    email: p.string(),
+    listId: p.string().nullable(),
+    found: p.integer(),
+  },
+})
+export class AccessLogEntry extends AccessLogEntrySchema.class {}
+AccessLogEntrySchema.setClass(AccessLogEntry)
+
+/** What DNS says of a mail domain, shared by all accounts until it expires. */
+const MailDomainSchema = defineEntity({
+  name: 'MailDomain',
+  tableName: 'mail_domains',
+  properties: {
+    domain: p.string().primary(),
+    finding: p.enum(['mx', 'null_mx', 'no_mx', 'domain_not_found', 'timeout', 'error'] as const),
+    expiresAt: p.datetime(),
+  },
+})
+export class MailDomain extends MailDomainSchema.class {}
+MailDomainSchema.setClass(MailDomain)
+
+/** An import of a file, with the checkpoint that `svc imports resume` goes on from. */
+const ImportSchema = defineEntity({
+  name: 'Import',
+  tableName: 'imports',
+  filters: tenantFilter,
+  indexes: [{ properties: ['accountId', 'id'] }],
+  properties: {
+    id: p.string().primary(),
+    ...owned,
+    listId: p.string(),
+    /** Absolute path, or `-` for standard input. */
+    file: p.string(),
+    /** null for standard input, which can't be read twice. */
+    fileSha256: p.string().nullable(),
+    options: p.json<Record<string, unknown>>(),
+    status: p.enum(['running', 'done'] as const),
+    /** Data rows that are done: a batch is written by the transaction that moves this on, so never twice. */
+    rowsDone: p.integer().default(0),
+    created: p.integer().default(0),
+    updated: p.integer().default(0),
+    unchanged: p.integer().default(0),
+    skipped: p.integer().default(0),
+    rejected: p.integer().default(0),
+    startedAt: p.datetime(),
+    finishedAt: p.datetime().nullable(),
+  },
+})
+export class Import extends ImportSchema.class {}
+ImportSchema.setClass(Import)
+
+const ImportRejectSchema = defineEntity({
+  name: 'ImportReject',
+  tableName: 'import_rejects',
+  properties: {
+    accountId: p.string().primary(),
+    importId: p.string().primary(),
+    line: p.integer().primary(),
+    email: p.text(),
+    reason: p.text(),
+  },
+})
+export class ImportReject extends ImportRejectSchema.class {}
+ImportRejectSchema.setClass(ImportReject)

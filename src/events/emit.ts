@@ -1,0 +1,28 @@
+import { newId } from '../lib/ids.ts'
+import type { EmittedEvent, Listener, Work } from '../store/work.ts'
+import type { EventData, EventType } from './types.ts'
+
+const interested = async (work: Work, type: EventType): Promise<Listener[]> => {
+  const answers = await Promise.all(work.listeners.map((listener) => listener.wants(work, type)))
+  return work.listeners.filter((_, i) => answers[i])
+}
+
+/** Whether anyone in this account would hear events of the type: lets a bulk write skip what only events need. */
+export const isWanted = async (work: Work, type: EventType): Promise<boolean> =>
+  (await interested(work, type)).length > 0
+
+/**
+ * Emits one event for each item that `build` gives, in the transaction of `work`: with it they are committed, or never
+ * were (decisions.md, Webhooks and events). `build` runs only where somebody listens.
+ */
+export const emit = async <T extends EventType>(
+  work: Work,
+  type: T,
+  build: () => readonly EventData<T>[],
+): Promise<void> => {
+  const listeners = await interested(work, type)
+  if (listeners.length === 0) return
+  const createdAt = work.now.getTime()
+  const events: EmittedEvent[] = build().map((data) => ({ id: newId('evt', createdAt), type, createdAt, data }))
+  if (events.length > 0) for (const listener of listeners) await listener.receive(work, events)
+}

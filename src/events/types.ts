@@ -1,0 +1,17 @@
+/** The subscribable event types, exactly as api.md section 6 lists them. */
+export const eventTypes = [
+  'interaction.received',
+  'form.submitted',
+  'contact.created',
+  'contact.updated',
+  'lead.hot',
+  'lead.new',
+  'booking.created',
+  'booking.cancelled',
+  'deal.created',
+  'deal.stage_changed',
+  'purchase.completed',
+  'journey.completed',
+] as const
+
+export type EventType = (typeof eventTypes)[number]

@@ -1,0 +1,58 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { Problem, type ProblemKind } from '../lib/problem.ts'
+import { sentence } from '../lib/sentence.ts'
+import { isUnavailable } from '../store/database.ts'
+
+const statuses: Record<ProblemKind, number> = {
+  invalid: 400,
+  usage: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  missing: 404,
+  conflict: 409,
+  limited: 429,
+  configuration: 500,
+  unavailable: 503,
+}
+
+/** What the framework refuses by itself, in our words. Its own would name its internals. */
+const frameworkRefusals: Record<string, [status: number, sentence: string]> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'Content-Type must be application/json'],
+  FST_ERR_CTP_BODY_TOO_LARGE: [413, 'body must be at most 8 MB'],
+  FST_ERR_CTP_EMPTY_JSON_BODY: [400, 'body must be a JSON object'],
+  FST_ERR_CTP_INVALID_JSON_BODY: [400, 'body must be valid JSON'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'Content-Length does not match the body'],
+  FST_ERR_BAD_URL: [400, 'The URL is malformed'],
+  FST_ERR_MAX_PARAM_LENGTH: [404, 'Not found'],
+  FST_ERR_ASYNC_CONSTRAINT: [400, 'The request is malformed'],
+}
+
+interface Refusal {
+  status: number
+  sentence: string
+  retryAfterSeconds?: number
+}
+
+const refusalOf = (error: FastifyError | Problem): Refusal => {
+  if (error instanceof Problem) {
+    const { retryAfterSeconds } = error.detail
+    return { status: statuses[error.kind], sentence: error.message, ...(retryAfterSeconds && { retryAfterSeconds }) }
+  }
+  if ('validation' in error && error.validation) {
+    const issues = error.validation.map((v) => (v as unknown as { params: { issue: never } }).params.issue)
+    return { status: 400, sentence: sentence(issues) }
+  }
+  const known = frameworkRefusals[error.code]
+  if (known) return { status: known[0], sentence: known[1] }
+  if (isUnavailable(error)) return { status: 503, sentence: 'The service is not available' }
+  if (error.statusCode === 400) return { status: 400, sentence: 'body must be valid JSON' }
+  return { status: 500, sentence: 'Something went wrong' }
+}
+
+/** Every failure of every kind ends here: `{ error: <sentence> }` and nothing else (api.md section 7). */
+export const answerError = (error: FastifyError | Problem, request: FastifyRequest, reply: FastifyReply) => {
+  const refusal = refusalOf(error)
+  if (refusal.status >= 500) request.log.error({ err: error }, 'request failed')
+  if (refusal.retryAfterSeconds) reply.header('retry-after', String(refusal.retryAfterSeconds))
+  return reply.code(refusal.status).type('application/json; charset=utf-8').send(JSON.stringify({ error: refusal.sentence }))
+}

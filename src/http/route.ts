@@ -1,0 +1,53 @@
+import type { z } from 'zod'
+import type { App, Work } from '../store/work.ts'
+
+/** The key that calls, and its account. */
+export interface Caller {
+  keyId: string
+  accountId: string
+}
+
+export interface Call<Params, Query, Body> {
+  readonly app: App
+  readonly caller: Caller
+  readonly params: Params
+  readonly query: Query
+  readonly body: Body
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** A unit of work of the caller's account, with the key as its actor. */
+  work<T>(run: (work: Work) => Promise<T>): Promise<T>
+}
+
+export interface Answer {
+  status: number
+  body: unknown
+  headers?: Record<string, string>
+}
+
+type Shape = z.ZodType | undefined
+type Read<S extends Shape> = S extends z.ZodType ? z.output<S> : undefined
+
+interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** Relative to `/api/v1`; its first segment is the family that the rate limit counts. */
+  path: `/${string}`
+  summary: string
+  params?: P
+  query?: Q
+  body?: B
+  /** What each success answers with. */
+  answers: Record<number, z.ZodType>
+  /** The refusals that the contract names beside 400, 401 and 429. */
+  refusals?: readonly number[]
+  handle(call: Call<Read<P>, Read<Q>, Read<B>>): Promise<Answer>
+}
+
+export type Route = Definition<z.ZodType, z.ZodType, z.ZodType>
+
+/** A route as data: the server adds key, limits, validation, errors and its page in the OpenAPI document. */
+export const route = <P extends Shape = undefined, Q extends Shape = undefined, B extends Shape = undefined>(
+  definition: Definition<P, Q, B>,
+): Route => definition as unknown as Route
+
+export const ok = (body: unknown): Answer => ({ status: 200, body })
+export const made = (body: unknown): Answer => ({ status: 201, body })

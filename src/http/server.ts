@@ -1,0 +1,136 @@
+import type { Socket } from 'node:net'
+import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { newId } from '../lib/ids.ts'
+import { isUnavailable } from '../store/database.ts'
+import { schemaState } from '../store/schema.ts'
+import type { App } from '../store/work.ts'
+import { authenticate } from './auth.ts'
+import { answerError } from './errors.ts'
+import { describe } from './openapi.ts'
+import type { Route } from './route.ts'
+
+export const apiPrefix = '/api/v1'
+const megabyte = 1024 * 1024
+
+/** A malformed request never reaches a route: it is answered on the bare socket, in the same shape as every refusal. */
+const answerMalformed = (error: Error & { code?: string }, socket: Socket) => {
+  if (error.code === 'ECONNRESET' || !socket.writable) return socket.destroy()
+  const [status, text] =
+    error.code === 'HPE_HEADER_OVERFLOW' ? ['431 Request Header Fields Too Large', 'The headers are too large'] : ['400 Bad Request', 'The request is malformed']
+  const body = JSON.stringify({ error: text })
+  socket.end(`HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`)
+}
+
+const limitOf = (app: App, family: string) => (family === 'webhooks' ? app.config.rateLimitWebhooks : app.config.rateLimit)
+
+const addRoute = (server: FastifyInstance, app: App, route: Route) => {
+  const family = route.path.split('/')[1]!
+  const { params, query, body } = route
+  server.route({
+    method: route.method,
+    url: apiPrefix + route.path,
+    schema: {
+      summary: route.summary,
+      tags: [family],
+      ...(params && { params }),
+      ...(query && { querystring: query }),
+      ...(body && { body }),
+      response: route.answers,
+    },
+    config: { refusals: route.refusals ?? [] },
+    onRequest: authenticate(app, family, limitOf(app, family)),
+    handler: async (request, reply) => {
+      const caller = request.caller!
+      const answer = await route.handle({
+        app,
+        caller,
+        params: request.params,
+        query: request.query,
+        body: request.body,
+        headers: request.headers,
+        work: (run) => app.work(caller.accountId, `key:${caller.keyId}`, run),
+      })
+      return reply.code(answer.status).headers(answer.headers ?? {}).send(answer.body)
+    },
+  })
+}
+
+/** Alive, and ready: `/readyz` says no while the database is away, its schema behind, or the server draining. */
+const addProbes = (server: FastifyInstance, app: App, isDraining: () => boolean) => {
+  server.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }))
+  server.get('/readyz', { schema: { hide: true } }, async (request, reply) => {
+    const refuse = (error: string) => reply.code(503).send({ error })
+    if (isDraining()) return refuse('The service is stopping')
+    try {
+      const { pending } = await schemaState(app.database)
+      return pending.length > 0 ? refuse('The database schema is behind') : { status: 'ready' }
+    } catch (error) {
+      if (!isUnavailable(error)) request.log.error({ err: error }, 'readiness check failed')
+      return refuse('The database is not available')
+    }
+  })
+}
+
+export interface Server {
+  fastify: FastifyInstance
+  /** Not ready from now on; new requests are answered 503, those in flight finish. Resolves when they have. */
+  drain(): Promise<void>
+}
+
+/** The API of all `routes`, not yet listening. */
+export const buildServer = async (app: App, routes: readonly Route[], logger: FastifyBaseLogger): Promise<Server> => {
+  let draining = false
+  const server = fastify({
+    loggerInstance: logger,
+    genReqId: () => newId('log', Date.now()).replace('log_', 'req_'),
+    bodyLimit: 8 * megabyte,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: 500 },
+    frameworkErrors: (error, request, reply) => answerError(error, request, reply),
+    clientErrorHandler: answerMalformed as never,
+  }) as unknown as FastifyInstance
+  server.setValidatorCompiler(validatorCompiler)
+  server.setSerializerCompiler(serializerCompiler)
+  server.setErrorHandler(answerError)
+  server.decorateRequest('caller', null)
+  server.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    if (!draining || request.url === '/healthz' || request.url === '/readyz') return
+    reply.header('connection', 'close')
+    return reply.code(503).send({ error: 'The service is stopping' })
+  })
+  await describe(server, app.config.publicUrl)
+  server.after(() => {
+    for (const route of routes) addRoute(server, app, route)
+    addProbes(server, app, () => draining)
+  })
+  addNotFound(server, routes)
+  await server.ready()
+  return {
+    fastify: server,
+    async drain() {
+      draining = true
+      await server.close()
+    },
+  }
+}
+
+/** A known path with another method is 405 with `Allow`; everything else is 404. Neither asks for a key. */
+const addNotFound = (server: FastifyInstance, routes: readonly Route[]) => {
+  const known = routes.map((route) => ({
+    method: route.method,
+    pattern: new RegExp(`^${apiPrefix}${route.path.replace(/:[^/]+/g, '[^/]+')}/?$`),
+  }))
+  server.setNotFoundHandler((request, reply) => {
+    reply.header('x-request-id', request.id)
+    const path = request.url.split('?')[0]!
+    const methods = known.filter((k) => k.pattern.test(path)).map((k) => k.method)
+    if (methods.length === 0) return reply.code(404).send({ error: 'Not found' })
+    return reply.code(405).header('allow', methods.join(', ')).send({ error: `Method ${request.method} is not allowed here` })
+  })
+}
+
+export const ErrorBody = z.object({ error: z.string() })

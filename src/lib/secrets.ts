@@ -1,0 +1,43 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { Problem } from './problem.ts'
+
+const version = 'v1.'
+const nonceBytes = 12
+const tagBytes = 16
+
+/** Encrypts what must be stored and read again: signing secrets, relay passwords (decisions.md, Accounts). */
+export interface SecretBox {
+  /** `context` (the id of the row that holds the secret) must be the same at `open`: a sealed text can't be moved to another row. */
+  seal(plain: string, context: string): string
+  /** Throws a Problem `configuration` when the text was sealed with another key or context, or was changed. */
+  open(sealed: string, context: string): string
+}
+
+const unopened = () =>
+  new Problem('configuration', "A stored secret can't be opened: SVC_SECRET is not the one that sealed it", {
+    hint: 'start with the SVC_SECRET that this database was used with',
+  })
+
+/** AES-256-GCM under a key derived from `secretText` (`SVC_SECRET`). Sealed: `v1.` + base64url of nonce, ciphertext, tag. */
+export const createSecretBox = (secretText: string): SecretBox => {
+  const key = Buffer.from(hkdfSync('sha256', secretText, '', 'svc stored secrets v1', 32))
+  return {
+    seal(plain, context) {
+      const nonce = randomBytes(nonceBytes)
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context))
+      const sealed = Buffer.concat([nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
+      return version + sealed.toString('base64url')
+    },
+    open(sealed, context) {
+      const bytes = Buffer.from(sealed.slice(version.length), 'base64url')
+      if (!sealed.startsWith(version) || bytes.length < nonceBytes + tagBytes) throw unopened()
+      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
+      decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(-tagBytes))
+      try {
+        return decipher.update(bytes.subarray(nonceBytes, -tagBytes), undefined, 'utf8') + decipher.final('utf8')
+      } catch {
+        throw unopened()
+      }
+    },
+  }
+}

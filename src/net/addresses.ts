@@ -1,0 +1,106 @@
+import { BlockList, isIP, isIPv4 } from 'node:net'
+
+// Which addresses a URL given by a user may lead to (decisions.md, Webhooks: public URL; IANA special-purpose registries).
+
+const blockList = (...cidrs: string[]): BlockList => {
+  const list = new BlockList()
+  for (const cidr of cidrs) addCidr(list, cidr)
+  return list
+}
+
+const addCidr = (list: BlockList, cidr: string): void => {
+  const [address = '', prefix, ...more] = cidr.split('/')
+  const family = isIP(address)
+  const bits = family === 4 ? 32 : 128
+  const length = prefix === undefined ? bits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN
+  if (family === 0 || more.length > 0 || !(length <= bits)) {
+    throw new Error(`"${cidr}" is not an address or a CIDR block such as 10.0.0.0/8`)
+  }
+  list.addSubnet(address, length, family === 4 ? 'ipv4' : 'ipv6')
+}
+
+const reservedV4 = blockList(
+  '0.0.0.0/8', // this network
+  '10.0.0.0/8', // private
+  '100.64.0.0/10', // CGNAT
+  '127.0.0.0/8', // loopback
+  '169.254.0.0/16', // link-local, cloud metadata
+  '172.16.0.0/12', // private
+  '192.0.0.0/24', // IETF protocols
+  '192.0.2.0/24', // documentation
+  '192.88.99.0/24', // 6to4 relays
+  '192.168.0.0/16', // private
+  '198.18.0.0/15', // benchmarking
+  '198.51.100.0/24', // documentation
+  '203.0.113.0/24', // documentation
+  '224.0.0.0/4', // multicast
+  '240.0.0.0/4', // reserved, broadcast
+)
+
+// Everything outside 2000::/3 is loopback, local, multicast, discard-only or unassigned.
+const globalUnicastV6 = blockList('2000::/3')
+
+const reservedV6 = blockList(
+  '2001::/23', // IETF protocols, benchmarking, ORCHID; Teredo in it is judged by what it embeds
+  '2001:db8::/32', // documentation
+  '3fff::/20', // documentation
+)
+
+/** The eight 16-bit groups of an IPv6 address in any notation. */
+const groupsOf = (ip: string): number[] => {
+  // A URL writes every notation in one canonical form: hexadecimal, compressed, without a dotted tail.
+  const canonical = new URL(`http://[${ip}]/`).hostname.slice(1, -1)
+  const [left = [], right = []] = canonical.split('::').map((part) => (part === '' ? [] : part.split(':')))
+  const zeros = new Array<string>(8 - left.length - right.length).fill('0')
+  return [...left, ...zeros, ...right].map((group) => Number.parseInt(group, 16))
+}
+
+const dotted = (high: number, low: number): string => `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
+
+/** The IPv4 addresses that an IPv6 address of a transition mechanism leads to; none for any other. */
+const embeddedV4 = (groups: number[]): string[] => {
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups
+  const tail = [dotted(g, h)]
+  if ((a | b | c | d) === 0) {
+    if (e === 0 && (f === 0 || f === 0xffff)) return tail // IPv4-compatible, with :: and ::1 among them; IPv4-mapped
+    if (e === 0xffff && f === 0) return tail // IPv4-translated
+  }
+  if (a === 0x64 && b === 0xff9b && (c | d | e | f) === 0) return tail // NAT64; 64:ff9b:1::/48 is local use and stays refused
+  if (a === 0x2002) return [dotted(b, c)] // 6to4
+  if (a === 0x2001 && b === 0) return [dotted(c, d), dotted(g ^ 0xffff, h ^ 0xffff)] // Teredo: its server, its client
+  return []
+}
+
+const isPublicV4 = (ip: string): boolean => !reservedV4.check(ip, 'ipv4')
+
+const isPublicV6 = (ip: string): boolean => {
+  const embedded = embeddedV4(groupsOf(ip))
+  if (embedded.length > 0) return embedded.every(isPublicV4)
+  return globalUnicastV6.check(ip, 'ipv6') && !reservedV6.check(ip, 'ipv6')
+}
+
+/** Whether an address, without brackets, can be reached on the public internet. Text that is no address is not public. */
+export const isPublicAddress = (ip: string): boolean => {
+  const family = isIP(ip)
+  if (family === 0 || ip.includes('%')) return false // a zone id is only ever written for a local address
+  return family === 4 ? isPublicV4(ip) : isPublicV6(ip)
+}
+
+/** Whether an address is in a list; an IPv4-mapped one is if its IPv4 address is. */
+export const isListed = (ip: string, list: BlockList): boolean =>
+  isIP(ip) !== 0 && list.check(ip, isIPv4(ip) ? 'ipv4' : 'ipv6')
+
+/** Whether to connect to an address: a public one, or one that the operator opened. */
+export const mayDial = (ip: string, allow: BlockList): boolean => isPublicAddress(ip) || isListed(ip, allow)
+
+/** A comma-separated list of addresses and CIDR blocks. Throws an Error with a sentence for the operator on anything else. */
+export const parseCidrs = (text: string): BlockList =>
+  blockList(
+    ...text
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
+  )
+
+/** Opens every address: for a URL that the operator typed (`svc events send --to`), never for one that a user gave. */
+export const anyAddress: BlockList = blockList('0.0.0.0/0', '::/0')

@@ -1,0 +1,94 @@
+import pg from 'pg'
+import { Problem } from '../lib/problem.ts'
+
+/** Runs one statement with bound parameters (`$1`) and gives its rows. A name keeps its plan prepared on the connection. */
+export type Sql = <Row extends object = Record<string, unknown>>(
+  text: string,
+  params?: readonly unknown[],
+  name?: string,
+) => Promise<Row[]>
+
+export type Client = pg.PoolClient
+
+export interface Database {
+  /** Outside any transaction, on any connection of the pool. */
+  sql: Sql
+  /** One transaction on one connection: committed when `run` resolves, rolled back when it rejects. */
+  transaction<T>(run: (sql: Sql, client: Client) => Promise<T>): Promise<T>
+  /** A connection of its own, outside the pool: for LISTEN and for session locks. */
+  connect(): Promise<pg.Client>
+  close(): Promise<void>
+}
+
+// int8 as a JS number: what we count stays far below 2^53.
+const types = new pg.TypeOverrides()
+types.setTypeParser(20, Number)
+
+const sqlOn =
+  (client: { query(config: pg.QueryConfig): Promise<pg.QueryResult> }): Sql =>
+  async <Row extends object>(text: string, params: readonly unknown[] = [], name?: string) =>
+    (await client.query({ text, values: params as unknown[], ...(name && { name }) })).rows as Row[]
+
+/** Class 08 (connection), 57P0x (shutdown, starting up) and refused sockets: the database is away, and may come back. */
+export const isUnavailable = (error: unknown): boolean => {
+  const { code = '', message = '' } = error as { code?: string; message?: string }
+  return (
+    /^(08|57P0|53300)/.test(code) ||
+    ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN'].includes(code) ||
+    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(message)
+  )
+}
+
+/** Deadlock and serialization failure: running the whole transaction again is the cure. */
+const isRetryable = (error: unknown): boolean => ['40P01', '40001'].includes((error as { code?: string }).code ?? '')
+
+/** Opens a pool on `url`. Nothing is dialled before the first statement. */
+export const openDatabase = (url: string, { max = 10, name = 'svc' } = {}): Database => {
+  const settings = { connectionString: url, application_name: name, connectionTimeoutMillis: 10_000, keepAlive: true, types }
+  const pool = new pg.Pool({ ...settings, max, idleTimeoutMillis: 30_000 })
+  // A connection dropped by the server is reported here when idle; the pool has already discarded it.
+  pool.on('error', () => {})
+  const attempt = async <T>(run: (sql: Sql, client: Client) => Promise<T>): Promise<T> => {
+    const client = await pool.connect()
+    // A drop in mid-transaction also fails the statement at work: this listener only keeps it from being fatal.
+    const onError = () => {}
+    client.on('error', onError)
+    let broken: Error | undefined
+    try {
+      await client.query('begin')
+      const result = await run(sqlOn(client), client)
+      await client.query('commit')
+      return result
+    } catch (error) {
+      await client.query('rollback').catch((fault: Error) => {
+        broken = fault
+      })
+      throw error
+    } finally {
+      client.off('error', onError)
+      client.release(broken)
+    }
+  }
+  return {
+    sql: sqlOn(pool),
+    async transaction(run) {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await attempt(run)
+        } catch (error) {
+          if (tries >= 5 || !isRetryable(error)) throw error
+        }
+      }
+    },
+    async connect() {
+      const client = new pg.Client(settings)
+      client.on('error', () => {})
+      await client.connect()
+      return client
+    },
+    close: () => pool.end(),
+  }
+}
+
+/** The sentence that users see while the database is away (exit 7, HTTP 503). */
+export const unavailable = () => new Problem('unavailable', 'The database is not available')

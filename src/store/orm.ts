@@ -1,0 +1,36 @@
+import { type EntityManager, MikroORM, type Options } from '@mikro-orm/postgresql'
+import { Migrator } from '@mikro-orm/migrations'
+import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely'
+import type { Client } from './database.ts'
+
+/** The settings that the product, the tests and `svc db diff` share. */
+const settings = (entities: NonNullable<Options['entities']>): Options => ({
+  entities,
+  extensions: [Migrator],
+  ensureDatabase: false,
+  // With it every find joins the filtered relations, and a locking find locks the joined rows too: deadlocks.
+  autoJoinRefsForFilters: false,
+  discovery: { warnWhenNoEntities: false, checkDuplicateTableNames: true },
+  logger: () => {},
+})
+
+/**
+ * MikroORM without a pool of its own: every EntityManager it hands out works on the connection, and so in the
+ * transaction, of the unit of work that asks.
+ */
+export const openOrm = async (entities: NonNullable<Options['entities']>, url: string): Promise<MikroORM> =>
+  MikroORM.init({ ...settings(entities), clientUrl: url, connect: false } as Options) as unknown as MikroORM
+
+/** A Kysely over one checked-out connection; giving it back stays the business of who checked it out. */
+const pinned = (client: Client) => {
+  const borrowed = { query: client.query.bind(client), release: () => {} } as unknown as PostgresPoolClient
+  return new Kysely<unknown>({ dialect: new PostgresDialect({ pool: { connect: async () => borrowed, end: async () => {} } }) })
+}
+
+/** A fork in the transaction that is open on `client`, filtered to `accountId` (null: no account, tenant tables fail closed). */
+export const entityManager = (orm: MikroORM, client: Client, accountId: string | null): EntityManager => {
+  const em = orm.em.fork() as unknown as EntityManager
+  em.setTransactionContext(pinned(client) as never)
+  if (accountId) em.setFilterParams('tenant', { accountId })
+  return em
+}

@@ -1,0 +1,60 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import type { SecretBox } from '../lib/secrets.ts'
+import type { HttpClient } from '../net/http.ts'
+import type { Resolver } from '../net/resolver.ts'
+import type { Database, Sql } from './database.ts'
+
+/**
+ * The unit of work: one transaction on one connection. Operations take it and never open one; edges and jobs open it.
+ * No socket but the database's is used inside it.
+ */
+export interface Operation {
+  /** One statement with bound parameters, inside the transaction. Raw SQL names the account. */
+  readonly sql: Sql
+  /** MikroORM on the same transaction, filtered to the account. */
+  readonly em: EntityManager
+  /** `key:<id>`, `cli:<user>`, `journey:<id>` or `job:<name>`. */
+  readonly actor: string
+  /** The time of everything that this unit of work does. Operations never ask the clock. */
+  readonly now: Date
+  readonly listeners: readonly Listener[]
+}
+
+/** A unit of work of one account: every query in it names that account. */
+export interface Work extends Operation {
+  readonly accountId: string
+}
+
+/** Hears the events of other features inside the transaction that caused them. */
+export interface Listener {
+  /** Whether it wants events of the type from this account: nothing is built for nobody. */
+  wants(work: Work, type: string): Promise<boolean>
+  receive(work: Work, events: readonly EmittedEvent[]): Promise<void>
+  /** A key was revoked: what depended on it ends in the same transaction. */
+  keyRevoked?(work: Work, keyId: string): Promise<void>
+}
+
+/** An event as it is delivered: the envelope of api.md section 6. */
+export interface EmittedEvent {
+  id: string
+  type: string
+  /** epoch ms */
+  createdAt: number
+  data: unknown
+}
+
+/** What stands around the units of work: the pool, the sockets and the clock. Only operations that need a socket take it. */
+export interface App {
+  readonly config: { publicUrl: string; rateLimit: number; rateLimitWebhooks: number; allowPrivateWebhooks: readonly string[] }
+  readonly database: Database
+  /** Outside any transaction. */
+  readonly sql: Sql
+  readonly box: SecretBox
+  readonly resolver: Resolver
+  readonly http: HttpClient
+  now(): Date
+  work<T>(accountId: string, actor: string, run: (work: Work) => Promise<T>): Promise<T>
+  /** A unit of work that belongs to no account: accounts, plans, and what jobs do across accounts. */
+  operate<T>(actor: string, run: (operation: Operation) => Promise<T>): Promise<T>
+  close(): Promise<void>
+}

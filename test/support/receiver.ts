@@ -1,0 +1,144 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
+
+/** What a receiver got. `headers` are as Node gives them: lower-case names. */
+export interface Received {
+  method: string
+  path: string
+  headers: IncomingHttpHeaders
+  body: Buffer
+  arrivedAtMs: number
+}
+
+/** What a receiver does with a request; 200 with an empty body unless told otherwise. */
+export interface Answer {
+  status?: number
+  headers?: Record<string, string>
+  body?: string | Buffer
+  /** Waits before the headers. */
+  delayMs?: number
+  /**
+   * hang: no headers ever. stall: headers, then nothing. drip: a byte each 50 ms. endless: a body as fast as it is read.
+   * bomb: gzip of 64 MiB. reset: the socket is reset before headers. cut: it is closed within the body.
+   */
+  mode?: 'hang' | 'stall' | 'drip' | 'endless' | 'bomb' | 'reset' | 'cut'
+}
+
+export interface Receiver {
+  /** `http://127.0.0.1:<port>` */
+  url: string
+  port: number
+  requests: Received[]
+  /** Connections opened so far. */
+  readonly connections: number
+  /** The answers to the next requests, in order; after them the standing answer. */
+  next(...answers: Answer[]): void
+  /** The answer to every request without a next one. */
+  always(answer: Answer): void
+  /** The first `count` requests, once there are so many; rejects after `timeoutMs`. */
+  arrived(count: number, timeoutMs?: number): Promise<Received[]>
+  /** Ends every connection, hanging ones too. */
+  close(): Promise<void>
+}
+
+const readBody = async (request: IncomingMessage): Promise<Buffer> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms).unref())
+
+const drip = async (response: ServerResponse) => {
+  while (!response.destroyed) {
+    response.write('.')
+    await sleep(50)
+  }
+}
+
+const pour = (response: ServerResponse) => {
+  const chunk = Buffer.alloc(64 * 1024, 'x')
+  const more = () => {
+    while (!response.destroyed && response.write(chunk)) {}
+  }
+  response.on('drain', more)
+  more()
+}
+
+const bomb = (): Buffer => gzipSync(Buffer.alloc(64 * 1024 * 1024))
+
+const reply = async (answer: Answer, request: IncomingMessage, response: ServerResponse) => {
+  const { status = 200, headers = {}, body = '', delayMs = 0, mode } = answer
+  if (mode === 'hang') return
+  if (mode === 'reset') return request.socket.resetAndDestroy()
+  if (delayMs > 0) await sleep(delayMs)
+  if (response.destroyed) return
+  if (mode === 'bomb') return response.writeHead(status, { ...headers, 'content-encoding': 'gzip' }).end(bomb())
+  response.writeHead(status, headers)
+  if (mode === undefined) return response.end(body)
+  response.flushHeaders()
+  if (mode === 'drip') return drip(response)
+  if (mode === 'endless') return pour(response)
+  if (mode === 'cut') response.write(body || 'half', () => request.socket.destroy())
+}
+
+/** A real HTTP server on a loopback port that keeps what it gets and answers as it is told. */
+export const openReceiver = async (): Promise<Receiver> => {
+  const requests: Received[] = []
+  const queued: Answer[] = []
+  const waiting = new Set<() => void>()
+  let standing: Answer = {}
+  let connections = 0
+
+  const server = createServer(async (request, response) => {
+    const arrivedAtMs = Date.now()
+    response.on('error', () => {})
+    try {
+      const body = await readBody(request)
+      const { method = '', url: path = '', headers } = request
+      requests.push({ method, path, headers, body, arrivedAtMs })
+      for (const check of waiting) check()
+      await reply(queued.shift() ?? standing, request, response)
+    } catch {
+      response.destroy() // the client went away
+    }
+  })
+  server.on('connection', () => connections++)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    requests,
+    get connections() {
+      return connections
+    },
+    next: (...answers) => void queued.push(...answers),
+    always: (answer) => {
+      standing = answer
+    },
+    arrived: (count, timeoutMs = 10_000) =>
+      new Promise((resolve, reject) => {
+        const end = (act: () => void) => {
+          clearTimeout(timer)
+          waiting.delete(check)
+          act()
+        }
+        const check = () => {
+          if (requests.length >= count) end(() => resolve(requests.slice(0, count)))
+        }
+        const late = () =>
+          end(() => reject(new Error(`${requests.length} of ${count} requests came in ${timeoutMs} ms`)))
+        const timer = setTimeout(late, timeoutMs)
+        waiting.add(check)
+        check()
+      }),
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
