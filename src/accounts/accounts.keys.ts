@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
+import { parse } from '../lib/parse.ts'
 import { missing } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { Work } from '../store/work.ts'
 import { hashKey } from './accounts.admission.ts'
 import { ApiKey } from './accounts.entities.ts'
 
-export const NewKey = z.object({ name: text(200).min(1) })
+const NewKey = z.object({ name: text(200).trim().min(1, 'is required') })
 
 export interface KeyView {
   id: string
@@ -40,14 +41,23 @@ const view = ({ id, name, prefix, lastFour, createdAt, revokedAt }: ApiKey): Key
 /** Makes a key. `key` is in this answer only: what is stored is its SHA-256, a prefix to show and the last four characters. */
 export const createKey = async (
   { em, accountId, now }: Work,
-  input: z.output<typeof NewKey>,
+  input: z.input<typeof NewKey>,
 ): Promise<{ id: string; name: string; prefix: string; key: string }> => {
+  const { name } = parse(NewKey, input)
   const key = newKeyText()
   const prefix = key.slice(0, 13)
   const id = newId('key', now.getTime())
-  em.create(ApiKey, { id, accountId, name: input.name, hash: hashKey(key), prefix, lastFour: key.slice(-4), createdAt: now })
+  em.create(ApiKey, {
+    id,
+    accountId,
+    name,
+    hash: hashKey(key),
+    prefix,
+    lastFour: key.slice(-4),
+    createdAt: now,
+  })
   await em.flush()
-  return { id, name: input.name, prefix, key }
+  return { id, name, prefix, key }
 }
 
 export const listKeys = async ({ em }: Work): Promise<KeyView[]> =>

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parse } from '../lib/parse.ts'
 import { missing } from '../lib/problem.ts'
 import type { Operation } from '../store/work.ts'
 import { Plan } from './accounts.entities.ts'
@@ -6,7 +7,7 @@ import { Plan } from './accounts.entities.ts'
 const limit = z.int().min(0).max(2_147_483_647).nullable().optional()
 
 /** Limits of a plan; null = unlimited, absent = as it is. */
-export const PlanChange = z.object({
+const PlanChange = z.object({
   contacts: limit,
   sends: limit,
   sendApiCalls: limit,
@@ -44,15 +45,17 @@ const findPlan = async ({ em }: Operation, name: string): Promise<Plan> => {
 export const listPlans = async ({ em }: Operation): Promise<PlanView[]> =>
   (await em.find(Plan, {}, { orderBy: { position: 'asc' } })).map(view)
 
-export const showPlan = async (operation: Operation, name: string): Promise<PlanView> => view(await findPlan(operation, name))
+export const showPlan = async (operation: Operation, name: string): Promise<PlanView> =>
+  view(await findPlan(operation, name))
 
 export const setPlanLimits = async (
   operation: Operation,
   name: string,
-  change: z.output<typeof PlanChange>,
+  change: z.input<typeof PlanChange>,
 ): Promise<PlanView> => {
   const plan = await findPlan(operation, name)
-  for (const [limitName, value] of Object.entries(change)) if (value !== undefined) Object.assign(plan, { [limitName]: value })
+  for (const [limitName, value] of Object.entries(parse(PlanChange, change)))
+    if (value !== undefined) Object.assign(plan, { [limitName]: value })
   await operation.em.flush()
   return view(plan)
 }

@@ -1,16 +1,17 @@
 import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
+import { parse } from '../lib/parse.ts'
 import { conflict, invalid, missing, Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { Operation } from '../store/work.ts'
 import { Account, Plan } from './accounts.entities.ts'
 
 export { type Admission, admit } from './accounts.admission.ts'
-export { createKey, listKeys, NewKey, revokeKey } from './accounts.keys.ts'
-export { listPlans, PlanChange, PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
+export { createKey, type KeyView, listKeys, revokeKey } from './accounts.keys.ts'
+export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
 export { accountUsage, type Quota, takeQuota } from './accounts.quotas.ts'
 
-export const NewAccount = z.object({ name: text(200).min(1), plan: text(100) })
+const NewAccount = z.object({ name: text(200).trim().min(1, 'is required'), plan: text(100) })
 
 export interface AccountView {
   id: string
@@ -35,13 +36,18 @@ const demandPlan = async ({ em }: Operation, name: string): Promise<void> => {
 }
 
 /** Throws `conflict` where the name is taken, `missing` for an unknown plan. */
-export const createAccount = async (operation: Operation, input: z.output<typeof NewAccount>): Promise<AccountView> => {
+export const createAccount = async (operation: Operation, input: z.input<typeof NewAccount>): Promise<AccountView> => {
   const { em, now } = operation
-  const name = input.name.trim()
-  if (!name) throw invalid('name is required')
-  await demandPlan(operation, input.plan)
+  const { name, plan } = parse(NewAccount, input)
+  await demandPlan(operation, plan)
   if (await em.findOne(Account, { name })) throw conflict(`There is already an account named ${name}`)
-  const account = em.create(Account, { id: newId('acc', now.getTime()), name, plan: input.plan, contactCount: 0, createdAt: now })
+  const account = em.create(Account, {
+    id: newId('acc', now.getTime()),
+    name,
+    plan,
+    contactCount: 0,
+    createdAt: now,
+  })
   await em.flush()
   return view(account)
 }
@@ -64,10 +70,13 @@ export const chooseAccount = async (operation: Operation, ref?: string): Promise
   if (ref) return findAccount(operation, ref)
   const accounts = await operation.em.find(Account, {}, { orderBy: { name: 'asc' }, limit: 21 })
   if (accounts.length === 1) return accounts[0]!
-  if (accounts.length === 0) throw new Problem('missing', 'There is no account yet', { hint: 'svc accounts create --name <name>' })
+  if (accounts.length === 0)
+    throw new Problem('missing', 'There is no account yet', { hint: 'svc accounts create --name <name>' })
   const names = accounts.slice(0, 20).map((account) => account.name)
   const more = accounts.length > 20 ? ', …' : ''
-  throw new Problem('usage', `There is more than one account: ${names.join(', ')}${more}`, { hint: 'add --account <id|name>' })
+  throw new Problem('usage', `There is more than one account: ${names.join(', ')}${more}`, {
+    hint: 'add --account <id|name>',
+  })
 }
 
 export const setPlan = async (operation: Operation, ref: string, plan: string): Promise<AccountView> => {
@@ -103,7 +112,11 @@ const ownedTables = async ({ sql }: Operation): Promise<string[]> => {
 }
 
 /** Deletes the account with everything that it owns and gives the number of rows by table. `dryRun` only counts them. */
-export const deleteAccount = async (operation: Operation, id: string, dryRun: boolean): Promise<Record<string, number>> => {
+export const deleteAccount = async (
+  operation: Operation,
+  id: string,
+  dryRun: boolean,
+): Promise<Record<string, number>> => {
   const { sql } = operation
   const counts: Record<string, number> = {}
   await sql('select 1 from accounts where id = $1 for update', [id])

@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { Problem } from '../lib/problem.ts'
@@ -8,10 +8,20 @@ type Environment = Record<string, string | undefined>
 
 const secretNames = ['DATABASE_URL', 'SVC_SECRET', 'SVC_SMTP_URL'] as const
 
-const count = z.string().regex(/^\d{1,9}$/, 'must be a whole number').transform(Number)
+const count = z
+  .string()
+  .regex(/^\d{1,9}$/, 'must be a whole number')
+  .transform(Number)
 const url = (protocols: RegExp, example: string) =>
-  z.string().refine((text) => URL.canParse(text) && protocols.test(new URL(text).protocol), `must be a URL like ${example}`)
-const commaSeparated = z.string().transform((text) => text.split(',').map((part) => part.trim()).filter(Boolean))
+  z
+    .string()
+    .refine((text) => URL.canParse(text) && protocols.test(new URL(text).protocol), `must be a URL like ${example}`)
+const commaSeparated = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean),
+)
 
 /** What the daemon and the CLI read from the environment (cli.md, Running). */
 const Environment = z.object({
@@ -23,7 +33,11 @@ const Environment = z.object({
   SVC_SECRET: z.string().min(16, 'must have at least 16 characters').optional(),
   SVC_SMTP_URL: url(/^smtps?:$/, 'smtp://user:password@host:587').optional(),
   SVC_DNS_SERVERS: commaSeparated
-    .refine((servers) => servers.every((s) => /^(\d{1,3}(\.\d{1,3}){3}(:\d+)?|\[[0-9a-fA-F:]+\](:\d+)?|[0-9a-fA-F:]+)$/.test(s)), 'must be ip[:port], comma-separated')
+    .refine(
+      (servers) =>
+        servers.every((s) => /^(\d{1,3}(\.\d{1,3}){3}(:\d+)?|\[[0-9a-fA-F:]+\](:\d+)?|[0-9a-fA-F:]+)$/.test(s)),
+      'must be ip[:port], comma-separated',
+    )
     .default([]),
   SVC_ALLOW_PRIVATE_WEBHOOKS: commaSeparated.default([]),
   SVC_RATE_LIMIT: count.default(60),

@@ -26,6 +26,7 @@ export const loadRoutes = async (): Promise<Route[]> => {
 
 export const loadCommands = async (): Promise<CommandSet[]> => {
   const modules = await Promise.all([
+    import('./daemon.commands.ts'),
     import('../accounts/accounts.commands.ts'),
     import('../contacts/contacts.commands.ts'),
     import('../contacts/imports.commands.ts'),

@@ -9,7 +9,10 @@ export interface Cli {
   /** `svc <noun>`: a command of its own that holds verbs. */
   noun(name: string, summary: string): Command
   /** Wraps an action: opens the app, runs, prints the failure, sets the exit status, closes. */
-  run<Args extends unknown[]>(act: (context: Context, ...args: Args) => Promise<void>, options?: RunOptions): (...args: Args) => Promise<void>
+  run<Args extends unknown[]>(
+    act: (context: Context, ...args: Args) => Promise<void>,
+    options?: RunOptions,
+  ): (...args: Args) => Promise<void>
 }
 
 export interface RunOptions {
@@ -44,4 +47,6 @@ export interface Context {
 
 /** `--limit` and `--cursor`, for lists that grow. */
 export const paged = (command: Command): Command =>
-  command.option('--limit <n>', 'rows to show, 1 to 1000', '50').option('--cursor <cursor>', 'where the page before ended')
+  command
+    .option('--limit <n>', 'rows to show, 1 to 1000', '50')
+    .option('--cursor <cursor>', 'where the page before ended')

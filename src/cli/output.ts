@@ -17,7 +17,12 @@ export interface Output {
   /** One thing: its REST shape with --json, its id with -q, else its properties a line each. */
   one(thing: object, shown?: Readonly<Record<string, Cell>>): void
   /** Many things under the noun of the command; `nextCursor` where there is more. */
-  list<Row extends object>(noun: string, rows: readonly Row[], columns: readonly Column<Row>[], nextCursor?: string | null): Promise<void>
+  list<Row extends object>(
+    noun: string,
+    rows: readonly Row[],
+    columns: readonly Column<Row>[],
+    nextCursor?: string | null,
+  ): Promise<void>
   /** A line of data, as it is. */
   line(text: string): void
   /** A remark for people, on stderr. */
@@ -61,7 +66,23 @@ const tableLimit = 1000
 
 const drawTable = async (head: string[], rows: string[][]): Promise<string> => {
   const { default: Table } = await import('cli-table3')
-  const chars = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '', left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '  ' }
+  const chars = {
+    top: '',
+    'top-mid': '',
+    'top-left': '',
+    'top-right': '',
+    bottom: '',
+    'bottom-mid': '',
+    'bottom-left': '',
+    'bottom-right': '',
+    left: '',
+    'left-mid': '',
+    mid: '',
+    'mid-mid': '',
+    right: '',
+    'right-mid': '',
+    middle: '  ',
+  }
   const table = new Table({ head, chars, style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 } })
   table.push(...rows)
   return table.toString()
@@ -91,12 +112,24 @@ export const createOutput = (format: Format, stdout: Sink, stderr: Sink, isTermi
     },
     async list(noun, rows, columns, nextCursor) {
       if (format === 'json') return line(JSON.stringify({ [noun]: rows, ...(nextCursor && { nextCursor }) }))
-      if (format === 'jsonl') return rows.forEach((row) => line(JSON.stringify(row)))
-      if (format === 'ids') return rows.forEach((row) => line(idOf(row)))
+      if (format === 'jsonl') {
+        for (const row of rows) line(JSON.stringify(row))
+        return
+      }
+      if (format === 'ids') {
+        for (const row of rows) line(idOf(row))
+        return
+      }
       const cells = rows.map((row) => columns.map(([, cell]) => cellText(cell(row), isTerminal)))
-      if (!isTerminal || rows.length > tableLimit) cells.forEach((row) => line(row.join('\t')))
+      if (!isTerminal || rows.length > tableLimit) for (const row of cells) line(row.join('\t'))
       else if (rows.length === 0) stderr.write(`No ${noun}.\n`)
-      else line(await drawTable(columns.map(([heading]) => heading), cells))
+      else
+        line(
+          await drawTable(
+            columns.map(([heading]) => heading),
+            cells,
+          ),
+        )
       if (nextCursor) stderr.write(`More: --cursor ${nextCursor}\n`)
     },
   }

@@ -36,15 +36,18 @@ const formatOf = (options: GlobalOptions): Format => {
   return process.stdout.isTTY ? 'table' : 'plain'
 }
 
-const isDatabaseAway = async (error: unknown): Promise<boolean> => (await import('../store/database.ts')).isUnavailable(error)
+const isDatabaseAway = async (error: unknown): Promise<boolean> =>
+  (await import('../store/database.ts')).isUnavailable(error)
 
 /** Prints a failure on stderr and gives its exit status. A fault of ours is one line too, with the stack on demand. */
 export const reportFailure = async (error: unknown, asJson: boolean): Promise<number> => {
   let problem: Problem
   if (error instanceof Problem) problem = error
   else if ((error as Error)?.name === 'ExitPromptError') problem = new Problem('usage', 'Interrupted')
-  else if (await isDatabaseAway(error)) problem = new Problem('unavailable', 'The database is not available', { hint: 'svc db status' })
-  else problem = Object.assign(new Problem('unauthorized', `Something went wrong: ${(error as Error)?.message ?? error}`))
+  else if (await isDatabaseAway(error))
+    problem = new Problem('unavailable', 'The database is not available', { hint: 'svc db status' })
+  else
+    problem = Object.assign(new Problem('unauthorized', `Something went wrong: ${(error as Error)?.message ?? error}`))
   const { hint } = problem.detail
   if (asJson) process.stderr.write(`${JSON.stringify({ error: problem.message, ...(hint && { hint }) })}\n`)
   else process.stderr.write(`error: ${printable(problem.message)}\n${hint ? `  next: ${hint}\n` : ''}`)
@@ -53,9 +56,9 @@ export const reportFailure = async (error: unknown, asJson: boolean): Promise<nu
 }
 
 /** The context of one run of one command, and what ends it. */
-const createContext = (options: GlobalOptions, open: Open, out: Output, app: App | null) => {
+const createContext = (options: GlobalOptions, out: Output, app: App | null) => {
   const stop = new AbortController()
-  let status = 0
+  let status: number | null = null
   let interrupted = 0
   const interrupt = (signal: NodeJS.Signals) => {
     interrupted = signal === 'SIGINT' ? 130 : 143
@@ -124,14 +127,14 @@ export const runner =
     const options = command.optsWithGlobals<GlobalOptions>()
     const out = createOutput(formatOf(options), process.stdout, process.stderr, Boolean(process.stdout.isTTY))
     let app: App | null = null
-    let end = () => ({ status: 0, interrupted: 0 })
+    let end = (): { status: number | null; interrupted: number } => ({ status: null, interrupted: 0 })
     try {
       if (run.app !== 'none') app = await open()
-      const made = createContext(options, open, out, app)
+      const made = createContext(options, out, app)
       end = made.end
       await act(made.context, ...args)
       const { status, interrupted } = end()
-      process.exitCode = status || interrupted
+      process.exitCode = status ?? interrupted
     } catch (error) {
       const { interrupted } = end()
       const status = await reportFailure(error, out.format === 'json' || out.format === 'jsonl')

@@ -7,9 +7,9 @@ const ContactListSchema = defineEntity({
   filters: tenantFilter,
   uniques: [{ properties: ['accountId', 'name'] }],
   properties: {
-    id: p.string().primary(),
+    id: p.text().collation('C').primary(),
     ...owned,
-    name: p.string(),
+    name: p.text(),
     /** Column names in the order in which they first came. */
     fields: p.array(),
     /** Exact: changed by the statement that adds or removes contacts, in its transaction. */
@@ -33,10 +33,10 @@ const AddressSchema = defineEntity({
     },
   ],
   properties: {
-    accountId: p.string().primary(),
-    email: p.string().primary(),
-    rowId: p.string(),
-    domain: p.string(),
+    accountId: p.text().collation('C').primary(),
+    email: p.text().collation('C').primary(),
+    rowId: p.text().collation('C'),
+    domain: p.text().collation('C'),
     verificationStatus: p.enum(['valid', 'risky', 'invalid', 'unknown'] as const).nullable(),
     verificationReasons: p.array().nullable(),
     verifiedAt: p.datetime().nullable(),
@@ -52,10 +52,10 @@ const ContactSchema = defineEntity({
   filters: tenantFilter,
   uniques: [{ properties: ['list', 'rowId'] }],
   properties: {
-    accountId: p.string().primary(),
-    email: p.string().primary(),
+    accountId: p.text().collation('C').primary(),
+    email: p.text().collation('C').primary(),
     list: () => p.manyToOne(ContactList).primary().deleteRule('cascade'),
-    rowId: p.string(),
+    rowId: p.text().collation('C'),
     fields: p.json<Record<string, string>>(),
     status: p.enum(['active', 'pending'] as const),
     createdAt: p.datetime(),
@@ -70,12 +70,12 @@ const AccessLogEntrySchema = defineEntity({
   name: 'AccessLogEntry',
   tableName: 'access_log',
   properties: {
-    accountId: p.string().primary(),
-    id: p.string().primary(),
+    accountId: p.text().collation('C').primary(),
+    id: p.text().collation('C').primary(),
     at: p.datetime(),
-    actor: p.string(),
-    email: p.string(),
-    listId: p.string().nullable(),
+    actor: p.text(),
+    email: p.text().collation('C'),
+    listId: p.text().collation('C').nullable(),
     found: p.integer(),
   },
 })
@@ -87,7 +87,7 @@ const MailDomainSchema = defineEntity({
   name: 'MailDomain',
   tableName: 'mail_domains',
   properties: {
-    domain: p.string().primary(),
+    domain: p.text().collation('C').primary(),
     finding: p.enum(['mx', 'null_mx', 'no_mx', 'domain_not_found', 'timeout', 'error'] as const),
     expiresAt: p.datetime(),
   },
@@ -102,13 +102,13 @@ const ImportSchema = defineEntity({
   filters: tenantFilter,
   indexes: [{ properties: ['accountId', 'id'] }],
   properties: {
-    id: p.string().primary(),
+    id: p.text().collation('C').primary(),
     ...owned,
-    listId: p.string(),
+    listId: p.text().collation('C'),
     /** Absolute path, or `-` for standard input. */
-    file: p.string(),
+    file: p.text(),
     /** null for standard input, which can't be read twice. */
-    fileSha256: p.string().nullable(),
+    fileSha256: p.text().nullable(),
     options: p.json<Record<string, unknown>>(),
     status: p.enum(['running', 'done'] as const),
     /** Data rows that are done: a batch is written by the transaction that moves this on, so never twice. */
@@ -129,10 +129,10 @@ const ImportRejectSchema = defineEntity({
   name: 'ImportReject',
   tableName: 'import_rejects',
   properties: {
-    accountId: p.string().primary(),
-    importId: p.string().primary(),
+    accountId: p.text().collation('C').primary(),
+    importId: p.text().collation('C').primary(),
     line: p.integer().primary(),
-    email: p.text(),
+    email: p.text().collation('C'),
     reason: p.text(),
   },
 })

@@ -1,6 +1,7 @@
 import { newId } from '../lib/ids.ts'
 import type { EmittedEvent, Listener, Work } from '../store/work.ts'
-import type { EventData, EventType } from './types.ts'
+import { buildData, type EventInput } from './builders.ts'
+import type { EventType } from './types.ts'
 
 const interested = async (work: Work, type: EventType): Promise<Listener[]> => {
   const answers = await Promise.all(work.listeners.map((listener) => listener.wants(work, type)))
@@ -12,17 +13,22 @@ export const isWanted = async (work: Work, type: EventType): Promise<boolean> =>
   (await interested(work, type)).length > 0
 
 /**
- * Emits one event for each item that `build` gives, in the transaction of `work`: with it they are committed, or never
+ * Emits one event for each input that `build` gives, in the transaction of `work`: with it they are committed, or never
  * were (decisions.md, Webhooks and events). `build` runs only where somebody listens.
  */
 export const emit = async <T extends EventType>(
   work: Work,
   type: T,
-  build: () => readonly EventData<T>[],
+  build: () => readonly EventInput<T>[],
 ): Promise<void> => {
   const listeners = await interested(work, type)
   if (listeners.length === 0) return
   const createdAt = work.now.getTime()
-  const events: EmittedEvent[] = build().map((data) => ({ id: newId('evt', createdAt), type, createdAt, data }))
+  const events: EmittedEvent[] = build().map((input) => ({
+    id: newId('evt', createdAt),
+    type,
+    createdAt,
+    data: buildData(type, input),
+  }))
   if (events.length > 0) for (const listener of listeners) await listener.receive(work, events)
 }

@@ -13,17 +13,18 @@ declare module 'fastify' {
 const bearer = /^Bearer +(\S+) *$/i
 
 /** Demands a living key, then counts the call: 401 comes before 429, and 429 before any look at the body. */
-export const authenticate = (app: App, family: string, limit: number) => async (request: FastifyRequest, reply: FastifyReply) => {
-  const key = bearer.exec(request.headers.authorization ?? '')?.[1]
-  const admission = key ? await admit(app.sql, key, family, limit) : null
-  if (!admission) throw new Problem('unauthorized', 'Missing or invalid Authorization: Bearer <apiKey>')
-  if (limit > 0) {
-    reply.header('ratelimit-limit', limit)
-    reply.header('ratelimit-remaining', Math.max(admission.remaining, 0))
-    reply.header('ratelimit-reset', admission.resetSeconds)
+export const authenticate =
+  (app: App, family: string, limit: number) => async (request: FastifyRequest, reply: FastifyReply) => {
+    const key = bearer.exec(request.headers.authorization ?? '')?.[1]
+    const admission = key ? await admit(app.sql, key, family, limit) : null
+    if (!admission) throw new Problem('unauthorized', 'Missing or invalid Authorization: Bearer <apiKey>')
+    if (limit > 0) {
+      reply.header('ratelimit-limit', limit)
+      reply.header('ratelimit-remaining', Math.max(admission.remaining, 0))
+      reply.header('ratelimit-reset', admission.resetSeconds)
+    }
+    if (admission.remaining < 0) {
+      throw new Problem('limited', 'Rate limit exceeded', { retryAfterSeconds: Math.max(admission.resetSeconds, 1) })
+    }
+    request.caller = { keyId: admission.keyId, accountId: admission.accountId }
   }
-  if (admission.remaining < 0) {
-    throw new Problem('limited', 'Rate limit exceeded', { retryAfterSeconds: Math.max(admission.resetSeconds, 1) })
-  }
-  request.caller = { keyId: admission.keyId, accountId: admission.accountId }
-}

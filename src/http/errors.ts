@@ -1,6 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, type ProblemKind } from '../lib/problem.ts'
-import { sentence } from '../lib/sentence.ts'
 import { isUnavailable } from '../store/database.ts'
 
 const statuses: Record<ProblemKind, number> = {
@@ -38,10 +37,6 @@ const refusalOf = (error: FastifyError | Problem): Refusal => {
     const { retryAfterSeconds } = error.detail
     return { status: statuses[error.kind], sentence: error.message, ...(retryAfterSeconds && { retryAfterSeconds }) }
   }
-  if ('validation' in error && error.validation) {
-    const issues = error.validation.map((v) => (v as unknown as { params: { issue: never } }).params.issue)
-    return { status: 400, sentence: sentence(issues) }
-  }
   const known = frameworkRefusals[error.code]
   if (known) return { status: known[0], sentence: known[1] }
   if (isUnavailable(error)) return { status: 503, sentence: 'The service is not available' }
@@ -54,5 +49,8 @@ export const answerError = (error: FastifyError | Problem, request: FastifyReque
   const refusal = refusalOf(error)
   if (refusal.status >= 500) request.log.error({ err: error }, 'request failed')
   if (refusal.retryAfterSeconds) reply.header('retry-after', String(refusal.retryAfterSeconds))
-  return reply.code(refusal.status).type('application/json; charset=utf-8').send(JSON.stringify({ error: refusal.sentence }))
+  return reply
+    .code(refusal.status)
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify({ error: refusal.sentence }))
 }

@@ -22,7 +22,9 @@ const withRefusals = (schema: Record<string, unknown>, refusals: readonly number
   security: [{ apiKey: [] }],
   response: {
     ...(schema.response as object),
-    ...Object.fromEntries([400, 401, ...refusals, 429].map((status) => [status, refusal(meanings[status] ?? 'Refused')])),
+    ...Object.fromEntries(
+      [400, 401, ...refusals, 429].map((status) => [status, refusal(meanings[status] ?? 'Refused')]),
+    ),
   },
 })
 
@@ -33,7 +35,11 @@ export const describe = async (server: FastifyInstance, publicUrl: string): Prom
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'svc', description: 'Email, contacts, deals, journeys, webinars, courses and webhooks.', version: '1' },
+      info: {
+        title: 'svc',
+        description: 'Email, contacts, deals, journeys, webinars, courses and webhooks.',
+        version: '1',
+      },
       servers: [{ url: publicUrl }],
       components: {
         securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } },

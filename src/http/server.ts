@@ -1,8 +1,15 @@
 import type { Socket } from 'node:net'
-import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
-import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
-import { z } from 'zod'
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyContextConfig,
+  type FastifyInstance,
+  type FastifySchemaCompiler,
+} from 'fastify'
+import { serializerCompiler } from 'fastify-type-provider-zod'
+import type { z } from 'zod'
 import { newId } from '../lib/ids.ts'
+import { invalid } from '../lib/problem.ts'
+import { sentence } from '../lib/sentence.ts'
 import { isUnavailable } from '../store/database.ts'
 import { schemaState } from '../store/schema.ts'
 import type { App } from '../store/work.ts'
@@ -18,12 +25,25 @@ const megabyte = 1024 * 1024
 const answerMalformed = (error: Error & { code?: string }, socket: Socket) => {
   if (error.code === 'ECONNRESET' || !socket.writable) return socket.destroy()
   const [status, text] =
-    error.code === 'HPE_HEADER_OVERFLOW' ? ['431 Request Header Fields Too Large', 'The headers are too large'] : ['400 Bad Request', 'The request is malformed']
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', 'The headers are too large']
+      : ['400 Bad Request', 'The request is malformed']
   const body = JSON.stringify({ error: text })
-  socket.end(`HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`)
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
 }
 
-const limitOf = (app: App, family: string) => (family === 'webhooks' ? app.config.rateLimitWebhooks : app.config.rateLimit)
+const limitOf = (app: App, family: string) =>
+  family === 'webhooks' ? app.config.rateLimitWebhooks : app.config.rateLimit
+
+/** Checks by the zod schema of the route; what it refuses is a Problem with one sentence that names the field. */
+const validate: FastifySchemaCompiler<z.ZodType> =
+  ({ schema, httpPart }) =>
+  (data) => {
+    const checked = schema.safeParse(data)
+    return checked.success ? { value: checked.data } : { error: invalid(sentence(checked.error.issues, httpPart)) }
+  }
 
 const addRoute = (server: FastifyInstance, app: App, route: Route) => {
   const family = route.path.split('/')[1]!
@@ -39,7 +59,7 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
       ...(body && { body }),
       response: route.answers,
     },
-    config: { refusals: route.refusals ?? [] },
+    config: { refusals: route.refusals ?? [] } as FastifyContextConfig,
     onRequest: authenticate(app, family, limitOf(app, family)),
     handler: async (request, reply) => {
       const caller = request.caller!
@@ -52,7 +72,10 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
         headers: request.headers,
         work: (run) => app.work(caller.accountId, `key:${caller.keyId}`, run),
       })
-      return reply.code(answer.status).headers(answer.headers ?? {}).send(answer.body)
+      return reply
+        .code(answer.status)
+        .headers(answer.headers ?? {})
+        .send(answer.body)
     },
   })
 }
@@ -92,7 +115,7 @@ export const buildServer = async (app: App, routes: readonly Route[], logger: Fa
     frameworkErrors: (error, request, reply) => answerError(error, request, reply),
     clientErrorHandler: answerMalformed as never,
   }) as unknown as FastifyInstance
-  server.setValidatorCompiler(validatorCompiler)
+  server.setValidatorCompiler(validate)
   server.setSerializerCompiler(serializerCompiler)
   server.setErrorHandler(answerError)
   server.decorateRequest('caller', null)
@@ -101,6 +124,10 @@ export const buildServer = async (app: App, routes: readonly Route[], logger: Fa
     if (!draining || request.url === '/healthz' || request.url === '/readyz') return
     reply.header('connection', 'close')
     return reply.code(503).send({ error: 'The service is stopping' })
+  })
+  // A connection kept alive by its client would hold up the stop.
+  server.addHook('onSend', async (_request, reply) => {
+    if (draining) reply.header('connection', 'close')
   })
   await describe(server, app.config.publicUrl)
   server.after(() => {
@@ -129,8 +156,9 @@ const addNotFound = (server: FastifyInstance, routes: readonly Route[]) => {
     const path = request.url.split('?')[0]!
     const methods = known.filter((k) => k.pattern.test(path)).map((k) => k.method)
     if (methods.length === 0) return reply.code(404).send({ error: 'Not found' })
-    return reply.code(405).header('allow', methods.join(', ')).send({ error: `Method ${request.method} is not allowed here` })
+    return reply
+      .code(405)
+      .header('allow', methods.join(', '))
+      .send({ error: `Method ${request.method} is not allowed here` })
   })
 }
-
-export const ErrorBody = z.object({ error: z.string() })

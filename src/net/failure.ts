@@ -20,7 +20,6 @@ const sentences: Record<string, string> = {
 }
 
 const families: [RegExp, (code: string) => string][] = [
-  [/^HPE_/, () => 'answer is not valid HTTP'],
   [/CERT|ISSUER|SIGNATURE/, (code) => `TLS certificate is not valid (${code})`],
   [/^(ERR_SSL_|ERR_TLS_|EPROTO)/, (code) => `TLS handshake failed (${code})`],
   [/^(ESERVFAIL|EREFUSED|EAI_)/, (code) => `host name lookup failed (${code})`],
@@ -30,6 +29,7 @@ const families: [RegExp, (code: string) => string][] = [
 export const failureSentence = (error: Error & { code?: unknown }): string => {
   const code = String(error.code ?? '')
   if (code === 'ADDRESS_REFUSED') return error.message
+  if (error.name === 'HTTPParserError') return 'answer is not valid HTTP' // its code is often absent
   const known = sentences[code] ?? families.find(([pattern]) => pattern.test(code))?.[1](code)
   return known ?? (code === '' ? 'request failed' : `request failed (${code})`)
 }

@@ -52,6 +52,7 @@ const guardedConnector = (rules: DialRules): buildConnector.connector => {
   }
 }
 
+/** A client with its own connections, closed after 10 s without use. */
 export const createHttpClient = (rules: DialRules): HttpClient => {
   const agent = new Agent({
     connect: guardedConnector(rules),

@@ -35,7 +35,9 @@ export const isUnavailable = (error: unknown): boolean => {
   return (
     /^(08|57P0|53300)/.test(code) ||
     ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN'].includes(code) ||
-    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(message)
+    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
+      message,
+    )
   )
 }
 
@@ -44,7 +46,13 @@ const isRetryable = (error: unknown): boolean => ['40P01', '40001'].includes((er
 
 /** Opens a pool on `url`. Nothing is dialled before the first statement. */
 export const openDatabase = (url: string, { max = 10, name = 'svc' } = {}): Database => {
-  const settings = { connectionString: url, application_name: name, connectionTimeoutMillis: 10_000, keepAlive: true, types }
+  const settings = {
+    connectionString: url,
+    application_name: name,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    types,
+  }
   const pool = new pg.Pool({ ...settings, max, idleTimeoutMillis: 30_000 })
   // A connection dropped by the server is reported here when idle; the pool has already discarded it.
   pool.on('error', () => {})

@@ -100,9 +100,17 @@ export const findBinaries = async (folder: string, user?: ServerUser, native = p
 
 /** Makes the system place, readable by everybody, and gives its real path. */
 export const openSystemPlace = async (): Promise<string> => {
-  if (!existsSync(systemPlace)) {
-    await mkdir(systemPlace, { recursive: true })
-    await chmod(systemPlace, 0o755)
+  try {
+    if (!existsSync(systemPlace)) {
+      await mkdir(systemPlace, { recursive: true })
+      await chmod(systemPlace, 0o755)
+    }
+    await access(systemPlace, constants.W_OK)
+    return await realpath(systemPlace)
+  } catch {
+    throw new Problem(
+      'configuration',
+      `The embedded database can't run as root, and its user can't pass through the folders above svc or its data, nor can ${systemPlace} be written: make those folders passable (chmod o+x)`,
+    )
   }
-  return realpath(systemPlace)
 }

@@ -29,8 +29,7 @@ export const superuser = 'svc'
 const run = promisify(execFile)
 
 /**
- * Makes the data folder where it is missing (mode 700; as root 711, because the server's user passes through it) and
- * gives its real path. A Problem of kind configuration where this process can't write there.
+ * Makes the data folder where it is missing (mode 700) and gives its real path. A Problem of kind configuration where this process can't write there.
  */
 export const prepareFolder = async (dataDir: string): Promise<string> => {
   const path = resolve(dataDir)
@@ -127,7 +126,10 @@ const discard = async (path: string): Promise<void> => {
   await rm(path, { force: true })
 }
 
-/** A folder of the server's user to build in: inside the data folder, or in the system place and linked from there. */
+/**
+ * A folder of the server's user to build in: inside the data folder, which opens to passing through for that (mode 711,
+ * its files have 600), or, where the folders above are closed, in the system place and linked from there.
+ */
 const openSite = async (folder: string, user?: ServerUser): Promise<{ site: string; path: string }> => {
   const site = join(folder, newName())
   if (user && (await reaches(user, dirname(folder))) && !(await reaches(user, folder))) await chmod(folder, 0o711)

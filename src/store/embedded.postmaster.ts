@@ -1,6 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
-import { readFileSync, unlinkSync } from 'node:fs'
-import { open, readFile, stat } from 'node:fs/promises'
+import { open, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -23,7 +22,7 @@ const commandLine = (pid: number): Promise<string | undefined> =>
         (text) => text.replaceAll('\0', ' '),
         () => undefined,
       )
-    : promisify(execFile)('ps', ['-o', 'command=', '-p', String(pid)]).then(
+    : promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).then(
         ({ stdout }) => stdout,
         () => undefined,
       )
@@ -46,17 +45,23 @@ export const findPostmaster = async (pgdata: string): Promise<Postmaster | undef
   return postmaster.pid && (await serves(postmaster.pid, pgdata)) ? postmaster : undefined
 }
 
+const emptyPidFileMs = 2_000
+
 /**
- * Removes a pid file whose pid now belongs to another program: PostgreSQL would take that for a running server. That
- * of a dead process is left to PostgreSQL, which looks for orphaned backends by it.
+ * Removes a pid file that PostgreSQL would take for a running server: its pid now belongs to another program, or its
+ * writer was killed before the first byte. That of a dead process is left to PostgreSQL, which looks for orphaned
+ * backends by it.
  */
 const removeStalePidFile = async (pgdata: string): Promise<void> => {
-  const text = await readFile(pidFile(pgdata), 'utf8').catch(() => '')
+  const read = () => readFile(pidFile(pgdata), 'utf8').catch(() => undefined)
+  const text = await read()
+  if (text === undefined) return
   const { pid } = parse(text)
   const command = pid ? await commandLine(pid) : undefined
-  if (command === undefined || command.includes(`postgres -D ${pgdata} -p `)) return
+  const isForeign = command !== undefined && !command.includes(`postgres -D ${pgdata} -p `)
+  const isEmpty = text === '' && Date.now() - (await stat(pidFile(pgdata))).mtimeMs > emptyPidFileMs
   // Another starter may have been faster: only what was judged is removed.
-  if (readFileSync(pidFile(pgdata), 'utf8') === text) unlinkSync(pidFile(pgdata))
+  if ((isForeign || isEmpty) && (await read()) === text) await rm(pidFile(pgdata), { force: true })
 }
 
 /** What the operator has no need to choose. The log gets no statements: they hold personal data. */

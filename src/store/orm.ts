@@ -1,6 +1,6 @@
-import { type EntityManager, MikroORM, type Options } from '@mikro-orm/postgresql'
 import { Migrator } from '@mikro-orm/migrations'
-import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely'
+import { type EntityManager, MikroORM, type Options } from '@mikro-orm/postgresql'
+import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
 import type { Client } from './database.ts'
 
 /** The settings that the product, the tests and `svc db diff` share. */
@@ -24,7 +24,8 @@ export const openOrm = async (entities: NonNullable<Options['entities']>, url: s
 /** A Kysely over one checked-out connection; giving it back stays the business of who checked it out. */
 const pinned = (client: Client) => {
   const borrowed = { query: client.query.bind(client), release: () => {} } as unknown as PostgresPoolClient
-  return new Kysely<unknown>({ dialect: new PostgresDialect({ pool: { connect: async () => borrowed, end: async () => {} } }) })
+  const pool = { connect: async () => borrowed, end: async () => {}, options: {} } as unknown as PostgresPool
+  return new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
 }
 
 /** A fork in the transaction that is open on `client`, filtered to `accountId` (null: no account, tenant tables fail closed). */

@@ -1,9 +1,14 @@
 import { p } from '@mikro-orm/postgresql'
 
 /** The account of a tenant's row. Set by `work.own()` alone, never from input. */
-export const owned = { accountId: p.string() }
+export const owned = { accountId: p.text().collation('C') }
 
 /** Reads, counts and native updates see the account's rows only; without an account every find throws (fails closed). */
 export const tenantFilter = {
-  tenant: { name: 'tenant', cond: (args: { accountId: string }) => ({ accountId: args.accountId }), default: true, args: true },
+  tenant: {
+    name: 'tenant',
+    cond: (args: { accountId: string }) => ({ accountId: args.accountId }),
+    default: true,
+    args: true,
+  },
 }

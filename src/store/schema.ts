@@ -27,8 +27,12 @@ const known = (): string[] =>
 
 /** Which migrations the database has and which it lacks. */
 export const schemaState = async (database: Database): Promise<SchemaState> => {
-  const [table] = await database.sql<{ exists: boolean }>(`select to_regclass('mikro_orm_migrations') is not null as exists`)
-  const rows = table?.exists ? await database.sql<{ name: string }>('select name from mikro_orm_migrations order by id') : []
+  const [table] = await database.sql<{ exists: boolean }>(
+    `select to_regclass('mikro_orm_migrations') is not null as exists`,
+  )
+  const rows = table?.exists
+    ? await database.sql<{ name: string }>('select name from mikro_orm_migrations order by id')
+    : []
   const applied = rows.map((row) => row.name)
   return { applied, pending: known().filter((name) => !applied.includes(name)) }
 }
@@ -66,6 +70,18 @@ export const checkSchema = async (database: Database, databaseUrl: string, rule:
   if (pending.length === 0) return
   if (rule === 'migrate' || (rule === 'fresh' && applied.length === 0)) await migrate(database, databaseUrl)
   else {
-    throw new Problem('unavailable', `The database schema is behind by ${pending.length} migration(s)`, { hint: 'svc db migrate' })
+    throw new Problem('unavailable', `The database schema is behind by ${pending.length} migration(s)`, {
+      hint: 'svc db migrate',
+    })
   }
 }
+
+/** Drops everything in the schema. What runs on it meanwhile fails until `migrate` has set it up again. */
+export const resetSchema = (database: Database): Promise<void> =>
+  database.transaction(async (sql) => {
+    await sql('select pg_advisory_xact_lock($1)', [migrationLock])
+    const tables = await sql<{ name: string }>(
+      `select quote_ident(tablename) as name from pg_tables where schemaname = current_schema()`,
+    )
+    if (tables.length > 0) await sql(`drop table ${tables.map((table) => table.name).join(', ')} cascade`)
+  })

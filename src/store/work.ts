@@ -45,7 +45,12 @@ export interface EmittedEvent {
 
 /** What stands around the units of work: the pool, the sockets and the clock. Only operations that need a socket take it. */
 export interface App {
-  readonly config: { publicUrl: string; rateLimit: number; rateLimitWebhooks: number; allowPrivateWebhooks: readonly string[] }
+  readonly config: {
+    publicUrl: string
+    rateLimit: number
+    rateLimitWebhooks: number
+    allowPrivateWebhooks: readonly string[]
+  }
   readonly database: Database
   /** Outside any transaction. */
   readonly sql: Sql

@@ -13,6 +13,7 @@ import {
   realpath,
   rm,
   stat,
+  utimes,
   writeFile,
 } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -216,6 +217,14 @@ describe('recovery', () => {
     await chown(file, uid, gid)
     expect(await query((await open()).url, 'select 1')).toBe(1)
     expect(other.exitCode).toBe(null)
+  })
+
+  test('an empty pid file, left by a kill at the wrong moment, is recovered', async () => {
+    await (await open()).close()
+    const file = join(dataDir, 'pgdata/postmaster.pid')
+    await writeFile(file, '')
+    await utimes(file, 1_700_000_000, 1_700_000_000)
+    expect(await query((await open()).url, 'select 1')).toBe(1)
   })
 
   test('kill -9 while the cluster is being made leaves nothing behind that matters', async () => {

@@ -32,6 +32,8 @@ export interface Receiver {
   requests: Received[]
   /** Connections opened so far. */
   readonly connections: number
+  /** Connections that are open now. */
+  readonly open: number
   /** The answers to the next requests, in order; after them the standing answer. */
   next(...answers: Answer[]): void
   /** The answer to every request without a next one. */
@@ -90,6 +92,7 @@ export const openReceiver = async (): Promise<Receiver> => {
   const waiting = new Set<() => void>()
   let standing: Answer = {}
   let connections = 0
+  let open = 0
 
   const server = createServer(async (request, response) => {
     const arrivedAtMs = Date.now()
@@ -104,7 +107,11 @@ export const openReceiver = async (): Promise<Receiver> => {
       response.destroy() // the client went away
     }
   })
-  server.on('connection', () => connections++)
+  server.on('connection', (socket) => {
+    connections++
+    open++
+    socket.on('close', () => open--)
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
 
@@ -114,6 +121,9 @@ export const openReceiver = async (): Promise<Receiver> => {
     requests,
     get connections() {
       return connections
+    },
+    get open() {
+      return open
     },
     next: (...answers) => void queued.push(...answers),
     always: (answer) => {

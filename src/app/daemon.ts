@@ -1,0 +1,86 @@
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { destination, type Logger, pino } from 'pino'
+import { Problem } from '../lib/problem.ts'
+import type { SchemaRule } from '../store/schema.ts'
+import { type OpenApp, openApp } from './app.ts'
+import type { Config } from './config.ts'
+import { loadRoutes } from './features.ts'
+import { startJobs } from './jobs.ts'
+
+export interface DaemonParts {
+  api: boolean
+  jobs: boolean
+  schema?: SchemaRule
+}
+
+export interface Daemon {
+  app: OpenApp
+  /** Where the API listens; null with jobs alone. */
+  url: string | null
+  /** Not ready, no new claims; what is in flight finishes or is released. Safe to call twice. */
+  stop(): Promise<void>
+}
+
+/** In-flight requests and deliveries have this long; the whole stop stays below the 15 s of cli.md. */
+const drainMs = 10_000
+
+/** Logs are JSON lines on stderr: stdout is for data. Keys and bodies are never logged. */
+export const createLogger = (level: string): Logger =>
+  pino({ level, redact: ['req.headers.authorization'] }, destination({ fd: 2, sync: true }))
+
+const listen = async (app: OpenApp, config: Config, logger: Logger) => {
+  const { buildServer } = await import('../http/server.ts')
+  const server = await buildServer(app, await loadRoutes(), logger)
+  try {
+    await server.fastify.listen({ host: config.host, port: config.port })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    await server.drain()
+    if (code === 'EADDRINUSE')
+      throw new Problem('configuration', `Port ${config.port} is taken`, { hint: 'set SVC_PORT to a free one' })
+    if (code === 'EACCES')
+      throw new Problem('configuration', `Port ${config.port} may not be used by this user`, {
+        hint: 'set SVC_PORT to one above 1023',
+      })
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+      throw new Problem('configuration', `SVC_HOST ${config.host} is no address of this machine`)
+    throw error
+  }
+  const { port } = server.fastify.server.address() as AddressInfo
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host
+  return { server, url: `http://${host}:${port}` }
+}
+
+/** Opens the app and starts the API, the jobs, or both. Throws a Problem that says what to do where it can't. */
+export const startDaemon = async (config: Config, parts: DaemonParts): Promise<Daemon> => {
+  const logger = createLogger(config.logLevel)
+  const app = await openApp(config, {
+    ...(parts.schema && { schema: parts.schema }),
+    connections: 20,
+    name: 'svc daemon',
+  })
+  try {
+    const api = parts.api ? await listen(app, config, logger) : null
+    const jobs = parts.jobs ? await startJobs({ config, databaseUrl: app.databaseUrl }, logger) : null
+    logger.info({ url: api?.url, jobs: parts.jobs }, 'ready')
+    let stopping: Promise<void> | undefined
+    const stop = async () => {
+      logger.info('stopping')
+      const drained = api ? Promise.race([api.server.drain(), sleep(drainMs, undefined, { ref: false })]) : undefined
+      await Promise.all([drained, jobs?.stop(drainMs)])
+      await app.close()
+    }
+    return {
+      app,
+      url: api?.url ?? null,
+      stop: () => {
+        stopping ??= stop()
+        return stopping
+      },
+    }
+  } catch (error) {
+    await app.close()
+    throw error
+  }
+}

@@ -1,0 +1,28 @@
+import { recheckDomains } from '../contacts/contacts.ts'
+import type { App } from '../store/work.ts'
+import { purgeDeliveries } from '../webhooks/webhooks.ts'
+
+const day = 86_400_000
+/** Deliveries with their attempts, and the events behind them, are kept this long after they were made. */
+const retentionMs = 30 * day
+
+/** Any number of daemons may run the jobs: the one that holds this lock does the housekeeping of this minute. */
+const housekeepingLock = 7_318_202
+
+/**
+ * What keeps the database small and its verdicts fresh, in small batches. One daemon at a time; a crash loses nothing,
+ * the next minute goes on.
+ */
+export const keepHouse = async (app: App, signal: AbortSignal): Promise<void> => {
+  const guard = await app.database.connect()
+  try {
+    const { rows } = await guard.query('select pg_try_advisory_lock($1) as mine', [housekeepingLock])
+    if (!rows[0].mine) return
+    await recheckDomains(app, signal)
+    await purgeDeliveries(app, new Date(app.now().getTime() - retentionMs), signal)
+    await app.sql(`delete from mail_domains where expires_at < $1`, [new Date(app.now().getTime() - day)])
+    await app.sql(`delete from rate_windows where started_at < now() - interval '1 hour'`)
+  } finally {
+    await guard.end()
+  }
+}

@@ -1,0 +1,10 @@
+import type { z } from 'zod'
+import { invalid } from './problem.ts'
+import { sentence } from './sentence.ts'
+
+/** Checks input that came by no HTTP route against the same shape. Throws `invalid` with one sentence. */
+export const parse = <S extends z.ZodType>(shape: S, input: unknown): z.output<S> => {
+  const checked = shape.safeParse(input)
+  if (!checked.success) throw invalid(sentence(checked.error.issues, 'input'))
+  return checked.data
+}

@@ -1,0 +1,102 @@
+import { pino } from 'pino'
+import { createAccount, createKey } from '../../src/accounts/accounts.ts'
+import { type OpenApp, openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { loadRoutes } from '../../src/app/features.ts'
+import { buildServer, type Server } from '../../src/http/server.ts'
+import { cloneDatabase } from './database.ts'
+
+export interface Reply {
+  status: number
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body
+  body: any
+  headers: Record<string, string | string[] | number | undefined>
+}
+
+export interface Request {
+  key?: string
+  /** An object is sent as JSON; a string as it is. */
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+export interface TestAccount {
+  id: string
+  name: string
+  key: string
+  keyId: string
+}
+
+export interface TestApp {
+  app: OpenApp
+  server: Server
+  url: string
+  env: Record<string, string>
+  request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT', path: string, request?: Request): Promise<Reply>
+  account(options?: { plan?: string; name?: string }): Promise<TestAccount>
+  /** The events in the account's outbox, oldest first, as they will be posted. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an event
+  events(accountId: string): Promise<any[]>
+  close(): Promise<void>
+}
+
+export interface StartOptions {
+  /** Environment on top of: the cloned database, a fixed secret, rate limits off, no log. */
+  env?: Record<string, string>
+  now?: () => Date
+}
+
+let accounts = 0
+
+/** The whole app on a database of its own, with the HTTP server answering by `inject`: no port is opened. */
+export const startApp = async (options: StartOptions = {}): Promise<TestApp> => {
+  const database = await cloneDatabase()
+  const env = {
+    DATABASE_URL: database.url,
+    SVC_SECRET: 'a secret that only tests use',
+    SVC_RATE_LIMIT: '0',
+    SVC_RATE_LIMIT_WEBHOOKS: '0',
+    SVC_LOG_LEVEL: 'silent',
+    ...options.env,
+  }
+  const app = await openApp(readConfig(env), { ...(options.now && { now: options.now }) })
+  const server = await buildServer(app, await loadRoutes(), pino({ level: 'silent' }))
+  return {
+    app,
+    server,
+    url: database.url,
+    env,
+    async request(method, path, { key, body, headers = {} } = {}) {
+      const isText = typeof body === 'string' || Buffer.isBuffer(body)
+      const reply = await server.fastify.inject({
+        method,
+        url: path.startsWith('/') && !path.startsWith('/api') ? `/api/v1${path}` : path,
+        headers: {
+          ...(key && { authorization: `Bearer ${key}` }),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { payload: isText ? body : JSON.stringify(body) }),
+      } as never)
+      const text = reply.body
+      const isJson = String(reply.headers['content-type'] ?? '').includes('json')
+      return { status: reply.statusCode, body: isJson ? JSON.parse(text) : text, headers: reply.headers }
+    },
+    async account({ plan = 'unlimited', name = `Account ${++accounts}` } = {}) {
+      const account = await app.operate('cli:test', (operation) => createAccount(operation, { name, plan }))
+      const key = await app.work(account.id, 'cli:test', (work) => createKey(work, { name: 'test' }))
+      return { id: account.id, name, key: key.key, keyId: key.id }
+    },
+    async events(accountId) {
+      const rows = await app.sql<{ payload: string }>('select payload from events where account_id = $1 order by id', [
+        accountId,
+      ])
+      return rows.map((row) => JSON.parse(row.payload))
+    },
+    async close() {
+      await server.drain()
+      await app.close()
+      await database.drop()
+    },
+  }
+}

@@ -1,0 +1,60 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { startSvc } from './cli.ts'
+
+export interface Daemon {
+  url: string
+  pid: number
+  /** What it wrote on stderr so far. */
+  log(): string
+  kill(signal: NodeJS.Signals): Promise<number | null>
+  /** SIGTERM, and the exit status. */
+  stop(): Promise<number | null>
+}
+
+export const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+const isReady = async (url: string): Promise<boolean> => {
+  try {
+    return (await fetch(`${url}/readyz`)).ok
+  } catch {
+    return false
+  }
+}
+
+/** A real `svc serve` (or what `args` say) on a free port, ready when this resolves. */
+export const startDaemon = async (
+  target: { env: Record<string, string> },
+  { env = {}, args = ['serve'] }: { env?: Record<string, string>; args?: string[] } = {},
+): Promise<Daemon> => {
+  const port = Number(env.SVC_PORT ?? (await freePort()))
+  const url = `http://127.0.0.1:${port}`
+  const child = startSvc(target, args, { env: { SVC_PORT: String(port), ...env } })
+  let log = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      log += text
+    })
+  }
+  const exited = once(child, 'exit').then(([status]) => status as number | null)
+  const deadline = Date.now() + 20_000
+  while (!(await isReady(url))) {
+    if (child.exitCode !== null || Date.now() > deadline) {
+      child.kill('SIGKILL')
+      throw new Error(`The daemon did not become ready:\n${log}`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+  const kill = (signal: NodeJS.Signals) => {
+    child.kill(signal)
+    return exited
+  }
+  return { url, pid: child.pid!, log: () => log, kill, stop: () => kill('SIGTERM') }
+}

@@ -1,0 +1,27 @@
+import pg from 'pg'
+import { inject } from 'vitest'
+import { urlOf } from './global.ts'
+
+let made = 0
+
+const onServer = async (statement: string): Promise<void> => {
+  const client = new pg.Client({ connectionString: inject('serverUrl') })
+  await client.connect()
+  await client.query(statement).finally(() => client.end())
+}
+
+/** A database of its own, cloned from the migrated template. */
+export const cloneDatabase = async (): Promise<{ url: string; drop: () => Promise<void> }> => {
+  const name = `svc_test_${process.pid}_${++made}_${Date.now().toString(36)}`
+  // The template can't be cloned by two at once while one of them holds it for a moment longer.
+  for (let tries = 1; ; tries++) {
+    try {
+      await onServer(`create database ${name} template ${inject('template')}`)
+      break
+    } catch (error) {
+      if (tries >= 20 || (error as { code?: string }).code !== '55006') throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+  return { url: urlOf(inject('serverUrl'), name), drop: () => onServer(`drop database if exists ${name} with (force)`) }
+}
