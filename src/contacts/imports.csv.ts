@@ -31,6 +31,8 @@ const carriageReturn = 13
 /** No row is that long: past it a quote is taken for one that nobody closed. */
 const maxRowBytes = 4 * 1024 * 1024
 const delimiters = [',', ';', '\t']
+const notUtf8 = 'not UTF-8: is the file --encoding latin1?'
+const openQuote = 'a quote is opened and never closed'
 
 const decoderFor = (label: string, fatal: boolean): TextDecoder => {
   try {
@@ -113,8 +115,8 @@ const lineBreaks = (values: readonly string[]): number => {
 
 interface Pass {
   records: AsyncGenerator<string[]>
-  /** Where, in decoded bytes of this pass, the row stands that swallowed the rest; null after a whole pass. */
-  stuckAt(): number | null
+  /** How the pass ended, once it did: at the end of the file, or in a row that swallows the rest. */
+  end(): { isWhole: boolean; isQuoteOpen: boolean; bytes: number }
 }
 
 /** One pass of the parser. A quote that is never closed ends it early and in bounded memory. */
@@ -126,9 +128,10 @@ const parseRecords = (bytes: AsyncIterable<Buffer>, delimiter: string): Pass => 
     relax_column_count: true,
     skip_records_with_error: true,
   })
-  let stuckAt: number | null = null
+  let openQuote: CsvError | null = null
+  let isCut = false
   parser.on('skip', (error: CsvError) => {
-    stuckAt = error.bytes as number
+    openQuote = error
   })
   const feed = async function* () {
     let records = 0
@@ -138,9 +141,8 @@ const parseRecords = (bytes: AsyncIterable<Buffer>, delimiter: string): Pass => 
       records = parser.info.records
       pending += chunk.length
       yield chunk
-      if (pending <= maxRowBytes) continue
-      stuckAt = parser.info.bytes
-      return
+      isCut = pending > maxRowBytes
+      if (isCut) return
     }
   }
   const records = async function* () {
@@ -152,24 +154,37 @@ const parseRecords = (bytes: AsyncIterable<Buffer>, delimiter: string): Pass => 
       source.destroy()
     }
   }
-  return { records: records(), stuckAt: () => stuckAt }
+  return {
+    records: records(),
+    end: () => ({
+      isWhole: !isCut && openQuote === null,
+      isQuoteOpen: openQuote !== null,
+      bytes: (openQuote?.bytes as number | undefined) ?? parser.info.bytes,
+    }),
+  }
+}
+
+interface Rest {
+  bytes: AsyncGenerator<Buffer>
+  /** Where it begins, once its first byte was read. */
+  start(): number
 }
 
 /** What follows the first line break at or behind `offset`. */
-const afterLine = async function* (bytes: AsyncIterable<Buffer>, offset: number): AsyncGenerator<Buffer> {
+const afterLine = (bytes: AsyncIterable<Buffer>, offset: number): Rest => {
   let position = 0
-  let isInside = false
-  for await (const chunk of bytes) {
-    const start = Math.max(0, offset - position)
-    position += chunk.length
-    if (isInside) yield chunk
-    else if (start < chunk.length) {
-      const end = chunk.indexOf(newline, start)
-      if (end < 0) continue
-      isInside = true
-      yield chunk.subarray(end + 1)
+  let begin = -1
+  const rest = async function* () {
+    for await (const chunk of bytes) {
+      const from = Math.max(0, offset - position)
+      const lineEnd = begin < 0 && from < chunk.length ? chunk.indexOf(newline, from) : -1
+      if (lineEnd >= 0) begin = position + lineEnd + 1
+      position += chunk.length
+      if (lineEnd >= 0) yield chunk.subarray(lineEnd + 1)
+      else if (begin >= 0) yield chunk
     }
   }
+  return { bytes: rest(), start: () => Math.max(begin, 0) }
 }
 
 /** All bytes, with the first line taken along: gives it with a stream that still starts at its start. */
@@ -206,32 +221,24 @@ export const readCsv = async ({ bytes, reopen, encoding }: CsvSource): Promise<C
 
   const rows = async function* (): AsyncGenerator<CsvRow> {
     let line = 2 + lineBreaks(first.value)
-    let offset = 0
+    let start = () => 0
     for (;;) {
       for await (const values of pass.records) {
         const isBlank = values.length === 1 && values[0] === ''
-        if (isDamaged && values.some((value) => value.includes('\ufffd'))) {
-          yield { line, values: [], fault: 'not UTF-8: is it latin1 (--encoding)?' }
-        } else if (!isBlank) yield { line, values }
+        if (isDamaged && values.some((value) => value.includes('\ufffd'))) yield { line, values: [], fault: notUtf8 }
+        else if (!isBlank) yield { line, values }
         line += 1 + lineBreaks(values)
       }
-      const stuckAt = pass.stuckAt()
-      if (stuckAt === null) return
-      yield {
-        line,
-        values: [],
-        fault: `a quote is opened and never closed${reopen ? '' : ': what follows was not read'}`,
-      }
+      const end = pass.end()
+      if (end.isWhole) return
+      if (end.isQuoteOpen)
+        yield { line, values: [], fault: reopen ? openQuote : `${openQuote}: nothing behind it was read` }
       if (!reopen) return
-      // Only that row is lost: the next pass starts behind its first line.
-      offset += stuckAt
-      line += 1
-      const rest = afterLine(
-        asUtf8(reopen(), encoding, () => {}),
-        offset,
-      )
-      offset = 0
-      pass = parseRecords(rest, delimiter)
+      // Only that row is lost: the next pass starts behind the line on which it went wrong.
+      if (end.isQuoteOpen) line += 1
+      const rest = afterLine(asUtf8(reopen(), encoding, onDamage), start() + end.bytes)
+      start = rest.start
+      pass = parseRecords(rest.bytes, delimiter)
     }
   }
   return { headers, rows: rows() }

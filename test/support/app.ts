@@ -48,6 +48,9 @@ export interface StartOptions {
 
 let accounts = 0
 
+/** Every other path is relative to `/api/v1`. */
+const unprefixed = /^\/(api|healthz|readyz|openapi\.json)/
+
 /** The whole app on a database of its own, with the HTTP server answering by `inject`: no port is opened. */
 export const startApp = async (options: StartOptions = {}): Promise<TestApp> => {
   const database = await cloneDatabase()
@@ -70,7 +73,7 @@ export const startApp = async (options: StartOptions = {}): Promise<TestApp> => 
       const isText = typeof body === 'string' || Buffer.isBuffer(body)
       const reply = await server.fastify.inject({
         method,
-        url: path.startsWith('/') && !path.startsWith('/api') ? `/api/v1${path}` : path,
+        url: unprefixed.test(path) ? path : `/api/v1${path}`,
         headers: {
           ...(key && { authorization: `Bearer ${key}` }),
           ...(body !== undefined && { 'content-type': 'application/json' }),

@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import { emailMaxLength, normalizeEmail } from '../lib/email.ts'
+import { invalid } from '../lib/problem.ts'
+import { sentence } from '../lib/sentence.ts'
+import { text } from '../lib/text.ts'
+
+export type Fields = Record<string, string>
+
+/** One contact to write: `email` in its normalised form, `fields` as `normalizeFields` gives them. */
+export interface ContactWrite {
+  email: string
+  fields: Fields
+}
+
+/** Any text is kept and judged; only what is empty, too long or no text at all is refused (decisions.md, Contacts). */
+export const EmailInput = z.string().transform(normalizeEmail).pipe(text(emailMaxLength).min(1))
+
+const nameMaxLength = 100
+const valueMaxLength = 10_000
+
+const refuse = (path: readonly PropertyKey[], message: string) =>
+  invalid(sentence([{ code: 'custom', path: [...path], message, input: undefined }], 'fields'))
+
+const isStorable = (value: string) => !value.includes('\0') && value.isWellFormed()
+
+const nameFault = (name: string): string | null => {
+  if (name === '') return 'has a field without a name'
+  if (name.length > nameMaxLength) return `has a field name of over ${nameMaxLength} characters`
+  if (!isStorable(name)) return 'has a field name with characters that are not allowed'
+  return name === '__proto__' ? 'has a field name that is not allowed' : null
+}
+
+const valueFault = (value: string): string | null => {
+  if (value.length > valueMaxLength) return 'must be at most 10,000 characters'
+  return isStorable(value) ? null : 'must not contain NUL characters or broken Unicode'
+}
+
+/**
+ * Column values as they are stored: scalars as strings, null as the empty string, nested values ignored, names trimmed.
+ * `path` names the place of the fields in the input. Throws Problem `invalid` naming the field.
+ */
+export const normalizeFields = (
+  entries: Iterable<readonly [string, unknown]>,
+  path: readonly PropertyKey[] = [],
+): Fields => {
+  // Without a prototype, so that `constructor` and the like are names as any other.
+  const fields: Fields = Object.create(null)
+  for (const [givenName, value] of entries) {
+    if (value === undefined || (typeof value === 'object' && value !== null)) continue
+    const name = givenName.trim()
+    const wrongName = nameFault(name)
+    if (wrongName) throw refuse(path, wrongName)
+    const stored = value === null ? '' : String(value)
+    const wrongValue = valueFault(stored)
+    if (wrongValue) throw refuse([...path, name], wrongValue)
+    fields[name] = stored
+  }
+  return fields
+}
+
+/** One write for each address, in order of first appearance; later fields win over earlier ones. */
+export const mergeWrites = (writes: Iterable<ContactWrite>): ContactWrite[] => {
+  const merged = new Map<string, ContactWrite>()
+  for (const { email, fields } of writes) {
+    const earlier = merged.get(email)
+    if (earlier) Object.assign(earlier.fields, fields)
+    else merged.set(email, { email, fields: Object.assign(Object.create(null), fields) })
+  }
+  return [...merged.values()]
+}

@@ -1,0 +1,108 @@
+import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
+import { newId } from '../lib/ids.ts'
+import { missing } from '../lib/problem.ts'
+import type { App, Work } from '../store/work.ts'
+import { findList } from './contacts.lists.ts'
+import { type Contact, type ContactRow, contactColumns, contactSource, viewContact } from './contacts.view.ts'
+
+/** A caller that may read outside a transaction: what it needs is one statement. */
+export type Reader = Pick<Work, 'sql' | 'accountId' | 'actor' | 'now'>
+
+// Read and record in one statement: nothing is read that is not recorded, at the price of one round trip.
+const recordedRead = `
+  with asked as (
+    select $3::text is null or exists (select from contact_lists where account_id = $1 and id = $3) as known
+  ), found as (
+    select ${contactColumns} from ${contactSource}
+    where c.account_id = $1 and c.email = $2 and ($3::text is null or c.list_id = $3)
+  ), recorded as (
+    insert into access_log (account_id, id, at, actor, email, list_id, found)
+    select $1, $4, $5, $6, $2, $3, (select count(*)::int from found) from asked where known
+  )
+  select asked.known, found.* from asked left join found on true order by found."updatedAt" desc, found."listId"`
+
+/**
+ * The address's row in each of the account's lists, or in one, most recently updated first, recorded in the access log
+ * (GET /contacts). Throws Problem `missing` for a list that is not the account's; that is recorded nowhere.
+ */
+export const findContacts = async (
+  { sql, accountId, actor, now }: Reader,
+  { email, listId }: { email: string; listId?: string | undefined },
+): Promise<Contact[]> => {
+  const params = [accountId, email, listId ?? null, newId('log', now.getTime()), now, actor]
+  const rows = await sql<ContactRow & { known: boolean }>(recordedRead, params, 'find-contacts')
+  if (!rows[0]?.known) throw missing('There is no such list')
+  return rows.flatMap((row) => (row.rowId === null ? [] : [viewContact(row)]))
+}
+
+/** The address's rows, or its row in one list, most recently updated first. Not recorded: for what the service does itself. */
+export const readContacts = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  email: string,
+  listId: string | null = null,
+): Promise<Contact[]> => {
+  const rows = await sql<ContactRow>(
+    `select ${contactColumns} from ${contactSource}
+     where c.account_id = $1 and c.email = $2 and ($3::text is null or c.list_id = $3)
+     order by c.updated_at desc, c.list_id`,
+    [accountId, email, listId],
+    'read-contacts',
+  )
+  return rows.map(viewContact)
+}
+
+/** Like `readContacts`. Throws Problem `missing` where the address is in no list. */
+export const showContact = async (work: Pick<Work, 'sql' | 'accountId'>, email: string): Promise<Contact[]> => {
+  const contacts = await readContacts(work, email)
+  if (contacts.length === 0) throw missing(`There is no contact ${email}`, { hint: 'svc contacts list' })
+  return contacts
+}
+
+/** A page of one list in the order of `rowId`, which is that in which the addresses came. */
+const pageOfList = (sql: Work['sql'], accountId: string, listId: string, after: string, limit: number) =>
+  sql<ContactRow>(
+    `select ${contactColumns} from ${contactSource}
+     where c.account_id = $1 and c.list_id = $2 and c.row_id > $3 order by c.row_id limit $4`,
+    [accountId, listId, after, limit],
+  )
+
+const pageOfAll = (sql: Work['sql'], accountId: string, [email, listId]: readonly string[], limit: number) =>
+  sql<ContactRow>(
+    `select ${contactColumns} from ${contactSource}
+     where c.account_id = $1 and (c.email, c.list_id) > ($2, $3) order by c.email, c.list_id limit $4`,
+    [accountId, email, listId, limit],
+  )
+
+/** A page of the account's contacts: of one list (id or name), or of all by address. Throws Problem `missing`, `invalid`. */
+export const listContacts = async (
+  work: Pick<Work, 'sql' | 'accountId'>,
+  { list, cursor, limit }: { list?: string | undefined; cursor?: string | undefined; limit: number },
+): Promise<Page<Contact>> => {
+  const { sql, accountId } = work
+  const keyLength = list === undefined ? 2 : 1
+  const key = cursor === undefined ? ['', ''].slice(0, keyLength) : decodeCursor(cursor, keyLength)
+  const rows =
+    list === undefined
+      ? await pageOfAll(sql, accountId, key, limit + 1)
+      : await pageOfList(sql, accountId, (await findList(work, list)).id, key[0]!, limit + 1)
+  const page = rows.slice(0, limit).map(viewContact)
+  const last = page.at(-1)
+  const nextKey = list === undefined ? [last?.email ?? '', last?.listId ?? ''] : [last?.rowId ?? '']
+  return { rows: page, nextCursor: rows.length > limit ? encodeCursor(nextKey) : null }
+}
+
+const exportPage = 1_000
+
+/** A whole list in pages, each read by a statement of its own: no transaction stays open while a reader is slow. */
+export async function* exportContacts(
+  { sql }: Pick<App, 'sql'>,
+  accountId: string,
+  listId: string,
+): AsyncGenerator<Contact[]> {
+  for (let after = ''; ; ) {
+    const rows = await pageOfList(sql, accountId, listId, after, exportPage)
+    if (rows.length > 0) yield rows.map(viewContact)
+    if (rows.length < exportPage) return
+    after = rows.at(-1)!.rowId
+  }
+}

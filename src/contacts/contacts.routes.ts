@@ -1,0 +1,109 @@
+import { z } from 'zod'
+import { ContactShape } from '../events/shapes.ts'
+import { made, ok, type Route, route } from '../http/route.ts'
+import { isEmailSyntax, normalizeEmail } from '../lib/email.ts'
+import { text } from '../lib/text.ts'
+import { EmailInput, findContacts, listLists, normalizeFields, upsertBatch, upsertContact } from './contacts.ts'
+
+const ListId = text(200)
+const EpochMs = z.int().meta({ description: 'epoch ms' })
+
+const ContactListShape = z.object({
+  id: z.string(),
+  name: z.string(),
+  fields: z.array(z.string()),
+  rowCount: z.int(),
+  createdAt: EpochMs,
+  updatedAt: EpochMs,
+})
+
+const Upserted = z.object({ created: z.int(), updated: z.int(), skipped: z.int(), contact: ContactShape.optional() })
+
+const Lookup = z.object({
+  email: z
+    .string()
+    .transform(normalizeEmail)
+    .pipe(z.string().refine(isEmailSyntax, 'must be an email address').meta({ format: 'email' })),
+  listId: ListId.optional(),
+})
+
+const OneContact = z.object({
+  listId: ListId,
+  email: EmailInput,
+  fields: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .meta({ description: 'Column name to string, number, boolean or null; nested values are ignored' }),
+})
+
+const oneToFiveHundred = 'must have 1 to 500 items'
+
+/** A body with `contacts` is the batch form, whatever else it has: only without it the other form's faults are named. */
+const Batch = z.preprocess(
+  (body, context) => {
+    if (typeof body === 'object' && body !== null && 'contacts' in body) return body
+    context.issues.push({
+      code: 'invalid_type',
+      expected: 'object',
+      input: body,
+      message: 'Invalid input: expected object',
+    })
+    return z.NEVER
+  },
+  z.object({
+    listId: ListId,
+    contacts: z
+      .array(z.looseObject({ email: EmailInput }))
+      .min(1, oneToFiveHundred)
+      .max(500, oneToFiveHundred)
+      .meta({ description: 'Any property beside `email` is a column name with its value' }),
+  }),
+)
+
+/** GET and POST /contacts, GET /lists (api.md section 4, Contacts). */
+export const routes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/contacts',
+    summary: "An address's row in each list",
+    query: Lookup,
+    answers: { 200: z.object({ contacts: z.array(ContactShape) }) },
+    refusals: [404],
+    handle: async ({ app, caller, query }) => {
+      const reader = { sql: app.sql, accountId: caller.accountId, actor: `key:${caller.keyId}`, now: app.now() }
+      return ok({ contacts: await findContacts(reader, query) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/contacts',
+    summary: 'Upsert one contact, or up to 500, into a list',
+    body: z.union([Batch, OneContact]),
+    answers: { 200: Upserted, 201: Upserted },
+    refusals: [404, 409],
+    handle: async ({ app, caller, body }) => {
+      const actor = `key:${caller.keyId}`
+      if ('contacts' in body) {
+        const contacts = body.contacts.map(({ email, ...fields }, i) => ({
+          email,
+          fields: normalizeFields(Object.entries(fields), ['contacts', i]),
+        }))
+        return ok(await upsertBatch(app, caller.accountId, actor, { listId: body.listId, contacts }))
+      }
+      const fields = normalizeFields(Object.entries(body.fields ?? {}), ['fields'])
+      const result = await upsertContact(app, caller.accountId, actor, {
+        listId: body.listId,
+        email: body.email,
+        fields,
+      })
+      return result.created === 1 ? made(result) : ok(result)
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/lists',
+    summary: 'Every list of the account, by name',
+    answers: { 200: z.object({ lists: z.array(ContactListShape) }) },
+    handle: async ({ app, caller }) => ok({ lists: await listLists({ sql: app.sql, accountId: caller.accountId }) }),
+  }),
+]

@@ -1,0 +1,167 @@
+import { buildData } from '../events/builders.ts'
+import { emit, isWanted } from '../events/emit.ts'
+import { emailDomain } from '../lib/email.ts'
+import { newId } from '../lib/ids.ts'
+import { missing } from '../lib/problem.ts'
+import type { Work } from '../store/work.ts'
+import type { ContactWrite, Fields } from './contacts.fields.ts'
+import { demandList, extendColumns } from './contacts.lists.ts'
+import { type BareRow, bareStatement, type FullRow, fullStatement } from './contacts.statement.ts'
+import type { Verdict } from './contacts.verify.ts'
+import { viewContact } from './contacts.view.ts'
+
+/** `skipped`: a new address beyond the plan's contact limit, or one that `keepExisting` left as it is. */
+export type Outcome = 'created' | 'updated' | 'unchanged' | 'skipped'
+
+export interface WriteOptions {
+  /** Contacts that are in the list already stay as they are: `skipped`. */
+  keepExisting?: boolean
+  /** false: fires no contact events. */
+  events?: boolean
+}
+
+/** A single write of more contacts fires no contact events (api.md section 6). */
+const eventsUpTo = 500
+
+const encode = (writes: readonly ContactWrite[], verdicts: ReadonlyMap<string, Verdict>, now: Date): string =>
+  JSON.stringify(
+    writes.map(({ email, fields }, place) => {
+      const verdict = verdicts.get(email)
+      return {
+        place,
+        email,
+        fields,
+        row_id: newId('row', now.getTime()),
+        domain: emailDomain(email) ?? '',
+        status: verdict?.status,
+        reasons: verdict?.reasons,
+        // A verdict without an answer from DNS replaces none that had one.
+        weak: verdict?.reasons.some((reason) => reason === 'dns_timeout' || reason === 'dns_error') ?? false,
+      }
+    }),
+  )
+
+/** The columns of the list after the write. The row is locked late, after the contacts, as every writer does. */
+const addColumns = async (
+  { sql, accountId, now }: Work,
+  listId: string,
+  names: ReadonlySet<string>,
+): Promise<string[]> => {
+  const [list] = await sql<{ fields: string[] }>(
+    'select fields from contact_lists where account_id = $1 and id = $2 for no key update',
+    [accountId, listId],
+  )
+  if (!list) throw missing('There is no such list')
+  const fields = extendColumns(list.fields, names)
+  if (fields.length > list.fields.length) {
+    await sql('update contact_lists set fields = $3, updated_at = $4 where account_id = $1 and id = $2', [
+      accountId,
+      listId,
+      fields,
+      now,
+    ])
+  }
+  return fields
+}
+
+const namesOf = (writes: readonly ContactWrite[]): Set<string> => {
+  const names = new Set<string>()
+  for (const { fields } of writes) for (const name of Object.keys(fields)) names.add(name)
+  return names
+}
+
+interface Result {
+  outcomes: Map<string, Outcome>
+  /** What events need; empty where nobody wants any. */
+  changes: FullRow[]
+}
+
+/** Runs the statement until each write has its outcome: again for those that met a concurrent insert. */
+const runStatement = async (
+  work: Work,
+  listId: string,
+  writes: readonly ContactWrite[],
+  verdicts: ReadonlyMap<string, Verdict>,
+  { keepExisting, full }: { keepExisting: boolean; full: boolean },
+): Promise<Result> => {
+  const outcomes = new Map<string, Outcome>()
+  const changes: FullRow[] = []
+  for (let open = writes; open.length > 0; ) {
+    const params = [work.accountId, listId, encode(open, verdicts, work.now), work.now, keepExisting]
+    const rows = await work.sql<BareRow | FullRow>(full ? fullStatement : bareStatement, params)
+    const refused = new Set<string>()
+    for (const row of rows) {
+      if (row.kind === 'refused') refused.add(row.email)
+      else if (row.kind !== 'present') outcomes.set(row.email, row.kind)
+      else if (!outcomes.has(row.email)) outcomes.set(row.email, keepExisting ? 'skipped' : 'unchanged')
+      if (full && (row.kind === 'created' || row.kind === 'updated')) changes.push(row as FullRow)
+    }
+    const conflicts = open.filter(({ email }) => !outcomes.has(email) && !refused.has(email))
+    if (conflicts.length === 0) for (const email of refused) outcomes.set(email, 'skipped')
+    // What met a concurrent insert took room that was not its to take: those refused for it get their chance as well.
+    open = open.filter(({ email }) => !outcomes.has(email))
+  }
+  return { outcomes, changes }
+}
+
+const isListGone = (error: unknown): boolean => (error as { code?: string }).code === '23503'
+
+/** The old values of the fields that a write changed, `""` where one was not set. */
+const previousValues = (before: Fields, after: Fields): Fields => {
+  const previous: Fields = {}
+  for (const [name, value] of Object.entries(after)) {
+    if (!Object.hasOwn(before, name)) previous[name] = ''
+    else if (before[name] !== value) previous[name] = before[name]!
+  }
+  return previous
+}
+
+const emitChanges = async (
+  work: Work,
+  list: { listId: string; listName: string; listFields: string[] },
+  changes: readonly FullRow[],
+): Promise<void> => {
+  const created = changes.filter((row) => row.kind === 'created')
+  const updated = changes.filter((row) => row.kind === 'updated')
+  const contactOf = (row: FullRow) => viewContact({ ...row, ...list, updatedAt: work.now })
+  if (created.length > 0) {
+    await emit(work, 'contact.created', () => created.map((row) => ({ contact: contactOf(row) })))
+  }
+  if (updated.length > 0) {
+    await emit(work, 'contact.updated', () =>
+      updated.map((row) => {
+        const contact = contactOf(row)
+        return buildData('contact.updated', { contact, previous: previousValues(row.previous ?? {}, contact.fields) })
+      }),
+    )
+  }
+}
+
+const isAnyWanted = async (work: Work): Promise<boolean> =>
+  (await isWanted(work, 'contact.created')) || (await isWanted(work, 'contact.updated'))
+
+/**
+ * One set-based write of distinct, normalised addresses into one list: all or nothing, with its contact events. New
+ * field names become columns. Gives what became of each address. Throws Problem `missing` for a list that is not there,
+ * `invalid` where the list would get more than 40 columns.
+ */
+export const writeContacts = async (
+  work: Work,
+  listId: string,
+  writes: readonly ContactWrite[],
+  verdicts: ReadonlyMap<string, Verdict>,
+  { keepExisting = false, events = true }: WriteOptions = {},
+): Promise<Map<string, Outcome>> => {
+  const list = await demandList(work, listId)
+  const names = namesOf(writes)
+  const columns = extendColumns(list.fields, names)
+  const full = events && writes.length <= eventsUpTo && (await isAnyWanted(work))
+  const { outcomes, changes } = await runStatement(work, listId, writes, verdicts, { keepExisting, full }).catch(
+    (error) => {
+      throw isListGone(error) ? missing('There is no such list') : error
+    },
+  )
+  const listFields = columns.length > list.fields.length ? await addColumns(work, listId, names) : list.fields
+  await emitChanges(work, { listId, listName: list.name, listFields }, changes)
+  return outcomes
+}

@@ -1,0 +1,107 @@
+import { emailMaxLength, normalizeEmail } from '../lib/email.ts'
+import { Problem } from '../lib/problem.ts'
+import { type ContactWrite, normalizeFields } from './contacts.fields.ts'
+import type { Columns } from './imports.columns.ts'
+import type { CsvRow } from './imports.csv.ts'
+
+/** Rows of one transaction: a write of more fires no events (api.md section 6). */
+export const batchRows = 500
+
+export interface Reject {
+  line: number
+  /** As the file has it. */
+  email: string
+  reason: string
+}
+
+/** An address that comes again in a batch, and what its later rows did to what the earlier ones said. */
+export interface Repeats {
+  changed: number
+  same: number
+}
+
+export interface Batch {
+  rows: number
+  /** One for each address. */
+  writes: ContactWrite[]
+  repeats: ReadonlyMap<string, Repeats>
+  rejects: Reject[]
+}
+
+const faultOf = (values: readonly string[], email: string, columns: Columns): string | null => {
+  if (email === '') return 'no address'
+  if (email.length > emailMaxLength) return `address over ${emailMaxLength} characters`
+  if (email.includes('\0')) return 'address with a NUL character'
+  if (values.slice(columns.fields.length).some((value) => value !== '')) {
+    return `${values.length} columns where the header has ${columns.fields.length}`
+  }
+  return null
+}
+
+/** What a row says of its address. A row that is short of columns says nothing of them. */
+const namedValues = function* (values: readonly string[], { fields }: Columns): Generator<[string, string]> {
+  for (let i = 0; i < fields.length && i < values.length; i++) if (fields[i] !== null) yield [fields[i]!, values[i]!]
+}
+
+/** The row's write, or why there is none. */
+const writeOf = ({ values, fault }: CsvRow, email: string, columns: Columns): ContactWrite | string => {
+  const reason = fault ?? faultOf(values, email, columns)
+  if (reason) return reason
+  try {
+    return { email, fields: normalizeFields(namedValues(values, columns)) }
+  } catch (error) {
+    if (error instanceof Problem) return error.message
+    throw error
+  }
+}
+
+/** Rejects are kept to be looked at: what PostgreSQL can't store, or is longer than any address, is left out of them. */
+const storable = (found: string): string => found.replaceAll('\0', '').slice(0, 2 * emailMaxLength)
+
+/** Gives whether anything changed. */
+const merge = (into: Record<string, string>, fields: Readonly<Record<string, string>>): boolean => {
+  let isChanged = false
+  for (const name in fields) {
+    isChanged ||= into[name] !== fields[name]
+    into[name] = fields[name]!
+  }
+  return isChanged
+}
+
+/** Sorts rows into writes and rejects. Of an address that comes again the last values win, or with `keepFirst` the first. */
+export const toBatch = (rows: readonly CsvRow[], columns: Columns, keepFirst: boolean): Batch => {
+  const writes = new Map<string, ContactWrite>()
+  const repeats = new Map<string, Repeats>()
+  const rejects: Reject[] = []
+  for (const row of rows) {
+    const found = row.values[columns.email] ?? ''
+    const email = normalizeEmail(found)
+    const write = writeOf(row, email, columns)
+    const earlier = writes.get(email)
+    if (typeof write === 'string') rejects.push({ line: row.line, email: storable(found), reason: write })
+    else if (!earlier) writes.set(email, write)
+    else {
+      const repeated = repeats.getOrInsert(email, { changed: 0, same: 0 })
+      if (!keepFirst && merge(earlier.fields, write.fields)) repeated.changed++
+      else repeated.same++
+    }
+  }
+  return { rows: rows.length, writes: [...writes.values()], repeats, rejects }
+}
+
+/** Cuts rows into batches, the first `skip` rows being done already. */
+export const readBatches = async function* (
+  rows: AsyncIterable<CsvRow>,
+  { columns, keepFirst, skip }: { columns: Columns; keepFirst: boolean; skip: number },
+): AsyncGenerator<Batch> {
+  let passed = 0
+  let batch: CsvRow[] = []
+  for await (const row of rows) {
+    if (passed++ < skip) continue
+    batch.push(row)
+    if (batch.length < batchRows) continue
+    yield toBatch(batch, columns, keepFirst)
+    batch = []
+  }
+  if (batch.length > 0) yield toBatch(batch, columns, keepFirst)
+}

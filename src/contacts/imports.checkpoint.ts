@@ -1,0 +1,161 @@
+import { newId } from '../lib/ids.ts'
+import { conflict, missing } from '../lib/problem.ts'
+import type { Work } from '../store/work.ts'
+import { Import } from './contacts.entities.ts'
+import type { Verdict } from './contacts.verify.ts'
+import { writeContacts } from './contacts.write.ts'
+import type { Batch, Reject } from './imports.batch.ts'
+import { type Counts, countRows } from './imports.counts.ts'
+
+/** How an import reads its file and writes; kept with it, so that a resume goes on in the same way. */
+export interface ImportOptions {
+  /** Header to field. */
+  map: Record<string, string>
+  encoding: string
+  onConflict: 'upsert' | 'skip'
+  events: boolean
+  /** Where the rejects go at the end: an absolute path, or null. */
+  rejectsFile: string | null
+}
+
+export interface ImportView extends Counts {
+  id: string
+  listId: string
+  file: string
+  status: 'running' | 'done'
+  /** Data rows that are done. */
+  rows: number
+  startedAt: number
+  finishedAt: number | null
+}
+
+/** An import as it goes on: what a view shows, and what reading on takes. */
+export interface OpenImport extends ImportView {
+  fileSha256: string | null
+  options: ImportOptions
+}
+
+export const viewImport = (row: Import): ImportView => ({
+  id: row.id,
+  listId: row.listId,
+  file: row.file,
+  status: row.status,
+  rows: row.rowsDone,
+  created: row.created,
+  updated: row.updated,
+  unchanged: row.unchanged,
+  skipped: row.skipped,
+  rejected: row.rejected,
+  startedAt: row.startedAt.getTime(),
+  finishedAt: row.finishedAt?.getTime() ?? null,
+})
+
+export const findImport = async ({ em }: Work, id: string): Promise<Import> => {
+  const row = await em.findOne(Import, { id })
+  if (!row) throw missing(`There is no import ${id}`, { hint: 'svc imports list' })
+  return row
+}
+
+/** Records an import that is about to begin. */
+export const startImport = async (
+  { em, accountId, now }: Work,
+  input: { listId: string; file: string; sha256: string | null; options: ImportOptions },
+): Promise<OpenImport> => {
+  const { listId, file, sha256, options } = input
+  const row = em.create(Import, {
+    id: newId('imp', now.getTime()),
+    accountId,
+    listId,
+    file,
+    fileSha256: sha256,
+    options: { ...options },
+    status: 'running',
+    rowsDone: 0,
+    created: 0,
+    updated: 0,
+    unchanged: 0,
+    skipped: 0,
+    rejected: 0,
+    startedAt: now,
+  })
+  await em.flush()
+  return { ...viewImport(row), fileSha256: sha256, options }
+}
+
+/** Throws `missing`. */
+export const openImport = async (work: Work, id: string): Promise<OpenImport> => {
+  const row = await findImport(work, id)
+  return { ...viewImport(row), fileSha256: row.fileSha256 ?? null, options: row.options as unknown as ImportOptions }
+}
+
+/** Takes the checkpoint for this transaction: whoever else is at the same batch waits here, and finds it moved on. */
+const takeCheckpoint = async ({ sql, accountId }: Work, id: string, rowsDone: number): Promise<void> => {
+  const [row] = await sql<{ rowsDone: number; status: string }>(
+    'select rows_done as "rowsDone", status from imports where account_id = $1 and id = $2 for update',
+    [accountId, id],
+    'import-checkpoint',
+  )
+  if (row?.rowsDone !== rowsDone || row.status !== 'running') {
+    throw conflict(`Another process goes on with the import ${id}`, { hint: `svc imports show ${id}` })
+  }
+}
+
+const addRejects = async ({ sql, accountId }: Work, id: string, rejects: readonly Reject[]): Promise<void> => {
+  if (rejects.length === 0) return
+  await sql(
+    `insert into import_rejects (account_id, import_id, line, email, reason)
+     select $1, $2, line, email, reason from jsonb_to_recordset($3::jsonb) as r (line int, email text, reason text)`,
+    [accountId, id, JSON.stringify(rejects)],
+  )
+}
+
+/** Of addresses that were left alone, those that the list has: the plan skipped the others. */
+const alreadyThere = async ({ sql, accountId }: Work, listId: string, emails: readonly string[]): Promise<string[]> => {
+  if (emails.length === 0) return []
+  const rows = await sql<{ email: string }>(
+    'select email from contacts where account_id = $1 and list_id = $2 and email = any($3)',
+    [accountId, listId, emails],
+  )
+  return rows.map((row) => row.email)
+}
+
+/**
+ * Writes one batch with its rejects and moves the checkpoint from `rowsDone` on, all in this transaction: a batch is
+ * there whole and once, or not at all. Throws `conflict` where another process has written it.
+ */
+export const writeBatch = async (
+  work: Work,
+  { id, listId, options }: OpenImport,
+  rowsDone: number,
+  batch: Batch,
+  verdicts: ReadonlyMap<string, Verdict>,
+): Promise<Counts> => {
+  await takeCheckpoint(work, id, rowsDone)
+  const keepExisting = options.onConflict === 'skip'
+  const outcomes = await writeContacts(work, listId, batch.writes, verdicts, { keepExisting, events: options.events })
+  if (keepExisting) {
+    const left = [...outcomes].filter(([, outcome]) => outcome === 'skipped').map(([email]) => email)
+    for (const email of await alreadyThere(work, listId, left)) outcomes.set(email, 'unchanged')
+  }
+  const counts = countRows(batch, outcomes)
+  await addRejects(work, id, batch.rejects)
+  await work.sql(
+    `update imports set rows_done = rows_done + $3, created = created + $4, updated = updated + $5,
+       unchanged = unchanged + $6, skipped = skipped + $7, rejected = rejected + $8
+     where account_id = $1 and id = $2`,
+    [work.accountId, id, batch.rows, counts.created, counts.updated, counts.unchanged, counts.skipped, counts.rejected],
+    'import-advance',
+  )
+  return counts
+}
+
+/** Marks it done once all of its file is. */
+export const finishImport = async (work: Work, id: string, rowsDone: number): Promise<ImportView> => {
+  await takeCheckpoint(work, id, rowsDone)
+  await work.sql(`update imports set status = 'done', finished_at = $3 where account_id = $1 and id = $2`, [
+    work.accountId,
+    id,
+    work.now,
+  ])
+  return viewImport(await findImport(work, id))
+}

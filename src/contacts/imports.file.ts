@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { addAbortSignal } from 'node:stream'
+import { missing, Problem } from '../lib/problem.ts'
+
+/** Where an import reads from: a file, or standard input, which can be read once. */
+export interface Source {
+  /** Absolute path, or `-`. */
+  file: string
+  /** null for standard input. */
+  sha256: string | null
+  /** null for standard input. */
+  size: number | null
+  open(): AsyncIterable<Buffer>
+  /** Bytes handed out so far by the latest `open`. */
+  bytesRead(): number
+}
+
+const chunkBytes = 256 * 1024
+
+const unreadable = (file: string, { code = '' }: NodeJS.ErrnoException) => {
+  if (code === 'ENOENT' || code === 'ENOTDIR') return missing(`There is no file ${file}`)
+  return new Problem('usage', `The file ${file} can't be read (${code})`)
+}
+
+const counted = (open: () => AsyncIterable<Buffer>): Pick<Source, 'open' | 'bytesRead'> => {
+  let bytes = 0
+  return {
+    bytesRead: () => bytes,
+    async *open() {
+      bytes = 0
+      for await (const chunk of open()) {
+        bytes += chunk.length
+        yield chunk
+      }
+    },
+  }
+}
+
+/** Hashes the file in one pass of constant memory. Throws Problem `missing` or `usage`. Reading ends when `signal` aborts. */
+export const openFile = async (file: string, signal: AbortSignal): Promise<Source> => {
+  const open = () => createReadStream(file, { highWaterMark: chunkBytes, signal })
+  const hash = createHash('sha256')
+  let size = 0
+  try {
+    for await (const chunk of open()) {
+      hash.update(chunk as Buffer)
+      size += (chunk as Buffer).length
+    }
+  } catch (error) {
+    throw signal.aborted ? error : unreadable(file, error as NodeJS.ErrnoException)
+  }
+  return { file, sha256: hash.digest('hex'), size, ...counted(open) }
+}
+
+export const openStdin = (signal: AbortSignal): Source => ({
+  file: '-',
+  sha256: null,
+  size: null,
+  ...counted(() => addAbortSignal(signal, process.stdin)),
+})

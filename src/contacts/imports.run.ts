@@ -1,0 +1,87 @@
+import { Problem } from '../lib/problem.ts'
+import { isUnavailable } from '../store/database.ts'
+import type { App } from '../store/work.ts'
+import { type Verdict, verifyAddresses } from './contacts.verify.ts'
+import { type Batch, readBatches } from './imports.batch.ts'
+import { finishImport, type ImportView, type OpenImport, writeBatch } from './imports.checkpoint.ts'
+import { addCounts, type Counts } from './imports.counts.ts'
+import type { Prepared } from './imports.prepare.ts'
+
+export interface ImportRun {
+  app: App
+  accountId: string
+  actor: string
+  /** Once aborted, the batch at work is finished and the import stops: `status` stays `running`. */
+  signal: AbortSignal
+  /** After each batch, with the rows done in all. */
+  onBatch?(rows: number): void
+}
+
+interface Judged {
+  batch: Batch
+  verdicts: ReadonlyMap<string, Verdict>
+}
+
+/** Batches with their verdicts: DNS is asked here, before any transaction. */
+const judgeBatches = async function* ({ app }: ImportRun, batches: AsyncIterable<Batch>): AsyncGenerator<Judged> {
+  for await (const batch of batches) {
+    const emails = batch.writes.map((write) => write.email)
+    yield { batch, verdicts: await verifyAddresses(app, emails) }
+  }
+}
+
+/** Reads one item ahead: the next is being made while the consumer works on this one. */
+const readAhead = async function* <T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
+  let next = items.next()
+  try {
+    for (;;) {
+      const { done, value } = await next
+      if (done) return
+      next = items.next()
+      // A failure waits for its turn: what came before it is written first.
+      next.catch(() => {})
+      yield value
+    }
+  } finally {
+    // Not awaited: it may stand at a pipe that says nothing for long.
+    items.return(undefined).catch(() => {})
+  }
+}
+
+const resumable = (error: unknown, id: string): unknown => {
+  const hint = `svc imports resume ${id}`
+  if (isUnavailable(error)) return new Problem('unavailable', 'The database went away: what was done stays', { hint })
+  if (error instanceof Problem && !error.detail.hint)
+    return new Problem(error.kind, error.message, { ...error.detail, hint })
+  return error
+}
+
+/**
+ * Writes what is not yet done of an import, batch by batch, each with its checkpoint in one transaction: killed at any
+ * point, it goes on from there. Gives it as it then is: `done`, or `running` where `signal` stopped it.
+ */
+export const runImport = async (
+  run: ImportRun,
+  opened: OpenImport,
+  { columns, rows }: Prepared,
+): Promise<ImportView> => {
+  const { app, accountId, actor, signal, onBatch } = run
+  const keepFirst = opened.options.onConflict === 'skip'
+  const batches = readBatches(rows, { columns, keepFirst, skip: opened.rows })
+  let counts: Counts = opened
+  let done = opened.rows
+  const state = () => ({ ...opened, ...counts, rows: done })
+  try {
+    for await (const { batch, verdicts } of readAhead(judgeBatches(run, batches))) {
+      const written = await app.work(accountId, actor, (work) => writeBatch(work, opened, done, batch, verdicts))
+      counts = addCounts(counts, written)
+      done += batch.rows
+      onBatch?.(done)
+      if (signal.aborted) return state()
+    }
+    return await app.work(accountId, actor, (work) => finishImport(work, opened.id, done))
+  } catch (error) {
+    if (signal.aborted && (error as Error).name === 'AbortError') return state()
+    throw resumable(error, opened.id)
+  }
+}

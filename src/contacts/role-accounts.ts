@@ -1,0 +1,21 @@
+/*
+ * Local parts that name a function, not a person: those of RFC 2142 and the common ones of the mail systems' own lists.
+ * Kept short on purpose: names that are also people's (alexa, grant, mark) do not belong here.
+ */
+const roleAccounts = new Set(
+  `abuse accounting accounts admin administrator advertising all alerts automated billing bookings bounce bounces career careers
+   compliance contact contactus customercare customerservice daemon devnull dns donotreply enquiries enquiry everyone feedback
+   finance ftp hello help helpdesk hostmaster hr info information inquiries inquiry investorrelations invoice invoices it
+   itsupport jobs legal list listserv mail mailer-daemon mailerdaemon majordomo marketing media moderator news newsletter
+   newsletters noc no-reply no_reply no.reply noreply do-not-reply do_not_reply notification notifications nobody null office
+   operations ops orders owner payments phish phishing postmaster pr press privacy recruiting recruitment registrar remove
+   request reservations returns root sales security service shop spam staff subscribe subscriptions support sysadmin system team
+   tech techsupport undisclosed-recipients unsubscribe usenet uucp web webadmin webmaster www
+   kontakt buchhaltung vertrieb verkauf bestellung rechnung bewerbung contacto ventas soporte facturacion contato vendas suporte
+   financeiro comptabilite commercial facturation amministrazione commerciale biuro kancelaria klantenservice
+   verkoop`.split(/\s+/),
+)
+
+/** Whether the address is one of a function (`sales@…`, `no-reply@…`), a `+tag` aside. */
+export const isRoleAccount = (email: string): boolean =>
+  roleAccounts.has(email.slice(0, email.lastIndexOf('@')).replace(/\+.*$/s, ''))

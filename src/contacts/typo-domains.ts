@@ -1,0 +1,41 @@
+/** Mail providers whose misspellings are common. Short names (aol.com, live.com) have too many real neighbours. */
+const providers = [
+  'gmail.com',
+  'googlemail.com',
+  'hotmail.com',
+  'hotmail.co.uk',
+  'hotmail.fr',
+  'outlook.com',
+  'yahoo.com',
+  'yahoo.co.uk',
+  'yahoo.fr',
+  'icloud.com',
+  'protonmail.com',
+  'comcast.net',
+  'verizon.net',
+  'sbcglobal.net',
+  'bellsouth.net',
+  'btinternet.com',
+  't-online.de',
+  'wanadoo.fr',
+  'laposte.net',
+]
+
+/** Real mail domains one step from a provider's. */
+const genuine = new Set(['email.com', 'mail.com', 'ymail.com', 'hotmail.fi', 'yahoo.ro'])
+
+/** Whether one letter wrong, missing or too many, or two neighbours swapped, makes `a` of `b`. */
+const isOneSlip = (a: string, b: string): boolean => {
+  let start = 0
+  while (start < a.length && a[start] === b[start]) start++
+  const restA = a.slice(start)
+  const restB = b.slice(start)
+  if (a.length > b.length) return restA.slice(1) === restB
+  if (a.length < b.length) return restA === restB.slice(1)
+  const isSwap = restA[0] === restB[1] && restA[1] === restB[0] && restA.slice(2) === restB.slice(2)
+  return a !== b && (restA.slice(1) === restB.slice(1) || isSwap)
+}
+
+/** Whether a domain looks like a slip of the pen for a large mail provider's: `gmial.com`, `hotmail.con`. */
+export const isTypoDomain = (domain: string): boolean =>
+  !providers.includes(domain) && !genuine.has(domain) && providers.some((provider) => isOneSlip(domain, provider))

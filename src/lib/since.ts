@@ -1,0 +1,16 @@
+import { invalid } from './problem.ts'
+
+const secondsOf: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
+const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/
+
+/**
+ * The start of a period in epoch ms: an age (`30m`, `2h`, `7d`) before `nowMs`, or an ISO time (a date alone is midnight
+ * UTC). Throws `invalid` for anything else.
+ */
+export const parseSince = (text: string, nowMs: number): number => {
+  const [, amount, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
+  if (amount && unit) return Math.max(nowMs - Number(amount) * secondsOf[unit]! * 1000, 0)
+  const time = isoTime.test(text) ? Date.parse(text) : Number.NaN
+  if (!(time >= 0)) throw invalid('since must be an age such as 2h or a time such as 2026-11-20T08:00:00Z')
+  return time
+}

@@ -1,0 +1,70 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface LoopbackServer {
+  port: number
+  /** `http://127.0.0.1:<port>` */
+  url: string
+  /** Answers under way have a moment to end; then every connection is closed. */
+  close(): Promise<void>
+}
+
+/** Longer than our client keeps an idle connection: the client closes first, so no request meets a closing one. */
+const keepAliveMs = 60_000
+const closeMs = 200
+
+/**
+ * An HTTP server on 127.0.0.1 alone; port 0 takes a free one. A request that names another host is refused: a page of a
+ * stranger whose name resolves to this machine (DNS rebinding) gets nothing. Rejects with EADDRINUSE where the port is taken.
+ */
+export const openLoopback = async (
+  port: number,
+  handle: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>,
+): Promise<LoopbackServer> => {
+  let hosts: string[] = []
+  const server = createServer(async (request, response) => {
+    response.on('error', () => {})
+    if (!hosts.includes(request.headers.host ?? '')) {
+      response.writeHead(421, { 'content-type': 'text/plain' }).end('This server answers to its own address only\n')
+      return
+    }
+    try {
+      await handle(request, response)
+    } catch {
+      // Its client went away in the middle, or the answer can't be made: either way it gets no half of one.
+      if (response.headersSent) response.destroy()
+      else response.writeHead(500).end()
+    }
+  })
+  server.keepAliveTimeout = keepAliveMs
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, '127.0.0.1', resolve)
+  })
+  const bound = (server.address() as AddressInfo).port
+  hosts = [`127.0.0.1:${bound}`, `localhost:${bound}`]
+  return {
+    port: bound,
+    url: `http://127.0.0.1:${bound}`,
+    close: () =>
+      new Promise((resolve) => {
+        const force = setTimeout(() => server.closeAllConnections(), closeMs)
+        server.close(() => {
+          clearTimeout(force)
+          resolve()
+        })
+        server.closeIdleConnections()
+      }),
+  }
+}
+
+/** The whole body of a request, or null as soon as it is longer than `limitBytes`. Rejects where the client goes away. */
+export const readBody = async (request: IncomingMessage, limitBytes: number): Promise<Buffer | null> => {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > limitBytes) return null
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, bytes)
+}

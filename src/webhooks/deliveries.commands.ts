@@ -1,0 +1,189 @@
+import { type CommandSet, type Context, paged } from '../cli/command.ts'
+import type { Column } from '../cli/output.ts'
+import { Problem } from '../lib/problem.ts'
+import type { Work } from '../store/work.ts'
+import type { DeliveryFilter, DeliveryStats, DeliveryView } from './webhooks.deliveries.ts'
+import type { Batch, Run } from './webhooks.replay.ts'
+
+const columns: Column<DeliveryView>[] = [
+  ['ID', (delivery) => delivery.id],
+  ['TYPE', (delivery) => delivery.type],
+  ['STATUS', (delivery) => delivery.status],
+  ['ATTEMPTS', (delivery) => delivery.attempts],
+  ['ANSWER', (delivery) => delivery.lastStatus],
+  ['ERROR', (delivery) => delivery.lastError],
+  ['NEXT', (delivery) => (delivery.nextAttemptAt === null ? null : new Date(delivery.nextAttemptAt))],
+  ['CREATED', (delivery) => new Date(delivery.createdAt)],
+  ['WEBHOOK', (delivery) => delivery.webhookId],
+]
+
+const statsColumns: Column<DeliveryStats['webhooks'][number]>[] = [
+  ['WEBHOOK', (row) => row.id],
+  ['URL', (row) => row.url],
+  ['PENDING', (row) => row.pending],
+  ['DELIVERED', (row) => row.delivered],
+  ['EXHAUSTED', (row) => row.exhausted],
+  ['CANCELLED', (row) => row.cancelled],
+  ['OLDEST DUE', (row) => (row.oldestDueAt === null ? null : new Date(row.oldestDueAt))],
+]
+
+interface FilterOptions {
+  status?: string
+  webhook?: string
+  type?: string
+  since?: string
+}
+
+interface BulkOptions extends FilterOptions {
+  yes?: boolean
+  dryRun?: boolean
+}
+
+const filterOf = async (
+  { status, webhook, type, since }: FilterOptions,
+  nowMs: number,
+  ids?: string[],
+): Promise<DeliveryFilter> => {
+  const [{ DeliveryFilter }, { parse }, { parseSince }] = await Promise.all([
+    import('./webhooks.deliveries.ts'),
+    import('../lib/parse.ts'),
+    import('../lib/since.ts'),
+  ])
+  return parse(DeliveryFilter, { ids, status, webhook, type, ...(since && { since: parseSince(since, nowMs) }) })
+}
+
+/** What a bulk command is about: deliveries by id, or those that match a filter; never all of them by default. */
+const chosen = async ({ app, work }: Context, ids: string[], options: FilterOptions): Promise<DeliveryFilter> => {
+  const { status, webhook, type, since } = options
+  const isFiltered = [status, webhook, type, since].some((value) => value !== undefined)
+  if (ids.length === 0 && !isFiltered) {
+    throw new Problem('usage', 'Name deliveries by id, or by --status, --webhook, --type or --since')
+  }
+  if (ids.length > 0 && isFiltered) throw new Problem('usage', 'Name deliveries by id or by a filter, not by both')
+  const filter = await filterOf(options, app.now().getTime(), ids.length > 0 ? ids : undefined)
+  if (ids.length > 0) {
+    const { demandDeliveries } = await import('./webhooks.replay.ts')
+    await work((w) => demandDeliveries(w, ids))
+  }
+  return filter
+}
+
+/** Runs batch after batch, each in a transaction, until nothing is left or the command is interrupted. */
+const runBatches = async ({ app, work, signal }: Context, change: (work: Work, run: Run) => Promise<Batch>) => {
+  const run: Run = { startedAt: app.now(), changed: 0 }
+  let matched = 0
+  while (!signal.aborted) {
+    const batch = await work((w) => change(w, run))
+    if (batch.next === null) break
+    matched += batch.matched
+    run.next = batch.next
+    run.changed += batch.changed
+  }
+  return { matched, changed: run.changed }
+}
+
+const rateOf = (text: string): number => {
+  const rate = Number(text)
+  if (rate > 0 && rate <= 1e6) return rate
+  throw new Problem('usage', '--rate must be a number of deliveries per second')
+}
+
+export const commands: CommandSet = (cli) => {
+  const noun = cli.noun('deliveries', 'Deliveries: events on their way to webhooks')
+
+  const filtered = (name: string, summary: string, options?: { isDefault: true }) =>
+    noun
+      .command(name, options ?? {})
+      .description(summary)
+      .option('--webhook <id>', 'to this webhook')
+      .option('--type <type>', 'of this event type')
+      .option('--since <age|time>', 'made since, such as 2h or 2026-11-20T08:00:00Z')
+
+  const statusOption = ['--status <status>', 'pending, delivered, exhausted or cancelled'] as const
+
+  const bulk = (name: string, summary: string) =>
+    filtered(name, summary)
+      .argument('[ids...]')
+      .option('--yes', 'do it without asking')
+      .option('--dry-run', 'count what would change')
+
+  paged(filtered('list', 'List deliveries, newest first', { isDefault: true }).option(...statusOption)).action(
+    cli.run(async ({ app, out, work }, options: FilterOptions & { limit: string; cursor?: string }) => {
+      const [{ listDeliveries }, { PageRequest }, { parse }] = await Promise.all([
+        import('./webhooks.deliveries.ts'),
+        import('./webhooks.pages.ts'),
+        import('../lib/parse.ts'),
+      ])
+      const filter = await filterOf(options, app.now().getTime())
+      const page = parse(PageRequest, options)
+      const { rows, nextCursor } = await work((w) => listDeliveries(w, filter, page))
+      await out.list('deliveries', rows, columns, nextCursor)
+    }),
+  )
+
+  noun
+    .command('show')
+    .description('Show a delivery with every attempt and the body that it posts')
+    .argument('<id>')
+    .action(
+      cli.run(async ({ out, work }, id: string) => {
+        const { showDelivery } = await import('./webhooks.deliveries.ts')
+        out.one(await work((w) => showDelivery(w, id)))
+      }),
+    )
+
+  bulk('replay', 'Deliver again: same body and idempotency key, to the webhook’s current URL')
+    .option(...statusOption)
+    .option('--rate <n>', 'at most so many per second', rateOf)
+    .action(
+      cli.run(async (context, ids: string[], options: BulkOptions & { rate?: number }) => {
+        const { out, work, confirm, exit } = context
+        const { countDeliveries, replayBatch } = await import('./webhooks.replay.ts')
+        const filter = await chosen(context, ids, options)
+        const { matched, leftOut } = await work((w) => countDeliveries(w, filter))
+        if (matched > 0 && matched === leftOut) {
+          throw new Problem(
+            'conflict',
+            `Nothing can be replayed: the webhook of ${leftOut === 1 ? 'this delivery' : `these ${leftOut} deliveries`} is gone or disabled`,
+          )
+        }
+        const refused = leftOut > 0 ? `, leaving out ${leftOut} whose webhook is gone or disabled` : ''
+        if (options.dryRun) out.one({ dryRun: true, matched, leftOut })
+        const isMeant = ids.length > 0 || matched === 0
+        const what = `replay ${matched - leftOut} deliveries${refused}`
+        if (!(await confirm(what, { ...options, ...(isMeant && { yes: true }) }))) return
+        const done = await runBatches(context, (w, run) => replayBatch(w, filter, run, options.rate))
+        const left = done.matched - done.changed
+        out.one({ replayed: done.changed, leftOut: left })
+        if (left > 0) exit(5)
+      }),
+    )
+
+  bulk('cancel', 'Cancel deliveries that are pending').action(
+    cli.run(async (context, ids: string[], options: BulkOptions) => {
+      const { out, work, confirm, exit } = context
+      const { cancelBatch, countDeliveries } = await import('./webhooks.replay.ts')
+      const filter = await chosen(context, ids, options)
+      const { matched: pending } = await work((w) => countDeliveries(w, { ...filter, status: 'pending' }))
+      if (ids.length > 0 && pending === 0)
+        throw new Problem('conflict', 'Nothing to cancel: no such delivery is pending')
+      if (options.dryRun) out.one({ dryRun: true, pending })
+      const isMeant = ids.length > 0 || pending === 0
+      if (!(await confirm(`cancel ${pending} deliveries`, { ...options, ...(isMeant && { yes: true }) }))) return
+      const { changed } = await runBatches(context, (w, run) => cancelBatch(w, filter, run))
+      const leftOut = ids.length > 0 ? new Set(ids).size - changed : 0
+      out.one({ cancelled: changed, leftOut })
+      if (leftOut > 0) exit(5)
+    }),
+  )
+
+  filtered('stats', 'Count deliveries by state, in all and for each webhook').action(
+    cli.run(async ({ app, out, work }, options: FilterOptions) => {
+      const { deliveryStats } = await import('./webhooks.deliveries.ts')
+      const filter = await filterOf(options, app.now().getTime())
+      const stats = await work((w) => deliveryStats(w, filter))
+      if (out.format === 'json' || out.format === 'jsonl') return out.one(stats)
+      await out.list('deliveries', stats.webhooks, statsColumns)
+    }),
+  )
+}

@@ -1,0 +1,198 @@
+import { type CommandSet, type Context, paged } from '../cli/command.ts'
+import type { Column } from '../cli/output.ts'
+import type { WebhookEvent } from '../events/shapes.ts'
+import type { EventType } from '../events/types.ts'
+import { Problem } from '../lib/problem.ts'
+import type { EmittedEvent } from '../store/work.ts'
+
+/** When each type fires, in the words of api.md section 6. */
+const firesWhen: Record<EventType, string> = {
+  'interaction.received': 'A recipient interacts with an email: a vote, rating, quiz answer, tracked click, purchase',
+  'form.submitted': 'A form in an email or a signup form is submitted',
+  'contact.created': 'A contact is added to a list',
+  'contact.updated': 'A contact’s fields change',
+  'lead.hot': 'A contact’s engagement score crosses the hot-lead threshold upward',
+  'lead.new': 'A new lead arrives from a signup form or a form in an email',
+  'booking.created': 'A meeting is booked',
+  'booking.cancelled': 'A booking is cancelled',
+  'deal.created': 'A deal is created from any origin',
+  'deal.stage_changed': 'A deal moves stage, won and lost included',
+  'purchase.completed': 'A recipient pays through an in-email checkout',
+  'journey.completed': 'A contact reaches the end of a journey',
+}
+
+const columns: Column<EmittedEvent>[] = [
+  ['ID', (event) => event.id],
+  ['TYPE', (event) => event.type],
+  ['CREATED', (event) => new Date(event.createdAt)],
+]
+
+const eventName = async (name: string): Promise<EventType> => {
+  const [{ EventName }, { parse }] = await Promise.all([import('./webhooks.shapes.ts'), import('../lib/parse.ts')])
+  return parse(EventName, name)
+}
+
+const readInput = async (name: string, flag: string): Promise<string> => {
+  if (name === '-') return (await import('node:stream/consumers')).text(process.stdin)
+  try {
+    return await (await import('node:fs/promises')).readFile(name, 'utf8')
+  } catch {
+    throw new Problem('usage', `${flag} names a file that can't be read: ${name}`)
+  }
+}
+
+const readSecret = async ({ out }: Context, file: string | undefined): Promise<string> => {
+  if (file === undefined) {
+    const secret = (await import('../lib/signature.ts')).newSigningSecret()
+    out.note(`Signed with a fresh secret: ${secret}`)
+    return secret
+  }
+  const secret = (await readInput(file, '--secret-file')).trim()
+  if (!secret) throw new Problem('usage', '--secret-file holds no secret')
+  return secret
+}
+
+const readData = async (option: string): Promise<unknown> => {
+  if (!option.startsWith('@')) throw new Problem('usage', '--data must be @<file>, or @- for stdin')
+  try {
+    return JSON.parse(await readInput(option.slice(1), '--data'))
+  } catch (error) {
+    throw error instanceof Problem ? error : new Problem('usage', '--data names a file that is no valid JSON')
+  }
+}
+
+const pathAndValue = (option: string): [path: string, value: string] => {
+  const at = option.indexOf('=')
+  if (at < 1) throw new Problem('usage', `--set takes path=value, such as data.deal.value=9, not ${option}`)
+  return [option.slice(0, at), option.slice(at + 1)]
+}
+
+interface SendOptions {
+  to?: string
+  secretFile?: string
+  set: string[]
+  data?: string
+}
+
+const buildEvent = async (type: EventType, { set, data }: SendOptions, nowMs: number): Promise<WebhookEvent> => {
+  const [{ sampleEvent }, { overrideData, replaceData }] = await Promise.all([
+    import('../events/samples.ts'),
+    import('../events/override.ts'),
+  ])
+  const sample: WebhookEvent = sampleEvent(type, { now: nowMs, test: true })
+  const event = data === undefined ? sample : replaceData(sample, await readData(data))
+  return overrideData(event, set.map(pathAndValue))
+}
+
+const send = async (context: Context, name: string, options: SendOptions): Promise<void> => {
+  const { out, exit, require } = context
+  const { to } = await require({ to: options.to })
+  if (options.secretFile === '-' && options.data === '@-') {
+    throw new Problem('usage', 'Only one of --secret-file and --data can be read from stdin')
+  }
+  const nowMs = Date.now()
+  const event = await buildEvent(await eventName(name), options, nowMs)
+  const { sendEvent } = await import('./webhooks.send.ts')
+  const secret = await readSecret(context, options.secretFile)
+  const { ok, status, error, durationMs, snippet } = await sendEvent(event, to, secret, nowMs)
+  if (out.format === 'json' || out.format === 'jsonl')
+    out.one({ status, ms: durationMs, error, answer: snippet, event })
+  else {
+    out.line(out.format === 'ids' ? event.id : `→ ${status ?? error} in ${durationMs} ms`)
+    if (error) out.note(`error: ${error}`)
+  }
+  exit(ok ? 0 : 1)
+}
+
+export const commands: CommandSet = (cli) => {
+  const noun = cli.noun('events', 'Events: what webhooks are told of')
+
+  paged(
+    noun
+      .command('list', { isDefault: true })
+      .description('List the events that a webhook wanted, newest first')
+      .option('--type <type>', 'of this type')
+      .option('--since <age|time>', 'since, such as 2h or 2026-11-20T08:00:00Z'),
+  ).action(
+    cli.run(async ({ app, out, work }, options: { type?: string; since?: string; limit: string; cursor?: string }) => {
+      const [{ EventFilter, listEvents }, { PageRequest }, { parse }, { parseSince }] = await Promise.all([
+        import('./webhooks.events.ts'),
+        import('./webhooks.pages.ts'),
+        import('../lib/parse.ts'),
+        import('../lib/since.ts'),
+      ])
+      const { type, since } = options
+      const filter = parse(EventFilter, { type, ...(since && { since: parseSince(since, app.now().getTime()) }) })
+      const page = parse(PageRequest, options)
+      const { rows, nextCursor } = await work((w) => listEvents(w, filter, page))
+      await out.list('events', rows, columns, nextCursor)
+    }),
+  )
+
+  noun
+    .command('show')
+    .description('Show an event as it is delivered')
+    .argument('<id>')
+    .action(
+      cli.run(async ({ out, work }, id: string) => {
+        const { showEvent } = await import('./webhooks.events.ts')
+        out.one(await work((w) => showEvent(w, id)))
+      }),
+    )
+
+  noun
+    .command('types')
+    .description('List the event types and when they fire')
+    .action(
+      cli.run(
+        async ({ out }) => {
+          const types = Object.entries(firesWhen).map(([type, fires]) => ({ type, firesWhen: fires }))
+          await out.list('types', types, [
+            ['TYPE', (row) => row.type],
+            ['FIRES WHEN', (row) => row.firesWhen],
+          ])
+        },
+        { app: 'none' },
+      ),
+    )
+
+  noun
+    .command('sample')
+    .description('Print a sample of a type, or one of each, shaped exactly like real deliveries')
+    .argument('[type]')
+    .action(
+      cli.run(
+        async ({ out }, name: string | undefined) => {
+          const [{ sampleEvent }, { eventTypes }] = await Promise.all([
+            import('../events/samples.ts'),
+            import('../events/types.ts'),
+          ])
+          const now = Date.now()
+          const samples = (name === undefined ? eventTypes : [await eventName(name)]).map((type) =>
+            sampleEvent(type, { now }),
+          )
+          // Nothing of a sample fits into a table: what is asked for is the body.
+          if (out.format === 'table' || out.format === 'plain') {
+            for (const event of samples) out.line(JSON.stringify(event, null, 2))
+          } else if (name === undefined) await out.list('events', samples, [])
+          else out.one(samples[0]!)
+        },
+        { app: 'none' },
+      ),
+    )
+
+  noun
+    .command('send')
+    .description('Sign a sample with test: true inside data and post it to any URL; fails unless that answers 2xx')
+    .argument('<type>')
+    .option('--to <url>', 'where to post it; loopback too')
+    .option('--secret-file <file>', 'the signing secret, - for stdin; left out: a fresh one')
+    .option(
+      '--set <path=value>',
+      'change a value, such as data.deal.value=9',
+      (text, all: string[]) => [...all, text],
+      [],
+    )
+    .option('--data <@file>', 'take data from a JSON file, @- for stdin')
+    .action(cli.run(send, { app: 'none' }))
+}

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isUnavailable } from '../store/database.ts'
+import type { App } from '../store/work.ts'
+import type { Claim } from './listen.lock.ts'
+
+const pollMs = 2000
+const silenceMs = 10_000
+
+interface Watched {
+  accountId: string
+  webhookId: string
+  claim: Claim
+  /** The `performance.now()` of the latest delivery. */
+  lastArrival(): number
+  notice(text: string): void
+  signal: AbortSignal
+}
+
+interface State {
+  status: 'active' | 'disabled'
+  disabledReason: string | null
+  /** A delivery has been due for a while, and nobody has claimed it. */
+  overdue: boolean
+}
+
+const readState = async (app: App, { accountId, webhookId }: Watched): Promise<State | undefined> => {
+  const [state] = await app.sql<State>(
+    `select status, disabled_reason as "disabledReason", exists (
+       select from deliveries where account_id = $1 and webhook_id = $2 and status = 'pending'
+         and due_at < $3 and (leased_until is null or leased_until < $3)
+     ) as overdue
+     from webhooks where account_id = $1 and id = $2`,
+    [accountId, webhookId, new Date(app.now().getTime() - silenceMs)],
+  )
+  return state
+}
+
+const ending = (state: State | undefined): string | null => {
+  if (!state) return 'The subscription was deleted'
+  if (state.status === 'active') return null
+  return state.disabledReason === 'gone'
+    ? 'The subscription was disabled: a delivery was answered with 410'
+    : 'The subscription was disabled'
+}
+
+/**
+ * Looks every 2 s whether deliveries can still come, and says so where they can't: the database is away, or no daemon
+ * claims what is due. Gives why the subscription ended, or null once `signal` is aborted.
+ */
+export const watch = async (app: App, watched: Watched): Promise<string | null> => {
+  const { claim, notice, signal } = watched
+  let trouble: string | null = null
+  const tell = (now: string | null) => {
+    if (now !== trouble) notice(now ?? 'Deliveries can come again.')
+    trouble = now
+  }
+  while (!signal.aborted) {
+    try {
+      await claim.hold()
+      const state = await readState(app, watched)
+      const end = ending(state)
+      if (end) return end
+      const silent = performance.now() - watched.lastArrival() > silenceMs
+      tell(
+        state?.overdue && silent
+          ? 'Deliveries wait, but no daemon brings them. Is svc dev or svc serve running?'
+          : null,
+      )
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      tell('The database is not available. Listening on; deliveries come when it is back.')
+    }
+    await sleep(pollMs, undefined, { signal }).catch(() => {})
+  }
+  return null
+}

@@ -1,0 +1,88 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { idempotencyKeyHeader, type Verdict, verify } from '../lib/signature.ts'
+import { type LoopbackServer, openLoopback, readBody } from '../net/loopback.ts'
+
+/** A delivery as it reached a receiver of ours. */
+export interface Arrival {
+  /** epoch ms */
+  at: number
+  /** What it says it is, whether it is true or not; empty where it does not say. */
+  id: string
+  type: string
+  /** The body as JSON; null where it is none. */
+  event: unknown
+  verdict: Verdict
+  /** Names and values in turn, as they came. */
+  rawHeaders: readonly string[]
+  body: Buffer
+}
+
+export interface Answer {
+  status: number
+  headers?: Record<string, string>
+  body?: Buffer
+}
+
+export interface ReceiverOptions {
+  /** 0 takes a free one. */
+  port: number
+  /** The secret part of the path: who does not know it can't post. */
+  token: string
+  /** Asked for each delivery: the first one may come before the subscription's maker has read its secret. */
+  secret(): string | Promise<string>
+  now(): Date
+  /** What to answer; null to leave the sender without an answer. */
+  answer(arrival: Arrival): Answer | null | Promise<Answer | null>
+  /** Answers what is no delivery; 404 without it. */
+  otherwise?(request: IncomingMessage, response: ServerResponse): void
+}
+
+export interface Receiver extends LoopbackServer {
+  hookUrl: string
+}
+
+const maxBodyBytes = 1024 * 1024
+
+const parse = (body: Buffer): unknown => {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return null
+  }
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+const identify = (event: unknown, headers: IncomingHttpHeaders) => {
+  const { id, type } = (typeof event === 'object' && event !== null ? event : {}) as Record<string, unknown>
+  return { id: textOf(id) || textOf(headers[idempotencyKeyHeader.toLowerCase()]), type: textOf(type) }
+}
+
+/**
+ * A webhook receiver on a loopback port, as a subscriber would write one: it takes `POST /hook/<token>` up to 1 MB and
+ * verifies the signature over the raw body (api.md section 5). Rejects with EADDRINUSE where the port is taken.
+ */
+export const openReceiver = async (options: ReceiverOptions): Promise<Receiver> => {
+  const path = `/hook/${options.token}`
+
+  const receive = async (request: IncomingMessage): Promise<Answer | null> => {
+    const at = options.now().getTime()
+    const body = await readBody(request, maxBodyBytes)
+    if (body === null) return { status: 413, headers: { connection: 'close' } }
+    const { headers, rawHeaders } = request
+    const verdict = verify(await options.secret(), headers, body, at)
+    const event = parse(body)
+    return options.answer({ at, ...identify(event, headers), event, verdict, rawHeaders, body })
+  }
+
+  const server = await openLoopback(options.port, async (request, response) => {
+    if (request.method === 'POST' && request.url === path) {
+      const answer = await receive(request)
+      if (answer) response.writeHead(answer.status, answer.headers).end(answer.body)
+      return
+    }
+    if (options.otherwise) options.otherwise(request, response)
+    else response.writeHead(404).end()
+  })
+  return { ...server, hookUrl: server.url + path }
+}

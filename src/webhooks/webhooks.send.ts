@@ -1,0 +1,33 @@
+import type { WebhookEvent } from '../events/shapes.ts'
+import { Problem } from '../lib/problem.ts'
+import { signedHeaders } from '../lib/signature.ts'
+import { parseCidrs } from '../net/addresses.ts'
+import { createHttpClient, type PostOutcome } from '../net/http.ts'
+import { createResolver } from '../net/resolver.ts'
+
+const timeoutMs = 5000
+
+/**
+ * Signs an event for the time `nowMs` and posts it once, as a delivery is posted, but to any http or https address: the
+ * operator typed it. Throws `usage` for an address of another kind; what goes wrong later is in the outcome.
+ */
+export const sendEvent = async (
+  event: WebhookEvent,
+  to: string,
+  secret: string,
+  nowMs: number,
+): Promise<PostOutcome> => {
+  const url = URL.parse(to)
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    throw new Problem('usage', '--to must be an http or https address')
+  }
+  const resolver = createResolver([])
+  const http = createHttpClient({ resolver, allow: parseCidrs('0.0.0.0/0,::/0') })
+  const body = JSON.stringify(event)
+  try {
+    return await http.post(url, { headers: signedHeaders(secret, nowMs, event.id, body), body, timeoutMs })
+  } finally {
+    await http.destroy()
+    resolver.close()
+  }
+}

@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createKey, listKeys, revokeKey } from '../../src/accounts/accounts.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+
+let t: TestApp
+
+beforeAll(async () => {
+  t = await startApp()
+})
+afterAll(() => t.close())
+
+test('a key is svc_live_ and 32 random bytes in base 62; only its hash, a prefix and four characters are stored', async () => {
+  const { id, key, keyId } = await t.account()
+  expect(key).toMatch(/^svc_live_[0-9A-Za-z]{43}$/)
+  const [row] = await t.app.sql<Record<string, string>>('select * from api_keys where id = $1', [keyId])
+  expect(JSON.stringify(row)).not.toContain(key.slice(9, -4))
+  expect(row).toMatchObject({ account_id: id, prefix: key.slice(0, 13), last_four: key.slice(-4) })
+  const [view] = await t.app.work(id, 'cli:test', listKeys)
+  expect(JSON.stringify(view)).not.toContain(key.slice(13, -4))
+})
+
+test('a key of another account can not be revoked', async () => {
+  const mine = await t.account()
+  const other = await t.account()
+  await expect(t.app.work(mine.id, 'cli:test', (work) => revokeKey(work, other.keyId))).rejects.toMatchObject({
+    kind: 'missing',
+  })
+  expect((await t.request('GET', '/lists', { key: other.key })).status).toBe(200)
+})
+
+test('revoking twice keeps the first time', async () => {
+  const { id } = await t.account()
+  const { id: keyId } = await t.app.work(id, 'cli:test', (work) => createKey(work, { name: 'x' }))
+  const first = await t.app.work(id, 'cli:test', (work) => revokeKey(work, keyId))
+  const second = await t.app.work(id, 'cli:test', (work) => revokeKey(work, keyId))
+  expect(second.revokedAt).toBe(first.revokedAt)
+})

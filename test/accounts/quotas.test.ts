@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { accountUsage, setPlanLimits, takeQuota } from '../../src/accounts/accounts.ts'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+
+let t: TestApp
+const clock = { now: new Date('2026-11-30T23:59:00Z') }
+
+beforeAll(async () => {
+  t = await startApp({ now: () => clock.now })
+  await t.app.operate('cli:test', (operation) => setPlanLimits(operation, 'starter', { sendApiCalls: 50 }))
+})
+afterAll(() => t.close())
+
+const take = (accountId: string, units = 1, app = t.app) =>
+  app.work(accountId, 'cli:test', (work) => takeQuota(work, 'sendApiCalls', units))
+const used = async (accountId: string) =>
+  (await t.app.operate('cli:test', (operation) => accountUsage(operation, accountId))).find(
+    (u) => u.quota === 'sendApiCalls',
+  )?.used
+
+test('of 50 callers on the last unit one passes, over two daemons', async () => {
+  const { id } = await t.account({ plan: 'starter' })
+  expect(await take(id, 49)).toBe('taken')
+  const other = await openApp(readConfig(t.env), { now: () => clock.now })
+  const results = await Promise.all(Array.from({ length: 50 }, (_, i) => take(id, 1, i % 2 ? other : t.app)))
+  await other.close()
+  expect(results.filter((result) => result === 'taken')).toHaveLength(1)
+  expect(results.filter((result) => result === 'used up')).toHaveLength(49)
+  expect(await used(id)).toBe(50)
+})
+
+test('more units than are left are not taken in part', async () => {
+  const { id } = await t.account({ plan: 'starter' })
+  await take(id, 45)
+  expect(await take(id, 6)).toBe('used up')
+  expect(await used(id)).toBe(45)
+  const fresh = await t.account({ plan: 'starter' })
+  expect(await take(fresh.id, 51)).toBe('used up')
+  expect(await used(fresh.id)).toBe(0)
+})
+
+test('a quota of 0 is not in the plan, null is without limit', async () => {
+  const free = await t.account({ plan: 'free' })
+  const unlimited = await t.account({ plan: 'unlimited' })
+  expect(await t.app.work(free.id, 'cli:test', (work) => takeQuota(work, 'embedApi'))).toBe('not in plan')
+  expect(await take(unlimited.id, 1_000_000)).toBe('taken')
+})
+
+test('a failed unit of work gives back what it took', async () => {
+  const { id } = await t.account({ plan: 'starter' })
+  const failing = t.app.work(id, 'cli:test', async (work) => {
+    await takeQuota(work, 'sendApiCalls')
+    throw new Error('after')
+  })
+  await expect(failing).rejects.toThrow('after')
+  expect(await used(id)).toBe(0)
+})
+
+test('the month is the UTC calendar month', async () => {
+  const { id } = await t.account({ plan: 'starter' })
+  expect(await take(id, 50)).toBe('taken')
+  expect(await take(id)).toBe('used up')
+  clock.now = new Date('2026-12-01T00:00:00Z')
+  expect(await take(id)).toBe('taken')
+})

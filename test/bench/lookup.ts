@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import fastify from 'fastify'
+import { pino } from 'pino'
+import { Pool } from 'undici'
+import { loadRoutes } from '../../src/app/features.ts'
+import { buildServer } from '../../src/http/server.ts'
+import { newId } from '../../src/lib/ids.ts'
+import type { Database } from '../../src/store/database.ts'
+import { type Bench, benchAccount, interleaved, type Row, row } from './support.ts'
+
+const connections = 32
+const calls = 4_000
+const addresses = 10_000
+
+/** The limit: a bare Fastify and pg doing the same four statements: key, limit, read, access log. */
+const bareServer = (database: Database) => {
+  const server = fastify()
+  server.get('/contacts', async (request) => {
+    const hash = createHash('sha256').update(String(request.headers.authorization).slice(7)).digest('hex')
+    const [key] = await database.sql<{ id: string; account_id: string }>(
+      'select id, account_id from api_keys where hash = $1 and revoked_at is null',
+      [hash],
+      'bare_key',
+    )
+    await database.sql(
+      `insert into rate_windows as w (key_id, family, started_at, used) values ($1, 'bare', now(), 1)
+       on conflict (key_id, family) do update set used = w.used + 1 returning used`,
+      [key!.id],
+      'bare_limit',
+    )
+    const { email } = request.query as { email: string }
+    const contacts = await database.sql(
+      `select c.*, l.name, a.verification_status from contacts c join contact_lists l on l.id = c.list_id
+       join addresses a on a.account_id = c.account_id and a.email = c.email
+       where c.account_id = $1 and c.email = $2 order by c.updated_at desc`,
+      [key!.account_id, email],
+      'bare_read',
+    )
+    await database.sql(
+      'insert into access_log (account_id, id, at, actor, email, found) values ($1, $2, now(), $3, $4, $5)',
+      [key!.account_id, newId('log', Date.now()), key!.id, email, contacts.length],
+      'bare_log',
+    )
+    return { contacts }
+  })
+  return server
+}
+
+/** `calls` lookups over `connections` connections; gives calls a second. */
+const load = async (port: number, path: string, key: string): Promise<number> => {
+  const pool = new Pool(`http://127.0.0.1:${port}`, { connections })
+  let left = calls
+  const start = performance.now()
+  const caller = async () => {
+    while (left-- > 0) {
+      const email = `user${(left * 7919) % addresses}@example.org`
+      const { statusCode, body } = await pool.request({
+        method: 'GET',
+        path: `${path}?email=${email}`,
+        headers: { authorization: `Bearer ${key}` },
+      })
+      const { contacts } = (await body.json()) as { contacts: unknown[] }
+      if (statusCode !== 200 || contacts.length !== 1) throw new Error(`${email} answered ${statusCode}`)
+    }
+  }
+  await Promise.all(Array.from({ length: connections }, caller))
+  const rate = calls / ((performance.now() - start) / 1000)
+  await pool.close()
+  return rate
+}
+
+export const fill = async (
+  database: Database,
+  accountId: string,
+  listId: string,
+  from: number,
+  to: number,
+): Promise<void> => {
+  const fields = JSON.stringify({ first_name: 'Ada', last_name: 'Lovelace', city: 'London', plan: 'pro' })
+  await database.sql(
+    `with made as (
+       insert into addresses (account_id, email, row_id, domain, verification_status, verification_reasons, verified_at)
+       select $1, 'user' || i || '@example.org', 'row_' || lpad(i::text, 26, '0'), 'example.org', 'valid', '{}', now()
+       from generate_series($3::int, $4::int - 1) i returning email, row_id
+     )
+     insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
+     select $1, email, $2, row_id, $5::jsonb, 'active', now(), now() from made`,
+    [accountId, listId, from, to, fields],
+  )
+  await database.sql('update contact_lists set row_count = $2 where id = $1', [listId, to])
+  await database.sql('update accounts set contact_count = $2 where id = $1', [accountId, to])
+  await database.sql('vacuum analyze contacts')
+  await database.sql('vacuum analyze addresses')
+}
+
+export const bench = async (b: Bench): Promise<Row[]> => {
+  // The limiter counts in ours as it does in the bare one.
+  const app = await b.app({ SVC_RATE_LIMIT: '100000000' })
+  const account = await benchAccount(app)
+  const { createList } = await import('../../src/contacts/contacts.ts')
+  const list = await app.work(account.id, 'cli:bench', (work) =>
+    createList(work, { name: 'bench', fields: ['first_name', 'last_name', 'city', 'plan'] }),
+  )
+  await fill(app.database, account.id, list.id, 0, addresses)
+
+  const { fastify: ours } = await buildServer(app, await loadRoutes(), pino({ level: 'error' }))
+  const bare = bareServer(app.database)
+  await ours.listen({ port: 0, host: '127.0.0.1' })
+  await bare.listen({ port: 0, host: '127.0.0.1' })
+  const portOf = (server: { server: { address(): unknown } }) => (server.server.address() as { port: number }).port
+  const figures = await interleaved(
+    5,
+    () => load(portOf(ours), '/api/v1/contacts', account.key),
+    () => load(portOf(bare as never), '/contacts', account.key),
+  )
+  await ours.close()
+  await bare.close()
+  return [row('GET /contacts?email= against four bare statements', '/s', figures, { atLeast: 1 })]
+}

@@ -1,0 +1,37 @@
+// `npm run bench [name …]`: each figure of the product beside its limit, both measured in this run.
+import Table from 'cli-table3'
+import { type Bench, type Row, withBench } from './support.ts'
+
+const benches: Record<string, () => Promise<{ bench(bench: Bench): Promise<Row[]> }>> = {
+  startup: () => import('./startup.ts'),
+  lookup: () => import('./lookup.ts'),
+  batch: () => import('./batch.ts'),
+  import: () => import('./import.ts'),
+  deliveries: () => import('./deliveries.ts'),
+  latency: () => import('./latency.ts'),
+  fairness: () => import('./fairness.ts'),
+  growth: () => import('./growth.ts'),
+}
+
+const asked = process.argv.slice(2)
+const unknown = asked.filter((name) => !benches[name])
+if (unknown.length > 0) {
+  process.stderr.write(`There is no bench ${unknown.join(', ')}: ${Object.keys(benches).join(', ')}\n`)
+  process.exit(2)
+}
+
+const table = new Table({
+  head: ['bench', 'ours', 'limit', 'unit', 'ratio', 'bar', ''],
+  style: { head: [], border: [] },
+})
+for (const name of asked.length > 0 ? asked : Object.keys(benches)) {
+  process.stderr.write(`${name} …\n`)
+  const { bench } = await benches[name]!()
+  for (const { name: title, ours, limit, unit, ratio, bar, ok } of await withBench(bench)) {
+    const number = (value: number) => value.toLocaleString('en', { maximumSignificantDigits: 4 })
+    const cells = [title, number(ours), number(limit), unit, ratio.toFixed(2), bar, ok ? 'ok' : 'MISSED']
+    process.stderr.write(`  ${cells.join('  ')}\n`)
+    table.push(cells)
+  }
+}
+process.stdout.write(`${table.toString()}\n`)

@@ -1,0 +1,142 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createAccount, createKey } from '../../src/accounts/accounts.ts'
+import { type OpenApp, openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { openEmbedded } from '../../src/store/embedded.ts'
+import { migrate } from '../../src/store/schema.ts'
+import { urlOf } from '../support/global.ts'
+
+/** One figure beside its limit, measured in the same run. */
+export interface Row {
+  name: string
+  ours: number
+  limit: number
+  unit: string
+  /** ours / limit where more is better, the same where less is better: the bar says which way. */
+  ratio: number
+  bar: string
+  ok: boolean
+}
+
+export interface Bench {
+  /** A durable server (fsync on): the embedded one in a temporary folder, or DATABASE_URL. */
+  serverUrl: string
+  /** A fresh migrated database; gone when the bench ends. */
+  database(): Promise<string>
+  app(env?: Record<string, string>): Promise<OpenApp>
+  env(url: string, extra?: Record<string, string>): Record<string, string>
+}
+
+export const median = (values: readonly number[]): number => {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+}
+
+export const percentile = (values: readonly number[], p: number): number => {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * p) / 100))] ?? Number.NaN
+}
+
+export const timed = async (run: () => Promise<unknown>): Promise<number> => {
+  const start = performance.now()
+  await run()
+  return performance.now() - start
+}
+
+/** Runs `ours` and `limit` in turns, so that both see the same machine, and gives the median of each. */
+export const interleaved = async (rounds: number, ours: () => Promise<number>, limit: () => Promise<number>) => {
+  const results = { ours: [] as number[], limit: [] as number[] }
+  for (let round = 0; round < rounds; round++) {
+    results.limit.push(await limit())
+    results.ours.push(await ours())
+  }
+  return { ours: median(results.ours), limit: median(results.limit) }
+}
+
+/** A row whose bar is a least ratio (`atLeast`) or a greatest one (`atMost`). */
+export const row = (
+  name: string,
+  unit: string,
+  figures: { ours: number; limit: number },
+  bar: { atLeast?: number; atMost?: number },
+): Row => {
+  const ratio = figures.ours / figures.limit
+  const ok = bar.atLeast === undefined ? ratio <= bar.atMost! : ratio >= bar.atLeast
+  return {
+    name,
+    unit,
+    ...figures,
+    ratio,
+    ok,
+    bar: bar.atLeast === undefined ? `≤ ${bar.atMost} ×` : `≥ ${bar.atLeast} ×`,
+  }
+}
+
+/** A row whose bar is an absolute limit: `ours` must stay at or below it. */
+export const below = (name: string, unit: string, ours: number, limit: number): Row => ({
+  name,
+  unit,
+  ours,
+  limit,
+  ratio: ours / limit,
+  ok: ours <= limit,
+  bar: `≤ ${limit} ${unit}`,
+})
+
+export const withBench = async <T>(run: (bench: Bench) => Promise<T>): Promise<T> => {
+  const given = process.env.DATABASE_URL
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'))
+  const embedded = given ? null : await openEmbedded(folder)
+  const serverUrl = given ?? embedded!.url
+  const server = openDatabase(serverUrl, { max: 1 })
+  const names: string[] = []
+  const apps: OpenApp[] = []
+  const env = (url: string, extra: Record<string, string> = {}) => ({
+    DATABASE_URL: url,
+    SVC_SECRET: 'a secret that only benches use',
+    SVC_RATE_LIMIT: '0',
+    SVC_RATE_LIMIT_WEBHOOKS: '0',
+    SVC_LOG_LEVEL: 'error',
+    SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8',
+    ...extra,
+  })
+  const database = async () => {
+    const name = `svc_bench_${process.pid}_${names.length}`
+    names.push(name)
+    await server.sql(`create database ${name}`)
+    const url = urlOf(serverUrl, name)
+    const fresh = openDatabase(url, { max: 1 })
+    await migrate(fresh, url)
+    await fresh.close()
+    return url
+  }
+  try {
+    return await run({
+      serverUrl,
+      database,
+      env,
+      async app(extra) {
+        const app = await openApp(readConfig(env(await database(), extra)))
+        apps.push(app)
+        return app
+      },
+    })
+  } finally {
+    for (const app of apps) await app.close()
+    for (const name of names) await server.sql(`drop database if exists ${name} with (force)`)
+    await server.close()
+    await embedded?.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+export const benchAccount = async (app: OpenApp): Promise<{ id: string; key: string }> => {
+  const account = await app.operate('cli:bench', (operation) =>
+    createAccount(operation, { name: 'bench', plan: 'unlimited' }),
+  )
+  const { key } = await app.work(account.id, 'cli:bench', (work) => createKey(work, { name: 'bench' }))
+  return { id: account.id, key }
+}

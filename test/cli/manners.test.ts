@@ -1,0 +1,191 @@
+import type { Command } from 'commander'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadCommands } from '../../src/app/features.ts'
+import { buildProgram } from '../../src/cli/program.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { startSvc, svc } from '../support/cli.ts'
+
+let t: TestApp
+
+beforeAll(async () => {
+  t = await startApp()
+  await t.account({ name: 'Only' })
+})
+afterAll(() => t.close())
+
+const leaves = (command: Command, path: string[] = []): string[][] =>
+  command.commands.length > 0 ? command.commands.flatMap((child) => leaves(child, [...path, child.name()])) : [path]
+
+/** These run until they are told to stop. */
+const runsOn = ['serve', 'dev', 'jobs run', 'listen']
+
+const all = leaves(
+  buildProgram(await loadCommands(), async () => {
+    throw new Error('not opened here')
+  }),
+).filter((path) => path[0] !== 'help')
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colour is what must not be there
+const colour = /\u001b\[/
+
+describe('every command, with stdin closed and pipes for output', () => {
+  test.each(all.map((path) => [path.join(' '), path] as const).filter(([name]) => !runsOn.includes(name)))(
+    '%s --json: valid JSON, or nothing on stdout and a status that is not 0',
+    async (_, path) => {
+      const ran = await svc(t, [...path, '--json'])
+      expect(ran.stdout + ran.stderr).not.toMatch(colour)
+      if (ran.status === 0) {
+        for (const line of ran.stdout.trim().split('\n')) if (path[0] !== 'openapi') JSON.parse(line)
+        if (path[0] === 'openapi') JSON.parse(ran.stdout)
+      } else {
+        expect(ran.stdout).toBe('')
+        expect(ran.stderr).not.toBe('')
+        expect(ran.stderr).not.toMatch(/at .*\.ts:\d+|node:internal|Something went wrong/)
+      }
+    },
+  )
+
+  test.each(all.map((path) => [path.join(' '), path] as const))('%s --help needs no database', async (_, path) => {
+    const ran = await svc({ env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' } }, [...path, '--help'])
+    expect(ran).toMatchObject({ status: 0, stderr: '' })
+    expect(ran.stdout).toContain('Usage: svc')
+  })
+})
+
+describe('exit statuses', () => {
+  test.each([
+    ['an unknown command', ['nonsense'], 2],
+    ['an unknown verb', ['accounts', 'nonsense'], 2],
+    ['an unknown option', ['accounts', 'list', '--nonsense'], 2],
+    ['a missing argument', ['plans', 'show'], 2],
+    ['a missing flag', ['accounts', 'create'], 2],
+    ['something destructive without --yes', ['db', 'reset'], 2],
+    ['what does not exist', ['accounts', 'show', 'nobody'], 3],
+    ['a plan that does not exist', ['accounts', 'create', '--name', 'x', '--plan', 'none'], 3],
+    ['a name that is taken', ['accounts', 'create', '--name', 'Only'], 6],
+    ['a version', ['--version'], 0],
+  ] as const)('%s', async (_, args, status) => {
+    const ran = await svc(t, args)
+    expect(ran.status).toBe(status)
+    if (status !== 0) expect(ran.stdout).toBe('')
+  })
+
+  test('a missing flag is named, every one', async () => {
+    const ran = await svc(t, ['keys', 'create'])
+    expect(ran.status).toBe(2)
+    expect(ran.stderr).toContain('--name')
+  })
+
+  test('with --json a failure is { error, hint } on stderr', async () => {
+    const ran = await svc(t, ['accounts', 'show', 'nobody', '--json'])
+    expect(ran).toMatchObject({ status: 3, stdout: '' })
+    expect(JSON.parse(ran.stderr)).toEqual({ error: 'There is no account nobody', hint: 'svc accounts list' })
+  })
+
+  test('a database that is away is exit 7, bad settings exit 4', async () => {
+    expect((await svc(t, ['lists'], { env: { DATABASE_URL: 'postgres://svc:svc@127.0.0.1:1/svc' } })).status).toBe(7)
+    expect((await svc(t, ['lists'], { env: { SVC_PORT: 'x' } })).status).toBe(4)
+  })
+})
+
+describe('accounts', () => {
+  test('with more than one account a command without --account is exit 2 and lists them', async () => {
+    const two = await startApp()
+    await two.account({ name: 'First' })
+    await two.account({ name: 'Second' })
+    const ran = await svc(two, ['keys', 'list'])
+    expect(ran.status).toBe(2)
+    expect(ran.stderr).toContain('First, Second')
+    expect((await svc(two, ['keys', 'list', '--account', 'Second', '--json'])).status).toBe(0)
+    expect((await svc(two, ['keys', 'list', '--json'], { env: { SVC_ACCOUNT: 'First' } })).status).toBe(0)
+    expect((await svc(two, ['keys', 'list', '--account', 'Third'])).status).toBe(3)
+    await two.close()
+  })
+
+  test('create --with-key, keys, plans and deletion', async () => {
+    const created = (await svc(t, ['accounts', 'create', '--name', 'Made', '--plan', 'pro', '--with-key', '--json']))
+      .json
+    expect(created).toMatchObject({ name: 'Made', plan: 'pro', slug: null })
+    expect((await t.request('GET', '/lists', { key: created.key })).status).toBe(200)
+
+    const key = (await svc(t, ['keys', 'create', '--name', 'second', '--account', 'Made', '--json'])).json
+    expect(Object.keys(key)).toEqual(['id', 'name', 'prefix', 'key'])
+    expect((await svc(t, ['keys', 'revoke', key.id, '--account', 'Made'])).status).toBe(2)
+    expect((await svc(t, ['keys', 'revoke', key.id, '--account', 'Made', '--yes'])).status).toBe(0)
+    expect((await t.request('GET', '/lists', { key: key.key })).status).toBe(401)
+
+    expect((await svc(t, ['accounts', 'set-plan', 'free', '--account', 'Made', '--json'])).json.plan).toBe('free')
+    const usage = (await svc(t, ['accounts', 'usage', '--account', 'Made', '--json'])).json.usage
+    expect(usage[0]).toEqual({ quota: 'contacts', used: 0, limit: 1000 })
+
+    expect((await svc(t, ['accounts', 'delete', 'Made'])).status).toBe(2)
+    expect((await svc(t, ['accounts', 'delete', 'Made', '--confirm', 'Mad'])).status).toBe(2)
+    const dry = await svc(t, ['accounts', 'delete', 'Made', '--dry-run', '--json'])
+    expect(dry.json.deleted).toEqual({ api_keys: 2 })
+    expect((await svc(t, ['accounts', 'show', 'Made'])).status).toBe(0)
+    expect((await svc(t, ['accounts', 'delete', 'Made', '--confirm', 'Made'])).status).toBe(0)
+    expect((await svc(t, ['accounts', 'show', 'Made'])).status).toBe(3)
+    expect((await t.request('GET', '/lists', { key: created.key })).status).toBe(401)
+  })
+
+  test('plans set changes only what is named; unlimited is null', async () => {
+    const plan = (
+      await svc(t, [
+        'plans',
+        'set',
+        'starter',
+        '--contacts',
+        '7',
+        '--sends',
+        'unlimited',
+        '--webinar-courses',
+        'yes',
+        '--json',
+      ])
+    ).json
+    expect(plan).toEqual({
+      name: 'starter',
+      contacts: 7,
+      sends: null,
+      sendApiCalls: 10_000,
+      embedApi: 0,
+      broadcastMinutes: 60,
+      webinarCourses: true,
+    })
+    expect((await svc(t, ['plans', 'set', 'starter', '--contacts', 'many'])).status).toBe(2)
+    expect((await svc(t, ['plans', 'set', 'starter'])).status).toBe(2)
+  })
+})
+
+describe('output', () => {
+  test('in a pipe rows are tab-separated, -q prints ids, --jsonl a line each', async () => {
+    const plain = await svc(t, ['plans', 'list'])
+    expect(plain.stdout.split('\n')[0]!.split('\t')).toHaveLength(7)
+    expect(plain.stdout).not.toMatch(/[│┌─]/)
+    expect((await svc(t, ['plans', 'list', '-q'])).stdout.split('\n')[0]).toBe('free')
+    expect(JSON.parse((await svc(t, ['plans', 'list', '--jsonl'])).stdout.split('\n')[1]!).name).toBe('starter')
+  })
+
+  test('a bare noun lists', async () => {
+    expect((await svc(t, ['plans', '--json'])).json.plans).toHaveLength(5)
+  })
+
+  test('a reader that goes away is no failure', async () => {
+    const child = startSvc(t, ['plans', 'list'])
+    child.stdout.destroy()
+    let stderr = ''
+    child.stderr.on('data', (text) => {
+      stderr += text
+    })
+    const status = await new Promise((resolve) => child.on('close', resolve))
+    expect([status, stderr]).toEqual([0, ''])
+  })
+
+  test('control characters in stored text are taken out', async () => {
+    await t.app.sql(`update accounts set name = E'Only\\u001b[31mred\\u0007' where name = 'Only'`)
+    const ran = await svc(t, ['accounts', 'list'])
+    expect(ran.stdout).toContain('Onlyred')
+    expect(ran.stdout).not.toMatch(colour)
+    await t.app.sql(`update accounts set name = 'Only' where name like 'Only%'`)
+  })
+})

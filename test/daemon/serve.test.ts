@@ -1,0 +1,227 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createAccount, createKey, revokeKey } from '../../src/accounts/accounts.ts'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { createList } from '../../src/contacts/contacts.ts'
+import { openEmbedded, stopEmbedded } from '../../src/store/embedded.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { svc } from '../support/cli.ts'
+import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
+
+let t: TestApp
+let account: TestAccount
+let listId: string
+
+beforeAll(async () => {
+  t = await startApp()
+  account = await t.account()
+  listId = (await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'People' }))).id
+  // The domain's verdict is known: these tests are about processes, not about a resolver.
+  await t.app.sql(
+    `insert into mail_domains (domain, finding, expires_at) values ('load.example', 'mx', now() + interval '1 day')`,
+  )
+})
+afterAll(() => t.close())
+
+let written = 0
+
+/** Callers that upsert one new contact after the other until told to stop; gives what was acknowledged and what else was answered. */
+const startLoad = (urls: string[], key: string, list: string) => {
+  const acknowledged: string[] = []
+  const others: number[] = []
+  let running = true
+  const caller = async (i: number) => {
+    while (running) {
+      const email = `n${++written}@load.example`
+      try {
+        const answer = await fetch(`${urls[i % urls.length]}/api/v1/contacts`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ listId: list, email, fields: { n: i } }),
+        })
+        await answer.text()
+        if (answer.status === 201) acknowledged.push(email)
+        else others.push(answer.status)
+      } catch {
+        await sleep(20)
+      }
+    }
+  }
+  const callers = Array.from({ length: 8 }, (_, i) => caller(i))
+  return {
+    acknowledged,
+    others,
+    stop: async () => {
+      running = false
+      await Promise.all(callers)
+    },
+  }
+}
+
+const stored = async (app: TestApp['app'], accountId: string): Promise<Set<string>> =>
+  new Set(
+    (await app.sql<{ email: string }>('select email from contacts where account_id = $1', [accountId])).map(
+      (row) => row.email,
+    ),
+  )
+
+describe('start', () => {
+  test('every fault of the environment is named at once, exit 4', async () => {
+    const ran = await svc({ env: {} }, ['serve'], {
+      env: {
+        DATABASE_URL: 'mysql://x',
+        SVC_PORT: 'abc',
+        SVC_RATE_LIMIT: '-1',
+        SVC_SECRET: 'short',
+        SVC_LOG_LEVEL: 'loud',
+      },
+    })
+    expect(ran.status).toBe(4)
+    for (const name of ['DATABASE_URL', 'SVC_PORT', 'SVC_RATE_LIMIT', 'SVC_SECRET', 'SVC_LOG_LEVEL'])
+      expect(ran.stderr).toContain(name)
+    expect(ran.stderr).not.toContain('short')
+    expect(ran.stdout).toBe('')
+  })
+
+  test('SVC_SECRET is demanded with DATABASE_URL', async () => {
+    const ran = await svc({ env: { DATABASE_URL: t.url } }, ['serve'])
+    expect(ran).toMatchObject({ status: 4, stdout: '' })
+    expect(ran.stderr).toContain('SVC_SECRET is required')
+  })
+
+  test('a schema that is behind is refused, exit 7, and svc db migrate is named', async () => {
+    const behind = await startApp()
+    await behind.app.sql('delete from mikro_orm_migrations')
+    const ran = await svc(behind, ['serve'])
+    expect(ran.status).toBe(7)
+    expect(ran.stderr).toContain('svc db migrate')
+    await behind.close()
+  })
+
+  test('a database that is away gives exit 7', async () => {
+    const ran = await svc(t, ['serve'], {
+      env: { DATABASE_URL: `postgres://svc:svc@127.0.0.1:${await freePort()}/svc` },
+    })
+    expect(ran.status).toBe(7)
+    expect(ran.stderr).toContain('database')
+  })
+
+  test('a taken port is one line that says what to do, exit 4', async () => {
+    const daemon = await startDaemon(t)
+    const ran = await svc(t, ['serve'], { env: { SVC_PORT: new URL(daemon.url).port } })
+    expect(ran.status).toBe(4)
+    expect(ran.stderr).toMatch(/Port \d+ is taken/)
+    expect(ran.stderr).toContain('SVC_PORT')
+    await daemon.stop()
+  })
+})
+
+describe('stop', () => {
+  test('SIGTERM under load: what was acknowledged is stored, what came later was refused, exit 0', async () => {
+    const daemon = await startDaemon(t)
+    const load = startLoad([daemon.url], account.key, listId)
+    await expect.poll(() => load.acknowledged.length, { timeout: 10_000 }).toBeGreaterThan(50)
+    const start = performance.now()
+    expect(await daemon.stop()).toBe(0)
+    expect(performance.now() - start).toBeLessThan(15_000)
+    await load.stop()
+    expect(load.others.filter((status) => status !== 503)).toEqual([])
+    const there = await stored(t.app, account.id)
+    expect(load.acknowledged.filter((email) => !there.has(email))).toEqual([])
+  })
+
+  test('a second signal does not wait', async () => {
+    const daemon = await startDaemon(t)
+    const holder = await t.app.database.connect()
+    await holder.query('begin; lock table contact_lists in access exclusive mode')
+    const pending = fetch(`${daemon.url}/api/v1/lists`, { headers: { authorization: `Bearer ${account.key}` } }).catch(
+      () => 'cut',
+    )
+    await expect.poll(async () => (await holder.query('select 1 from pg_locks where not granted')).rowCount).toBe(1)
+    const first = daemon.kill('SIGTERM')
+    await sleep(200)
+    void daemon.kill('SIGTERM')
+    expect(await first).toBe(143)
+    expect(await pending).toBe('cut')
+    await holder.query('rollback')
+    await holder.end()
+  })
+
+  test('kill -9 under load: nothing acknowledged is lost, and the next daemon serves', async () => {
+    const daemon = await startDaemon(t)
+    const load = startLoad([daemon.url], account.key, listId)
+    await expect.poll(() => load.acknowledged.length, { timeout: 10_000 }).toBeGreaterThan(50)
+    await daemon.kill('SIGKILL')
+    await load.stop()
+    const there = await stored(t.app, account.id)
+    expect(load.acknowledged.filter((email) => !there.has(email))).toEqual([])
+    const next = await startDaemon(t)
+    expect((await fetch(`${next.url}/readyz`)).status).toBe(200)
+    await next.stop()
+  })
+})
+
+test('two daemons share a database: a key revoked by one process stops on both, rowCount stays exact', async () => {
+  const own = await t.account()
+  const list = await t.app.work(own.id, 'cli:test', (work) => createList(work, { name: 'Shared' }))
+  const daemons = await Promise.all([startDaemon(t), startDaemon(t)])
+  const load = startLoad(
+    daemons.map((daemon) => daemon.url),
+    own.key,
+    list.id,
+  )
+  await expect.poll(() => load.acknowledged.length, { timeout: 10_000 }).toBeGreaterThan(100)
+  await load.stop()
+  expect(load.others).toEqual([])
+  const [counts] = await t.app.sql(
+    'select l.row_count, a.contact_count from contact_lists l join accounts a on a.id = l.account_id where l.id = $1',
+    [list.id],
+  )
+  const there = await stored(t.app, own.id)
+  expect(counts).toEqual({ row_count: there.size, contact_count: there.size })
+  await t.app.work(own.id, 'cli:test', (work) => revokeKey(work, own.keyId))
+  const statuses = await Promise.all(
+    daemons.map(
+      async (daemon) =>
+        (await fetch(`${daemon.url}/api/v1/lists`, { headers: { authorization: `Bearer ${own.key}` } })).status,
+    ),
+  )
+  expect(statuses).toEqual([401, 401])
+  expect(await Promise.all(daemons.map((daemon: Daemon) => daemon.stop()))).toEqual([0, 0])
+})
+
+test('the embedded database is stopped and started under load: the daemon recovers by itself, no acknowledged write is lost', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-restart-'))
+  const env = { SVC_DATA_DIR: folder, SVC_RATE_LIMIT: '0', SVC_LOG_LEVEL: 'silent' }
+  const keep = await openEmbedded(folder, { settings: { synchronous_commit: 'on' } })
+  const daemon = await startDaemon({ env })
+  const app = await openApp(readConfig(env))
+  const made = await app.operate('cli:test', (operation) =>
+    createAccount(operation, { name: 'Load', plan: 'unlimited' }),
+  )
+  const { key } = await app.work(made.id, 'cli:test', (work) => createKey(work, { name: 'load' }))
+  const list = await app.work(made.id, 'cli:test', (work) => createList(work, { name: 'Load' }))
+  await app.sql(
+    `insert into mail_domains (domain, finding, expires_at) values ('load.example', 'mx', now() + interval '1 day')`,
+  )
+  const load = startLoad([daemon.url], key, list.id)
+  for (let round = 0; round < 2; round++) {
+    const before = load.acknowledged.length
+    await expect.poll(() => load.acknowledged.length, { timeout: 20_000 }).toBeGreaterThan(before + 30)
+    await stopEmbedded(folder)
+  }
+  const before = load.acknowledged.length
+  await expect.poll(() => load.acknowledged.length, { timeout: 20_000 }).toBeGreaterThan(before + 30)
+  await load.stop()
+  expect(load.others.filter((status) => status !== 503)).toEqual([])
+  const there = await stored(app, made.id)
+  expect(load.acknowledged.filter((email) => !there.has(email))).toEqual([])
+  expect(await daemon.stop()).toBe(0)
+  await app.close()
+  await keep.close()
+  await rm(folder, { recursive: true, force: true })
+})

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { admit, revokeKey } from '../../src/accounts/accounts.ts'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+
+let t: TestApp
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_RATE_LIMIT: '60', SVC_RATE_LIMIT_WEBHOOKS: '30' } })
+})
+afterAll(() => t.close())
+
+const times = <T>(n: number, run: (i: number) => Promise<T>) => Promise.all(Array.from({ length: n }, (_, i) => run(i)))
+
+test('60 calls a minute pass, the 61st gives 429 with Retry-After', async () => {
+  const { key } = await t.account()
+  const first = await t.request('GET', '/lists', { key })
+  expect(first.headers).toMatchObject({ 'ratelimit-limit': '60', 'ratelimit-remaining': '59', 'ratelimit-reset': '60' })
+  await times(58, () => t.request('GET', '/lists', { key }))
+  expect((await t.request('GET', '/lists', { key })).headers['ratelimit-remaining']).toBe('0')
+  const over = await t.request('GET', '/lists', { key })
+  expect(over.status).toBe(429)
+  expect(over.body).toEqual({ error: 'Rate limit exceeded' })
+  expect(Number(over.headers['retry-after'])).toBeGreaterThan(0)
+  expect(Number(over.headers['retry-after'])).toBeLessThanOrEqual(60)
+  expect(over.headers['ratelimit-remaining']).toBe('0')
+})
+
+test('429 comes before 400, and each family and each key has a window of its own', async () => {
+  const one = await t.account()
+  const two = await t.account()
+  await times(60, () => t.request('GET', '/contacts', { key: one.key }))
+  expect((await t.request('POST', '/contacts', { key: one.key, body: '{' })).status).toBe(429)
+  expect((await t.request('GET', '/lists', { key: one.key })).status).toBe(200)
+  expect((await t.request('GET', '/contacts', { key: two.key })).status).toBe(400)
+})
+
+test('webhook routes are limited to 30 a minute together', async () => {
+  const { key } = await t.account()
+  const replies = await times(15, () => t.request('GET', '/webhooks', { key }))
+  await times(15, () => t.request('DELETE', '/webhooks/whk_none', { key }))
+  expect(replies[0]!.headers['ratelimit-limit']).toBe('30')
+  expect((await t.request('GET', '/webhooks', { key })).status).toBe(429)
+})
+
+test('401 counts against nothing', async () => {
+  const { key, keyId, id } = await t.account()
+  await times(5, () => t.request('GET', '/lists', { key: `${key}x` }))
+  expect((await t.request('GET', '/lists', { key })).headers['ratelimit-remaining']).toBe('59')
+  await t.app.work(id, 'cli:test', (work) => revokeKey(work, keyId))
+  expect((await t.request('GET', '/lists', { key })).status).toBe(401)
+  const [row] = await t.app.sql<{ used: number }>('select used from rate_windows where key_id = $1', [keyId])
+  expect(row?.used).toBe(1)
+})
+
+test('a window ends after a minute, and answers 429 do not lengthen it', async () => {
+  const { key, keyId } = await t.account()
+  await times(70, () => t.request('GET', '/lists', { key }))
+  await t.app.sql(`update rate_windows set started_at = started_at - interval '60 seconds' where key_id = $1`, [keyId])
+  expect((await t.request('GET', '/lists', { key })).headers['ratelimit-remaining']).toBe('59')
+})
+
+test('the limit is exact across daemons that share the database', async () => {
+  const { key } = await t.account()
+  const other = await openApp(readConfig(t.env), { orm: false })
+  const admitted = await times(100, (i) => admit(i % 2 ? other.sql : t.app.sql, key, 'lists', 60))
+  await other.close()
+  expect(admitted.filter((a) => a!.remaining >= 0)).toHaveLength(60)
+})
+
+test('a revoked key stops at the next request on every daemon', async () => {
+  const { key, keyId, id } = await t.account()
+  const other = await openApp(readConfig(t.env), { orm: false })
+  expect(await admit(other.sql, key, 'lists', 60)).not.toBeNull()
+  await t.app.work(id, 'cli:test', (work) => revokeKey(work, keyId))
+  expect(await admit(other.sql, key, 'lists', 60)).toBeNull()
+  await other.close()
+})
