@@ -3,8 +3,6 @@ import type { App } from '../store/work.ts'
 import { purgeDeliveries } from '../webhooks/webhooks.ts'
 
 const day = 86_400_000
-/** Mail domains looked up again in one round. */
-const domainsAtOnce = 200
 /** Deliveries with their attempts, and the events behind them, are kept this long after they were made. */
 const retentionMs = 30 * day
 
@@ -20,7 +18,7 @@ export const keepHouse = async (app: App, signal: AbortSignal): Promise<void> =>
   try {
     const { rows } = await guard.query('select pg_try_advisory_lock($1) as mine', [housekeepingLock])
     if (!rows[0].mine) return
-    await recheckDomains(app, domainsAtOnce)
+    await recheckDomains(app, signal)
     await purgeDeliveries(app, new Date(app.now().getTime() - retentionMs), signal)
     await app.sql(`delete from mail_domains where expires_at < $1`, [new Date(app.now().getTime() - day)])
     await app.sql(`delete from rate_windows where started_at < now() - interval '1 hour'`)

@@ -29,7 +29,11 @@ const duration = (seconds: number): string => {
 const count = (value: number): string => Math.round(value).toLocaleString('en')
 
 /** Shows how far a long work is, with its rate and the time that is left, on stderr: a bar on a terminal, else lines. */
-export const createProgress = (screen: Screen, noun: string, clock: () => number = () => performance.now()): Progress => {
+export const createProgress = (
+  screen: Screen,
+  noun: string,
+  clock: () => number = () => performance.now(),
+): Progress => {
   const startedAt = clock()
   let first: Standing | null = null
   let shownAt = screen.isTTY ? 0 : startedAt

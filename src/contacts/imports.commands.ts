@@ -4,10 +4,10 @@ import { type Cli, type CommandSet, type Context, paged } from '../cli/command.t
 import type { Column } from '../cli/output.ts'
 import { createProgress } from '../cli/progress.ts'
 import { Problem } from '../lib/problem.ts'
+import { type PageFlags, pageRequest } from './contacts.page.ts'
 import type { Reject } from './imports.batch.ts'
 import type { Counts } from './imports.counts.ts'
 import type { ImportOptions, ImportView, OpenImport, Source } from './imports.ts'
-import { type PageFlags, pageOf } from './page.ts'
 
 const importColumns: Column<ImportView>[] = [
   ['ID', (row) => row.id],
@@ -39,7 +39,13 @@ interface ImportFlags {
   dryRun?: boolean
 }
 
-const counts = ({ created, updated, unchanged, skipped, rejected }: Counts): Counts => ({ created, updated, unchanged, skipped, rejected })
+const counts = ({ created, updated, unchanged, skipped, rejected }: Counts): Counts => ({
+  created,
+  updated,
+  unchanged,
+  skipped,
+  rejected,
+})
 
 const fileOf = (given: string): string => (given === '-' ? '-' : resolve(given))
 
@@ -54,13 +60,19 @@ const openSource = async ({ signal }: Context, file: string): Promise<{ source: 
 const watch = ({ out }: Context, source: Source) => {
   const progress = out.format === 'ids' ? null : createProgress(process.stderr, 'rows')
   return {
-    onBatch: (rows: number) => progress?.update({ rows, fraction: source.size ? Math.min(1, source.bytesRead() / source.size) : null }),
+    onBatch: (rows: number) =>
+      progress?.update({ rows, fraction: source.size ? Math.min(1, source.bytesRead() / source.size) : null }),
     stop: () => progress?.stop(),
   }
 }
 
 /** Goes on with an import to its end, writes its rejects and prints what became of the rows. */
-const go = async (context: Context, opened: OpenImport, source: Source, prepared: Parameters<typeof import('./imports.ts').runImport>[2]) => {
+const go = async (
+  context: Context,
+  opened: OpenImport,
+  source: Source,
+  prepared: Parameters<typeof import('./imports.ts').runImport>[2],
+) => {
   const { app, actor, signal, out } = context
   const { runImport, writeRejects } = await import('./imports.ts')
   const { id: accountId } = await context.account()
@@ -68,7 +80,9 @@ const go = async (context: Context, opened: OpenImport, source: Source, prepared
   const startedAt = performance.now()
   const result = await runImport({ app, accountId, actor, signal, onBatch }, opened, prepared).finally(stop)
   if (result.status !== 'done') {
-    throw new Problem('conflict', `Interrupted after ${result.rows} rows: they stay`, { hint: `svc imports resume ${result.id}` })
+    throw new Problem('conflict', `Interrupted after ${result.rows} rows: they stay`, {
+      hint: `svc imports resume ${result.id}`,
+    })
   }
   if (opened.options.rejectsFile) await writeRejects(context.work, result.id, opened.options.rejectsFile)
   const rate = Math.round(((result.rows - opened.rows) / (performance.now() - startedAt)) * 1000)
@@ -80,7 +94,8 @@ const go = async (context: Context, opened: OpenImport, source: Source, prepared
 const optionsOf = async (flags: ImportFlags): Promise<ImportOptions> => {
   const { parseMap } = await import('./imports.ts')
   const { onConflict, encoding, events } = flags
-  if (onConflict !== 'upsert' && onConflict !== 'skip') throw new Problem('usage', '--on-conflict must be upsert or skip')
+  if (onConflict !== 'upsert' && onConflict !== 'skip')
+    throw new Problem('usage', '--on-conflict must be upsert or skip')
   const rejectsFile = flags.rejects === undefined ? null : resolve(flags.rejects)
   return { map: Object.fromEntries(parseMap(flags.map ?? '')), encoding, onConflict, events, rejectsFile }
 }
@@ -91,7 +106,9 @@ const preview = async (context: Context, source: Source, list: string, flags: Im
   const target = await context.work((work) => targetList(work, list, flags.createList ?? false, prepared.columns))
   const { onBatch, stop } = watch(context, source)
   const { id: accountId } = await context.account()
-  const result = await previewImport(context.app, accountId, target?.id ?? null, prepared, options, onBatch).finally(stop)
+  const result = await previewImport(context.app, accountId, target?.id ?? null, prepared, options, onBatch).finally(
+    stop,
+  )
   context.out.note(`Nothing was changed. It would${target ? '' : ` create the list ${list} and`} do this:`)
   const { rows, events } = result
   context.out.one({ dryRun: true, ...counts(result), rows, events }, { ...counts(result), rows, ...events })
@@ -119,14 +136,20 @@ const resume = async (context: Context, id: string, given: string | undefined, r
     return context.out.one({ id, ...counts(opened), rows: opened.rows })
   }
   if (opened.file === '-' && given === undefined) {
-    throw new Problem('usage', `The import ${id} read standard input: give the same input again`, { hint: `svc imports resume ${id} <file|->` })
+    throw new Problem('usage', `The import ${id} read standard input: give the same input again`, {
+      hint: `svc imports resume ${id} <file|->`,
+    })
   }
   const { source, end } = await openSource(context, given === undefined ? opened.file : fileOf(given))
   try {
     if (opened.fileSha256 !== null && source.sha256 !== opened.fileSha256) {
-      throw new Problem('conflict', `${source.file} is not what the import ${id} began with: it has changed, or is another file`, {
-        hint: 'import it anew: svc contacts import',
-      })
+      throw new Problem(
+        'conflict',
+        `${source.file} is not what the import ${id} began with: it has changed, or is another file`,
+        {
+          hint: 'import it anew: svc contacts import',
+        },
+      )
     }
     const prepared = await prepareImport(source, opened.options)
     if (opened.options.rejectsFile) await checkRejectsFile(opened.options.rejectsFile, source.file)
@@ -167,8 +190,8 @@ export const commands: CommandSet = (cli) => {
   paged(noun.command('list', { isDefault: true }).description('List imports, newest first')).action(
     cli.run(async ({ out, work }, flags: PageFlags) => {
       const { listImports } = await import('./imports.ts')
-      const { imports, nextCursor } = await work((w) => listImports(w, pageOf(flags)))
-      await out.list('imports', imports, importColumns, nextCursor)
+      const { rows, nextCursor } = await work((w) => listImports(w, pageRequest(flags)))
+      await out.list('imports', rows, importColumns, nextCursor)
     }),
   )
 
@@ -190,14 +213,18 @@ export const commands: CommandSet = (cli) => {
     .argument('[file]', 'where the file is now; for standard input the same input again, which is not checked')
     .option('--rejects <file>', 'write the rows that could not be imported there: line, email, reason')
     .action(
-      cli.run((context, id: string, file: string | undefined, flags: { rejects?: string }) => resume(context, id, file, flags.rejects)),
+      cli.run((context, id: string, file: string | undefined, flags: { rejects?: string }) =>
+        resume(context, id, file, flags.rejects),
+      ),
     )
 
-  paged(noun.command('rejects').description('List the rows of an import that could not be imported').argument('<id>')).action(
+  paged(
+    noun.command('rejects').description('List the rows of an import that could not be imported').argument('<id>'),
+  ).action(
     cli.run(async ({ out, work }, id: string, flags: PageFlags) => {
       const { listRejects } = await import('./imports.ts')
-      const { rejects, nextCursor } = await work((w) => listRejects(w, id, pageOf(flags)))
-      await out.list('rejects', rejects, rejectColumns, nextCursor)
+      const { rows, nextCursor } = await work((w) => listRejects(w, id, pageRequest(flags)))
+      await out.list('rejects', rows, rejectColumns, nextCursor)
     }),
   )
 }

@@ -3,7 +3,8 @@ import { open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { csvLine } from '../lib/csv.ts'
-import { Problem } from '../lib/problem.ts'
+import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
+import { invalid, Problem } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import { ImportReject } from './contacts.entities.ts'
 import type { Reject } from './imports.batch.ts'
@@ -13,28 +14,29 @@ import { findImport } from './imports.checkpoint.ts'
 export const listRejects = async (
   work: Work,
   id: string,
-  { limit, cursor = '0' }: { limit: number; cursor?: string },
-): Promise<{ rejects: Reject[]; nextCursor: string | null }> => {
-  if (!/^\d{1,9}$/.test(cursor)) throw new Problem('usage', 'The cursor is none of this list')
+  { limit, cursor }: { limit: number; cursor?: string },
+): Promise<Page<Reject>> => {
+  const after = cursor === undefined ? 0 : Number(decodeCursor(cursor, 1)[0])
+  if (!Number.isSafeInteger(after)) throw invalid('cursor is not valid')
   await findImport(work, id)
   const rows = await work.em.find(
     ImportReject,
-    { accountId: work.accountId, importId: id, line: { $gt: Number(cursor) } },
+    { accountId: work.accountId, importId: id, line: { $gt: after } },
     { orderBy: { line: 'asc' }, limit: limit + 1 },
   )
   const rejects = rows.slice(0, limit).map(({ line, email, reason }) => ({ line, email, reason }))
-  return { rejects, nextCursor: rows.length > limit ? String(rejects.at(-1)!.line) : null }
+  return { rows: rejects, nextCursor: rows.length > limit ? encodeCursor([String(rejects.at(-1)!.line)]) : null }
 }
 
 type WorkOpener = <T>(run: (work: Work) => Promise<T>) => Promise<T>
 
 const pages = async function* (open: WorkOpener, id: string): AsyncGenerator<string> {
   yield csvLine(['line', 'email', 'reason'])
-  for (let cursor: string | null = '0'; cursor !== null; ) {
-    const from: string = cursor
-    const page: Awaited<ReturnType<typeof listRejects>> = await open((work) => listRejects(work, id, { limit: 1000, cursor: from }))
-    yield page.rejects.map(({ line, email, reason }) => csvLine([line, email, reason])).join('')
-    cursor = page.nextCursor
+  let page: Page<Reject> | undefined
+  while (page?.nextCursor !== null) {
+    const request = { limit: 1000, ...(page && { cursor: page.nextCursor }) }
+    page = await open((work) => listRejects(work, id, request))
+    yield page.rows.map(({ line, email, reason }) => csvLine([line, email, reason])).join('')
   }
 }
 

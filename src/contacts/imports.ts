@@ -1,3 +1,4 @@
+import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { Work } from '../store/work.ts'
 import { Import } from './contacts.entities.ts'
 import { findImport, type ImportView, viewImport } from './imports.checkpoint.ts'
@@ -11,15 +12,14 @@ export { previewImport } from './imports.preview.ts'
 export { checkRejectsFile, listRejects, writeRejects } from './imports.rejects.ts'
 export { runImport } from './imports.run.ts'
 
-/** Newest first. `cursor` is the id on which the page before ended. */
+/** Newest first. Throws Problem `invalid` for a bad cursor. */
 export const listImports = async (
   { em }: Work,
   { limit, cursor }: { limit: number; cursor?: string },
-): Promise<{ imports: ImportView[]; nextCursor: string | null }> => {
-  const where = cursor ? { id: { $lt: cursor } } : {}
+): Promise<Page<ImportView>> => {
+  const where = cursor === undefined ? {} : { id: { $lt: idOfCursor('imp', cursor) } }
   const rows = await em.find(Import, where, { orderBy: { id: 'desc' }, limit: limit + 1 })
-  const imports = rows.slice(0, limit).map(viewImport)
-  return { imports, nextCursor: rows.length > limit ? imports.at(-1)!.id : null }
+  return pageOf(rows.map(viewImport), limit)
 }
 
 /** Throws `missing`. */

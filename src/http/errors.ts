@@ -48,6 +48,8 @@ const refusalOf = (error: FastifyError | Problem): Refusal => {
 export const answerError = (error: FastifyError | Problem, request: FastifyRequest, reply: FastifyReply) => {
   const refusal = refusalOf(error)
   if (refusal.status >= 500) request.log.error({ err: error }, 'request failed')
+  // A malformed URL comes here past every hook.
+  reply.header('x-request-id', request.id)
   if (refusal.retryAfterSeconds) reply.header('retry-after', String(refusal.retryAfterSeconds))
   return reply
     .code(refusal.status)

@@ -115,6 +115,8 @@ export const buildServer = async (app: App, routes: readonly Route[], logger: Fa
     frameworkErrors: (error, request, reply) => answerError(error, request, reply),
     clientErrorHandler: answerMalformed as never,
   }) as unknown as FastifyInstance
+  // JSON alone: everything else is 415.
+  server.removeContentTypeParser('text/plain')
   server.setValidatorCompiler(validate)
   server.setSerializerCompiler(serializerCompiler)
   server.setErrorHandler(answerError)

@@ -66,6 +66,12 @@ export const createEndpoints = () => {
     else if (durationMs >= hangMs) endpoint.limit = Math.max(leastLimit, Math.floor(endpoint.limit / 2))
   }
 
+  /** The slow ones are remembered: forgotten, they would begin with more than they have earned. */
+  const forgetIdle = (endpoint: Endpoint) => {
+    if (claimedOf(endpoint) === 0 && !endpoint.more && endpoint.limit >= firstLimit)
+      endpoints.delete(endpoint.webhookId)
+  }
+
   return {
     /** The rooms of the next claim. */
     rooms(): Rooms {
@@ -85,19 +91,25 @@ export const createEndpoints = () => {
       return rooms
     },
 
-    /** Takes what a claim brought, and remembers who filled the room that it had. */
+    /** Takes what a claim brought, and remembers whose room it filled. */
     add(claims: readonly ClaimedDelivery[], rooms: Rooms): void {
-      const brought = Map.groupBy(claims, ({ webhookId }) => webhookId)
-      const ofAccounts = Map.groupBy(claims, ({ accountId }) => accountId)
-      for (const [webhookId, some] of brought) {
-        const endpoint = known(some[0]!)
-        const { accountId } = endpoint
-        endpoint.waiting.push(...some)
+      const brought = new Map<string, number>()
+      for (const claimed of claims) {
+        const { webhookId, accountId } = claimed
+        known(claimed).waiting.push(claimed)
+        count(accountId, 1)
+        for (const id of [webhookId, accountId]) brought.set(id, (brought.get(id) ?? 0) + 1)
+      }
+      const isFull = (id: string, room: number) => (brought.get(id) ?? 0) >= room
+      for (const endpoint of endpoints.values()) {
+        const { webhookId, accountId } = endpoint
+        const room = rooms.endpoints[webhookId] ?? rooms.endpointDefault
+        if (room === 0) continue
         endpoint.more =
-          some.length >= (rooms.endpoints[webhookId] ?? rooms.endpointDefault) ||
-          ofAccounts.get(accountId)!.length >= (rooms.accounts[accountId] ?? rooms.accountDefault) ||
-          claims.length >= rooms.total
-        for (const _ of some) count(accountId, 1)
+          claims.length >= rooms.total ||
+          isFull(accountId, rooms.accounts[accountId] ?? rooms.accountDefault) ||
+          isFull(webhookId, room)
+        forgetIdle(endpoint)
       }
     },
 
@@ -124,8 +136,7 @@ export const createEndpoints = () => {
       endpoint.posting--
       count(endpoint.accountId, -1)
       adapt(endpoint, outcome)
-      // The slow ones are remembered: forgotten, they would begin with more than they have earned.
-      if (claimedOf(endpoint) === 0 && !endpoint.more && endpoint.limit >= firstLimit) endpoints.delete(webhookId)
+      forgetIdle(endpoint)
       return endpoint.more && roomOf(endpoint) > 0
     },
 

@@ -7,7 +7,6 @@ import { createEndpoints } from './delivery.endpoints.ts'
 import { createPoster } from './delivery.post.ts'
 import { judge } from './delivery.record.ts'
 import { createRecorder } from './delivery.recorder.ts'
-import { deliveriesChannel } from './webhooks.outbox.ts'
 
 /** Notices wake the loop; this is for what they do not tell: retries that come due, and notices that were lost. */
 const pollMs = 1000
@@ -15,8 +14,7 @@ const pollMs = 1000
 const settleMs = 3000
 
 /** The database is away, or chose this statement to end a deadlock: the same again may succeed. */
-const isPassing = (error: unknown): boolean =>
-  isUnavailable(error) || (error as { code?: string }).code === '40P01'
+const isPassing = (error: unknown): boolean => isUnavailable(error) || (error as { code?: string }).code === '40P01'
 
 /** Wakes one waiter; a ring while nobody waits is kept for the next. */
 const createBell = () => {
@@ -81,7 +79,7 @@ export const runDeliveries = async (app: App, signal: AbortSignal): Promise<void
     if (!stop.aborted) for (const webhookId of new Set(claims.map((claimed) => claimed.webhookId))) pump(webhookId)
   }
 
-  const notices = listen(app.database, deliveriesChannel, bell.ring)
+  const notices = listen(app.database, 'svc_deliveries', bell.ring)
   stop.addEventListener('abort', bell.ring)
   try {
     while (!stop.aborted) {

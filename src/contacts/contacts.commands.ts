@@ -1,0 +1,202 @@
+import type { Command } from 'commander'
+import { type Cli, type CommandSet, type Context, paged } from '../cli/command.ts'
+import type { Column } from '../cli/output.ts'
+import { Problem } from '../lib/problem.ts'
+import { type PageFlags, pageRequest } from './contacts.page.ts'
+import type { AccessView, Contact } from './contacts.ts'
+import { addImport } from './imports.commands.ts'
+import { gather, lists } from './lists.commands.ts'
+
+const contactColumns: Column<Contact>[] = [
+  ['EMAIL', (contact) => contact.email],
+  ['LIST', (contact) => contact.listName],
+  ['STATUS', (contact) => contact.status],
+  ['VERDICT', (contact) => contact.verification?.status],
+  ['REASONS', (contact) => contact.verification?.reasons.join(', ')],
+  ['UPDATED', (contact) => new Date(contact.updatedAt)],
+]
+
+const accessColumns: Column<AccessView>[] = [
+  ['ID', (entry) => entry.id],
+  ['AT', (entry) => new Date(entry.at)],
+  ['ACTOR', (entry) => entry.actor],
+  ['EMAIL', (entry) => entry.email],
+  ['LIST', (entry) => entry.listId],
+  ['FOUND', (entry) => entry.found],
+]
+
+/** `first_name=Ada` */
+const fieldOf = (text: string): [string, string] => {
+  const equals = text.indexOf('=')
+  if (equals < 1) throw new Problem('usage', `--field ${text} is not name=value`)
+  return [text.slice(0, equals), text.slice(equals + 1)]
+}
+
+const parseEmail = async (given: string): Promise<string> => {
+  const [{ EmailInput }, { parse }] = await Promise.all([import('./contacts.ts'), import('../lib/parse.ts')])
+  return parse(EmailInput, given, 'email')
+}
+
+const addReads = (noun: Command, cli: Cli): void => {
+  paged(
+    noun
+      .command('list', { isDefault: true })
+      .description('List contacts, by address; of one list in the order in which they came')
+      .option('--list <id|name>', 'those of this list'),
+  ).action(
+    cli.run(async ({ out, work }, flags: PageFlags & { list?: string }) => {
+      const { listContacts } = await import('./contacts.ts')
+      const { rows, nextCursor } = await work((w) => listContacts(w, { ...pageRequest(flags), list: flags.list }))
+      await out.list('contacts', rows, contactColumns, nextCursor)
+    }),
+  )
+
+  noun
+    .command('show')
+    .description('Show an address in each of its lists')
+    .argument('<email>')
+    .action(
+      cli.run(async ({ out, work }, given: string) => {
+        const { showContact } = await import('./contacts.ts')
+        const email = await parseEmail(given)
+        const contacts = await work((w) => showContact(w, email))
+        await out.list('contacts', contacts, [
+          ...contactColumns,
+          [
+            'FIELDS',
+            ({ fields }) =>
+              Object.entries(fields)
+                .map(([name, value]) => `${name}=${value}`)
+                .join(', '),
+          ],
+        ])
+      }),
+    )
+
+  noun
+    .command('export')
+    .description('Write a list to stdout: CSV that an import takes back, or a JSON object a line')
+    .option('--list <id|name>', 'the list')
+    .option('--format <csv|jsonl>', 'csv, unless --json or --jsonl says otherwise')
+    .action(
+      cli.run(async ({ app, out, work, require, account, signal }, flags: { list?: string; format?: string }) => {
+        const { list: ref } = await require({ list: flags.list })
+        const given = out.format === 'json' || out.format === 'jsonl' ? out.format : 'csv'
+        const format = flags.format ?? given
+        if (format !== 'csv' && format !== 'jsonl' && format !== 'json')
+          throw new Problem('usage', '--format must be csv or jsonl')
+        const [{ findList }, { writeExport }] = await Promise.all([
+          import('./contacts.ts'),
+          import('./contacts.export.ts'),
+        ])
+        const list = await work((w) => findList(w, ref))
+        await writeExport(app, (await account()).id, list, format, process.stdout, signal)
+      }),
+    )
+}
+
+const addWrites = (noun: Command, cli: Cli): void => {
+  noun
+    .command('upsert')
+    .description('Add a contact to a list, or change its fields')
+    .option('--list <id|name>', 'the list')
+    .option('--email <email>', 'the address')
+    .option('--field <name=value>', 'a field, as often as needed; the others stay', gather, [])
+    .action(
+      cli.run(async (context, flags: { list?: string; email?: string; field: string[] }) => {
+        const { app, actor, out, require, work, account } = context
+        const given = await require({ list: flags.list, email: flags.email })
+        const { findList, normalizeFields, upsertContact } = await import('./contacts.ts')
+        const fields = normalizeFields(flags.field.map(fieldOf))
+        const email = await parseEmail(given.email)
+        const list = await work((w) => findList(w, given.list))
+        const { contact, ...counts } = await upsertContact(app, (await account()).id, actor, {
+          listId: list.id,
+          email,
+          fields,
+        })
+        const { fields: held, verification, ...shown } = contact
+        if (out.format === 'ids') return out.line(contact.rowId)
+        out.one({ ...counts, contact }, { ...counts, ...shown, verification: verification?.status, ...held })
+      }),
+    )
+
+  noun
+    .command('verify')
+    .description('Verify an address or a whole list again, as far as the DNS cache has forgotten it')
+    .argument('[email]')
+    .option('--list <id|name>', 'every address of this list')
+    .action(
+      cli.run((context, email: string | undefined, flags: { list?: string }) => verify(context, email, flags.list)),
+    )
+
+  noun
+    .command('erase')
+    .description('Erase an address from all lists, with its verdict and its rows among import rejects')
+    .argument('<email>')
+    .option('--yes', 'do it without asking')
+    .option('--dry-run', 'say what would go')
+    .action(
+      cli.run(async ({ out, work, confirm }, given: string, flags: { yes?: boolean; dryRun?: boolean }) => {
+        const { eraseContact } = await import('./contacts.ts')
+        const email = await parseEmail(given)
+        const planned = await work((w) => eraseContact(w, email, { dryRun: true }))
+        const what = `erase ${email} from ${planned.contacts} lists and ${planned.rejects} import rejects; no event fires`
+        const isMeant = await confirm(what, flags)
+        if (!isMeant && !flags.dryRun) return
+        const erased = isMeant ? await work((w) => eraseContact(w, email, { dryRun: false })) : planned
+        out.one({ ...erased, ...(flags.dryRun && { dryRun: true }) })
+      }),
+    )
+}
+
+const verify = async (context: Context, given: string | undefined, list: string | undefined): Promise<void> => {
+  const { app, work, account, out, signal } = context
+  if ((given === undefined) === (list === undefined)) throw new Problem('usage', 'Name an address or --list')
+  const { exportContacts, findList, showContact, verifyAddress, verifyAddresses } = await import('./contacts.ts')
+  const { id: accountId } = await account()
+  const counts = { verified: 0, valid: 0, risky: 0, invalid: 0, unknown: 0 }
+  const judge = async (emails: readonly string[]) => {
+    // DNS once for all of them; then each finds its domain in the cache.
+    await verifyAddresses(app, emails)
+    for (const email of emails) {
+      counts[(await verifyAddress(app, accountId, email)).status]++
+      counts.verified++
+      if (signal.aborted) return
+    }
+  }
+  if (given !== undefined) {
+    const email = await parseEmail(given)
+    await work((w) => showContact(w, email))
+    await judge([email])
+  } else {
+    const { id } = await work((w) => findList(w, list!))
+    for await (const contacts of exportContacts(app, accountId, id)) {
+      await judge(contacts.map((contact) => contact.email))
+      if (signal.aborted) break
+    }
+  }
+  out.one(counts)
+}
+
+const accessLog: CommandSet = (cli) => {
+  const noun = cli.noun('access-log', 'Who read which contacts')
+  paged(
+    noun.command('list', { isDefault: true }).description('List reads of contacts by API keys, newest first'),
+  ).action(
+    cli.run(async ({ out, work }, flags: PageFlags) => {
+      const { listAccess } = await import('./contacts.ts')
+      const { rows, nextCursor } = await work((w) => listAccess(w, pageRequest(flags)))
+      await out.list('accessLog', rows, accessColumns, nextCursor)
+    }),
+  )
+}
+
+export const commands: CommandSet = (cli) => {
+  lists(cli)
+  const noun = cli.noun('contacts', 'Contacts: addresses in lists, with their fields')
+  addReads(noun, cli)
+  addWrites(noun, cli)
+  addImport(noun, cli)
+  accessLog(cli)
+}

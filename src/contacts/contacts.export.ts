@@ -1,0 +1,42 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { csvLine } from '../lib/csv.ts'
+import type { App } from '../store/work.ts'
+import { exportContacts } from './contacts.find.ts'
+import type { ContactListView } from './contacts.lists.ts'
+import type { Contact } from './contacts.view.ts'
+
+/** `csv`: address and fields, so that an import takes it back as it is. `jsonl` and `json`: whole contacts of api.md. */
+export type ExportFormat = 'csv' | 'jsonl' | 'json'
+
+const jsonl = (contacts: readonly Contact[]) => contacts.map((contact) => `${JSON.stringify(contact)}\n`).join('')
+
+const text = async function* (pages: AsyncIterable<Contact[]>, format: ExportFormat, fields: readonly string[]) {
+  if (format === 'csv') yield csvLine(['email', ...fields])
+  if (format === 'json') yield '{"contacts":['
+  let isFirst = true
+  for await (const contacts of pages) {
+    if (format === 'jsonl') yield jsonl(contacts)
+    else if (format === 'json')
+      yield `${isFirst ? '' : ','}${contacts.map((contact) => JSON.stringify(contact)).join(',')}`
+    else
+      yield contacts
+        .map(({ email, fields: held }) => csvLine([email, ...fields.map((name) => held[name] ?? '')]))
+        .join('')
+    isFirst = false
+  }
+  if (format === 'json') yield ']}\n'
+}
+
+/** Writes a whole list to `sink`, which stays open, no faster than it is taken. */
+export const writeExport = (
+  app: Pick<App, 'sql'>,
+  accountId: string,
+  list: Pick<ContactListView, 'id' | 'fields'>,
+  format: ExportFormat,
+  sink: NodeJS.WritableStream,
+  signal: AbortSignal,
+): Promise<void> => {
+  const pages = exportContacts(app, accountId, list.id)
+  return pipeline(Readable.from(text(pages, format, list.fields)), sink, { end: false, signal })
+}
