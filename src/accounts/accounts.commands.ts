@@ -170,31 +170,29 @@ const plans: CommandSet = (cli) => {
     .command('set')
     .description('Change the limits of a plan')
     .argument('<plan>')
-    .option('--contacts <n|unlimited>', 'addresses', limitOf)
-    .option('--sends <n|unlimited>', 'mails a month', limitOf)
-    .option('--send-api-calls <n|unlimited>', 'calls of POST /send a month', limitOf)
-    .option('--embed-api <n|unlimited>', 'calls of the Embed API a month', limitOf)
-    .option('--broadcast-minutes <n|unlimited>', 'live minutes a month', limitOf)
+    .option('--contacts <n|unlimited>', 'addresses')
+    .option('--sends <n|unlimited>', 'mails a month')
+    .option('--send-api-calls <n|unlimited>', 'calls of POST /send a month')
+    .option('--embed-api <n|unlimited>', 'calls of the Embed API a month')
+    .option('--broadcast-minutes <n|unlimited>', 'live minutes a month')
     .option('--webinar-courses <yes|no>', 'whether a webinar may carry a course')
     .action(
-      cli.run(async ({ out, operate }, name: string, options: Record<string, unknown>) => {
-        const { webinarCourses } = options
-        if (webinarCourses !== undefined && webinarCourses !== 'yes' && webinarCourses !== 'no') {
-          throw new Problem('usage', '--webinar-courses must be yes or no')
+      cli.run(async ({ out, operate }, name: string, options: Record<string, string>) => {
+        const change = Object.fromEntries(Object.entries(options).map(([flag, text]) => [flag, limitOf(flag, text)]))
+        if (Object.keys(change).length === 0) {
+          throw new Problem('usage', 'Name at least one limit', { hint: 'svc plans set --help' })
         }
         const { setPlanLimits } = await import('./accounts.ts')
-        const change = {
-          ...options,
-          ...(webinarCourses !== undefined && { webinarCourses: webinarCourses === 'yes' }),
-        }
-        if (Object.keys(change).length === 0)
-          throw new Problem('usage', 'Name at least one limit', { hint: 'svc plans set --help' })
         out.one(await operate((operation) => setPlanLimits(operation, name, change)))
       }),
     )
 }
 
-const limitOf = (text: string): number | null => {
+const limitOf = (flag: string, text: string): number | boolean | null => {
+  if (flag === 'webinarCourses') {
+    if (text === 'yes' || text === 'no') return text === 'yes'
+    throw new Problem('usage', '--webinar-courses must be yes or no')
+  }
   if (text === 'unlimited') return null
   if (/^\d{1,10}$/.test(text)) return Number(text)
   throw new Problem('usage', `A limit must be a whole number or unlimited, not ${text}`)

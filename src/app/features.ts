@@ -27,10 +27,12 @@ export const loadRoutes = async (): Promise<Route[]> => {
 export const loadCommands = async (): Promise<CommandSet[]> => {
   const modules = await Promise.all([
     import('./daemon.commands.ts'),
+    import('./dev.commands.ts'),
     import('../accounts/accounts.commands.ts'),
     import('../contacts/contacts.commands.ts'),
     import('../contacts/imports.commands.ts'),
     import('../webhooks/webhooks.commands.ts'),
+    import('../webhooks/listen.commands.ts'),
   ])
   return modules.map((module) => module.commands)
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import type { Cli, CommandSet } from './command.ts'
-import { exitStatusOf, type Open, runner } from './run.ts'
+import { exitStatusOf, type Open, reportFailure, runner } from './run.ts'
 
 const version = (): string => {
   // One folder up from src/ in a checkout, two up from dist/src/ in a published package.
@@ -58,7 +58,7 @@ export const runProgram = async (program: Command, argv: readonly string[]): Pro
   try {
     await program.parseAsync([...argv])
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error
-    process.exitCode = exitStatusOf(error)
+    const asJson = Boolean(program.opts().json)
+    process.exitCode = error instanceof CommanderError ? exitStatusOf(error) : await reportFailure(error, asJson)
   }
 }

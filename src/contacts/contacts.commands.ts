@@ -33,8 +33,12 @@ const fieldOf = (text: string): [string, string] => {
 }
 
 const parseEmail = async (given: string): Promise<string> => {
-  const [{ EmailInput }, { parse }] = await Promise.all([import('./contacts.ts'), import('../lib/parse.ts')])
-  return parse(EmailInput, given, 'email')
+  const [{ EmailInput }, { parse }, { z }] = await Promise.all([
+    import('./contacts.ts'),
+    import('../lib/parse.ts'),
+    import('zod'),
+  ])
+  return parse(z.object({ email: EmailInput }), { email: given }).email
 }
 
 const addReads = (noun: Command, cli: Cli): void => {

@@ -19,18 +19,18 @@ const changes = `
       case when takes then $4 else verified_at end as checked_at
     from (
       select i.*, a.row_id as known_row_id, a.verification_status as held_status, a.verification_reasons as held_reasons,
-        a.verified_at, c.email is not null as present, c.fields as held,
+        a.verified_at, a.email is null as fresh, c.email is not null as present, c.fields as held,
         i.status is not null and (a.verification_status is null or not i.weak
           and ((a.verification_status, a.verification_reasons) is distinct from (i.status, i.reasons)
             or a.verified_at < $4::timestamptz - interval '24 hours')) as takes
       from jsonb_to_recordset($3::jsonb)
         as i(place int, email text, fields jsonb, row_id text, domain text, status text, reasons text[], weak boolean)
       left join addresses a on a.account_id = $1 and a.email = i.email
-      left join contacts c on c.account_id = $1 and c.email = i.email and c.list_id = $2
+      left join contacts c on c.account_id = $1 and c.email = a.email and c.list_id = $2
     ) x
   ), fresh as (
     select email, fields, row_id, domain, status, reasons, row_number() over (order by place) as nth
-    from input where known_row_id is null
+    from input where fresh
   ), room as (
     select p.contacts - a.contact_count as places from accounts a join plans p on p.name = a.plan
     where a.id = $1 and p.contacts is not null and exists (select from fresh) for no key update of a
@@ -38,10 +38,10 @@ const changes = `
     insert into addresses (account_id, email, row_id, domain, verification_status, verification_reasons, verified_at)
     select $1, email, row_id, domain, status, reasons, case when status is not null then $4::timestamptz end
     from fresh where nth <= coalesce((select places from room), 2147483647) order by email
-    on conflict do nothing returning email, row_id
+    on conflict (account_id, email) do nothing returning email, row_id
   ), joining as (
     select i.email, i.fields, a.row_id from input i join addresses a on a.account_id = $1 and a.email = i.email
-    where i.known_row_id is not null and not i.present order by i.email for key share of a
+    where not i.fresh and not i.present order by i.email for key share of a
   ), inserted as (
     insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
     select $1, m.email, $2, m.row_id, m.fields, 'active', $4, $4
@@ -49,7 +49,7 @@ const changes = `
       select n.email, f.fields, n.row_id from added n join fresh f on f.email = n.email
       union all select email, fields, row_id from joining
     ) m order by m.email
-    on conflict do nothing returning email, row_id
+    on conflict (account_id, email, list_id) do nothing returning email, row_id
   ), changing as (
     select c.email, c.fields as previous, i.fields from input i
       join contacts c on c.account_id = $1 and c.email = i.email and c.list_id = $2
@@ -61,7 +61,7 @@ const changes = `
     returning c.email, c.row_id, c.fields, x.previous, c.status, c.created_at
   ), verified as (
     update addresses a set verification_status = i.status, verification_reasons = i.reasons, verified_at = $4
-    from (select email, status, reasons from input where takes and known_row_id is not null order by email) i
+    from (select email, status, reasons from input where takes and not fresh order by email) i
     where a.account_id = $1 and a.email = i.email
   ), counted as (
     update accounts set contact_count = contact_count + n.rows from (select count(*)::int as rows from added) n

@@ -27,8 +27,6 @@ export interface Batch {
   next: string | null
 }
 
-const activeWebhooks = `select id from webhooks where account_id = $1 and status = 'active'`
-
 /** How many deliveries match, and how many of them can't be replayed: their webhook is gone or disabled. */
 export const countDeliveries = async (
   { sql, accountId }: Work,
@@ -36,7 +34,8 @@ export const countDeliveries = async (
 ): Promise<{ matched: number; leftOut: number }> => {
   const { conditions, params } = matching(accountId, filter)
   const [row] = await sql<{ matched: number; leftOut: number }>(
-    `select count(*) as matched, count(*) filter (where d.webhook_id not in (${activeWebhooks})) as "leftOut"
+    `select count(*) as matched, count(*) filter (where d.webhook_id not in (
+       select id from webhooks where account_id = $1 and status = 'active')) as "leftOut"
      from deliveries d where ${conditions.join(' and ')}`,
     params,
   )
@@ -51,6 +50,18 @@ export const demandDeliveries = async ({ sql, accountId }: Work, ids: readonly s
     [accountId, ids],
   )
   if (absent) throw missing(`There is no delivery ${absent.id}`, { hint: 'svc deliveries list' })
+}
+
+/**
+ * Held to the end, so that none is disabled meanwhile (see webhooks.outbox.ts). Webhooks come before deliveries and in the
+ * order of their ids, as wherever both are locked: recording waits instead of meeting us half-way. New events do not wait.
+ */
+const lockWebhooks = async ({ sql, accountId }: Work, status?: 'active'): Promise<string[]> => {
+  const rows = await sql<{ id: string }>(
+    `select id from webhooks where account_id = $1 and ($2::text is null or status = $2) order by id for no key update`,
+    [accountId, status ?? null],
+  )
+  return rows.map((row) => row.id)
 }
 
 const batchOf = (accountId: string, filter: DeliveryFilter, { startedAt, next = '' }: Run) => {
@@ -68,21 +79,16 @@ const result = `select (select count(*) from batch) as matched, (select count(*)
  * Makes deliveries pending again, with a whole retry schedule before them: same body and idempotency key, to the webhook's
  * current URL. One whose webhook is gone or disabled is left out. `perSecond` spreads them from the run's start on.
  */
-export const replayBatch = async (
-  { sql, accountId }: Work,
-  filter: DeliveryFilter,
-  run: Run,
-  perSecond?: number,
-): Promise<Batch> => {
-  // Held to the end (see webhooks.outbox.ts), and read before the deliveries: the order in which disabling locks them.
-  const active = await sql<{ id: string }>(`${activeWebhooks} order by id for key share`, [accountId])
+export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, perSecond?: number): Promise<Batch> => {
+  const active = await lockWebhooks(work, 'active')
+  const { sql, accountId } = work
   const { batch, params, bind } = batchOf(accountId, filter, run)
   const position = `(row_number() over (order by id) - 1 + ${bind(run.changed)}::int8)`
   const [row] = await sql<Batch>(
     `with batch as (${batch}),
      due as (
        select id, ${bind(run.startedAt)}::timestamptz + ${position} * ${bind(perSecond ? 1 / perSecond : 0)}::float8 * interval '1 second' as at
-       from batch where webhook_id = any(${bind(active.map((webhook) => webhook.id))})
+       from batch where webhook_id = any(${bind(active)})
      ),
      changed as (
        update deliveries d
@@ -97,7 +103,9 @@ export const replayBatch = async (
 }
 
 /** Cancels the pending ones of the deliveries that match. */
-export const cancelBatch = async ({ sql, accountId, now }: Work, filter: DeliveryFilter, run: Run): Promise<Batch> => {
+export const cancelBatch = async (work: Work, filter: DeliveryFilter, run: Run): Promise<Batch> => {
+  await lockWebhooks(work)
+  const { sql, accountId, now } = work
   const { batch, params, bind } = batchOf(accountId, { ...filter, status: 'pending' }, run)
   const [row] = await sql<Batch>(
     `with batch as (${batch}),

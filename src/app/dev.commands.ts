@@ -1,0 +1,54 @@
+import type { CommandSet, Context } from '../cli/command.ts'
+import type { Development } from './dev.ts'
+
+const defaultDataDir = '.svc'
+
+/** Another terminal has to name what this one was told by its environment. */
+const environmentPrefix = (): string => {
+  const { SVC_DATA_DIR: dataDir = '' } = process.env
+  return dataDir && dataDir !== defaultDataDir && !process.env.DATABASE_URL ? `SVC_DATA_DIR=${dataDir} ` : ''
+}
+
+const introduction = ({ config, url, receiverUrl, key, listId }: Development): string => {
+  const contact = JSON.stringify({ listId, email: 'ada@sample.example', fields: { first_name: 'Ada' } })
+  const svc = `${environmentPrefix()}npx svc`
+  const upsert = `curl ${url}/api/v1/contacts -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${contact}'`
+  const lists = `curl ${url}/api/v1/lists -H 'Authorization: Bearer ${key}'`
+  return `svc is ready
+
+  API        ${url}/api/v1
+  OpenAPI    ${url}/openapi.json
+  Webhooks   ${receiverUrl}  (each delivery, as it arrives)
+  Database   ${config.databaseUrl ? new URL(config.databaseUrl).host : `embedded, in ${config.dataDir}`}
+  Demo key   ${key}  (account demo)
+
+Try, in another terminal:
+
+  ${listId ? upsert : lists}
+  ${svc} contacts import contacts.csv --list Customers --create-list --map "E-mail=email,First=first_name"
+  ${svc} deliveries list
+
+Ctrl-C stops it; the data stays.`
+}
+
+const stopped = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
+const dev = async (context: Context): Promise<void> => {
+  const { startDevelopment } = await import('./dev.ts')
+  const development = await startDevelopment(process.env)
+  if (!context.signal.aborted) context.out.line(introduction(development))
+  await stopped(context.signal)
+  await development.stop()
+  context.exit(0)
+}
+
+/** `svc dev`: everything on this machine, to try it and to build against it. */
+export const commands: CommandSet = (cli) => {
+  cli
+    .noun('dev', 'Run everything on this machine: database, API, jobs, a webhook receiver and a demo account')
+    .action(cli.run((context) => dev(context), { app: 'none' }))
+}

@@ -1,0 +1,119 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createAccount, createKey, listAccounts, listKeys } from '../accounts/accounts.ts'
+import { createList, listLists, writeContacts } from '../contacts/contacts.ts'
+import { eventTypes } from '../events/types.ts'
+import { createWebhook } from '../webhooks/webhooks.ts'
+import type { OpenApp } from './app.ts'
+
+/** What the database holds as hashes only, or not at all: kept beside it, readable by its owner alone. */
+export interface Keepsake {
+  accountId: string
+  keyId: string
+  key: string
+  webhookId: string
+  /** The secret part of the receiver's path. */
+  token: string
+}
+
+export interface Demo {
+  key: string
+  /** The signing secret of the subscription to the receiver page. */
+  secret: string
+  /** A list to write to; null where the user deleted them all. */
+  listId: string | null
+}
+
+const actor = 'cli:dev'
+const accountName = 'demo'
+const sampleList = 'Sample contacts'
+
+const sampleContacts = [
+  ['amara.diallo', 'Amara', 'Diallo', 'Harbour & Pine'],
+  ['jonas.lindqvist', 'Jonas', 'Lindqvist', 'Fjord Instruments'],
+  ['mei.tanaka', 'Mei', 'Tanaka', 'Kumo Studio'],
+  ['rafael.costa', 'Rafael', 'Costa', 'Costa Cycles'],
+  ['zofia.nowak', 'Zofia', 'Nowak', 'Nowak Press'],
+].map(([mailbox, first_name, last_name, company]) => ({
+  email: `${mailbox}@sample.example`,
+  fields: { first_name: first_name!, last_name: last_name!, company: company! },
+}))
+
+const pathOf = (dataDir: string) => join(dataDir, 'demo.json')
+
+/** What an earlier start kept; null at the first one. One that can't be read is made anew. */
+export const readKeepsake = (dataDir: string): Keepsake | null => {
+  try {
+    return JSON.parse(readFileSync(pathOf(dataDir), 'utf8'))
+  } catch {
+    return null
+  }
+}
+
+const writeKeepsake = (dataDir: string, keepsake: Keepsake): void => {
+  const temporary = `${pathOf(dataDir)}.${process.pid}`
+  writeFileSync(temporary, `${JSON.stringify(keepsake, null, 2)}\n`, { mode: 0o600 })
+  renameSync(temporary, pathOf(dataDir))
+}
+
+const demandAccount = (app: OpenApp): Promise<{ id: string }> =>
+  app.operate(actor, async (operation) => {
+    const found = (await listAccounts(operation)).find(({ name }) => name === accountName)
+    return found ?? createAccount(operation, { name: accountName, plan: 'unlimited' })
+  })
+
+/** The kept key while it is good, else a new one. */
+const demandKey = (app: OpenApp, accountId: string, kept: Keepsake | null) =>
+  app.work(accountId, actor, async (work) => {
+    const good = (await listKeys(work)).some(({ id, revokedAt }) => id === kept?.keyId && revokedAt === null)
+    return good && kept ? { id: kept.keyId, key: kept.key } : createKey(work, { name: accountName })
+  })
+
+/** The kept subscription, led to where the receiver is now, or a new one to all events. */
+const demandWebhook = async (app: OpenApp, accountId: string, url: string, kept: Keepsake | null) => {
+  if (kept) {
+    const [row] = await app.sql<{ sealed: string }>(
+      'update webhooks set url = $3 where account_id = $1 and id = $2 returning sealed_secret as sealed',
+      [accountId, kept.webhookId, url],
+    )
+    if (row) return { id: kept.webhookId, secret: app.box.open(row.sealed, kept.webhookId) }
+  }
+  // The receiver is ours and on this machine, whatever SVC_ALLOW_PRIVATE_WEBHOOKS says.
+  const origin = { createdVia: 'dashboard', trusted: true } as const
+  return createWebhook(app, accountId, actor, { url, events: [...eventTypes] }, origin)
+}
+
+/** A list with contacts, whose events are the first deliveries. Their verdicts are given: no name server is asked. */
+const addSamples = (app: OpenApp, accountId: string): Promise<void> =>
+  app.work(accountId, actor, async (work) => {
+    if ((await listLists(work)).length > 0) return
+    const { id } = await createList(work, { name: sampleList })
+    const verdicts = new Map(sampleContacts.map(({ email }) => [email, { status: 'valid' as const, reasons: [] }]))
+    await writeContacts(work, id, sampleContacts, verdicts)
+  })
+
+/**
+ * The account `demo` with a key, a subscription of the receiver at `hook` to every event and, when it is new, sample data.
+ * What an earlier start made is kept; what was revoked or deleted since is made anew.
+ */
+export const prepareDemo = async (app: OpenApp, hook: { url: string; token: string }): Promise<Demo> => {
+  const { dataDir } = app.config
+  const account = await demandAccount(app)
+  const keepsake = readKeepsake(dataDir)
+  const kept = keepsake?.accountId === account.id ? keepsake : null
+  const [key, webhook] = await Promise.all([
+    demandKey(app, account.id, kept),
+    demandWebhook(app, account.id, hook.url, kept),
+  ])
+  if (!kept) await addSamples(app, account.id)
+  writeKeepsake(dataDir, {
+    accountId: account.id,
+    keyId: key.id,
+    key: key.key,
+    webhookId: webhook.id,
+    token: hook.token,
+  })
+  const lists = await app.work(account.id, actor, listLists)
+  const list = lists.find(({ name }) => name === sampleList) ?? lists[0]
+  return { key: key.key, secret: webhook.secret, listId: list?.id ?? null }
+}

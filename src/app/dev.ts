@@ -1,0 +1,94 @@
+import { randomBytes } from 'node:crypto'
+import { prepareFolder } from '../store/embedded.cluster.ts'
+import { openEmbedded } from '../store/embedded.ts'
+import type { Receiver } from '../webhooks/receiver.ts'
+import { type Config, readConfig } from './config.ts'
+
+export interface Development {
+  config: Config
+  url: string
+  receiverUrl: string
+  key: string
+  listId: string | null
+  /** Safe to call twice. */
+  stop(): Promise<void>
+}
+
+type Environment = Record<string, string | undefined>
+
+/** Webhooks may go to this machine, and the log keeps quiet, unless the environment says otherwise. */
+const developmentDefaults = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8,::1/128', SVC_LOG_LEVEL: 'warn' }
+
+const configOf = (env: Environment): Config => {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value))
+  return readConfig({ ...developmentDefaults, ...given })
+}
+
+/** What the daemon is made of. Loaded while the database starts: each waits for the machine at another place. */
+const loadParts = async () => {
+  const [daemon, receiver, demo] = await Promise.all([
+    import('./daemon.ts'),
+    import('./dev.receiver.ts'),
+    import('./dev.demo.ts'),
+    import('../http/server.ts'),
+    import('../store/orm.ts'),
+    import('./features.ts').then(({ loadRoutes, loadEntities }) => Promise.all([loadRoutes(), loadEntities()])),
+  ])
+  return { ...daemon, ...receiver, ...demo }
+}
+
+/** Beside the API, so that it stays where it is from one start to the next; anywhere else if that port is taken. */
+const openBeside = async (port: number, open: (port: number) => Promise<Receiver>): Promise<Receiver> => {
+  const beside = port === 0 || port === 65_535 ? 0 : port + 1
+  return open(beside).catch((error) => {
+    if (error.code !== 'EADDRINUSE') throw error
+    return open(0)
+  })
+}
+
+/** Ends what was opened, the last first, all of it even if one fails. */
+const closer = () => {
+  const opened: (() => Promise<void>)[] = []
+  let closing: Promise<void> | undefined
+  const close = async () => {
+    let fault: unknown
+    for (const end of opened.reverse()) await end().catch((error) => (fault ??= error))
+    if (fault) throw fault
+  }
+  return { opened, close: () => (closing ??= close()) }
+}
+
+/**
+ * `svc dev` (cli.md, Running): database, migrations, daemon with jobs, receiver page and demo account. The receiver opens
+ * before the jobs start, so that what waited since the last time meets it. Throws a Problem that says what to do where a
+ * part can't start; the parts that did are stopped.
+ */
+export const startDevelopment = async (env: Environment): Promise<Development> => {
+  const config = configOf(env)
+  await prepareFolder(config.dataDir)
+  const { opened, close } = closer()
+  const embedded = config.databaseUrl ? null : openEmbedded(config.dataDir)
+  embedded?.then(
+    ({ close: leave }) => opened.unshift(leave),
+    () => {},
+  )
+  try {
+    const { startDaemon, openReceiverPage, prepareDemo, readKeepsake } = await loadParts()
+    await embedded
+    const token = readKeepsake(config.dataDir)?.token ?? randomBytes(24).toString('base64url')
+    const secret = Promise.withResolvers<string>()
+    const receiver = await openBeside(config.port, (port) =>
+      openReceiverPage({ port, token, secret: () => secret.promise, now: () => new Date() }),
+    )
+    opened.push(receiver.close)
+    const daemon = await startDaemon(config, { api: true, jobs: true, schema: 'migrate' })
+    opened.push(daemon.stop)
+    const demo = await prepareDemo(daemon.app, { url: receiver.hookUrl, token })
+    secret.resolve(demo.secret)
+    const { key, listId } = demo
+    return { config, url: daemon.url!, receiverUrl: receiver.url, key, listId, stop: close }
+  } catch (error) {
+    await close().catch(() => {})
+    throw error
+  }
+}

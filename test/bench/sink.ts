@@ -1,0 +1,26 @@
+// A receiver in a process of its own, so that it costs whoever posts nothing but CPU. Tells its parent the times of
+// arrival (epoch ms, by the header of the event's id) when asked; paths under /hang are never answered.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+let count = 0
+const arrivals = new Map<string, number>()
+
+const server = createServer((request, response) => {
+  const at = performance.timeOrigin + performance.now()
+  request.resume().on('end', () => {
+    if (request.url?.startsWith('/hang')) return
+    count++
+    if (request.url?.startsWith('/timed')) arrivals.set(String(request.headers['x-service-idempotency-key']), at)
+    response.end()
+  })
+})
+process.on('message', (message) => {
+  if (message === 'count') process.send!(count)
+  else {
+    process.send!([...arrivals])
+    arrivals.clear()
+  }
+})
+process.on('disconnect', () => process.exit())
+server.listen(0, '127.0.0.1', () => process.send!((server.address() as AddressInfo).port))

@@ -1,0 +1,299 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { newId } from '../../src/lib/ids.ts'
+import type { Work } from '../../src/store/work.ts'
+import { deliveryStats, listDeliveries, showDelivery } from '../../src/webhooks/webhooks.deliveries.ts'
+import { listEvents, showEvent } from '../../src/webhooks/webhooks.events.ts'
+import { cancelBatch, countDeliveries, demandDeliveries, replayBatch } from '../../src/webhooks/webhooks.replay.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  disableWebhook,
+  purgeDeliveries,
+  testWebhook,
+} from '../../src/webhooks/webhooks.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+
+const minute = 60_000
+const day = 1440 * minute
+
+let t: TestApp
+let account: TestAccount
+let now = Date.UTC(2026, 10, 20)
+
+beforeAll(async () => {
+  t = await startApp({ now: () => new Date(now) })
+})
+beforeEach(async () => {
+  account = await t.account()
+  now = Date.UTC(2026, 10, 20)
+})
+afterAll(() => t?.close())
+
+const work = <T>(run: (work: Work) => Promise<T>): Promise<T> => t.app.work(account.id, 'cli:test', run)
+
+const subscribe = async (): Promise<string> => {
+  const input = { url: 'http://127.0.0.1:9/hook', events: ['contact.created' as const] }
+  return (await createWebhook(t.app, account.id, 'cli:test', input, { createdVia: 'api', trusted: true })).id
+}
+
+/** One delivery made at `madeAt`, in the state given. */
+const deliver = async (webhookId: string, columns: Record<string, unknown> = {}, madeAt = now): Promise<string> => {
+  const before = now
+  now = madeAt
+  const { id } = await work((w) => testWebhook(w, webhookId))
+  now = before
+  for (const [column, value] of Object.entries(columns)) {
+    await t.app.sql(`update deliveries set ${column} = $2 where id = $1`, [id, value])
+  }
+  return id
+}
+
+const failed = (status: number) =>
+  JSON.stringify([{ at: 5, status, error: `answered ${status}`, durationMs: 7, snippet: 'no' }])
+const exhausted = () => ({ status: 'exhausted', tries: 8, attempts: failed(500), finished_at: new Date(now) })
+const first = { limit: 50 }
+const show = (id: string) => work((w) => showDelivery(w, id))
+const start = () => ({ startedAt: new Date(now), changed: 0 })
+
+describe('deliveries', () => {
+  test('are listed newest first, page by page, each once', async () => {
+    const id = await subscribe()
+    const made: string[] = []
+    for (let i = 0; i < 7; i++) made.unshift(await deliver(id, {}, now + i))
+    const seen: string[] = []
+    let cursor: string | null = null
+    let pages = 0
+    do {
+      const page = await work((w) => listDeliveries(w, {}, { limit: 3, ...(cursor && { cursor }) }))
+      seen.push(...page.rows.map((row) => row.id))
+      cursor = page.nextCursor
+      pages++
+    } while (cursor)
+    expect(seen).toEqual(made)
+    expect(pages).toBe(3)
+  })
+
+  test('show where they stand', async () => {
+    const id = await deliver(await subscribe())
+    expect((await work((w) => listDeliveries(w, {}, first))).rows).toEqual([
+      {
+        id,
+        eventId: expect.stringMatching(/^evt_/),
+        webhookId: expect.stringMatching(/^whk_/),
+        type: 'contact.created',
+        status: 'pending',
+        attempts: 0,
+        nextAttemptAt: now,
+        createdAt: now,
+        finishedAt: null,
+        lastStatus: null,
+        lastError: null,
+      },
+    ])
+  })
+
+  test('show every attempt and the body, one by one', async () => {
+    const id = await deliver(await subscribe(), exhausted())
+    const { history, event, ...view } = await show(id)
+    expect(view).toMatchObject({ status: 'exhausted', attempts: 1, lastStatus: 500, lastError: 'answered 500' })
+    expect(view).toMatchObject({ nextAttemptAt: null, finishedAt: now })
+    expect(history).toEqual(JSON.parse(failed(500)))
+    expect(event).toEqual(await work((w) => showEvent(w, view.eventId)))
+  })
+
+  test('are filtered by status, webhook, type and age, all of them at once', async () => {
+    const [a, b] = [await subscribe(), await subscribe()]
+    const old = await deliver(a, exhausted(), now - day)
+    const young = await deliver(a, exhausted())
+    const other = await deliver(b, { type: 'lead.hot' })
+    const ids = async (filter: Parameters<typeof listDeliveries>[1]) =>
+      (await work((w) => listDeliveries(w, filter, first))).rows.map((row) => row.id)
+    expect(await ids({ status: 'exhausted' })).toEqual([young, old])
+    expect(await ids({ webhook: b })).toEqual([other])
+    expect(await ids({ type: 'lead.hot' })).toEqual([other])
+    expect(await ids({ since: now - day + 1 })).toEqual(expect.not.arrayContaining([old]))
+    expect(await ids({ status: 'exhausted', webhook: a, type: 'contact.created', since: now - minute })).toEqual([
+      young,
+    ])
+    expect(await ids({ status: 'pending', webhook: a })).toEqual([])
+  })
+
+  test('and events of another account are missing', async () => {
+    const id = await deliver(await subscribe())
+    const { eventId } = await show(id)
+    account = await t.account()
+    await expect(show(id)).rejects.toMatchObject({ kind: 'missing' })
+    await expect(work((w) => showEvent(w, eventId))).rejects.toMatchObject({ kind: 'missing' })
+    await expect(work((w) => demandDeliveries(w, [id]))).rejects.toMatchObject({ kind: 'missing' })
+    expect((await work((w) => listDeliveries(w, {}, first))).rows).toEqual([])
+    expect((await work((w) => replayBatch(w, { ids: [id] }, start()))).changed).toBe(0)
+    expect((await work((w) => cancelBatch(w, { ids: [id] }, start()))).changed).toBe(0)
+  })
+
+  test.each(['x', 'bm8', Buffer.from('["a","b"]').toString('base64url')])('refuse the cursor %j', async (cursor) => {
+    const refusal = { kind: 'invalid', message: 'cursor is not valid' }
+    await expect(work((w) => listDeliveries(w, {}, { limit: 1, cursor }))).rejects.toMatchObject(refusal)
+    await expect(work((w) => listEvents(w, {}, { limit: 1, cursor }))).rejects.toMatchObject(refusal)
+  })
+
+  test('are counted by state, in all and for each webhook, one that is gone included', async () => {
+    const [a, b] = [await subscribe(), await subscribe()]
+    await deliver(a, exhausted())
+    await deliver(a, { due_at: new Date(now + minute) })
+    await deliver(a)
+    await deliver(b)
+    await work((w) => deleteWebhook(w, b))
+    const counts = { pending: 2, delivered: 0, exhausted: 1, cancelled: 0 }
+    const stats = await work((w) => deliveryStats(w, {}))
+    expect(stats).toMatchObject({ ...counts, cancelled: 1, oldestDueAt: now })
+    expect(stats.webhooks).toHaveLength(2)
+    expect(stats.webhooks).toContainEqual({ id: a, url: 'http://127.0.0.1:9/hook', ...counts, oldestDueAt: now })
+    expect(stats.webhooks).toContainEqual({
+      ...counts,
+      id: b,
+      url: null,
+      pending: 0,
+      exhausted: 0,
+      cancelled: 1,
+      oldestDueAt: null,
+    })
+    expect(await work((w) => deliveryStats(w, { webhook: 'whk_none' }))).toMatchObject({
+      pending: 0,
+      oldestDueAt: null,
+    })
+  })
+})
+
+describe('events', () => {
+  test('are listed newest first, as they are delivered, by type and age', async () => {
+    const id = await subscribe()
+    await deliver(id, {}, now - day)
+    await work((w) => testWebhook(w, id, 'lead.hot'))
+    const all = await t.events(account.id)
+    expect(await work((w) => listEvents(w, {}, first))).toEqual({ rows: all.toReversed(), nextCursor: null })
+    expect((await work((w) => listEvents(w, { type: 'contact.created' }, first))).rows).toEqual([all[0]])
+    expect((await work((w) => listEvents(w, { since: now - minute }, first))).rows).toEqual([all[1]])
+    const { rows, nextCursor } = await work((w) => listEvents(w, {}, { limit: 1 }))
+    expect(rows).toEqual([all[1]])
+    expect((await work((w) => listEvents(w, {}, { limit: 1, cursor: nextCursor! }))).rows).toEqual([all[0]])
+  })
+})
+
+describe('a replay', () => {
+  test('makes a delivery pending again: same event, a whole schedule, due now, and no older attempt may record', async () => {
+    const id = await deliver(await subscribe(), { ...exhausted(), claim: 8, leased_until: new Date(now) }, now - day)
+    const { eventId, event } = await show(id)
+    expect(await work((w) => replayBatch(w, { ids: [id] }, start()))).toEqual({ matched: 1, changed: 1, next: id })
+    expect(await show(id)).toMatchObject({
+      status: 'pending',
+      eventId,
+      event,
+      nextAttemptAt: now,
+      finishedAt: null,
+      attempts: 1,
+    })
+    const [row] = await t.app.sql('select tries, claim, leased_until from deliveries where id = $1', [id])
+    expect(row).toEqual({ tries: 0, claim: 9, leased_until: null })
+  })
+
+  test('leaves out what belongs to a webhook that is gone or disabled', async () => {
+    const [on, off, gone] = [await subscribe(), await subscribe(), await subscribe()]
+    const id = await deliver(on, exhausted())
+    for (const webhook of [off, gone]) await deliver(webhook, exhausted())
+    await work((w) => disableWebhook(w, off))
+    await work((w) => deleteWebhook(w, gone))
+    const filter = { status: 'exhausted' } as const
+    expect(await work((w) => countDeliveries(w, filter))).toEqual({ matched: 3, leftOut: 2 })
+    expect(await work((w) => replayBatch(w, filter, start()))).toMatchObject({ matched: 3, changed: 1 })
+    expect((await work((w) => listDeliveries(w, { status: 'pending' }, first))).rows.map((row) => row.id)).toEqual([id])
+  })
+
+  test('never leaves a pending delivery behind for a webhook that is disabled meanwhile', async () => {
+    const webhook = await subscribe()
+    await deliver(webhook, exhausted())
+    const held = Promise.withResolvers<void>()
+    const replayed = Promise.withResolvers<void>()
+    const replaying = work(async (w) => {
+      await replayBatch(w, { webhook }, start())
+      replayed.resolve()
+      await held.promise
+    })
+    await replayed.promise
+    const disabling = work((w) => disableWebhook(w, webhook))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    held.resolve()
+    await replaying
+    expect((await disabling).cancelled).toBe(1)
+  })
+
+  test('of 100,000 goes batch by batch, spread by its rate, each once', async () => {
+    const webhook = await subscribe()
+    await t.app.sql(
+      `insert into deliveries (account_id, id, event_id, webhook_id, type, status, due_at, created_at, finished_at)
+       select $1, $2 || lpad(n::text, 16, '0'), 'evt_x', $3, 'contact.created', 'exhausted', $4, $4, $4
+       from generate_series(1, 100000) n`,
+      [account.id, newId('dlv', now - day).slice(0, 14), webhook, new Date(now - day)],
+    )
+    const run: Parameters<typeof replayBatch>[2] = start()
+    for (;;) {
+      const batch = await work((w) => replayBatch(w, { status: 'exhausted' }, run, 1000))
+      if (batch.next === null) break
+      expect(batch.changed).toBeLessThanOrEqual(2000)
+      run.next = batch.next
+      run.changed += batch.changed
+    }
+    expect(run.changed).toBe(100_000)
+    const seconds = await t.app.sql<{ second: number; count: number }>(
+      `select extract(epoch from date_trunc('second', due_at) - $2)::int as second, count(*) from deliveries
+       where account_id = $1 and status = 'pending' and claim = 1 group by 1 order by 1`,
+      [account.id, new Date(now)],
+    )
+    expect(seconds).toEqual(Array.from({ length: 100 }, (_, second) => ({ second, count: 1000 })))
+  })
+})
+
+describe('cancelling', () => {
+  test('ends what is pending and nothing else, and no attempt under way may record', async () => {
+    const webhook = await subscribe()
+    const id = await deliver(webhook, { claim: 2, leased_until: new Date(now) })
+    const done = await deliver(webhook, { status: 'delivered' })
+    expect(await work((w) => cancelBatch(w, { webhook }, start()))).toEqual({ matched: 1, changed: 1, next: id })
+    const [row] = await t.app.sql('select status, claim, leased_until, finished_at from deliveries where id = $1', [id])
+    expect(row).toEqual({ status: 'cancelled', claim: 3, leased_until: null, finished_at: new Date(now) })
+    expect((await show(done)).status).toBe('delivered')
+  })
+
+  test('can be taken back by a replay', async () => {
+    const id = await deliver(await subscribe())
+    await work((w) => cancelBatch(w, { ids: [id] }, start()))
+    await work((w) => replayBatch(w, { ids: [id] }, start()))
+    expect((await show(id)).status).toBe('pending')
+  })
+})
+
+describe('the purge', () => {
+  test('removes what was finished before the day, in small batches, then the events that no delivery is left of', async () => {
+    const webhook = await subscribe()
+    const finished = { status: 'delivered', finished_at: new Date(now - 31 * day) }
+    for (let i = 0; i < 5; i++) await deliver(webhook, finished, now - 31 * day)
+    const waiting = await deliver(webhook, {}, now - 31 * day)
+    const replayed = await deliver(webhook, { ...finished, finished_at: new Date(now - day) }, now - 31 * day)
+    const young = await deliver(webhook, finished, now - 29 * day)
+    const other = account
+    account = await t.account()
+    await deliver(await subscribe(), finished, now - 31 * day)
+    expect(await purgeDeliveries(t.app, new Date(now - 30 * day), undefined, 2)).toBe(12)
+    expect(await t.events(account.id)).toEqual([])
+    account = other
+    const kept = (await work((w) => listDeliveries(w, {}, first))).rows
+    expect(kept.map((row) => row.id).sort()).toEqual([waiting, replayed, young].sort())
+    const events = await t.events(account.id)
+    expect(events.map((event) => event.id).sort()).toEqual(kept.map((row) => row.eventId).sort())
+  })
+
+  test('stops where it is told to', async () => {
+    const webhook = await subscribe()
+    await deliver(webhook, { status: 'delivered', finished_at: new Date(now - 31 * day) }, now - 31 * day)
+    expect(await purgeDeliveries(t.app, new Date(now), AbortSignal.abort())).toBe(0)
+  })
+})

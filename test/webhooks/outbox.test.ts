@@ -1,0 +1,274 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { revokeKey } from '../../src/accounts/accounts.ts'
+import { emit, isWanted } from '../../src/events/emit.ts'
+import { sampleEvent } from '../../src/events/samples.ts'
+import type { EventType } from '../../src/events/types.ts'
+import type { Work } from '../../src/store/work.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  disableWebhook,
+  enableWebhook,
+  testWebhook,
+} from '../../src/webhooks/webhooks.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+
+let t: TestApp
+let account: TestAccount
+
+beforeAll(async () => {
+  t = await startApp()
+})
+beforeEach(async () => {
+  account = await t.account()
+})
+afterAll(() => t?.close())
+
+interface Row {
+  id: string
+  event_id: string
+  webhook_id: string
+  type: string
+  status: string
+  tries: number
+  claim: number
+  leased_until: Date | null
+  finished_at: Date | null
+}
+
+const work = <T>(run: (work: Work) => Promise<T>): Promise<T> => t.app.work(account.id, 'cli:test', run)
+
+const subscribe = async (events: EventType[], apiKeyId?: string): Promise<string> => {
+  const origin = { createdVia: 'api', trusted: true, ...(apiKeyId && { apiKeyId }) } as const
+  return (await createWebhook(t.app, account.id, 'cli:test', { url: 'http://127.0.0.1:9/hook', events }, origin)).id
+}
+
+const { contact } = sampleEvent('contact.created', { now: Date.now() }).data
+const contacts = (count: number) =>
+  Array.from({ length: count }, (_, i) => ({ contact: { ...contact, rowId: `row_${i}` } }))
+const created = (count = 1) => work((w) => emit(w, 'contact.created', () => contacts(count)))
+
+const deliveries = () => t.app.sql<Row>('select * from deliveries where account_id = $1 order by id', [account.id])
+const tally = async () => {
+  const counts: Record<string, number> = {}
+  for (const { webhook_id, status } of await deliveries()) {
+    const key = `${webhook_id} ${status}`
+    counts[key] = (counts[key] ?? 0) + 1
+  }
+  return counts
+}
+
+describe('an event', () => {
+  test('that nobody subscribed to is not built and leaves no row', async () => {
+    await subscribe(['deal.created'])
+    expect(await work((w) => isWanted(w, 'contact.created'))).toBe(false)
+    await work((w) => emit(w, 'contact.created', () => expect.unreachable('built for nobody')))
+    expect([await t.events(account.id), await deliveries()]).toEqual([[], []])
+  })
+
+  test('is one row with its envelope, and a pending delivery for each active webhook that wants its type', async () => {
+    const first = await subscribe(['contact.created', 'deal.created'])
+    const second = await subscribe(['contact.created'])
+    await subscribe(['contact.updated'])
+    const off = await subscribe(['contact.created'])
+    await work((w) => disableWebhook(w, off))
+    await created()
+    const events = await t.events(account.id)
+    expect(events).toEqual([
+      {
+        id: expect.stringMatching(/^evt_/),
+        type: 'contact.created',
+        createdAt: expect.any(Number),
+        data: contacts(1)[0],
+      },
+    ])
+    const rows = await deliveries()
+    expect(rows.map((row) => row.webhook_id).sort()).toEqual([first, second].sort())
+    for (const row of rows) {
+      expect(row.id).toMatch(/^dlv_[0-9a-z]{26}$/)
+      expect(row).toMatchObject({
+        event_id: events[0].id,
+        type: 'contact.created',
+        status: 'pending',
+        tries: 0,
+        claim: 0,
+      })
+    }
+  })
+
+  test('never reaches the webhooks of another account', async () => {
+    const other = account
+    await subscribe(['contact.created'])
+    account = await t.account()
+    await subscribe(['contact.created'])
+    await created()
+    expect(await deliveries()).toHaveLength(1)
+    account = other
+    expect(await deliveries()).toEqual([])
+  })
+
+  test('goes with the transaction that caused it', async () => {
+    await subscribe(['contact.created'])
+    const failing = work(async (w) => {
+      await emit(w, 'contact.created', () => contacts(1))
+      throw new Error('no')
+    })
+    await expect(failing).rejects.toThrow('no')
+    expect([await t.events(account.id), await deliveries()]).toEqual([[], []])
+  })
+
+  test('wakes the job that delivers, once it is committed', async () => {
+    await subscribe(['contact.created'])
+    const listener = await t.app.database.connect()
+    const heard: string[] = []
+    listener.on('notification', ({ channel }) => heard.push(channel))
+    await listener.query('listen svc_deliveries')
+    await created(3)
+    await expect.poll(() => heard).toEqual(['svc_deliveries'])
+    await work((w) => emit(w, 'deal.created', () => []))
+    await listener.query('select 1')
+    expect(heard).toHaveLength(1)
+    await listener.end()
+  })
+
+  test('of 500 in one write is stored once, whatever the number of webhooks', async () => {
+    const ids = []
+    for (let i = 0; i < 10; i++) ids.push(await subscribe(['contact.created']))
+    await created(500)
+    expect(await t.events(account.id)).toHaveLength(500)
+    expect(await tally()).toEqual(Object.fromEntries(ids.map((id) => [`${id} pending`, 500])))
+    expect(new Set((await deliveries()).map((row) => row.id)).size).toBe(5000)
+  })
+})
+
+const endings: [name: string, end: (id: string) => Promise<unknown>][] = [
+  ['deleting the webhook', (id) => work((w) => deleteWebhook(w, id))],
+  ['disabling the webhook', (id) => work((w) => disableWebhook(w, id))],
+  ['revoking the key that made it', () => work((w) => revokeKey(w, account.keyId))],
+]
+
+describe.each(endings)('%s', (_, end) => {
+  test('cancels its pending deliveries, so that no attempt under way can record any more', async () => {
+    const id = await subscribe(['contact.created'], account.keyId)
+    const other = await subscribe(['contact.created'])
+    await created(20)
+    await t.app.sql(`update deliveries set claim = 3, leased_until = now() + interval '20 s' where webhook_id = $1`, [
+      id,
+    ])
+    await t.app.sql(
+      `update deliveries set status = 'delivered' where id = (select min(id) from deliveries where webhook_id = $1)`,
+      [id],
+    )
+    await end(id)
+    expect(await tally()).toEqual({ [`${id} delivered`]: 1, [`${id} cancelled`]: 19, [`${other} pending`]: 20 })
+    for (const row of (await deliveries()).filter((row) => row.status === 'cancelled')) {
+      expect(row).toMatchObject({ claim: 4, leased_until: null, finished_at: expect.any(Date) })
+    }
+  })
+
+  test('ends new deliveries too', async () => {
+    const id = await subscribe(['contact.created'], account.keyId)
+    await end(id)
+    await created()
+    expect([await t.events(account.id), await deliveries()]).toEqual([[], []])
+  })
+
+  test('waits for a transaction that is writing deliveries, and cancels those too', async () => {
+    const id = await subscribe(['contact.created'], account.keyId)
+    let ended = false
+    const held = Promise.withResolvers<void>()
+    const written = Promise.withResolvers<void>()
+    const writing = work(async (w) => {
+      await emit(w, 'contact.created', () => contacts(5))
+      written.resolve()
+      await held.promise
+    })
+    await written.promise
+    const ending = end(id).then(() => {
+      ended = true
+    })
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    expect(ended).toBe(false)
+    held.resolve()
+    await Promise.all([writing, ending])
+    expect(await tally()).toEqual({ [`${id} cancelled`]: 5 })
+  })
+
+  test('leaves nothing pending behind under concurrent events', async () => {
+    const id = await subscribe(['contact.created'], account.keyId)
+    const events = Array.from({ length: 30 }, async (_, i) => {
+      await new Promise((resolve) => setTimeout(resolve, i * 3))
+      await created(5)
+    })
+    await new Promise((resolve) => setTimeout(resolve, 40))
+    await end(id)
+    await Promise.all(events)
+    const { [`${id} cancelled`]: cancelled = 0, ...rest } = await tally()
+    expect(cancelled).toBeGreaterThan(0)
+    expect(rest).toEqual({})
+  })
+})
+
+test('an event that was judged wanted waits for a deletion under way, and is then kept for nobody', async () => {
+  const id = await subscribe(['contact.created'])
+  const held = Promise.withResolvers<void>()
+  const locked = Promise.withResolvers<void>()
+  const deleting = work(async (w) => {
+    await deleteWebhook(w, id)
+    locked.resolve()
+    await held.promise
+  })
+  await locked.promise
+  const writing = created(5)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  held.resolve()
+  await Promise.all([deleting, writing])
+  expect([await t.events(account.id), await deliveries()]).toEqual([[], []])
+})
+
+test('recording what a delivery did does not wait for a transaction that is writing deliveries', async () => {
+  const id = await subscribe(['contact.created'])
+  await work(async (w) => {
+    await emit(w, 'contact.created', () => contacts(1))
+    await t.app.sql(
+      `set statement_timeout = 2000; update webhooks set last_delivery_at = now() where id = '${id}'; set statement_timeout = 0`,
+    )
+  })
+})
+
+test('revoking a key leaves the webhooks of other keys, and those that the terminal made, as they are', async () => {
+  const mine = await subscribe(['contact.created'], account.keyId)
+  const terminal = await subscribe(['contact.created'])
+  await work((w) => revokeKey(w, account.keyId))
+  const rows = await t.app.sql<{ id: string; status: string; reason: string | null }>(
+    'select id, status, disabled_reason as reason from webhooks where account_id = $1 order by id',
+    [account.id],
+  )
+  expect(rows.find((row) => row.id === mine)).toMatchObject({ status: 'disabled', reason: 'api-key-revoked' })
+  expect(rows.find((row) => row.id === terminal)).toMatchObject({ status: 'active', reason: null })
+})
+
+describe('a test send', () => {
+  test('goes to that webhook alone, whatever it subscribed to, with test: true inside data', async () => {
+    const id = await subscribe(['deal.created'])
+    await subscribe(['deal.created', 'lead.hot'])
+    const delivery = await work((w) => testWebhook(w, id, 'lead.hot'))
+    expect(delivery).toMatchObject({ webhookId: id, type: 'lead.hot', status: 'pending', attempts: 0 })
+    expect(await tally()).toEqual({ [`${id} pending`]: 1 })
+    expect((await t.events(account.id))[0].data.test).toBe(true)
+  })
+
+  test('is of the first type that the webhook subscribed to unless one is named', async () => {
+    const id = await subscribe(['lead.new', 'lead.hot'])
+    expect((await work((w) => testWebhook(w, id))).type).toBe('lead.hot')
+  })
+
+  test('to a disabled webhook is refused, until it is enabled', async () => {
+    const id = await subscribe(['lead.new'])
+    await work((w) => disableWebhook(w, id))
+    await expect(work((w) => testWebhook(w, id))).rejects.toMatchObject({ kind: 'conflict' })
+    expect([await t.events(account.id), await deliveries()]).toEqual([[], []])
+    await work((w) => enableWebhook(w, id))
+    expect((await work((w) => testWebhook(w, id))).status).toBe('pending')
+  })
+})
