@@ -1,12 +1,11 @@
+import { once } from 'node:events'
 import type { CommandSet, Context } from '../cli/command.ts'
 import type { Development } from './dev.ts'
 
-const defaultDataDir = '.svc'
-
 /** Another terminal has to name what this one was told by its environment. */
 const environmentPrefix = (): string => {
-  const { SVC_DATA_DIR: dataDir = '' } = process.env
-  return dataDir && dataDir !== defaultDataDir && !process.env.DATABASE_URL ? `SVC_DATA_DIR=${dataDir} ` : ''
+  const { SVC_DATA_DIR: dataDir, DATABASE_URL: databaseUrl } = process.env
+  return dataDir && !databaseUrl ? `SVC_DATA_DIR=${dataDir} ` : ''
 }
 
 const introduction = ({ config, url, receiverUrl, key, listId }: Development): string => {
@@ -25,23 +24,17 @@ const introduction = ({ config, url, receiverUrl, key, listId }: Development): s
 Try, in another terminal:
 
   ${listId ? upsert : lists}
-  ${svc} contacts import contacts.csv --list Customers --create-list --map "E-mail=email,First=first_name"
+  printf 'E-mail,First\\nmaya@sample.example,Maya\\n' | ${svc} contacts import - --create-list --list Customers --map "E-mail=email,First=first_name"
   ${svc} deliveries list
 
 Ctrl-C stops it; the data stays.`
 }
 
-const stopped = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
-
 const dev = async (context: Context): Promise<void> => {
   const { startDevelopment } = await import('./dev.ts')
   const development = await startDevelopment(process.env)
-  if (!context.signal.aborted) context.out.line(introduction(development))
-  await stopped(context.signal)
+  context.out.line(introduction(development))
+  if (!context.signal.aborted) await once(context.signal, 'abort')
   await development.stop()
   context.exit(0)
 }

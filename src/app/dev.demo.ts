@@ -14,6 +14,8 @@ export interface Keepsake {
   webhookId: string
   /** The secret part of the receiver's path. */
   token: string
+  /** The sample data was made: it does not come back when the user deletes it. */
+  sampled: boolean
 }
 
 export interface Demo {
@@ -105,14 +107,20 @@ export const prepareDemo = async (app: OpenApp, hook: { url: string; token: stri
     demandKey(app, account.id, kept),
     demandWebhook(app, account.id, hook.url, kept),
   ])
-  if (!kept) await addSamples(app, account.id)
-  writeKeepsake(dataDir, {
-    accountId: account.id,
-    keyId: key.id,
-    key: key.key,
-    webhookId: webhook.id,
-    token: hook.token,
-  })
+  const keep = (sampled: boolean) =>
+    writeKeepsake(dataDir, {
+      accountId: account.id,
+      keyId: key.id,
+      key: key.key,
+      webhookId: webhook.id,
+      token: hook.token,
+      sampled,
+    })
+  keep(kept?.sampled ?? false)
+  if (!kept?.sampled) {
+    await addSamples(app, account.id)
+    keep(true)
+  }
   const lists = await app.work(account.id, actor, listLists)
   const list = lists.find(({ name }) => name === sampleList) ?? lists[0]
   return { key: key.key, secret: webhook.secret, listId: list?.id ?? null }

@@ -64,8 +64,8 @@ const closer = () => {
  * part can't start; the parts that did are stopped.
  */
 export const startDevelopment = async (env: Environment): Promise<Development> => {
+  await prepareFolder(env.SVC_DATA_DIR || '.svc')
   const config = configOf(env)
-  await prepareFolder(config.dataDir)
   const { opened, close } = closer()
   const embedded = config.databaseUrl ? null : openEmbedded(config.dataDir)
   embedded?.then(

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandSet, type Context, paged } from '../cli/command.ts'
+import { collectEarly } from '../cli/memory.ts'
 import type { Column } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import { type PageFlags, pageRequest } from './contacts.page.ts'
@@ -79,6 +80,7 @@ const addReads = (noun: Command, cli: Cli): void => {
 
   noun
     .command('export')
+    .hook('preAction', collectEarly)
     .description('Write a list to stdout: CSV that an import takes back, or a JSON object a line')
     .option('--list <id|name>', 'the list')
     .option('--format <csv|jsonl>', 'csv, unless --json or --jsonl says otherwise')

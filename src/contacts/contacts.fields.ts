@@ -27,6 +27,7 @@ const nameFault = (name: string): string | null => {
   if (name === '') return 'has a field without a name'
   if (name.length > nameMaxLength) return `has a field name of over ${nameMaxLength} characters`
   if (!isStorable(name)) return 'has a field name with characters that are not allowed'
+  // It alone would set the prototype of what holds it; `constructor` and the like are names as any other.
   return name === '__proto__' ? 'has a field name that is not allowed' : null
 }
 
@@ -43,8 +44,7 @@ export const normalizeFields = (
   entries: Iterable<readonly [string, unknown]>,
   path: readonly PropertyKey[] = [],
 ): Fields => {
-  // Without a prototype, so that `constructor` and the like are names as any other.
-  const fields: Fields = Object.create(null)
+  const fields: Fields = {}
   for (const [givenName, value] of entries) {
     if (value === undefined || (typeof value === 'object' && value !== null)) continue
     const name = givenName.trim()
@@ -61,10 +61,9 @@ export const normalizeFields = (
 /** One write for each address, in order of first appearance; later fields win over earlier ones. */
 export const mergeWrites = (writes: Iterable<ContactWrite>): ContactWrite[] => {
   const merged = new Map<string, ContactWrite>()
-  for (const { email, fields } of writes) {
-    const earlier = merged.get(email)
-    if (earlier) Object.assign(earlier.fields, fields)
-    else merged.set(email, { email, fields: Object.assign(Object.create(null), fields) })
+  for (const write of writes) {
+    const earlier = merged.get(write.email)
+    merged.set(write.email, earlier ? { email: write.email, fields: { ...earlier.fields, ...write.fields } } : write)
   }
   return [...merged.values()]
 }

@@ -84,9 +84,12 @@ export const routes: Route[] = [
     handle: async ({ app, caller, body }) => {
       const actor = `key:${caller.keyId}`
       if ('contacts' in body) {
-        const contacts = body.contacts.map(({ email, ...fields }, i) => ({
-          email,
-          fields: normalizeFields(Object.entries(fields), ['contacts', i]),
+        const contacts = body.contacts.map((item, i) => ({
+          email: item.email,
+          fields: normalizeFields(
+            Object.entries(item).filter(([name]) => name !== 'email'),
+            ['contacts', i],
+          ),
         }))
         return ok(await upsertBatch(app, caller.accountId, actor, { listId: body.listId, contacts }))
       }

@@ -6,10 +6,13 @@ import type { ContactRow } from './contacts.view.ts'
  *
  * $1 account, $2 list, $3 the writes as JSON (distinct addresses), $4 now, $5 whether contacts that are there stay as they are.
  *
- * Its rules: identical data writes no heap at all. Rows are locked in the order of their addresses; the counters come
+ * Its rules. Identical data writes no heap at all. Rows are locked in the order of their addresses; the counters come
  * last. A known address that joins the list is share-locked, so that it can't be deleted with its last list meanwhile.
- * A write that met a concurrent insert of the same address or contact, which this statement's snapshot can't see, gives
- * no row: run the statement again for those.
+ * A write that met a concurrent change, which the statement's snapshot can't see, gives no row: run the statement again
+ * for it.
+ *
+ * Rows are looked up by `lateral` subqueries, and not by `list_id`, so that the only possible plan is one probe of the
+ * primary key for each: a planner that believes the account or the list to be empty would scan them whole for each row.
  */
 
 const changes = `
@@ -18,19 +21,25 @@ const changes = `
       case when takes then x.reasons else held_reasons end as verdict_reasons,
       case when takes then $4 else verified_at end as checked_at
     from (
-      select i.*, a.row_id as known_row_id, a.verification_status as held_status, a.verification_reasons as held_reasons,
-        a.verified_at, a.email is null as fresh, c.email is not null as present, c.fields as held,
-        i.status is not null and (a.verification_status is null or not i.weak
-          and ((a.verification_status, a.verification_reasons) is distinct from (i.status, i.reasons)
+      select i.*, a.*, c.*, a.address is null as is_fresh, c.held is not null as is_present,
+        c.held is not null and not $5 and not c.held @> i.fields as is_changing,
+        i.status is not null and (a.held_status is null or i.weak is not true
+          and ((a.held_status, a.held_reasons) is distinct from (i.status, i.reasons)
             or a.verified_at < $4::timestamptz - interval '24 hours')) as takes
       from jsonb_to_recordset($3::jsonb)
         as i(place int, email text, fields jsonb, row_id text, domain text, status text, reasons text[], weak boolean)
-      left join addresses a on a.account_id = $1 and a.email = i.email
-      left join contacts c on c.account_id = $1 and c.email = a.email and c.list_id = $2
+      left join lateral (
+        select ctid as address, verification_status as held_status, verification_reasons as held_reasons, verified_at
+        from addresses where account_id = $1 and email = i.email limit 1
+      ) a on true
+      left join lateral (
+        select fields as held from contacts
+        where a.address is not null and account_id = $1 and email = i.email and list_id || '' = $2 limit 1
+      ) c on true
     ) x
   ), fresh as (
     select email, fields, row_id, domain, status, reasons, row_number() over (order by place) as nth
-    from input where fresh
+    from input where is_fresh
   ), room as (
     select p.contacts - a.contact_count as places from accounts a join plans p on p.name = a.plan
     where a.id = $1 and p.contacts is not null and exists (select from fresh) for no key update of a
@@ -40,8 +49,11 @@ const changes = `
     from fresh where nth <= coalesce((select places from room), 2147483647) order by email
     on conflict (account_id, email) do nothing returning email, row_id
   ), joining as (
-    select i.email, i.fields, a.row_id from input i join addresses a on a.account_id = $1 and a.email = i.email
-    where not i.fresh and not i.present order by i.email for key share of a
+    select i.email, i.fields, a.row_id
+    from (select email, fields from input where not is_fresh and not is_present order by email) i
+    cross join lateral (
+      select row_id from addresses where account_id = $1 and email = i.email for key share
+    ) a
   ), inserted as (
     insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
     select $1, m.email, $2, m.row_id, m.fields, 'active', $4, $4
@@ -51,18 +63,19 @@ const changes = `
     ) m order by m.email
     on conflict (account_id, email, list_id) do nothing returning email, row_id
   ), changing as (
-    select c.email, c.fields as previous, i.fields from input i
-      join contacts c on c.account_id = $1 and c.email = i.email and c.list_id = $2
-    where i.present and not $5 and not i.held @> i.fields and not c.fields @> i.fields
-    order by c.email for no key update of c
+    select c.contact, c.previous, i.fields
+    from (select email, fields from input where is_changing order by email) i
+    cross join lateral (
+      select ctid as contact, fields as previous from contacts
+      where account_id = $1 and email = i.email and list_id || '' = $2 and not fields @> i.fields for no key update
+    ) c
   ), updated as (
-    update contacts c set fields = c.fields || x.fields, updated_at = $4 from changing x
-    where c.account_id = $1 and c.email = x.email and c.list_id = $2
+    update contacts c set fields = x.previous || x.fields, updated_at = $4 from changing x where c.ctid = x.contact
     returning c.email, c.row_id, c.fields, x.previous, c.status, c.created_at
   ), verified as (
     update addresses a set verification_status = i.status, verification_reasons = i.reasons, verified_at = $4
-    from (select email, status, reasons from input where takes and not fresh order by email) i
-    where a.account_id = $1 and a.email = i.email
+    from (select address, status, reasons from input where takes and not is_fresh order by email) i
+    where a.ctid = i.address
   ), counted as (
     update accounts set contact_count = contact_count + n.rows from (select count(*)::int as rows from added) n
     where id = $1 and n.rows > 0
@@ -72,7 +85,7 @@ const changes = `
     where id = $2 and account_id = $1 and n.rows > 0
   )`
 
-/** `kind`: what became of each address; `present` is overruled by `created` or `updated`. */
+/** What became of each address. `present`: it is in the list, and nothing changed. `refused`: the plan has no room. */
 export type Kind = 'created' | 'updated' | 'present' | 'refused'
 
 export interface BareRow {
@@ -89,7 +102,7 @@ export interface FullRow
 }
 
 const others = (columns: string) => `
-  union all select 'present', email${columns} from input where present
+  union all select 'present', email${columns} from input where is_present and not is_changing
   union all select 'refused', email${columns} from fresh where nth > coalesce((select places from room), 2147483647)`
 
 /** Gives `BareRow`s. */

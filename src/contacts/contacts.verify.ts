@@ -1,8 +1,7 @@
-import { emailDomain, isEmailSyntax } from '../lib/email.ts'
 import type { MailFact } from '../net/resolver.ts'
 import type { App, Work } from '../store/work.ts'
+import { type DomainFacts, domainFacts } from './contacts.domains.ts'
 import { isRoleAccount } from './role-accounts.ts'
-import { isTypoDomain } from './typo-domains.ts'
 
 export interface Verdict {
   status: 'valid' | 'risky' | 'invalid' | 'unknown'
@@ -14,7 +13,6 @@ export type Verifier = Pick<App, 'sql' | 'resolver' | 'now'>
 const dnsLimitMs = 2_000
 /** Each query takes a socket of its own. */
 const queriesAtOnce = 64
-const rememberedDomains = 20_000
 
 const lifetimesMs: Record<MailFact, number> = {
   mx: 24 * 3_600_000,
@@ -25,28 +23,10 @@ const lifetimesMs: Record<MailFact, number> = {
   error: 60_000,
 }
 
-/** What the well-kept lists say of a domain, by domain: the same for the life of the process. */
-const listed = new Map<string, { disposable: boolean; typo: boolean }>()
-let disposable: ReadonlySet<string> | undefined
+let blocklist: ReadonlySet<string> | undefined
 
-const loadDisposable = async (): Promise<ReadonlySet<string>> =>
-  (disposable ??= (await import('disposable-email-domains-js')).disposableEmailBlocklistSet())
-
-/** A disposable provider's subdomains are its own. */
-const isDisposable = (domain: string, blocklist: ReadonlySet<string>): boolean => {
-  for (let name = domain; name.includes('.'); name = name.slice(name.indexOf('.') + 1))
-    if (blocklist.has(name)) return true
-  return false
-}
-
-const lookUp = (domain: string, blocklist: ReadonlySet<string>) => {
-  const known = listed.get(domain)
-  if (known) return known
-  if (listed.size >= rememberedDomains) listed.clear()
-  const found = { disposable: isDisposable(domain, blocklist), typo: isTypoDomain(domain) }
-  listed.set(domain, found)
-  return found
-}
+const loadBlocklist = async (): Promise<ReadonlySet<string>> =>
+  (blocklist ??= (await import('disposable-email-domains-js')).disposableEmailBlocklistSet())
 
 const dnsReasons: Record<MailFact, string | null> = {
   mx: null,
@@ -58,15 +38,14 @@ const dnsReasons: Record<MailFact, string | null> = {
 }
 
 /** The first class with a reason decides, and all reasons are listed (decisions.md, Contacts). */
-const judge = (email: string, domain: string, fact: MailFact, blocklist: ReadonlySet<string>): Verdict => {
+const judge = (email: string, { disposable, typo }: DomainFacts, fact: MailFact): Verdict => {
   const dns = dnsReasons[fact]
   const isUndecided = fact === 'timeout' || fact === 'error'
-  const lists = lookUp(domain, blocklist)
   const bad = dns && !isUndecided ? [dns] : []
   const risks = [
-    ...(lists.disposable ? ['disposable'] : []),
+    ...(disposable ? ['disposable'] : []),
     ...(isRoleAccount(email) ? ['role_account'] : []),
-    ...(lists.typo ? ['typo_domain'] : []),
+    ...(typo ? ['typo_domain'] : []),
   ]
   const doubts = dns && isUndecided ? [dns] : []
   const status = bad.length > 0 ? 'invalid' : risks.length > 0 ? 'risky' : doubts.length > 0 ? 'unknown' : 'valid'
@@ -125,19 +104,16 @@ const mailFacts = async (app: Verifier, domains: readonly string[]): Promise<Map
  * misspelt providers. Asks DNS, so call it before the transaction (decisions.md, Contacts).
  */
 export const verifyAddresses = async (app: Verifier, emails: readonly string[]): Promise<Map<string, Verdict>> => {
-  const domains = new Map<string, string>()
-  for (const email of emails) {
-    const domain = isEmailSyntax(email) ? emailDomain(email) : null
-    if (domain) domains.set(email, domain)
+  const disposable = await loadBlocklist()
+  const known = new Map(emails.map((email) => [email, domainFacts(email, disposable)]))
+  const domains = new Set([...known.values()].flatMap((facts) => facts?.domain ?? []))
+  const answers = await mailFacts(app, [...domains])
+  const verdicts = new Map<string, Verdict>()
+  for (const [email, facts] of known) {
+    const answer = facts && (answers.get(facts.domain) ?? 'timeout')
+    verdicts.set(email, answer ? judge(email, facts, answer) : { status: 'invalid', reasons: ['bad_syntax'] })
   }
-  const [blocklist, facts] = await Promise.all([loadDisposable(), mailFacts(app, [...new Set(domains.values())])])
-  return new Map(
-    emails.map((email) => {
-      const domain = domains.get(email)
-      if (!domain) return [email, { status: 'invalid', reasons: ['bad_syntax'] }]
-      return [email, judge(email, domain, facts.get(domain) ?? 'timeout', blocklist)]
-    }),
-  )
+  return verdicts
 }
 
 interface Judged {

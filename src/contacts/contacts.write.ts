@@ -23,22 +23,20 @@ export interface WriteOptions {
 /** A single write of more contacts fires no contact events (api.md section 6). */
 const eventsUpTo = 500
 
+const isWeak = ({ reasons }: Verdict) => reasons.includes('dns_timeout') || reasons.includes('dns_error')
+
+/** In the order of the addresses, so that index probes and inserts go the same way. What is absent is null. */
 const encode = (writes: readonly ContactWrite[], verdicts: ReadonlyMap<string, Verdict>, now: Date): string =>
   JSON.stringify(
-    writes.map(({ email, fields }, place) => {
-      const verdict = verdicts.get(email)
-      return {
-        place,
-        email,
-        fields,
-        row_id: newId('row', now.getTime()),
-        domain: emailDomain(email) ?? '',
-        status: verdict?.status,
-        reasons: verdict?.reasons,
-        // A verdict without an answer from DNS replaces none that had one.
-        weak: verdict?.reasons.some((reason) => reason === 'dns_timeout' || reason === 'dns_error') ?? false,
-      }
-    }),
+    writes
+      .map(({ email, fields }, place) => {
+        const verdict = verdicts.get(email)
+        const row_id = newId('row', now.getTime())
+        // A verdict without an answer from DNS (weak) replaces none that had one.
+        const weak = (verdict && isWeak(verdict)) || undefined
+        return { place, email, fields, row_id, domain: emailDomain(email) ?? '', ...verdict, weak }
+      })
+      .sort((a, b) => (a.email < b.email ? -1 : 1)),
   )
 
 /** The columns of the list after the write. The row is locked late, after the contacts, as every writer does. */
@@ -76,7 +74,7 @@ interface Result {
   changes: FullRow[]
 }
 
-/** Runs the statement until each write has its outcome: again for those that met a concurrent insert. */
+/** Runs the statement until each write has its outcome: again for those that met a concurrent change. */
 const runStatement = async (
   work: Work,
   listId: string,
@@ -88,12 +86,13 @@ const runStatement = async (
   const changes: FullRow[] = []
   for (let open = writes; open.length > 0; ) {
     const params = [work.accountId, listId, encode(open, verdicts, work.now), work.now, keepExisting]
-    const rows = await work.sql<BareRow | FullRow>(full ? fullStatement : bareStatement, params)
+    const [statement, name] = full ? [fullStatement, 'write-contacts-full'] : [bareStatement, 'write-contacts']
+    const rows = await work.sql<BareRow | FullRow>(statement, params, name)
     const refused = new Set<string>()
     for (const row of rows) {
       if (row.kind === 'refused') refused.add(row.email)
-      else if (row.kind !== 'present') outcomes.set(row.email, row.kind)
-      else if (!outcomes.has(row.email)) outcomes.set(row.email, keepExisting ? 'skipped' : 'unchanged')
+      else if (row.kind === 'present') outcomes.set(row.email, keepExisting ? 'skipped' : 'unchanged')
+      else outcomes.set(row.email, row.kind)
       if (full && (row.kind === 'created' || row.kind === 'updated')) changes.push(row as FullRow)
     }
     const conflicts = open.filter(({ email }) => !outcomes.has(email) && !refused.has(email))

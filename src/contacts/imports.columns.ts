@@ -16,7 +16,7 @@ const usage = (sentence: string, headers: readonly string[]) =>
 export const parseMap = (text: string): Map<string, string> => {
   const map = new Map<string, string>()
   let header = ''
-  for (const part of text.split(',')) {
+  for (const part of text.trim() === '' ? [] : text.split(',')) {
     header += part
     const equals = header.lastIndexOf('=')
     if (equals < 0) {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { type Cli, type CommandSet, type Context, paged } from '../cli/command.ts'
+import { collectEarly } from '../cli/memory.ts'
 import type { Column } from '../cli/output.ts'
 import { createProgress } from '../cli/progress.ts'
 import { Problem } from '../lib/problem.ts'
@@ -163,6 +164,7 @@ const resume = async (context: Context, id: string, given: string | undefined, r
 export const addImport = (noun: Command, cli: Cli): void => {
   noun
     .command('import')
+    .hook('preAction', collectEarly)
     .description('Import contacts from a CSV file, in batches of 500 rows; what is done stays whatever happens')
     .argument('<file>', 'CSV with a header line, separated by comma, semicolon or tab; - reads standard input')
     .option('--list <id|name>', 'the list to import into')
@@ -208,6 +210,7 @@ export const commands: CommandSet = (cli) => {
 
   noun
     .command('resume')
+    .hook('preAction', collectEarly)
     .description('Go on with an import after its last whole batch; no row is written twice')
     .argument('<id>')
     .argument('[file]', 'where the file is now; for standard input the same input again, which is not checked')

@@ -16,7 +16,7 @@ export interface Source {
   bytesRead(): number
 }
 
-const chunkBytes = 256 * 1024
+const chunkBytes = 64 * 1024
 
 const unreadable = (file: string, { code = '' }: NodeJS.ErrnoException) => {
   if (code === 'ENOENT' || code === 'ENOTDIR') return missing(`There is no file ${file}`)

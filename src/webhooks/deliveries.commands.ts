@@ -82,6 +82,8 @@ const runBatches = async ({ app, work, signal }: Context, change: (work: Work, r
   return { matched, changed: run.changed }
 }
 
+const counted = (count: number) => `${count} ${count === 1 ? 'delivery' : 'deliveries'}`
+
 const rateOf = (text: string): number => {
   const rate = Number(text)
   if (rate > 0 && rate <= 1e6) return rate
@@ -150,7 +152,7 @@ export const commands: CommandSet = (cli) => {
         const refused = leftOut > 0 ? `, leaving out ${leftOut} whose webhook is gone or disabled` : ''
         if (options.dryRun) out.one({ dryRun: true, matched, leftOut })
         const isMeant = ids.length > 0 || matched === 0
-        const what = `replay ${matched - leftOut} deliveries${refused}`
+        const what = `replay ${counted(matched - leftOut)}${refused}`
         if (!(await confirm(what, { ...options, ...(isMeant && { yes: true }) }))) return
         const done = await runBatches(context, (w, run) => replayBatch(w, filter, run, options.rate))
         const left = done.matched - done.changed
@@ -169,7 +171,7 @@ export const commands: CommandSet = (cli) => {
         throw new Problem('conflict', 'Nothing to cancel: no such delivery is pending')
       if (options.dryRun) out.one({ dryRun: true, pending })
       const isMeant = ids.length > 0 || pending === 0
-      if (!(await confirm(`cancel ${pending} deliveries`, { ...options, ...(isMeant && { yes: true }) }))) return
+      if (!(await confirm(`cancel ${counted(pending)}`, { ...options, ...(isMeant && { yes: true }) }))) return
       const { changed } = await runBatches(context, (w, run) => cancelBatch(w, filter, run))
       const leftOut = ids.length > 0 ? new Set(ids).size - changed : 0
       out.one({ cancelled: changed, leftOut })

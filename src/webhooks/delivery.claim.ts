@@ -36,7 +36,10 @@ export const leaseMs = 20_000
 
 // `waiting` reads one index entry for each webhook with pending rows, however many there are. `due` takes the oldest of
 // each, as many as fit. In `shared` the accounts take turns, and the webhooks within each. Nothing is locked before all is
-// chosen, and what another daemon chose at the same moment is skipped.
+// chosen; what another daemon chose at the same moment is skipped. Rows are named by ctid, which holds while the statement
+// looks at them or has them locked: no plan but the direct one is left to choose. Not kept prepared: a plan made while the
+// queue was short reads all of it when it is long.
+const free = `status = 'pending' and due_at <= $1 and (leased_until is null or leased_until <= $1)`
 const claiming = `
   with recursive waiting as (
     (select webhook_id from deliveries where status = 'pending' order by webhook_id limit 1)
@@ -46,29 +49,23 @@ const claiming = `
       where d.status = 'pending' and d.webhook_id > w.webhook_id order by d.webhook_id limit 1
     ) from waiting w where w.webhook_id is not null
   ), due as (
-    select e.id as webhook_id, d.account_id, d.id, row_number() over (partition by e.id order by d.due_at) as nth
+    select d.row, d.account_id, e.id as webhook_id, row_number() over (partition by e.id order by d.due_at) as nth
     from waiting join webhooks e on e.id = waiting.webhook_id and e.status = 'active'
     cross join lateral (
-      select account_id, id, due_at from deliveries
-      where webhook_id = e.id and status = 'pending' and due_at <= $1 and (leased_until is null or leased_until <= $1)
-      order by due_at limit coalesce(($3::jsonb ->> e.id)::int, $4::int)
+      select ctid as row, account_id, due_at from deliveries
+      where webhook_id = e.id and ${free} order by due_at limit coalesce(($3::jsonb ->> e.id)::int, $4::int)
     ) d
   ), shared as (
-    select account_id, id, row_number() over (partition by account_id order by nth, webhook_id) as turn from due
-  ), chosen as materialized (
-    select account_id, id from shared
-    where turn <= coalesce(($5::jsonb ->> account_id)::int, $6::int) order by turn limit $7
-  ), locked as materialized (
-    select d.account_id, d.id from chosen join deliveries d on d.account_id = chosen.account_id and d.id = chosen.id
-    where d.status = 'pending' and d.due_at <= $1 and (d.leased_until is null or d.leased_until <= $1)
-    for update of d skip locked
+    select row, account_id, row_number() over (partition by account_id order by nth, webhook_id) as turn from due
+  ), chosen as (
+    select row from shared where turn <= coalesce(($5::jsonb ->> account_id)::int, $6::int) order by turn limit $7
+  ), locked as (
+    select ctid as row from deliveries where ctid = any(array(select row from chosen)) and ${free} for update skip locked
   )
   update deliveries d set claim = d.claim + 1, leased_until = $2
-  from locked
-  join deliveries c on c.account_id = locked.account_id and c.id = locked.id
-  join events on events.account_id = c.account_id and events.id = c.event_id
-  join webhooks on webhooks.id = c.webhook_id
-  where d.account_id = locked.account_id and d.id = locked.id
+  from events, webhooks
+  where d.ctid = any(array(select row from locked))
+    and events.account_id = d.account_id and events.id = d.event_id and webhooks.id = d.webhook_id
   returning d.account_id as "accountId", d.id, d.webhook_id as "webhookId", d.event_id as "eventId", d.claim, d.tries,
     webhooks.url, webhooks.sealed_secret as "sealedSecret", events.payload`
 
@@ -76,19 +73,15 @@ const claiming = `
 export const claimDue = async (sql: Sql, now: Date, rooms: Rooms): Promise<ClaimedDelivery[]> => {
   const leasedUntil = now.getTime() + leaseMs
   const { total, endpoints, endpointDefault, accounts, accountDefault } = rooms
-  const rows = await sql<ClaimedDelivery>(
-    claiming,
-    [
-      now,
-      new Date(leasedUntil),
-      JSON.stringify(endpoints),
-      endpointDefault,
-      JSON.stringify(accounts),
-      accountDefault,
-      total,
-    ],
-    'claim deliveries',
-  )
+  const rows = await sql<ClaimedDelivery>(claiming, [
+    now,
+    new Date(leasedUntil),
+    JSON.stringify(endpoints),
+    endpointDefault,
+    JSON.stringify(accounts),
+    accountDefault,
+    total,
+  ])
   for (const row of rows) row.leasedUntil = leasedUntil
   return rows
 }

@@ -40,7 +40,8 @@ export const judge = (claimed: ClaimedDelivery, outcome: PostOutcome, at: number
 
 const time = (column: string) => `to_timestamp(${column} / 1000.0)`
 
-// Webhooks are locked before deliveries and in the order of their ids, as by everybody who locks both.
+// Webhooks are locked before deliveries and in the order of their ids, as by everybody who locks both. Not kept
+// prepared, as in delivery.claim.ts.
 const recording = `
   with result as materialized (
     select * from jsonb_to_recordset($1::jsonb) as r(
@@ -73,7 +74,7 @@ interface Touched {
 }
 
 const write = (sql: Sql, results: readonly Result[]): Promise<Touched[]> =>
-  sql<Touched>(recording, [JSON.stringify(results)], 'record deliveries')
+  sql<Touched>(recording, [JSON.stringify(results)])
 
 /** An endpoint that answered 410 ends its webhook, and all that is pending for it, with the record of that answer. */
 const writeGone = (database: Database, results: readonly Result[], now: Date): Promise<void> =>

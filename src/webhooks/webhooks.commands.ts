@@ -78,7 +78,7 @@ const webhooks: CommandSet = (cli) => {
         const { url } = await work((w) => showWebhook(w, id))
         const pending = await work((w) => countPending(w, id))
         if (options.dryRun) out.one({ id, dryRun: true, pending })
-        if (!(await confirm(`delete ${id} (${url}) and cancel ${pending} pending deliveries`, options))) return
+        if (!(await confirm(`delete ${id} (${url}) and cancel its pending deliveries (${pending})`, options))) return
         out.one({ ok: true, id, cancelled: await work((w) => deleteWebhook(w, id)) })
       }),
     )
@@ -105,7 +105,7 @@ const webhooks: CommandSet = (cli) => {
         const { subscription, cancelled } = await work((w) => disableWebhook(w, id))
         out.one(subscription, shown(subscription))
         if (cancelled > 0)
-          out.note(`Cancelled ${cancelled} pending deliveries: svc deliveries replay brings them back.`)
+          out.note(`Cancelled its pending deliveries (${cancelled}): svc deliveries replay brings them back.`)
       }),
     )
 

@@ -67,7 +67,9 @@ const lockWebhooks = async ({ sql, accountId }: Work, status?: 'active'): Promis
 const batchOf = (accountId: string, filter: DeliveryFilter, { startedAt, next = '' }: Run) => {
   const { conditions, params, bind } = matching(accountId, filter)
   conditions.push(`d.id > ${bind(next)}`, `d.id < ${bind(idAt('dlv', startedAt.getTime() + 1))}`)
-  const batch = `select d.id, d.webhook_id from deliveries d where ${conditions.join(' and ')}
+  // Joined to the table again by the account's id from here: the planner, which may know nothing of an account that grew
+  // just now, could take a constant for a reason to read all of the account for each row of the batch.
+  const batch = `select d.account_id, d.id, d.webhook_id from deliveries d where ${conditions.join(' and ')}
     order by d.id limit ${batchSize} for update`
   return { batch, params, bind }
 }
@@ -87,13 +89,13 @@ export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, 
   const [row] = await sql<Batch>(
     `with batch as (${batch}),
      due as (
-       select id, ${bind(run.startedAt)}::timestamptz + ${position} * ${bind(perSecond ? 1 / perSecond : 0)}::float8 * interval '1 second' as at
+       select account_id, id, ${bind(run.startedAt)}::timestamptz + ${position} * ${bind(perSecond ? 1 / perSecond : 0)}::float8 * interval '1 second' as at
        from batch where webhook_id = any(${bind(active)})
      ),
      changed as (
        update deliveries d
        set status = 'pending', tries = 0, claim = claim + 1, leased_until = null, finished_at = null, due_at = due.at
-       from due where d.account_id = $1 and d.id = due.id returning 1
+       from due where d.account_id = due.account_id and d.id = due.id returning 1
      )
      ${result}`,
     params,
@@ -111,7 +113,7 @@ export const cancelBatch = async (work: Work, filter: DeliveryFilter, run: Run):
     `with batch as (${batch}),
      changed as (
        update deliveries d set ${cancelled}, finished_at = ${bind(now)}
-       from batch where d.account_id = $1 and d.id = batch.id returning 1
+       from batch where d.account_id = batch.account_id and d.id = batch.id returning 1
      )
      ${result}`,
     params,

@@ -7,25 +7,23 @@ import { createResolver } from '../net/resolver.ts'
 
 const timeoutMs = 5000
 
-/**
- * Signs an event for the time `nowMs` and posts it once, as a delivery is posted, but to any http or https address: the
- * operator typed it. Throws `usage` for an address of another kind; what goes wrong later is in the outcome.
- */
-export const sendEvent = async (
-  event: WebhookEvent,
-  to: string,
-  secret: string,
-  nowMs: number,
-): Promise<PostOutcome> => {
+/** Where the operator wants an event posted. Throws `usage` for anything but an http or https address. */
+export const targetOf = (to: string): URL => {
   const url = URL.parse(to)
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw new Problem('usage', '--to must be an http or https address')
-  }
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url
+  throw new Problem('usage', '--to must be an http or https address')
+}
+
+/**
+ * Signs an event for the time `nowMs` and posts it once, as a delivery is posted, but to any address: the operator typed
+ * it. Never rejects: what goes wrong is in the outcome.
+ */
+export const sendEvent = async (event: WebhookEvent, to: URL, secret: string, nowMs: number): Promise<PostOutcome> => {
   const resolver = createResolver([])
   const http = createHttpClient({ resolver, allow: parseCidrs('0.0.0.0/0,::/0') })
   const body = JSON.stringify(event)
   try {
-    return await http.post(url, { headers: signedHeaders(secret, nowMs, event.id, body), body, timeoutMs })
+    return await http.post(to, { headers: signedHeaders(secret, nowMs, event.id, body), body, timeoutMs })
   } finally {
     await http.destroy()
     resolver.close()

@@ -1,6 +1,9 @@
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { revokeKey } from '../../src/accounts/accounts.ts'
 import { eventTypes } from '../../src/events/types.ts'
+import { buildServer } from '../../src/http/server.ts'
+import { routes } from '../../src/webhooks/webhooks.routes.ts'
 import { createWebhook, disableWebhook, enableWebhook } from '../../src/webhooks/webhooks.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
@@ -186,6 +189,20 @@ describe('GET /webhooks', () => {
     expect(t.app.box.open(row!.sealed, id)).toBe(secret)
     expect(() => t.app.box.open(row!.sealed, 'whk_other')).toThrow()
   })
+})
+
+test('no log at any level holds a secret', async () => {
+  let log = ''
+  const sink = { write: (line: string) => void (log += line) }
+  const server = await buildServer(t.app, routes, pino({ level: 'trace' }, sink))
+  const headers = { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' }
+  const payload = JSON.stringify({ url, event: 'lead.hot' })
+  const answer = await server.fastify.inject({ method: 'POST', url: '/api/v1/webhooks', headers, payload })
+  expect(answer.statusCode).toBe(201)
+  expect(log).toContain('/api/v1/webhooks')
+  expect(log).not.toContain(answer.json().secret.slice(6))
+  expect(log).not.toContain(account.key)
+  await server.drain()
 })
 
 describe('DELETE /webhooks/{id}', () => {

@@ -1,0 +1,383 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { sampleEvent } from '../../src/events/samples.ts'
+import { type EventType, eventTypes } from '../../src/events/types.ts'
+import { verify } from '../../src/lib/signature.ts'
+import { writeEvents } from '../../src/webhooks/webhooks.outbox.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { startSvc, svc } from '../support/cli.ts'
+import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
+import { openReceiver } from '../support/receiver.ts'
+
+let target: TestApp
+let daemon: Daemon
+let account: TestAccount
+const running = new Set<{ end(signal?: NodeJS.Signals): Promise<number | null> }>()
+const mayReachLoopback = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' }
+
+beforeAll(async () => {
+  target = await startApp()
+  daemon = await startDaemon(target, { env: mayReachLoopback })
+})
+afterAll(async () => {
+  await daemon?.stop()
+  await target?.close()
+})
+beforeEach(async () => {
+  account = await target.account()
+})
+afterEach(async () => {
+  await Promise.all([...running].map((listener) => listener.end('SIGKILL')))
+  running.clear()
+})
+
+const until = async <T>(what: string, look: () => Promise<T> | T, timeoutMs = 15_000): Promise<NonNullable<T>> => {
+  const deadline = Date.now() + timeoutMs
+  for (;;) {
+    const found = await look()
+    if (found) return found
+    if (Date.now() > deadline) throw new Error(`It never came: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}
+
+/** A real `svc listen` of its own account. */
+const startListener = async (args: string[] = [], env: Record<string, string> = {}) => {
+  const child = startSvc(target, ['listen', '--account', account.id, ...args], { env })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text
+  })
+  const exited = once(child, 'close').then(([status]) => status as number | null)
+  const listener = {
+    child,
+    exited,
+    stderr: () => stderr,
+    lines: () => stdout.split('\n').filter(Boolean),
+    // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a line
+    heard: (): any[] => listener.lines().map((line) => JSON.parse(line)),
+    arrived: (count: number) => until(`${count} lines`, () => listener.lines().length >= count),
+    end(signal: NodeJS.Signals = 'SIGINT') {
+      child.kill(signal)
+      return exited
+    },
+  }
+  running.add(listener)
+  await until('Ready', () => {
+    if (child.exitCode !== null) throw new Error(`It ended: ${stderr}`)
+    return /^Ready/m.test(stderr)
+  })
+  return listener
+}
+
+const emit = (type: EventType, count = 1) =>
+  target.app.work(account.id, 'cli:test', async (work) => {
+    const now = work.now.getTime()
+    const events = Array.from({ length: count }, () => sampleEvent(type, { now }))
+    await writeEvents(work, events)
+    return events
+  })
+
+const subscriptions = () =>
+  target.app.sql<{ id: string; url: string; events: string[] }>(
+    'select id, url, events from webhooks where account_id = $1 order by id',
+    [account.id],
+  )
+const urlOf = async () => (await subscriptions())[0]!.url
+
+test('deliveries are verified and printed, one line each, with what was answered', async () => {
+  const listener = await startListener()
+  const [event] = await emit('contact.created')
+  await listener.arrived(1)
+  expect(listener.lines()).toHaveLength(1)
+  expect(listener.lines()[0]).toMatch(
+    new RegExp(`^\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z contact\\.created ${event!.id} → 200 in \\d+ ms$`),
+  )
+  expect(await listener.end()).toBe(0)
+  expect(listener.stderr()).toMatch(/1 event, 1 different, 0 not verified\n$/)
+})
+
+test('with --jsonl a delivery is one JSON object a line, and a repeated id is marked', async () => {
+  const listener = await startListener(['--jsonl', '--reply', '500,204'])
+  const [event] = await emit('deal.created')
+  await listener.arrived(1)
+  // Due at once instead of in 10 s.
+  await until('the attempt is recorded', async () => {
+    const rows = await target.app.sql(
+      `update deliveries set due_at = now() where account_id = $1 and event_id = $2 and tries = 1 and leased_until is null returning 1`,
+      [account.id, event!.id],
+    )
+    return rows.length
+  })
+  await target.app.sql(`select pg_notify('svc_deliveries', '')`)
+  await listener.arrived(2)
+  expect(listener.heard()).toMatchObject([
+    { type: 'deal.created', id: event!.id, status: 500, verified: true, duplicate: false, event },
+    { type: 'deal.created', id: event!.id, status: 204, verified: true, duplicate: true, event },
+  ])
+  await listener.end()
+  expect(listener.stderr()).toMatch(/2 events, 1 different, 0 not verified/)
+})
+
+test('what is not signed with its secret is answered 401 and counted', async () => {
+  const listener = await startListener(['--jsonl'])
+  const answer = await fetch(await urlOf(), {
+    method: 'POST',
+    body: '{"id":"evt_x\\u001b[2J","type":"contact.created"}',
+  })
+  expect(answer.status).toBe(401)
+  await listener.arrived(1)
+  expect(listener.heard()[0]).toMatchObject({ status: 401, verified: false, verdict: 'headers missing' })
+  await listener.end()
+  expect(listener.stderr()).toMatch(/1 event, 0 different, 1 not verified/)
+})
+
+test('control characters of a stranger never reach the terminal', async () => {
+  const listener = await startListener()
+  await fetch(await urlOf(), { method: 'POST', body: '{"id":"evt_\\u001b[2Jx","type":"a\\nb"}' })
+  await listener.arrived(1)
+  expect(listener.lines()).toHaveLength(1)
+  expect(listener.lines()[0]).not.toContain('\u001b')
+})
+
+test('--forward-to hands the untouched request on and passes the answer back', async () => {
+  const receiver = await openReceiver()
+  receiver.always({ status: 418, body: 'short and stout', headers: { 'retry-after': '7' } })
+  const listener = await startListener(['--jsonl', '--print-secret', '--forward-to', `${receiver.url}/in?a=1`])
+  const secret = listener.lines()[0]!
+  expect(secret).toMatch(/^whsec_/)
+  const [event] = await emit('contact.created')
+  const [request] = await receiver.arrived(1)
+  expect(request).toMatchObject({ method: 'POST', path: '/in?a=1' })
+  expect(JSON.parse(request!.body.toString())).toEqual(event)
+  expect(request!.headers).toMatchObject({
+    'content-type': 'application/json',
+    'x-service-idempotency-key': event!.id,
+    host: `127.0.0.1:${receiver.port}`,
+  })
+  expect(verify(secret, request!.headers, request!.body, Date.now())).toBe('ok')
+  await listener.arrived(2)
+  expect(JSON.parse(listener.lines()[1]!)).toMatchObject({ status: 418, error: null })
+  const [row] = await until('the attempt', () =>
+    target.app
+      .sql<{ attempts: { snippet: string }[] }>(
+        `select attempts from deliveries where event_id = $1 and attempts <> '[]'`,
+        [event!.id],
+      )
+      .then((rows) => (rows.length > 0 ? rows : null)),
+  )
+  expect(row!.attempts[0]).toMatchObject({ status: 418, snippet: 'short and stout' })
+  await receiver.close()
+
+  await emit('contact.created')
+  await listener.arrived(3)
+  expect(JSON.parse(listener.lines()[2]!)).toMatchObject({ status: 502, error: 'connection refused' })
+})
+
+test('only a POST to its secret path is a delivery, and only under its own host name', async () => {
+  const listener = await startListener(['--jsonl'])
+  const url = new URL(await urlOf())
+  expect((await fetch(new URL('/hook/guess', url), { method: 'POST' })).status).toBe(404)
+  expect((await fetch(url)).status).toBe(404)
+  const foreign = await new Promise<string>((resolve) => {
+    const socket = connect(Number(url.port), '127.0.0.1', () => {
+      socket.end(
+        `POST ${url.pathname} HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
+      )
+    })
+    socket.setEncoding('utf8').once('data', (text) => resolve(String(text)))
+  })
+  expect(foreign).toMatch(/^HTTP\/1.1 421 /)
+  const big = await fetch(url, { method: 'POST', body: 'x'.repeat(1024 * 1024 + 1) }).catch(() => ({ status: 413 }))
+  expect(big.status).toBe(413)
+  expect(listener.lines()).toEqual([])
+})
+
+test('it subscribes to the named events alone, and to all of them without names', async () => {
+  const listener = await startListener(['--events', 'deal.created,contact.created'])
+  expect((await subscriptions()).map(({ events }) => events)).toEqual([['contact.created', 'deal.created']])
+  await listener.end()
+  await startListener()
+  expect((await subscriptions()).map(({ events }) => events)).toEqual([[...eventTypes]])
+})
+
+test.each([
+  [['--events', 'contact.created,nope'], 'There is no event type nope'],
+  [['--reply', '99'], '--reply takes'],
+  [['--reply', ''], '--reply takes'],
+  [['--forward-to', 'localhost:3000'], '--forward-to takes'],
+  [['--forward-to', 'http://localhost:3000', '--reply', '200'], 'either --forward-to'],
+  [['--port', '65536'], '--port takes'],
+])('%j is a usage error, and nothing is subscribed', async (args, sentence) => {
+  const ran = await svc(target, ['listen', '--account', account.id, ...args])
+  expect(ran).toMatchObject({ status: 2, stdout: '' })
+  expect(ran.stderr).toContain(sentence)
+  expect(await subscriptions()).toEqual([])
+})
+
+test('a taken port is said in one line', async () => {
+  const receiver = await openReceiver()
+  const ran = await svc(target, ['listen', '--account', account.id, '--port', String(receiver.port)])
+  expect(ran.status).toBe(4)
+  expect(ran.stderr).toBe(`error: Port ${receiver.port} is taken\n  next: name another with --port, or none\n`)
+  await receiver.close()
+})
+
+test('its subscription goes with it, and with it what is still pending; its ping leaves no trace', async () => {
+  const listener = await startListener(['--reply', 'timeout', '--jsonl'])
+  const [event] = await emit('contact.created')
+  await listener.arrived(1)
+  expect(listener.heard()[0]).toMatchObject({ status: null })
+  expect(await listener.end('SIGTERM')).toBe(0)
+  expect(await subscriptions()).toEqual([])
+  const rows = await target.app.sql<{ status: string }>('select status from deliveries where event_id = $1', [
+    event!.id,
+  ])
+  expect(rows).toEqual([{ status: 'cancelled' }])
+  const [tests] = await target.app.sql<{ n: number }>(
+    `select count(*) as n from events where account_id = $1 and payload like '%"test":true%'`,
+    [account.id],
+  )
+  expect(tests).toEqual({ n: 0 })
+})
+
+test('the next listener removes what a killed one left, and leaves a living one alone', async () => {
+  const killed = await startListener()
+  await killed.end('SIGKILL')
+  const left = await subscriptions()
+  expect(left).toHaveLength(1)
+  await startListener()
+  const living = await subscriptions()
+  expect(living).toHaveLength(1)
+  expect(living[0]!.id).not.toBe(left[0]!.id)
+  await startListener()
+  const both = await subscriptions()
+  expect(both).toHaveLength(2)
+  expect(both[0]).toEqual(living[0])
+})
+
+test('a 410 disables the subscription: it says so and ends', async () => {
+  const listener = await startListener(['--reply', '410'])
+  await emit('contact.created')
+  expect(await listener.exited).toBe(1)
+  expect(listener.stderr()).toContain('answered with 410')
+  expect(await subscriptions()).toEqual([])
+})
+
+test('a subscription that somebody deletes ends it, and it says so', async () => {
+  const listener = await startListener()
+  const [{ id } = { id: '' }] = await subscriptions()
+  expect((await svc(target, ['webhooks', 'delete', id, '--yes', '--account', account.id])).status).toBe(0)
+  expect(await listener.exited).toBe(1)
+  expect(listener.stderr()).toContain('The subscription was deleted')
+})
+
+test('a reader that has seen enough ends it quietly, and its subscription goes', async () => {
+  const listener = await startListener()
+  listener.child.stdout.destroy()
+  await emit('contact.created', 3)
+  expect(await listener.exited).toBe(0)
+  expect(listener.stderr()).not.toContain('error')
+  expect(await subscriptions()).toEqual([])
+})
+
+test('without a daemon it is never Ready: it says what is missing', async () => {
+  await daemon.stop()
+  try {
+    const ran = await svc(target, ['listen', '--account', account.id])
+    expect(ran).toMatchObject({ status: 7, stdout: '' })
+    expect(ran.stderr).toMatch(/^error: No daemon runs the jobs .*\n {2}next: svc dev/)
+    expect(ran.stderr).not.toContain('Ready')
+    expect(await subscriptions()).toEqual([])
+  } finally {
+    daemon = await startDaemon(target, { env: mayReachLoopback })
+  }
+})
+
+test('with a daemon that may not reach this machine it is never Ready: it names the setting', async () => {
+  await daemon.stop()
+  const strict = await startDaemon(target)
+  try {
+    const ran = await svc(target, ['listen', '--account', account.id])
+    expect(ran.status).toBe(4)
+    expect(ran.stderr).toContain('SVC_ALLOW_PRIVATE_WEBHOOKS=127.0.0.0/8')
+  } finally {
+    await strict.stop()
+    daemon = await startDaemon(target, { env: mayReachLoopback })
+  }
+})
+
+test('it lives through a restart of the daemon, and says when deliveries wait for one', {
+  timeout: 60_000,
+}, async () => {
+  const listener = await startListener(['--jsonl'])
+  await daemon.kill('SIGKILL')
+  const [event] = await emit('contact.created')
+  await until('the notice', () => listener.stderr().includes('no daemon brings them'), 20_000)
+  daemon = await startDaemon(target, { env: mayReachLoopback })
+  await listener.arrived(1)
+  expect(listener.heard()[0]).toMatchObject({ id: event!.id, verified: true })
+  await until('the all-clear', () => listener.stderr().includes('Deliveries can come again'))
+})
+
+/** Stands between a process and its database, and can take it away. */
+const openProxy = async (upstream: URL) => {
+  const sockets = new Set<Socket>()
+  const port = await freePort()
+  const server = createServer((socket) => {
+    const to = connect(Number(upstream.port || 5432), upstream.hostname)
+    for (const side of [socket, to]) {
+      sockets.add(side)
+      side
+        .on('error', () => {})
+        .on('close', () => {
+          socket.destroy()
+          to.destroy()
+        })
+    }
+    socket.pipe(to).pipe(socket)
+  })
+  const open = () => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  await open()
+  return {
+    url: Object.assign(new URL(upstream), { host: `127.0.0.1:${port}` }).href,
+    open,
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
+  }
+}
+
+test('it lives through a database that goes away, and keeps its lock after that', { timeout: 60_000 }, async () => {
+  const proxy = await openProxy(new URL(target.url))
+  const listener = await startListener(['--jsonl'], { DATABASE_URL: proxy.url })
+  await proxy.close()
+  await until('the notice', () => listener.stderr().includes('The database is not available'))
+  await proxy.open()
+  await until('the all-clear', () => listener.stderr().includes('Deliveries can come again'))
+  const other = await startListener()
+  expect(await subscriptions()).toHaveLength(2)
+  await other.end()
+  const [event] = await emit('contact.created')
+  await listener.arrived(1)
+  expect(listener.heard()[0]).toMatchObject({ id: event!.id })
+  expect(await listener.end()).toBe(0)
+  expect(await subscriptions()).toEqual([])
+  await proxy.close()
+})
+
+test('thousands of deliveries in a burst are all heard, each once', { timeout: 60_000 }, async () => {
+  const listener = await startListener(['--jsonl'])
+  for (let n = 0; n < 6; n++) await emit('contact.created', 500)
+  await until('3,000 lines', () => listener.lines().length >= 3000, 40_000)
+  expect(new Set(listener.heard().map(({ id }) => id)).size).toBe(3000)
+  await listener.end()
+  expect(listener.stderr()).toMatch(/3,000 events, 3,000 different, 0 not verified/)
+})

@@ -1,0 +1,173 @@
+import { existsSync } from 'node:fs'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openReceiverPage } from '../../src/app/dev.receiver.ts'
+import { newSigningSecret, signedHeaders } from '../../src/lib/signature.ts'
+import type { Receiver } from '../../src/webhooks/receiver.ts'
+
+const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
+const title = existsSync(executablePath)
+  ? 'the receiver page'
+  : `the receiver page (skipped: there is no Chromium at ${executablePath}; CHROMIUM may name another)`
+
+let browser: Browser
+let page: Page
+let receiver: Receiver
+/** Errors of the page, and requests to anywhere but its own server. */
+let faults: string[]
+const secret = newSigningSecret()
+
+const open = (port = 0) => openReceiverPage({ port, token: 'token', secret: () => secret, now: () => new Date() })
+
+const post = (id: string, data: unknown = {}, { signedWith = secret, type = 'contact.created' } = {}) => {
+  const body = JSON.stringify({ id, type, createdAt: Date.now(), data })
+  const headers = { ...signedHeaders(signedWith, Date.now(), 'evt_key', body), 'content-type': 'application/json' }
+  return fetch(receiver.hookUrl, { method: 'POST', headers, body })
+}
+
+describe.skipIf(!existsSync(executablePath))(title, () => {
+  beforeAll(async () => {
+    const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run']
+    const asRoot = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+    browser = await chromium.launch({ executablePath, args: [...quiet, ...asRoot] })
+  })
+  afterAll(() => browser?.close())
+
+  beforeEach(async () => {
+    receiver = await open()
+    faults = []
+    page = await browser.newPage({ viewport: { width: 375, height: 700 } })
+    page.setDefaultTimeout(10_000)
+    page.on('console', (message) => {
+      if (message.type() === 'error') faults.push(message.text())
+    })
+    page.on('pageerror', (error) => faults.push(error.message))
+    page.on('request', (request) => {
+      if (!request.url().startsWith(receiver.url) && !request.url().startsWith('data:')) faults.push(request.url())
+    })
+    await page.goto(receiver.url)
+  })
+  afterEach(async () => {
+    await page.close()
+    await receiver.close()
+  })
+
+  const rows = () => page.locator('#deliveries > li')
+  const shows = (text: string) => page.getByText(text).first().waitFor()
+
+  test('shows each delivery as it arrives, newest first, its JSON on demand', async () => {
+    await shows('Nothing has arrived yet')
+    expect((await post('evt_1', { contact: { email: 'first@example.org' } })).status).toBe(204)
+    await post('evt_2', {}, { type: 'deal.created' })
+    await shows('2 deliveries, 0 not verified')
+    expect(await rows().locator('.id').allTextContents()).toEqual(['evt_2', 'evt_1'])
+    expect(await rows().nth(0).locator('summary').textContent()).toMatch(/deal\.created[\s\S]*✓ verified[\s\S]*204/)
+    await rows().nth(1).locator('summary').click()
+    await shows('first@example.org')
+    expect(await rows().nth(1).locator('pre').textContent()).toContain('\n  "type": "contact.created"')
+    expect(faults).toEqual([])
+  })
+
+  test('what came before it was opened is there, with what was not verified and why', async () => {
+    expect((await post('evt_bad', {}, { signedWith: 'whsec_another' })).status).toBe(401)
+    await post('evt_good')
+    await page.reload()
+    await shows('2 deliveries, 1 not verified')
+    expect(await rows().locator('.mark').allTextContents()).toEqual(['✓ verified', '✗ signature mismatch'])
+  })
+
+  test('what a stranger posts is text, never markup', async () => {
+    const attack = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
+    await post(attack, { attack }, { type: attack })
+    await rows().first().locator('summary').click()
+    await rows().first().locator('pre').waitFor()
+    expect(await page.locator('#deliveries img, #deliveries script').count()).toBe(0)
+    expect(await rows().first().locator('.type').textContent()).toBe(attack)
+    expect(await page.title()).toBe('Webhook receiver · svc dev')
+    expect(faults).toEqual([])
+  })
+
+  test('its policy forbids scripts that are not its own', async () => {
+    await page.evaluate(
+      `document.body.append(Object.assign(document.createElement('script'), { textContent: 'ran = 1' }))`,
+    )
+    expect(await page.evaluate('typeof ran')).toBe('undefined')
+    expect(faults.join()).toContain('Content Security Policy')
+  })
+
+  test('it stays usable while thousands arrive, and shows the last 200', { timeout: 60_000 }, async () => {
+    await post('evt_start')
+    await shows('1 delivery')
+    // The page measures its own longest pause.
+    await page.evaluate(`{
+      let last = performance.now()
+      window.longestMs = 0
+      setInterval(() => {
+        const now = performance.now()
+        window.longestMs = Math.max(window.longestMs, now - last)
+        last = now
+      }, 10)
+    }`)
+    for (let n = 0; n < 3000; n += 50) await Promise.all(Array.from({ length: 50 }, (_, i) => post(`evt_${n + i}`)))
+    await shows('3,001 deliveries, 0 not verified')
+    expect(await rows().count()).toBe(200)
+    expect(await page.evaluate('window.longestMs')).toBeLessThan(1000)
+    expect(faults).toEqual([])
+  })
+
+  test('it holds still when it is paused, and catches up after', async () => {
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await post('evt_1')
+    await page.waitForTimeout(500)
+    expect(await rows().count()).toBe(0)
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await shows('1 delivery')
+    expect(await rows().count()).toBe(1)
+  })
+
+  test('it says that it lost its server, and goes on with the next one', { timeout: 20_000 }, async () => {
+    await post('evt_1')
+    await shows('1 delivery')
+    await receiver.close()
+    await shows('Not connected')
+    receiver = await open(receiver.port)
+    await post('evt_2')
+    await shows('1 delivery,')
+    expect(await rows().locator('.id').allTextContents()).toEqual(['evt_2'])
+  })
+
+  test.each(['light', 'dark'] as const)('it fits a phone, in %s', async (colorScheme) => {
+    await page.emulateMedia({ colorScheme })
+    await post('evt_01m7z5d0h9g3sfrpypq771vaz9', {}, { signedWith: 'whsec_another' })
+    await post(`evt_${'x'.repeat(300)}`, { long: 'y'.repeat(2000) })
+    await post('evt_01m7z5d0h9x23w5kv0a092qm5g', {
+      contact: { email: 'ada@example.org', fields: { first_name: 'Ada' } },
+    })
+    await shows('3 deliveries')
+    await rows().nth(0).locator('summary').click()
+    await rows().nth(1).locator('summary').click()
+    await page.locator('pre').nth(1).waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
+    const folder = process.env.SCREENSHOTS
+    if (folder) await page.screenshot({ path: `${folder}/receiver-${colorScheme}.png` })
+  })
+})
+
+test('the deliveries of the receiver page are there as JSON for scripts', async () => {
+  receiver = await open()
+  try {
+    await post('evt_1', { n: 1 })
+    const answer = await fetch(`${receiver.url}/deliveries`)
+    expect(await answer.json()).toMatchObject({
+      total: 1,
+      notVerified: 0,
+      deliveries: [{ id: 'evt_1', type: 'contact.created', status: 204, verified: true, verdict: 'ok' }],
+    })
+    expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+    for (const path of ['/nothing', '/constructor', '/hook/token'])
+      expect((await fetch(receiver.url + path)).status).toBe(404)
+    expect((await fetch(`${receiver.url}/hook/guess`, { method: 'POST' })).status).toBe(404)
+  } finally {
+    await receiver.close()
+  }
+})
