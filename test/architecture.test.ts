@@ -44,7 +44,7 @@ const shown = (found: Import[]) => found.map(({ from, to }) => `${from} -> ${to}
 /** `http/` and `cli/` stand side by side; a feature's routes and commands take their types, and only their types. */
 const isEdgeShape = ({ from, to, typeOnly }: Import) =>
   (/\.routes\.ts$/.test(from) && to === 'src/http/route.ts') ||
-  (/\.commands\.ts$/.test(from) && /^src\/cli\/(command|output|progress)\.ts$/.test(to)) ||
+  (/\.commands\.ts$/.test(from) && /^src\/cli\/(command|output|progress|memory)\.ts$/.test(to)) ||
   (typeOnly && /^src\/(http|cli)\//.test(to) && feature(from) >= 0)
 
 test('every source file stands in a room that the map knows', () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { Problem } from '../lib/problem.ts'
@@ -84,18 +84,32 @@ const keptSecret = (dataDir: string): string => {
   const file = join(dataDir, 'secret')
   try {
     mkdirSync(dataDir, { recursive: true })
-    writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 })
+    if (!existsSync(file)) makeSecret(file)
+    const secret = readFileSync(file, 'utf8').trim()
+    if (secret.length >= 16) return secret
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    if (code !== 'EEXIST') {
-      throw new Problem('configuration', `The data folder ${dataDir} can't be written (${code})`, {
+    throw new Problem(
+      'configuration',
+      `The data folder ${dataDir} can't be used (${(error as NodeJS.ErrnoException).code})`,
+      {
         hint: 'set SVC_DATA_DIR to a folder that this user may write',
-      })
-    }
+      },
+    )
   }
-  const secret = readFileSync(file, 'utf8').trim()
-  if (secret.length >= 16) return secret
   throw new Problem('configuration', `The file ${file} holds no secret`, { hint: 'restore it, or set SVC_SECRET' })
+}
+
+/** Whole or not at all, and the first of two processes wins: a link to a file that is already written. */
+const makeSecret = (file: string): void => {
+  const draft = `${file}.${process.pid}`
+  writeFileSync(draft, randomBytes(32).toString('base64url'), { mode: 0o600 })
+  try {
+    linkSync(draft, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    unlinkSync(draft)
+  }
 }
 
 /**

@@ -88,17 +88,8 @@ export const openImport = async (work: Work, id: string): Promise<OpenImport> =>
   return { ...viewImport(row), fileSha256: row.fileSha256 ?? null, options: row.options as unknown as ImportOptions }
 }
 
-/** Takes the checkpoint for this transaction: whoever else is at the same batch waits here, and finds it moved on. */
-const takeCheckpoint = async ({ sql, accountId }: Work, id: string, rowsDone: number): Promise<void> => {
-  const [row] = await sql<{ rowsDone: number; status: string }>(
-    'select rows_done as "rowsDone", status from imports where account_id = $1 and id = $2 for update',
-    [accountId, id],
-    'import-checkpoint',
-  )
-  if (row?.rowsDone !== rowsDone || row.status !== 'running') {
-    throw conflict(`Another process goes on with the import ${id}`, { hint: `svc imports show ${id}` })
-  }
-}
+const takenOver = (id: string) =>
+  conflict(`Another process goes on with the import ${id}`, { hint: `svc imports show ${id}` })
 
 const addRejects = async ({ sql, accountId }: Work, id: string, rejects: readonly Reject[]): Promise<void> => {
   if (rejects.length === 0) return
@@ -120,6 +111,27 @@ const alreadyThere = async ({ sql, accountId }: Work, listId: string, emails: re
 }
 
 /**
+ * Moves the checkpoint on from `rowsDone`. Whoever else is at the same batch waits here, finds it moved on and rolls its
+ * work back. Throws `conflict`.
+ */
+const advance = async (
+  { sql, accountId }: Work,
+  id: string,
+  rowsDone: number,
+  rows: number,
+  counts: Counts,
+): Promise<void> => {
+  const moved = await sql(
+    `update imports set rows_done = rows_done + $4, created = created + $5, updated = updated + $6,
+       unchanged = unchanged + $7, skipped = skipped + $8, rejected = rejected + $9
+     where account_id = $1 and id = $2 and rows_done = $3 and status = 'running' returning 1`,
+    [accountId, id, rowsDone, rows, counts.created, counts.updated, counts.unchanged, counts.skipped, counts.rejected],
+    'import-advance',
+  )
+  if (moved.length === 0) throw takenOver(id)
+}
+
+/**
  * Writes one batch with its rejects and moves the checkpoint from `rowsDone` on, all in this transaction: a batch is
  * there whole and once, or not at all. Throws `conflict` where another process has written it.
  */
@@ -130,7 +142,6 @@ export const writeBatch = async (
   batch: Batch,
   verdicts: ReadonlyMap<string, Verdict>,
 ): Promise<Counts> => {
-  await takeCheckpoint(work, id, rowsDone)
   const keepExisting = options.onConflict === 'skip'
   const outcomes = await writeContacts(work, listId, batch.writes, verdicts, { keepExisting, events: options.events })
   if (keepExisting) {
@@ -138,24 +149,18 @@ export const writeBatch = async (
     for (const email of await alreadyThere(work, listId, left)) outcomes.set(email, 'unchanged')
   }
   const counts = countRows(batch, outcomes)
+  await advance(work, id, rowsDone, batch.rows, counts)
   await addRejects(work, id, batch.rejects)
-  await work.sql(
-    `update imports set rows_done = rows_done + $3, created = created + $4, updated = updated + $5,
-       unchanged = unchanged + $6, skipped = skipped + $7, rejected = rejected + $8
-     where account_id = $1 and id = $2`,
-    [work.accountId, id, batch.rows, counts.created, counts.updated, counts.unchanged, counts.skipped, counts.rejected],
-    'import-advance',
-  )
   return counts
 }
 
-/** Marks it done once all of its file is. */
+/** Marks it done once all of its file is. Throws `conflict` where another process has gone on with it. */
 export const finishImport = async (work: Work, id: string, rowsDone: number): Promise<ImportView> => {
-  await takeCheckpoint(work, id, rowsDone)
-  await work.sql(`update imports set status = 'done', finished_at = $3 where account_id = $1 and id = $2`, [
-    work.accountId,
-    id,
-    work.now,
-  ])
+  const ended = await work.sql(
+    `update imports set status = 'done', finished_at = $4
+     where account_id = $1 and id = $2 and rows_done = $3 and status = 'running' returning 1`,
+    [work.accountId, id, rowsDone, work.now],
+  )
+  if (ended.length === 0) throw takenOver(id)
   return viewImport(await findImport(work, id))
 }

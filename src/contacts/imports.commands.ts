@@ -50,6 +50,17 @@ const counts = ({ created, updated, unchanged, skipped, rejected }: Counts): Cou
 
 const fileOf = (given: string): string => (given === '-' ? '-' : resolve(given))
 
+/** Ends a run that SIGINT or SIGTERM stopped before it had begun to write. */
+const interruptible = async (context: Context, run: () => Promise<void>): Promise<void> => {
+  try {
+    await run()
+  } catch (error) {
+    if (context.signal.aborted && (error as Error).name === 'AbortError')
+      throw new Problem('conflict', 'Interrupted before anything was written')
+    throw error
+  }
+}
+
 /** A source that can be given up: what still waits at a pipe then ends, and the process with it. */
 const openSource = async ({ signal }: Context, file: string): Promise<{ source: Source; end: () => void }> => {
   const { openFile, openStdin } = await import('./imports.ts')
@@ -141,15 +152,17 @@ const resume = async (context: Context, id: string, given: string | undefined, r
       hint: `svc imports resume ${id} <file|->`,
     })
   }
-  const { source, end } = await openSource(context, given === undefined ? opened.file : fileOf(given))
+  const file = given === undefined ? opened.file : fileOf(given)
+  const { source, end } = await openSource(context, file).catch((error) => {
+    if (!(error instanceof Problem)) throw error
+    throw new Problem(error.kind, error.message, { hint: `svc imports resume ${id} <where the file is now>` })
+  })
   try {
     if (opened.fileSha256 !== null && source.sha256 !== opened.fileSha256) {
       throw new Problem(
         'conflict',
         `${source.file} is not what the import ${id} began with: it has changed, or is another file`,
-        {
-          hint: 'import it anew: svc contacts import',
-        },
+        { hint: 'import it anew: svc contacts import' },
       )
     }
     const prepared = await prepareImport(source, opened.options)
@@ -180,8 +193,10 @@ export const addImport = (noun: Command, cli: Cli): void => {
         const { list } = await context.require({ list: flags.list })
         const options = await optionsOf(flags)
         await context.account()
-        const { source, end } = await openSource(context, fileOf(file))
-        await (flags.dryRun ? preview : begin)(context, source, list, flags, options).finally(end)
+        await interruptible(context, async () => {
+          const { source, end } = await openSource(context, fileOf(file))
+          await (flags.dryRun ? preview : begin)(context, source, list, flags, options).finally(end)
+        })
       }),
     )
 }
@@ -217,7 +232,7 @@ export const commands: CommandSet = (cli) => {
     .option('--rejects <file>', 'write the rows that could not be imported there: line, email, reason')
     .action(
       cli.run((context, id: string, file: string | undefined, flags: { rejects?: string }) =>
-        resume(context, id, file, flags.rejects),
+        interruptible(context, () => resume(context, id, file, flags.rejects)),
       ),
     )
 

@@ -60,6 +60,39 @@ const outcomeOf = (known: Known | undefined, fields: Fields, keepExisting: boole
   return known?.isKnown || hasPlace ? 'created' : 'skipped'
 }
 
+interface Plan {
+  batch: Batch
+  known: ReadonlyMap<string, Known>
+  keepExisting: boolean
+  places: number
+}
+
+/** What a batch would do to each address, what would then stand in the list, and how many places it would take. */
+const planBatch = ({ batch, known, keepExisting, places }: Plan) => {
+  const outcomes = new Map<string, Outcome>()
+  const written: { email: string; fields: Fields }[] = []
+  let taken = 0
+  for (const { email, fields } of batch.writes) {
+    const before = known.get(email)
+    const outcome = outcomeOf(before, fields, keepExisting, taken < places)
+    outcomes.set(email, outcome)
+    if (outcome !== 'created' && outcome !== 'updated') continue
+    written.push({ email, fields: { ...before?.fields, ...fields } })
+    if (outcome === 'created' && !before?.isKnown) taken++
+  }
+  return { outcomes, written, taken }
+}
+
+const tally = (outcomes: ReadonlyMap<string, Outcome>, outcome: Outcome): number =>
+  outcomes.values().reduce((sum, found) => sum + Number(found === outcome), 0)
+
+/** Whether anybody would hear of each outcome. */
+const wantedEvents = (app: App, accountId: string) =>
+  app.work(accountId, 'cli:preview', async (work) => ({
+    created: await isWanted(work, 'contact.created'),
+    updated: await isWanted(work, 'contact.updated'),
+  }))
+
 /**
  * What an import would do, with nothing written: no lock is taken and no row of the product is touched. What the rows so
  * far would have made stands in a temporary table, so that memory stays constant. `listId` null: the list is to be made.
@@ -73,38 +106,25 @@ export const previewImport = async (
   onBatch: (rows: number) => void = () => {},
 ): Promise<Preview> => {
   const keepExisting = options.onConflict === 'skip'
+  const wanted = options.events ? await wantedEvents(app, accountId) : { created: false, updated: false }
   let places = await placesLeft(app, accountId)
-  const wanted = await app.work(accountId, 'cli:preview', async (work) => ({
-    created: options.events && (await isWanted(work, 'contact.created')),
-    updated: options.events && (await isWanted(work, 'contact.updated')),
-  }))
   const connection = await app.database.connect()
   const query: Query = async (text, params = []) => (await connection.query(text, params)).rows
-  const events = { 'contact.created': 0, 'contact.updated': 0 }
-  let counts = noCounts()
-  let done = 0
+  const result: Preview = { ...noCounts(), rows: 0, events: { 'contact.created': 0, 'contact.updated': 0 } }
   try {
     await query('create temporary table seen (email text collate "C" primary key, fields jsonb not null)')
     for await (const batch of readBatches(rows, { columns, keepFirst: keepExisting, skip: 0 })) {
       const known = new Map((await lookUp(query, accountId, listId, batch)).map((row) => [row.email, row]))
-      const outcomes = new Map<string, Outcome>()
-      const seen: { email: string; fields: Fields }[] = []
-      for (const { email, fields } of batch.writes) {
-        const before = known.get(email)
-        const outcome = outcomeOf(before, fields, keepExisting, places > 0)
-        outcomes.set(email, outcome)
-        if (outcome === 'created' && !before?.isKnown) places--
-        if (outcome === 'created' || outcome === 'updated') {
-          seen.push({ email, fields: { ...before?.fields, ...fields } })
-          if (wanted[outcome]) events[`contact.${outcome}`]++
-        }
-      }
-      await remember(query, seen)
-      counts = addCounts(counts, countRows(batch, outcomes))
-      done += batch.rows
-      onBatch(done)
+      const { outcomes, written, taken } = planBatch({ batch, known, keepExisting, places })
+      await remember(query, written)
+      places -= taken
+      Object.assign(result, addCounts(result, countRows(batch, outcomes)))
+      if (wanted.created) result.events['contact.created'] += tally(outcomes, 'created')
+      if (wanted.updated) result.events['contact.updated'] += tally(outcomes, 'updated')
+      result.rows += batch.rows
+      onBatch(result.rows)
     }
-    return { ...counts, rows: done, events }
+    return result
   } finally {
     await connection.end()
   }

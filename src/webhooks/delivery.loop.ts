@@ -89,7 +89,7 @@ export const runDeliveries = async (app: App, signal: AbortSignal): Promise<void
       await bell.wait(pollMs)
     }
   } finally {
-    unsent.push(...endpoints.drain())
+    endpoints.drain()
     await Promise.all(posting)
     await recorder.close(settleMs)
     const released = unsent.length > 0 ? releaseClaims(app.sql, unsent).catch(() => {}) : undefined

@@ -75,8 +75,10 @@ const run = async (context: Context, options: Options): Promise<void> => {
   const [{ listen }, { parseReplies }] = await Promise.all([import('./listen.ts'), import('./listen.replies.ts')])
   const reply = parseReplies(options.reply ?? '200')
   const account = await context.account()
+  let isReady = false
   const hearing = {
     ready: ({ webhookId, secret }: { webhookId: string; secret: string }) => {
+      isReady = true
       if (options.printSecret) {
         out.line(secret)
         out.note('This secret signs what comes here. It ends with this command.')
@@ -94,6 +96,7 @@ const run = async (context: Context, options: Options): Promise<void> => {
       throw new Problem('configuration', `Port ${port} is taken`, { hint: 'name another with --port, or none' })
     },
   )
+  if (!isReady) return
   if (heeded.ended) out.note(heeded.ended)
   out.note(summary(heeded))
   // To be told to stop is how it ends; that it could not go on is a failure.

@@ -1,0 +1,366 @@
+import { once } from 'node:events'
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { startSvc, svc } from '../support/cli.ts'
+
+let t: TestApp
+let account: TestAccount
+let folder: string
+
+beforeAll(async () => {
+  t = await startApp()
+  folder = await mkdtemp(join(tmpdir(), 'svc-import-'))
+  // The domain is known: no test waits for DNS.
+  await t.app.sql(`insert into mail_domains values ('example.org', 'mx', now() + interval '1 day')`)
+})
+afterAll(async () => {
+  await t.close()
+  await rm(folder, { recursive: true, force: true })
+})
+beforeEach(async () => {
+  account = await t.account()
+})
+
+const file = async (content: string | Buffer, name = 'contacts.csv'): Promise<string> => {
+  const path = join(folder, name)
+  await writeFile(path, content)
+  return path
+}
+
+const run = (args: string[], stdin?: string | Buffer) =>
+  svc(t, ['--account', account.id, ...args], stdin === undefined ? {} : { stdin })
+
+const importFile = async (content: string | Buffer, ...args: string[]) =>
+  run(['contacts', 'import', await file(content), '--list', 'L', '--create-list', '--json', ...args])
+
+interface Row {
+  email: string
+  fields: Record<string, string>
+}
+const contacts = (list = 'L') =>
+  t.app.sql<Row>(
+    `select c.email, c.fields from contacts c join contact_lists l on l.id = c.list_id
+     where c.account_id = $1 and l.name = $2 order by c.email`,
+    [account.id, list],
+  )
+
+const subscribe = () =>
+  t.request('POST', '/webhooks', {
+    key: account.key,
+    body: { url: 'https://hooks.example.org/', events: ['contact.created', 'contact.updated'] },
+  })
+
+const counted = (created: number, updated: number, unchanged: number, skipped: number, rejected: number) => ({
+  created,
+  updated,
+  unchanged,
+  skipped,
+  rejected,
+  rows: created + updated + unchanged + skipped + rejected,
+})
+
+const people = (count: number, from = 0) => {
+  let text = 'email,name,note\n'
+  for (let i = from; i < from + count; i++) text += `p${i}@example.org,Person ${i},"a, ""b"" and ${i}"\n`
+  return text
+}
+
+describe('what a file may look like', () => {
+  test.each<[string, string | Buffer, string[]]>([
+    ['commas and LF', 'email,name\na@example.org,Ann\n', []],
+    ['no line end at its end', 'email,name\na@example.org,Ann', []],
+    ['CRLF and a byte order mark', '\ufeffemail,name\r\na@example.org,Ann\r\n', []],
+    ['semicolons', 'email;name\na@example.org;Ann\n', []],
+    ['tabs', 'email\tname\na@example.org\tAnn\n', []],
+    ['blank lines', 'email,name\n\n\na@example.org,Ann\n\n', []],
+    ['an address in capitals with blanks around', 'E-Mail,name\n  A@Example.ORG ,Ann\n', []],
+    ['UTF-16 with its mark', Buffer.from('\ufeffemail\tname\r\na@example.org\tAnn\r\n', 'utf16le'), []],
+  ])('%s', async (_, content, args) => {
+    const ran = await importFile(content, ...args)
+    expect(ran).toMatchObject({ status: 0, json: counted(1, 0, 0, 0, 0) })
+    expect(await contacts()).toEqual([{ email: 'a@example.org', fields: { name: 'Ann' } }])
+  })
+
+  test('quotes hold commas, quotes and line ends', async () => {
+    await importFile('email,note\r\na@example.org,"one, ""two""\r\nthree"\r\n')
+    expect(await contacts()).toEqual([{ email: 'a@example.org', fields: { note: 'one, "two"\r\nthree' } }])
+  })
+
+  test('Latin-1 is read with --encoding latin1, and rejected row by row without', async () => {
+    const content = Buffer.from('email,name\na@example.org,Jos\xe9 \x80\nb@example.org,Ann\n', 'latin1')
+    expect(await importFile(content)).toMatchObject({ status: 5, json: counted(1, 0, 0, 0, 1) })
+    expect(await importFile(content, '--encoding', 'latin1')).toMatchObject({ status: 0, json: counted(1, 0, 1, 0, 0) })
+    expect((await contacts())[0]?.fields).toEqual({ name: 'José €' })
+  })
+
+  test('standard input is read by -', async () => {
+    const ran = await run(['contacts', 'import', '-', '--list', 'L', '--create-list', '--json'], people(3))
+    expect(ran).toMatchObject({ status: 0, json: counted(3, 0, 0, 0, 0) })
+  })
+
+  test.each<[string, string, string[], RegExp]>([
+    ['an empty file', '', [], /empty/],
+    ['no column for the address', 'mail address,name\n', [], /--map.*|columns are: mail address, name/s],
+    [
+      'a map with a header that is not there',
+      'email,name\n',
+      ['--map', 'Name=first'],
+      /Name.*columns are: email, name/s,
+    ],
+    ['a map that is none', 'email,name\n', ['--map', 'name'], /header=field/],
+    ['two columns of one name', 'email,name,name\n', [], /name/],
+    ['two columns for one field', 'email,a,b\n', ['--map', 'a=x,b=x'], /x/],
+    ['more than 40 columns', `email,${Array.from({ length: 41 }, (_, i) => `c${i}`)}\n`, [], /at most 40 columns/],
+    ['an unknown encoding', 'email\n', ['--encoding', 'klingon'], /klingon/],
+    ['an unknown conflict rule', 'email\n', ['--on-conflict', 'merge'], /upsert or skip/],
+  ])('%s is refused with exit 2, before anything is made', async (_, content, args, sentence) => {
+    const ran = await importFile(content, ...args)
+    expect(ran).toMatchObject({ status: 2, stdout: '' })
+    expect(ran.stderr).toMatch(sentence)
+    expect((await run(['lists', '--json'])).json).toEqual({ lists: [] })
+    expect((await run(['imports', '--json'])).json).toEqual({ imports: [] })
+  })
+
+  test('a missing file and a missing list are exit 3', async () => {
+    expect(await run(['contacts', 'import', join(folder, 'none.csv'), '--list', 'L'])).toMatchObject({ status: 3 })
+    const ran = await run(['contacts', 'import', await file(people(1)), '--list', 'L'])
+    expect(ran.status).toBe(3)
+    expect(ran.stderr).toContain('--create-list')
+  })
+})
+
+describe('mapping', () => {
+  test('mapped columns take their field, the others keep their header', async () => {
+    const ran = await importFile(
+      'Work mail,First,"Last, all",City\na@example.org,Ann,Lee,Rome\n',
+      '--map',
+      'Work mail=email,First=first_name,Last, all=last_name',
+    )
+    expect(ran.status).toBe(0)
+    expect((await contacts())[0]?.fields).toEqual({ first_name: 'Ann', last_name: 'Lee', City: 'Rome' })
+    const { lists } = (await run(['lists', '--json'])).json
+    expect(lists[0]).toMatchObject({ fields: ['first_name', 'last_name', 'City'], rowCount: 1 })
+  })
+})
+
+describe('counts', () => {
+  test('an address that comes again is updated or unchanged, within a batch and across batches; its last values win', async () => {
+    let content = 'email,name\nx@example.org,1\nX@example.org,2\nx@example.org ,2\n'
+    for (let i = 0; i < 600; i++) content += `f${i}@example.org,n\n`
+    content += 'x@example.org,2\nx@example.org,3\n'
+    expect(await importFile(content)).toMatchObject({ status: 0, json: counted(601, 2, 2, 0, 0) })
+    expect((await contacts()).find((row) => row.email === 'x@example.org')?.fields).toEqual({ name: '3' })
+  })
+
+  test('the same file again is all unchanged, writes nothing and fires nothing', async () => {
+    await subscribe()
+    await importFile(people(700))
+    const before = await t.app.sql('select * from contacts where account_id = $1 order by email', [account.id])
+    expect(await t.events(account.id)).toHaveLength(700)
+    expect(await importFile(people(700))).toMatchObject({ status: 0, json: counted(0, 0, 700, 0, 0) })
+    expect(await t.events(account.id)).toHaveLength(700)
+    expect(await t.app.sql('select * from contacts where account_id = $1 order by email', [account.id])).toEqual(before)
+  })
+
+  test('bad rows are rejected with line and reason, and stop no other; malformed addresses are kept and judged', async () => {
+    const content = [
+      'email,name',
+      'a@example.org,"two\r\nlines"',
+      ',nobody',
+      `${'x'.repeat(320)}@example.org,long`,
+      'b@example.org,nul\0',
+      `c@example.org,${'v'.repeat(10_001)}`,
+      'd@example.org,one,too many',
+      'not an address,kept',
+      'e@example.org',
+      'f@example.org,"never closed',
+      'g@example.org,good',
+    ].join('\n')
+    const rejects = join(folder, 'bad.csv')
+    const ran = await importFile(content, '--rejects', rejects)
+    expect(ran).toMatchObject({ status: 5, json: counted(4, 0, 0, 0, 6) })
+    expect((await contacts()).map((row) => row.email)).toEqual([
+      'a@example.org',
+      'e@example.org',
+      'g@example.org',
+      'not an address',
+    ])
+    const listed = (await run(['imports', 'rejects', ran.json.id, '--json'])).json
+    expect(listed.rejects.map((reject: { line: number }) => reject.line)).toEqual([4, 5, 6, 7, 8, 11])
+    expect(listed.rejects[0]).toEqual({ line: 4, email: '', reason: 'no address' })
+    const lines = (await readFile(rejects, 'utf8')).split('\r\n')
+    expect(lines[0]).toBe('line,email,reason')
+    expect(lines[1]).toBe('4,,no address')
+    expect(lines).toHaveLength(8)
+  })
+
+  test('beyond the plan new addresses are skipped, with their repeats, and the import ends with exit 5', async () => {
+    account = await t.account({ plan: 'free' })
+    const content = `${people(1010)}p1009@example.org,Other,\np0@example.org,Other,\n`
+    const dry = await importFile(content, '--dry-run')
+    expect(dry).toMatchObject({ status: 5, json: counted(1000, 1, 0, 11, 0) })
+    expect(await importFile(content)).toMatchObject({ status: 5, json: counted(1000, 1, 0, 11, 0) })
+  })
+
+  test('--on-conflict skip leaves what is there, and counts it unchanged', async () => {
+    await importFile('email,name\na@example.org,old\n')
+    const content = 'email,name\na@example.org,new\nb@example.org,first\nb@example.org,second\n'
+    expect(await importFile(content, '--on-conflict', 'skip')).toMatchObject({
+      status: 0,
+      json: counted(1, 0, 2, 0, 0),
+    })
+    expect((await contacts()).map((row) => row.fields.name)).toEqual(['old', 'first'])
+  })
+})
+
+describe('events', () => {
+  test('each created and changed contact fires once; --no-events fires none', async () => {
+    await subscribe()
+    await importFile('email,name\na@example.org,1\nb@example.org,1\nb@example.org,2\n')
+    await importFile('email,name\na@example.org,2\nb@example.org,2\n')
+    await importFile('email,name\na@example.org,3\nc@example.org,3\n', '--no-events')
+    const events = await t.events(account.id)
+    expect(events.map(({ type, data }) => [type, data.contact.email, data.contact.fields.name]).sort()).toEqual([
+      ['contact.created', 'a@example.org', '1'],
+      ['contact.created', 'b@example.org', '2'],
+      ['contact.updated', 'a@example.org', '2'],
+    ])
+  })
+})
+
+describe('--dry-run', () => {
+  test('says what an import would do, events included, and writes nothing', async () => {
+    await subscribe()
+    await importFile('email,name\na@example.org,1\nb@example.org,1\n')
+    const events = await t.events(account.id)
+    let content = 'email,name\na@example.org,1\nb@example.org,2\n,none\nc@example.org,1\nc@example.org,2\n'
+    for (let i = 0; i < 600; i++) content += `f${i}@example.org,n\n`
+    content += 'c@example.org,2\nc@example.org,3\n'
+    const dry = await importFile(content, '--dry-run')
+    expect(dry).toMatchObject({ status: 5, json: { dryRun: true, ...counted(601, 3, 2, 0, 1) } })
+    expect(dry.json.events).toEqual({ 'contact.created': 601, 'contact.updated': 2 })
+    expect(await contacts()).toHaveLength(2)
+    expect(await t.events(account.id)).toEqual(events)
+    expect((await run(['imports', '--json'])).json.imports).toHaveLength(1)
+    expect((await importFile(content)).json).toMatchObject(counted(601, 3, 2, 0, 1))
+    expect(await t.events(account.id)).toHaveLength(events.length + 603)
+  })
+
+  test('makes no list', async () => {
+    expect(await importFile(people(2), '--dry-run')).toMatchObject({ status: 0, json: counted(2, 0, 0, 0, 0) })
+    expect((await run(['lists', '--json'])).json).toEqual({ lists: [] })
+  })
+})
+
+/** Starts an import, ends it by a signal once it has written, and gives its id and how far it was. */
+const interrupted = async (path: string, signal: 'SIGKILL' | 'SIGINT', ...args: string[]) => {
+  const child = startSvc(t, [
+    '--account',
+    account.id,
+    'contacts',
+    'import',
+    path,
+    '--list',
+    'L',
+    '--create-list',
+    ...args,
+  ])
+  let log = ''
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    log += text
+  })
+  const ended = once(child, 'close')
+  for (;;) {
+    const [row] = await t.app.sql<{ id: string; rowsDone: number }>(
+      'select id, rows_done as "rowsDone" from imports where account_id = $1',
+      [account.id],
+    )
+    if (row && row.rowsDone >= 2000) break
+    if (child.exitCode !== null) throw new Error(`It ended too early: ${log}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  child.kill(signal)
+  const [status] = await ended
+  const { imports } = (await run(['imports', '--json'])).json
+  return { status, log, id: imports[0].id as string, rows: imports[0].rows as number, state: imports[0].status }
+}
+
+const many = 20_000
+
+describe('interrupted', () => {
+  test('killed (-9) in the middle, a resume goes on after the last whole batch: each row and event once', async () => {
+    await subscribe()
+    const rejects = join(folder, 'killed.csv')
+    const path = await file(`${people(many)},nobody,\n`, 'killed-source.csv')
+    const { id, rows, state } = await interrupted(path, 'SIGKILL', '--rejects', rejects)
+    expect(state).toBe('running')
+    expect(rows % 500).toBe(0)
+    expect(rows).toBeLessThan(many)
+    expect(await contacts()).toHaveLength(rows)
+    const ran = await run(['imports', 'resume', id, '--json'])
+    expect(ran).toMatchObject({ status: 5, json: { id, ...counted(many, 0, 0, 0, 1) } })
+    expect(await contacts()).toHaveLength(many)
+    const emails = (await t.events(account.id)).map(({ data }) => data.contact.email)
+    expect(emails).toHaveLength(many)
+    expect(new Set(emails).size).toBe(many)
+    expect(await readFile(rejects, 'utf8')).toBe(`line,email,reason\r\n${many + 2},,no address\r\n`)
+    const again = await run(['imports', 'resume', id, '--json'])
+    expect(again).toMatchObject({ status: 0, json: { id, ...counted(many, 0, 0, 0, 1) } })
+  })
+
+  test('SIGINT finishes the batch, says how to go on, and exits with 130', async () => {
+    const { status, log, id, rows } = await interrupted(await file(people(many), 'int.csv'), 'SIGINT')
+    expect(status).toBe(130)
+    expect(log).toContain(`svc imports resume ${id}`)
+    expect(await contacts()).toHaveLength(rows)
+    const [one, other] = await Promise.all([
+      run(['imports', 'resume', id, '--json']),
+      run(['imports', 'resume', id, '--json']),
+    ])
+    // Two at once: a batch is written by one of them, and whoever meets the other stops with a conflict.
+    for (const ran of [one, other]) expect([0, 6]).toContain(ran.status)
+    const done = await run(['imports', 'resume', id, '--json'])
+    expect(done).toMatchObject({ status: 0, json: counted(many, 0, 0, 0, 0) })
+    expect(await contacts()).toHaveLength(many)
+  })
+
+  test('a file that has changed is a conflict, a missing one is exit 3, and a moved one is taken where it is', async () => {
+    const path = await file(people(many), 'moving.csv')
+    const { id } = await interrupted(path, 'SIGKILL')
+    await appendFile(path, 'late@example.org,Late,\n')
+    const changed = await run(['imports', 'resume', id])
+    expect(changed).toMatchObject({ status: 6, stdout: '' })
+    expect(changed.stderr).toContain('changed')
+    await rm(path)
+    expect(await run(['imports', 'resume', id])).toMatchObject({ status: 3, stdout: '' })
+    const moved = await file(people(many), 'moved.csv')
+    expect(await run(['imports', 'resume', id, moved, '--json'])).toMatchObject({
+      status: 0,
+      json: counted(many, 0, 0, 0, 0),
+    })
+  })
+})
+
+test('rejects never overwrite the file that is imported', async () => {
+  const path = await file(people(2), 'own.csv')
+  const ran = await run(['contacts', 'import', path, '--list', 'L', '--create-list', '--rejects', path])
+  expect(ran.status).toBe(2)
+  expect(await readFile(path, 'utf8')).toBe(people(2))
+})
+
+test('an import shows what became of it, and its nature is that of the account alone', async () => {
+  const { id } = (await importFile(people(2))).json
+  const shown = (await run(['imports', 'show', id, '--json'])).json
+  expect(shown).toMatchObject({ id, status: 'done', ...counted(2, 0, 0, 0, 0) })
+  const other = await t.account()
+  for (const args of [
+    ['show', id],
+    ['resume', id],
+    ['rejects', id],
+  ]) {
+    expect(await svc(t, ['--account', other.id, 'imports', ...args])).toMatchObject({ status: 3, stdout: '' })
+  }
+})

@@ -1,0 +1,149 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createList } from '../../src/contacts/contacts.ts'
+import { verify } from '../../src/lib/signature.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { deliveriesOf, emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+
+let t: TestApp
+let account: TestAccount
+let receiver: Receiver
+const daemons: Daemon[] = []
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+  await t.app.sql(
+    `insert into mail_domains (domain, finding, expires_at) values ('load.example', 'mx', now() + interval '1 day')`,
+  )
+})
+beforeEach(async () => {
+  account = await t.account()
+  receiver = await openReceiver()
+})
+afterEach(async () => {
+  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
+  await receiver.close()
+})
+afterAll(() => t?.close())
+
+const start = async (args = ['serve']): Promise<Daemon> => {
+  const daemon = await startDaemon(t, { args })
+  daemons.push(daemon)
+  return daemon
+}
+const deliveries = () => deliveriesOf(t.app, account.id)
+const delivered = (count: number, limitMs?: number) =>
+  eventually(async () => (await tally(t.app, account.id)).delivered === count, limitMs)
+/** The leases of a killed process end: what its successor waits for. */
+const endLeases = () => t.app.sql('update deliveries set leased_until = now() where leased_until is not null')
+
+test('kill -9 between the POST and its record: the next daemon posts the same body under the same key', async () => {
+  const { secret } = await subscribe(t.app, account.id, receiver.url)
+  receiver.next({ delayMs: 1000 })
+  const first = await start()
+  await emitEvents(t.app, account.id)
+  await receiver.arrived(1)
+  await first.kill('SIGKILL')
+  expect(await deliveries()).toMatchObject([{ status: 'pending', tries: 0, attempts: [], claim: 1 }])
+  await endLeases()
+  await start()
+  const [before, after] = await receiver.arrived(2)
+  expect(after!.body).toEqual(before!.body)
+  expect(after!.headers['x-service-idempotency-key']).toBe(before!.headers['x-service-idempotency-key'])
+  expect(verify(secret, after!.headers, after!.body, Date.now())).toBe('ok')
+  await delivered(1)
+  expect(await deliveries()).toMatchObject([{ tries: 1, claim: 2, attempts: [{ status: 200 }] }])
+})
+
+test('kill -9 between the commit and the claim: what was acknowledged is delivered', async () => {
+  await subscribe(t.app, account.id, receiver.url)
+  const { id: listId } = await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'People' }))
+  const api = await start(['serve', '--no-jobs'])
+  const answer = await fetch(`${api.url}/api/v1/contacts`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ listId, email: 'ada@load.example' }),
+  })
+  expect(answer.status).toBe(201)
+  await api.kill('SIGKILL')
+  expect(receiver.requests).toHaveLength(0)
+  await start()
+  const [request] = await receiver.arrived(1)
+  expect(JSON.parse(request!.body.toString())).toMatchObject({
+    type: 'contact.created',
+    data: { contact: { email: 'ada@load.example' } },
+  })
+})
+
+test('kill -9 under load, three times: every event arrives', async () => {
+  await subscribe(t.app, account.id, receiver.url)
+  for (let round = 1; round <= 3; round++) {
+    const daemon = await start()
+    await emitEvents(t.app, account.id, 500)
+    await receiver.arrived(receiver.requests.length + 50)
+    await daemon.kill('SIGKILL')
+    await endLeases()
+  }
+  await start()
+  await delivered(1500)
+  expect(new Set(receiver.requests.map(({ headers }) => headers['x-service-idempotency-key'])).size).toBe(1500)
+})
+
+test('SIGTERM under load: exit 0, what is posting is recorded, the rest is free at once, no failure is counted', async () => {
+  receiver.always({ delayMs: 300 })
+  await subscribe(t.app, account.id, receiver.url)
+  const daemon = await start()
+  await emitEvents(t.app, account.id, 500)
+  await receiver.arrived(30)
+  expect(await daemon.stop()).toBe(0)
+  expect(daemon.log()).not.toMatch(/job failed/)
+  const rows = await deliveries()
+  expect(rows.filter((row) => row.status === 'delivered')).toHaveLength(receiver.requests.length)
+  expect(rows.every((row) => row.leasedUntil === null && row.attempts.every(({ error }) => error === null))).toBe(true)
+  await start()
+  await delivered(500, 20_000)
+  expect(receiver.requests).toHaveLength(500)
+})
+
+test('two daemons on one database share the deliveries: each is posted once', async () => {
+  receiver.always({ delayMs: 20 })
+  await subscribe(t.app, account.id, receiver.url)
+  await Promise.all([start(), start()])
+  for (let i = 0; i < 4; i++) await emitEvents(t.app, account.id, 500)
+  await delivered(2000, 20_000)
+  expect(receiver.requests).toHaveLength(2000)
+  expect(receiver.open).toBeGreaterThan(64)
+})
+
+test('the thread that delivers does without MikroORM and the HTTP server', async () => {
+  const url = (path: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, '../..', path)).href)
+  const script = `
+    import { registerHooks } from 'node:module'
+    const loaded = []
+    registerHooks({ resolve: (name, context, next) => (loaded.push(name), next(name, context)) })
+    await import(${url('src/app/app.ts')})
+    await import(${url('src/webhooks/delivery.loop.ts')})
+    process.stdout.write(JSON.stringify(loaded.filter((name) => /^@mikro-orm|^fastify|^commander|^bree/.test(name))))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])
+  expect(JSON.parse(stdout)).toEqual([])
+})
+
+test('a daemon with nothing to do asks the database twice a second at most', async () => {
+  await start()
+  const count = async () => {
+    const [row] = await t.app.sql<{ count: number }>(
+      'select xact_commit + xact_rollback as count from pg_stat_database where datname = current_database()',
+    )
+    return row!.count
+  }
+  await sleep(2000)
+  const before = await count()
+  await sleep(6000)
+  expect((await count()) - before - 1).toBeLessThanOrEqual(12)
+})

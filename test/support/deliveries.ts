@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { OpenApp } from '../../src/app/app.ts'
+import { emit } from '../../src/events/emit.ts'
+import { sampleEvent } from '../../src/events/samples.ts'
+import { runDeliveries } from '../../src/webhooks/delivery.loop.ts'
+import type { DeliveryAttempt } from '../../src/webhooks/webhooks.entities.ts'
+import { createWebhook } from '../../src/webhooks/webhooks.ts'
+
+export interface DeliveryRow {
+  id: string
+  eventId: string
+  webhookId: string
+  status: 'pending' | 'delivered' | 'exhausted' | 'cancelled'
+  tries: number
+  claim: number
+  dueAt: Date
+  leasedUntil: Date | null
+  finishedAt: Date | null
+  attempts: DeliveryAttempt[]
+}
+
+/** A webhook of contact.created, made as an API client makes it where `apiKeyId` is given; its id and secret. */
+export const subscribe = (app: OpenApp, accountId: string, url: string, apiKeyId?: string) =>
+  createWebhook(
+    app,
+    accountId,
+    'cli:test',
+    { url, events: ['contact.created'] },
+    {
+      createdVia: 'api',
+      trusted: true,
+      ...(apiKeyId && { apiKeyId }),
+    },
+  )
+
+/** Emits contact.created events in one transaction. */
+export const emitEvents = (app: OpenApp, accountId: string, count = 1): Promise<void> =>
+  app.work(accountId, 'cli:test', (work) => {
+    const { contact } = sampleEvent('contact.created', { now: work.now.getTime() }).data
+    return emit(work, 'contact.created', () => Array.from({ length: count }, () => ({ contact })))
+  })
+
+/** The account's deliveries, oldest first. */
+export const deliveriesOf = (app: OpenApp, accountId: string): Promise<DeliveryRow[]> =>
+  app.sql<DeliveryRow>(
+    `select id, event_id as "eventId", webhook_id as "webhookId", status, tries, claim, due_at as "dueAt",
+       leased_until as "leasedUntil", finished_at as "finishedAt", attempts
+     from deliveries where account_id = $1 order by id`,
+    [accountId],
+  )
+
+/** How many of the account's deliveries are in each state. */
+export const tally = async (app: OpenApp, accountId: string): Promise<Record<string, number>> => {
+  const rows = await app.sql<{ status: string; count: number }>(
+    'select status, count(*) from deliveries where account_id = $1 group by status',
+    [accountId],
+  )
+  return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
+}
+
+type Falsy = false | null | undefined
+
+/** Waits until `check` gives something true, and gives it; fails after `limitMs`. */
+export const eventually = async <T>(check: () => T | Promise<T>, limitMs = 10_000): Promise<Exclude<T, Falsy>> => {
+  for (const deadline = Date.now() + limitMs; ; await sleep(15)) {
+    const found = await check()
+    if (found) return found as Exclude<T, Falsy>
+    if (Date.now() > deadline) throw new Error(`Not so after ${limitMs} ms: ${check}`)
+  }
+}
+
+/** The delivery loop in this process; `stop` is the graceful one. */
+export const startDeliveries = (app: OpenApp): { stop(): Promise<void> } => {
+  const stop = new AbortController()
+  const running = runDeliveries(app, stop.signal)
+  running.catch(() => {})
+  return {
+    stop: () => {
+      stop.abort()
+      return running
+    },
+  }
+}

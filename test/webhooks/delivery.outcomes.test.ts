@@ -1,0 +1,201 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { verify } from '../../src/lib/signature.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe } from '../support/deliveries.ts'
+import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { type Answer, openReceiver, type Receiver } from '../support/receiver.ts'
+
+let t: TestApp
+let dns: DnsServer
+let account: TestAccount
+let receiver: Receiver
+let loop: { stop(): Promise<void> }
+let clockMs = Date.now()
+
+beforeAll(async () => {
+  dns = await openDnsServer()
+  const env = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.1/32', SVC_DNS_SERVERS: dns.address }
+  t = await startApp({ env, now: () => new Date(clockMs) })
+})
+beforeEach(async () => {
+  clockMs = Date.now()
+  account = await t.account()
+  receiver = await openReceiver()
+  loop = startDeliveries(t.app)
+})
+afterEach(async () => {
+  await receiver.close()
+  await loop.stop()
+})
+afterAll(async () => {
+  await t?.close()
+  await dns?.close()
+})
+
+const deliveries = () => deliveriesOf(t.app, account.id)
+const setClock = async (ms: number) => {
+  clockMs = ms
+  await t.app.sql(`select pg_notify('svc_deliveries', '')`)
+}
+/** The only delivery, once it was tried so often. */
+const tried = (tries: number) =>
+  eventually(async () => (await deliveries()).find((delivery) => delivery.tries === tries && !delivery.leasedUntil))
+const webhookOf = async (id: string) => (await t.app.sql('select * from webhooks where id = $1', [id]))[0]!
+
+test('a delivery is the stored event, signed, with the id of the event as its idempotency key', async () => {
+  const { id, secret } = await subscribe(t.app, account.id, `${receiver.url}/hook`)
+  await emitEvents(t.app, account.id)
+  const [request] = await receiver.arrived(1)
+  const [event] = await t.events(account.id)
+  expect(request!.path).toBe('/hook')
+  expect(JSON.parse(request!.body.toString())).toEqual(event)
+  expect(request!.headers['x-service-idempotency-key']).toBe(event.id)
+  expect(verify(secret, request!.headers, request!.body, clockMs)).toBe('ok')
+  const delivery = await tried(1)
+  expect(delivery).toMatchObject({ status: 'delivered', attempts: [{ status: 200, error: null, snippet: '' }] })
+  expect(delivery.finishedAt).not.toBeNull()
+  expect((await webhookOf(id)).last_delivery_at).not.toBeNull()
+  expect(await webhookOf(id)).toMatchObject({ last_failure_at: null, last_error: null })
+})
+
+test('an event of five webhooks is posted to each', async () => {
+  for (let i = 0; i < 5; i++) await subscribe(t.app, account.id, `${receiver.url}/${i}`)
+  await emitEvents(t.app, account.id)
+  const requests = await receiver.arrived(5)
+  expect(requests.map((request) => request.path).sort()).toEqual(['/0', '/1', '/2', '/3', '/4'])
+  expect(new Set(requests.map((request) => request.headers['x-service-idempotency-key'])).size).toBe(1)
+})
+
+describe('the attempt at a receiver that', () => {
+  const outcomes: [string, Answer, string, Record<string, unknown>][] = [
+    ['answers 500', { status: 500, body: 'oops' }, 'pending', { status: 500, error: 'answered 500', snippet: 'oops' }],
+    ['answers 404', { status: 404 }, 'pending', { status: 404, error: 'answered 404' }],
+    ['redirects', { status: 302, headers: { location: '/' } }, 'pending', { status: 302 }],
+    ['resets', { mode: 'reset' }, 'pending', { status: null, error: 'connection closed before an answer' }],
+    ['never answers', { mode: 'hang' }, 'pending', { status: null, error: 'timed out after 5 s' }],
+    ['drips its body', { mode: 'drip' }, 'delivered', { status: 200, error: null }],
+    ['answers without end', { mode: 'endless' }, 'delivered', { status: 200, error: null }],
+    ['answers with a gzip bomb', { mode: 'bomb' }, 'delivered', { status: 200, error: null }],
+    ['answers 204', { status: 204 }, 'delivered', { status: 204, error: null }],
+    ['answers NUL', { status: 500, body: 'a\0b' }, 'pending', { status: 500, snippet: 'a\ufffdb' }],
+  ]
+  test.concurrent.each(outcomes)('%s is recorded', async (_, answer, status, attempt) => {
+    const own = await openReceiver()
+    own.always(answer)
+    const other = await t.account()
+    const { id } = await subscribe(t.app, other.id, own.url)
+    await emitEvents(t.app, other.id)
+    const delivery = await eventually(async () => {
+      const [found] = await deliveriesOf(t.app, other.id)
+      return found!.tries === 1 && found
+    }, 15_000)
+    expect(delivery).toMatchObject({ status, attempts: [attempt], leasedUntil: null })
+    expect(own.requests).toHaveLength(1)
+    const { last_error, last_failure_at, last_delivery_at } = await webhookOf(id)
+    if (status === 'delivered') expect([last_error, last_failure_at]).toEqual([null, null])
+    else expect([last_error, last_delivery_at]).toEqual([delivery.attempts[0]!.error, null])
+    await own.close()
+  })
+})
+
+test('a failed delivery is tried 8 times over 7.4 hours, each with the same body and key and a fresh signature', async () => {
+  receiver.always({ status: 500 })
+  const { secret } = await subscribe(t.app, account.id, receiver.url)
+  await emitEvents(t.app, account.id)
+  const waits: number[] = []
+  for (let tries = 1; tries < 8; tries++) {
+    const { dueAt, status } = await tried(tries)
+    expect(status).toBe('pending')
+    waits.push((dueAt.getTime() - clockMs) / 1000)
+    await setClock(dueAt.getTime())
+  }
+  expect(await tried(8)).toMatchObject({ status: 'exhausted', attempts: { length: 8 } })
+  const schedule = [10, 60, 300, 900, 3600, 7200, 14_400]
+  for (const [i, wait] of waits.entries()) {
+    expect(wait).toBeGreaterThanOrEqual(schedule[i]! * 0.8 - 0.01)
+    expect(wait).toBeLessThanOrEqual(schedule[i]! * 1.2 + 0.01)
+  }
+  const of = (header: string) => new Set(receiver.requests.map((request) => request.headers[header]))
+  expect(receiver.requests).toHaveLength(8)
+  expect(of('x-service-idempotency-key').size).toBe(1)
+  expect(of('x-service-timestamp').size).toBe(8)
+  expect(new Set(receiver.requests.map((request) => request.body.toString())).size).toBe(1)
+  for (const { headers, body } of receiver.requests) {
+    expect(verify(secret, headers, body, Number(headers['x-service-timestamp']) * 1000)).toBe('ok')
+  }
+})
+
+test('a retry goes to the current URL of its webhook', async () => {
+  receiver.next({ status: 503 })
+  const { id } = await subscribe(t.app, account.id, `${receiver.url}/old`)
+  await emitEvents(t.app, account.id)
+  const { dueAt } = await tried(1)
+  await t.app.sql('update webhooks set url = $2 where id = $1', [id, `${receiver.url}/new`])
+  await setClock(dueAt.getTime())
+  expect(await tried(2)).toMatchObject({ status: 'delivered' })
+  expect(receiver.requests.map((request) => request.path)).toEqual(['/old', '/new'])
+})
+
+test('Retry-After lengthens the wait, up to the interval doubled', async () => {
+  receiver.next({ status: 429, headers: { 'retry-after': '17' } }, { status: 429, headers: { 'retry-after': '9000' } })
+  await subscribe(t.app, account.id, receiver.url)
+  await emitEvents(t.app, account.id)
+  const first = await tried(1)
+  expect(first.dueAt.getTime() - clockMs).toBe(17_000)
+  await setClock(first.dueAt.getTime())
+  expect((await tried(2)).dueAt.getTime() - clockMs).toBe(120_000)
+})
+
+test('410 disables the webhook and cancels all that is pending for it, with the record of that answer', async () => {
+  receiver.always({ status: 410 })
+  const { id } = await subscribe(t.app, account.id, receiver.url)
+  await emitEvents(t.app, account.id, 300)
+  await eventually(async () => (await webhookOf(id)).status === 'disabled')
+  expect(await webhookOf(id)).toMatchObject({ disabled_reason: 'gone', last_error: 'answered 410' })
+  const rows = await deliveries()
+  expect(rows.every((row) => row.status === 'cancelled' && row.finishedAt && !row.leasedUntil)).toBe(true)
+  expect(rows.filter((row) => row.attempts[0]?.status === 410).length).toBeGreaterThan(0)
+  await sleep(300)
+  expect(receiver.requests.length).toBeLessThan(100)
+})
+
+test('a name that turns private after the subscription is refused at the connection: the canary hears nothing', async () => {
+  const other = await startApp({ env: { SVC_DNS_SERVERS: dns.address } })
+  const stranger = await other.account()
+  const others = startDeliveries(other.app)
+  dns.set('rebind.test', { A: ['93.184.216.34'] })
+  const { body, status } = await other.request('POST', '/webhooks', {
+    key: stranger.key,
+    body: { url: `http://rebind.test:${receiver.port}/`, events: ['contact.created'] },
+  })
+  expect([status, body.id]).toEqual([201, expect.stringMatching(/^whk_/)])
+  dns.set('rebind.test', { A: ['127.0.0.1'] })
+  await emitEvents(other.app, stranger.id)
+  const [delivery] = await eventually(async () => {
+    const rows = await deliveriesOf(other.app, stranger.id)
+    return rows[0]!.tries === 1 && rows
+  })
+  expect(delivery).toMatchObject({ status: 'pending', attempts: [{ error: 'address 127.0.0.1 is not public' }] })
+  expect(receiver.connections).toBe(0)
+  await others.stop()
+  await other.close()
+})
+
+test('a name that does not resolve is a failure, and its retry a success once it does', async () => {
+  await subscribe(t.app, account.id, `http://later.test:${receiver.port}/`)
+  await emitEvents(t.app, account.id)
+  const { attempts, dueAt } = await tried(1)
+  expect(attempts).toMatchObject([{ status: null, error: 'host name does not resolve' }])
+  dns.set('later.test', { A: ['127.0.0.1'] })
+  await setClock(dueAt.getTime())
+  expect(await tried(2)).toMatchObject({ status: 'delivered' })
+})
+
+test('a secret that this process can not open fails the attempt and posts nothing', async () => {
+  const { id } = await subscribe(t.app, account.id, receiver.url)
+  await t.app.sql(`update webhooks set sealed_secret = 'v1.AAAA' where id = $1`, [id])
+  await emitEvents(t.app, account.id)
+  expect(await tried(1)).toMatchObject({ status: 'pending', attempts: [{ status: null }] })
+  expect(receiver.requests).toHaveLength(0)
+})
