@@ -69,13 +69,13 @@ const openSource = async ({ signal }: Context, file: string): Promise<{ source: 
   return { source: file === '-' ? openStdin(either) : await openFile(file, either), end: () => giveUp.abort() }
 }
 
-const watch = ({ out }: Context, source: Source) => {
+/** Shows on stderr how far the reading is; the rate is that of the rows after `rowsBefore`. */
+const watch = ({ out }: Context, source: Source, rowsBefore = 0) => {
   const progress = out.format === 'ids' ? null : createProgress(process.stderr, 'rows')
-  return {
-    onBatch: (rows: number) =>
-      progress?.update({ rows, fraction: source.size ? Math.min(1, source.bytesRead() / source.size) : null }),
-    stop: () => progress?.stop(),
-  }
+  const onBatch = (rows: number) =>
+    progress?.update({ rows, fraction: source.size ? Math.min(1, source.bytesRead() / source.size) : null })
+  onBatch(rowsBefore)
+  return { onBatch, stop: () => progress?.stop() }
 }
 
 /** Goes on with an import to its end, writes its rejects and prints what became of the rows. */
@@ -88,7 +88,7 @@ const go = async (
   const { app, actor, signal, out } = context
   const { runImport, writeRejects } = await import('./imports.ts')
   const { id: accountId } = await context.account()
-  const { onBatch, stop } = watch(context, source)
+  const { onBatch, stop } = watch(context, source, opened.rows)
   const startedAt = performance.now()
   const result = await runImport({ app, accountId, actor, signal, onBatch }, opened, prepared).finally(stop)
   if (result.status !== 'done') {

@@ -21,7 +21,10 @@ export const addCounts = (sum: Counts, more: Counts): Counts => ({
   rejected: sum.rejected + more.rejected,
 })
 
-/** The rows of a batch by what became of their addresses; the later rows of a skipped address are skipped with it. */
+/**
+ * The rows of a batch by what became of their addresses. The first row of an address counts as what all of its rows did
+ * to what was stored, each later one as what it did to the rows before; those of a skipped address are skipped with it.
+ */
 export const countRows = (batch: Batch, outcomes: ReadonlyMap<string, Outcome>): Counts => {
   const counts = { ...noCounts(), rejected: batch.rejects.length }
   for (const { email } of batch.writes) {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../lib/problem.ts'
 import { isUnavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
@@ -30,6 +31,9 @@ const judgeBatches = async function* ({ app }: ImportRun, batches: AsyncIterable
   }
 }
 
+/** The batch at work gets to the database first: parsing the next in this time would hold up its first statements. */
+const headStartMs = 4
+
 /** Reads one item ahead: the next is being made while the consumer works on this one. */
 const readAhead = async function* <T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
   let next = items.next()
@@ -37,7 +41,7 @@ const readAhead = async function* <T>(items: AsyncGenerator<T>): AsyncGenerator<
     for (;;) {
       const { done, value } = await next
       if (done) return
-      next = items.next()
+      next = sleep(headStartMs).then(() => items.next())
       // A failure waits for its turn: what came before it is written first.
       next.catch(() => {})
       yield value

@@ -1,6 +1,6 @@
 import type { PostOutcome } from '../net/http.ts'
 import type { ClaimedDelivery, Rooms } from './delivery.claim.ts'
-import { postTimeoutMs } from './delivery.post.ts'
+import { goneStatus, postTimeoutMs } from './delivery.post.ts'
 
 /*
  * Who may have how much claimed at once. An endpoint that answers earns more, one that times out soon holds next to
@@ -18,6 +18,8 @@ const mostLimit = 512
 const postingLimit = 64
 /** An endpoint that takes longer gets no claims ahead: what waits here could no longer be cancelled. */
 const fastMs = 100
+/** After 410 an endpoint gets nothing for so long: by then its webhook is disabled. */
+const goneMs = 2000
 /** A failure that took longer held its socket for nothing. */
 const hangMs = 1000
 
@@ -30,14 +32,16 @@ interface Endpoint {
   waiting: ClaimedDelivery[]
   /** The last claim filled its room: there may be more to claim. */
   more: boolean
+  /** Nothing is claimed for it or posted to it before (epoch ms). */
+  quietUntil: number
 }
 
 const claimedOf = ({ posting, waiting }: Endpoint): number => posting + waiting.length
 
 /** Room is given by halves of the limit at least: one claim brings many rows, or none. */
-const roomOf = (endpoint: Endpoint): number => {
+const roomOf = (endpoint: Endpoint, nowMs: number): number => {
   const claimed = claimedOf(endpoint)
-  return claimed * 2 <= endpoint.limit ? endpoint.limit - claimed : 0
+  return claimed * 2 <= endpoint.limit && nowMs >= endpoint.quietUntil ? endpoint.limit - claimed : 0
 }
 
 export const createEndpoints = () => {
@@ -48,7 +52,7 @@ export const createEndpoints = () => {
   const known = ({ webhookId, accountId }: ClaimedDelivery): Endpoint => {
     let endpoint = endpoints.get(webhookId)
     if (!endpoint) {
-      endpoint = { accountId, webhookId, limit: firstLimit, posting: 0, waiting: [], more: false }
+      endpoint = { accountId, webhookId, limit: firstLimit, posting: 0, waiting: [], more: false, quietUntil: 0 }
       endpoints.set(webhookId, endpoint)
     }
     return endpoint
@@ -67,14 +71,20 @@ export const createEndpoints = () => {
   }
 
   /** The slow ones are remembered: forgotten, they would begin with more than they have earned. */
-  const forgetIdle = (endpoint: Endpoint) => {
-    if (claimedOf(endpoint) === 0 && !endpoint.more && endpoint.limit >= firstLimit)
-      endpoints.delete(endpoint.webhookId)
+  const forgetIdle = (endpoint: Endpoint, nowMs: number) => {
+    const isIdle = claimedOf(endpoint) === 0 && !endpoint.more && nowMs >= endpoint.quietUntil
+    if (isIdle && endpoint.limit >= firstLimit) endpoints.delete(endpoint.webhookId)
+  }
+
+  /** What waits for an endpoint that is gone is left to the cancelling that follows. */
+  const quieten = (endpoint: Endpoint, nowMs: number) => {
+    endpoint.quietUntil = nowMs + goneMs
+    for (const _ of endpoint.waiting.splice(0)) count(endpoint.accountId, -1)
   }
 
   return {
     /** The rooms of the next claim. */
-    rooms(): Rooms {
+    rooms(nowMs: number): Rooms {
       const rooms: Rooms = {
         total: totalLimit - total,
         endpoints: {},
@@ -83,7 +93,7 @@ export const createEndpoints = () => {
         accountDefault: accountLimit,
       }
       for (const endpoint of endpoints.values()) {
-        const room = roomOf(endpoint)
+        const room = roomOf(endpoint, nowMs)
         rooms.endpoints[endpoint.webhookId] = room
         if (room === 0) endpoint.more = true
       }
@@ -92,7 +102,7 @@ export const createEndpoints = () => {
     },
 
     /** Takes what a claim brought, and remembers whose room it filled. */
-    add(claims: readonly ClaimedDelivery[], rooms: Rooms): void {
+    add(claims: readonly ClaimedDelivery[], rooms: Rooms, nowMs: number): void {
       const brought = new Map<string, number>()
       for (const claimed of claims) {
         const { webhookId, accountId } = claimed
@@ -109,7 +119,7 @@ export const createEndpoints = () => {
           claims.length >= rooms.total ||
           isFull(accountId, rooms.accounts[accountId] ?? rooms.accountDefault) ||
           isFull(webhookId, room)
-        forgetIdle(endpoint)
+        forgetIdle(endpoint, nowMs)
       }
     },
 
@@ -120,6 +130,7 @@ export const createEndpoints = () => {
     next(webhookId: string, nowMs: number): ClaimedDelivery | undefined {
       const endpoint = endpoints.get(webhookId)
       if (!endpoint || endpoint.posting >= Math.min(postingLimit, endpoint.limit)) return undefined
+      if (nowMs < endpoint.quietUntil) return undefined
       for (let claimed = endpoint.waiting.shift(); claimed; claimed = endpoint.waiting.shift()) {
         if (claimed.leasedUntil - nowMs > postTimeoutMs) {
           endpoint.posting++
@@ -131,13 +142,14 @@ export const createEndpoints = () => {
     },
 
     /** A post has ended. Gives whether to claim anew: there is room, and there may be something to fill it. */
-    done({ webhookId }: ClaimedDelivery, outcome: Pick<PostOutcome, 'ok' | 'durationMs'>): boolean {
+    done({ webhookId }: ClaimedDelivery, outcome: PostOutcome, nowMs: number): boolean {
       const endpoint = endpoints.get(webhookId)!
       endpoint.posting--
       count(endpoint.accountId, -1)
       adapt(endpoint, outcome)
-      forgetIdle(endpoint)
-      return endpoint.more && roomOf(endpoint) > 0
+      if (outcome.status === goneStatus) quieten(endpoint, nowMs)
+      forgetIdle(endpoint, nowMs)
+      return endpoint.more && roomOf(endpoint, nowMs) > 0
     },
 
     /** Takes back all that waits. */

@@ -57,9 +57,10 @@ export const runDeliveries = async (app: App, signal: AbortSignal): Promise<void
 
   const deliver = async (claimed: ClaimedDelivery) => {
     const outcome = await post(claimed)
+    const nowMs = app.now().getTime()
     if (outcome.stopped) unsent.push(claimed)
-    else recorder.add(judge(claimed, outcome, app.now().getTime(), Math.random()))
-    if (endpoints.done(claimed, outcome)) bell.ring()
+    else recorder.add(judge(claimed, outcome, nowMs, Math.random()))
+    if (endpoints.done(claimed, outcome, nowMs)) bell.ring()
     if (!stop.aborted) pump(claimed.webhookId)
   }
 
@@ -72,10 +73,11 @@ export const runDeliveries = async (app: App, signal: AbortSignal): Promise<void
   }
 
   const claim = async () => {
-    const rooms = endpoints.rooms()
+    const now = app.now()
+    const rooms = endpoints.rooms(now.getTime())
     if (rooms.total === 0 || recorder.isStuck) return
-    const claims = await claimDue(app.sql, app.now(), rooms)
-    endpoints.add(claims, rooms)
+    const claims = await claimDue(app.sql, now, rooms)
+    endpoints.add(claims, rooms, now.getTime())
     if (!stop.aborted) for (const webhookId of new Set(claims.map((claimed) => claimed.webhookId))) pump(webhookId)
   }
 
@@ -89,7 +91,7 @@ export const runDeliveries = async (app: App, signal: AbortSignal): Promise<void
       await bell.wait(pollMs)
     }
   } finally {
-    endpoints.drain()
+    unsent.push(...endpoints.drain())
     await Promise.all(posting)
     await recorder.close(settleMs)
     const released = unsent.length > 0 ? releaseClaims(app.sql, unsent).catch(() => {}) : undefined

@@ -6,6 +6,9 @@ import type { ClaimedDelivery } from './delivery.claim.ts'
 /** The endpoint has this long to answer 2xx: DNS, connection and TLS included. */
 export const postTimeoutMs = 5000
 
+/** The answer with which an endpoint ends its subscription. */
+export const goneStatus = 410
+
 const maxKept = 5000
 
 const unsigned: PostOutcome = {

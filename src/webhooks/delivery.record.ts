@@ -2,6 +2,7 @@ import { nextRetryMs } from '../lib/backoff.ts'
 import type { PostOutcome } from '../net/http.ts'
 import type { Database, Sql } from '../store/database.ts'
 import type { ClaimedDelivery } from './delivery.claim.ts'
+import { goneStatus } from './delivery.post.ts'
 import type { DeliveryAttempt } from './webhooks.entities.ts'
 import { cancelled } from './webhooks.outbox.ts'
 
@@ -19,9 +20,6 @@ export interface Result {
   attempt: DeliveryAttempt
 }
 
-/** The answer with which an endpoint ends its subscription. */
-const gone = 410
-
 /**
  * What an attempt leads to (decisions.md, Webhooks and events): delivered, tried again later, exhausted, or cancelled where
  * the endpoint is gone. `at`, when the attempt ended, in epoch ms; `random` in [0, 1).
@@ -31,7 +29,7 @@ export const judge = (claimed: ClaimedDelivery, outcome: PostOutcome, at: number
   const { status, error, durationMs, snippet } = outcome
   const tries = claimed.tries + 1
   const waitMs = nextRetryMs(tries, random, outcome.retryAfterSeconds ?? 0)
-  const failed = status === gone ? 'cancelled' : waitMs === null ? 'exhausted' : 'pending'
+  const failed = status === goneStatus ? 'cancelled' : waitMs === null ? 'exhausted' : 'pending'
   const next = outcome.ok ? 'delivered' : failed
   const dueAt = next === 'pending' ? at + waitMs! : null
   const attempt = { at: at - durationMs, status, error, durationMs, snippet }

@@ -151,7 +151,7 @@ describe('counts', () => {
     let content = 'email,name\nx@example.org,1\nX@example.org,2\nx@example.org ,2\n'
     for (let i = 0; i < 600; i++) content += `f${i}@example.org,n\n`
     content += 'x@example.org,2\nx@example.org,3\n'
-    expect(await importFile(content)).toMatchObject({ status: 0, json: counted(601, 2, 2, 0, 0) })
+    expect(await importFile(content)).toMatchObject({ status: 0, json: counted(601, 3, 1, 0, 0) })
     expect((await contacts()).find((row) => row.email === 'x@example.org')?.fields).toEqual({ name: '3' })
   })
 
@@ -240,12 +240,12 @@ describe('--dry-run', () => {
     for (let i = 0; i < 600; i++) content += `f${i}@example.org,n\n`
     content += 'c@example.org,2\nc@example.org,3\n'
     const dry = await importFile(content, '--dry-run')
-    expect(dry).toMatchObject({ status: 5, json: { dryRun: true, ...counted(601, 3, 2, 0, 1) } })
+    expect(dry).toMatchObject({ status: 5, json: { dryRun: true, ...counted(601, 4, 1, 0, 1) } })
     expect(dry.json.events).toEqual({ 'contact.created': 601, 'contact.updated': 2 })
     expect(await contacts()).toHaveLength(2)
     expect(await t.events(account.id)).toEqual(events)
     expect((await run(['imports', '--json'])).json.imports).toHaveLength(1)
-    expect((await importFile(content)).json).toMatchObject(counted(601, 3, 2, 0, 1))
+    expect((await importFile(content)).json).toMatchObject(counted(601, 4, 1, 0, 1))
     expect(await t.events(account.id)).toHaveLength(events.length + 603)
   })
 
@@ -255,8 +255,8 @@ describe('--dry-run', () => {
   })
 })
 
-/** Starts an import, ends it by a signal once it has written, and gives its id and how far it was. */
-const interrupted = async (path: string, signal: 'SIGKILL' | 'SIGINT', ...args: string[]) => {
+/** Starts an import, ends it once it has written, and gives its id and how far it was. */
+const interrupted = async (path: string, end: 'SIGKILL' | 'SIGINT' | 'database away', ...args: string[]) => {
   const child = startSvc(t, [
     '--account',
     account.id,
@@ -282,7 +282,10 @@ const interrupted = async (path: string, signal: 'SIGKILL' | 'SIGINT', ...args: 
     if (child.exitCode !== null) throw new Error(`It ended too early: ${log}`)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
-  child.kill(signal)
+  if (end === 'database away') {
+    await t.app.sql(`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and application_name = 'svc cli'`)
+  } else child.kill(end)
   const [status] = await ended
   const { imports } = (await run(['imports', '--json'])).json
   return { status, log, id: imports[0].id as string, rows: imports[0].rows as number, state: imports[0].status }
@@ -327,6 +330,14 @@ describe('interrupted', () => {
     expect(await contacts()).toHaveLength(many)
   })
 
+  test('where the database goes away it ends with exit 7 and the way to go on, and nothing is lost', async () => {
+    const { status, log, id } = await interrupted(await file(people(many), 'away.csv'), 'database away')
+    expect(status).toBe(7)
+    expect(log).toContain(`svc imports resume ${id}`)
+    expect(await run(['imports', 'resume', id, '--json'])).toMatchObject({ status: 0, json: counted(many, 0, 0, 0, 0) })
+    expect(await contacts()).toHaveLength(many)
+  })
+
   test('a file that has changed is a conflict, a missing one is exit 3, and a moved one is taken where it is', async () => {
     const path = await file(people(many), 'moving.csv')
     const { id } = await interrupted(path, 'SIGKILL')
@@ -351,7 +362,7 @@ test('rejects never overwrite the file that is imported', async () => {
   expect(await readFile(path, 'utf8')).toBe(people(2))
 })
 
-test('an import shows what became of it, and its nature is that of the account alone', async () => {
+test('an import shows what became of it, to its own account alone', async () => {
   const { id } = (await importFile(people(2))).json
   const shown = (await run(['imports', 'show', id, '--json'])).json
   expect(shown).toMatchObject({ id, status: 'done', ...counted(2, 0, 0, 0, 0) })

@@ -149,11 +149,11 @@ describe('the loop', () => {
   })
 
   test('stops by finishing what is posting and giving the rest back: no failure is counted', async () => {
-    receiver.always({ delayMs: 400 })
+    receiver.always({ delayMs: 30 })
     await subscribe(t.app, account.id, receiver.url)
-    await emitEvents(t.app, account.id, 100)
+    for (let i = 0; i < 4; i++) await emitEvents(t.app, account.id, 500)
     const loop = startDeliveries(t.app)
-    await receiver.arrived(10)
+    await receiver.arrived(600)
     await loop.stop()
     const rows = await deliveries()
     const delivered = rows.filter((row) => row.status === 'delivered')

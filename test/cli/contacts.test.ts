@@ -1,0 +1,151 @@
+import { once } from 'node:events'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { startSvc, svc } from '../support/cli.ts'
+
+let t: TestApp
+let account: TestAccount
+
+beforeAll(async () => {
+  t = await startApp()
+  await t.app.sql(`insert into mail_domains values ('example.org', 'mx', now() + interval '1 day')`)
+})
+afterAll(() => t.close())
+beforeEach(async () => {
+  account = await t.account()
+})
+
+const run = (args: string[], stdin = '') => svc(t, ['--account', account.id, ...args], { stdin })
+const json = async (args: string[], stdin = '') => (await run([...args, '--json'], stdin)).json
+
+test('a list is created, shown by id and by name, renamed and listed', async () => {
+  const made = await json(['lists', 'create', '--name', 'News', '--field', 'city', '--field', 'plan'])
+  expect(made).toMatchObject({ name: 'News', fields: ['city', 'plan'], rowCount: 0 })
+  expect(await json(['lists', 'show', 'News'])).toEqual(made)
+  expect(await json(['lists', 'rename', made.id, 'Weekly'])).toMatchObject({ id: made.id, name: 'Weekly' })
+  expect((await json(['lists'])).lists).toMatchObject([{ id: made.id, name: 'Weekly' }])
+  expect(await run(['lists', 'create', '--name', 'Weekly'])).toMatchObject({ status: 6, stdout: '' })
+  expect(await run(['lists', 'show', 'News'])).toMatchObject({ status: 3, stdout: '' })
+  expect((await run(['lists', '-q'])).stdout).toBe(`${made.id}\n`)
+})
+
+test('a missing flag is named, exit 2, and nothing is asked in a pipe', async () => {
+  expect(await run(['lists', 'create'])).toMatchObject({
+    status: 2,
+    stdout: '',
+    stderr: expect.stringContaining('--name'),
+  })
+  const ran = await run(['contacts', 'upsert'])
+  expect(ran).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/--list.*--email/) })
+})
+
+test('a contact is upserted, shown in each of its lists, and listed page by page', async () => {
+  await run(['lists', 'create', '--name', 'A'])
+  await run(['lists', 'create', '--name', 'B'])
+  const made = await json([
+    'contacts',
+    'upsert',
+    '--list',
+    'A',
+    '--email',
+    ' Ann@Example.org',
+    '--field',
+    'city=Rome=x',
+  ])
+  expect(made).toMatchObject({ created: 1, updated: 0, skipped: 0 })
+  expect(made.contact).toMatchObject({ email: 'ann@example.org', fields: { city: 'Rome=x' }, listName: 'A' })
+  expect(await json(['contacts', 'upsert', '--list', 'A', '--email', 'ann@example.org'])).toMatchObject({ updated: 1 })
+  await run(['contacts', 'upsert', '--list', 'B', '--email', 'ann@example.org'])
+  await run(['contacts', 'upsert', '--list', 'B', '--email', 'bob@example.org'])
+  const shown = (await json(['contacts', 'show', 'ANN@example.org'])).contacts
+  expect(shown.map((contact: { listName: string }) => contact.listName)).toEqual(['B', 'A'])
+  const first = await json(['contacts', 'list', '--limit', '2'])
+  expect(first.contacts).toHaveLength(2)
+  const second = await json(['contacts', 'list', '--limit', '2', '--cursor', first.nextCursor])
+  expect(second.contacts).toMatchObject([{ email: 'bob@example.org' }])
+  expect(second.nextCursor).toBeUndefined()
+  expect((await json(['contacts', '--list', 'A'])).contacts).toHaveLength(1)
+  expect(await run(['contacts', 'show', 'none@example.org'])).toMatchObject({ status: 3, stdout: '' })
+  expect(await run(['contacts', 'upsert', '--list', 'A', '--email', '', '--field', 'x'])).toMatchObject({ status: 2 })
+  expect(await run(['contacts', '--limit', '0'])).toMatchObject({ status: 2, stdout: '' })
+  expect(await run(['contacts', '--cursor', 'nonsense'])).toMatchObject({ status: 2, stdout: '' })
+})
+
+const awkward = 'email,note,city\n1@example.org,"a, ""b""; c\r\nd",Łódź\n2@example.org, blanks ,\n'
+
+test('an exported list imports as it was, and its JSON forms are whole contacts', async () => {
+  await run(['contacts', 'import', '-', '--list', 'A', '--create-list'], awkward)
+  const csv = await run(['contacts', 'export', '--list', 'A'])
+  expect(csv).toMatchObject({ status: 0, stderr: '' })
+  expect(csv.stdout).toBe('email,note,city\r\n1@example.org,"a, ""b""; c\r\nd",Łódź\r\n2@example.org," blanks ",\r\n')
+  expect(await json(['contacts', 'import', '-', '--list', 'A'], csv.stdout)).toMatchObject({ unchanged: 2, rows: 2 })
+  const whole = (await json(['contacts', 'list', '--list', 'A'])).contacts
+  expect((await json(['contacts', 'export', '--list', 'A'])).contacts).toEqual(whole)
+  const lines = (await run(['contacts', 'export', '--list', 'A', '--format', 'jsonl'])).stdout.trim().split('\n')
+  expect(lines.map((line) => JSON.parse(line))).toEqual(whole)
+})
+
+test('a reader that goes away ends an export without a word', async () => {
+  let csv = 'email,note\n'
+  for (let i = 0; i < 5000; i++) csv += `p${i}@example.org,${'x'.repeat(100)}\n`
+  await run(['contacts', 'import', '-', '--list', 'A', '--create-list'], csv)
+  const child = startSvc(t, ['--account', account.id, 'contacts', 'export', '--list', 'A'])
+  let log = ''
+  child.stderr.on('data', (text) => {
+    log += text
+  })
+  const ended = once(child, 'close')
+  await once(child.stdout, 'data')
+  child.stdout.destroy()
+  expect([(await ended)[0], log]).toEqual([0, ''])
+})
+
+test('a list is deleted with --yes only, and --dry-run says how many contacts go', async () => {
+  await run(['contacts', 'import', '-', '--list', 'A', '--create-list'], awkward)
+  await run(['contacts', 'import', '-', '--list', 'B', '--create-list'], 'email\n1@example.org\n')
+  expect(await run(['lists', 'delete', 'A'])).toMatchObject({
+    status: 2,
+    stdout: '',
+    stderr: expect.stringContaining('--yes'),
+  })
+  expect(await json(['lists', 'delete', 'A', '--dry-run'])).toMatchObject({ contacts: 2, addresses: 1, dryRun: true })
+  expect((await json(['lists'])).lists).toHaveLength(2)
+  expect(await json(['lists', 'delete', 'A', '--yes'])).toMatchObject({ name: 'A', contacts: 2, addresses: 1 })
+  expect((await json(['contacts'])).contacts).toMatchObject([{ email: '1@example.org', listName: 'B' }])
+})
+
+test('an address is erased from every list with --yes only', async () => {
+  for (const list of ['A', 'B']) await run(['contacts', 'import', '-', '--list', list, '--create-list'], awkward)
+  expect(await run(['contacts', 'erase', '1@example.org'])).toMatchObject({ status: 2, stdout: '' })
+  expect(await json(['contacts', 'erase', '1@example.org', '--dry-run'])).toMatchObject({ contacts: 2, dryRun: true })
+  expect(await json(['contacts', 'erase', '1@Example.org', '--yes'])).toEqual({
+    email: '1@example.org',
+    contacts: 2,
+    rejects: 0,
+  })
+  expect(await run(['contacts', 'show', '1@example.org'])).toMatchObject({ status: 3 })
+  expect((await json(['lists'])).lists.map((list: { rowCount: number }) => list.rowCount)).toEqual([1, 1])
+})
+
+test('a list is verified again, with the count of each verdict', async () => {
+  await run(
+    ['contacts', 'import', '-', '--list', 'A', '--create-list'],
+    'email\na@example.org\nadmin@example.org\nnone\n',
+  )
+  const counts = { verified: 3, valid: 1, risky: 1, invalid: 1, unknown: 0 }
+  expect(await json(['contacts', 'verify', '--list', 'A'])).toEqual(counts)
+  expect(await json(['contacts', 'verify', 'A@example.org'])).toMatchObject({ verified: 1, valid: 1 })
+  expect(await run(['contacts', 'verify'])).toMatchObject({ status: 2, stdout: '' })
+})
+
+test('each read by a key is in the access log, newest first', async () => {
+  await run(['contacts', 'import', '-', '--list', 'A', '--create-list'], awkward)
+  await t.request('GET', '/contacts?email=1@example.org', { key: account.key })
+  await t.request('GET', '/contacts?email=none@example.org', { key: account.key })
+  const { accessLog } = await json(['access-log'])
+  const actor = `key:${account.keyId}`
+  expect(accessLog).toMatchObject([
+    { actor, email: 'none@example.org', found: 0 },
+    { actor, email: '1@example.org', found: 1 },
+  ])
+})

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { createProgress } from '../../src/cli/progress.ts'
+
+const shown = (
+  isTTY: boolean,
+  steps: readonly (readonly [ms: number, rows: number, fraction: number | null])[],
+): string[] => {
+  let now = 0
+  const written: string[] = []
+  const screen = { isTTY, write: (text: string) => written.push(text) > 0 }
+  const progress = createProgress(screen, 'rows', () => now)
+  for (const [ms, rows, fraction] of steps) {
+    now = ms
+    progress.update({ rows, fraction })
+  }
+  progress.stop()
+  return written
+}
+
+test('off a terminal it is a line every five seconds', () => {
+  expect(
+    shown(false, [
+      [100, 0, 0],
+      [4000, 400, 0.1],
+      [10_000, 1000, 0.25],
+      [11_000, 1100, 0.3],
+    ]),
+  ).toEqual(['25 %, 1,000 rows, 100 rows/s, 30 s left\n'])
+})
+
+test('on a terminal it is one bar that goes away at the end', () => {
+  const written = shown(true, [
+    [1000, 0, 0],
+    [1050, 10, 0.2],
+    [2000, 1000, 0.5],
+  ])
+  expect(written).toHaveLength(3)
+  expect(written[1]).toBe(`\r\u001b[K${'█'.repeat(12)}${'░'.repeat(12)} 50 %, 1,000 rows, 500 rows/s, 2 s left`)
+  expect(written[2]).toBe('\r\u001b[K')
+})
+
+test('without a known end there is no share and no time left, and rows from before do not count into the rate', () => {
+  const steps = [
+    [0, 400, null],
+    [6000, 1000, null],
+  ] as const
+  expect(shown(false, [...steps])).toEqual(['1,000 rows, 100 rows/s\n'])
+})

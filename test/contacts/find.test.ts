@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { exportContacts, listAccess, listContacts, showContact } from '../../src/contacts/contacts.ts'
+import type { TestAccount } from '../support/app.ts'
+import { type ContactsApp, startContacts } from './support.ts'
+
+let app: ContactsApp
+let account: TestAccount
+let listId: string
+
+beforeAll(async () => {
+  app = await startContacts()
+})
+afterAll(() => app.close())
+beforeEach(async () => {
+  account = await app.account()
+  listId = (await app.list(account)).id
+})
+
+const inWork = <T>(run: Parameters<typeof app.app.work<T>>[2]) => app.app.work(account.id, 'cli:test', run)
+const access = async () => (await inWork((work) => listAccess(work, { limit: 50 }))).rows
+
+describe('GET /contacts', () => {
+  test("gives the address's row in each list, most recently updated first", async () => {
+    const other = await app.list(account, 'Other')
+    await app.post(account, { listId, email: 'ada@acme.test' })
+    await app.post(account, { listId: other.id, email: 'ada@acme.test', fields: { z: 1, a: 2 } })
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    await app.post(account, { listId, email: 'ada@acme.test', fields: { x: 1 } })
+    const { status, body } = await app.get(account, 'email=Ada%40acme.test')
+    expect(status).toBe(200)
+    expect(body.contacts.map((contact: { listId: string }) => contact.listId)).toEqual([listId, other.id])
+    expect(Object.keys(body.contacts[1].fields)).toEqual(['z', 'a'])
+    const one = await app.get(account, `email=ada@acme.test&listId=${other.id}`)
+    expect(one.body.contacts).toEqual([body.contacts[1]])
+  })
+
+  test("an address that is in none, or in another account's list, is an empty array", async () => {
+    const stranger = await app.account()
+    const theirs = await app.list(stranger)
+    await app.post(stranger, { listId: theirs.id, email: 'ada@acme.test' })
+    expect(await app.get(account, 'email=ada@acme.test')).toMatchObject({ status: 200, body: { contacts: [] } })
+  })
+
+  test.each([
+    ['', 'email is required'],
+    ['email=', 'email must be an email address'],
+    ['email=ada', 'email must be an email address'],
+    ['email=a@b@acme.test', 'email must be an email address'],
+    ['email=a@acme.test&email=b@acme.test', 'email must be a string'],
+    ['email=a%00@acme.test', 'email must be an email address'],
+    ['email=a@acme.test&listId=%00', 'listId must not contain NUL characters'],
+  ])('?%s is 400', async (query, error) => {
+    expect(await app.get(account, query)).toMatchObject({ status: 400, body: { error } })
+  })
+
+  test('an unknown and a foreign listId are 404, and recorded nowhere', async () => {
+    const theirs = await app.list(await app.account())
+    for (const id of ['lst_none', theirs.id]) {
+      expect((await app.get(account, `email=ada@acme.test&listId=${id}`)).status).toBe(404)
+    }
+    expect(await access()).toEqual([])
+  })
+
+  test('each read is recorded with its key, address, list and what it found', async () => {
+    await app.post(account, { listId, email: 'ada@acme.test' })
+    await app.get(account, 'email=ada@acme.test')
+    await app.get(account, `email=bob@acme.test&listId=${listId}`)
+    const actor = `key:${account.keyId}`
+    expect((await access()).toSorted((a, b) => (a.email < b.email ? -1 : 1))).toEqual([
+      {
+        id: expect.stringMatching(/^log_/),
+        at: expect.any(Number),
+        actor,
+        email: 'ada@acme.test',
+        listId: null,
+        found: 1,
+      },
+      { id: expect.stringMatching(/^log_/), at: expect.any(Number), actor, email: 'bob@acme.test', listId, found: 0 },
+    ])
+  })
+})
+
+describe('lists of contacts', () => {
+  const emails = Array.from({ length: 7 }, (_, i) => `p${i}@acme.test`)
+  beforeEach(async () => {
+    await app.post(account, { listId, contacts: emails.map((email) => ({ email })) })
+  })
+
+  test.each([[undefined], ['Customers']])('page to the end without gap or repeat (list %s)', async (list) => {
+    const seen: string[] = []
+    for (let cursor: string | undefined, page = 0; page < 10; page++) {
+      const { rows, nextCursor } = await inWork((work) => listContacts(work, { list, cursor, limit: 3 }))
+      seen.push(...rows.map((row) => row.email))
+      if (nextCursor === null) break
+      cursor = nextCursor
+    }
+    expect(seen.toSorted()).toEqual(emails)
+  })
+
+  test.each([
+    '',
+    '!',
+    'bm90IGpzb24',
+    Buffer.from('["a",1]').toString('base64url'),
+    Buffer.from('[]').toString('base64url'),
+  ])('the cursor %j is refused', async (cursor) => {
+    const bad = inWork((work) => listContacts(work, { cursor, limit: 3 }))
+    await expect(bad).rejects.toMatchObject({ kind: 'invalid', message: 'cursor is not valid' })
+  })
+
+  test('a malformed address that was kept is shown', async () => {
+    await app.post(account, { listId, email: 'no address' })
+    const [contact] = await inWork((work) => showContact(work, 'no address'))
+    expect(contact).toMatchObject({ email: 'no address', verification: { status: 'invalid' } })
+    await expect(inWork((work) => showContact(work, 'none@acme.test'))).rejects.toMatchObject({ kind: 'missing' })
+  })
+
+  test("an export gives the whole list, and nothing of another account's", async () => {
+    const collect = async (accountId: string) => {
+      const seen: string[] = []
+      for await (const page of exportContacts(app.app, accountId, listId)) seen.push(...page.map((row) => row.email))
+      return seen.toSorted()
+    }
+    expect(await collect(account.id)).toEqual(emails)
+    expect(await collect((await app.account()).id)).toEqual([])
+  })
+})

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createList, deleteList, eraseContact, findList, renameList } from '../../src/contacts/contacts.ts'
+import type { TestAccount } from '../support/app.ts'
+import { type ContactsApp, startContacts } from './support.ts'
+
+let app: ContactsApp
+let account: TestAccount
+
+beforeAll(async () => {
+  app = await startContacts()
+})
+afterAll(() => app.close())
+beforeEach(async () => {
+  account = await app.account()
+})
+
+const inWork = <T>(run: Parameters<typeof app.app.work<T>>[2], id = account.id) => app.app.work(id, 'cli:test', run)
+const lists = async () => (await app.request('GET', '/lists', { key: account.key })).body.lists
+const contactCount = async () =>
+  (await app.app.sql<{ n: number }>('select contact_count as n from accounts where id = $1', [account.id]))[0]!.n
+const addressCount = async () =>
+  (await app.app.sql<{ n: number }>('select count(*) as n from addresses where account_id = $1', [account.id]))[0]!.n
+
+describe('GET /lists', () => {
+  test('gives every list of the account by name, and none of another', async () => {
+    await app.list(await app.account(), 'Theirs')
+    for (const name of ['beta', 'alpha']) await app.list(account, name)
+    expect(await lists()).toEqual(
+      ['alpha', 'beta'].map((name) => ({
+        id: expect.stringMatching(/^lst_/),
+        name,
+        fields: [],
+        rowCount: 0,
+        createdAt: expect.any(Number),
+        updatedAt: expect.any(Number),
+      })),
+    )
+  })
+})
+
+describe('lists', () => {
+  test('a taken name is a conflict, in creating and in renaming', async () => {
+    const { id } = await app.list(account, 'One')
+    await app.list(account, 'Two')
+    await expect(app.list(account, ' One ')).rejects.toMatchObject({ kind: 'conflict' })
+    await expect(inWork((work) => renameList(work, id, 'Two'))).rejects.toMatchObject({ kind: 'conflict' })
+    expect((await inWork((work) => renameList(work, 'One', 'Three'))).name).toBe('Three')
+  })
+
+  test('a list may be made with columns: at most 40, in their order, each once', async () => {
+    const make = (fields: string[]) => inWork((work) => createList(work, { name: `L${fields.length}`, fields }))
+    expect((await make(['b', ' a ', 'b'])).fields).toEqual(['b', 'a'])
+    await expect(make(Array.from({ length: 41 }, (_, i) => `c${i}`))).rejects.toMatchObject({ kind: 'invalid' })
+    await expect(make(['__proto__'])).rejects.toMatchObject({ kind: 'invalid' })
+  })
+
+  test("another account's list is missing", async () => {
+    const { id } = await app.list(await app.account())
+    await expect(inWork((work) => findList(work, id))).rejects.toMatchObject({ kind: 'missing' })
+    await expect(inWork((work) => deleteList(work, id, { dryRun: false }))).rejects.toMatchObject({ kind: 'missing' })
+  })
+})
+
+describe('removing', () => {
+  let one: string
+  let two: string
+  beforeEach(async () => {
+    one = (await app.list(account, 'One')).id
+    two = (await app.list(account, 'Two')).id
+    await app.post(account, { listId: one, contacts: [{ email: 'a@acme.test' }, { email: 'b@acme.test' }] })
+    await app.post(account, { listId: two, contacts: [{ email: 'b@acme.test' }, { email: 'c@acme.test' }] })
+  })
+
+  test('a list takes along the addresses that are in no other, and the count follows', async () => {
+    const dry = await inWork((work) => deleteList(work, 'One', { dryRun: true }))
+    expect(dry).toMatchObject({ contacts: 2, addresses: 1 })
+    expect(await contactCount()).toBe(3)
+    expect(await inWork((work) => deleteList(work, 'One', { dryRun: false }))).toMatchObject({
+      contacts: 2,
+      addresses: 1,
+    })
+    expect([await contactCount(), await addressCount()]).toEqual([2, 2])
+    expect((await lists()).map((list: { name: string }) => list.name)).toEqual(['Two'])
+  })
+
+  test('erasing takes the address out of every list, and the counts follow', async () => {
+    const erase = (dryRun: boolean) => inWork((work) => eraseContact(work, 'b@acme.test', { dryRun }))
+    expect(await erase(true)).toEqual({ email: 'b@acme.test', contacts: 2, rejects: 0 })
+    expect(await contactCount()).toBe(3)
+    expect(await erase(false)).toEqual({ email: 'b@acme.test', contacts: 2, rejects: 0 })
+    expect([await contactCount(), await addressCount()]).toEqual([2, 2])
+    expect((await lists()).map((list: { rowCount: number }) => list.rowCount)).toEqual([1, 1])
+    await expect(erase(false)).rejects.toMatchObject({ kind: 'missing' })
+  })
+
+  test("erasing does not touch another account's contact", async () => {
+    const stranger = await app.account()
+    await expect(
+      inWork((work) => eraseContact(work, 'a@acme.test', { dryRun: false }), stranger.id),
+    ).rejects.toMatchObject({ kind: 'missing' })
+    expect(await addressCount()).toBe(3)
+  })
+
+  test('an address that joins another list while its own is deleted is never left without its address', async () => {
+    for (let round = 0; round < 10; round++) {
+      const { id } = await app.list(account, `Round ${round}`)
+      const contacts = Array.from({ length: 50 }, (_, i) => ({ email: `r${round}.${i}@acme.test` }))
+      await app.post(account, { listId: id, contacts })
+      const [joined] = await Promise.all([
+        app.post(account, { listId: two, contacts }),
+        inWork((work) => deleteList(work, id, { dryRun: false })),
+      ])
+      expect(joined.body).toEqual({ created: 50, updated: 0, skipped: 0 })
+    }
+    const [lost] = await app.app.sql(
+      `select count(*) as n from contacts c where account_id = $1
+         and not exists (select from addresses a where a.account_id = $1 and a.email = c.email and a.row_id = c.row_id)`,
+      [account.id],
+    )
+    expect(lost).toEqual({ n: 0 })
+    expect(await contactCount()).toBe(await addressCount())
+  })
+})

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { recheckDomains, verifyAddresses, writeContacts } from '../../src/contacts/contacts.ts'
+import { type ContactsApp, startContacts } from './support.ts'
+
+let now = Date.now()
+let app: ContactsApp
+
+beforeAll(async () => {
+  app = await startContacts({ now: () => new Date(now) })
+  const mx = { MX: [[10, 'mx.example.net']] as [number, string][] }
+  for (const domain of ['gmail.com', 'outlok.com', 'gmx.net', 'example.org', 'mail.com', 'mailinator.com'])
+    app.dns.set(domain, mx)
+  app.dns.set('xn--bcher-kva.test', mx)
+  app.dns.set('null.test', { MX: [[0, '.']] })
+  app.dns.set('nothing.test', {})
+  app.dns.set('address-only.test', { A: ['192.0.2.7'] })
+  app.dns.set('silent.test', { mode: 'silent' })
+  app.dns.set('broken.test', { mode: 'servfail' })
+})
+afterAll(() => app.close())
+
+const judge = async (email: string) => {
+  const { status, reasons } = (await verifyAddresses(app.app, [email])).get(email)!
+  return [status, ...reasons]
+}
+
+describe('a verdict', () => {
+  test.each([
+    ['ada@acme.test', ['valid']],
+    ['ada@address-only.test', ['valid']],
+    ['ada@bücher.test', ['valid']],
+    ['ada+tag@gmail.com', ['valid']],
+    ['ada@gmx.net', ['valid']],
+    ['ada@example.org', ['valid']],
+    ['ada@mail.com', ['valid']],
+    ['plainly wrong', ['invalid', 'bad_syntax']],
+    ['a..b@acme.test', ['invalid', 'bad_syntax']],
+    [`${'a'.repeat(65)}@acme.test`, ['invalid', 'bad_syntax']],
+    ['ada@localhost', ['invalid', 'bad_syntax']],
+    ['ada@missing.test', ['invalid', 'domain_not_found']],
+    ['ada@null.test', ['invalid', 'null_mx']],
+    ['ada@nothing.test', ['invalid', 'no_mx']],
+    ['ada@mailinator.com', ['risky', 'disposable']],
+    ['sales@acme.test', ['risky', 'role_account']],
+    ['no-reply+x@acme.test', ['risky', 'role_account']],
+    ['ada@outlok.com', ['risky', 'typo_domain']],
+    ['info@mailinator.com', ['risky', 'disposable', 'role_account']],
+    ['info@null.test', ['invalid', 'null_mx', 'role_account']],
+    ['ada@broken.test', ['unknown', 'dns_error']],
+    ['info@broken.test', ['risky', 'role_account', 'dns_error']],
+  ])('of %s is %j', async (email, verdict) => {
+    expect(await judge(email)).toEqual(verdict)
+  })
+
+  test('of a name server that is silent comes within 2 s, as unknown', async () => {
+    const started = performance.now()
+    expect(await judge('ada@silent.test')).toEqual(['unknown', 'dns_timeout'])
+    expect(performance.now() - started).toBeLessThan(2_600)
+  })
+})
+
+const asked = (name: string) => app.dns.queries.filter((query) => query === `MX ${name}`).length
+
+describe('DNS', () => {
+  test('is asked once for a domain, however many addresses, and not again for 24 hours', async () => {
+    app.dns.set('once.test', { MX: [[10, 'mx.once.test']] })
+    await verifyAddresses(app.app, ['a@once.test', 'b@once.test', 'c@once.test'])
+    now += 23 * 3_600_000
+    await verifyAddresses(app.app, ['d@once.test'])
+    expect(asked('once.test')).toBe(1)
+    now += 2 * 3_600_000
+    await verifyAddresses(app.app, ['d@once.test'])
+    expect(asked('once.test')).toBe(2)
+  })
+
+  test('a negative answer is kept for an hour', async () => {
+    await judge('a@late.test')
+    app.dns.set('late.test', { MX: [[10, 'mx.late.test']] })
+    now += 59 * 60_000
+    expect(await judge('a@late.test')).toEqual(['invalid', 'domain_not_found'])
+    now += 2 * 60_000
+    expect(await judge('a@late.test')).toEqual(['valid'])
+  })
+
+  test('is not asked for a malformed address', async () => {
+    await judge('a..b@never-asked.test')
+    expect(asked('never-asked.test')).toBe(0)
+  })
+})
+
+describe('the re-check', () => {
+  const verificationOf = async (email: string, accountKey: string) =>
+    (await app.request('GET', `/contacts?email=${email}`, { key: accountKey })).body.contacts[0]
+
+  test('gives unknown addresses their verdict once DNS answers, updates no contact and fires nothing', async () => {
+    const account = await app.account()
+    const { id: listId } = await app.list(account)
+    app.dns.set('flaky.test', { mode: 'servfail' })
+    await app.post(account, { listId, email: 'ada@flaky.test' })
+    await app.subscribe(account)
+    const before = await verificationOf('ada@flaky.test', account.key)
+    expect(before.verification).toMatchObject({ status: 'unknown', reasons: ['dns_error'] })
+    app.dns.set('flaky.test', { MX: [[10, 'mx.flaky.test']] })
+    now += 61_000
+    expect(await recheckDomains(app.app, AbortSignal.timeout(10_000))).toBe(1)
+    const after = await verificationOf('ada@flaky.test', account.key)
+    expect(after.verification).toEqual({ status: 'valid', reasons: [], checkedAt: now })
+    expect(after.updatedAt).toBe(before.updatedAt)
+    expect(await app.events(account.id)).toEqual([])
+    expect(await recheckDomains(app.app, AbortSignal.timeout(10_000))).toBe(0)
+  })
+
+  test('a verdict without an answer never replaces one that had one', async () => {
+    const account = await app.account()
+    const { id: listId } = await app.list(account)
+    const write = (status: 'valid' | 'unknown' | 'invalid', reasons: string[]) =>
+      app.app.work(account.id, 'cli:test', (work) =>
+        writeContacts(work, listId, [{ email: 'a@b.test', fields: {} }], new Map([['a@b.test', { status, reasons }]])),
+      )
+    const status = async () => (await verificationOf('a@b.test', account.key)).verification.status
+    await write('valid', [])
+    await write('unknown', ['dns_timeout'])
+    expect(await status()).toBe('valid')
+    await write('invalid', ['no_mx'])
+    expect(await status()).toBe('invalid')
+  })
+})
