@@ -2,7 +2,9 @@
 import { chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 
 const { private: _, scripts: __, devDependencies: ___, ...manifest } = JSON.parse(readFileSync('package.json', 'utf8'))
-const bin = Object.fromEntries(Object.entries<string>(manifest.bin).map(([name, file]) => [name, file.replace(/\.ts$/, '.js')]))
+const bin = Object.fromEntries(
+  Object.entries<string>(manifest.bin).map(([name, file]) => [name, file.replace(/\.ts$/, '.js')]),
+)
 writeFileSync('dist/package.json', `${JSON.stringify({ ...manifest, bin }, null, 2)}\n`)
 for (const file of ['README.md', 'LICENSE', 'CHANGELOG.md']) copyFileSync(file, `dist/${file}`)
 for (const file of Object.values(bin)) chmodSync(`dist/${file}`, 0o755)

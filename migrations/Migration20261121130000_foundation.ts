@@ -8,42 +8,96 @@ import { Migration } from '@mikro-orm/migrations'
  */
 export class Migration20261121130000_foundation extends Migration {
   override up(): void {
-    this.addSql(`create table "access_log" ("account_id" text collate "C" not null, "id" text collate "C" not null, "at" timestamptz not null, "actor" text not null, "email" text collate "C" not null, "list_id" text collate "C" null, "found" int not null, primary key ("account_id", "id"))`)
-    this.addSql(`create table "accounts" ("id" text collate "C" not null, "name" text not null, "slug" text null, "plan" text not null, "contact_count" int not null default 0, "created_at" timestamptz not null, primary key ("id"))`)
+    this.addSql(
+      `create table "access_log" ("account_id" text collate "C" not null, "id" text collate "C" not null, "at" timestamptz not null, "actor" text not null, "email" text collate "C" not null, "list_id" text collate "C" null, "found" int not null, primary key ("account_id", "id"))`,
+    )
+    this.addSql(
+      `create table "accounts" ("id" text collate "C" not null, "name" text not null, "slug" text null, "plan" text not null, "contact_count" int not null default 0, "created_at" timestamptz not null, primary key ("id"))`,
+    )
     this.addSql(`alter table "accounts" add constraint "accounts_name_unique" unique ("name")`)
     this.addSql(`alter table "accounts" add constraint "accounts_slug_unique" unique ("slug")`)
-    this.addSql(`create table "addresses" ("account_id" text collate "C" not null, "email" text collate "C" not null, "row_id" text collate "C" not null, "domain" text collate "C" not null, "verification_status" text null, "verification_reasons" text[] null, "verified_at" timestamptz null, primary key ("account_id", "email"))`)
-    this.addSql(`create index "addresses_unknown_domain_index" on "addresses" ("domain") where "verification_status" = 'unknown'`)
-    this.addSql(`alter table "addresses" add constraint "addresses_verification_status_check" check ("verification_status" in ('valid', 'risky', 'invalid', 'unknown'))`)
-    this.addSql(`create table "api_keys" ("id" text collate "C" not null, "account_id" text collate "C" not null, "name" text not null, "hash" text collate "C" not null, "prefix" text not null, "last_four" text not null, "created_at" timestamptz not null, "revoked_at" timestamptz null, primary key ("id"))`)
+    this.addSql(
+      `create table "addresses" ("account_id" text collate "C" not null, "email" text collate "C" not null, "row_id" text collate "C" not null, "domain" text collate "C" not null, "verification_status" text null, "verification_reasons" text[] null, "verified_at" timestamptz null, primary key ("account_id", "email"))`,
+    )
+    this.addSql(
+      `create index "addresses_unknown_domain_index" on "addresses" ("domain") where "verification_status" = 'unknown'`,
+    )
+    this.addSql(
+      `alter table "addresses" add constraint "addresses_verification_status_check" check ("verification_status" in ('valid', 'risky', 'invalid', 'unknown'))`,
+    )
+    this.addSql(
+      `create table "api_keys" ("id" text collate "C" not null, "account_id" text collate "C" not null, "name" text not null, "hash" text collate "C" not null, "prefix" text not null, "last_four" text not null, "created_at" timestamptz not null, "revoked_at" timestamptz null, primary key ("id"))`,
+    )
     this.addSql(`alter table "api_keys" add constraint "api_keys_hash_unique" unique ("hash")`)
     this.addSql(`create index "api_keys_account_id_id_index" on "api_keys" ("account_id", "id")`)
-    this.addSql(`create table "contact_lists" ("id" text collate "C" not null, "account_id" text collate "C" not null, "name" text not null, "fields" text[] not null, "row_count" int not null default 0, "created_at" timestamptz not null, "updated_at" timestamptz not null, primary key ("id"))`)
-    this.addSql(`alter table "contact_lists" add constraint "contact_lists_account_id_name_unique" unique ("account_id", "name")`)
-    this.addSql(`create table "contacts" ("account_id" text collate "C" not null, "email" text collate "C" not null, "list_id" text collate "C" not null, "row_id" text collate "C" not null, "fields" jsonb not null, "status" text not null, "created_at" timestamptz not null, "updated_at" timestamptz not null, primary key ("account_id", "email", "list_id"))`)
+    this.addSql(
+      `create table "contact_lists" ("id" text collate "C" not null, "account_id" text collate "C" not null, "name" text not null, "fields" text[] not null, "row_count" int not null default 0, "created_at" timestamptz not null, "updated_at" timestamptz not null, primary key ("id"))`,
+    )
+    this.addSql(
+      `alter table "contact_lists" add constraint "contact_lists_account_id_name_unique" unique ("account_id", "name")`,
+    )
+    this.addSql(
+      `create table "contacts" ("account_id" text collate "C" not null, "email" text collate "C" not null, "list_id" text collate "C" not null, "row_id" text collate "C" not null, "fields" jsonb not null, "status" text not null, "created_at" timestamptz not null, "updated_at" timestamptz not null, primary key ("account_id", "email", "list_id"))`,
+    )
     this.addSql(`alter table "contacts" add constraint "contacts_list_id_row_id_unique" unique ("list_id", "row_id")`)
-    this.addSql(`alter table "contacts" add constraint "contacts_status_check" check ("status" in ('active', 'pending'))`)
-    this.addSql(`create table "deliveries" ("account_id" text collate "C" not null, "id" text collate "C" not null, "event_id" text collate "C" not null, "webhook_id" text collate "C" not null, "type" text not null, "status" text not null, "tries" int not null default 0, "due_at" timestamptz not null, "claim" int not null default 0, "leased_until" timestamptz null, "attempts" jsonb not null default '[]', "created_at" timestamptz not null, "finished_at" timestamptz null, primary key ("account_id", "id")) with (fillfactor = 60)`)
-    this.addSql(`create index "deliveries_due_index" on "deliveries" ("webhook_id", "due_at") where "status" = 'pending'`)
-    this.addSql(`create index "deliveries_exhausted_index" on "deliveries" ("account_id", "id") where "status" = 'exhausted'`)
-    this.addSql(`alter table "deliveries" add constraint "deliveries_status_check" check ("status" in ('pending', 'delivered', 'exhausted', 'cancelled'))`)
-    this.addSql(`create table "events" ("account_id" text collate "C" not null, "id" text collate "C" not null, "type" text not null, "payload" text not null, "created_at" timestamptz not null, primary key ("account_id", "id"))`)
-    this.addSql(`create table "imports" ("id" text collate "C" not null, "account_id" text collate "C" not null, "list_id" text collate "C" not null, "file" text not null, "file_sha256" text null, "options" jsonb not null, "status" text not null, "rows_done" int not null default 0, "created" int not null default 0, "updated" int not null default 0, "unchanged" int not null default 0, "skipped" int not null default 0, "rejected" int not null default 0, "started_at" timestamptz not null, "finished_at" timestamptz null, primary key ("id"))`)
+    this.addSql(
+      `alter table "contacts" add constraint "contacts_status_check" check ("status" in ('active', 'pending'))`,
+    )
+    this.addSql(
+      `create table "deliveries" ("account_id" text collate "C" not null, "id" text collate "C" not null, "event_id" text collate "C" not null, "webhook_id" text collate "C" not null, "type" text not null, "status" text not null, "tries" int not null default 0, "due_at" timestamptz not null, "claim" int not null default 0, "leased_until" timestamptz null, "attempts" jsonb not null default '[]', "created_at" timestamptz not null, "finished_at" timestamptz null, primary key ("account_id", "id")) with (fillfactor = 60)`,
+    )
+    this.addSql(
+      `create index "deliveries_due_index" on "deliveries" ("webhook_id", "due_at") where "status" = 'pending'`,
+    )
+    this.addSql(
+      `create index "deliveries_exhausted_index" on "deliveries" ("account_id", "id") where "status" = 'exhausted'`,
+    )
+    this.addSql(
+      `alter table "deliveries" add constraint "deliveries_status_check" check ("status" in ('pending', 'delivered', 'exhausted', 'cancelled'))`,
+    )
+    this.addSql(
+      `create table "events" ("account_id" text collate "C" not null, "id" text collate "C" not null, "type" text not null, "payload" text not null, "created_at" timestamptz not null, primary key ("account_id", "id"))`,
+    )
+    this.addSql(
+      `create table "imports" ("id" text collate "C" not null, "account_id" text collate "C" not null, "list_id" text collate "C" not null, "file" text not null, "file_sha256" text null, "options" jsonb not null, "status" text not null, "rows_done" int not null default 0, "created" int not null default 0, "updated" int not null default 0, "unchanged" int not null default 0, "skipped" int not null default 0, "rejected" int not null default 0, "started_at" timestamptz not null, "finished_at" timestamptz null, primary key ("id"))`,
+    )
     this.addSql(`create index "imports_account_id_id_index" on "imports" ("account_id", "id")`)
     this.addSql(`alter table "imports" add constraint "imports_status_check" check ("status" in ('running', 'done'))`)
-    this.addSql(`create table "import_rejects" ("account_id" text collate "C" not null, "import_id" text collate "C" not null, "line" int not null, "email" text collate "C" not null, "reason" text not null, primary key ("account_id", "import_id", "line"))`)
-    this.addSql(`create table "mail_domains" ("domain" text collate "C" not null, "finding" text not null, "expires_at" timestamptz not null, primary key ("domain"))`)
-    this.addSql(`alter table "mail_domains" add constraint "mail_domains_finding_check" check ("finding" in ('mx', 'null_mx', 'no_mx', 'domain_not_found', 'timeout', 'error'))`)
-    this.addSql(`create table "plans" ("name" text not null, "position" int not null, "contacts" int null, "sends" int null, "send_api_calls" int null, "embed_api" int null, "broadcast_minutes" int null, "webinar_courses" boolean not null, primary key ("name"))`)
-    this.addSql(`create table "quota_uses" ("account_id" text collate "C" not null, "quota" text not null, "month" date not null, "used" int not null, primary key ("account_id", "quota", "month"))`)
-    this.addSql(`create unlogged table "rate_windows" ("key_id" text collate "C" not null, "family" text not null, "started_at" timestamptz not null, "used" int not null, primary key ("key_id", "family"))`)
-    this.addSql(`create table "webhooks" ("id" text collate "C" not null, "account_id" text collate "C" not null, "api_key_id" text collate "C" null, "url" text not null, "events" text[] not null, "created_via" text not null, "status" text not null, "disabled_reason" text null, "sealed_secret" text not null, "temporary" boolean not null default false, "created_at" timestamptz not null, "last_delivery_at" timestamptz null, "last_failure_at" timestamptz null, "last_error" text null, primary key ("id"))`)
+    this.addSql(
+      `create table "import_rejects" ("account_id" text collate "C" not null, "import_id" text collate "C" not null, "line" int not null, "email" text collate "C" not null, "reason" text not null, primary key ("account_id", "import_id", "line"))`,
+    )
+    this.addSql(
+      `create table "mail_domains" ("domain" text collate "C" not null, "finding" text not null, "expires_at" timestamptz not null, primary key ("domain"))`,
+    )
+    this.addSql(
+      `alter table "mail_domains" add constraint "mail_domains_finding_check" check ("finding" in ('mx', 'null_mx', 'no_mx', 'domain_not_found', 'timeout', 'error'))`,
+    )
+    this.addSql(
+      `create table "plans" ("name" text not null, "position" int not null, "contacts" int null, "sends" int null, "send_api_calls" int null, "embed_api" int null, "broadcast_minutes" int null, "webinar_courses" boolean not null, primary key ("name"))`,
+    )
+    this.addSql(
+      `create table "quota_uses" ("account_id" text collate "C" not null, "quota" text not null, "month" date not null, "used" int not null, primary key ("account_id", "quota", "month"))`,
+    )
+    this.addSql(
+      `create unlogged table "rate_windows" ("key_id" text collate "C" not null, "family" text not null, "started_at" timestamptz not null, "used" int not null, primary key ("key_id", "family"))`,
+    )
+    this.addSql(
+      `create table "webhooks" ("id" text collate "C" not null, "account_id" text collate "C" not null, "api_key_id" text collate "C" null, "url" text not null, "events" text[] not null, "created_via" text not null, "status" text not null, "disabled_reason" text null, "sealed_secret" text not null, "temporary" boolean not null default false, "created_at" timestamptz not null, "last_delivery_at" timestamptz null, "last_failure_at" timestamptz null, "last_error" text null, primary key ("id"))`,
+    )
     this.addSql(`create index "webhooks_account_id_id_index" on "webhooks" ("account_id", "id")`)
     this.addSql(`create index "webhooks_api_key_id_index" on "webhooks" ("api_key_id")`)
-    this.addSql(`alter table "webhooks" add constraint "webhooks_created_via_check" check ("created_via" in ('dashboard', 'api', 'connector_a', 'connector_b'))`)
-    this.addSql(`alter table "webhooks" add constraint "webhooks_status_check" check ("status" in ('active', 'disabled'))`)
-    this.addSql(`alter table "webhooks" add constraint "webhooks_disabled_reason_check" check ("disabled_reason" in ('gone', 'api-key-revoked'))`)
-    this.addSql(`alter table "contacts" add constraint "contacts_list_id_foreign" foreign key ("list_id") references "contact_lists" ("id") on delete cascade`)
+    this.addSql(
+      `alter table "webhooks" add constraint "webhooks_created_via_check" check ("created_via" in ('dashboard', 'api', 'connector_a', 'connector_b'))`,
+    )
+    this.addSql(
+      `alter table "webhooks" add constraint "webhooks_status_check" check ("status" in ('active', 'disabled'))`,
+    )
+    this.addSql(
+      `alter table "webhooks" add constraint "webhooks_disabled_reason_check" check ("disabled_reason" in ('gone', 'api-key-revoked'))`,
+    )
+    this.addSql(
+      `alter table "contacts" add constraint "contacts_list_id_foreign" foreign key ("list_id") references "contact_lists" ("id") on delete cascade`,
+    )
     this.addSql(`insert into plans (name, position, contacts, sends, send_api_calls, embed_api, broadcast_minutes, webinar_courses) values
       ('free', 1, 1000, 2000, 500, 0, 0, false),
       ('starter', 2, 5000, 25000, 10000, 0, 60, false),
