@@ -95,9 +95,6 @@ export class Migration20261121130000_foundation extends Migration {
     this.addSql(
       `alter table "webhooks" add constraint "webhooks_disabled_reason_check" check ("disabled_reason" in ('gone', 'api-key-revoked'))`,
     )
-    this.addSql(
-      `alter table "contacts" add constraint "contacts_list_id_foreign" foreign key ("list_id") references "contact_lists" ("id") on delete cascade`,
-    )
     this.addSql(`insert into plans (name, position, contacts, sends, send_api_calls, embed_api, broadcast_minutes, webinar_courses) values
       ('free', 1, 1000, 2000, 500, 0, 0, false),
       ('starter', 2, 5000, 25000, 10000, 0, 60, false),

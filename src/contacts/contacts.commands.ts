@@ -46,7 +46,7 @@ const addReads = (noun: Command, cli: Cli): void => {
   paged(
     noun
       .command('list', { isDefault: true })
-      .description('List contacts, by address; of one list in the order in which they came')
+      .description('List contacts, by address; those of one list oldest first')
       .option('--list <id|name>', 'those of this list'),
   ).action(
     cli.run(async ({ out, work }, flags: PageFlags & { list?: string }) => {

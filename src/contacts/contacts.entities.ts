@@ -45,16 +45,17 @@ const AddressSchema = defineEntity({
 export class Address extends AddressSchema.class {}
 AddressSchema.setClass(Address)
 
-/** An address in a list. `email` is repeated here: it never changes, and lookups need no join to find the rows. */
+/** An address in a list. `email` is repeated here: it never changes, and lookups need no join to find the rows.
+ * No foreign key: the statement that adds contacts locks their list once, where a key would look for each row. */
 const ContactSchema = defineEntity({
   name: 'Contact',
   tableName: 'contacts',
   filters: tenantFilter,
-  uniques: [{ properties: ['list', 'rowId'] }],
+  uniques: [{ properties: ['listId', 'rowId'] }],
   properties: {
     accountId: p.text().collation('C').primary(),
     email: p.text().collation('C').primary(),
-    list: () => p.manyToOne(ContactList).primary().deleteRule('cascade'),
+    listId: p.text().collation('C').primary(),
     rowId: p.text().collation('C'),
     fields: p.json<Record<string, string>>(),
     status: p.enum(['active', 'pending'] as const),

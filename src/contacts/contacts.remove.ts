@@ -43,7 +43,7 @@ export const deleteList = async (
   const { sql, accountId } = work
   const list = await findList(work, ref)
   if (dryRun) return { list, ...(await sql<Removal>(countOrphans, [accountId, list.id]))[0]! }
-  // No contact can come any more: its foreign key would need this row.
+  // No contact can come any more: who adds one locks this row first.
   await sql('select 1 from contact_lists where account_id = $1 and id = $2 for update', [accountId, list.id])
   await sql(
     `select 1 from (

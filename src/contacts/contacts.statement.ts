@@ -7,7 +7,7 @@ import type { ContactRow } from './contacts.view.ts'
  * $1 account, $2 list, $3 the writes as JSON (distinct addresses), $4 now, $5 whether contacts that are there stay as they are.
  *
  * Its rules. Identical data writes no heap at all. Rows are locked in the order of their addresses; the counters come
- * last. A known address that joins the list is share-locked, so that it can't be deleted with its last list meanwhile.
+ * last. The list is share-locked by who adds to it, so that it can't be deleted meanwhile. A known address that joins the list is share-locked, so that it can't be deleted with its last list meanwhile.
  * A write that met a concurrent change, which the statement's snapshot can't see, gives no row: run the statement again
  * for it.
  *
@@ -54,10 +54,13 @@ const changes = `
     cross join lateral (
       select row_id from addresses where account_id = $1 and email = i.email for key share
     ) a
+  ), standing as (
+    select id from contact_lists
+    where account_id = $1 and id = $2 and exists (select from input where not is_present) for key share
   ), inserted as (
     insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
-    select $1, m.email, $2, m.row_id, m.fields, 'active', $4, $4
-    from (
+    select $1, m.email, standing.id, m.row_id, m.fields, 'active', $4, $4
+    from standing, (
       select n.email, f.fields, n.row_id from added n join fresh f on f.email = n.email
       union all select email, fields, row_id from joining
     ) m order by m.email

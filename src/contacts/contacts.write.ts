@@ -1,4 +1,3 @@
-import { buildData } from '../events/builders.ts'
 import { emit, isWanted } from '../events/emit.ts'
 import { emailDomain } from '../lib/email.ts'
 import { newId } from '../lib/ids.ts'
@@ -29,14 +28,15 @@ const isWeak = ({ reasons }: Verdict) => reasons.includes('dns_timeout') || reas
 const encode = (writes: readonly ContactWrite[], verdicts: ReadonlyMap<string, Verdict>, now: Date): string =>
   JSON.stringify(
     writes
-      .map(({ email, fields }, place) => {
+      .map((write, place) => ({ ...write, place }))
+      .sort((a, b) => (a.email < b.email ? -1 : 1))
+      .map(({ email, fields, place }) => {
         const verdict = verdicts.get(email)
         const row_id = newId('row', now.getTime())
         // A verdict without an answer from DNS (weak) replaces none that had one.
         const weak = (verdict && isWeak(verdict)) || undefined
         return { place, email, fields, row_id, domain: emailDomain(email) ?? '', ...verdict, weak }
-      })
-      .sort((a, b) => (a.email < b.email ? -1 : 1)),
+      }),
   )
 
 /** The columns of the list after the write. The row is locked late, after the contacts, as every writer does. */
@@ -96,14 +96,14 @@ const runStatement = async (
       if (full && (row.kind === 'created' || row.kind === 'updated')) changes.push(row as FullRow)
     }
     const conflicts = open.filter(({ email }) => !outcomes.has(email) && !refused.has(email))
-    if (conflicts.length === 0) for (const email of refused) outcomes.set(email, 'skipped')
+    // It may be the list that is gone, and then nothing is written at all.
+    if (conflicts.length > 0) await demandList(work, listId)
+    else for (const email of refused) outcomes.set(email, 'skipped')
     // What met a concurrent insert took room that was not its to take: those refused for it get their chance as well.
     open = open.filter(({ email }) => !outcomes.has(email))
   }
   return { outcomes, changes }
 }
-
-const isListGone = (error: unknown): boolean => (error as { code?: string }).code === '23503'
 
 /** The old values of the fields that a write changed, `""` where one was not set. */
 const previousValues = (before: Fields, after: Fields): Fields => {
@@ -130,7 +130,7 @@ const emitChanges = async (
     await emit(work, 'contact.updated', () =>
       updated.map((row) => {
         const contact = contactOf(row)
-        return buildData('contact.updated', { contact, previous: previousValues(row.previous ?? {}, contact.fields) })
+        return { contact, previous: previousValues(row.previous ?? {}, contact.fields) }
       }),
     )
   }
@@ -155,11 +155,7 @@ export const writeContacts = async (
   const names = namesOf(writes)
   const columns = extendColumns(list.fields, names)
   const full = events && writes.length <= eventsUpTo && (await isAnyWanted(work))
-  const { outcomes, changes } = await runStatement(work, listId, writes, verdicts, { keepExisting, full }).catch(
-    (error) => {
-      throw isListGone(error) ? missing('There is no such list') : error
-    },
-  )
+  const { outcomes, changes } = await runStatement(work, listId, writes, verdicts, { keepExisting, full })
   const listFields = columns.length > list.fields.length ? await addColumns(work, listId, names) : list.fields
   await emitChanges(work, { listId, listName: list.name, listFields }, changes)
   return outcomes

@@ -77,12 +77,15 @@ test('an exported list imports as it was, and its JSON forms are whole contacts'
   await run(['contacts', 'import', '-', '--list', 'A', '--create-list'], awkward)
   const csv = await run(['contacts', 'export', '--list', 'A'])
   expect(csv).toMatchObject({ status: 0, stderr: '' })
-  expect(csv.stdout).toBe('email,note,city\r\n1@example.org,"a, ""b""; c\r\nd",Łódź\r\n2@example.org," blanks ",\r\n')
+  // Contacts that came by one write have no order among themselves.
+  const lines = ['1@example.org,"a, ""b""; c\r\nd",Łódź\r\n', '2@example.org," blanks ",\r\n']
+  const head = 'email,note,city\r\n'
+  expect([head + lines.join(''), head + lines.reverse().join('')]).toContain(csv.stdout)
   expect(await json(['contacts', 'import', '-', '--list', 'A'], csv.stdout)).toMatchObject({ unchanged: 2, rows: 2 })
   const whole = (await json(['contacts', 'list', '--list', 'A'])).contacts
   expect((await json(['contacts', 'export', '--list', 'A'])).contacts).toEqual(whole)
-  const lines = (await run(['contacts', 'export', '--list', 'A', '--format', 'jsonl'])).stdout.trim().split('\n')
-  expect(lines.map((line) => JSON.parse(line))).toEqual(whole)
+  const objects = (await run(['contacts', 'export', '--list', 'A', '--format', 'jsonl'])).stdout.trim().split('\n')
+  expect(objects.map((line) => JSON.parse(line))).toEqual(whole)
 })
 
 test('a reader that goes away ends an export without a word', async () => {
