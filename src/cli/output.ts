@@ -85,7 +85,8 @@ const drawTable = async (head: string[], rows: string[][]): Promise<string> => {
   }
   const table = new Table({ head, chars, style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 } })
   table.push(...rows)
-  return table.toString()
+  // Padding of the last column would wrap to blank lines where a row is wider than the terminal.
+  return table.toString().replace(/ +$/gm, '')
 }
 
 /** What a command prints: data on `stdout`, everything else on `stderr` (cli.md, Conventions). */

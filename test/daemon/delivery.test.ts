@@ -133,17 +133,3 @@ test('the thread that delivers does without MikroORM and the HTTP server', async
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])
   expect(JSON.parse(stdout)).toEqual([])
 })
-
-test('a daemon with nothing to do asks the database twice a second at most', async () => {
-  await start()
-  const count = async () => {
-    const [row] = await t.app.sql<{ count: number }>(
-      'select xact_commit + xact_rollback as count from pg_stat_database where datname = current_database()',
-    )
-    return row!.count
-  }
-  await sleep(2000)
-  const before = await count()
-  await sleep(6000)
-  expect((await count()) - before - 1).toBeLessThanOrEqual(12)
-})
