@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
