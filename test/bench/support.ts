@@ -119,7 +119,8 @@ export const withBench = async <T>(run: (bench: Bench) => Promise<T>): Promise<T
       database,
       env,
       async app(extra) {
-        const app = await openApp(readConfig(env(await database(), extra)))
+        // As many connections as the daemon has.
+        const app = await openApp(readConfig(env(await database(), extra)), { connections: 20 })
         apps.push(app)
         return app
       },
