@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noThenProperty: the contract's name for one side of a step
 import { z } from 'zod'
 import { dataShapes } from '../events/shapes.ts'
 import { eventTypes } from '../events/types.ts'
@@ -173,7 +174,6 @@ const WaitFor = z.strictObject({
   event: EventName,
   where: Where.optional(),
   timeout: Duration,
-  // biome-ignore lint/suspicious/noThenProperty: the contract's name for this side
   then: Steps,
   else: Steps,
 })
@@ -181,7 +181,6 @@ const Branch = z.strictObject({
   id,
   kind: z.literal('branch'),
   if: Comparison,
-  // biome-ignore lint/suspicious/noThenProperty: the contract's name for this side
   then: Steps,
   else: Steps.optional(),
 })

@@ -1,4 +1,5 @@
 import type { Definition, Step } from './journeys.definition.ts'
+import { pathText } from './journeys.tree.ts'
 
 /** The lists of steps that a step can hold. */
 export type Side = 'then' | 'else' | 'a' | 'b'
@@ -44,5 +45,4 @@ export const into = (definition: Pick<Definition, 'steps'>, cursor: Cursor, side
   sideOf(stepAt(definition, cursor), side).length > 0 ? [...cursor, side, 0] : after(definition, cursor)
 
 /** `steps[2].then[0]`, as faults name it. */
-export const pathOf = (cursor: Cursor): string =>
-  `steps${cursor.map((part) => (typeof part === 'number' ? `[${part}]` : `.${part}`)).join('')}`
+export const pathOf = (cursor: Cursor): string => pathText(['steps', ...cursor])
