@@ -27,14 +27,22 @@ const fitted = (text: string, width: number): string => {
 const money = (value: number, currency: string) =>
   `${value.toLocaleString('en', { minimumFractionDigits: value % 1 === 0 ? 0 : 2, maximumFractionDigits: 2 })} ${currency}`
 
-const cardOf = ({ title, value, currency, id }: Deal): string[] => [title, `  ${money(value, currency)}`, `  ${id}`]
+const sumsOf = ({ totals }: BoardStage) => Object.entries(totals).map(([currency, total]) => money(total, currency))
 
-const columnOf = ({ name, kind, count, totals, deals }: BoardStage, width: number): string[] => {
-  const sums = Object.entries(totals).map(([currency, total]) => money(total, currency))
+const cardOf = ({ title, value, currency, email }: Deal): string[] => [
+  title,
+  `  ${money(value, currency)}`,
+  `  ${email}`,
+]
+
+/** `sums` is how many lines the sums of its neighbours take: the first cards stand side by side. */
+const columnOf = (stage: BoardStage, sums: number, width: number): string[] => {
+  const { name, kind, count, deals } = stage
   const rest = count > deals.length ? [`… ${count - deals.length} more`] : []
   const lines = [
     `${name}${kind === 'open' ? '' : ` (${kind})`}`,
-    `${count} · ${sums.join(' + ') || '0'}`,
+    `${count} ${count === 1 ? 'deal' : 'deals'}`,
+    ...Array.from({ length: sums }, (_, i) => sumsOf(stage)[i] ?? ''),
     '─'.repeat(width),
     ...deals.flatMap(cardOf),
     ...rest,
@@ -43,7 +51,8 @@ const columnOf = ({ name, kind, count, totals, deals }: BoardStage, width: numbe
 }
 
 const bandOf = (stages: readonly BoardStage[], width: number): string[] => {
-  const columns = stages.map((stage) => columnOf(stage, width))
+  const sums = Math.max(...stages.map((stage) => sumsOf(stage).length))
+  const columns = stages.map((stage) => columnOf(stage, sums, width))
   const height = Math.max(...columns.map((column) => column.length))
   return Array.from({ length: height }, (_, line) =>
     columns

@@ -85,9 +85,7 @@ export const moveAll = async (work: Work, fromStageId: string, to: Target): Prom
   for (let moved = 0; ; ) {
     const rows = await sql<DealRow>(moveBatch, [accountId, fromStageId, to.id, to.kind, actor, now])
     if (rows.length === 0) return moved
-    // An update gives its rows in no order; events go out in that of the deals.
-    const deals = rows.map(viewDeal).sort((a, b) => (a.id < b.id ? -1 : 1))
-    await emit(work, 'deal.stage_changed', () => deals.map((deal) => ({ deal, fromStageId })))
+    await emit(work, 'deal.stage_changed', () => rows.map((row) => ({ deal: viewDeal(row), fromStageId })))
     moved += rows.length
   }
 }

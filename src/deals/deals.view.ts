@@ -11,17 +11,4 @@ export const dealColumns = `d.id, d.title, d.value, d.currency, d.pipeline_id as
   (select name from stages where id = d.stage_id) as stage, d.status, d.source, d.list_id as "listId", d.row_id as "rowId", d.email`
 
 /** The Deal of api.md section 2. */
-export const viewDeal = ({ id, title, value, currency, ...rest }: DealRow): Deal => ({
-  id,
-  title,
-  value: toNumber(value),
-  currency,
-  pipelineId: rest.pipelineId,
-  stageId: rest.stageId,
-  stage: rest.stage,
-  status: rest.status,
-  source: rest.source,
-  listId: rest.listId,
-  rowId: rest.rowId,
-  email: rest.email,
-})
+export const viewDeal = (row: DealRow): Deal => ({ ...row, value: toNumber(row.value) })

@@ -27,7 +27,7 @@ const shown = (out: Output, pipeline: PipelineView) =>
 const gather = (value: string, values: string[]): string[] => [...values, value]
 
 const kindOf = async (text: string) => {
-  const [{ StageKind, stageKinds }] = await Promise.all([import('./deals.ts')])
+  const { StageKind, stageKinds } = await import('./deals.ts')
   const kind = StageKind.safeParse(text)
   if (!kind.success) throw new Problem('usage', `A stage's kind is one of ${stageKinds.join(', ')}, not ${text}`)
   return kind.data
