@@ -11,17 +11,19 @@ export const loadEntities = async () => {
   const modules = await Promise.all([
     import('../accounts/accounts.entities.ts'),
     import('../contacts/contacts.entities.ts'),
+    import('../deals/deals.entities.ts'),
     import('../webhooks/webhooks.entities.ts'),
   ])
   return modules.flatMap((module) => Object.values(module))
 }
 
 export const loadRoutes = async (): Promise<Route[]> => {
-  const [contacts, webhooks] = await Promise.all([
+  const [contacts, deals, webhooks] = await Promise.all([
     import('../contacts/contacts.routes.ts'),
+    import('../deals/deals.routes.ts'),
     import('../webhooks/webhooks.routes.ts'),
   ])
-  return [...contacts.routes, ...webhooks.routes]
+  return [...contacts.routes, ...deals.routes, ...webhooks.routes]
 }
 
 export const loadCommands = async (): Promise<CommandSet[]> => {
@@ -31,6 +33,8 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../accounts/accounts.commands.ts'),
     import('../contacts/contacts.commands.ts'),
     import('../contacts/imports.commands.ts'),
+    import('../deals/pipelines.commands.ts'),
+    import('../deals/deals.commands.ts'),
     import('../webhooks/webhooks.commands.ts'),
     import('../webhooks/listen.commands.ts'),
   ])

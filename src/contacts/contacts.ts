@@ -10,6 +10,7 @@ export {
   NewList,
   renameList,
 } from './contacts.lists.ts'
+export { type ContactPlace, locateContact } from './contacts.locate.ts'
 export { deleteList, type Erasure, eraseContact, type Removal } from './contacts.remove.ts'
 export { type UpsertCounts, upsertBatch, upsertContact } from './contacts.upsert.ts'
 export { recheckDomains, type Verdict, verifyAddress, verifyAddresses } from './contacts.verify.ts'
