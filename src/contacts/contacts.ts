@@ -1,6 +1,14 @@
 export { type AccessView, listAccess } from './contacts.access.ts'
 export { type ContactWrite, EmailInput, type Fields, mergeWrites, normalizeFields } from './contacts.fields.ts'
-export { exportContacts, findContacts, listContacts, readContacts, showContact } from './contacts.find.ts'
+export {
+  exportContacts,
+  findContacts,
+  listContacts,
+  readContacts,
+  readContactsOf,
+  showContact,
+} from './contacts.find.ts'
+export { leaveList } from './contacts.leave.ts'
 export {
   type ContactListView,
   createList,
