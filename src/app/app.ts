@@ -3,6 +3,7 @@ import { createSecretBox } from '../lib/secrets.ts'
 import { parseCidrs } from '../net/addresses.ts'
 import { createHttpClient } from '../net/http.ts'
 import { createResolver } from '../net/resolver.ts'
+import { type Clock, markDevelopment, openClock } from '../store/clock.ts'
 import { type Client, isUnavailable, openDatabase, type Sql, unavailable } from '../store/database.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Operation } from '../store/work.ts'
@@ -25,6 +26,8 @@ interface Options {
   orm?: boolean
   schema?: SchemaRule
   now?: () => Date
+  /** Marks the database as one for development, whose clock may be moved (`svc dev`). */
+  development?: boolean
 }
 
 /**
@@ -41,7 +44,9 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
   const allow = parseCidrs(config.allowPrivateWebhooks.join(','))
   const resolver = createResolver([...config.dnsServers])
   const http = createHttpClient({ resolver, allow })
+  let clock: Clock | undefined
   const close = async () => {
+    await clock?.close()
     await http.close()
     resolver.close()
     await database.close()
@@ -51,7 +56,9 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     // An embedded database that is still empty is set up by whoever comes first; one that is behind waits for the operator.
     await checkSchema(database, databaseUrl, options.schema ?? (embedded ? 'fresh' : 'require'))
     const orm = options.orm === false ? null : await loadOrm(databaseUrl)
-    const now = options.now ?? (() => new Date())
+    if (options.development) await markDevelopment(database.sql)
+    clock = options.now ? { now: options.now, close: async () => {} } : await openClock(database)
+    const { now } = clock
     return {
       config,
       databaseUrl,

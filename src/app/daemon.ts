@@ -12,6 +12,8 @@ export interface DaemonParts {
   api: boolean
   jobs: boolean
   schema?: SchemaRule
+  /** The database is one for development: its clock may be moved. */
+  development?: boolean
 }
 
 export interface Daemon {
@@ -57,6 +59,7 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
   const logger = createLogger(config.logLevel)
   const app = await openApp(config, {
     ...(parts.schema && { schema: parts.schema }),
+    ...(parts.development && { development: true }),
     connections: 20,
     name: 'svc daemon',
   })

@@ -77,12 +77,14 @@ export const startDevelopment = async (env: Environment): Promise<Development> =
     await embedded
     const token = readKeepsake(config.dataDir)?.token ?? randomBytes(24).toString('base64url')
     const secret = Promise.withResolvers<string>()
+    let now = () => new Date()
     const receiver = await openBeside(config.port, (port) =>
-      openReceiverPage({ port, token, secret: () => secret.promise, now: () => new Date() }),
+      openReceiverPage({ port, token, secret: () => secret.promise, now: () => now() }),
     )
     opened.push(receiver.close)
-    const daemon = await startDaemon(config, { api: true, jobs: true, schema: 'migrate' })
+    const daemon = await startDaemon(config, { api: true, jobs: true, schema: 'migrate', development: true })
     opened.push(daemon.stop)
+    now = daemon.app.now
     const demo = await prepareDemo(daemon.app, { url: receiver.hookUrl, token })
     secret.resolve(demo.secret)
     const { key, listId } = demo

@@ -1,5 +1,6 @@
 import type { CommandSet } from '../cli/command.ts'
 import type { Route } from '../http/route.ts'
+import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import type { Listener } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 
@@ -11,26 +12,35 @@ export const loadEntities = async () => {
   const modules = await Promise.all([
     import('../accounts/accounts.entities.ts'),
     import('../contacts/contacts.entities.ts'),
+    import('../deals/deals.entities.ts'),
+    import('../journeys/journeys.entities.ts'),
     import('../webhooks/webhooks.entities.ts'),
+    import('../store/clock.entities.ts'),
   ])
   return modules.flatMap((module) => Object.values(module))
 }
 
 export const loadRoutes = async (): Promise<Route[]> => {
-  const [contacts, webhooks] = await Promise.all([
+  const [contacts, deals, journeys, webhooks] = await Promise.all([
     import('../contacts/contacts.routes.ts'),
+    import('../deals/deals.routes.ts'),
+    import('../journeys/journeys.routes.ts'),
     import('../webhooks/webhooks.routes.ts'),
   ])
-  return [...contacts.routes, ...webhooks.routes]
+  return [...contacts.routes, ...deals.routes, ...journeys.routes, ...webhooks.routes]
 }
 
 export const loadCommands = async (): Promise<CommandSet[]> => {
   const modules = await Promise.all([
     import('./daemon.commands.ts'),
     import('./dev.commands.ts'),
+    import('./clock.commands.ts'),
     import('../accounts/accounts.commands.ts'),
     import('../contacts/contacts.commands.ts'),
     import('../contacts/imports.commands.ts'),
+    import('../deals/pipelines.commands.ts'),
+    import('../deals/deals.commands.ts'),
+    import('../journeys/journeys.commands.ts'),
     import('../webhooks/webhooks.commands.ts'),
     import('../webhooks/listen.commands.ts'),
   ])
@@ -38,4 +48,4 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
 }
 
 /** Who hears the events of other features, in the transaction that caused them. */
-export const listeners: readonly Listener[] = [deliverEvents]
+export const listeners: readonly Listener[] = [deliverEvents, runJourneysByEvents]

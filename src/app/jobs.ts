@@ -7,6 +7,7 @@ import type { Config } from './config.ts'
 /** The jobs, each a file in jobs/: a queue lives as long as the process, the rest comes round by its interval. */
 const schedule = [
   { name: 'deliveries', timeout: 0 },
+  { name: 'journeys', timeout: 0 },
   { name: 'housekeeping', timeout: '20s', interval: '1m' },
 ]
 
@@ -37,7 +38,11 @@ export const startJobs = async (
     worker: { workerData: data },
     jobs: schedule.map((job) => ({ ...job })),
     // Called for the error, and once more for the exit status that follows it.
-    errorHandler: (error, { name }) => logger.error({ err: error, job: name }, 'job failed'),
+    errorHandler: (error, { name }) => {
+      // A thread that is ended after its orderly stop leaves a status of 1: no failure.
+      if (stopping && /exited with code/.test(String(error))) return
+      logger.error({ err: error, job: name }, 'job failed')
+    },
     workerMessageHandler: () => {},
   })
   bree.on('worker deleted', async (name: string) => {

@@ -51,6 +51,20 @@ export const readContacts = async (
   return rows.map(viewContact)
 }
 
+/** The rows of many addresses in every list, most recently updated first. Not recorded, as `readContacts`. */
+export const readContactsOf = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  emails: readonly string[],
+): Promise<Contact[]> => {
+  const rows = await sql<ContactRow>(
+    `select ${contactColumns} from ${contactSource}
+     where c.account_id = $1 and c.email = any($2) order by c.updated_at desc, c.list_id`,
+    [accountId, emails],
+    'read-contacts-of',
+  )
+  return rows.map(viewContact)
+}
+
 /** Like `readContacts`. Throws Problem `missing` where the address is in no list. */
 export const showContact = async (work: Pick<Work, 'sql' | 'accountId'>, email: string): Promise<Contact[]> => {
   const contacts = await readContacts(work, email)

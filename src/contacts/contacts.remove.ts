@@ -8,6 +8,17 @@ import { type ContactListView, findList } from './contacts.lists.ts'
  * a list share-locks it, so it comes wholly before or wholly after.
  */
 
+/** What was removed: a whole list, an address from every list, or the address from the list. */
+export interface Removed {
+  listId?: string
+  email?: string
+}
+
+/** Tells the features that keep contacts in mind. No event: removals have none. */
+export const tellRemoved = async (work: Work, removed: Removed): Promise<void> => {
+  for (const listener of work.listeners) await listener.contactsRemoved?.(work, removed)
+}
+
 export interface Removal {
   /** Contacts (rows in lists) that go. */
   contacts: number
@@ -54,6 +65,7 @@ export const deleteList = async (
   )
   const [removal] = await sql<Removal>(deleteOrphans, [accountId, list.id])
   await sql('delete from contact_lists where account_id = $1 and id = $2', [accountId, list.id])
+  await tellRemoved(work, { listId: list.id })
   return { list, ...removal! }
 }
 
@@ -86,15 +98,13 @@ const countErasure = `
  * Removes a normalised address from every list, with its verdict and its place in kept import rejects; `dryRun` only
  * counts. The access log stays: it shows who read. Throws Problem `missing` where there is nothing to erase.
  */
-export const eraseContact = async (
-  { sql, accountId, now }: Work,
-  email: string,
-  { dryRun }: { dryRun: boolean },
-): Promise<Erasure> => {
+export const eraseContact = async (work: Work, email: string, { dryRun }: { dryRun: boolean }): Promise<Erasure> => {
+  const { sql, accountId, now } = work
   if (!dryRun) await sql('select 1 from addresses where account_id = $1 and email = $2 for update', [accountId, email])
   const [counts] = dryRun
     ? await sql<Omit<Erasure, 'email'>>(countErasure, [accountId, email])
     : await sql<Omit<Erasure, 'email'>>(erase, [accountId, email, now])
   if (!counts || counts.contacts + counts.rejects === 0) throw missing(`There is no contact ${email}`)
+  if (!dryRun) await tellRemoved(work, { email })
   return { email, ...counts }
 }

@@ -1,6 +1,14 @@
 export { type AccessView, listAccess } from './contacts.access.ts'
 export { type ContactWrite, EmailInput, type Fields, mergeWrites, normalizeFields } from './contacts.fields.ts'
-export { exportContacts, findContacts, listContacts, readContacts, showContact } from './contacts.find.ts'
+export {
+  exportContacts,
+  findContacts,
+  listContacts,
+  readContacts,
+  readContactsOf,
+  showContact,
+} from './contacts.find.ts'
+export { leaveList } from './contacts.leave.ts'
 export {
   type ContactListView,
   createList,
@@ -10,6 +18,7 @@ export {
   NewList,
   renameList,
 } from './contacts.lists.ts'
+export { type ContactPlace, locateContact } from './contacts.locate.ts'
 export { deleteList, type Erasure, eraseContact, type Removal } from './contacts.remove.ts'
 export { type UpsertCounts, upsertBatch, upsertContact } from './contacts.upsert.ts'
 export { recheckDomains, type Verdict, verifyAddress, verifyAddresses } from './contacts.verify.ts'

@@ -39,6 +39,8 @@ interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
   answers: Record<number, z.ZodType>
   /** The refusals that the contract names beside 400, 401 and 429. */
   refusals?: readonly number[]
+  /** Answers a repeated call before its body is looked at; null lets it pass on to `handle`. */
+  replay?(call: Pick<Call<undefined, undefined, undefined>, 'app' | 'caller' | 'headers'>): Promise<Answer | null>
   handle(call: Call<Read<P>, Read<Q>, Read<B>>): Promise<Answer>
 }
 

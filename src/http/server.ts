@@ -3,6 +3,7 @@ import fastify, {
   type FastifyBaseLogger,
   type FastifyContextConfig,
   type FastifyInstance,
+  type FastifyReply,
   type FastifySchemaCompiler,
 } from 'fastify'
 import { serializerCompiler } from 'fastify-type-provider-zod'
@@ -16,7 +17,7 @@ import type { App } from '../store/work.ts'
 import { authenticate } from './auth.ts'
 import { answerError } from './errors.ts'
 import { describe } from './openapi.ts'
-import type { Route } from './route.ts'
+import type { Answer, Route } from './route.ts'
 
 export const apiPrefix = '/api/v1'
 const megabyte = 1024 * 1024
@@ -45,6 +46,9 @@ const validate: FastifySchemaCompiler<z.ZodType> =
     return checked.success ? { value: checked.data } : { error: invalid(sentence(checked.error.issues, httpPart)) }
   }
 
+const send = (reply: FastifyReply, { status, headers = {}, body }: Answer) =>
+  reply.code(status).headers(headers).send(body)
+
 const addRoute = (server: FastifyInstance, app: App, route: Route) => {
   const family = route.path.split('/')[1]!
   const { params, query, body } = route
@@ -61,6 +65,12 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
     },
     config: { refusals: route.refusals ?? [] } as FastifyContextConfig,
     onRequest: authenticate(app, family, limitOf(app, family)),
+    ...(route.replay && {
+      preValidation: async (request, reply) => {
+        const answer = await route.replay!({ app, caller: request.caller!, headers: request.headers })
+        if (answer) return send(reply, answer)
+      },
+    }),
     handler: async (request, reply) => {
       const caller = request.caller!
       const answer = await route.handle({
@@ -72,10 +82,7 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
         headers: request.headers,
         work: (run) => app.work(caller.accountId, `key:${caller.keyId}`, run),
       })
-      return reply
-        .code(answer.status)
-        .headers(answer.headers ?? {})
-        .send(answer.body)
+      return send(reply, answer)
     },
   })
 }

@@ -3,6 +3,13 @@ import { invalid } from './problem.ts'
 const secondsOf: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/
 
+/** A duration (`30s`, `30m`, `2h`, `2d`, `1w`) in ms. Throws `invalid` for anything else. */
+export const parseDuration = (text: string): number => {
+  const [, amount, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
+  if (!amount || !unit) throw invalid('duration must be a number with a unit, such as 30m, 2h or 2d')
+  return Number(amount) * secondsOf[unit]! * 1000
+}
+
 /**
  * The start of a period in epoch ms: an age (`30m`, `2h`, `7d`) before `nowMs`, or an ISO time (a date alone is midnight
  * UTC). Throws `invalid` for anything else.

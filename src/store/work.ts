@@ -32,6 +32,8 @@ export interface Listener {
   receive(work: Work, events: readonly EmittedEvent[]): Promise<void>
   /** A key was revoked: what depended on it ends in the same transaction. */
   keyRevoked?(work: Work, keyId: string): Promise<void>
+  /** Contacts left a list (`listId`), the account (`email`), or that address that list (both). */
+  contactsRemoved?(work: Work, removed: { listId?: string; email?: string }): Promise<void>
 }
 
 /** An event as it is delivered: the envelope of api.md section 6. */

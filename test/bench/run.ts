@@ -6,11 +6,13 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench): Promise<Row[]
   startup: () => import('./startup.ts'),
   lookup: () => import('./lookup.ts'),
   batch: () => import('./batch.ts'),
+  deals: () => import('./deals.ts'),
   import: () => import('./import.ts'),
   deliveries: () => import('./deliveries.ts'),
   latency: () => import('./latency.ts'),
   fairness: () => import('./fairness.ts'),
   growth: () => import('./growth.ts'),
+  journeys: () => import('./journeys.ts'),
 }
 
 const asked = process.argv.slice(2)

@@ -1,18 +1,29 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadRoutes } from '../../src/app/features.ts'
-import { createList } from '../../src/contacts/contacts.ts'
+import { createList, writeContacts } from '../../src/contacts/contacts.ts'
+import { createDeal, listPipelines } from '../../src/deals/deals.ts'
+import { applyJourneys } from '../../src/journeys/journeys.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 
 let t: TestApp
 let owner: TestAccount
 let stranger: TestAccount
 let listId: string
+let journeyId: string
+let dealId: string
 
 beforeAll(async () => {
   t = await startApp()
   owner = await t.account()
   stranger = await t.account()
   listId = (await t.app.work(owner.id, 'cli:test', (work) => createList(work, { name: 'Mine' }))).id
+  dealId = await t.app.work(owner.id, 'cli:test', async (work) => {
+    await writeContacts(work, listId, [{ email: 'owner@b.example', fields: {} }], new Map())
+    return (await createDeal(work, { title: 'Mine', email: 'owner@b.example' }, { source: 'manual' })).deal.id
+  })
+  await t.app.work(stranger.id, 'cli:test', listPipelines)
+  const journey = { name: 'Mine', trigger: { kind: 'api' }, steps: [{ kind: 'exit' }] }
+  journeyId = (await t.app.work(owner.id, 'cli:test', (work) => applyJourneys(work, [journey])))[0]!.id!
 })
 afterAll(() => t.close())
 
@@ -20,11 +31,26 @@ afterAll(() => t.close())
 const named: Record<string, (id: string) => { path: string; body?: unknown }> = {
   'GET /contacts': (id) => ({ path: `/contacts?email=a@b.example&listId=${id}` }),
   'POST /contacts': (id) => ({ path: '/contacts', body: { listId: id, email: 'a@b.example' } }),
+  'POST /deals': (id) => ({ path: '/deals', body: { title: 'x', email: 'owner@b.example', listId: id } }),
+  'PATCH /deals/:id': (id) => ({ path: `/deals/${id}`, body: { title: 'x' } }),
+  'POST /journeys/:id/trigger': (id) => ({
+    path: `/journeys/${id}/trigger`,
+    body: { email: 'a@b.example', listId },
+  }),
   'DELETE /webhooks/:id': (id) => ({ path: `/webhooks/${id}` }),
 }
-const takesNoId = ['GET /lists', 'GET /webhooks', 'POST /webhooks', 'GET /events/sample']
+const takesNoId = [
+  'GET /lists',
+  'GET /pipelines',
+  'GET /journeys',
+  'GET /webhooks',
+  'POST /webhooks',
+  'GET /events/sample',
+]
 
 const ownersId = async (name: string): Promise<string> => {
+  if (name.includes('journeys')) return journeyId
+  if (name.includes('deals/:id')) return dealId
   if (!name.includes('webhooks')) return listId
   const { body } = await t.request('POST', '/webhooks', {
     key: owner.key,
@@ -34,7 +60,19 @@ const ownersId = async (name: string): Promise<string> => {
 }
 
 const dump = async () => {
-  const tables = ['contact_lists', 'contacts', 'addresses', 'webhooks', 'deliveries', 'events']
+  const tables = [
+    'contact_lists',
+    'contacts',
+    'addresses',
+    'pipelines',
+    'deals',
+    'deal_history',
+    'journeys',
+    'journey_runs',
+    'webhooks',
+    'deliveries',
+    'events',
+  ]
   return Promise.all(tables.map((table) => t.app.sql(`select * from ${table} order by 1, 2`)))
 }
 

@@ -1,4 +1,4 @@
-import { Problem } from '../lib/problem.ts'
+import { Problem } from './problem.ts'
 
 export interface PageFlags {
   limit: string

@@ -1,0 +1,173 @@
+import type { Command } from 'commander'
+import { type Cli, type CommandSet, paged } from '../cli/command.ts'
+import type { Column } from '../cli/output.ts'
+import { type PageFlags, pageRequest } from '../lib/page.ts'
+import { Problem } from '../lib/problem.ts'
+import { addBoard } from './board.commands.ts'
+import type { Deal, DealMoveView } from './deals.ts'
+import { addMove } from './move.commands.ts'
+
+const dealColumns: Column<Deal>[] = [
+  ['ID', (deal) => deal.id],
+  ['TITLE', (deal) => deal.title],
+  ['VALUE', (deal) => deal.value],
+  ['CURRENCY', (deal) => deal.currency],
+  ['STAGE', (deal) => deal.stage],
+  ['STATUS', (deal) => deal.status],
+  ['EMAIL', (deal) => deal.email],
+]
+
+interface FilterFlags {
+  pipeline?: string
+  stage?: string
+  status?: string
+  email?: string
+}
+
+const addReads = (noun: Command, cli: Cli): void => {
+  paged(
+    noun
+      .command('list', { isDefault: true })
+      .description('List deals, newest first')
+      .option('--pipeline <id|name>', 'of this pipeline')
+      .option('--stage <id|name>', 'in this stage')
+      .option('--status <status>', 'open, won or lost')
+      .option('--email <email>', 'of this address'),
+  ).action(
+    cli.run(async ({ out, work }, flags: PageFlags & FilterFlags) => {
+      const [{ findPipeline, findStage, listDeals, StageKind }, { normalizeEmail }, { parse }, { z }] =
+        await Promise.all([import('./deals.ts'), import('../lib/email.ts'), import('../lib/parse.ts'), import('zod')])
+      const { status } = parse(z.object({ status: StageKind.optional() }), { status: flags.status })
+      const email = flags.email && normalizeEmail(flags.email)
+      const page = pageRequest(flags)
+      const { rows, nextCursor } = await work(async (w) => {
+        const pipelineId = flags.pipeline && (await findPipeline(w, flags.pipeline)).id
+        const stageId = flags.stage && (await findStage(w, flags.stage, pipelineId)).id
+        return listDeals(w, { pipelineId, stageId, status, email }, page)
+      })
+      await out.list('deals', rows, dealColumns, nextCursor)
+    }),
+  )
+
+  noun
+    .command('show')
+    .description('Show a deal')
+    .argument('<id>')
+    .action(
+      cli.run(async ({ out, work }, id: string) => {
+        const { showDeal } = await import('./deals.ts')
+        out.one(await work((w) => showDeal(w, id)))
+      }),
+    )
+
+  noun
+    .command('history')
+    .description('Show which stages a deal was moved through, by whom and when, oldest first')
+    .argument('<id>')
+    .action(
+      cli.run(async ({ out, work }, id: string) => {
+        const { dealHistory, listPipelines } = await import('./deals.ts')
+        const [history, pipelines] = await work(
+          async (w) => [await dealHistory(w, id), await listPipelines(w)] as const,
+        )
+        const names = new Map(pipelines.flatMap(({ stages }) => stages.map((stage) => [stage.id, stage.name])))
+        // A stage that was deleted since has its id only.
+        const nameOf = (stageId: string | null) => stageId && (names.get(stageId) ?? stageId)
+        const columns: Column<DealMoveView>[] = [
+          ['AT', (move) => new Date(move.at)],
+          ['ACTOR', (move) => move.actor],
+          ['FROM', (move) => nameOf(move.from)],
+          ['TO', (move) => nameOf(move.to)],
+        ]
+        if (out.format === 'ids') return history.forEach(({ to }) => void out.line(to))
+        await out.list('history', history, columns)
+      }),
+    )
+}
+
+interface WriteFlags {
+  title?: string
+  value?: string
+  currency?: string
+  stage?: string
+}
+
+interface CreateFlags extends WriteFlags {
+  email?: string
+  list?: string
+  row?: string
+  pipeline?: string
+}
+
+const addCreate = (noun: Command, cli: Cli): void => {
+  noun
+    .command('create')
+    .description('Create a deal on a contact')
+    .option('--title <title>', 'what it is about')
+    .option('--email <email>', 'the contact, in the most recently updated list that has it')
+    .option('--list <id|name>', 'the contact’s list')
+    .option('--row <id>', 'the contact’s rowId in --list, instead of --email')
+    .option('--value <amount>', 'such as 1250.50')
+    .option('--currency <code>', 'three letters; left out: USD')
+    .option('--pipeline <id|name>', 'left out: that of --stage, else the default one')
+    .option('--stage <id|name>', 'left out: the first open one')
+    .action(
+      cli.run(async ({ out, require, work }, flags: CreateFlags) => {
+        const isByRow = flags.list !== undefined && flags.row !== undefined
+        const { title } = await require({ title: flags.title, ...(!isByRow && { email: flags.email }) })
+        const [{ createDeal, findPipeline, findStage, NewDeal }, { findList }, { parse }] = await Promise.all([
+          import('./deals.ts'),
+          import('../contacts/contacts.ts'),
+          import('../lib/parse.ts'),
+        ])
+        const { email, value, currency } = flags
+        const { deal } = await work(async (w) => {
+          const pipelineId = flags.pipeline && (await findPipeline(w, flags.pipeline)).id
+          const stageId = flags.stage && (await findStage(w, flags.stage, pipelineId)).id
+          const listId = flags.list && (await findList(w, flags.list)).id
+          const input = parse(NewDeal, { title, email, listId, rowId: flags.row, value, currency, pipelineId, stageId })
+          return createDeal(w, input, { source: 'manual' })
+        })
+        out.one(deal)
+      }),
+    )
+}
+
+const addUpdate = (noun: Command, cli: Cli): void => {
+  noun
+    .command('update')
+    .description('Change a deal: all that is given, or nothing')
+    .argument('<id>')
+    .option('--title <title>', 'what it is about')
+    .option('--value <amount>', 'such as 1250.50')
+    .option('--currency <code>', 'three letters')
+    .option('--stage <id|name>', 'a stage of its pipeline')
+    .action(
+      cli.run(async ({ out, work }, id: string, flags: WriteFlags) => {
+        const { title, value, currency, stage } = flags
+        if ([title, value, currency, stage].every((flag) => flag === undefined)) {
+          throw new Problem('usage', 'Give at least one of --title, --value, --currency, --stage')
+        }
+        const [{ changeDeal, DealChange, findStage, showDeal }, { parse }] = await Promise.all([
+          import('./deals.ts'),
+          import('../lib/parse.ts'),
+        ])
+        const { deal } = await work(async (w) => {
+          const { pipelineId } = await showDeal(w, id)
+          const stageId = stage && (await findStage(w, stage, pipelineId)).id
+          return changeDeal(w, id, parse(DealChange, { title, value, currency, stageId }))
+        })
+        out.one(deal)
+      }),
+    )
+}
+
+/** `svc deals` */
+export const commands: CommandSet = (cli) => {
+  const noun = cli.noun('deals', 'Deals: contacts on their way through a pipeline')
+  addReads(noun, cli)
+  addBoard(noun, cli)
+  addCreate(noun, cli)
+  addMove(noun, cli)
+  addUpdate(noun, cli)
+}

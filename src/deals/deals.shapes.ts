@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import { isEmailSyntax, normalizeEmail } from '../lib/email.ts'
+import { parseAmount } from '../lib/money.ts'
+import { text } from '../lib/text.ts'
+
+export const stageKinds = ['open', 'won', 'lost'] as const
+export const StageKind = z.enum(stageKinds)
+export type StageKind = z.output<typeof StageKind>
+
+/** The name of a pipeline or of a stage. */
+export const Name = text(200).trim().min(1, 'must not be empty')
+
+/** The Pipeline of api.md section 2. */
+export const PipelineShape = z.object({
+  id: z.string(),
+  name: z.string(),
+  isDefault: z.boolean(),
+  stages: z.array(z.object({ id: z.string(), name: z.string(), kind: StageKind })),
+})
+export type PipelineView = z.output<typeof PipelineShape>
+export type StageView = PipelineView['stages'][number]
+
+export const NewPipeline = z.object({
+  name: Name,
+  stages: z
+    .array(z.object({ name: Name, kind: StageKind }))
+    .max(100)
+    .refine((stages) => stages.some((stage) => stage.kind === 'open'), 'must have at least one open stage')
+    .refine((stages) => new Set(stages.map((stage) => stage.name)).size === stages.length, 'must have different names')
+    .optional(),
+})
+
+const Title = text(200).trim().min(1, 'must not be empty')
+
+const amountFault = 'must be a decimal amount from 0 to 9,999,999,999.99'
+/** Text with two decimals from here on: money is never a binary fraction inside (decisions.md, General). */
+const Amount = z.union([z.number(), z.string()], { error: amountFault }).transform((value, context) => {
+  const amount = parseAmount(value)
+  if (amount !== null) return amount
+  context.addIssue({ code: 'custom', message: amountFault, input: value })
+  return z.NEVER
+})
+
+const Currency = z
+  .string()
+  .regex(/^[A-Za-z]{3}$/, 'must be three letters')
+  .toUpperCase()
+
+const Id = text(200)
+
+const Email = z
+  .string()
+  .transform(normalizeEmail)
+  .pipe(z.string().max(320).refine(isEmailSyntax, 'must be an email address').meta({ format: 'email' }))
+
+/** The body of POST /deals (api.md section 4, Deals). */
+export const NewDeal = z
+  .object({
+    title: Title,
+    email: Email.optional(),
+    listId: Id.optional(),
+    rowId: Id.optional(),
+    value: Amount.optional(),
+    currency: Currency.optional(),
+    pipelineId: Id.optional(),
+    stageId: Id.optional(),
+  })
+  .refine(({ email, listId, rowId }) => email !== undefined || (listId !== undefined && rowId !== undefined), {
+    message: 'must name the contact by email, or by listId and rowId',
+  })
+export type NewDeal = z.output<typeof NewDeal>
+
+const changeable = { title: Title, value: Amount, currency: Currency, stageId: Id }
+
+/** The body of PATCH /deals/{id}: at least one of them. */
+export const DealChange = z
+  .object(changeable)
+  .partial()
+  .refine((change) => Object.values(change).some((value) => value !== undefined), {
+    message: `must have at least one of ${Object.keys(changeable).join(', ')}`,
+  })
+export type DealChange = z.output<typeof DealChange>

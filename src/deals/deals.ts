@@ -1,0 +1,34 @@
+export { changeDeal, showDeal } from './deals.change.ts'
+export { createDeal, type DealOrigin, dealOfKey } from './deals.create.ts'
+export {
+  type Board,
+  type BoardStage,
+  boardOf,
+  type DealFilter,
+  type DealMoveView,
+  dealHistory,
+  dealOf,
+  listDeals,
+} from './deals.find.ts'
+export { createPipeline, findPipeline, listPipelines, setDefaultPipeline } from './deals.pipelines.ts'
+export {
+  DealChange,
+  NewDeal,
+  NewPipeline,
+  PipelineShape,
+  type PipelineView,
+  StageKind,
+  type StageView,
+  stageKinds,
+} from './deals.shapes.ts'
+export {
+  addStage,
+  countDeals,
+  deleteStage,
+  type FoundStage,
+  findStage,
+  renameStage,
+  reorderStages,
+  setStageKind,
+} from './deals.stages.ts'
+export type { Deal } from './deals.view.ts'

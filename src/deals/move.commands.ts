@@ -1,0 +1,89 @@
+import type { Command } from 'commander'
+import type { Cli, Context } from '../cli/command.ts'
+import type { Column } from '../cli/output.ts'
+import { Problem } from '../lib/problem.ts'
+import type { Deal } from './deals.ts'
+
+interface Moved {
+  deal: Deal
+  moved: boolean
+  /** The stage's name before. */
+  from: string | null
+}
+
+const moveOne = async ({ work }: Context, id: string, to: string, dryRun: boolean): Promise<Moved> => {
+  const { changeDeal, findStage, showDeal } = await import('./deals.ts')
+  return work(async (w) => {
+    const before = await showDeal(w, id)
+    const { id: stageId, name, kind } = await findStage(w, to, before.pipelineId)
+    const { deal, moved } = dryRun
+      ? { deal: { ...before, stageId, stage: name, status: kind }, moved: stageId !== before.stageId }
+      : await changeDeal(w, id, { stageId })
+    return { deal, moved, from: before.stage }
+  })
+}
+
+const columns: Column<Moved>[] = [
+  ['ID', ({ deal }) => deal.id],
+  ['TITLE', ({ deal }) => deal.title],
+  ['FROM', ({ from }) => from],
+  ['TO', ({ deal }) => deal.stage],
+  ['STATUS', ({ deal }) => deal.status],
+  ['', ({ moved }) => (moved ? 'moved' : 'unchanged')],
+]
+
+/** Each deal in a transaction of its own: one that can't move does not hold the others back. */
+const moveEach = async (context: Context, ids: readonly string[], to: string, dryRun: boolean) => {
+  const done: Moved[] = []
+  const failures: Problem[] = []
+  for (const id of ids) {
+    if (context.signal.aborted) break
+    try {
+      done.push(await moveOne(context, id, to, dryRun))
+    } catch (error) {
+      if (!(error instanceof Problem) || error.kind === 'unavailable') throw error
+      failures.push(error)
+    }
+  }
+  return { done, failures }
+}
+
+const report = async ({ out }: Context, { done, failures }: Awaited<ReturnType<typeof moveEach>>, dryRun: boolean) => {
+  const moved = done.filter((one) => one.moved).length
+  const counts = { moved, unchanged: done.length - moved, failed: failures.length }
+  if (out.format === 'json') {
+    const events = { 'deal.stage_changed': moved }
+    return out.one({ deals: done.map(({ deal }) => deal), ...counts, ...(dryRun && { dryRun, events }) })
+  }
+  if (out.format === 'table' || out.format === 'plain') await out.list('deals', done, columns)
+  else
+    await out.list(
+      'deals',
+      done.map(({ deal }) => deal),
+      [],
+    )
+  const counted = `${dryRun ? 'Would move' : 'Moved'} ${counts.moved}, unchanged ${counts.unchanged}, failed ${counts.failed}`
+  out.note(dryRun ? `${counted}; ${moved} deal.stage_changed would fire. Nothing was changed.` : `${counted}.`)
+}
+
+/** `svc deals move` */
+export const addMove = (noun: Command, cli: Cli): void => {
+  noun
+    .command('move')
+    .description('Move deals to another stage of their pipeline')
+    .argument('<ids...>')
+    .option('--to <stage>', 'the stage: id, or its name in the deal’s pipeline')
+    .option('--dry-run', 'say what would move and which events would fire')
+    .action(
+      cli.run(async (context, ids: string[], flags: { to?: string; dryRun?: boolean }) => {
+        const { to } = await context.require({ to: flags.to })
+        const dryRun = flags.dryRun ?? false
+        const result = await moveEach(context, [...new Set(ids)], to, dryRun)
+        const [first] = result.failures
+        if (first && result.done.length === 0) throw first
+        await report(context, result, dryRun)
+        for (const failure of result.failures) context.out.note(`error: ${failure.message}`)
+        if (first) context.exit(5)
+      }),
+    )
+}

@@ -1,0 +1,116 @@
+import { isDeepStrictEqual } from 'node:util'
+import { newId } from '../lib/ids.ts'
+import { conflict, invalid, missing } from '../lib/problem.ts'
+import type { Work } from '../store/work.ts'
+import { checkJourney } from './journeys.check.ts'
+import { type Definition, type JourneyFile, triggerKey } from './journeys.definition.ts'
+import { type JourneyDetail, type JourneyView, journeysNamed } from './journeys.find.ts'
+
+/** What became of one document; times in epoch ms. `id` is null where a dry run would make the journey. */
+export interface Applied extends Omit<JourneyView, 'id'> {
+  id: string | null
+  version: number
+  outcome: 'created' | 'updated' | 'unchanged'
+}
+
+const currentOf = async (work: Work, { id, name }: JourneyFile): Promise<JourneyDetail | undefined> => {
+  const found = await journeysNamed(work, { id: id ?? null, name })
+  if (id === undefined) return found[0]
+  if (found[0]?.id !== id) throw missing(`There is no journey ${id}`, { hint: 'svc journeys list' })
+  if (found.length > 1) throw conflict(`There is already a journey named ${name}`)
+  return found[0]
+}
+
+const insertVersion = ({ sql, accountId }: Work, id: string, version: number, definition: Definition) =>
+  sql('insert into journey_versions (account_id, journey_id, version, definition) values ($1, $2, $3, $4)', [
+    accountId,
+    id,
+    version,
+    JSON.stringify(definition),
+  ])
+
+const create = async (work: Work, journey: Omit<Applied, 'id'>, definition: Definition): Promise<string> => {
+  const { sql, accountId, now } = work
+  const id = newId('jrn', now.getTime())
+  await sql(
+    `insert into journeys (id, account_id, name, enabled, trigger_kind, trigger_key, version, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
+    [id, accountId, journey.name, journey.enabled, journey.triggerKind, triggerKey(definition.trigger), 1, now],
+  )
+  await insertVersion(work, id, 1, definition)
+  return id
+}
+
+const update = async (work: Work, journey: Applied & { id: string }, definition: Definition): Promise<void> => {
+  const { sql, accountId, now } = work
+  const { id, name, enabled, triggerKind, version } = journey
+  await sql(
+    `update journeys set name = $3, enabled = $4, trigger_kind = $5, trigger_key = $6, version = $7, updated_at = $8
+     where account_id = $1 and id = $2`,
+    [accountId, id, name, enabled, triggerKind, triggerKey(definition.trigger), version, now],
+  )
+}
+
+const applyOne = async (work: Work, file: JourneyFile, dryRun: boolean): Promise<Applied> => {
+  const { trigger, reentry, exitOn, steps, name } = file
+  const definition: Definition = { trigger, reentry, exitOn, steps }
+  const current = await currentOf(work, file)
+  const nowMs = work.now.getTime()
+  const enabled = file.enabled ?? current?.enabled ?? true
+  const next = { name, enabled, triggerKind: trigger.kind, createdAt: current?.createdAt ?? nowMs, updatedAt: nowMs }
+  if (!current) {
+    const created = { ...next, version: 1, outcome: 'created' as const }
+    return { id: dryRun ? null : await create(work, created, definition), ...created }
+  }
+  const isNew = !isDeepStrictEqual(definition, current.definition)
+  if (!isNew && enabled === current.enabled && name === current.name) {
+    const { definition: _, ...view } = current
+    return { ...view, outcome: 'unchanged' }
+  }
+  const version = current.version + (isNew ? 1 : 0)
+  const updated = { id: current.id, ...next, version, outcome: 'updated' as const }
+  if (!dryRun) {
+    await update(work, updated, definition)
+    if (isNew) await insertVersion(work, current.id, version, definition)
+  }
+  return updated
+}
+
+/** Two documents for one journey: which of them holds would be chance. */
+const twinFaults = (files: readonly JourneyFile[]): string[] =>
+  files.flatMap(({ name, id }, i) => {
+    const twin = files.findIndex((other) => other.name === name || (id !== undefined && other.id === id))
+    return twin < i ? [`document ${i + 1}: is the journey of document ${twin + 1} too`] : []
+  })
+
+const demandFiles = async (work: Work, documents: readonly unknown[]): Promise<JourneyFile[]> => {
+  const files: JourneyFile[] = []
+  const faults: string[] = []
+  for (const [i, document] of documents.entries()) {
+    const checked = await checkJourney(work, document)
+    const where = documents.length > 1 ? `document ${i + 1}: ` : ''
+    if (checked.faults) faults.push(...checked.faults.map((fault) => where + fault))
+    else files.push(checked.file)
+  }
+  faults.push(...twinFaults(files))
+  if (faults.length > 0) throw invalid(faults.join('; '))
+  return files
+}
+
+/**
+ * Makes journeys of documents, or gives those that are there a new version, all or nothing (decisions.md, Journeys). Runs
+ * keep the version that they entered; what has not changed gets none. `dryRun` writes nothing. Throws Problem `invalid`
+ * with every fault of every document, `missing` for an id that is not the account's, `conflict` where a name is taken.
+ */
+export const applyJourneys = async (
+  work: Work,
+  documents: readonly unknown[],
+  { dryRun = false }: { dryRun?: boolean } = {},
+): Promise<Applied[]> => {
+  // One at a time in an account: what is there is looked at first, then changed.
+  await work.sql(`select pg_advisory_xact_lock(hashtextextended('journeys:' || $1, 0))`, [work.accountId])
+  const files = await demandFiles(work, documents)
+  const applied: Applied[] = []
+  for (const file of files) applied.push(await applyOne(work, file, dryRun))
+  return applied
+}

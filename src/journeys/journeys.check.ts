@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import { sentence } from '../lib/sentence.ts'
+import type { Work } from '../store/work.ts'
+import { JourneyFile } from './journeys.definition.ts'
+import { resolveNames } from './journeys.resolve.ts'
+import { type Path, pathText, recordOf, stepsOf } from './journeys.tree.ts'
+
+/** What is wrong at a place of a file. */
+export interface Fault {
+  path: Path
+  message: string
+}
+
+const maxSteps = 200
+const maxNesting = 10
+
+const zodsMessage = z.locales.en().localeError
+
+/** zod names unknown properties together; here each is a fault of its own. */
+const apart = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] =>
+  issue.code !== 'unrecognized_keys'
+    ? [issue]
+    : issue.keys.map((key) => {
+        const own = { ...issue, keys: [key] }
+        return { ...own, message: String(zodsMessage(own as never)) }
+      })
+
+const isEmpty = (side: unknown) => side === undefined || (Array.isArray(side) && side.length === 0)
+
+/** What no shape can say: how the steps stand to each other. */
+const structureFaults = (file: unknown): Fault[] => {
+  const faults: Fault[] = []
+  const ids = new Map<unknown, Path>()
+  let count = 0
+  for (const { step, path } of stepsOf(file)) {
+    count++
+    const twin = step.id === undefined ? undefined : ids.get(step.id)
+    if (twin) faults.push({ path: [...path, 'id'], message: `is the id of ${pathText(twin)} too` })
+    else ids.set(step.id, path)
+    // A step at the top has a path of two parts, and each level below adds two.
+    if (path.length === 2 * (maxNesting + 1)) faults.push({ path, message: `is nested more than ${maxNesting} deep` })
+    const isBare =
+      (step.kind === 'branch' && Array.isArray(step.then) && isEmpty(step.then) && isEmpty(step.else)) ||
+      (step.kind === 'split' && Array.isArray(step.a) && isEmpty(step.a) && isEmpty(step.b))
+    if (isBare) faults.push({ path, message: 'must have a step in one of its sides' })
+  }
+  if (count > maxSteps) faults.push({ path: ['steps'], message: `must have at most ${maxSteps} steps in all` })
+  return faults
+}
+
+const isPredicate = (message: string) => /^(must|is|has) /.test(message)
+
+/** `steps[2].then[0].list: there is no list x` */
+const faultText = ({ path, message }: Fault): string =>
+  isPredicate(message)
+    ? `${pathText(path)} ${message}`
+    : `${pathText(path)}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
+
+export type Checked = { file: JourneyFile; faults: null } | { file: null; faults: string[] }
+
+/** Checks one document whole: the journey with its names resolved, or every fault, each with its path. */
+export const checkJourney = async (work: Work, document: unknown): Promise<Checked> => {
+  if (!recordOf(document)) return { file: null, faults: ['a journey must be an object with name, trigger and steps'] }
+  const checked = JourneyFile.safeParse(document)
+  const shapeFaults = checked.success ? [] : checked.error.issues.flatMap(apart)
+  const file = checked.success ? checked.data : structuredClone(document)
+  const others = [...structureFaults(document), ...(await resolveNames(work, file))]
+  const faults = [...shapeFaults.map((issue) => sentence([issue], 'the journey')), ...others.map(faultText)]
+  return checked.success && faults.length === 0 ? { file: checked.data, faults: null } : { file: null, faults }
+}

@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
+import { missing } from '../lib/problem.ts'
+import type { Work } from '../store/work.ts'
+import { type RunStatus, runStatuses } from './journeys.definition.ts'
+import { type Cursor, pathOf } from './journeys.walk.ts'
+
+/** A run as `svc journeys runs` shows it; times in epoch ms. */
+export interface RunView {
+  id: string
+  journeyId: string
+  version: number
+  listId: string
+  rowId: string
+  email: string
+  status: RunStatus
+  /** Why it ended early. */
+  reason: string | null
+  /** The place of its next step; null once it has ended. */
+  step: string | null
+  stepsDone: number
+  dueAt: number | null
+  enteredAt: number
+  endedAt: number | null
+}
+
+/** With what it did, oldest first. */
+export interface RunDetail extends RunView {
+  log: { step: string; kind: string; outcome: string; at: number }[]
+}
+
+type Row = Omit<RunView, 'step'> & { cursor: Cursor | null; isActive: boolean }
+
+const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
+
+const columns = `r.id, r.journey_id as "journeyId", r.version, r.list_id as "listId", r.row_id as "rowId", r.email, r.status,
+  r.reason, r.cursor, r.step_no as "stepsDone", r.status in ('running', 'waiting') as "isActive",
+  ${epochMs('r.due_at')} as "dueAt", ${epochMs('r.entered_at')} as "enteredAt", ${epochMs('r.ended_at')} as "endedAt"`
+
+const view = ({ cursor, isActive, stepsDone, dueAt, enteredAt, endedAt, ...run }: Row): RunView => ({
+  ...run,
+  step: isActive && cursor ? pathOf(cursor) : null,
+  stepsDone,
+  dueAt: isActive ? dueAt : null,
+  enteredAt,
+  endedAt,
+})
+
+/** Which runs of a journey, and how many. */
+export const RunRequest = z.object({
+  journeyId: z.string(),
+  status: z.enum(runStatuses).optional(),
+  limit: z.coerce.number().int().min(1).max(1000),
+  cursor: z.string().optional(),
+})
+
+/** A page of the runs of a journey, newest first. Throws Problem `invalid` for a bad cursor. */
+export const listRuns = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { journeyId, status, limit, cursor }: z.output<typeof RunRequest>,
+): Promise<Page<RunView>> => {
+  const rows = await sql<Row>(
+    `select ${columns} from journey_runs r
+     where r.account_id = $1 and r.journey_id = $2 and ($3::text is null or r.status = $3)
+       and ($4::text is null or r.id < $4) order by r.id desc limit $5`,
+    [accountId, journeyId, status ?? null, cursor === undefined ? null : idOfCursor('run', cursor), limit + 1],
+  )
+  return pageOf(rows.map(view), limit)
+}
+
+/** A run of a journey with what it did. Throws Problem `missing`. */
+export const showRun = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  journeyId: string,
+  id: string,
+): Promise<RunDetail> => {
+  const [row] = await sql<Row>(
+    `select ${columns} from journey_runs r where r.account_id = $1 and r.id = $2 and r.journey_id = $3`,
+    [accountId, id, journeyId],
+  )
+  if (!row) throw missing(`There is no run ${id} of this journey`, { hint: `svc journeys runs ${journeyId}` })
+  const log = await sql<RunDetail['log'][number]>(
+    `select step, kind, outcome, ${epochMs('at')} as at from journey_step_log
+     where account_id = $1 and run_id = $2 order by step_no`,
+    [accountId, id],
+  )
+  return { ...view(row), log }
+}

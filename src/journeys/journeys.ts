@@ -1,0 +1,13 @@
+export { type Applied, applyJourneys } from './journeys.apply.ts'
+export { type Occasion, startJourneys } from './journeys.enrol.ts'
+export { maxFileBytes, readDocuments } from './journeys.file.ts'
+export {
+  findJourney,
+  type JourneyDetail,
+  JourneyShape,
+  type JourneyView,
+  listJourneys,
+  switchJourney,
+} from './journeys.find.ts'
+export { listRuns, type RunDetail, RunRequest, type RunView, showRun } from './journeys.runs.ts'
+export { Entrant, triggerJourney } from './journeys.trigger.ts'

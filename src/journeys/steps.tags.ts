@@ -1,0 +1,19 @@
+import type { Contact } from '../contacts/contacts.ts'
+
+/** The value of a contact's field, `email` included; undefined where it is not set. */
+export const fieldOf = ({ fields, email }: Contact, name: string): string | undefined => {
+  if (Object.hasOwn(fields, name)) return fields[name]
+  return name === 'email' ? email : undefined
+}
+
+/** The text with its merge tags (`{{ field }}`) filled; an unknown one is empty. */
+export const fillTags = (text: string, contact: Contact): string =>
+  text.replace(/\{\{\s*([^{}]*?)\s*\}\}/g, (_, name: string) => fieldOf(contact, name) ?? '')
+
+/** The same within JSON: in every string, property names left as they are. */
+export const fillJson = (value: unknown, contact: Contact): unknown => {
+  if (typeof value === 'string') return fillTags(value, contact)
+  if (Array.isArray(value)) return value.map((item) => fillJson(item, contact))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, fillJson(item, contact)]))
+}

@@ -1,0 +1,91 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Database, isUnavailable } from './database.ts'
+import { listen } from './wakeup.ts'
+
+/*
+ * What the queues in the database have in common (deliveries, journey runs). A row belongs to who leased it, until
+ * `leased_until`; `claim` counts the owners, and only the newest may record. Both columns stand in no index, so that
+ * claiming rewrites none.
+ */
+
+/** Notices wake the loop; this is for what they do not tell: what comes due by time, and notices that were lost. */
+const pollMs = 1000
+
+/** How long the end may take once the database is away. */
+export const settleMs = 3000
+
+/** The database is away, or chose this statement to end a deadlock: the same again may succeed. */
+export const isPassing = (error: unknown): boolean =>
+  isUnavailable(error) || (error as { code?: string }).code === '40P01'
+
+/** Wakes one waiter; a ring while nobody waits is kept for the next. */
+const createBell = () => {
+  let rung = false
+  let wake = () => {}
+  return {
+    ring() {
+      rung = true
+      wake()
+    },
+    async wait(limitMs: number) {
+      if (!rung) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, limitMs)
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+      }
+      rung = false
+    },
+  }
+}
+
+/** The loop as its worker sees it. */
+export interface Queue {
+  /** Aborted when it is to end: told so, or at a fault. */
+  readonly stop: AbortSignal
+  /** There may be something to claim. */
+  ring(): void
+  /** Ends it; `runQueue` rejects with the fault, after the orderly end. */
+  fail(fault: unknown): void
+}
+
+export interface Worker {
+  /** Claims what is due and has room, and sets it going. Rejects with a passing fault to be asked again. */
+  claim(): Promise<void>
+  /** Finishes what is going, and gives back what is not. */
+  finish(): Promise<void>
+}
+
+/**
+ * Has `worker` claim at each notice on `channel`, at each ring, and once a second, until `signal` is aborted; then it
+ * finishes. Any number may run on one database. While the database is away it waits; any other fault rejects, after the
+ * same orderly end.
+ */
+export const runQueue = async (
+  database: Database,
+  channel: string,
+  signal: AbortSignal,
+  open: (queue: Queue) => Worker,
+): Promise<void> => {
+  const fault = new AbortController()
+  const stop = AbortSignal.any([signal, fault.signal])
+  const bell = createBell()
+  const worker = open({ stop, ring: bell.ring, fail: (error) => fault.abort(error) })
+  const notices = listen(database, channel, bell.ring)
+  stop.addEventListener('abort', bell.ring)
+  try {
+    while (!stop.aborted) {
+      await worker.claim().catch((error) => {
+        if (!isPassing(error)) fault.abort(error)
+      })
+      await bell.wait(pollMs)
+    }
+  } finally {
+    await worker.finish()
+    await Promise.race([notices.close(), sleep(settleMs, undefined, { ref: false })])
+  }
+  if (fault.signal.aborted) throw fault.signal.reason
+}

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type OpenApp, openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { svc } from '../support/cli.ts'
+
+const day = 86_400_000
+
+let target: TestApp
+const opened: OpenApp[] = []
+
+const open = async (development = false) => {
+  const app = await openApp(readConfig(target.env), { development, connections: 2 })
+  opened.push(app)
+  return app
+}
+
+const aheadMs = (app: OpenApp) => app.now().getTime() - Date.now()
+
+const until = async (isDone: () => boolean) => {
+  const deadline = Date.now() + 1000
+  while (!isDone()) {
+    if (Date.now() > deadline) throw new Error('not within a second')
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+beforeAll(async () => {
+  target = await startApp()
+})
+afterAll(async () => {
+  await Promise.all(opened.map((app) => app.close()))
+  await target.close()
+})
+
+test('the clock of a database that svc dev did not mark is not moved: exit 6', async () => {
+  for (const args of [['clock'], ['clock', 'advance', '2d'], ['clock', 'reset']]) {
+    const { status, stdout, stderr } = await svc(target, args)
+    expect({ status, stdout }).toEqual({ status: 6, stdout: '' })
+    expect(stderr).toMatch(/development/)
+  }
+  expect(Math.abs(aheadMs(await open()))).toBeLessThan(50)
+})
+
+test('every process that has a development database open follows its clock within a second', async () => {
+  const [first, second] = [await open(true), await open()]
+  const moved = await svc(target, ['clock', 'advance', '2d', '--json'])
+  expect(moved.json).toEqual({ now: expect.any(Number), offsetMs: 2 * day })
+  for (const app of [first, second]) await until(() => Math.abs(aheadMs(app) - 2 * day) < 50)
+  expect(Math.abs(aheadMs(await open()) - 2 * day)).toBeLessThan(50)
+  expect((await svc(target, ['clock', 'advance', '1h', '--json'])).json.offsetMs).toBe(2 * day + 3_600_000)
+  expect((await svc(target, ['clock', '--json'])).json.offsetMs).toBe(2 * day + 3_600_000)
+  expect((await svc(target, ['clock', 'reset', '--json'])).json.offsetMs).toBe(0)
+  for (const app of [first, second]) await until(() => Math.abs(aheadMs(app)) < 50)
+})
+
+test.each(['', '2', '2y', '-2d', '1.5d'])('a duration of %j is refused: exit 2', async (duration) => {
+  expect((await svc(target, ['clock', 'advance', '--', duration])).status).toBe(2)
+})

@@ -1,0 +1,154 @@
+// biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { OpenApp } from '../../src/app/app.ts'
+import { startDaemon } from '../../src/app/daemon.ts'
+import { createList, upsertContact, writeContacts } from '../../src/contacts/contacts.ts'
+import { createDeal, NewDeal } from '../../src/deals/deals.ts'
+import { applyJourneys } from '../../src/journeys/journeys.ts'
+import { runJourneys } from '../../src/journeys/run.loop.ts'
+import { type Bench, below, benchAccount, median, percentile, type Row, row, timed } from './support.ts'
+import { until } from './webhooks.ts'
+
+const count = 10_000
+const accounts = 10
+const stepsPerRun = 4
+const rounds = 3
+
+/** Runs of a journey of `delay`, `branch`, `split`, `exit`, all due, over ten accounts, each run with a contact of its own. */
+const prepare = async (app: OpenApp, index: number): Promise<string> => {
+  const now = app.now()
+  const id = `acc_bench${index}_${now.getTime()}`
+  await app.sql(`insert into accounts (id, name, plan, created_at) values ($1, $1, 'unlimited', $2)`, [id, now])
+  await app.work(id, 'cli:bench', async (work) => {
+    const list = await createList(work, { name: 'Leads' })
+    const emails = Array.from({ length: count / accounts }, (_, i) => `c${i}@example.com`)
+    await writeContacts(
+      work,
+      list.id,
+      emails.map((email) => ({ email, fields: { plan: 'pro' } })),
+      new Map(),
+    )
+    const split = { kind: 'split', percent: 100, a: [{ kind: 'exit' }], b: [] }
+    const branch = { kind: 'branch', if: { field: 'plan', equals: 'pro' }, then: [split] }
+    const steps = [{ kind: 'delay', for: '1s' }, branch]
+    const trigger = { kind: 'manual' }
+    const [journey] = await applyJourneys(work, [{ name: 'J', trigger, steps }])
+    await work.sql(
+      `insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, cursor, due_at, context, entered_at)
+       select account_id, 'run_' || row_id, $2, 1, list_id, row_id, email, 'waiting', '[0]', $3, '{}', $3
+       from contacts where account_id = $1`,
+      [id, journey!.id, now],
+    )
+  })
+  return id
+}
+
+const prepareAll = async (app: OpenApp): Promise<string[]> => {
+  const ids: string[] = []
+  for (let i = 0; i < accounts; i++) ids.push(await prepare(app, i))
+  await app.sql('vacuum analyze journey_runs')
+  return ids
+}
+
+const isLeft = async (app: OpenApp) =>
+  (await app.sql(`select from journey_runs where status in ('running', 'waiting') limit 1`)).length > 0
+
+const ours = async (app: OpenApp): Promise<number> => {
+  await prepareAll(app)
+  const stop = new AbortController()
+  let running: Promise<void> | undefined
+  const elapsedMs = await timed(async () => {
+    running = runJourneys(app, stop.signal)
+    await until(async () => !(await isLeft(app)), 5)
+  })
+  stop.abort()
+  await running
+  return (count * stepsPerRun) / (elapsedMs / 1000)
+}
+
+/** Claims 128 runs and records a step of each, log and all: a statement for each, as fast as they go. */
+const bare = async (app: OpenApp): Promise<number> => {
+  await prepareAll(app)
+  const claim = `
+    update journey_runs set claim = claim + 1, leased_until = now() + interval '30 s'
+    where ctid = any(array(
+      select ctid from journey_runs where status in ('running', 'waiting') and (leased_until is null or leased_until < now())
+      order by account_id, due_at limit 128 for update skip locked
+    )) returning account_id, id, claim`
+  const record = `
+    with done as (
+      insert into journey_step_log (account_id, run_id, step_no, at, step, kind, outcome)
+      select account_id, id, $2, now(), 'steps[0]', 'delay', 'waited'
+      from jsonb_to_recordset($1::jsonb) as d(account_id text, id text)
+    )
+    update journey_runs r set step_no = $2, status = case when $2 = $3 then 'completed' else r.status end
+    from jsonb_to_recordset($1::jsonb) as d(account_id text, id text, claim int)
+    where r.account_id = d.account_id and r.id = d.id and r.claim = d.claim`
+  const lane = async () => {
+    for (;;) {
+      const rows = await app.sql(claim)
+      if (rows.length === 0) return
+      for (let step = 1; step <= stepsPerRun; step++) {
+        await app.sql(record, [JSON.stringify(rows), step, stepsPerRun])
+      }
+    }
+  }
+  const elapsedMs = await timed(() => Promise.all([lane(), lane(), lane()]))
+  return (count * stepsPerRun) / (elapsedMs / 1000)
+}
+
+/** From the commit of a deal to the first step of the journey that it starts, by a daemon's jobs. */
+const latency = async (app: OpenApp): Promise<number[]> => {
+  const { id } = await benchAccount(app)
+  const list = await app.work(id, 'cli:bench', (work) => createList(work, { name: 'Leads' }))
+  await upsertContact(app, id, 'cli:bench', { listId: list.id, email: 'a@example.com', fields: {} })
+  await app.work(id, 'cli:bench', (work) =>
+    applyJourneys(work, [
+      {
+        name: 'J',
+        trigger: { kind: 'deal-stage-changed' },
+        reentry: 'always',
+        steps: [{ kind: 'update-field', field: 'seen', value: '{{ email }}' }],
+      },
+    ]),
+  )
+  const daemon = await startDaemon({ ...app.config, port: 0 }, { api: false, jobs: true })
+  const waits: number[] = []
+  for (let i = 0; i < 120; i++) {
+    await app.work(id, 'cli:bench', (work) =>
+      createDeal(work, NewDeal.parse({ title: 'T', email: 'a@example.com' }), { source: 'api' }),
+    )
+    const start = performance.now()
+    const done = async () => {
+      const [logged] = await app.sql<{ count: number }>('select count(*) from journey_step_log where account_id = $1', [
+        id,
+      ])
+      return logged!.count > i
+    }
+    await until(done, 1)
+    if (i >= 20) waits.push(performance.now() - start)
+    await sleep(10)
+  }
+  await daemon.stop()
+  return waits
+}
+
+/** Steps per second beside a bare loop that claims and records them, and the way from an event to its first step. */
+export const bench = async ({ app: open }: Bench): Promise<Row[]> => {
+  const app = await open()
+  const seen = { ours: [] as number[], bare: [] as number[] }
+  for (let round = 0; round < rounds; round++) {
+    seen.bare.push(await bare(app))
+    seen.ours.push(await ours(app))
+  }
+  const waits = await latency(app)
+  return [
+    row(
+      'journey steps, beside a bare claim and record',
+      '/s',
+      { ours: median(seen.ours), limit: median(seen.bare) },
+      { atLeast: 0.5 },
+    ),
+    below('event to first step, p50', 'ms', percentile(waits, 50), 50),
+  ]
+}

@@ -1,0 +1,187 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { svc } from '../support/cli.ts'
+import { type DnsServer, openDnsServer } from '../support/dns.ts'
+
+let dns: DnsServer
+let t: TestApp
+let account: TestAccount
+let folder: string
+
+beforeAll(async () => {
+  dns = await openDnsServer()
+  t = await startApp({ env: { SVC_DNS_SERVERS: dns.address } })
+  folder = await mkdtemp(join(tmpdir(), 'svc-journeys-'))
+})
+beforeEach(async () => {
+  account = await t.account()
+  await json('lists', 'create', '--name', 'Customers')
+})
+afterAll(async () => {
+  await t?.close()
+  await dns?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const run = (args: string[], stdin?: string) =>
+  svc(t, [...args, '--account', account.id], { ...(stdin !== undefined && { stdin }) })
+const json = async (...args: string[]) => {
+  const ran = await run([...args, '--json'])
+  expect(ran.stderr).toBe('')
+  expect(ran.status).toBe(0)
+  return ran.json
+}
+const journeys = async (...args: string[]) => json('journeys', ...args)
+const apply = (source: string, ...flags: string[]) => run(['journeys', 'apply', '-f', '-', ...flags], source)
+const count = async () =>
+  (await t.app.sql<{ count: number }>('select count(*) from journeys where account_id = $1', [account.id]))[0]!.count
+
+const welcome = `
+name: Welcome
+trigger: { kind: api }
+exitOn: [list-removed]
+steps:
+  - kind: delay
+    for: 2d
+  - kind: branch
+    if: { field: plan, equals: pro }
+    then:
+      - { kind: add-to-list, list: Customers }
+`
+
+test('apply makes a journey of a file, updates it by name, and leaves it alone where nothing changed', async () => {
+  const file = join(folder, 'welcome.yaml')
+  await writeFile(file, welcome)
+  const made = await journeys('apply', '-f', file)
+  expect(made).toMatchObject({ name: 'Welcome', enabled: true, triggerKind: 'api', version: 1, outcome: 'created' })
+  expect(await journeys('apply', '-f', file)).toEqual({ ...made, outcome: 'unchanged' })
+  await writeFile(file, welcome.replace('2d', '3d'))
+  expect(await journeys('apply', '-f', file)).toMatchObject({ id: made.id, version: 2, outcome: 'updated' })
+})
+
+test('--dry-run says what would change, and changes nothing', async () => {
+  const ran = await apply(welcome, '--dry-run', '--json')
+  expect(ran.json).toMatchObject({ id: null, outcome: 'created', dryRun: true })
+  expect(ran.stderr).toBe('Nothing was changed.\n')
+  expect(await count()).toBe(0)
+})
+
+test('several documents in one file are applied all or nothing', async () => {
+  const both = `${welcome}---\n{"name": "Second", "trigger": {"kind": "manual"}, "steps": [{"kind": "exit"}]}`
+  expect((await apply(both.replace('exit', 'leave'))).status).toBe(2)
+  expect(await count()).toBe(0)
+  const ran = await apply(both, '--json')
+  expect(ran.json.journeys.map((one: { name: string; outcome: string }) => [one.name, one.outcome])).toEqual([
+    ['Welcome', 'created'],
+    ['Second', 'created'],
+  ])
+})
+
+test('faults are told all at once, each with its path, on stderr, and the exit status is 2', async () => {
+  const ran = await apply(welcome.replace('Customers', 'Nobody').replace('2d', 'soon'))
+  expect(ran).toMatchObject({ status: 2, stdout: '' })
+  expect(ran.stderr).toContain('steps[0].for must be a duration')
+  expect(ran.stderr).toContain('steps[1].then[0].list: there is no list Nobody')
+  const asJson = await apply('name: [', '--json')
+  expect(asJson).toMatchObject({ status: 2, stdout: '' })
+  expect(JSON.parse(asJson.stderr).error).toMatch(/^The file can't be read/)
+})
+
+test('a file that is not there is exit 3, a folder exit 2, none named exit 2, an unknown id exit 3', async () => {
+  expect((await run(['journeys', 'apply', '-f', join(folder, 'nope.yaml')])).status).toBe(3)
+  expect((await run(['journeys', 'apply', '-f', folder])).status).toBe(2)
+  const none = await run(['journeys', 'apply'])
+  expect(none).toMatchObject({ status: 2, stderr: expect.stringContaining('--file') })
+  expect((await apply(`id: jrn_none${welcome}`)).status).toBe(3)
+})
+
+test('what show prints, apply takes as unchanged', async () => {
+  const made = (await apply(welcome, '--json')).json
+  const shown = await run(['journeys', 'show', 'Welcome'])
+  expect(shown.stdout).toContain('for: 2d')
+  expect((await apply(shown.stdout, '--json')).json).toEqual({ ...made, outcome: 'unchanged' })
+  expect(await journeys('show', made.id)).toMatchObject({ id: made.id, version: 1, definition: { reentry: 'never' } })
+  expect((await run(['journeys', 'show', 'Nobody'])).status).toBe(3)
+})
+
+test('show lets no stored text move the cursor', async () => {
+  const title = '"\\u001b[31mred\\u009b2J"'
+  await apply(`{name: Colours, trigger: {kind: manual}, steps: [{kind: create-deal, title: ${title}}]}`)
+  const { stdout } = await run(['journeys', 'show', 'Colours'])
+  expect(stdout).toContain('red')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
+  expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
+})
+
+test('a bare noun lists, by trigger where asked', async () => {
+  await apply(`${welcome}---\n{name: Hand, trigger: {kind: manual}, steps: [{kind: exit}]}`)
+  const names = ({ journeys }: { journeys: { name: string }[] }) => journeys.map(({ name }) => name).sort()
+  expect(names(await journeys())).toEqual(['Hand', 'Welcome'])
+  expect(names(await journeys('list', '--trigger', 'manual'))).toEqual(['Hand'])
+  const plain = await run(['journeys', 'list', '-q'])
+  expect(plain.stdout).toMatch(/^(jrn_\w+\n){2}$/)
+})
+
+test('disable shuts the door, enable opens it', async () => {
+  await apply(welcome)
+  expect(await journeys('disable', 'Welcome')).toMatchObject({ enabled: false })
+  const refused = await run(['journeys', 'trigger', 'Welcome', '--email', 'ada@example.com', '--list', 'Customers'])
+  expect(refused).toMatchObject({ status: 2, stderr: expect.stringContaining('Journey is not enabled') })
+  expect(await journeys('enable', 'Welcome')).toMatchObject({ enabled: true })
+  expect((await run(['journeys', 'enable', 'Nobody'])).status).toBe(3)
+})
+
+test('trigger lets an address in once, by hand as by API, and runs lists it', async () => {
+  await apply(welcome.replace('kind: api', 'kind: manual'))
+  const args = ['trigger', 'Welcome', '--email', 'Ada@example.com', '--list', 'Customers']
+  expect(await journeys(...args)).toEqual({ ok: true, entered: true })
+  const again = await run(['journeys', ...args, '--json'])
+  expect(again).toMatchObject({ status: 0, json: { ok: true, entered: false } })
+  const { runs } = await journeys('runs', 'Welcome')
+  expect(runs).toEqual([
+    expect.objectContaining({
+      email: 'ada@example.com',
+      status: 'running',
+      reason: null,
+      step: 'steps[0]',
+      endedAt: null,
+    }),
+  ])
+  expect(await journeys('runs', 'Welcome', '--run', runs[0].id)).toEqual({ ...runs[0], log: [] })
+  const missing = await run(['journeys', 'runs', 'Welcome', '--run', 'run_none'])
+  expect(missing.status).toBe(3)
+})
+
+test('trigger refuses other triggers, a malformed address, an unknown list, and names every flag that lacks', async () => {
+  await apply(welcome.replace('kind: api', 'kind: lead-hot'))
+  const trigger = (email: string, list = 'Customers') =>
+    run(['journeys', 'trigger', 'Welcome', '--email', email, '--list', list])
+  expect((await trigger('ada@example.com')).stderr).toContain('Journey is not triggered by hand')
+  expect(await trigger('ada')).toMatchObject({ status: 2, stderr: expect.stringContaining('email address') })
+  expect((await trigger('ada@example.com', 'Nobody')).status).toBe(3)
+  const none = await run(['journeys', 'trigger', 'Welcome'])
+  expect(none).toMatchObject({ status: 2, stderr: expect.stringContaining('--email, --list') })
+})
+
+test('runs are paged, newest first, by status where asked, with the reason why each ended', async () => {
+  const { id } = (await apply(welcome, '--json')).json
+  const insert = `insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, reason, cursor,
+      due_at, context, entered_at, ended_at)
+    select $1, 'run_' || n, $2, 1, 'lst_x', 'row_' || n, n || '@example.com', case when n = 3 then 'exited' else 'waiting' end,
+      case when n = 3 then 'exit rule: deal-won' end, '[1,"then",0]', now(), '{}', now(), case when n = 3 then now() end
+    from generate_series(1, 5) n`
+  await t.app.sql(insert, [account.id, id])
+  const first = await journeys('runs', 'Welcome', '--limit', '3')
+  expect(first.runs.map((one: { id: string }) => one.id)).toEqual(['run_5', 'run_4', 'run_3'])
+  expect(first.runs[0]).toMatchObject({ step: 'steps[1].then[0]', status: 'waiting' })
+  expect(first.runs[2]).toMatchObject({ step: null, dueAt: null, reason: 'exit rule: deal-won' })
+  const second = await journeys('runs', 'Welcome', '--limit', '3', '--cursor', first.nextCursor)
+  expect(second.runs.map((one: { id: string }) => one.id)).toEqual(['run_2', 'run_1'])
+  expect(second.nextCursor).toBeUndefined()
+  expect((await journeys('runs', 'Welcome', '--status', 'exited')).runs).toHaveLength(1)
+  expect((await run(['journeys', 'runs', 'Welcome', '--status', 'lost'])).status).toBe(2)
+  expect((await run(['journeys', 'runs', 'Welcome', '--limit', '0'])).status).toBe(2)
+})

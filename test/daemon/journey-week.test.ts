@@ -1,0 +1,117 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { svc } from '../support/cli.ts'
+import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+
+const definition = `
+name: Won over
+trigger:
+  kind: deal-stage-changed
+  stage: Qualified
+exitOn: [deal-lost]
+steps:
+  - kind: update-field
+    field: qualified
+    value: 'yes, {{ name }}'
+  - kind: delay
+    for: 2d
+  - kind: branch
+    if: { field: plan, equals: pro }
+    then:
+      - kind: add-to-list
+        list: Customers
+`
+
+let target: TestApp
+let account: TestAccount
+let receiver: Receiver
+let folder: string
+let daemon: Daemon
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-week-'))
+  receiver = await openReceiver()
+  target = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+  account = await target.account()
+  daemon = await startDaemon(target, { args: ['dev'], env: { SVC_DATA_DIR: folder } })
+})
+afterAll(async () => {
+  await daemon.stop()
+  await target.close()
+  await receiver.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const call = async (method: string, path: string, body?: object) => {
+  const reply = await fetch(`${daemon.url}/api/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body
+  return (await reply.json()) as any
+}
+
+const run = (args: string[], stdin?: string) =>
+  svc(target, ['--account', account.id, ...args, '--json'], stdin === undefined ? {} : { stdin })
+
+const runs = async () => (await run(['journeys', 'runs', 'Won over'])).json.runs
+
+const until = async (isDone: () => Promise<boolean>) => {
+  const deadline = Date.now() + 15_000
+  while (!(await isDone())) {
+    if (Date.now() > deadline) throw new Error('not in 15 s')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+test('a journey of days in seconds: one contact reaches the end, another meets an exit rule', {
+  timeout: 60_000,
+}, async () => {
+  const list = (await run(['lists', 'create', '--name', 'Leads'])).json
+  const customers = (await run(['lists', 'create', '--name', 'Customers'])).json
+  for (const name of ['ada', 'bob']) {
+    const contact = { listId: list.id, email: `${name}@example.com`, fields: { name, plan: 'pro' } }
+    await call('POST', '/contacts', contact)
+  }
+  const [pipeline] = (await call('GET', '/pipelines')).pipelines
+  const stage = (name: string) => pipeline.stages.find((one: { name: string }) => one.name === name).id
+  expect((await run(['journeys', 'apply', '-f', '-'], definition)).status).toBe(0)
+  await call('POST', '/webhooks', { url: `${receiver.url}/hook`, event: 'journey.completed' })
+  const deals: string[] = []
+  for (const name of ['ada', 'bob']) {
+    const { deal } = await call('POST', '/deals', { title: name, email: `${name}@example.com` })
+    deals.push(deal.id)
+    await call('PATCH', `/deals/${deal.id}`, { stageId: stage('Qualified') })
+  }
+  await until(async () => (await runs()).every(({ status }: { status: string }) => status === 'waiting'))
+  await call('PATCH', `/deals/${deals[1]}`, { stageId: stage('Lost') })
+  expect((await run(['clock', 'advance', '2d'])).status).toBe(0)
+  const [delivery] = await receiver.arrived(1)
+  const event = JSON.parse(String(delivery!.body))
+  expect(event).toMatchObject({
+    type: 'journey.completed',
+    data: { journey: { name: 'Won over' }, contact: { email: 'ada@example.com', fields: { qualified: 'yes, ada' } } },
+  })
+  const days = (event.data.completedAt - event.data.enteredAt) / 86_400_000
+  expect(days).toBeGreaterThanOrEqual(2)
+  expect(days).toBeLessThan(2.01)
+  const { contacts } = await call('GET', `/contacts?email=ada@example.com&listId=${customers.id}`)
+  expect(contacts).toHaveLength(1)
+  expect((await call('GET', `/contacts?email=bob@example.com&listId=${customers.id}`)).contacts).toEqual([])
+  const ends = Object.fromEntries(
+    // biome-ignore lint/suspicious/noExplicitAny: a row of the run list
+    (await runs()).map(({ email, status, reason }: any) => [email, [status, reason]]),
+  )
+  expect(ends).toEqual({
+    'ada@example.com': ['completed', null],
+    'bob@example.com': ['exited', 'exit rule: deal-lost'],
+  })
+  await run(['clock', 'advance', '1w'])
+  await new Promise((resolve) => setTimeout(resolve, 1500))
+  expect(receiver.requests).toHaveLength(1)
+})

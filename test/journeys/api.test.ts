@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createList } from '../../src/contacts/contacts.ts'
+import { applyJourneys, switchJourney } from '../../src/journeys/journeys.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type DnsServer, openDnsServer } from '../support/dns.ts'
+
+let dns: DnsServer
+let t: TestApp
+let account: TestAccount
+let listId: string
+let clockMs = Date.parse('2026-11-20T08:00:00Z')
+
+beforeAll(async () => {
+  dns = await openDnsServer()
+  t = await startApp({ env: { SVC_DNS_SERVERS: dns.address }, now: () => new Date(clockMs) })
+})
+beforeEach(async () => {
+  account = await t.account()
+  listId = await newList(account)
+})
+afterAll(async () => {
+  await t.close()
+  await dns.close()
+})
+
+const newList = async (of: TestAccount) =>
+  (await t.app.work(of.id, 'cli:test', (work) => createList(work, { name: 'Customers' }))).id
+
+/** Each a moment after the one before. */
+const apply = async (changes: object = {}, of = account): Promise<string> => {
+  clockMs++
+  const journey = { name: 'Welcome', trigger: { kind: 'api' }, steps: [{ kind: 'delay', for: '1d' }], ...changes }
+  return (await t.app.work(of.id, 'cli:test', (work) => applyJourneys(work, [journey])))[0]!.id!
+}
+const list = async (query = '', of = account) => {
+  const reply = await t.request('GET', `/journeys${query}`, { key: of.key })
+  expect(reply.status).toBe(200)
+  return reply.body.journeys as { id: string; name: string }[]
+}
+const trigger = (id: string, body: unknown = { email: 'ada@example.com', listId }) =>
+  t.request('POST', `/journeys/${id}/trigger`, { key: account.key, body })
+
+const runs = () =>
+  t.app.sql<{ email: string; listId: string; version: number }>(
+    'select email, list_id as "listId", version from journey_runs where account_id = $1 order by id',
+    [account.id],
+  )
+const contacts = () => t.app.sql('select email from contacts where account_id = $1', [account.id])
+
+test('a journey has exactly the properties of the contract', async () => {
+  const id = await apply()
+  expect(await list()).toEqual([
+    { id, name: 'Welcome', enabled: true, triggerKind: 'api', createdAt: clockMs, updatedAt: clockMs },
+  ])
+})
+
+test('journeys come most recently updated first, those of one trigger kind where it is asked for', async () => {
+  const [a, b, c] = [
+    await apply({ name: 'A' }),
+    await apply({ name: 'B', trigger: { kind: 'manual' } }),
+    await apply({ name: 'C' }),
+  ]
+  clockMs += 1_000
+  await t.app.work(account.id, 'cli:test', (work) => switchJourney(work, a, false))
+  expect((await list()).map(({ id }) => id)).toEqual([a, c, b])
+  expect((await list('?trigger=api')).map(({ id }) => id)).toEqual([a, c])
+  expect(await list('?trigger=lead-hot')).toEqual([])
+  expect(await list('', await t.account())).toEqual([])
+})
+
+test('a trigger adds the address to the list, normalised and verified, and lets it in', async () => {
+  const id = await apply()
+  const reply = await trigger(id, { email: '  Ada@Example.COM ', listId })
+  expect(reply).toMatchObject({ status: 200, body: { ok: true } })
+  expect(await runs()).toEqual([{ email: 'ada@example.com', listId, version: 1 }])
+  const [added] = await t.app.sql<{ status: string | null }>(
+    'select verification_status as status from addresses where account_id = $1',
+    [account.id],
+  )
+  expect(added!.status).not.toBeNull()
+})
+
+test('an address that is in the list already stays as it is', async () => {
+  const id = await apply()
+  const body = { listId, email: 'ada@example.com', fields: { plan: 'pro' } }
+  await t.request('POST', '/contacts', { key: account.key, body })
+  const before = await t.app.sql('select * from contacts where account_id = $1', [account.id])
+  clockMs += 1_000
+  expect((await trigger(id)).status).toBe(200)
+  expect(await t.app.sql('select * from contacts where account_id = $1', [account.id])).toEqual(before)
+  expect(await runs()).toHaveLength(1)
+})
+
+test('who is in it already enters no second time: 200, and no second run, however many ask at once', async () => {
+  const id = await apply()
+  const replies = await Promise.all(Array.from({ length: 10 }, () => trigger(id)))
+  expect(replies.map(({ status, body }) => [status, body])).toEqual(Array(10).fill([200, { ok: true }]))
+  expect(await runs()).toHaveLength(1)
+  expect(await contacts()).toHaveLength(1)
+})
+
+test('with reentry always, each trigger is a run', async () => {
+  const id = await apply({ reentry: 'always' })
+  for (let i = 0; i < 2; i++) expect((await trigger(id)).status).toBe(200)
+  expect(await runs()).toHaveLength(2)
+})
+
+test('a contact enters the newest version', async () => {
+  const id = await apply()
+  await trigger(id)
+  await apply({ steps: [{ kind: 'delay', for: '2d' }] })
+  await trigger(id, { email: 'bob@example.com', listId })
+  expect((await runs()).map(({ version }) => version)).toEqual([1, 2])
+})
+
+test.each<[string, object, string]>([
+  ['is not enabled', { enabled: false }, 'Journey is not enabled'],
+  ['has another trigger', { trigger: { kind: 'lead-hot' } }, 'Journey is not triggered by the API'],
+  ['is the operator’s to start', { trigger: { kind: 'manual' } }, 'Journey is not triggered by the API'],
+])('a journey that %s lets nobody in, and nothing is added', async (_, changes, error) => {
+  expect(await trigger(await apply(changes))).toMatchObject({ status: 400, body: { error } })
+  expect([await runs(), await contacts()]).toEqual([[], []])
+})
+
+test.each<[string, unknown, string]>([
+  ['no email', { listId: 'x' }, 'email is required'],
+  ['a malformed email', { email: 'ada', listId: 'x' }, 'email must be an email address'],
+  ['an email that is no string', { email: 1, listId: 'x' }, 'email must be a string'],
+  ['no list', { email: 'a@example.com' }, 'listId is required'],
+  ['no object', [], 'body must be a JSON object'],
+])('%s is 400', async (_, body, error) => {
+  const reply = await trigger(await apply(), body)
+  expect(reply.status).toBe(400)
+  expect(reply.body.error).toBe(error)
+})
+
+test('an unknown or foreign journey is 404, an unknown or foreign list too, and nothing is added', async () => {
+  const stranger = await t.account()
+  const id = await apply()
+  const theirs = await apply({}, stranger)
+  const theirList = await newList(stranger)
+  const body = { email: 'ada@example.com', listId: theirList }
+  const replies = [
+    await trigger('jrn_none'),
+    await trigger(theirs),
+    await trigger(id, body),
+    await trigger(id, { ...body, listId: 'lst_none' }),
+  ]
+  expect(replies.map(({ status, body }) => [status, body.error])).toEqual([
+    [404, 'There is no such journey'],
+    [404, 'There is no such journey'],
+    [404, 'There is no such list'],
+    [404, 'There is no such list'],
+  ])
+  expect([await runs(), await contacts()]).toEqual([[], []])
+})
+
+test('a new address on a full plan is 409 and nothing is added; one that is known enters', async () => {
+  account = await t.account({ plan: 'free' })
+  listId = await newList(account)
+  const id = await apply()
+  await t.request('POST', '/contacts', { key: account.key, body: { listId, email: 'ada@example.com' } })
+  await t.app.sql('update accounts set contact_count = 1000 where id = $1', [account.id])
+  const refused = await trigger(id, { email: 'new@example.com', listId })
+  expect(refused).toMatchObject({ status: 409, body: { error: "The plan's contact limit is reached" } })
+  expect(await contacts()).toHaveLength(1)
+  expect((await trigger(id)).status).toBe(200)
+  expect(await runs()).toHaveLength(1)
+})

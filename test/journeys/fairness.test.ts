@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runJourneys } from '../../src/journeys/run.loop.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { journeyBench } from '../support/journeys.ts'
+
+let target: TestApp
+
+beforeAll(async () => {
+  target = await startApp()
+})
+afterAll(() => target.close())
+
+const many = 20_000
+
+const left = async (accountId: string) => {
+  const [row] = await target.app.sql<{ count: number }>(
+    `select count(*) from journey_runs where account_id = $1 and status in ('running', 'waiting')`,
+    [accountId],
+  )
+  return row!.count
+}
+
+test('an account with 20,000 runs due does not hold back the few of another', { timeout: 60_000 }, async () => {
+  const [crowd, few] = [await journeyBench(target), await journeyBench(target)]
+  const enter = async (bench: typeof crowd) => {
+    const list = await bench.list('Leads')
+    await bench.apply({
+      name: 'J',
+      trigger: { kind: 'list-added', list: 'Leads' },
+      reentry: 'always',
+      steps: [{ kind: 'update-field', field: 'seen', value: 'yes' }],
+    })
+    await bench.add(list, ['a@example.com'])
+  }
+  await enter(crowd)
+  await target.app.sql(
+    `insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, cursor, due_at, context, entered_at)
+     select account_id, id || i, journey_id, version, list_id, row_id, email, status, cursor, due_at, context, entered_at
+     from journey_runs, generate_series(1, $2) i where account_id = $1`,
+    [crowd.account.id, many],
+  )
+  const stop = new AbortController()
+  const running = runJourneys(target.app, stop.signal)
+  while ((await left(crowd.account.id)) > many * 0.95) await new Promise((resolve) => setTimeout(resolve, 5))
+  const start = performance.now()
+  await enter(few)
+  while ((await left(few.account.id)) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  const elapsedMs = performance.now() - start
+  expect(await left(crowd.account.id)).toBeGreaterThan(many / 3)
+  expect(elapsedMs).toBeLessThan(2000)
+  stop.abort()
+  await running
+})

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { writeContacts } from '../../src/contacts/contacts.ts'
+import { changeDeal, createDeal, createPipeline, NewDeal, NewPipeline } from '../../src/deals/deals.ts'
+import { emit } from '../../src/events/emit.ts'
+import { sampleEvent } from '../../src/events/samples.ts'
+import type { EventData } from '../../src/events/shapes.ts'
+import { startJourneys } from '../../src/journeys/journeys.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { type JourneyBench, journeyBench } from '../support/journeys.ts'
+
+let target: TestApp
+let bench: JourneyBench
+let listId: string
+
+beforeAll(async () => {
+  target = await startApp()
+})
+afterAll(() => target.close())
+beforeEach(async () => {
+  bench = await journeyBench(target)
+  listId = await bench.list('Leads')
+})
+
+let named = 0
+const on = (trigger: object, more: object = {}) =>
+  bench.apply({ name: `J${++named}`, trigger, reentry: 'always', ...more, steps: [{ kind: 'delay', for: '1d' }] })
+
+const entered = async (journeyId: string) => (await bench.runs(journeyId)).map(({ email }) => email)
+
+const deal = (email: string, more: object = {}) =>
+  bench.work((work) => createDeal(work, NewDeal.parse({ title: 'T', email, ...more }), { source: 'api' }))
+
+const writes = (count: number) => Array.from({ length: count }, (_, i) => ({ email: `c${i}@example.com`, fields: {} }))
+
+test('list-added lets in who comes into its list, once, and nobody who comes into another or is only changed', async () => {
+  const journey = await on({ kind: 'list-added', list: 'Leads' })
+  const other = await bench.list('Other')
+  await bench.add(listId, ['a@example.com', 'b@example.com'])
+  await bench.add(listId, ['a@example.com'], { changed: 'yes' })
+  await bench.add(other, ['c@example.com'])
+  expect((await entered(journey)).sort()).toEqual(['a@example.com', 'b@example.com'])
+})
+
+test('list-added hears 500 contacts of one write, and none of a write of more or of one without events', async () => {
+  const journey = await on({ kind: 'list-added', list: 'Leads' })
+  await bench.work((work) => writeContacts(work, listId, writes(501), new Map()))
+  await bench.work((work) =>
+    writeContacts(work, listId, [{ email: 'x@example.com', fields: {} }], new Map(), { events: false }),
+  )
+  expect(await entered(journey)).toEqual([])
+  const second = await bench.list('Second')
+  const hearing = await on({ kind: 'list-added', list: 'Second' })
+  await bench.work((work) => writeContacts(work, second, writes(500), new Map()))
+  expect(await entered(hearing)).toHaveLength(500)
+})
+
+test('a write that is rolled back lets nobody in', async () => {
+  const journey = await on({ kind: 'list-added', list: 'Leads' })
+  const failing = bench.work(async (work) => {
+    await writeContacts(work, listId, writes(1), new Map())
+    throw new Error('no')
+  })
+  await expect(failing).rejects.toThrow('no')
+  expect(await entered(journey)).toEqual([])
+})
+
+test('a disabled journey lets nobody in', async () => {
+  const journey = await on({ kind: 'list-added', list: 'Leads' }, { enabled: false })
+  await bench.add(listId, ['a@example.com'])
+  expect(await entered(journey)).toEqual([])
+})
+
+test('deal-stage-changed starts on a move into its stage, and on a creation in it', async () => {
+  const [first, second] = await bench.stages()
+  await bench.add(listId, ['a@example.com', 'b@example.com'])
+  const any = await on({ kind: 'deal-stage-changed' })
+  const into = await on({ kind: 'deal-stage-changed', stage: second!.name })
+  const between = await on({ kind: 'deal-stage-changed', stage: second!.name, from: first!.name })
+  const made = await deal('a@example.com')
+  await bench.work((work) => changeDeal(work, made.deal.id, { stageId: second!.id }))
+  await bench.work((work) => changeDeal(work, made.deal.id, { stageId: second!.id, title: 'Same stage' }))
+  await deal('b@example.com', { stageId: second!.id })
+  expect(await entered(any)).toEqual(['a@example.com', 'a@example.com', 'b@example.com'])
+  expect(await entered(into)).toEqual(['a@example.com', 'b@example.com'])
+  expect(await entered(between)).toEqual(['a@example.com'])
+})
+
+test('deal-stage-changed of one pipeline does not hear another', async () => {
+  await bench.stages()
+  await bench.add(listId, ['a@example.com'])
+  const pipeline = await bench.work((work) => createPipeline(work, NewPipeline.parse({ name: 'Partners' })))
+  const journey = await on({ kind: 'deal-stage-changed', pipeline: 'Partners' })
+  await deal('a@example.com')
+  expect(await entered(journey)).toEqual([])
+  await deal('a@example.com', { pipelineId: pipeline.id })
+  expect(await entered(journey)).toEqual(['a@example.com'])
+})
+
+const contactOf = async (email: string) => (await bench.contacts(email))[0]!
+
+test('interaction starts by project, block and kind, for the list that has the address', async () => {
+  await bench.add(listId, ['a@example.com'])
+  const contact = await contactOf('a@example.com')
+  const journeys = {
+    any: await on({ kind: 'interaction' }),
+    project: await on({ kind: 'interaction', project: 'Spring newsletter', interaction: 'rating' }),
+    block: await on({ kind: 'interaction', block: 'other' }),
+    kind: await on({ kind: 'interaction', interaction: 'click' }),
+  }
+  const happen = (recipient: EventData<'interaction.received'>['recipient']) =>
+    bench.work((work) =>
+      emit(work, 'interaction.received', () => [
+        { ...sampleEvent('interaction.received', { now: 0 }).data, recipient },
+      ]),
+    )
+  await happen({ email: 'a@example.com', rowId: contact.rowId })
+  await happen({ email: 'stranger@example.com', rowId: null })
+  const counts = await Promise.all(Object.values(journeys).map(async (id) => (await entered(id)).length))
+  expect(counts).toEqual([1, 1, 0, 0])
+})
+
+test('form-submitted, lead-hot and purchase-completed start by their events; without a contact nobody enters', async () => {
+  await bench.add(listId, ['a@example.com'])
+  const contact = await contactOf('a@example.com')
+  const form = await on({ kind: 'form-submitted', form: 'Newsletter signup' })
+  const otherForm = await on({ kind: 'form-submitted', form: 'Other' })
+  const hot = await on({ kind: 'lead-hot' })
+  const purchase = await on({ kind: 'purchase-completed' })
+  await bench.work(async (work) => {
+    for (const who of [contact, null]) {
+      await emit(work, 'form.submitted', () => [{ ...sampleEvent('form.submitted', { now: 0 }).data, contact: who }])
+      await emit(work, 'purchase.completed', () => [
+        { ...sampleEvent('purchase.completed', { now: 0 }).data, contact: who },
+      ])
+    }
+    await emit(work, 'lead.hot', () => [{ ...sampleEvent('lead.hot', { now: 0 }).data, contact }])
+  })
+  const counts = await Promise.all([form, otherForm, hot, purchase].map(async (id) => (await entered(id)).length))
+  expect(counts).toEqual([1, 0, 1, 1])
+})
+
+test('what is no event starts its journeys by name: a course, a webinar, a pending contact that becomes active', async () => {
+  await bench.add(listId, ['a@example.com'])
+  const { rowId } = await contactOf('a@example.com')
+  const entrant = { listId, rowId, email: 'a@example.com' }
+  const any = await on({ kind: 'course-enrolled' })
+  const one = await on({ kind: 'course-enrolled', course: 'crs_1' })
+  const webinar = await on({ kind: 'webinar-registered', webinar: 'web_1' })
+  await bench.work((work) => startJourneys(work, { kind: 'course-enrolled', key: 'crs_1', entrant }))
+  await bench.work((work) => startJourneys(work, { kind: 'course-enrolled', key: 'crs_2', entrant }))
+  await bench.work((work) => startJourneys(work, { kind: 'webinar-registered', key: 'web_2', entrant }))
+  const counts = await Promise.all([any, one, webinar].map(async (id) => (await entered(id)).length))
+  expect(counts).toEqual([2, 1, 0])
+})

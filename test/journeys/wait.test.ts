@@ -1,0 +1,109 @@
+// biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createDeal, NewDeal } from '../../src/deals/deals.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
+
+const clock = testClock()
+let target: TestApp
+let bench: JourneyBench
+let listId: string
+
+beforeAll(async () => {
+  target = await startApp({ now: clock.now })
+})
+afterAll(() => target.close())
+beforeEach(async () => {
+  bench = await journeyBench(target)
+  listId = await bench.list('Leads')
+})
+
+const waiting = (where?: object) =>
+  bench.apply({
+    name: 'J',
+    trigger: { kind: 'list-added', list: 'Leads' },
+    steps: [
+      {
+        kind: 'wait-for',
+        event: 'deal.created',
+        ...(where && { where }),
+        timeout: '2d',
+        then: [{ kind: 'update-field', field: 'side', value: 'then' }],
+        else: [{ kind: 'update-field', field: 'side', value: 'else' }],
+      },
+    ],
+  })
+
+const deal = (email: string, title = 'T') =>
+  bench.work((work) => createDeal(work, NewDeal.parse({ title, email }), { source: 'api' }))
+
+const sides = async (journey: string) =>
+  Object.fromEntries(
+    await Promise.all(
+      (await bench.runs(journey)).map(async ({ email, status }) => [
+        email,
+        [status, (await bench.contacts(email))[0]!.fields.side],
+      ]),
+    ),
+  )
+
+test('the event wakes the runs of its contact into `then`; the others go `else` at their time', async () => {
+  const journey = await waiting()
+  await bench.add(listId, ['came@example.com', 'late@example.com'])
+  await bench.drain()
+  await deal('came@example.com')
+  await bench.drain()
+  expect(await sides(journey)).toEqual({
+    'came@example.com': ['completed', 'then'],
+    'late@example.com': ['waiting', undefined],
+  })
+  clock.advance(2 * day)
+  await bench.drain()
+  expect((await sides(journey))['late@example.com']).toEqual(['completed', 'else'])
+})
+
+test('an event wakes only where it holds what `where` names, by its path in the data or in the event', async () => {
+  const journey = await waiting({ 'deal.title': 'Big', 'data.deal.status': 'open' })
+  await bench.add(listId, ['a@example.com', 'b@example.com'])
+  await bench.drain()
+  await deal('a@example.com', 'Small')
+  await deal('b@example.com', 'Big')
+  await bench.drain()
+  expect(await sides(journey)).toEqual({
+    'a@example.com': ['waiting', undefined],
+    'b@example.com': ['completed', 'then'],
+  })
+})
+
+test('an event before the wait wakes nobody', async () => {
+  const journey = await waiting()
+  await bench.add(listId, ['a@example.com'])
+  await deal('a@example.com')
+  await bench.drain()
+  expect(await sides(journey)).toEqual({ 'a@example.com': ['waiting', undefined] })
+})
+
+test('an event that is rolled back wakes nobody', async () => {
+  const journey = await waiting()
+  await bench.add(listId, ['a@example.com'])
+  await bench.drain()
+  const failing = bench.work(async (work) => {
+    await createDeal(work, NewDeal.parse({ title: 'T', email: 'a@example.com' }), { source: 'api' })
+    throw new Error('no')
+  })
+  await expect(failing).rejects.toThrow('no')
+  await bench.drain()
+  expect(await sides(journey)).toEqual({ 'a@example.com': ['waiting', undefined] })
+})
+
+test('an event and the timeout at one moment: the run takes one side, once', async () => {
+  const journey = await waiting()
+  const emails = Array.from({ length: 40 }, (_, i) => `c${i}@example.com`)
+  await bench.add(listId, emails)
+  await bench.drain()
+  clock.advance(2 * day)
+  await Promise.all([bench.drain(), ...emails.map((email) => deal(email))])
+  await bench.drain()
+  const runs = await bench.runs(journey)
+  expect(runs.every(({ status, log }) => status === 'completed' && log.length === 2)).toBe(true)
+})

@@ -1,0 +1,108 @@
+import { createList, readContacts, upsertBatch } from '../../src/contacts/contacts.ts'
+import { listPipelines } from '../../src/deals/deals.ts'
+import { applyJourneys } from '../../src/journeys/journeys.ts'
+import { runJourneys } from '../../src/journeys/run.loop.ts'
+import type { Work } from '../../src/store/work.ts'
+import type { TestAccount, TestApp } from './app.ts'
+
+export const day = 86_400_000
+
+/** A clock that a test sets. */
+export const testClock = (start = Date.UTC(2026, 10, 1)) => {
+  let nowMs = start
+  return {
+    now: () => new Date(nowMs),
+    advance: (ms: number) => {
+      nowMs += ms
+    },
+  }
+}
+
+export interface JourneyBench {
+  account: TestAccount
+  work<T>(run: (work: Work) => Promise<T>): Promise<T>
+  list(name: string): Promise<string>
+  /** Writes contacts as the API does. */
+  add(listId: string, emails: readonly string[], fields?: Record<string, string>): Promise<void>
+  // biome-ignore lint/suspicious/noExplicitAny: a document is what an author writes
+  apply(document: any): Promise<string>
+  stages(): Promise<{ id: string; name: string }[]>
+  contacts(email: string): ReturnType<typeof readContacts>
+  runs(journeyId: string): ReturnType<typeof runsOf>
+  /** Runs the engine until nothing is due. */
+  drain(): Promise<void>
+  subscribe(...events: string[]): Promise<void>
+}
+
+interface Run {
+  id: string
+  email: string
+  status: string
+  reason: string | null
+  depth: number
+  log: { step: string; kind: string; outcome: string }[]
+}
+
+/** The runs of a journey in the order in which they began, each with its step log. */
+const runsOf = (target: TestApp, accountId: string, journeyId: string) =>
+  target.app.sql<Run>(
+    `select r.id, r.email, r.status, r.reason, r.depth, coalesce((
+       select json_agg(json_build_object('step', l.step, 'kind', l.kind, 'outcome', l.outcome) order by l.step_no)
+       from journey_step_log l where l.account_id = r.account_id and l.run_id = r.id
+     ), '[]') as log
+     from journey_runs r where r.account_id = $1 and r.journey_id = $2 order by r.entered_at, r.id`,
+    [accountId, journeyId],
+  )
+
+const isIdle = async (target: TestApp): Promise<boolean> => {
+  const rows = await target.app.sql(
+    `select from journey_runs where status in ('running', 'waiting') and (due_at <= $1 or leased_until is not null) limit 1`,
+    [target.app.now()],
+  )
+  return rows.length === 0
+}
+
+/** Runs the engine in this process until nothing is due and nothing is claimed. */
+export const drain = async (target: TestApp, timeoutMs = 20_000): Promise<void> => {
+  const stop = new AbortController()
+  const running = runJourneys(target.app, stop.signal)
+  const deadline = Date.now() + timeoutMs
+  try {
+    // Idle twice: what was written while it was asked first carries a later time.
+    for (let idle = 0; idle < 2; ) {
+      if (Date.now() > deadline) throw new Error('runs are still due')
+      await Promise.race([running, new Promise((resolve) => setTimeout(resolve, 10))])
+      idle = (await isIdle(target)) ? idle + 1 : 0
+    }
+  } finally {
+    stop.abort()
+    await running
+  }
+}
+
+/** An account with what a test of journeys needs. */
+export const journeyBench = async (target: TestApp): Promise<JourneyBench> => {
+  const account = await target.account()
+  const work = <T>(run: (work: Work) => Promise<T>) => target.app.work(account.id, 'cli:test', run)
+  return {
+    account,
+    work,
+    list: async (name) => (await work((w) => createList(w, { name }))).id,
+    add: async (listId, emails, fields = {}) => {
+      const contacts = emails.map((email) => ({ email, fields }))
+      await upsertBatch(target.app, account.id, 'cli:test', { listId, contacts })
+    },
+    apply: async (document) => (await work((w) => applyJourneys(w, [document])))[0]!.id!,
+    stages: async () => (await work((w) => listPipelines(w)))[0]!.stages,
+    contacts: (email) => work((w) => readContacts(w, email)),
+    runs: (journeyId) => runsOf(target, account.id, journeyId),
+    drain: () => drain(target),
+    subscribe: async (...events) => {
+      const { status } = await target.request('POST', '/webhooks', {
+        key: account.key,
+        body: { url: 'https://hooks.example.com/x', events },
+      })
+      if (status !== 201) throw new Error(`subscribe answered ${status}`)
+    },
+  }
+}
