@@ -38,11 +38,7 @@ export const startJobs = async (
     worker: { workerData: data },
     jobs: schedule.map((job) => ({ ...job })),
     // Called for the error, and once more for the exit status that follows it.
-    errorHandler: (error, { name }) => {
-      // A thread that is ended after its orderly stop leaves a status of 1: no failure.
-      if (stopping && /exited with code/.test(String(error))) return
-      logger.error({ err: error, job: name }, 'job failed')
-    },
+    errorHandler: (error, { name }) => logger.error({ err: error, job: name }, 'job failed'),
     workerMessageHandler: () => {},
   })
   bree.on('worker deleted', async (name: string) => {

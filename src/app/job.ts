@@ -1,0 +1,22 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import type { App } from '../store/work.ts'
+import { openApp } from './app.ts'
+import type { JobData } from './jobs.ts'
+
+/**
+ * The life of a job's thread: opens the app on the database that the process has opened, without MikroORM, runs until
+ * it is done or told to stop, and closes. `connections` are those of its own pool.
+ */
+export const runJob = async (
+  name: string,
+  connections: number,
+  run: (app: App, signal: AbortSignal) => Promise<void>,
+): Promise<void> => {
+  const { config, databaseUrl } = workerData as JobData
+  const stop = new AbortController()
+  parentPort?.once('message', () => stop.abort())
+  const app = await openApp(config, { databaseUrl, orm: false, schema: 'ignore', connections, name: `svc ${name}` })
+  await run(app, stop.signal).finally(() => app.close())
+  // Without a message to the parent, which would take that as leave to terminate the thread and report it as failed.
+  process.exit()
+}
