@@ -9,7 +9,7 @@ import { listen } from './wakeup.ts'
  */
 
 /** Notices wake the loop; this is for what they do not tell: what comes due by time, and notices that were lost. */
-const pollMs = 1000
+const pollMs = 2000
 
 /** How long the end may take once the database is away. */
 export const settleMs = 3000
