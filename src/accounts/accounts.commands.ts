@@ -33,7 +33,10 @@ const planColumns: Column<PlanView>[] = [
   ['WEBINAR COURSES', (plan) => (plan.webinarCourses ? 'yes' : 'no')],
 ]
 
-const shownOnce = (out: Output) => out.note('Keep the key now: it is not shown again.')
+const shownOnce = (out: Output) =>
+  out.note(
+    out.format === 'ids' ? 'The key is not shown with -q, nor ever again.' : 'Keep the key now: it is not shown again.',
+  )
 
 const accounts: CommandSet = (cli) => {
   const noun = cli.noun('accounts', 'Accounts, their plans and what they have used')
@@ -235,6 +238,7 @@ const keys: CommandSet = (cli) => {
         const { listKeys, revokeKey } = await import('./accounts.ts')
         if (!(await work(listKeys)).some((key) => key.id === id))
           throw new Problem('missing', `There is no key ${id}`, { hint: 'svc keys list' })
+        if (options.dryRun) out.one({ dryRun: true, id })
         if (!(await confirm(`revoke ${id} and disable the webhooks that it made`, options))) return
         out.one(await work((w) => revokeKey(w, id)))
       }),

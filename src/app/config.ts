@@ -3,6 +3,7 @@ import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSyn
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { Problem } from '../lib/problem.ts'
+import { parseCidrs } from '../net/addresses.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -23,11 +24,25 @@ const commaSeparated = z.string().transform((text) =>
     .filter(Boolean),
 )
 
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+const areCidrs = (blocks: readonly string[]): boolean => {
+  try {
+    parseCidrs(blocks.join(','))
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** What the daemon and the CLI read from the environment (cli.md, Running). */
 const Environment = z.object({
   DATABASE_URL: url(/^postgres(ql)?:$/, 'postgres://user:password@host:5432/svc').optional(),
   SVC_DATA_DIR: z.string().default('.svc'),
-  SVC_HOST: z.string().default('127.0.0.1'),
+  SVC_HOST: z
+    .string()
+    .regex(/^[A-Za-z0-9._:-]+$/, 'must be an address or a host name')
+    .default('127.0.0.1'),
   SVC_PORT: count.refine((port) => port <= 65535, 'must be at most 65535').default(4800),
   SVC_PUBLIC_URL: url(/^https?:$/, 'https://mail.example.com').optional(),
   SVC_SECRET: z.string().min(16, 'must have at least 16 characters').optional(),
@@ -39,10 +54,12 @@ const Environment = z.object({
       'must be ip[:port], comma-separated',
     )
     .default([]),
-  SVC_ALLOW_PRIVATE_WEBHOOKS: commaSeparated.default([]),
+  SVC_ALLOW_PRIVATE_WEBHOOKS: commaSeparated
+    .refine(areCidrs, 'must be addresses or CIDR blocks, comma-separated')
+    .optional(),
   SVC_RATE_LIMIT: count.default(60),
   SVC_RATE_LIMIT_WEBHOOKS: count.default(30),
-  SVC_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  SVC_LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
 })
 
 export interface Config {
@@ -78,6 +95,12 @@ const collect = (env: Environment, faults: string[]): Environment => {
   }
   return found
 }
+
+/** `svc dev` keeps its demo account here, and so marks the folder as one for development. */
+export const demoFile = (dataDir: string): string => join(dataDir, 'demo.json')
+
+/** In a folder for development webhooks may go to this machine: the CLI must judge a URL as the daemon beside it does. */
+const openedBy = (dataDir: string): string[] => (existsSync(demoFile(dataDir)) ? ['127.0.0.0/8', '::1/128'] : [])
 
 /** The embedded database brings its secret along: made once, kept in the data folder, readable by its owner alone. */
 const keptSecret = (dataDir: string): string => {
@@ -133,7 +156,7 @@ export const readConfig = (env: Environment = process.env): Config => {
     secret: e.SVC_SECRET ?? keptSecret(dataDir),
     smtpUrl: e.SVC_SMTP_URL ?? null,
     dnsServers: e.SVC_DNS_SERVERS,
-    allowPrivateWebhooks: e.SVC_ALLOW_PRIVATE_WEBHOOKS,
+    allowPrivateWebhooks: e.SVC_ALLOW_PRIVATE_WEBHOOKS ?? (e.DATABASE_URL ? [] : openedBy(dataDir)),
     rateLimit: e.SVC_RATE_LIMIT,
     rateLimitWebhooks: e.SVC_RATE_LIMIT_WEBHOOKS,
     logLevel: e.SVC_LOG_LEVEL,

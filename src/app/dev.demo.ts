@@ -1,10 +1,10 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { createAccount, createKey, listAccounts, listKeys } from '../accounts/accounts.ts'
 import { createList, listLists, writeContacts } from '../contacts/contacts.ts'
 import { eventTypes } from '../events/types.ts'
 import { createWebhook } from '../webhooks/webhooks.ts'
 import type { OpenApp } from './app.ts'
+import { demoFile } from './config.ts'
 
 /** What the database holds as hashes only, or not at all: kept beside it, readable by its owner alone. */
 export interface Keepsake {
@@ -41,21 +41,19 @@ const sampleContacts = [
   fields: { first_name: first_name!, last_name: last_name!, company: company! },
 }))
 
-const pathOf = (dataDir: string) => join(dataDir, 'demo.json')
-
 /** What an earlier start kept; null at the first one. One that can't be read is made anew. */
 export const readKeepsake = (dataDir: string): Keepsake | null => {
   try {
-    return JSON.parse(readFileSync(pathOf(dataDir), 'utf8'))
+    return JSON.parse(readFileSync(demoFile(dataDir), 'utf8'))
   } catch {
     return null
   }
 }
 
 const writeKeepsake = (dataDir: string, keepsake: Keepsake): void => {
-  const temporary = `${pathOf(dataDir)}.${process.pid}`
+  const temporary = `${demoFile(dataDir)}.${process.pid}`
   writeFileSync(temporary, `${JSON.stringify(keepsake, null, 2)}\n`, { mode: 0o600 })
-  renameSync(temporary, pathOf(dataDir))
+  renameSync(temporary, demoFile(dataDir))
 }
 
 const demandAccount = (app: OpenApp): Promise<{ id: string }> =>

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
+import { Problem } from '../lib/problem.ts'
 import type { Cli, CommandSet } from './command.ts'
-import { exitStatusOf, type Open, reportFailure, runner } from './run.ts'
+import { type Open, reportFailure, runner } from './run.ts'
 
 const version = (): string => {
   // One folder up from src/ in a checkout, two up from dist/src/ in a published package.
@@ -12,6 +13,9 @@ const version = (): string => {
   }
   return 'unknown'
 }
+
+/** Asked before anything is parsed: a flag that is wrong is told in JSON as well. */
+const asksJson = (): boolean => process.argv.includes('--json') || process.argv.includes('--jsonl')
 
 /** The whole `svc` program: the conventions here, the commands from the features. */
 export const buildProgram = (sets: readonly CommandSet[], open: Open): Command => {
@@ -25,6 +29,7 @@ export const buildProgram = (sets: readonly CommandSet[], open: Open): Command =
     .option('-q, --quiet', 'print ids only')
     .option('--no-color', 'print without colour (or NO_COLOR)')
     .helpCommand(true)
+    .configureOutput({ writeErr: (text) => (asksJson() ? undefined : process.stderr.write(text)) })
     .showHelpAfterError('(svc --help shows the commands)')
     .exitOverride()
   const run = runner(open)
@@ -45,7 +50,21 @@ const inherit = (parent: Command): void => {
   for (const command of parent.commands) {
     command.exitOverride().showHelpAfterError(parent.parent === null ? '(add --help for its use)' : false)
     inherit(command)
+    if (isDefault(parent, command) && command.registeredArguments.length === 0) refuseUnknown(parent, command)
   }
+}
+
+const isDefault = (parent: Command, command: Command): boolean =>
+  (parent as unknown as { _defaultCommandName: string | null })._defaultCommandName === command.name()
+
+/** What follows a noun and is no verb of it would else be an argument too many of its list. */
+const refuseUnknown = (noun: Command, list: Command): void => {
+  list.allowExcessArguments(true).hook('preAction', ({ args }) => {
+    if (args.length === 0) return
+    throw new Problem('usage', `There is no command svc ${noun.name()} ${args[0]}`, {
+      hint: `svc ${noun.name()} --help`,
+    })
+  })
 }
 
 /** Parses and runs. Sets `process.exitCode`; never exits while output is still to be written. */
@@ -58,7 +77,13 @@ export const runProgram = async (program: Command, argv: readonly string[]): Pro
   try {
     await program.parseAsync([...argv])
   } catch (error) {
-    const asJson = Boolean(program.opts().json)
-    process.exitCode = error instanceof CommanderError ? exitStatusOf(error) : await reportFailure(error, asJson)
+    if (!(error instanceof CommanderError)) process.exitCode = await reportFailure(error, asksJson())
+    else if (error.exitCode === 0) process.exitCode = 0
+    else {
+      const sentence = error.message.replace(/^error: /, '')
+      process.exitCode = asksJson()
+        ? await reportFailure(new Problem('usage', sentence, { hint: 'svc --help' }), true)
+        : 2
+    }
   }
 }

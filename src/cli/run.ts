@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import type { Command, CommanderError } from 'commander'
+import type { Command } from 'commander'
 import { Problem, type ProblemKind } from '../lib/problem.ts'
 import type { App } from '../store/work.ts'
 import type { Context, RunOptions } from './command.ts'
@@ -41,9 +41,10 @@ const isDatabaseAway = async (error: unknown): Promise<boolean> =>
 
 /** Prints a failure on stderr and gives its exit status. A fault of ours is one line too, with the stack on demand. */
 export const reportFailure = async (error: unknown, asJson: boolean): Promise<number> => {
+  // Ctrl-C at a question.
+  if ((error as Error)?.name === 'ExitPromptError') return 130
   let problem: Problem
   if (error instanceof Problem) problem = error
-  else if ((error as Error)?.name === 'ExitPromptError') problem = new Problem('usage', 'Interrupted')
   else if (await isDatabaseAway(error))
     problem = new Problem('unavailable', 'The database is not available', { hint: 'svc db status' })
   else
@@ -143,6 +144,3 @@ export const runner =
       await app?.close().catch(() => {})
     }
   }
-
-/** commander's own failures: help and version are no failure, everything else is usage (exit 2). */
-export const exitStatusOf = (error: CommanderError): number => (error.exitCode === 0 ? 0 : 2)

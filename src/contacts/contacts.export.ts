@@ -21,7 +21,9 @@ const text = async function* (pages: AsyncIterable<Contact[]>, format: ExportFor
       yield `${isFirst ? '' : ','}${contacts.map((contact) => JSON.stringify(contact)).join(',')}`
     else
       yield contacts
-        .map(({ email, fields: held }) => csvLine([email, ...fields.map((name) => held[name] ?? '')]))
+        .map(({ email, fields: held }) =>
+          csvLine([email, ...fields.map((name) => (Object.hasOwn(held, name) ? held[name]! : ''))]),
+        )
         .join('')
     isFirst = false
   }

@@ -19,7 +19,7 @@ const frameworkRefusals: Record<string, [status: number, sentence: string]> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'Content-Type must be application/json'],
   FST_ERR_CTP_BODY_TOO_LARGE: [413, 'body must be at most 8 MB'],
   FST_ERR_CTP_EMPTY_JSON_BODY: [400, 'body must be a JSON object'],
-  FST_ERR_CTP_INVALID_JSON_BODY: [400, 'body must be valid JSON'],
+  FST_ERR_CTP_INVALID_JSON_BODY: [400, 'body must be valid JSON, without the keys __proto__ and constructor.prototype'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'Content-Length does not match the body'],
   FST_ERR_BAD_URL: [400, 'The URL is malformed'],
   FST_ERR_MAX_PARAM_LENGTH: [404, 'Not found'],

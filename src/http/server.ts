@@ -4,6 +4,7 @@ import fastify, {
   type FastifyContextConfig,
   type FastifyInstance,
   type FastifyReply,
+  type FastifyRequest,
   type FastifySchemaCompiler,
 } from 'fastify'
 import { serializerCompiler } from 'fastify-type-provider-zod'
@@ -48,6 +49,19 @@ const validate: FastifySchemaCompiler<z.ZodType> =
 
 const send = (reply: FastifyReply, { status, headers = {}, body }: Answer) =>
   reply.code(status).headers(headers).send(body)
+
+/** JSON alone, everything else is 415; where a route takes no body, what a client sends with its call is passed over. */
+const addBodyParsers = (server: FastifyInstance) => {
+  const takesBody = (request: FastifyRequest) => request.routeOptions.schema?.body !== undefined
+  const json = server.getDefaultJsonParser('error', 'error')
+  server.removeAllContentTypeParsers()
+  server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) =>
+    takesBody(request) ? json(request, body as string, done) : done(null),
+  )
+  server.addContentTypeParser('*', { parseAs: 'buffer' }, (request, _body, done) =>
+    done(takesBody(request) ? Object.assign(new Error(), { code: 'FST_ERR_CTP_INVALID_MEDIA_TYPE' }) : null),
+  )
+}
 
 const addRoute = (server: FastifyInstance, app: App, route: Route) => {
   const family = route.path.split('/')[1]!
@@ -122,8 +136,7 @@ export const buildServer = async (app: App, routes: readonly Route[], logger: Fa
     frameworkErrors: (error, request, reply) => answerError(error, request, reply),
     clientErrorHandler: answerMalformed as never,
   }) as unknown as FastifyInstance
-  // JSON alone: everything else is 415.
-  server.removeContentTypeParser('text/plain')
+  addBodyParsers(server)
   server.setValidatorCompiler(validate)
   server.setSerializerCompiler(serializerCompiler)
   server.setErrorHandler(answerError)
@@ -158,7 +171,7 @@ export const buildServer = async (app: App, routes: readonly Route[], logger: Fa
 const addNotFound = (server: FastifyInstance, routes: readonly Route[]) => {
   const known = routes.map((route) => ({
     method: route.method,
-    pattern: new RegExp(`^${apiPrefix}${route.path.replace(/:[^/]+/g, '[^/]+')}/?$`),
+    pattern: new RegExp(`^${apiPrefix}${route.path.replace(/:[^/]+/g, '[^/]+')}$`),
   }))
   server.setNotFoundHandler((request, reply) => {
     reply.header('x-request-id', request.id)

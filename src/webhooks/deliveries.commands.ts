@@ -139,7 +139,7 @@ export const commands: CommandSet = (cli) => {
     .option('--rate <n>', 'at most so many per second', rateOf)
     .action(
       cli.run(async (context, ids: string[], options: BulkOptions & { rate?: number }) => {
-        const { out, work, confirm, exit } = context
+        const { out, work, exit } = context
         const { countDeliveries, replayBatch } = await import('./webhooks.replay.ts')
         const filter = await chosen(context, ids, options)
         const { matched, leftOut } = await work((w) => countDeliveries(w, filter))
@@ -150,10 +150,14 @@ export const commands: CommandSet = (cli) => {
           )
         }
         const refused = leftOut > 0 ? `, leaving out ${leftOut} whose webhook is gone or disabled` : ''
-        if (options.dryRun) out.one({ dryRun: true, matched, leftOut })
-        const isMeant = ids.length > 0 || matched === 0
         const what = `replay ${counted(matched - leftOut)}${refused}`
-        if (!(await confirm(what, { ...options, ...(isMeant && { yes: true }) }))) return
+        if (options.dryRun) {
+          out.one({ dryRun: true, matched, leftOut })
+          out.note(`Would ${what}. Nothing was changed.`)
+          return
+        }
+        // Nothing is destroyed, so nothing is asked; how many there are is said before the first goes out.
+        if (ids.length === 0) out.note(`This will ${what}.`)
         const done = await runBatches(context, (w, run) => replayBatch(w, filter, run, options.rate))
         const left = done.matched - done.changed
         out.one({ replayed: done.changed, leftOut: left })
@@ -169,7 +173,7 @@ export const commands: CommandSet = (cli) => {
       const { matched: pending } = await work((w) => countDeliveries(w, { ...filter, status: 'pending' }))
       if (ids.length > 0 && pending === 0)
         throw new Problem('conflict', 'Nothing to cancel: no such delivery is pending')
-      if (options.dryRun) out.one({ dryRun: true, pending })
+      if (options.dryRun) return out.one({ dryRun: true, pending })
       const isMeant = ids.length > 0 || pending === 0
       if (!(await confirm(`cancel ${counted(pending)}`, { ...options, ...(isMeant && { yes: true }) }))) return
       const { changed } = await runBatches(context, (w, run) => cancelBatch(w, filter, run))

@@ -29,7 +29,7 @@ const columns: Column<EmittedEvent>[] = [
 
 const eventName = async (name: string): Promise<EventType> => {
   const [{ EventName }, { parse }] = await Promise.all([import('./webhooks.shapes.ts'), import('../lib/parse.ts')])
-  return parse(EventName, name)
+  return parse(EventName, name, 'type')
 }
 
 const readInput = async (name: string, flag: string): Promise<string> => {

@@ -22,6 +22,9 @@ const showOnce = (out: Output, created: NewSubscription) => {
   out.note('Keep the secret now: it is not shown again.')
 }
 
+/** A flag that is given twice adds to what it said before. */
+const alsoThese = (text: string, before?: string): string => (before ? `${before},${text}` : text)
+
 const webhooks: CommandSet = (cli) => {
   const noun = cli.noun('webhooks', 'Webhook subscriptions: which URL gets which events')
 
@@ -29,7 +32,7 @@ const webhooks: CommandSet = (cli) => {
     .command('create')
     .description('Subscribe a URL to events; the signing secret is shown once')
     .option('--url <url>', 'a public http or https address')
-    .option('--events <types>', 'event types, separated by commas (svc events types)')
+    .option('--events <types>', 'event types, separated by commas (svc events types)', alsoThese)
     .action(
       cli.run(async ({ app, actor, account, out, require }, options: { url?: string; events?: string }) => {
         const { url, events } = await require({ url: options.url, events: options.events })
@@ -131,7 +134,7 @@ const webhooks: CommandSet = (cli) => {
           import('./webhooks.ts'),
           import('../lib/parse.ts'),
         ])
-        const type = options.type === undefined ? undefined : parse(EventName, options.type)
+        const type = options.type === undefined ? undefined : parse(EventName, options.type, 'type')
         const { history, event, ...delivery } = await work((w) => testWebhook(w, id, type))
         out.one(delivery)
         out.note(`Follow it: svc deliveries show ${delivery.id}`)

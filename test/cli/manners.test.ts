@@ -82,6 +82,23 @@ describe('exit statuses', () => {
     expect(JSON.parse(ran.stderr)).toEqual({ error: 'There is no account nobody', hint: 'svc accounts list' })
   })
 
+  test.each([
+    [['lists', 'list', '--nope', '--json']],
+    [['nope', '--json']],
+    [['webhooks', 'show', '--json']],
+    [['lists', 'nope', '--json']],
+  ])('%s: what the parser refuses is JSON on stderr too', async (args) => {
+    const ran = await svc(t, args)
+    expect(ran).toMatchObject({ status: 2, stdout: '' })
+    expect(JSON.parse(ran.stderr)).toMatchObject({ error: expect.any(String), hint: expect.stringContaining('svc ') })
+  })
+
+  test('a dry run of something destructive is one object with --json', async () => {
+    const ran = await svc(t, ['db', 'reset', '--dry-run', '--json'])
+    expect(ran.status).toBe(0)
+    expect(ran.json).toMatchObject({ dryRun: true })
+  })
+
   test('a database that is away is exit 7, bad settings exit 4', async () => {
     expect((await svc(t, ['lists'], { env: { DATABASE_URL: 'postgres://svc:svc@127.0.0.1:1/svc' } })).status).toBe(7)
     expect((await svc(t, ['lists'], { env: { SVC_PORT: 'x' } })).status).toBe(4)

@@ -35,6 +35,7 @@ describe('a verdict', () => {
     ['ada@mail.com', ['valid']],
     ['plainly wrong', ['invalid', 'bad_syntax']],
     ['a..b@acme.test', ['invalid', 'bad_syntax']],
+    ['ada@@acme.test', ['invalid', 'bad_syntax']],
     [`${'a'.repeat(65)}@acme.test`, ['invalid', 'bad_syntax']],
     ['ada@localhost', ['invalid', 'bad_syntax']],
     ['ada@missing.test', ['invalid', 'domain_not_found']],

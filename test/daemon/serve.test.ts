@@ -78,10 +78,18 @@ describe('start', () => {
         SVC_RATE_LIMIT: '-1',
         SVC_SECRET: 'short',
         SVC_LOG_LEVEL: 'loud',
+        SVC_ALLOW_PRIVATE_WEBHOOKS: 'foo',
       },
     })
     expect(ran.status).toBe(4)
-    for (const name of ['DATABASE_URL', 'SVC_PORT', 'SVC_RATE_LIMIT', 'SVC_SECRET', 'SVC_LOG_LEVEL'])
+    for (const name of [
+      'DATABASE_URL',
+      'SVC_PORT',
+      'SVC_RATE_LIMIT',
+      'SVC_SECRET',
+      'SVC_LOG_LEVEL',
+      'SVC_ALLOW_PRIVATE_WEBHOOKS',
+    ])
       expect(ran.stderr).toContain(name)
     expect(ran.stderr).not.toContain('short')
     expect(ran.stdout).toBe('')

@@ -57,7 +57,7 @@ describe('every failure is { error } with one sentence', () => {
     ['an array', '[]', /body|object/],
     ['a string', '"x"', /body|object/],
     ['null', 'null', /body|object/],
-    ['__proto__ as a key', '{"__proto__":{"x":1},"listId":"x","email":"a@b.example"}', /body|__proto__/],
+    ['__proto__ as a key', '{"__proto__":{"x":1},"listId":"x","email":"a@b.example"}', /__proto__/],
     [
       'constructor.prototype as a key',
       '{"constructor":{"prototype":{"x":1}},"listId":"x","email":"a@b.example"}',
@@ -86,6 +86,25 @@ describe('every failure is { error } with one sentence', () => {
     const reply = await t.request('PUT', '/contacts', { key: account.key, body: {} })
     expectError(reply, 405, 'PUT')
     expect(reply.headers.allow).toBe('GET, POST')
+  })
+
+  test('a route that takes no body passes over what a client sends along', async () => {
+    for (const [body, type] of [
+      ['', 'application/json'],
+      ['{bad', 'application/json'],
+      ['x', 'text/plain'],
+    ] as const) {
+      const reply = await t.request('DELETE', '/webhooks/whk_none', {
+        key: account.key,
+        body,
+        headers: { 'content-type': type },
+      })
+      expectError(reply, 404)
+    }
+  })
+
+  test('a path with a slash too many is unknown', async () => {
+    expectError(await t.request('GET', '/lists/', { key: account.key }), 404)
   })
 
   test('a malformed URL gives 400', async () => {
