@@ -1,4 +1,5 @@
 import type { CommandSet } from '../cli/command.ts'
+import { forgetErased } from '../deals/deals.listeners.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import type { Listener } from '../store/work.ts'
@@ -48,4 +49,4 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
 }
 
 /** Who hears the events of other features, in the transaction that caused them. */
-export const listeners: readonly Listener[] = [deliverEvents, runJourneysByEvents]
+export const listeners: readonly Listener[] = [deliverEvents, runJourneysByEvents, forgetErased]

@@ -96,7 +96,7 @@ const countErasure = `
 
 /**
  * Removes a normalised address from every list, with its verdict and its place in kept import rejects; `dryRun` only
- * counts. The access log stays: it shows who read. Throws Problem `missing` where there is nothing to erase.
+ * counts. Its journey runs end; its deals stay, without the address. The access log stays: it shows who read. Throws Problem `missing` where there is nothing to erase.
  */
 export const eraseContact = async (work: Work, email: string, { dryRun }: { dryRun: boolean }): Promise<Erasure> => {
   const { sql, accountId, now } = work

@@ -3,6 +3,7 @@ import { toNumber } from '../lib/money.ts'
 import type { Work } from '../store/work.ts'
 import { showDeal } from './deals.change.ts'
 import type { PipelineView, StageView } from './deals.shapes.ts'
+import { targetOf } from './deals.target.ts'
 import { type Deal, type DealRow, dealColumns, viewDeal } from './deals.view.ts'
 
 export interface DealFilter {
@@ -55,15 +56,22 @@ export const dealHistory = async (work: Work, id: string): Promise<DealMoveView[
   return rows.map((row) => ({ ...row, at: row.at.getTime() }))
 }
 
-/** The newest open deal of a contact: of one in that list, else of the same address in another. null: there is none. */
+/**
+ * The deal that may go to a stage: in its pipeline the first of `ids`, whatever its status, else the contact's newest open
+ * one, of the contact in that list before the same address in another. null: there is none. Throws Problem `missing` where
+ * the stage is gone.
+ */
 export const dealOf = async (
-  { sql, accountId }: Work,
+  work: Work,
   { listId, rowId }: { listId: string; rowId: string },
+  { stageId, ids }: { stageId: string; ids: readonly string[] },
 ): Promise<Deal | null> => {
-  const [row] = await sql<DealRow>(
-    `select ${dealColumns} from deals d where d.account_id = $1 and d.row_id = $2 and d.status = 'open'
-     order by d.list_id = $3 desc, d.id desc limit 1`,
-    [accountId, rowId, listId],
+  const { pipelineId } = await targetOf(work, { stageId })
+  const [row] = await work.sql<DealRow>(
+    `select ${dealColumns} from deals d
+     where d.account_id = $1 and d.pipeline_id = $4 and (d.id = any($5) or (d.row_id = $2 and d.status = 'open'))
+     order by array_position($5, d.id), d.list_id = $3 desc, d.id desc limit 1`,
+    [work.accountId, rowId, listId, pipelineId, ids],
     'deal-of-contact',
   )
   return row ? viewDeal(row) : null

@@ -29,16 +29,27 @@ const pick = (stages: readonly FoundStage[], ref: string): FoundStage[] => {
   return []
 }
 
+/** Of stages in several pipelines those in the one that is near, else those in the default one, else all. */
+const nearest = (stages: readonly FoundStage[], nearId: string | undefined): readonly FoundStage[] => {
+  const near = stages.filter(({ pipeline }) => pipeline.id === nearId)
+  if (near.length > 0) return near
+  const ofDefault = stages.filter(({ pipeline }) => pipeline.isDefault)
+  return ofDefault.length > 0 ? ofDefault : stages
+}
+
 /**
- * By id, else by name, of one pipeline (id or name) or of all. Throws Problem `missing`, or `invalid` where a name stands in
- * more than one of the pipelines.
+ * By id, else by name, of one pipeline (id or name) or of all. A name that stands in several is that of the pipeline
+ * `nearId`, else of the default one. Throws Problem `missing`, or `invalid` where it stands in several but in neither.
  */
-export const findStage = async (work: Work, ref: string, pipelineRef?: string): Promise<FoundStage> => {
+export const findStage = async (
+  work: Work,
+  ref: string,
+  pipelineRef?: string,
+  nearId?: string,
+): Promise<FoundStage> => {
   const pipelines = pipelineRef === undefined ? await listPipelines(work) : [await findPipeline(work, pipelineRef)]
-  const found = pick(
-    pipelines.flatMap((pipeline) => pipeline.stages.map((stage) => ({ ...stage, pipeline }))),
-    ref,
-  )
+  const stages = pipelines.flatMap((pipeline) => pipeline.stages.map((stage) => ({ ...stage, pipeline })))
+  const found = nearest(pick(stages, ref), nearId)
   if (found.length > 1) {
     const ids = found.map(({ id, pipeline }) => `${id} (${pipeline.name})`).join(', ')
     throw invalid(`There is more than one stage ${ref}: ${ids}`, { hint: 'name the stage by its id, or its pipeline' })

@@ -52,11 +52,10 @@ const update = async (work: Work, journey: Applied & { id: string }, definition:
 }
 
 const applyOne = async (work: Work, file: JourneyFile, dryRun: boolean): Promise<Applied> => {
-  const { trigger, reentry, exitOn, steps, name } = file
+  const { trigger, reentry, exitOn, steps, name, enabled } = file
   const definition: Definition = { trigger, reentry, exitOn, steps }
   const current = await currentOf(work, file)
   const nowMs = work.now.getTime()
-  const enabled = file.enabled ?? current?.enabled ?? true
   const next = { name, enabled, triggerKind: trigger.kind, createdAt: current?.createdAt ?? nowMs, updatedAt: nowMs }
   if (!current) {
     const created = { ...next, version: 1, outcome: 'created' as const }

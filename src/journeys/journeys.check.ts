@@ -25,6 +25,17 @@ const apart = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] =>
         return { ...own, message: String(zodsMessage(own as never)) }
       })
 
+/** All that there is to choose from: `sentence` alone names the first few. */
+const choicesOf = (issue: z.core.$ZodIssue): readonly unknown[] => {
+  if (issue.code === 'invalid_value') return issue.values
+  return issue.code === 'invalid_union' && 'options' in issue ? (issue.options as unknown[]) : []
+}
+
+const withChoices = (issue: z.core.$ZodIssue): z.core.$ZodIssue => {
+  const choices = choicesOf(issue)
+  return choices.length > 1 ? { ...issue, message: `must be one of ${choices.join(', ')}` } : issue
+}
+
 const isEmpty = (side: unknown) => side === undefined || (Array.isArray(side) && side.length === 0)
 
 /** What no shape can say: how the steps stand to each other. */
@@ -62,7 +73,7 @@ export type Checked = { file: JourneyFile; faults: null } | { file: null; faults
 export const checkJourney = async (work: Work, document: unknown): Promise<Checked> => {
   if (!recordOf(document)) return { file: null, faults: ['a journey must be an object with name, trigger and steps'] }
   const checked = JourneyFile.safeParse(document)
-  const shapeFaults = checked.success ? [] : checked.error.issues.flatMap(apart)
+  const shapeFaults = checked.success ? [] : checked.error.issues.flatMap(apart).map(withChoices)
   const file = checked.success ? checked.data : structuredClone(document)
   const others = [...structureFaults(document), ...(await resolveNames(work, file))]
   const faults = [...shapeFaults.map((issue) => sentence([issue], 'the journey')), ...others.map(faultText)]

@@ -194,8 +194,7 @@ const ExitRule = z.enum(exitRules)
 export const JourneyFile = z.strictObject({
   id: Ref.optional(),
   name: text(200).trim().min(1),
-  /** Left out: a new journey is enabled, one that exists stays as it is. */
-  enabled: z.boolean().optional(),
+  enabled: z.boolean().default(true),
   trigger: Trigger,
   reentry: z.enum(['never', 'after-exit', 'always']).default('never'),
   exitOn: z.array(ExitRule).default([]),

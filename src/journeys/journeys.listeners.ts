@@ -2,7 +2,7 @@ import { type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
 import type { EmittedEvent, Listener, Work } from '../store/work.ts'
 import { type Entrant, enabledJourneys, enterJourney, notifyJourneys } from './journeys.enrol.ts'
-import { exitRulesOf, holds, isPulled, type Subject, subjectOf, triggersOf } from './journeys.triggers.ts'
+import { contextOf, exitRulesOf, holds, isPulled, type Subject, subjectOf, triggersOf } from './journeys.triggers.ts'
 import { endedIn } from './run.cause.ts'
 
 /*
@@ -137,7 +137,7 @@ const entrantsOf = async (work: Work, happenings: readonly Happening[]): Promise
     for (const { email, listId } of rows) homes.set(email, listId)
   }
   return happenings.flatMap(({ event, subject: { email, rowId, listId = homes.get(email) } }) =>
-    listId ? [{ email, rowId, listId, context: { event: { id: event.id, type: event.type } } }] : [],
+    listId ? [{ email, rowId, listId, context: contextOf(event) }] : [],
   )
 }
 
@@ -146,6 +146,38 @@ const start = async (work: Work, type: EventType, happenings: readonly Happening
     const pulling = happenings.filter(({ event }) => isPulled(journey.definition.trigger, event))
     if (pulling.length > 0) await enterJourney(work, journey, await entrantsOf(work, pulling))
   }
+}
+
+/** The exit rule `list-removed`, for who left a list, or with `email` alone every list. */
+const exitRemoved = async (work: Work, listId: string | null, email: string | null): Promise<void> => {
+  const { exits } = await interestsIn(work)
+  if (!exits.includes('list-removed')) return
+  const rows = await work.sql<{ id: string }>(
+    `with leaving as (
+       select r.id from journey_runs r
+       join journey_versions v on v.account_id = r.account_id and v.journey_id = r.journey_id and v.version = r.version
+       where r.account_id = $1 and ($2::text is null or r.list_id = $2) and ($3::text is null or r.email = $3)
+         and r.status in ('running', 'waiting') and v.definition -> 'exitOn' ? 'list-removed'
+       order by r.id for update of r
+     )
+     update journey_runs r set ${ending}, reason = 'exit rule: list-removed', ended_at = $4
+     from leaving where r.account_id = $1 and r.id = leaving.id returning r.id`,
+    [work.accountId, listId, email, work.now],
+  )
+  for (const { id } of rows) endedIn(work).add(id)
+}
+
+/** An erased address ends its runs and stands in none of them any more, nor does what started them. */
+const forget = async ({ sql, accountId, now }: Work, email: string): Promise<void> => {
+  await sql(
+    `update journey_runs r set ${ending}, reason = 'the contact was erased', ended_at = $3
+     where account_id = $1 and email = $2 and status in ('running', 'waiting')`,
+    [accountId, email, now],
+  )
+  await sql(`update journey_runs set email = '', context = '{}' where account_id = $1 and email = $2`, [
+    accountId,
+    email,
+  ])
 }
 
 /** Starts, wakes and ends journey runs by events (decisions.md, Journeys). */
@@ -168,20 +200,7 @@ export const runJourneysByEvents: Listener = {
   },
 
   async contactsRemoved(work, { listId = null, email = null }) {
-    const { exits } = await interestsIn(work)
-    if (!exits.includes('list-removed')) return
-    const rows = await work.sql<{ id: string }>(
-      `with leaving as (
-         select r.id from journey_runs r
-         join journey_versions v on v.account_id = r.account_id and v.journey_id = r.journey_id and v.version = r.version
-         where r.account_id = $1 and ($2::text is null or r.list_id = $2) and ($3::text is null or r.email = $3)
-           and r.status in ('running', 'waiting') and v.definition -> 'exitOn' ? 'list-removed'
-         order by r.id for update of r
-       )
-       update journey_runs r set ${ending}, reason = 'exit rule: list-removed', ended_at = $4
-       from leaving where r.account_id = $1 and r.id = leaving.id returning r.id`,
-      [work.accountId, listId, email, work.now],
-    )
-    for (const { id } of rows) endedIn(work).add(id)
+    await exitRemoved(work, listId, email)
+    if (email !== null && listId === null) await forget(work, email)
   },
 }

@@ -17,20 +17,36 @@ const named: Record<string, readonly Property[]> = {
   'move-deal': ['stage'],
 }
 
-type Find = (property: Property, ref: string, pipeline: string | undefined) => Promise<string>
+/** `pipelineId`: of a stage, or the pipeline itself. */
+interface Found {
+  id: string
+  pipelineId?: string
+}
 
-const find = async (work: Work, property: Property, ref: string, pipeline: string | undefined): Promise<string> => {
-  if (property === 'list') return (await findList(work, ref)).id
-  if (property === 'pipeline') return (await findPipeline(work, ref)).id
-  return (await findStage(work, ref, pipeline)).id
+/** Where a stage is looked for: in the pipeline that its holder names, else in all, first in the one that is near. */
+interface Where {
+  pipeline?: string | undefined
+  near?: string | undefined
+}
+
+type Find = (property: Property, ref: string, where: Where) => Promise<Found>
+
+const find = async (work: Work, property: Property, ref: string, { pipeline, near }: Where): Promise<Found> => {
+  if (property === 'list') return { id: (await findList(work, ref)).id }
+  if (property === 'pipeline') {
+    const { id } = await findPipeline(work, ref)
+    return { id, pipelineId: id }
+  }
+  const stage = await findStage(work, ref, pipeline, near)
+  return { id: stage.id, pipelineId: stage.pipeline.id }
 }
 
 /** Each looked up once: a definition says the same name again and again. */
 const finder = (work: Work): Find => {
-  const known = new Map<string, Promise<string>>()
-  return (property, ref, pipeline) => {
-    const key = JSON.stringify([property, ref, pipeline])
-    const found = known.get(key) ?? find(work, property, ref, pipeline)
+  const known = new Map<string, Promise<Found>>()
+  return (property, ref, where) => {
+    const key = JSON.stringify([property, ref, where.pipeline, where.near])
+    const found = known.get(key) ?? find(work, property, ref, where)
     known.set(key, found)
     return found
   }
@@ -42,31 +58,55 @@ const holdersIn = (file: unknown): { holder: Record<string, unknown>; path: Path
   return trigger ? [{ holder: trigger, path: ['trigger'] }, ...steps] : steps
 }
 
-/** Changes one trigger or step; null where all its names were found. */
-const resolveHolder = async (find: Find, holder: Record<string, unknown>, path: Path): Promise<Fault | null> => {
+interface Resolved {
+  /** null where all its names were found. */
+  fault: Fault | null
+  pipelineId: string | undefined
+}
+
+/** Changes one trigger or step. */
+const resolveHolder = async (
+  find: Find,
+  holder: Record<string, unknown>,
+  path: Path,
+  near: string | undefined,
+): Promise<Resolved> => {
+  let pipelineId: string | undefined
   for (const property of named[String(holder.kind)] ?? []) {
     const ref = holder[property]
     if (typeof ref !== 'string' || ref === '') continue
     try {
-      holder[property] = await find(property, ref, typeof holder.pipeline === 'string' ? holder.pipeline : undefined)
+      const pipeline = typeof holder.pipeline === 'string' ? holder.pipeline : undefined
+      const found = await find(property, ref, { pipeline, near: near ?? pipelineId })
+      holder[property] = found.id
+      pipelineId ??= found.pipelineId
     } catch (error) {
       if (!(error instanceof Problem)) throw error
-      return { path: [...path, property], message: error.message }
+      return { fault: { path: [...path, property], message: error.message }, pipelineId }
     }
   }
-  return null
+  return { fault: null, pipelineId }
 }
+
+/** Whether a run that is at `path` has done the step at `step`: it stands in the same steps, or in those around them. */
+const isBefore = (step: Path, path: Path): boolean => step.slice(0, -1).every((part, i) => part === path[i])
 
 /**
  * Puts the ids of lists, pipelines and stages in place of their names in `file`, which is changed, and gives what could
- * not be found. A file that is otherwise faulty is looked through as far as it can be.
+ * not be found. A file that is otherwise faulty is looked through as far as it can be. Near to a step is the pipeline of
+ * the trigger; without one, to a `move-deal`, that of the deal made last before it.
  */
 export const resolveNames = async (work: Work, file: unknown): Promise<Fault[]> => {
   const find = finder(work)
   const faults: Fault[] = []
+  const made: { path: Path; pipelineId: string | undefined }[] = []
+  let triggered: string | undefined
   for (const { holder, path } of holdersIn(file)) {
-    const fault = await resolveHolder(find, holder, path)
+    const last = holder.kind === 'move-deal' ? made.findLast((deal) => isBefore(deal.path, path)) : undefined
+    const { fault, pipelineId } = await resolveHolder(find, holder, path, triggered ?? last?.pipelineId)
     if (fault) faults.push(fault)
+    if (path[0] === 'trigger') triggered = pipelineId
+    if (holder.kind === 'create-deal') made.push({ path, pipelineId })
   }
   return faults
 }

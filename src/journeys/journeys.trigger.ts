@@ -24,17 +24,17 @@ const demandJourney = async (work: Work, id: string, by: keyof typeof kindsOf): 
   const journey = await lockJourney(work, id)
   if (!journey.enabled) throw invalid('Journey is not enabled')
   if (!(kindsOf[by] as TriggerKind[]).includes(journey.triggerKind)) {
-    throw invalid(`Journey is not triggered by ${by === 'api' ? 'the API' : 'hand'}`)
+    throw by === 'api' ? invalid('Journey is not triggered by the API') : conflict('Journey is not triggered by hand')
   }
   return journey
 }
 
 /**
  * Lets a contact into a journey (POST /journeys/{id}/trigger); an address that is not in the list is added to it first.
- * Gives whether it
- * entered: one that is in it already, or may not enter again, does not, which is no failure. Throws Problem `invalid`
- * for a journey that is disabled or has another trigger, `missing` for an unknown journey or list, `conflict` where the
- * plan has no room. Opens its own transactions: a new address is verified between them.
+ * Gives whether it entered: one that is in it already, or may not enter again, does not, which is no failure. Throws
+ * Problem `invalid` for a journey that is disabled, `missing` for an unknown journey or list, `conflict` where the plan has
+ * no room; for a journey with another trigger `invalid` to the API, `conflict` to the operator. Opens its own
+ * transactions: a new address is verified between them.
  */
 export const triggerJourney = async (
   app: Pick<App, 'sql' | 'resolver' | 'now' | 'work'>,

@@ -72,6 +72,12 @@ export const isPulled = (trigger: Trigger, event: EmittedEvent): boolean => {
   }
 }
 
+/** What the run keeps of the event that starts it. */
+export const contextOf = (event: EmittedEvent): Record<string, unknown> => {
+  const { deal } = dataOf(event)
+  return { event: { id: event.id, type: event.type }, ...(deal && { dealId: deal.id }) }
+}
+
 /** The exit rules that the event meets (decisions.md, Journeys). */
 export const exitRulesOf = (event: EmittedEvent): string[] => {
   const { deal } = dataOf(event)

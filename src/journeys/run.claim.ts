@@ -19,6 +19,8 @@ export interface ClaimedRun {
   awaited: string | null
   context: Record<string, unknown>
   depth: number
+  /** Since when its next step is due: waits count from it, however late the step is taken. */
+  dueAt: Date
   enteredAt: Date
   /** epoch ms */
   leasedUntil: number
@@ -61,7 +63,7 @@ const claiming = `
   where r.ctid = any(array(select row from locked))
   returning r.account_id as "accountId", r.id, r.journey_id as "journeyId", r.version, r.list_id as "listId",
     r.row_id as "rowId", r.email, r.status, r.cursor, r.step_no as "stepNo", r.claim, r.awaited, r.context, r.depth,
-    r.entered_at as "enteredAt"`
+    r.due_at as "dueAt", r.entered_at as "enteredAt"`
 
 /** Claims runs whose next step is due and that have room, fairly over accounts, and leases them from `now` on. */
 export const claimDue = async (

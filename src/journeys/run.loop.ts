@@ -75,8 +75,9 @@ const batchesOf = (runs: readonly ClaimedRun[]): ClaimedRun[][] =>
 const moved = ({ going: { run, definition }, move }: Walked): Going => {
   if (!move) return { run, definition }
   const { status, cursor, stepNo, awaited, context } = move
+  const dueAt = new Date(move.dueAt)
   return {
-    run: { ...run, status: status as ClaimedRun['status'], cursor: cursor!, stepNo, awaited, context },
+    run: { ...run, status: status as ClaimedRun['status'], cursor: cursor!, stepNo, awaited, context, dueAt },
     definition,
   }
 }

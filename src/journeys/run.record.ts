@@ -19,8 +19,7 @@ export interface Move {
   reason: string | null
   cursor: Cursor | null
   stepNo: number
-  /** null: as before, since it goes on at once. */
-  dueAt: number | null
+  dueAt: number
   awaited: string | null
   awaitedWhere: Readonly<Record<string, unknown>> | null
   context: Record<string, unknown>
@@ -39,7 +38,7 @@ const recording = `
   ), moved as (
     update journey_runs r
     set status = m.status, reason = m.reason, cursor = m.cursor, step_no = m."stepNo",
-      due_at = coalesce(to_timestamp(m."dueAt" / 1000.0), r.due_at), awaited = m.awaited, awaited_where = m."awaitedWhere",
+      due_at = to_timestamp(m."dueAt" / 1000.0), awaited = m.awaited, awaited_where = m."awaitedWhere",
       context = m.context, leased_until = case when m."isHeld" then r.leased_until end,
       ended_at = case when m.cursor is null then $2::timestamptz end
     from jsonb_to_recordset($4::jsonb) as m(id text, claim int, status text, reason text, cursor jsonb, "stepNo" int,

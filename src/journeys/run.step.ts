@@ -75,7 +75,7 @@ const reasonOf = (fault: unknown): string =>
 /** Ends a run at the step that was refused, with the reason. */
 const failRun = ({ work: open }: App, going: Going, fault: unknown): Promise<void> =>
   open(going.run.accountId, actorOf(going), async (work) => {
-    const { id, claim, stepNo, cursor, context } = going.run
+    const { id, claim, stepNo, cursor, context, dueAt } = going.run
     const { kind } = stepAt(going.definition, cursor)
     const reason = reasonOf(fault)
     actAt(work, going.run.depth)
@@ -90,7 +90,7 @@ const failRun = ({ work: open }: App, going: Going, fault: unknown): Promise<voi
           reason: `${kind}: ${reason}`,
           cursor: null,
           stepNo: stepNo + 1,
-          dueAt: null,
+          dueAt: dueAt.getTime(),
           awaited: null,
           awaitedWhere: null,
           context,

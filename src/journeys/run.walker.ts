@@ -31,14 +31,14 @@ export interface Walked {
 
 type State = Omit<Move, 'cursor' | 'isHeld'> & { cursor: Cursor | null }
 
-const stateOf = ({ id, claim, status, cursor, stepNo, awaited, context }: ClaimedRun): State => ({
+const stateOf = ({ id, claim, status, cursor, stepNo, awaited, context, dueAt }: ClaimedRun): State => ({
   id,
   claim,
   status,
   reason: null,
   cursor,
   stepNo,
-  dueAt: null,
+  dueAt: dueAt.getTime(),
   awaited,
   awaitedWhere: null,
   context,
@@ -68,7 +68,8 @@ const leftReason = ({ run, definition }: Going, contact: Contact | null): string
 
 /**
  * Walks a run as far as one unit of work may take it: through steps of control and one step that does something, up to a
- * wait, a socket or the end. Throws Problem where its step is refused.
+ * wait that is not over, a socket or the end. A wait counts from when its step was due, so one that is taken late catches
+ * up; a retry counts from the try. Throws Problem where its step is refused.
  */
 export const walk = async (work: Work, going: Going, found: Contact | null): Promise<Walked> => {
   const { run, definition } = going
@@ -78,13 +79,18 @@ export const walk = async (work: Work, going: Going, found: Contact | null): Pro
   let reply = going.reply
   let hasActed = false
   let needsSocket = false
+  let isResting = false
+  const nowMs = work.now.getTime()
   actAt(work, run.depth)
 
   const log = (kind: string, outcome: string) =>
     done.push({ runId: run.id, stepNo: state.stepNo, step: pathOf(state.cursor!), kind, outcome })
 
   const take = (way: Way, kind: string) => {
-    if ('waitUntil' in way) return wait(state, way)
+    if ('waitUntil' in way) {
+      isResting = way.waitUntil > nowMs
+      return wait(state, way)
+    }
     if ('exit' in way) {
       log(kind, 'exited')
       state.stepNo++
@@ -96,7 +102,8 @@ export const walk = async (work: Work, going: Going, found: Contact | null): Pro
 
   const settle = (answer: Reply, kind: string) => {
     if ('retryMs' in answer) {
-      state.dueAt = work.now.getTime() + answer.retryMs
+      isResting = true
+      state.dueAt = nowMs + answer.retryMs
       state.context = { ...state.context, tries: answer.tries }
       return
     }
@@ -106,7 +113,7 @@ export const walk = async (work: Work, going: Going, found: Contact | null): Pro
     else end(state, 'failed', `${kind}: ${outcome}`)
   }
 
-  while (state.cursor) {
+  while (state.cursor && !isResting) {
     const left = leftReason(going, contact)
     if (left || !contact) {
       end(state, 'exited', left)
@@ -115,31 +122,28 @@ export const walk = async (work: Work, going: Going, found: Contact | null): Pro
     const step = stepAt(definition, state.cursor)
     const place = pathOf(state.cursor)
     const isWaiting = state.status === 'waiting'
-    const nowMs = work.now.getTime()
-    const way = wayOf(step, { runId: run.id, place, contact, isWaiting, awaited: state.awaited, nowMs })
-    if (way) {
-      take(way, step.kind)
-      if ('waitUntil' in way) break
-    } else if (usesSocket(step)) {
+    const { awaited, dueAt: dueMs } = state
+    const way = wayOf(step, { runId: run.id, place, contact, isWaiting, awaited, dueMs })
+    if (way) take(way, step.kind)
+    else if (usesSocket(step)) {
       if (!reply) {
         needsSocket = true
         break
       }
       settle(reply, step.kind)
-      const isRetry = 'retryMs' in reply
       reply = undefined
-      if (isRetry) break
     } else {
       if (hasActed || (going.isCareful && done.length > 0)) break
       hasActed = true
-      const effect = await doEffect(work, step, contact)
+      const effect = await doEffect(work, step, contact, state.context)
       if (!effect) throw new Error(`There is no step ${step.kind}`)
       log(step.kind, effect.outcome)
       if (effect.contact !== undefined) contact = effect.contact
+      if (effect.context) state.context = effect.context
       goOn(state, after(definition, state.cursor))
     }
   }
-  const isHeld = state.status === 'running' && state.dueAt === null
+  const isHeld = state.status === 'running' && !isResting
   const hasMoved = done.length > 0 || !isHeld
   return { going, done, move: hasMoved ? { ...state, isHeld } : null, needsSocket, contact }
 }

@@ -37,17 +37,18 @@ interface Situation {
   isWaiting: boolean
   /** The event type that it still waits for. */
   awaited: string | null
-  nowMs: number
+  /** Since when the step is due. */
+  dueMs: number
 }
 
-const delayed = (step: Extract<Step, { kind: 'delay' }>, { isWaiting, nowMs }: Situation): Way => {
+const delayed = (step: Extract<Step, { kind: 'delay' }>, { isWaiting, dueMs }: Situation): Way => {
   if (isWaiting) return { on: true, outcome: 'waited' }
-  const waitUntil = step.until === undefined ? nowMs + durationMs(step.for!) : Date.parse(step.until)
-  return waitUntil > nowMs ? { waitUntil } : { on: true, outcome: 'nothing to wait for' }
+  const waitUntil = step.until === undefined ? dueMs + durationMs(step.for!) : Date.parse(step.until)
+  return waitUntil > dueMs ? { waitUntil } : { on: true, outcome: 'nothing to wait for' }
 }
 
-const awaiting = (step: Extract<Step, { kind: 'wait-for' }>, { isWaiting, awaited, nowMs }: Situation): Way => {
-  if (!isWaiting) return { waitUntil: nowMs + durationMs(step.timeout), awaited: step.event, where: step.where }
+const awaiting = (step: Extract<Step, { kind: 'wait-for' }>, { isWaiting, awaited, dueMs }: Situation): Way => {
+  if (!isWaiting) return { waitUntil: dueMs + durationMs(step.timeout), awaited: step.event, where: step.where }
   const side = awaited === null ? 'then' : 'else'
   return { on: true, side, outcome: side === 'then' ? `${step.event} came` : `no ${step.event} in ${step.timeout}` }
 }

@@ -9,7 +9,20 @@ import { fillTags } from './steps.tags.ts'
 export interface Effect {
   outcome: string
   contact?: Contact | null
+  /** The run's context from here on. */
+  context?: RunContext
 }
+
+type RunContext = Readonly<Record<string, unknown>>
+
+/** The deals that the run made, newest first. */
+const madeDeals = ({ madeDealIds }: RunContext): string[] => (madeDealIds as string[] | undefined) ?? []
+
+/** The deal that started the run, then those that it made. */
+const ownDeals = (context: RunContext): string[] => [
+  ...(typeof context.dealId === 'string' ? [context.dealId] : []),
+  ...madeDeals(context),
+]
 
 type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>
 
@@ -37,25 +50,40 @@ const removeFromList = async (work: Work, step: StepOf<'remove-from-list'>, cont
   return { outcome, contact: (await readContacts(work, email))[0] ?? null }
 }
 
-const makeDeal = async (work: Work, step: StepOf<'create-deal'>, contact: Contact): Promise<Effect> => {
+const makeDeal = async (
+  work: Work,
+  step: StepOf<'create-deal'>,
+  contact: Contact,
+  context: RunContext,
+): Promise<Effect> => {
   const { listId, rowId } = contact
   const { value, currency, pipeline: pipelineId, stage: stageId } = step
   const title = fillTags(step.title, contact).trim().slice(0, titleMaxLength)
   const input = parse(NewDeal, { title, value, currency, pipelineId, stageId, listId, rowId })
   const { deal } = await createDeal(work, input, { source: 'journey' })
-  return { outcome: deal.id }
+  return { outcome: deal.id, context: { ...context, madeDealIds: [deal.id, ...madeDeals(context)] } }
 }
 
-/** Moves the contact's newest open deal. */
-const moveDeal = async (work: Work, step: StepOf<'move-deal'>, contact: Contact): Promise<Effect> => {
-  const deal = await dealOf(work, contact)
+/** Moves the run's own deal, else the contact's newest open one, in the pipeline of the stage. */
+const moveDeal = async (
+  work: Work,
+  step: StepOf<'move-deal'>,
+  contact: Contact,
+  context: RunContext,
+): Promise<Effect> => {
+  const deal = await dealOf(work, contact, { stageId: step.stage, ids: ownDeals(context) })
   if (!deal) return { outcome: 'no open deal' }
   const { moved } = await changeDeal(work, deal.id, { stageId: step.stage })
   return { outcome: moved ? `${deal.id} moved` : `${deal.id} was there` }
 }
 
 /** Does what the step says, in the unit of work; null where it is no such step. Throws Problem where that is refused. */
-export const doEffect = async (work: Work, step: Step, contact: Contact): Promise<Effect | null> => {
+export const doEffect = async (
+  work: Work,
+  step: Step,
+  contact: Contact,
+  context: RunContext,
+): Promise<Effect | null> => {
   switch (step.kind) {
     case 'update-field':
       return updateField(work, step, contact)
@@ -64,9 +92,9 @@ export const doEffect = async (work: Work, step: Step, contact: Contact): Promis
     case 'remove-from-list':
       return removeFromList(work, step, contact)
     case 'create-deal':
-      return makeDeal(work, step, contact)
+      return makeDeal(work, step, contact, context)
     case 'move-deal':
-      return moveDeal(work, step, contact)
+      return moveDeal(work, step, contact, context)
     default:
       return null
   }

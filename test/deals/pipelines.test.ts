@@ -151,13 +151,18 @@ describe('pipelines', () => {
 })
 
 describe('stages', () => {
-  test('are found by id, by name, in any case; a name in two pipelines must name one', async () => {
+  test('are found by id, by name, in any case; a name in several pipelines is that of the default one', async () => {
     expect((await inWork((work) => findStage(work, 'qualified'))).name).toBe('Qualified')
     const other = await inWork((work) => createPipeline(work, { name: 'Partners' }))
-    expect(await kindOf(inWork((work) => findStage(work, 'Won')))).toBe('invalid')
+    expect((await inWork((work) => findStage(work, 'Won'))).pipeline.id).toBe(sales.id)
+    expect((await inWork((work) => findStage(work, 'Won', undefined, other.id))).pipeline.id).toBe(other.id)
+    expect((await inWork((work) => findStage(work, 'qualified', undefined, 'none'))).pipeline.id).toBe(sales.id)
     expect((await inWork((work) => findStage(work, 'Won', 'Partners'))).pipeline.id).toBe(other.id)
     expect((await inWork((work) => findStage(work, sales.stages[3]!.id))).pipeline.id).toBe(sales.id)
     expect(await kindOf(inWork((work) => findStage(work, 'None')))).toBe('missing')
+    await inWork((work) => createPipeline(work, { name: 'Third' }))
+    await inWork(async (work) => renameStage(work, await findStage(work, 'Won'), 'Closed'))
+    expect(await kindOf(inWork((work) => findStage(work, 'Won')))).toBe('invalid')
   })
 
   test('are added at the end, renamed and reordered; names stay different', async () => {
@@ -273,7 +278,7 @@ describe('stages', () => {
   })
 })
 
-test('a contact’s deal is its newest open one, of its own list first', async () => {
+test('the deal that goes to a stage is the contact’s newest open one in its pipeline, of its own list first', async () => {
   const other = await inWork(async (work) => {
     const { id } = await createList(work, { name: 'Newsletter' })
     await writeContacts(work, id, [{ email, fields: {} }], new Map())
@@ -285,7 +290,12 @@ test('a contact’s deal is its newest open one, of its own list first', async (
   const { deal: newer } = await make('Newer', listId)
   const { deal: elsewhere } = await make('Elsewhere', other)
   expect(elsewhere.source).toBe('journey')
-  const own = (list: string) => inWork((work) => dealOf(work, { listId: list, rowId: older.rowId }))
+  const partners = await inWork((work) => createPipeline(work, { name: 'Partners' }))
+  await inWork((work) =>
+    createDeal(work, { title: 'Partner', email, listId, pipelineId: partners.id }, { source: 'manual' }),
+  )
+  const own = (list: string, ids: string[] = []) =>
+    inWork((work) => dealOf(work, { listId: list, rowId: older.rowId }, { stageId: sales.stages[1]!.id, ids }))
   expect((await own(listId))?.id).toBe(newer.id)
   const won = await stage('Won')
   await inWork((work) => changeDeal(work, newer.id, { stageId: won.id }))
@@ -294,6 +304,7 @@ test('a contact’s deal is its newest open one, of its own list first', async (
   expect((await own(listId))?.id).toBe(elsewhere.id)
   await inWork((work) => changeDeal(work, elsewhere.id, { stageId: won.id }))
   expect(await own(listId)).toBeNull()
+  expect((await own(listId, ['deal_none', older.id, newer.id]))?.id).toBe(older.id)
 })
 
 test('an account is deleted with its pipelines and deals', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
-import { applyJourneys, switchJourney } from '../../src/journeys/journeys.ts'
+import { applyJourneys, switchJourney, triggerJourney } from '../../src/journeys/journeys.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
 
@@ -120,6 +120,16 @@ test.each<[string, object, string]>([
 ])('a journey that %s lets nobody in, and nothing is added', async (_, changes, error) => {
   expect(await trigger(await apply(changes))).toMatchObject({ status: 400, body: { error } })
   expect([await runs(), await contacts()]).toEqual([[], []])
+})
+
+test('by hand, a journey with another trigger is a conflict', async () => {
+  const id = await apply({ trigger: { kind: 'lead-hot' } })
+  const by = { accountId: account.id, actor: 'cli:test', by: 'operator' as const }
+  await expect(triggerJourney(t.app, by, id, { email: 'ada@example.com', listId })).rejects.toMatchObject({
+    kind: 'conflict',
+    message: 'Journey is not triggered by hand',
+  })
+  expect(await contacts()).toEqual([])
 })
 
 test.each<[string, unknown, string]>([

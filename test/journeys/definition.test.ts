@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
 import { createPipeline, listPipelines, type PipelineView } from '../../src/deals/deals.ts'
+import { eventTypes } from '../../src/events/types.ts'
 import { applyJourneys, findJourney, readDocuments } from '../../src/journeys/journeys.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 
@@ -22,8 +23,10 @@ beforeAll(async () => {
       stages: [
         { name: 'Due', kind: 'open' },
         { name: 'Won', kind: 'won' },
+        { name: 'Paused', kind: 'open' },
       ],
     })
+    await createPipeline(work, { name: 'Partners', stages: [{ name: 'Paused', kind: 'open' }] })
   })
 })
 afterAll(() => t.close())
@@ -108,9 +111,34 @@ describe('names', () => {
     ])
   })
 
-  test('a stage name that stands in several pipelines is refused, naming them', async () => {
-    const [fault] = await faultsOf({ steps: [{ kind: 'move-deal', stage: 'Won' }] })
-    expect(fault).toMatch(/^steps\[0\]\.stage: there is more than one stage Won: .*\(Sales\).*\(Renewals\)/)
+  test('a stage name that stands in several pipelines, and not in the default one, is refused, naming them', async () => {
+    const [fault] = await faultsOf({ steps: [{ kind: 'move-deal', stage: 'Paused' }] })
+    expect(fault).toMatch(/^steps\[0\]\.stage: there is more than one stage Paused: /)
+    for (const name of ['(Renewals)', '(Partners)']) expect(fault).toContain(name)
+  })
+
+  test.each<[string, object, object[], () => PipelineView]>([
+    ['the default pipeline', { kind: 'api' }, [], () => sales],
+    ['that of the trigger', { kind: 'deal-stage-changed', pipeline: 'Renewals' }, [], () => renewals],
+    ['that of the trigger’s stage', { kind: 'deal-stage-changed', stage: 'Due' }, [], () => renewals],
+    [
+      'that of the deal made before',
+      { kind: 'manual' },
+      [{ kind: 'create-deal', title: 'T', pipeline: 'Renewals' }],
+      () => renewals,
+    ],
+    [
+      'that of the trigger, whatever deal is made',
+      { kind: 'deal-stage-changed', pipeline: 'Sales' },
+      [{ kind: 'create-deal', title: 'T', pipeline: 'Renewals' }],
+      () => sales,
+    ],
+  ])('a stage name that stands in several pipelines means %s', async (_, trigger, before, pipeline) => {
+    await apply({ name: 'Near', trigger, steps: [...before, { kind: 'move-deal', stage: 'Won' }] })
+    expect((await find('Near')).definition.steps.at(-1)).toEqual({
+      kind: 'move-deal',
+      stage: stageOf(pipeline(), 'Won'),
+    })
   })
 
   test('a list of another account is no list', async () => {
@@ -231,6 +259,18 @@ describe('shapes', () => {
     expect(first).toContain(fault)
   })
 
+  test('a word that is none of those to choose from is told all of them', async () => {
+    const kinds =
+      'send-email, delay, update-field, add-to-list, remove-from-list, create-deal, move-deal, webhook, exit'
+    expect(
+      await faultsOf({ trigger: { kind: 'full-moon' }, exitOn: ['bored'], steps: [{ kind: 'teleport' }] }),
+    ).toEqual([
+      'trigger.kind must be one of api, manual, list-added, form-submitted, deal-stage-changed, interaction, lead-hot, purchase-completed, course-enrolled, webinar-registered',
+      `exitOn[0] must be one of unsubscribed, suppressed, list-removed, deal-won, deal-lost, ${eventTypes.join(', ')}`,
+      `steps[0].kind must be one of ${kinds}, wait-for, branch, split`,
+    ])
+  })
+
   test('every fault is told at once, each with its path, names that are not there among them', async () => {
     const faults = await faultsOf({
       exitOn: ['bored'],
@@ -349,10 +389,9 @@ describe('apply', () => {
     expect(again).toEqual({ ...made, outcome: 'unchanged' })
   })
 
-  test('enabled is true for a new journey, and stays as it is where a file does not say', async () => {
+  test('enabled is true where a file does not say, for a journey that was disabled too', async () => {
     await apply({ ...journey, name: 'Off', enabled: false })
-    expect((await apply({ ...journey, name: 'Off' }))[0]).toMatchObject({ enabled: false, outcome: 'unchanged' })
-    expect((await apply({ ...journey, name: 'Off', enabled: true }))[0]).toMatchObject({
+    expect((await apply({ ...journey, name: 'Off' }))[0]).toMatchObject({
       enabled: true,
       version: 1,
       outcome: 'updated',

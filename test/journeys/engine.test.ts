@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createDeal, dealHistory, listDeals, NewDeal } from '../../src/deals/deals.ts'
+import { changeDeal, createDeal, createPipeline, dealHistory, listDeals, NewDeal } from '../../src/deals/deals.ts'
+import { listRuns, showRun } from '../../src/journeys/journeys.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
@@ -131,7 +132,7 @@ test('a split shares runs out by its percent, and sends a run the same way howev
   expect(left).toBeLessThan(190)
 })
 
-test('a deal is made with the source journey, and the newest open deal is moved, by the journey', async () => {
+test('a deal is made with the source journey, and moved by it, whatever its status', async () => {
   const stages = await bench.stages()
   const journey = await onAdded([
     { kind: 'create-deal', title: 'Plan for {{ name }}', value: 9.5, currency: 'eur' },
@@ -142,15 +143,112 @@ test('a deal is made with the source journey, and the newest open deal is moved,
   await bench.drain()
   const { rows } = await bench.work((work) => listDeals(work, {}, { limit: 10 }))
   expect(rows).toMatchObject([
-    { title: 'Plan for Ada', value: 9.5, currency: 'EUR', source: 'journey', stage: 'Won', status: 'won' },
+    { title: 'Plan for Ada', value: 9.5, currency: 'EUR', source: 'journey', stage: 'Lost', status: 'lost' },
   ])
   const history = await bench.work((work) => dealHistory(work, rows[0]!.id))
-  const [first, won] = [stages[0]!.id, stages.find(({ name }) => name === 'Won')!.id]
+  const [first, won, lost] = ['New', 'Won', 'Lost'].map((name) => stages.find((stage) => stage.name === name)!.id)
   expect(history.map(({ actor, from, to }) => [actor, from, to])).toEqual([
     [`journey:${journey}`, null, first],
     [`journey:${journey}`, first, won],
+    [`journey:${journey}`, won, lost],
   ])
-  expect((await outcomes(journey))[0]!.log.at(-1)).toBe('steps[2] move-deal: no open deal')
+})
+
+const makeDeal = async (title: string, more: object = {}) =>
+  (
+    await bench.work((work) =>
+      createDeal(work, NewDeal.parse({ title, email: 'ada@example.com', ...more }), { source: 'api' }),
+    )
+  ).deal
+const stagesByTitle = async () => {
+  const { rows } = await bench.work((work) => listDeals(work, {}, { limit: 10 }))
+  return Object.fromEntries(rows.map(({ title, stage }) => [title, stage]))
+}
+
+test('move-deal moves the deal that started the run, whatever its status and however many are newer', async () => {
+  const journey = await bench.apply({
+    name: 'J',
+    trigger: { kind: 'deal-stage-changed', stage: 'Won' },
+    steps: [{ kind: 'move-deal', stage: 'Qualified' }],
+  })
+  await bench.add(listId, ['ada@example.com'])
+  const { id } = await makeDeal('First')
+  await makeDeal('Newer')
+  const won = (await bench.stages()).find(({ name }) => name === 'Won')!.id
+  await bench.work((work) => changeDeal(work, id, { stageId: won }))
+  await bench.drain()
+  expect((await outcomes(journey))[0]!.log).toEqual([`steps[0] move-deal: ${id} moved`])
+  expect(await stagesByTitle()).toEqual({ First: 'Qualified', Newer: 'New' })
+})
+
+test('without a deal of its own, move-deal moves the newest open one in the pipeline of its stage, or none', async () => {
+  await bench.stages()
+  const partners = await bench.work((work) => createPipeline(work, { name: 'Partners' }))
+  const journey = await bench.apply({
+    name: 'Hand',
+    trigger: { kind: 'list-added', list: 'Leads' },
+    steps: [
+      { kind: 'delay', for: '1h' },
+      { kind: 'move-deal', stage: 'Proposal' },
+    ],
+  })
+  await bench.add(listId, ['ada@example.com', 'bob@example.com'])
+  await bench.drain()
+  const sold = await makeDeal('Sold')
+  await makeDeal('Partner', { pipelineId: partners.id })
+  await makeDeal('Bobs', { pipelineId: partners.id, email: 'bob@example.com' })
+  clock.advance(3_600_000)
+  await bench.drain()
+  const logs = Object.fromEntries((await bench.runs(journey)).map((run) => [run.email, run]))
+  expect(logs['ada@example.com']).toMatchObject({ log: [{}, { outcome: `${sold.id} moved` }] })
+  expect(logs['bob@example.com']).toMatchObject({ status: 'completed', log: [{}, { outcome: 'no open deal' }] })
+  expect(await stagesByTitle()).toEqual({ Sold: 'Proposal', Partner: 'New', Bobs: 'New' })
+})
+
+test('a clock that jumps over a chain of waits finds the run at its end', async () => {
+  const wait = { kind: 'delay', for: '1d' }
+  const from = clock.now().getTime()
+  const journey = await onAdded([
+    wait,
+    wait,
+    { kind: 'update-field', field: 'half', value: 'way' },
+    { kind: 'delay', until: new Date(from + 4 * day).toISOString() },
+    { kind: 'wait-for', event: 'deal.created', timeout: '1d', then: [], else: [wait] },
+    { kind: 'update-field', field: 'done', value: 'yes' },
+    { kind: 'delay', for: '2d' },
+  ])
+  await bench.add(listId, ['ada@example.com'])
+  await bench.drain()
+  clock.advance(7 * day)
+  await bench.drain()
+  const [run] = await bench.runs(journey)
+  expect(run!.log.map(({ step, outcome }) => [step, outcome])).toEqual([
+    ['steps[0]', 'waited'],
+    ['steps[1]', 'waited'],
+    ['steps[2]', 'updated'],
+    ['steps[3]', 'waited'],
+    ['steps[4]', 'no deal.created in 1d'],
+    ['steps[4].else[0]', 'waited'],
+    ['steps[5]', 'updated'],
+  ])
+  const [shown] = (await bench.work((work) => listRuns(work, { journeyId: journey, limit: 1 }))).rows
+  expect(shown).toMatchObject({ status: 'waiting', enteredAt: from, dueAt: from + 8 * day })
+  const { log } = await bench.work((work) => showRun(work, journey, run!.id))
+  expect(new Set(log.map(({ at }) => at))).toEqual(new Set([from + 7 * day]))
+})
+
+test('a run that is taken late counts its next wait from when it was due', async () => {
+  const journey = await onAdded([
+    { kind: 'delay', for: '1h' },
+    { kind: 'delay', for: '1d' },
+  ])
+  await bench.add(listId, ['ada@example.com'])
+  const from = clock.now().getTime()
+  await bench.drain()
+  clock.advance(3 * 3_600_000)
+  await bench.drain()
+  const [run] = (await bench.work((work) => listRuns(work, { journeyId: journey, limit: 1 }))).rows
+  expect(run).toMatchObject({ status: 'waiting', dueAt: from + day + 3_600_000 })
 })
 
 test('a step that is refused ends its run as failed, with the reason, and no other run', async () => {

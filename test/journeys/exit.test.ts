@@ -98,7 +98,7 @@ test('list-removed ends the runs of who leaves the list: by a journey, by erasur
   const gone = ['exited', 'exit rule: list-removed']
   expect(await ends(journey)).toEqual({
     'moved@example.com': gone,
-    'erased@example.com': gone,
+    '': gone,
     'last@example.com': gone,
   })
 })
@@ -107,8 +107,22 @@ test('a contact that is in no list any more ends its run at the next step, whate
   const journey = await onAdded([])
   await bench.add(listId, ['a@example.com'])
   await bench.drain()
-  await bench.work((work) => eraseContact(work, 'a@example.com', { dryRun: false }))
+  await bench.work((work) => deleteList(work, listId, { dryRun: false }))
   clock.advance(day)
   await bench.drain()
   expect(await ends(journey)).toEqual({ 'a@example.com': ['exited', 'the contact was removed'] })
+})
+
+test('an erased contact ends its runs, and its address stands in no run and no deal any more', async () => {
+  const journey = await onAdded([])
+  await bench.add(listId, ['gone@example.com', 'stays@example.com'])
+  await bench.drain()
+  const { deal: kept } = await deal('gone@example.com')
+  await bench.work((work) => eraseContact(work, 'gone@example.com', { dryRun: false }))
+  expect(await ends(journey)).toEqual({
+    '': ['exited', 'the contact was erased'],
+    'stays@example.com': ['waiting', null],
+  })
+  const [row] = await target.app.sql('select email, title from deals where id = $1', [kept.id])
+  expect(row).toEqual({ email: '', title: 'T' })
 })
