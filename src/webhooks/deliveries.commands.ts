@@ -1,5 +1,6 @@
 import { type CommandSet, type Context, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
+import { type PageFlags, pageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import type { DeliveryFilter, DeliveryStats, DeliveryView } from './webhooks.deliveries.ts'
@@ -110,14 +111,10 @@ export const commands: CommandSet = (cli) => {
       .option('--dry-run', 'count what would change')
 
   paged(filtered('list', 'List deliveries, newest first', { isDefault: true }).option(...statusOption)).action(
-    cli.run(async ({ app, out, work }, options: FilterOptions & { limit: string; cursor?: string }) => {
-      const [{ listDeliveries }, { PageRequest }, { parse }] = await Promise.all([
-        import('./webhooks.deliveries.ts'),
-        import('./webhooks.pages.ts'),
-        import('../lib/parse.ts'),
-      ])
+    cli.run(async ({ app, out, work }, options: FilterOptions & PageFlags) => {
+      const { listDeliveries } = await import('./webhooks.deliveries.ts')
       const filter = await filterOf(options, app.now().getTime())
-      const page = parse(PageRequest, options)
+      const page = pageRequest(options)
       const { rows, nextCursor } = await work((w) => listDeliveries(w, filter, page))
       await out.list('deliveries', rows, columns, nextCursor)
     }),

@@ -2,6 +2,7 @@ import { type CommandSet, type Context, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import type { WebhookEvent } from '../events/shapes.ts'
 import type { EventType } from '../events/types.ts'
+import { pageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import type { EmittedEvent } from '../store/work.ts'
 
@@ -116,15 +117,14 @@ export const commands: CommandSet = (cli) => {
       .option('--since <age|time>', 'since, such as 2h or 2026-11-20T08:00:00Z'),
   ).action(
     cli.run(async ({ app, out, work }, options: { type?: string; since?: string; limit: string; cursor?: string }) => {
-      const [{ EventFilter, listEvents }, { PageRequest }, { parse }, { parseSince }] = await Promise.all([
+      const [{ EventFilter, listEvents }, { parse }, { parseSince }] = await Promise.all([
         import('./webhooks.events.ts'),
-        import('./webhooks.pages.ts'),
         import('../lib/parse.ts'),
         import('../lib/since.ts'),
       ])
       const { type, since } = options
       const filter = parse(EventFilter, { type, ...(since && { since: parseSince(since, app.now().getTime()) }) })
-      const page = parse(PageRequest, options)
+      const page = pageRequest(options)
       const { rows, nextCursor } = await work((w) => listEvents(w, filter, page))
       await out.list('events', rows, columns, nextCursor)
     }),

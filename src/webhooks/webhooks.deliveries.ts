@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
+import type { PageRequest } from '../lib/page.ts'
 import { missing } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { EmittedEvent, Work } from '../store/work.ts'
 import type { DeliveryAttempt } from './webhooks.entities.ts'
-import { idOfCursor, type Page, type PageRequest, pageOf } from './webhooks.pages.ts'
 import { EventName } from './webhooks.shapes.ts'
 
 export const deliveryStatuses = ['pending', 'delivered', 'exhausted', 'cancelled'] as const
@@ -70,7 +71,7 @@ export const listDeliveries = async (
   { limit, cursor }: PageRequest,
 ): Promise<Page<DeliveryView>> => {
   const { conditions, params, bind } = matching(accountId, filter)
-  if (cursor) conditions.push(`d.id < ${bind(idOfCursor(cursor))}`)
+  if (cursor) conditions.push(`d.id < ${bind(idOfCursor('dlv', cursor))}`)
   const rows = await sql<DeliveryView>(
     `select ${columns} from deliveries d where ${conditions.join(' and ')} order by d.id desc limit ${bind(limit + 1)}`,
     params,

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
+import type { PageRequest } from '../lib/page.ts'
 import { missing } from '../lib/problem.ts'
 import type { EmittedEvent, Work } from '../store/work.ts'
-import { idOfCursor, type Page, type PageRequest, pageOf } from './webhooks.pages.ts'
 import { EventName } from './webhooks.shapes.ts'
 
 /** `since` in epoch ms. */
@@ -18,7 +19,7 @@ export const listEvents = async (
     `select payload from events
      where account_id = $1 and id >= $2 and ($3::text is null or id < $3) and ($4::text is null or type = $4)
      order by id desc limit $5`,
-    [accountId, idAt('evt', since ?? 0), cursor ? idOfCursor(cursor) : null, type ?? null, limit + 1],
+    [accountId, idAt('evt', since ?? 0), cursor ? idOfCursor('evt', cursor) : null, type ?? null, limit + 1],
   )
   return pageOf(
     rows.map((row) => JSON.parse(row.payload)),

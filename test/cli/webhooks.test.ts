@@ -211,7 +211,11 @@ describe('svc events', () => {
     expect((await json('events', 'list', '--type', 'lead.hot')).events).toEqual([])
     expectFailure(await run('events', 'show', 'evt_none'), 3, /There is no event evt_none/)
     expectFailure(await run('events', 'list', '--cursor', 'x'), 2, /^error: cursor is not valid\n/)
-    expectFailure(await run('events', 'list', '--limit', '1001'), 2, /^error: limit must be at most 1000\n/)
+    expectFailure(
+      await run('events', 'list', '--limit', '1001'),
+      2,
+      /^error: --limit must be a whole number from 1 to 1000\n/,
+    )
     expectFailure(await run('events', 'list', '--since', 'monday'), 2, /^error: since must be an age such as 2h/)
   })
 
