@@ -1,5 +1,5 @@
 // Posts webhook deliveries as they come due. Lives as long as the daemon.
 import { runJob } from '../src/app/job.ts'
-import { runDeliveries } from '../src/webhooks/delivery.loop.ts'
+import { runDeliveries } from '../src/deliveries/delivery.loop.ts'
 
 await runJob('deliveries', 4, runDeliveries)

@@ -2,8 +2,9 @@ import { Migration } from '@mikro-orm/migrations'
 
 /**
  * Accounts, contacts and webhooks. Generated from the entities, then read; by hand: `rate_windows` is unlogged (a
- * crash only opens the windows anew), `deliveries` leaves room in its pages so that a claim rewrites no index, and the
- * plans are seeded. Ids and addresses are compared byte by byte (`collate "C"`) whatever the database's locale: ids page
+ * crash only opens the windows anew), `pending_deliveries` leaves room in its pages so that a claim rewrites no index, the
+ * view `deliveries` shows what is on its way and what has ended as one (a delivery to what is no active target is
+ * cancelled, whether or not it has been moved yet), and the plans are seeded. Ids and addresses are compared byte by byte (`collate "C"`) whatever the database's locale: ids page
  * by their time part, and byte order is the fast one.
  */
 export class Migration20261121130000_foundation extends Migration {
@@ -44,17 +45,49 @@ export class Migration20261121130000_foundation extends Migration {
       `alter table "contacts" add constraint "contacts_status_check" check ("status" in ('active', 'pending'))`,
     )
     this.addSql(
-      `create table "deliveries" ("account_id" text collate "C" not null, "id" text collate "C" not null, "event_id" text collate "C" not null, "webhook_id" text collate "C" not null, "type" text not null, "status" text not null, "tries" int not null default 0, "due_at" timestamptz not null, "claim" int not null default 0, "leased_until" timestamptz null, "attempts" jsonb not null default '[]', "created_at" timestamptz not null, "finished_at" timestamptz null, primary key ("account_id", "id")) with (fillfactor = 60)`,
+      `create table "delivery_targets" ("id" text collate "C" not null, "account_id" text collate "C" not null, "kind" text not null, "owner_id" text collate "C" null, "url" text not null, "sealed_secret" text null, "status" text not null, "disabled_reason" text null, "next_due_at" timestamptz null, "touched" int not null default 0, "timeouts" int not null default 0, "quiet_until" timestamptz null, "last_delivery_at" timestamptz null, "last_failure_at" timestamptz null, "last_error" text null, "created_at" timestamptz not null, primary key ("id")) with (fillfactor = 70)`,
+    )
+    this.addSql(`create index "delivery_targets_account_id_id_index" on "delivery_targets" ("account_id", "id")`)
+    this.addSql(
+      `create index "delivery_targets_due_index" on "delivery_targets" ("next_due_at") where "status" = 'active' and "next_due_at" is not null`,
     )
     this.addSql(
-      `create index "deliveries_due_index" on "deliveries" ("webhook_id", "due_at") where "status" = 'pending'`,
+      `alter table "delivery_targets" add constraint "delivery_targets_kind_check" check ("kind" in ('subscription', 'project', 'journey'))`,
     )
     this.addSql(
-      `create index "deliveries_exhausted_index" on "deliveries" ("account_id", "id") where "status" = 'exhausted'`,
+      `alter table "delivery_targets" add constraint "delivery_targets_status_check" check ("status" in ('active', 'disabled', 'deleted'))`,
     )
     this.addSql(
-      `alter table "deliveries" add constraint "deliveries_status_check" check ("status" in ('pending', 'delivered', 'exhausted', 'cancelled'))`,
+      `create index "delivery_targets_ended_index" on "delivery_targets" ("account_id", "id") where "status" <> 'active'`,
     )
+    this.addSql(
+      `alter table "delivery_targets" add constraint "delivery_targets_disabled_reason_check" check ("disabled_reason" in ('gone', 'api-key-revoked'))`,
+    )
+    this.addSql(
+      `create table "pending_deliveries" ("account_id" text collate "C" not null, "id" text collate "C" not null, "target_id" text collate "C" not null, "key" text collate "C" not null, "type" text not null, "body" text null, "tries" int not null default 0, "claim" int not null default 0, "attempts" jsonb not null default '[]', "created_at" timestamptz not null, "bytes" int not null, "due_at" timestamptz not null, "worker" int null, primary key ("account_id", "id")) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000)`,
+    )
+    this.addSql(`create index "pending_deliveries_due_index" on "pending_deliveries" ("target_id", "due_at")`)
+    this.addSql(
+      `create table "ended_deliveries" ("account_id" text collate "C" not null, "id" text collate "C" not null, "target_id" text collate "C" not null, "key" text collate "C" not null, "type" text not null, "body" text null, "status" text not null, "tries" int not null default 0, "claim" int not null default 0, "attempts" jsonb not null default '[]', "created_at" timestamptz not null, "finished_at" timestamptz not null, primary key ("account_id", "id"))`,
+    )
+    this.addSql(
+      `create index "ended_deliveries_account_id_target_id_status_id_index" on "ended_deliveries" ("account_id", "target_id", "status", "id")`,
+    )
+    this.addSql(
+      `create index "ended_deliveries_rare_index" on "ended_deliveries" ("account_id", "status", "id") where "status" <> 'delivered'`,
+    )
+    this.addSql(
+      `alter table "ended_deliveries" add constraint "ended_deliveries_status_check" check ("status" in ('delivered', 'exhausted', 'cancelled'))`,
+    )
+    this.addSql(`create view "deliveries" as
+      select p.account_id, p.id, p.target_id, p.key, p.type, p.body, case when exists (
+          select from delivery_targets t where t.id = p.target_id and t.status = 'active'
+        ) then 'pending' else 'cancelled' end as status,
+        p.tries, p.claim, p.attempts, p.created_at, p.due_at, p.worker, null::timestamptz as finished_at
+      from pending_deliveries p
+      union all
+      select account_id, id, target_id, key, type, body, status, tries, claim, attempts, created_at, null, null, finished_at
+      from ended_deliveries`)
     this.addSql(
       `create table "events" ("account_id" text collate "C" not null, "id" text collate "C" not null, "type" text not null, "payload" text not null, "created_at" timestamptz not null, primary key ("account_id", "id"))`,
     )
@@ -82,19 +115,14 @@ export class Migration20261121130000_foundation extends Migration {
       `create unlogged table "rate_windows" ("key_id" text collate "C" not null, "family" text not null, "started_at" timestamptz not null, "used" int not null, primary key ("key_id", "family"))`,
     )
     this.addSql(
-      `create table "webhooks" ("id" text collate "C" not null, "account_id" text collate "C" not null, "api_key_id" text collate "C" null, "url" text not null, "events" text[] not null, "created_via" text not null, "status" text not null, "disabled_reason" text null, "sealed_secret" text not null, "temporary" boolean not null default false, "created_at" timestamptz not null, "last_delivery_at" timestamptz null, "last_failure_at" timestamptz null, "last_error" text null, primary key ("id"))`,
+      `create table "webhooks" ("id" text collate "C" not null, "account_id" text collate "C" not null, "api_key_id" text collate "C" null, "events" text[] not null, "created_via" text not null, "temporary" boolean not null default false, "created_at" timestamptz not null, primary key ("id"))`,
     )
     this.addSql(`create index "webhooks_account_id_id_index" on "webhooks" ("account_id", "id")`)
     this.addSql(`create index "webhooks_api_key_id_index" on "webhooks" ("api_key_id")`)
     this.addSql(
       `alter table "webhooks" add constraint "webhooks_created_via_check" check ("created_via" in ('dashboard', 'api', 'connector_a', 'connector_b'))`,
     )
-    this.addSql(
-      `alter table "webhooks" add constraint "webhooks_status_check" check ("status" in ('active', 'disabled'))`,
-    )
-    this.addSql(
-      `alter table "webhooks" add constraint "webhooks_disabled_reason_check" check ("disabled_reason" in ('gone', 'api-key-revoked'))`,
-    )
+    this.addSql(`create table "workers" ("id" serial primary key, "job" text not null, "seen_at" timestamptz not null)`)
     this.addSql(`insert into plans (name, position, contacts, sends, send_api_calls, embed_api, broadcast_minutes, webinar_courses) values
       ('free', 1, 1000, 2000, 500, 0, 0, false),
       ('starter', 2, 5000, 25000, 10000, 0, 60, false),
@@ -112,7 +140,11 @@ export class Migration20261121130000_foundation extends Migration {
     this.addSql(`drop table if exists "import_rejects" cascade`)
     this.addSql(`drop table if exists "imports" cascade`)
     this.addSql(`drop table if exists "events" cascade`)
-    this.addSql(`drop table if exists "deliveries" cascade`)
+    this.addSql(`drop view if exists "deliveries"`)
+    this.addSql(`drop table if exists "workers" cascade`)
+    this.addSql(`drop table if exists "ended_deliveries" cascade`)
+    this.addSql(`drop table if exists "pending_deliveries" cascade`)
+    this.addSql(`drop table if exists "delivery_targets" cascade`)
     this.addSql(`drop table if exists "contacts" cascade`)
     this.addSql(`drop table if exists "contact_lists" cascade`)
     this.addSql(`drop table if exists "api_keys" cascade`)

@@ -15,7 +15,9 @@ export const loadEntities = async () => {
     import('../contacts/contacts.entities.ts'),
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
+    import('../deliveries/deliveries.entities.ts'),
     import('../webhooks/webhooks.entities.ts'),
+    import('../store/worker.entities.ts'),
     import('../store/clock.entities.ts'),
   ])
   return modules.flatMap((module) => Object.values(module))
@@ -42,6 +44,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),
+    import('../deliveries/deliveries.commands.ts'),
     import('../webhooks/webhooks.commands.ts'),
     import('../webhooks/listen.commands.ts'),
   ])

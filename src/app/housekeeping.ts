@@ -1,6 +1,6 @@
 import { recheckDomains } from '../contacts/contacts.ts'
+import { purgeDeliveries } from '../deliveries/deliveries.purge.ts'
 import type { App } from '../store/work.ts'
-import { purgeDeliveries } from '../webhooks/webhooks.purge.ts'
 
 const day = 86_400_000
 /** Deliveries with their attempts, and the events behind them, are kept this long after they were made. */

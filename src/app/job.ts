@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import type { App } from '../store/work.ts'
+import type { App, Report } from '../store/work.ts'
 import { openApp } from './app.ts'
 import type { JobData } from './jobs.ts'
 
@@ -10,13 +10,19 @@ import type { JobData } from './jobs.ts'
 export const runJob = async (
   name: string,
   connections: number,
-  run: (app: App, signal: AbortSignal) => Promise<void>,
+  run: (app: App, signal: AbortSignal, report: Report) => Promise<void>,
 ): Promise<void> => {
   const { config, databaseUrl } = workerData as JobData
   const stop = new AbortController()
   parentPort?.once('message', () => stop.abort())
   const app = await openApp(config, { databaseUrl, orm: false, schema: 'ignore', connections, name: `svc ${name}` })
-  await run(app, stop.signal).finally(() => app.close())
+  const report: Report = (fault, about) => {
+    // Loaded where there is something to say: a thread is small.
+    import('./log.ts').then(({ createLogger }) =>
+      createLogger(config.logLevel).error({ err: fault, job: name, ...about }, 'a fault of ours, tried again'),
+    )
+  }
+  await run(app, stop.signal, report).finally(() => app.close())
   // Without a message to the parent, which would take that as leave to terminate the thread and report it as failed.
   process.exit()
 }

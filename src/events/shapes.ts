@@ -121,6 +121,12 @@ export const dataShapes = {
   }),
 } satisfies Record<EventType, z.ZodObject>
 
+/** One of the twelve; a refusal names what was given, because one wrong name refuses a whole request. */
+export const EventName = z.enum(eventTypes, {
+  error: ({ input }) =>
+    typeof input === 'string' ? `is not an event type: ${JSON.stringify(input.slice(0, 40))}` : undefined,
+})
+
 /** The `data` of one event type. */
 export type EventData<T extends EventType = EventType> = z.infer<(typeof dataShapes)[T]>
 

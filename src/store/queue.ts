@@ -19,7 +19,7 @@ export const isPassing = (error: unknown): boolean =>
   isUnavailable(error) || (error as { code?: string }).code === '40P01'
 
 /** Wakes one waiter; a ring while nobody waits is kept for the next. */
-const createBell = () => {
+export const createBell = () => {
   let rung = false
   let wake = () => {}
   return {

@@ -34,6 +34,18 @@ export interface Listener {
   keyRevoked?(work: Work, keyId: string): Promise<void>
   /** Contacts left a list (`listId`), the account (`email`), or that address that list (both). */
   contactsRemoved?(work: Work, removed: { listId?: string; email?: string }): Promise<void>
+  /** Deliveries that somebody waits for have ended; told in the transaction that records it. */
+  deliveriesEnded?(work: Work, ended: readonly EndedDelivery[]): Promise<void>
+}
+
+/** The end of a delivery that somebody waits for. */
+export interface EndedDelivery {
+  id: string
+  status: 'delivered' | 'exhausted' | 'cancelled'
+  /** How often it was tried. */
+  attempts: number
+  lastStatus: number | null
+  lastError: string | null
 }
 
 /** An event as it is delivered: the envelope of api.md section 6. */
@@ -44,6 +56,9 @@ export interface EmittedEvent {
   createdAt: number
   data: unknown
 }
+
+/** Tells the operator of a fault of ours, and what it is about by its ids: no secrets, no addresses. */
+export type Report = (fault: unknown, about: Record<string, unknown>) => void
 
 /** What stands around the units of work: the pool, the sockets and the clock. Only operations that need a socket take it. */
 export interface App {

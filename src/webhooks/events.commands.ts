@@ -29,7 +29,7 @@ const columns: Column<EmittedEvent>[] = [
 ]
 
 const eventName = async (name: string): Promise<EventType> => {
-  const [{ EventName }, { parse }] = await Promise.all([import('./webhooks.shapes.ts'), import('../lib/parse.ts')])
+  const [{ EventName }, { parse }] = await Promise.all([import('../events/shapes.ts'), import('../lib/parse.ts')])
   return parse(EventName, name, 'type')
 }
 

@@ -48,7 +48,8 @@ export const openClaim = (database: App['database'], url: string): Claim => {
 /** Removes the account's temporary subscriptions whose listeners were killed; those of living ones stay. */
 export const removeLeftovers = async (app: App, accountId: string, actor: string, claim: Claim): Promise<void> => {
   const found = await app.sql<{ id: string; url: string }>(
-    'select id, url from webhooks where account_id = $1 and temporary order by id',
+    `select w.id, t.url from webhooks w join delivery_targets t on t.account_id = w.account_id and t.id = w.id
+     where w.account_id = $1 and w.temporary order by w.id`,
     [accountId],
   )
   for (const { id, url } of found) {

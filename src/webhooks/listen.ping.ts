@@ -4,8 +4,7 @@ import type { WebhookEvent } from '../events/shapes.ts'
 import type { EventType } from '../events/types.ts'
 import { Problem } from '../lib/problem.ts'
 import type { App } from '../store/work.ts'
-import type { DeliveryAttempt } from './webhooks.entities.ts'
-import { writeEvents } from './webhooks.outbox.ts'
+import { sendTo } from './webhooks.ts'
 
 const limitMs = 10_000
 const pollMs = 200
@@ -29,15 +28,15 @@ const noDaemon = () =>
   })
 
 const lastError = async (app: App, accountId: string, deliveryId: string): Promise<string | null> => {
-  const [row] = await app.sql<{ attempts: DeliveryAttempt[] }>(
-    'select attempts from deliveries where account_id = $1 and id = $2',
+  const [row] = await app.sql<{ error: string | null }>(
+    `select attempts -> -1 ->> 'error' as error from deliveries where account_id = $1 and id = $2`,
     [accountId, deliveryId],
   )
-  return row?.attempts.at(-1)?.error ?? null
+  return row?.error ?? null
 }
 
 /**
- * Sends the ping through the outbox to this one webhook and waits until a daemon has brought it. Throws a Problem that says
+ * Sends the ping through the outbox to this one webhook, waits until a daemon has brought it, and gives its delivery's id. Throws a Problem that says
  * why none does within 10 s: `unavailable` without a daemon, `configuration` where it may not reach this machine.
  */
 export const provePath = async (
@@ -46,21 +45,24 @@ export const provePath = async (
   ping: WebhookEvent,
   arrived: Promise<void>,
   signal: AbortSignal,
-): Promise<void> => {
+): Promise<string | null> => {
   const { accountId, actor, webhookId } = subscription
-  const deliveryId = await app.work(accountId, actor, (work) => writeEvents(work, [ping], webhookId))
+  const deliveryId = await app.work(accountId, actor, (work) => sendTo(work, webhookId, ping))
   const came = arrived.then(() => true)
   const startedAt = performance.now()
   while (!signal.aborted) {
-    if (await Promise.race([came, sleep(pollMs, false)])) return
+    if (await Promise.race([came, sleep(pollMs, false)])) return deliveryId
     const error = deliveryId === null ? 'the subscription was removed' : await lastError(app, accountId, deliveryId)
     if (error !== null) throw unreachable(error)
     if (performance.now() - startedAt > limitMs) throw noDaemon()
   }
+  return deliveryId
 }
 
 /** Takes the ping out of the account's history. */
-export const removePing = async (app: App, accountId: string, eventId: string): Promise<void> => {
-  await app.sql('delete from deliveries where account_id = $1 and event_id = $2', [accountId, eventId])
+export const removePing = async (app: App, accountId: string, deliveryId: string, eventId: string): Promise<void> => {
+  for (const table of ['pending_deliveries', 'ended_deliveries']) {
+    await app.sql(`delete from ${table} where account_id = $1 and id = $2`, [accountId, deliveryId])
+  }
   await app.sql('delete from events where account_id = $1 and id = $2', [accountId, eventId])
 }

@@ -147,8 +147,9 @@ export const listen = async (
     const webhook = await createWebhook(app, accountId, actor, input, origin)
     secret.resolve(webhook.secret)
     const { id: webhookId } = webhook
+    let pingId: string | null = null
     try {
-      await provePath(app, { accountId, actor, webhookId }, ping, pinged.promise, hearing.signal)
+      pingId = await provePath(app, { accountId, actor, webhookId }, ping, pinged.promise, hearing.signal)
       if (hearing.signal.aborted) return { ...counts, ended: null }
       hearing.ready({ webhookId, url: receiver.hookUrl, secret: webhook.secret, events })
       const { notice, signal } = hearing
@@ -157,7 +158,7 @@ export const listen = async (
     } finally {
       await cleanUp(hearing, async () => {
         await removeSubscription(app, accountId, actor, webhookId)
-        await removePing(app, accountId, ping.id)
+        if (pingId) await removePing(app, accountId, pingId, ping.id)
       })
     }
   } finally {

@@ -26,10 +26,9 @@ interface State {
 const readState = async (app: App, { accountId, webhookId }: Watched): Promise<State | undefined> => {
   const [state] = await app.sql<State>(
     `select status, disabled_reason as "disabledReason", exists (
-       select from deliveries where account_id = $1 and webhook_id = $2 and status = 'pending'
-         and due_at < $3 and (leased_until is null or leased_until < $3)
+       select from pending_deliveries where account_id = $1 and target_id = $2 and due_at < $3 and worker is null
      ) as overdue
-     from webhooks where account_id = $1 and id = $2`,
+     from delivery_targets where account_id = $1 and id = $2 and status <> 'deleted'`,
     [accountId, webhookId, new Date(app.now().getTime() - silenceMs)],
   )
   return state

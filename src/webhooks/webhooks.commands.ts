@@ -1,6 +1,5 @@
 import type { CommandSet } from '../cli/command.ts'
 import type { Column, Output } from '../cli/output.ts'
-import { commands as deliveries } from './deliveries.commands.ts'
 import { commands as events } from './events.commands.ts'
 import type { NewSubscription, Subscription } from './webhooks.shapes.ts'
 
@@ -130,8 +129,9 @@ const webhooks: CommandSet = (cli) => {
     .option('--type <type>', 'the event type; left out: the first that it subscribed to')
     .action(
       cli.run(async ({ out, work }, id: string, options: { type?: string }) => {
-        const [{ EventName, testWebhook }, { parse }] = await Promise.all([
+        const [{ testWebhook }, { EventName }, { parse }] = await Promise.all([
           import('./webhooks.ts'),
+          import('../events/shapes.ts'),
           import('../lib/parse.ts'),
         ])
         const type = options.type === undefined ? undefined : parse(EventName, options.type, 'type')
@@ -145,5 +145,4 @@ const webhooks: CommandSet = (cli) => {
 export const commands: CommandSet = (cli) => {
   webhooks(cli)
   events(cli)
-  deliveries(cli)
 }

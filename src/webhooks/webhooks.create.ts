@@ -7,8 +7,8 @@ import { newSigningSecret } from '../lib/signature.ts'
 import { parseCidrs } from '../net/addresses.ts'
 import { checkWebhookUrl } from '../net/webhook-url.ts'
 import type { App, Work } from '../store/work.ts'
-import { Webhook } from './webhooks.entities.ts'
-import { type NewSubscription, type NewWebhook, type Subscription, subscriptionOf } from './webhooks.shapes.ts'
+import { showWebhook } from './webhooks.find.ts'
+import type { NewSubscription, NewWebhook, Subscription } from './webhooks.shapes.ts'
 
 export const webhookLimit = 50
 
@@ -48,20 +48,18 @@ const insertWebhook = async (work: Work, box: SecretBox, url: string, events: st
   if (origin.apiKeyId) await demandLivingKey(work, origin.apiKeyId)
   const secret = newSigningSecret()
   const id = newId('whk', work.now.getTime())
-  const webhook = work.em.create(Webhook, {
-    id,
-    accountId: work.accountId,
-    apiKeyId: origin.apiKeyId ?? null,
-    url,
-    events,
-    createdVia: origin.createdVia,
-    status: 'active',
-    sealedSecret: box.seal(secret, id),
-    temporary: origin.temporary ?? false,
-    createdAt: work.now,
-  })
-  await work.em.flush()
-  return { id, secret, subscription: subscriptionOf(webhook) }
+  const { sql, accountId, now } = work
+  const { createdVia, apiKeyId = null, temporary = false } = origin
+  await sql(
+    `with target as (
+       insert into delivery_targets (id, account_id, kind, url, sealed_secret, status, created_at)
+       values ($1, $2, 'subscription', $3, $4, 'active', $5)
+     )
+     insert into webhooks (id, account_id, api_key_id, events, created_via, temporary, created_at)
+     values ($1, $2, $6, $7, $8, $9, $5)`,
+    [id, accountId, url, box.seal(secret, id), now, apiKeyId, events, createdVia, temporary],
+  )
+  return { id, secret, subscription: await showWebhook(work, id) }
 }
 
 /**

@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { EventName } from '../events/shapes.ts'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { missing } from '../lib/problem.ts'
 import type { EmittedEvent, Work } from '../store/work.ts'
-import { EventName } from './webhooks.shapes.ts'
 
 /** `since` in epoch ms. */
 export const EventFilter = z.object({ type: EventName.optional(), since: z.int().optional() })

@@ -1,44 +1,45 @@
+import { endTargets, insertEvents, type Wanting } from '../deliveries/deliveries.ts'
 import type { Listener, Work } from '../store/work.ts'
-import { cancelPendingOf, writeEvents } from './webhooks.outbox.ts'
 
 // Entities are not imported here: the CLI and the jobs load their listeners before they know whether they need MikroORM.
 
-const wantedTypes = new WeakMap<Work, Promise<ReadonlySet<string>>>()
+const subscriptions = new WeakMap<Work, Promise<Wanting[]>>()
 
-const readWantedTypes = async ({ sql, accountId }: Work): Promise<ReadonlySet<string>> => {
-  const rows = await sql<{ type: string }>(
-    `select distinct unnest(events) as type from webhooks where account_id = $1 and status = 'active'`,
+/** The active subscriptions as they were when the unit of work first asked: one that ends meanwhile keeps nothing (deliveries.insert.ts). */
+const readSubscriptions = ({ sql, accountId }: Work): Promise<Wanting[]> =>
+  sql<{ id: string; events: string[] }>(
+    `select w.id, w.events from webhooks w join delivery_targets t on t.id = w.id and t.account_id = w.account_id
+     where w.account_id = $1 and t.status = 'active' order by w.id`,
     [accountId],
-    'wanted types',
+    'active-subscriptions',
   )
-  return new Set(rows.map((row) => row.type))
+
+const subscriptionsIn = (work: Work): Promise<Wanting[]> => {
+  const found = subscriptions.get(work) ?? readSubscriptions(work)
+  subscriptions.set(work, found)
+  return found
 }
 
 /** Delivers events to the webhooks that subscribed to them (decisions.md, Webhooks and events). */
 export const deliverEvents: Listener = {
   async wants(work, type) {
-    const types = wantedTypes.get(work) ?? readWantedTypes(work)
-    wantedTypes.set(work, types)
-    return (await types).has(type)
+    return (await subscriptionsIn(work)).some(({ events }) => events.includes(type))
   },
 
   async receive(work, events) {
-    await writeEvents(work, events)
+    await insertEvents(work, events, await subscriptionsIn(work))
   },
 
   async keyRevoked(work, keyId) {
     const { sql, accountId } = work
-    const made = await sql<{ id: string }>(
-      'select id from webhooks where account_id = $1 and api_key_id = $2 order by id for update',
-      [accountId, keyId],
+    const made = await sql<{ id: string }>('select id from webhooks where account_id = $1 and api_key_id = $2', [
+      accountId,
+      keyId,
+    ])
+    await endTargets(
+      work,
+      made.map((row) => row.id),
+      'api-key-revoked',
     )
-    if (made.length === 0) return
-    const ids = made.map((row) => row.id)
-    await sql(
-      `update webhooks set status = 'disabled', disabled_reason = 'api-key-revoked'
-       where account_id = $1 and id = any($2) and status = 'active'`,
-      [accountId, ids],
-    )
-    await cancelPendingOf(work, ids)
   },
 }

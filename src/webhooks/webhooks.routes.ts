@@ -1,18 +1,10 @@
 import { z } from 'zod'
 import { sampleEvent } from '../events/samples.ts'
-import { WebhookEventShape } from '../events/shapes.ts'
+import { EventName, WebhookEventShape } from '../events/shapes.ts'
 import { eventTypes } from '../events/types.ts'
 import { made, ok, route } from '../http/route.ts'
 import { text } from '../lib/text.ts'
-import {
-  createWebhook,
-  deleteWebhook,
-  EventName,
-  listWebhooks,
-  NewSubscription,
-  NewWebhook,
-  Subscription,
-} from './webhooks.ts'
+import { createWebhook, deleteWebhook, listWebhooks, NewSubscription, NewWebhook, Subscription } from './webhooks.ts'
 
 const list = route({
   method: 'GET',

@@ -1,13 +1,7 @@
 import { z } from 'zod'
+import { EventName } from '../events/shapes.ts'
 import { eventTypes } from '../events/types.ts'
 import { text } from '../lib/text.ts'
-import type { Webhook } from './webhooks.entities.ts'
-
-/** One of the twelve; a refusal names what was given, because one wrong name refuses a whole request. */
-export const EventName = z.enum(eventTypes, {
-  error: ({ input }) =>
-    typeof input === 'string' ? `is not an event type: ${JSON.stringify(input.slice(0, 40))}` : undefined,
-})
 
 /** Body of POST /webhooks. `event` is a shorthand for `events` with one item; both together are their union. */
 export const NewWebhook = z
@@ -43,12 +37,22 @@ export type Subscription = z.infer<typeof Subscription>
 export const NewSubscription = z.strictObject({ id: z.string(), secret: z.string(), subscription: Subscription })
 export type NewSubscription = z.infer<typeof NewSubscription>
 
+/** A subscription with its target, as it stands in the database. */
+export type WebhookRow = Omit<Subscription, 'apiKeyId' | 'disabledReason' | 'lastError' | `${string}At`> & {
+  apiKeyId: string | null
+  disabledReason: Subscription['disabledReason'] | null
+  createdAt: Date
+  lastDeliveryAt: Date | null
+  lastFailureAt: Date | null
+  lastError: string | null
+}
+
 /** The webhook as the API shows it. */
-export const subscriptionOf = (webhook: Webhook): Subscription => ({
+export const subscriptionOf = (webhook: WebhookRow): Subscription => ({
   id: webhook.id,
   ...(webhook.apiKeyId && { apiKeyId: webhook.apiKeyId }),
   url: webhook.url,
-  events: webhook.events as Subscription['events'],
+  events: webhook.events,
   createdVia: webhook.createdVia,
   status: webhook.status,
   ...(webhook.disabledReason && { disabledReason: webhook.disabledReason }),

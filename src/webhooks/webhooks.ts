@@ -1,51 +1,32 @@
-import { LockMode } from '@mikro-orm/postgresql'
+import {
+  countPending,
+  type DeliveryDetail,
+  deleteTarget,
+  endTargets,
+  insertEvents,
+  reviveTarget,
+  showDelivery,
+  tellChanged,
+} from '../deliveries/deliveries.ts'
 import { sampleEvent } from '../events/samples.ts'
 import type { EventType } from '../events/types.ts'
-import { conflict, missing } from '../lib/problem.ts'
+import { conflict } from '../lib/problem.ts'
 import type { SecretBox } from '../lib/secrets.ts'
 import { newSigningSecret } from '../lib/signature.ts'
-import type { Work } from '../store/work.ts'
-import { type DeliveryDetail, showDelivery } from './webhooks.deliveries.ts'
-import { Webhook } from './webhooks.entities.ts'
-import { cancelPendingOf, writeEvents } from './webhooks.outbox.ts'
-import { type NewSubscription, type Subscription, subscriptionOf } from './webhooks.shapes.ts'
+import type { EmittedEvent, Work } from '../store/work.ts'
+import { lockWebhook, showWebhook } from './webhooks.find.ts'
+import type { NewSubscription, Subscription } from './webhooks.shapes.ts'
 
 export { createWebhook } from './webhooks.create.ts'
-export { purgeDeliveries } from './webhooks.purge.ts'
-export { EventName, NewSubscription, NewWebhook, Subscription } from './webhooks.shapes.ts'
-
-const demand = (webhook: Webhook | null, id: string): Webhook => {
-  if (!webhook) throw missing(`There is no webhook ${id}`, { hint: 'svc webhooks list' })
-  return webhook
-}
-
-/** Waits for every transaction that is writing deliveries to it (see webhooks.outbox.ts). */
-const lockWebhook = async ({ em }: Work, id: string): Promise<Webhook> =>
-  demand(await em.findOne(Webhook, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE }), id)
-
-/** Every subscription of the account, newest first. */
-export const listWebhooks = async ({ em }: Work): Promise<Subscription[]> =>
-  (await em.find(Webhook, {}, { orderBy: { id: 'desc' } })).map(subscriptionOf)
-
-/** Throws `missing`. */
-export const showWebhook = async ({ em }: Work, id: string): Promise<Subscription> =>
-  subscriptionOf(demand(await em.findOne(Webhook, { id }), id))
-
-/** How many deliveries are on their way to it: what deleting or disabling it would cancel. */
-export const countPending = async ({ sql, accountId }: Work, id: string): Promise<number> => {
-  const [row] = await sql<{ count: number }>(
-    `select count(*) from deliveries where account_id = $1 and webhook_id = $2 and status = 'pending'`,
-    [accountId, id],
-  )
-  return row!.count
-}
+export { listWebhooks, showWebhook } from './webhooks.find.ts'
+export { NewSubscription, NewWebhook, Subscription } from './webhooks.shapes.ts'
+export { countPending }
 
 /** Removes a subscription, whoever made it, and gives how many pending deliveries that cancelled. Throws `missing`. */
 export const deleteWebhook = async (work: Work, id: string): Promise<number> => {
-  const webhook = await lockWebhook(work, id)
-  const cancelled = await cancelPendingOf(work, [id])
-  await work.em.remove(webhook).flush()
-  return cancelled
+  await lockWebhook(work, id)
+  await work.sql('delete from webhooks where account_id = $1 and id = $2', [work.accountId, id])
+  return deleteTarget(work, id)
 }
 
 /** Ends deliveries to it until it is enabled again, and gives how many pending ones that cancelled. Throws `missing`. */
@@ -53,28 +34,37 @@ export const disableWebhook = async (
   work: Work,
   id: string,
 ): Promise<{ subscription: Subscription; cancelled: number }> => {
-  const webhook = await lockWebhook(work, id)
-  webhook.status = 'disabled'
-  await work.em.flush()
-  return { subscription: subscriptionOf(webhook), cancelled: await cancelPendingOf(work, [id]) }
+  await lockWebhook(work, id)
+  const cancelled = await endTargets(work, [id], null)
+  return { subscription: await showWebhook(work, id), cancelled }
 }
 
 /** From now on it gets new events again; what was cancelled stays so until it is replayed. Throws `missing`. */
 export const enableWebhook = async (work: Work, id: string): Promise<Subscription> => {
-  const webhook = await lockWebhook(work, id)
-  webhook.status = 'active'
-  webhook.disabledReason = null
-  await work.em.flush()
-  return subscriptionOf(webhook)
+  const { status } = await lockWebhook(work, id)
+  if (status !== 'active') await reviveTarget(work, id)
+  return showWebhook(work, id)
 }
 
 /** Gives it a new secret, in this answer only; the old one signs nothing any more. Throws `missing`. */
 export const rotateSecret = async (work: Work, box: SecretBox, id: string): Promise<NewSubscription> => {
-  const webhook = await lockWebhook(work, id)
+  const subscription = await lockWebhook(work, id)
   const secret = newSigningSecret()
-  webhook.sealedSecret = box.seal(secret, id)
-  await work.em.flush()
-  return { id, secret, subscription: subscriptionOf(webhook) }
+  await work.sql('update delivery_targets set sealed_secret = $3 where account_id = $1 and id = $2', [
+    work.accountId,
+    id,
+    box.seal(secret, id),
+  ])
+  await tellChanged(work, id)
+  return { id, secret, subscription }
+}
+
+/** Sends one webhook an event, whatever it subscribed to, and gives the delivery's id; null where it is not active. Throws `missing`. */
+export const sendTo = async (work: Work, id: string, event: EmittedEvent): Promise<string | null> => {
+  const { status } = await showWebhook(work, id)
+  if (status !== 'active') return null
+  const [delivery] = await insertEvents(work, [event], [{ id, events: [event.type] }])
+  return delivery ?? null
 }
 
 /**
@@ -84,7 +74,7 @@ export const rotateSecret = async (work: Work, box: SecretBox, id: string): Prom
 export const testWebhook = async (work: Work, id: string, type?: EventType): Promise<DeliveryDetail> => {
   const { events } = await showWebhook(work, id)
   const event = sampleEvent(type ?? events[0]!, { now: work.now.getTime(), test: true })
-  const delivery = await writeEvents(work, [event], id)
+  const delivery = await sendTo(work, id, event)
   if (!delivery) throw conflict(`The webhook ${id} is disabled`, { hint: `svc webhooks enable ${id}` })
   return showDelivery(work, delivery)
 }

@@ -1,9 +1,9 @@
 import { Logger, run, runMigrations } from 'graphile-worker'
 import pg from 'pg'
 import type { OpenApp } from '../../src/app/app.ts'
+import { runDeliveries } from '../../src/deliveries/delivery.loop.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
 import { signedHeaders } from '../../src/lib/signature.ts'
-import { runDeliveries } from '../../src/webhooks/delivery.loop.ts'
 import { type Bench, below, median, type Row, row, timed } from './support.ts'
 import { emitEvents, openSink, type Sink, subscribe, until } from './webhooks.ts'
 
@@ -28,20 +28,20 @@ const untilDone = async (sink: Sink, arrived: number, isLeft: () => Promise<bool
 const ours = async (app: OpenApp, sink: Sink) => {
   const { accountId, webhookId } = await subscribe(app, sink.url)
   for (let left = count; left > 0; left -= 500) await emitEvents(app, accountId, 500)
-  await app.sql('vacuum analyze deliveries')
+  await app.sql('vacuum analyze pending_deliveries')
   const [arrived, before] = [await sink.count(), statements]
   const stop = new AbortController()
   let running: Promise<void> | undefined
   const elapsedMs = await timed(async () => {
     running = runDeliveries(app, stop.signal)
-    const pending = `select from deliveries where webhook_id = $1 and status = 'pending' limit 1`
+    const pending = 'select from pending_deliveries where target_id = $1 limit 1'
     await untilDone(sink, arrived, async () => (await app.sql(pending, [webhookId])).length > 0)
   })
   stop.abort()
   await running
   const sent = statements - before
   const [recorded] = await app.sql<{ count: number }>(
-    `select count(*) from deliveries where webhook_id = $1 and status = 'delivered' and jsonb_array_length(attempts) = 1`,
+    `select count(*) from ended_deliveries where target_id = $1 and status = 'delivered' and jsonb_array_length(attempts) = 1`,
     [webhookId],
   )
   if (recorded!.count !== count) throw new Error(`${recorded!.count} of ${count} delivered once`)

@@ -19,9 +19,7 @@ export const bench = async ({ app: open }: Bench): Promise<Row[]> => {
     alone.push(...(await gentleLoad(app, sink, healthy.accountId, load)))
     for (let i = 0; i < 10; i++) await emitEvents(app, hanging.accountId, 500)
     beside.push(...(await gentleLoad(app, sink, healthy.accountId, load)))
-    await app.sql(`update deliveries set status = 'cancelled' where webhook_id = $1 and status = 'pending'`, [
-      hanging.webhookId,
-    ])
+    await app.sql('delete from pending_deliveries where target_id = $1', [hanging.webhookId])
   }
   await daemon.stop()
   sink.close()

@@ -40,8 +40,12 @@ export const subscribe = async (app: OpenApp, url: string): Promise<{ accountId:
   const webhookId = newId('whk', now.getTime())
   await app.sql(`insert into accounts (id, name, plan, created_at) values ($1, $1, 'unlimited', $2)`, [accountId, now])
   await app.sql(
-    `insert into webhooks (id, account_id, url, events, created_via, status, sealed_secret, created_at)
-     values ($1, $2, $3, '{contact.created}', 'api', 'active', $4, $5)`,
+    `with target as (
+       insert into delivery_targets (id, account_id, kind, url, sealed_secret, status, created_at)
+       values ($1, $2, 'subscription', $3, $4, 'active', $5)
+     )
+     insert into webhooks (id, account_id, events, created_via, created_at)
+     values ($1, $2, '{contact.created}', 'api', $5)`,
     [webhookId, accountId, url, app.box.seal(`whsec_${webhookId}`, webhookId), now],
   )
   return { accountId, webhookId }

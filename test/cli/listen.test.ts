@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { sampleEvent } from '../../src/events/samples.ts'
 import { type EventType, eventTypes } from '../../src/events/types.ts'
 import { verify } from '../../src/lib/signature.ts'
-import { writeEvents } from '../../src/webhooks/webhooks.outbox.ts'
+import { deliverEvents } from '../../src/webhooks/webhooks.listeners.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { startSvc, svc } from '../support/cli.ts'
 import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
@@ -79,13 +79,13 @@ const emit = (type: EventType, count = 1) =>
   target.app.work(account.id, 'cli:test', async (work) => {
     const now = work.now.getTime()
     const events = Array.from({ length: count }, () => sampleEvent(type, { now }))
-    await writeEvents(work, events)
+    await deliverEvents.receive(work, events)
     return events
   })
 
 const subscriptions = () =>
   target.app.sql<{ id: string; url: string; events: string[] }>(
-    'select id, url, events from webhooks where account_id = $1 order by id',
+    'select w.id, t.url, w.events from webhooks w join delivery_targets t using (id) where w.account_id = $1 order by w.id',
     [account.id],
   )
 const urlOf = async () => (await subscriptions())[0]!.url
@@ -109,7 +109,12 @@ test('with --jsonl a delivery is one JSON object a line, and a repeated id is ma
   // Due at once instead of in 10 s.
   await until('the attempt is recorded', async () => {
     const rows = await target.app.sql(
-      `update deliveries set due_at = now() where account_id = $1 and event_id = $2 and tries = 1 and leased_until is null returning 1`,
+      `with made_due as (
+         update pending_deliveries set due_at = now() where account_id = $1 and key = $2 and tries = 1 and worker is null
+         returning target_id
+       )
+       update delivery_targets set next_due_at = now(), touched = touched + 1 where id in (select target_id from made_due)
+       returning id`,
       [account.id, event!.id],
     )
     return rows.length
@@ -165,10 +170,9 @@ test('--forward-to hands the untouched request on and passes the answer back', a
   expect(JSON.parse(listener.lines()[1]!)).toMatchObject({ status: 418, error: null })
   const [row] = await until('the attempt', () =>
     target.app
-      .sql<{ attempts: { snippet: string }[] }>(
-        `select attempts from deliveries where event_id = $1 and attempts <> '[]'`,
-        [event!.id],
-      )
+      .sql<{ attempts: { snippet: string }[] }>(`select attempts from deliveries where key = $1 and attempts <> '[]'`, [
+        event!.id,
+      ])
       .then((rows) => (rows.length > 0 ? rows : null)),
   )
   expect(row!.attempts[0]).toMatchObject({ status: 418, snippet: 'short and stout' })
@@ -235,9 +239,7 @@ test('its subscription goes with it, and with it what is still pending; its ping
   expect(listener.heard()[0]).toMatchObject({ status: null })
   expect(await listener.end('SIGTERM')).toBe(0)
   expect(await subscriptions()).toEqual([])
-  const rows = await target.app.sql<{ status: string }>('select status from deliveries where event_id = $1', [
-    event!.id,
-  ])
+  const rows = await target.app.sql<{ status: string }>('select status from deliveries where key = $1', [event!.id])
   expect(rows).toEqual([{ status: 'cancelled' }])
   const [tests] = await target.app.sql<{ n: number }>(
     `select count(*) as n from events where account_id = $1 and payload like '%"test":true%'`,

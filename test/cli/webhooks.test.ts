@@ -9,6 +9,7 @@ import { eventTypes } from '../../src/events/types.ts'
 import { verify } from '../../src/lib/signature.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { type Ran, svc } from '../support/cli.ts'
+import { endPending } from '../support/deliveries.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
 let t: TestApp
@@ -51,8 +52,7 @@ const deliveryIds = async () =>
   (await t.app.sql<{ id: string }>('select id from deliveries where account_id = $1 order by id', [account.id])).map(
     (row) => row.id,
   )
-const exhaust = () =>
-  t.app.sql(`update deliveries set status = 'exhausted', finished_at = now() where account_id = $1`, [account.id])
+const exhaust = () => endPending(t.app, account.id, 'exhausted')
 const statuses = async () =>
   (
     await t.app.sql<{ status: string }>('select status from deliveries where account_id = $1 order by id', [account.id])
@@ -163,9 +163,10 @@ describe('svc webhooks', () => {
     const rotated = await json('webhooks', 'rotate-secret', id)
     expect(rotated).toMatchObject({ id, subscription: { id } })
     expect(rotated.secret).not.toBe(secret)
-    const [row] = await t.app.sql<{ sealed: string }>('select sealed_secret as sealed from webhooks where id = $1', [
-      id,
-    ])
+    const [row] = await t.app.sql<{ sealed: string }>(
+      'select sealed_secret as sealed from delivery_targets where id = $1',
+      [id],
+    )
     expect(t.app.box.open(row!.sealed, id)).toBe(rotated.secret)
   })
 

@@ -39,8 +39,6 @@ const start = async (args = ['serve']): Promise<Daemon> => {
 const deliveries = () => deliveriesOf(t.app, account.id)
 const delivered = (count: number, limitMs?: number) =>
   eventually(async () => (await tally(t.app, account.id)).delivered === count, limitMs)
-/** The leases of a killed process end: what its successor waits for. */
-const endLeases = () => t.app.sql('update deliveries set leased_until = now() where leased_until is not null')
 
 test('kill -9 between the POST and its record: the next daemon posts the same body under the same key', async () => {
   const { secret } = await subscribe(t.app, account.id, receiver.url)
@@ -50,14 +48,13 @@ test('kill -9 between the POST and its record: the next daemon posts the same bo
   await receiver.arrived(1)
   await first.kill('SIGKILL')
   expect(await deliveries()).toMatchObject([{ status: 'pending', tries: 0, attempts: [], claim: 1 }])
-  await endLeases()
   await start()
   const [before, after] = await receiver.arrived(2)
   expect(after!.body).toEqual(before!.body)
   expect(after!.headers['x-service-idempotency-key']).toBe(before!.headers['x-service-idempotency-key'])
   expect(verify(secret, after!.headers, after!.body, Date.now())).toBe('ok')
   await delivered(1)
-  expect(await deliveries()).toMatchObject([{ tries: 1, claim: 2, attempts: [{ status: 200 }] }])
+  expect(await deliveries()).toMatchObject([{ tries: 1, claim: 3, attempts: [{ status: 200 }] }])
 })
 
 test('kill -9 between the commit and the claim: what was acknowledged is delivered', async () => {
@@ -87,7 +84,6 @@ test('kill -9 under load, three times: every event arrives', async () => {
     await emitEvents(t.app, account.id, 500)
     await receiver.arrived(receiver.requests.length + 50)
     await daemon.kill('SIGKILL')
-    await endLeases()
   }
   await start()
   await delivered(1500)
@@ -104,7 +100,7 @@ test('SIGTERM under load: exit 0, what is posting is recorded, the rest is free 
   expect(daemon.log()).not.toMatch(/job failed/)
   const rows = await deliveries()
   expect(rows.filter((row) => row.status === 'delivered')).toHaveLength(receiver.requests.length)
-  expect(rows.every((row) => row.leasedUntil === null && row.attempts.every(({ error }) => error === null))).toBe(true)
+  expect(rows.every((row) => row.worker === null && row.attempts.every(({ error }) => error === null))).toBe(true)
   await start()
   await delivered(500, 20_000)
   expect(receiver.requests).toHaveLength(500)
@@ -127,7 +123,7 @@ test('the thread that delivers does without MikroORM and the HTTP server', async
     const loaded = []
     registerHooks({ resolve: (name, context, next) => (loaded.push(name), next(name, context)) })
     await import(${url('src/app/app.ts')})
-    await import(${url('src/webhooks/delivery.loop.ts')})
+    await import(${url('src/deliveries/delivery.loop.ts')})
     process.stdout.write(JSON.stringify(loaded.filter((name) => /^@mikro-orm|^fastify|^commander|^bree/.test(name))))`
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])
   expect(JSON.parse(stdout)).toEqual([])

@@ -70,6 +70,7 @@ const dump = async () => {
     'journeys',
     'journey_runs',
     'webhooks',
+    'delivery_targets',
     'deliveries',
     'events',
   ]

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { maxAttempts, nextRetryMs } from '../../src/lib/backoff.ts'
+import { askedQuietMs, maxAttempts, nextRetryMs, timeoutBackoffMs } from '../../src/lib/backoff.ts'
 
 const schedule = [10, 60, 300, 900, 3600, 7200, 14400].map((seconds) => seconds * 1000)
 
@@ -23,11 +23,33 @@ describe('backoff', () => {
 
   test.each([
     ['shorter than the interval does not shorten it', 5, 0.5, 60_000],
-    ['longer than the interval lengthens it', 90, 0.5, 90_000],
+    ['longer than the interval lengthens it', 90, 0, 90_000],
+    ['is spread upwards, so that not all come back at once', 90, 0.5, 99_000],
     ['longer than the jittered interval lengthens it', 60, 0, 60_000],
     ['of twice the interval is honoured', 120, 0.5, 120_000],
+    ['is spread to twice the interval at most', 119, 0.999, 120_000],
     ['beyond twice the interval is capped there', 86_400, 0.5, 120_000],
   ])('a Retry-After %s', (_, retryAfterSeconds, random, waited) => {
     expect(nextRetryMs(2, random, retryAfterSeconds)).toBe(waited)
+  })
+
+  test.each([
+    [30, 0, 30_000],
+    [30, 0.5, 33_000],
+    [86_400, 0.5, 3_600_000],
+  ])('an endpoint that asks for %i s is left alone so long, spread upwards, an hour at most', (seconds, random, ms) => {
+    expect(askedQuietMs(seconds, random)).toBe(ms)
+  })
+
+  test.each([
+    [0, 0],
+    [1, 0],
+    [2, 1000],
+    [5, 8000],
+    [8, 60_000],
+    [500, 60_000],
+  ])('after %i time-outs in a row an endpoint is left alone for %i ms ±20 %%', (timeouts, ms) => {
+    expect(timeoutBackoffMs(timeouts, 0.5)).toBe(ms)
+    expect(timeoutBackoffMs(timeouts, 0)).toBe(ms * 0.8)
   })
 })

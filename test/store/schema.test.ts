@@ -22,7 +22,12 @@ test('the migrations make exactly what the entities say', async () => {
   })
   const difference = await orm.schema.getUpdateSchemaSQL({ safe: false })
   await orm.close()
-  expect(difference.trim()).toBe('')
+  // What is no table stands in the migrations alone.
+  const tables = difference.replace(
+    /^(set names|drop view if exists "deliveries"|drop function if exists "svc_now").*$/gm,
+    '',
+  )
+  expect(tables.trim()).toBe('')
 })
 
 test('two processes that migrate at once: one does, the other waits and finds nothing to do', async () => {

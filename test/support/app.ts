@@ -4,6 +4,7 @@ import { type OpenApp, openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { loadRoutes } from '../../src/app/features.ts'
 import { buildServer, type Server } from '../../src/http/server.ts'
+import { advanceClock } from '../../src/store/clock.ts'
 import { cloneDatabase } from './database.ts'
 
 export interface Reply {
@@ -37,6 +38,8 @@ export interface TestApp {
   /** The events in the account's outbox, oldest first, as they will be posted. */
   // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an event
   events(accountId: string): Promise<any[]>
+  /** Moves the clock of a development database on, and waits until the app follows. */
+  advance(ms: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -44,6 +47,8 @@ export interface StartOptions {
   /** Environment on top of: the cloned database, a fixed secret, rate limits off, no log. */
   env?: Record<string, string>
   now?: () => Date
+  /** On a database for development, whose clock `advance` moves for everybody. */
+  development?: boolean
 }
 
 let accounts = 0
@@ -62,7 +67,10 @@ export const startApp = async (options: StartOptions = {}): Promise<TestApp> => 
     SVC_LOG_LEVEL: 'silent',
     ...options.env,
   }
-  const app = await openApp(readConfig(env), { ...(options.now && { now: options.now }) })
+  const app = await openApp(readConfig(env), {
+    ...(options.now && { now: options.now }),
+    ...(options.development && { development: true }),
+  })
   const server = await buildServer(app, await loadRoutes(), pino({ level: 'silent' }))
   return {
     app,
@@ -95,6 +103,11 @@ export const startApp = async (options: StartOptions = {}): Promise<TestApp> => 
         accountId,
       ])
       return rows.map((row) => JSON.parse(row.payload))
+    },
+    async advance(ms) {
+      const until = app.now().getTime() + ms
+      await advanceClock(app.sql, ms)
+      while (app.now().getTime() < until) await new Promise((resolve) => setTimeout(resolve, 5))
     },
     async close() {
       await server.drain()

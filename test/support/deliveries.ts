@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenApp } from '../../src/app/app.ts'
+import type { DeliveryAttempt } from '../../src/deliveries/deliveries.entities.ts'
+import { runDeliveries } from '../../src/deliveries/delivery.loop.ts'
 import { emit } from '../../src/events/emit.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
-import { runDeliveries } from '../../src/webhooks/delivery.loop.ts'
-import type { DeliveryAttempt } from '../../src/webhooks/webhooks.entities.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 
 export interface DeliveryRow {
@@ -14,7 +14,7 @@ export interface DeliveryRow {
   tries: number
   claim: number
   dueAt: Date
-  leasedUntil: Date | null
+  worker: number | null
   finishedAt: Date | null
   attempts: DeliveryAttempt[]
 }
@@ -40,11 +40,19 @@ export const emitEvents = (app: OpenApp, accountId: string, count = 1): Promise<
     return emit(work, 'contact.created', () => Array.from({ length: count }, () => ({ contact })))
   })
 
+/** Ends what is pending of the account, as if that many attempts had been made. */
+export const endPending = (app: OpenApp, accountId: string, status: 'delivered' | 'exhausted' | 'cancelled') =>
+  app.sql(
+    `with gone as (delete from pending_deliveries where account_id = $1 returning *)
+     insert into ended_deliveries (account_id, id, target_id, key, type, body, status, claim, attempts, created_at, finished_at)
+     select account_id, id, target_id, key, type, body, $2, claim, attempts, created_at, now() from gone`,
+    [accountId, status],
+  )
+
 /** The account's deliveries, oldest first. */
 export const deliveriesOf = (app: OpenApp, accountId: string): Promise<DeliveryRow[]> =>
   app.sql<DeliveryRow>(
-    `select id, event_id as "eventId", webhook_id as "webhookId", status, tries, claim, due_at as "dueAt",
-       leased_until as "leasedUntil", finished_at as "finishedAt", attempts
+    `select id, key as "eventId", target_id as "webhookId", status, tries, claim, due_at as "dueAt", worker, finished_at as "finishedAt", attempts
      from deliveries where account_id = $1 order by id`,
     [accountId],
   )
@@ -72,7 +80,9 @@ export const eventually = async <T>(check: () => T | Promise<T>, limitMs = 10_00
 /** The delivery loop in this process; `stop` is the graceful one. */
 export const startDeliveries = (app: OpenApp): { stop(): Promise<void> } => {
   const stop = new AbortController()
-  const running = runDeliveries(app, stop.signal)
+  const running = runDeliveries(app, stop.signal, (fault) => {
+    throw fault
+  })
   running.catch(() => {})
   return {
     stop: () => {

@@ -162,7 +162,7 @@ describe('GET /webhooks', () => {
     const mine = await t.account()
     const { id } = (await subscribe({ url, event: 'lead.hot' }, mine)).body
     await t.app.sql(
-      `update webhooks set status = 'disabled', disabled_reason = 'gone', last_delivery_at = $2, last_failure_at = $3,
+      `update delivery_targets set status = 'disabled', disabled_reason = 'gone', last_delivery_at = $2, last_failure_at = $3,
        last_error = 'answered 410' where id = $1`,
       [id, new Date(1000), new Date(2000)],
     )
@@ -182,7 +182,7 @@ describe('GET /webhooks', () => {
   test('the secret is stored sealed: no column of any table holds it in clear', async () => {
     const { id, secret } = (await subscribe({ url, event: 'lead.hot' })).body
     const [row] = await t.app.sql<{ text: string; sealed: string }>(
-      'select w::text as text, sealed_secret as sealed from webhooks w where id = $1',
+      'select t::text || w::text as text, sealed_secret as sealed from webhooks w join delivery_targets t using (id) where id = $1',
       [id],
     )
     expect(row!.text).not.toContain(secret.slice(6))

@@ -9,28 +9,36 @@ import type { App } from '../store/work.ts'
 const oldDeliveries = `
   with old as materialized (
     select d.account_id, d.id from accounts a cross join lateral (
-      select account_id, id from deliveries
-      where account_id = a.id and id < $1 and status <> 'pending' and finished_at < $2 order by id limit $3
+      select account_id, id from ended_deliveries
+      where account_id = a.id and id < $1 and finished_at < $2 order by id limit $3
     ) d limit $3
   ), gone as (
-    delete from deliveries d using old
-    where d.account_id = old.account_id and d.id = old.id and d.status <> 'pending' returning 1
+    delete from ended_deliveries d using old where d.account_id = old.account_id and d.id = old.id returning 1
   )
   select count(*) from gone`
+
+const without = (table: string) => `not exists (
+  select from ${table} d where d.account_id = a.id and d.key = events.id
+    and d.id between 'dlv_' || substr(events.id, 5, 10) and 'dlv_' || substr(events.id, 5, 10) || 'zzzzzzzzzzzzzzzz'
+)`
 
 const oldEvents = `
   with old as materialized (
     select e.account_id, e.id from accounts a cross join lateral (
-      select account_id, id from events where account_id = a.id and id < $1 and not exists (
-        select from deliveries d
-        where d.account_id = a.id and d.event_id = events.id
-          and d.id between 'dlv_' || substr(events.id, 5, 10) and 'dlv_' || substr(events.id, 5, 10) || 'zzzzzzzzzzzzzzzz'
-      ) order by id limit $2
+      select account_id, id from events
+      where account_id = a.id and id < $1 and ${without('pending_deliveries')} and ${without('ended_deliveries')}
+      order by id limit $2
     ) e limit $2
   ), gone as (
     delete from events e using old where e.account_id = old.account_id and e.id = old.id returning 1
   )
   select count(*) from gone`
+
+// A call's target goes with the last delivery to it; that of a subscription, which was deleted in name, likewise.
+const oldTargets = `
+  delete from delivery_targets t where (t.status = 'deleted' or t.kind = 'journey') and t.created_at < $1
+    and not exists (select from pending_deliveries d where d.target_id = t.id)
+    and not exists (select from ended_deliveries d where d.account_id = t.account_id and d.target_id = t.id)`
 
 /**
  * Deletes what was finished before `before`, deliveries first and then the events that no delivery is left of, in batches
@@ -50,5 +58,6 @@ export const purgeDeliveries = async (
   }
   await sweep(oldDeliveries, [idAt('dlv', before.getTime()), before, batchSize])
   await sweep(oldEvents, [idAt('evt', before.getTime()), batchSize])
+  if (!signal?.aborted) await sql(oldTargets, [before])
   return total
 }

@@ -6,9 +6,16 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
+import {
+  claimDue,
+  freeClaimsOf,
+  lookEverywhere,
+  type Rooms,
+  releaseClaims,
+} from '../../src/deliveries/delivery.claim.ts'
+import { runDeliveries } from '../../src/deliveries/delivery.loop.ts'
+import { judge, recordResults } from '../../src/deliveries/delivery.record.ts'
 import { openEmbedded, stopEmbedded } from '../../src/store/embedded.ts'
-import { claimDue, leaseMs, type Rooms } from '../../src/webhooks/delivery.claim.ts'
-import { judge, recordResults } from '../../src/webhooks/delivery.record.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe, tally } from '../support/deliveries.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
@@ -27,7 +34,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await receiver.close()
-  await t.app.sql('delete from deliveries')
+  await t.app.sql('delete from pending_deliveries')
 })
 afterAll(() => t?.close())
 
@@ -35,43 +42,92 @@ const deliveries = () => deliveriesOf(t.app, account.id)
 const counts = () => tally(t.app, account.id)
 const keys = (of = receiver) => of.requests.map((request) => request.headers['x-service-idempotency-key'])
 
-const wide: Rooms = { total: 1000, endpoints: {}, endpointDefault: 1000, accounts: {}, accountDefault: 1000 }
+const wide: Rooms = {
+  total: 1000,
+  bytes: 1e9,
+  asks: [],
+  accounts: {},
+  accountDefault: 1000,
+  unknown: { room: 1000, targets: 100, perAccount: 100 },
+  hanging: { targets: 10, perAccount: 5 },
+}
 const ok = { ok: true, status: 200, error: null, retryAfterSeconds: null, durationMs: 5, snippet: '', stopped: false }
 const failed = { ...ok, ok: false, status: 500, error: 'answered 500' }
 
+/** What is due, as who has just begun finds it. */
+const claim = async (rooms: Partial<Rooms> = {}, worker = 1) => {
+  await lookEverywhere(t.app.sql)
+  return claimDue(t.app.sql, worker, { ...wide, ...rooms })
+}
+const ask = (id: string, room: number, since: number | null = null) => ({ asks: [{ id, room, since }] })
+
 describe('claiming', () => {
-  test('takes a delivery for as long as the lease, and again after it', async () => {
-    const now = new Date()
+  test('takes a delivery until it is given back, or its worker is no more', async () => {
     await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 3)
-    const later = new Date(now.getTime() + 1000)
-    expect(await claimDue(t.app.sql, later, wide)).toHaveLength(3)
-    expect(await claimDue(t.app.sql, later, wide)).toHaveLength(0)
-    const again = await claimDue(t.app.sql, new Date(later.getTime() + leaseMs), wide)
-    expect(again.map(({ claim }) => claim)).toEqual([2, 2, 2])
+    const claims = await claim()
+    expect(claims).toHaveLength(3)
+    expect(await claim({}, 2)).toHaveLength(0)
+    await releaseClaims(t.app.sql, claims.slice(0, 1))
+    expect(await claim({}, 2)).toMatchObject([{ id: claims[0]!.id, claim: 3, worker: 2 }])
+    expect(await freeClaimsOf(t.app.sql, [1])).toBe(2)
+    const again = await claim({}, 2)
+    expect(again.map((claimed) => claimed.claim)).toEqual([3, 3])
+  })
+
+  test('finds what a notice tells of, without looking anywhere else', async () => {
+    const since = Date.now() * 1000 - 1e6
+    const { id } = await subscribe(t.app, account.id, receiver.url)
+    await subscribe(t.app, account.id, receiver.url)
+    await emitEvents(t.app, account.id, 3)
+    expect(await claimDue(t.app.sql, 1, wide)).toEqual([])
+    const claimed = await claimDue(t.app.sql, 1, { ...wide, ...ask(id, 10, since) })
+    expect(claimed.map(({ targetId }) => targetId)).toEqual([id, id, id])
+  })
+
+  test('goes on where it stopped, whoever claims next', async () => {
+    const { id } = await subscribe(t.app, account.id, receiver.url)
+    await emitEvents(t.app, account.id, 30)
+    const first = await claim(ask(id, 10))
+    const [target] = await t.app.sql<{ next: Date }>('select next_due_at as next from delivery_targets where id = $1', [
+      id,
+    ])
+    expect(target!.next.getTime()).toBe(Math.floor(first.at(-1)!.dueAt / 1000))
+    const rest = await claimDue(t.app.sql, 2, wide)
+    expect(new Set([...first, ...rest].map((claimed) => claimed.id)).size).toBe(30)
   })
 
   test('leaves what is not due, and what belongs to a webhook that is disabled or gone', async () => {
-    const now = new Date(Date.now() + 1000)
     const ids: string[] = []
     for (let i = 0; i < 3; i++) ids.push((await subscribe(t.app, account.id, receiver.url)).id)
     await emitEvents(t.app, account.id)
-    await t.app.sql(`update webhooks set status = 'disabled' where id = $1`, [ids[0]])
-    await t.app.sql('delete from webhooks where id = $1', [ids[1]])
-    await t.app.sql(`update deliveries set due_at = $2 where webhook_id = $1`, [ids[2], new Date(now.getTime() + 1)])
-    expect(await claimDue(t.app.sql, now, wide)).toEqual([])
+    await t.app.sql(`update delivery_targets set status = 'disabled' where id = $1`, [ids[0]])
+    await t.app.sql(`update delivery_targets set status = 'deleted' where id = $1`, [ids[1]])
+    await t.app.sql(`update pending_deliveries set due_at = now() + interval '1 minute' where target_id = $1`, [ids[2]])
+    expect(await claim()).toEqual([])
+    expect(await claim({ asks: ids.map((id) => ({ id, room: 5, since: 0 })) })).toEqual([])
+  })
+
+  test('leaves an endpoint alone as long as it is to be quiet, and takes one at a time while it times out', async () => {
+    const { id } = await subscribe(t.app, account.id, receiver.url)
+    await emitEvents(t.app, account.id, 5)
+    await t.app.sql(`update delivery_targets set quiet_until = now() + interval '1 minute' where id = $1`, [id])
+    expect([await claim(), await claim(ask(id, 5, 0))]).toEqual([[], []])
+    await t.app.sql('update delivery_targets set quiet_until = now(), timeouts = 2, next_due_at = null where id = $1', [
+      id,
+    ])
+    expect([await claim(), await claim(ask(id, 5, 0))]).toMatchObject([[{ timeouts: 2 }], [{ timeouts: 2 }]])
   })
 
   test('takes the oldest of an endpoint, as many as it has room for', async () => {
     const { id } = await subscribe(t.app, account.id, receiver.url)
-    const old = new Date(Date.now() - 60_000)
     await emitEvents(t.app, account.id, 20)
     const rows = await deliveries()
     const oldest = rows.slice(10, 15).map((row) => row.id)
-    await t.app.sql('update deliveries set due_at = $2 where id = any($1)', [oldest, old])
-    const claimed = await claimDue(t.app.sql, new Date(Date.now() + 1000), { ...wide, endpoints: { [id]: 5 } })
+    await t.app.sql(`update pending_deliveries set due_at = now() - interval '1 minute' where id = any($1)`, [oldest])
+    const claimed = await claim(ask(id, 5))
     expect(claimed.map((row) => row.id).sort()).toEqual(oldest)
-    expect(await claimDue(t.app.sql, new Date(), { ...wide, endpoints: { [id]: 0 } })).toEqual([])
+    expect(await claim(ask(id, 0, 0))).toEqual([])
   })
 
   test('lets accounts take turns where room is short, and endpoints within an account', async () => {
@@ -84,8 +140,9 @@ describe('claiming', () => {
     const late = await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 500)
     await emitEvents(t.app, other.id, 8)
-    const claimed = await claimDue(t.app.sql, new Date(Date.now() + 1000), { ...wide, total: 20 })
-    const of = (id: string) => claimed.filter(({ webhookId }) => webhookId === id).length
+    await t.app.sql('update pending_deliveries p set due_at = $2 where account_id = $1', [account.id, new Date(0)])
+    const claimed = await claim({ total: 20 })
+    const of = (id: string) => claimed.filter(({ targetId }) => targetId === id).length
     expect([of(big.id), of(late.id), of(small.id)]).toEqual([6, 6, 8])
   })
 
@@ -93,16 +150,26 @@ describe('claiming', () => {
     await subscribe(t.app, account.id, receiver.url)
     await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 50)
-    const rooms = { ...wide, accounts: { [account.id]: 7 } }
-    expect(await claimDue(t.app.sql, new Date(Date.now() + 1000), rooms)).toHaveLength(7)
+    expect(await claim({ accounts: { [account.id]: 7 } })).toHaveLength(7)
+  })
+
+  test('is bounded in bytes as well as in rows, and takes one of any size', async () => {
+    await subscribe(t.app, account.id, receiver.url)
+    await emitEvents(t.app, account.id, 10)
+    const [{ bytes } = { bytes: 0 }] = await t.app.sql<{ bytes: number }>(
+      'select bytes from pending_deliveries limit 1',
+    )
+    expect(await claim({ bytes: bytes * 2.5 })).toHaveLength(3)
+    expect(await claim({ bytes: 1 })).toHaveLength(1)
   })
 
   test('gives each delivery to one of those who claim at once', async () => {
     await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 400)
-    const now = new Date(Date.now() + 1000)
-    const rooms = { ...wide, total: 100 }
-    const claims = await Promise.all(Array.from({ length: 8 }, () => claimDue(t.app.sql, now, rooms)))
+    await lookEverywhere(t.app.sql)
+    const claims = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => claimDue(t.app.sql, i + 1, { ...wide, total: 100 })),
+    )
     const ids = claims.flat().map(({ id }) => id)
     expect(ids.length).toBeGreaterThanOrEqual(100)
     expect(new Set(ids).size).toBe(ids.length)
@@ -110,28 +177,41 @@ describe('claiming', () => {
 })
 
 describe('recording', () => {
-  test('is for the newest claim alone: the late result of one whose lease has ended is dropped', async () => {
+  test('is for the newest claim alone: the late result of one whose worker was taken for dead is dropped', async () => {
     await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id)
-    const now = new Date(Date.now() + 1000)
-    const [first] = await claimDue(t.app.sql, now, wide)
-    const later = new Date(now.getTime() + leaseMs + 1)
-    const [second] = await claimDue(t.app.sql, later, wide)
-    await recordResults(t.app.database, [judge(first!, failed, later.getTime(), 0.5)], later)
-    expect(await deliveries()).toMatchObject([{ status: 'pending', tries: 0, attempts: [], claim: 2 }])
-    await recordResults(t.app.database, [judge(second!, ok, later.getTime(), 0.5)], later)
-    await recordResults(t.app.database, [judge(first!, failed, later.getTime(), 0.5)], later)
+    const [first] = await claim()
+    await freeClaimsOf(t.app.sql, [1])
+    const [second] = await claim({}, 2)
+    await recordResults(t.app.sql, [judge(first!, failed, 0.5)])
+    expect(await deliveries()).toMatchObject([{ status: 'pending', tries: 0, attempts: [], claim: 3 }])
+    await recordResults(t.app.sql, [judge(second!, ok, 0.5)])
+    await recordResults(t.app.sql, [judge(first!, failed, 0.5)])
     expect(await deliveries()).toMatchObject([{ status: 'delivered', tries: 1, attempts: [{ status: 200 }] }])
   })
 
   test('of a webhook deleted meanwhile changes nothing', async () => {
     const { id } = await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id)
-    const now = new Date(Date.now() + 1000)
-    const claims = await claimDue(t.app.sql, now, wide)
+    const claims = await claim()
     await t.request('DELETE', `/webhooks/${id}`, { key: account.key })
-    await recordResults(t.app.database, [judge(claims[0]!, ok, now.getTime(), 0.5)], now)
+    expect(await recordResults(t.app.sql, [judge(claims[0]!, ok, 0.5)])).toEqual({
+      written: [],
+      locked: [],
+    })
     expect(await deliveries()).toMatchObject([{ status: 'cancelled', attempts: [] }])
+  })
+
+  test('leaves out what somebody has locked, for later, and waits for nobody', async () => {
+    await subscribe(t.app, account.id, receiver.url)
+    await emitEvents(t.app, account.id, 2)
+    const results = (await claim()).map((claimed) => judge(claimed, ok, 0.5))
+    await t.app.database.transaction(async (sql) => {
+      await sql('select from pending_deliveries where id = $1 for update', [results[0]!.claimed.id])
+      const { written, locked } = await recordResults(t.app.sql, results)
+      expect([written.map(({ result }) => result), locked]).toEqual([[results[1]], [results[0]]])
+    })
+    expect((await recordResults(t.app.sql, results)).written).toMatchObject([{ result: results[0] }])
   })
 })
 
@@ -160,7 +240,7 @@ describe('the loop', () => {
     expect(delivered.length).toBe(receiver.requests.length)
     expect(rows.length - delivered.length).toBeGreaterThan(0)
     for (const row of rows.filter((row) => row.status !== 'delivered')) {
-      expect(row).toMatchObject({ status: 'pending', tries: 0, leasedUntil: null, attempts: [] })
+      expect(row).toMatchObject({ status: 'pending', tries: 0, worker: null, attempts: [] })
     }
   })
 
@@ -172,17 +252,17 @@ describe('the loop', () => {
     for (let i = 0; i < 10; i++) await emitEvents(t.app, hanging.id, 500)
     await subscribe(t.app, account.id, receiver.url)
     const loop = startDeliveries(t.app)
-    await stuck.arrived(16)
+    await stuck.arrived(4)
     for (let i = 1; i <= 20; i++) {
       await emitEvents(t.app, account.id)
       await receiver.arrived(i, 2000)
     }
-    expect(stuck.requests).toHaveLength(16)
-    await stuck.arrived(17, 8000)
+    expect(stuck.requests).toHaveLength(4)
+    await stuck.arrived(5, 8000)
     await sleep(500)
-    expect(stuck.requests.length).toBeLessThanOrEqual(20)
+    expect(stuck.requests.length).toBeLessThanOrEqual(6)
     await stuck.close()
-    await t.app.sql(`update webhooks set status = 'disabled' where account_id = $1`, [hanging.id])
+    await t.app.sql(`update delivery_targets set status = 'disabled' where account_id = $1`, [hanging.id])
     await loop.stop()
   })
 
@@ -211,9 +291,10 @@ describe('the loop', () => {
     await t.app.work(account.id, 'cli:test', (work) => revokeKey(work, account.keyId))
     await loop.stop()
     expect(await deliveries()).toMatchObject([{ status: 'cancelled', attempts: [] }])
-    const [webhook] = await t.app.sql('select status, disabled_reason, last_delivery_at from webhooks where id = $1', [
-      id,
-    ])
+    const [webhook] = await t.app.sql(
+      'select status, disabled_reason, last_delivery_at from delivery_targets where id = $1',
+      [id],
+    )
     expect(webhook).toEqual({ status: 'disabled', disabled_reason: 'api-key-revoked', last_delivery_at: null })
   })
 
@@ -227,7 +308,7 @@ describe('the loop', () => {
       await receiver.arrived(i * 200)
       await t.app.sql(`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'victim'`)
     }
-    await eventually(async () => (await counts()).delivered === 1000, leaseMs + 10_000)
+    await eventually(async () => (await counts()).delivered === 1000, 40_000)
     expect(new Set(keys()).size).toBe(1000)
     await emitEvents(t.app, account.id)
     await eventually(async () => (await counts()).delivered === 1001)
@@ -235,9 +316,19 @@ describe('the loop', () => {
     await own.close()
   }, 60_000)
 
-  test('a fault that is not the database being away ends it with that fault', async () => {
-    const broken = { ...t.app, sql: () => Promise.reject(new Error('not a passing fault')) } as never
-    await expect(startDeliveries(broken).stop()).rejects.toThrow('not a passing fault')
+  test('a fault of ours is reported, and the loop goes on', async () => {
+    const reported: unknown[] = []
+    const stop = new AbortController()
+    let faults = 3
+    const sql = ((...args: Parameters<typeof t.app.sql>) =>
+      faults-- > 0 ? Promise.reject(new TypeError('no')) : t.app.sql(...args)) as typeof t.app.sql
+    const running = runDeliveries({ ...t.app, sql }, stop.signal, (fault) => reported.push(fault))
+    await subscribe(t.app, account.id, receiver.url)
+    await emitEvents(t.app, account.id)
+    await receiver.arrived(1)
+    stop.abort()
+    await running
+    expect(reported).toHaveLength(3)
   })
 })
 
@@ -258,10 +349,7 @@ test('the database server stopped and started under load loses nothing', async (
   const loop = startDeliveries(app)
   await receiver.arrived(100)
   await stopEmbedded(folder)
-  await eventually(
-    async () => (await tally(app, id).catch(() => ({ delivered: 0 }))).delivered === 500,
-    leaseMs + 30_000,
-  )
+  await eventually(async () => (await tally(app, id).catch(() => ({ delivered: 0 }))).delivered === 500, 50_000)
   expect(new Set(keys()).size).toBe(500)
   await loop.stop()
   await app.close()

@@ -38,9 +38,9 @@ describe('the attempt at a receiver that', () => {
       const [found] = await deliveriesOf(t.app, other.id)
       return found!.tries === 1 && found
     }, 15_000)
-    expect(delivery).toMatchObject({ status, attempts: [attempt], leasedUntil: null })
+    expect(delivery).toMatchObject({ status, attempts: [attempt], worker: null })
     expect(own.requests).toHaveLength(1)
-    const [webhook] = await t.app.sql('select * from webhooks where id = $1', [id])
+    const [webhook] = await t.app.sql('select * from delivery_targets where id = $1', [id])
     const { last_error, last_failure_at, last_delivery_at } = webhook as Record<string, unknown>
     if (status === 'delivered') expect([last_error, last_failure_at]).toEqual([null, null])
     else expect([last_error, last_delivery_at]).toEqual([delivery.attempts[0]!.error, null])

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { revokeKey } from '../../src/accounts/accounts.ts'
+import { listDeliveries } from '../../src/deliveries/deliveries.find.ts'
 import { emit, isWanted } from '../../src/events/emit.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
 import type { EventType } from '../../src/events/types.ts'
@@ -12,6 +13,7 @@ import {
   testWebhook,
 } from '../../src/webhooks/webhooks.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { eventually, startDeliveries } from '../support/deliveries.ts'
 
 let t: TestApp
 let account: TestAccount
@@ -26,13 +28,13 @@ afterAll(() => t?.close())
 
 interface Row {
   id: string
-  event_id: string
-  webhook_id: string
+  key: string
+  target_id: string
   type: string
   status: string
   tries: number
   claim: number
-  leased_until: Date | null
+  worker: number | null
   finished_at: Date | null
 }
 
@@ -51,8 +53,8 @@ const created = (count = 1) => work((w) => emit(w, 'contact.created', () => cont
 const deliveries = () => t.app.sql<Row>('select * from deliveries where account_id = $1 order by id', [account.id])
 const tally = async () => {
   const counts: Record<string, number> = {}
-  for (const { webhook_id, status } of await deliveries()) {
-    const key = `${webhook_id} ${status}`
+  for (const { target_id, status } of await deliveries()) {
+    const key = `${target_id} ${status}`
     counts[key] = (counts[key] ?? 0) + 1
   }
   return counts
@@ -83,11 +85,11 @@ describe('an event', () => {
       },
     ])
     const rows = await deliveries()
-    expect(rows.map((row) => row.webhook_id).sort()).toEqual([first, second].sort())
+    expect(rows.map((row) => row.target_id).sort()).toEqual([first, second].sort())
     for (const row of rows) {
       expect(row.id).toMatch(/^dlv_[0-9a-z]{26}$/)
       expect(row).toMatchObject({
-        event_id: events[0].id,
+        key: events[0].id,
         type: 'contact.created',
         status: 'pending',
         tries: 0,
@@ -152,17 +154,19 @@ describe.each(endings)('%s', (_, end) => {
     const id = await subscribe(['contact.created'], account.keyId)
     const other = await subscribe(['contact.created'])
     await created(20)
-    await t.app.sql(`update deliveries set claim = 3, leased_until = now() + interval '20 s' where webhook_id = $1`, [
-      id,
-    ])
+    await t.app.sql('update pending_deliveries set claim = 3, worker = 1 where target_id = $1', [id])
     await t.app.sql(
-      `update deliveries set status = 'delivered' where id = (select min(id) from deliveries where webhook_id = $1)`,
+      `with gone as (
+         delete from pending_deliveries where id = (select min(id) from pending_deliveries where target_id = $1) returning *
+       )
+       insert into ended_deliveries (account_id, id, target_id, key, type, status, created_at, finished_at)
+       select account_id, id, target_id, key, type, 'delivered', created_at, now() from gone`,
       [id],
     )
     await end(id)
     expect(await tally()).toEqual({ [`${id} delivered`]: 1, [`${id} cancelled`]: 19, [`${other} pending`]: 20 })
     for (const row of (await deliveries()).filter((row) => row.status === 'cancelled')) {
-      expect(row).toMatchObject({ claim: 4, leased_until: null, finished_at: expect.any(Date) })
+      expect(row).toMatchObject({ claim: 4, worker: null, finished_at: expect.any(Date) })
     }
   })
 
@@ -173,9 +177,8 @@ describe.each(endings)('%s', (_, end) => {
     expect([await t.events(account.id), await deliveries()]).toEqual([[], []])
   })
 
-  test('waits for a transaction that is writing deliveries, and cancels those too', async () => {
+  test('waits for no transaction that is writing deliveries, and those are cancelled too', async () => {
     const id = await subscribe(['contact.created'], account.keyId)
-    let ended = false
     const held = Promise.withResolvers<void>()
     const written = Promise.withResolvers<void>()
     const writing = work(async (w) => {
@@ -184,13 +187,17 @@ describe.each(endings)('%s', (_, end) => {
       await held.promise
     })
     await written.promise
-    const ending = end(id).then(() => {
-      ended = true
-    })
-    await new Promise((resolve) => setTimeout(resolve, 200))
-    expect(ended).toBe(false)
+    await end(id)
     held.resolve()
-    await Promise.all([writing, ending])
+    await writing
+    expect(await tally()).toEqual({ [`${id} cancelled`]: 5 })
+    expect((await work((w) => listDeliveries(w, { status: 'pending' }, { limit: 9 }))).rows).toEqual([])
+    expect((await work((w) => listDeliveries(w, { status: 'cancelled' }, { limit: 9 }))).rows).toHaveLength(5)
+    const loop = startDeliveries(t.app)
+    await eventually(
+      async () => (await t.app.sql('select from pending_deliveries where target_id = $1', [id])).length === 0,
+    )
+    await loop.stop()
     expect(await tally()).toEqual({ [`${id} cancelled`]: 5 })
   })
 
@@ -209,7 +216,7 @@ describe.each(endings)('%s', (_, end) => {
   })
 })
 
-test('an event that was judged wanted waits for a deletion under way, and is then kept for nobody', async () => {
+test('an event that was judged wanted waits for no deletion under way, and goes to nobody', async () => {
   const id = await subscribe(['contact.created'])
   const held = Promise.withResolvers<void>()
   const locked = Promise.withResolvers<void>()
@@ -219,11 +226,31 @@ test('an event that was judged wanted waits for a deletion under way, and is the
     await held.promise
   })
   await locked.promise
-  const writing = created(5)
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  await created(5)
   held.resolve()
-  await Promise.all([deleting, writing])
-  expect([await t.events(account.id), await deliveries()]).toEqual([[], []])
+  await deleting
+  expect(await tally()).toEqual({ [`${id} cancelled`]: 5 })
+})
+
+test('sixteen writers that each hold their transaction for 60 ms keep nobody from ending a webhook', async () => {
+  const id = await subscribe(['contact.created'])
+  let isOver = false
+  const writers = Array.from({ length: 16 }, async () => {
+    while (!isOver) {
+      await work(async (w) => {
+        await emit(w, 'contact.created', () => contacts(1))
+        await new Promise((resolve) => setTimeout(resolve, 60))
+      })
+    }
+  })
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  const ended = await Promise.race([
+    work((w) => deleteWebhook(w, id)).then(() => 'ended'),
+    new Promise((resolve) => setTimeout(() => resolve('starved'), 5000)),
+  ])
+  isOver = true
+  await Promise.all(writers)
+  expect(ended).toBe('ended')
 })
 
 test('recording what a delivery did does not wait for a transaction that is writing deliveries', async () => {
@@ -231,7 +258,7 @@ test('recording what a delivery did does not wait for a transaction that is writ
   await work(async (w) => {
     await emit(w, 'contact.created', () => contacts(1))
     await t.app.sql(
-      `set statement_timeout = 2000; update webhooks set last_delivery_at = now() where id = '${id}'; set statement_timeout = 0`,
+      `set statement_timeout = 2000; update delivery_targets set last_delivery_at = now() where id = '${id}'; set statement_timeout = 0`,
     )
   })
 })
@@ -241,7 +268,7 @@ test('revoking a key leaves the webhooks of other keys, and those that the termi
   const terminal = await subscribe(['contact.created'])
   await work((w) => revokeKey(w, account.keyId))
   const rows = await t.app.sql<{ id: string; status: string; reason: string | null }>(
-    'select id, status, disabled_reason as reason from webhooks where account_id = $1 order by id',
+    'select id, status, disabled_reason as reason from delivery_targets where account_id = $1 order by id',
     [account.id],
   )
   expect(rows.find((row) => row.id === mine)).toMatchObject({ status: 'disabled', reason: 'api-key-revoked' })

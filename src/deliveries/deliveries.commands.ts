@@ -3,8 +3,8 @@ import type { Column } from '../cli/output.ts'
 import { type PageFlags, pageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import type { DeliveryFilter, DeliveryStats, DeliveryView } from './webhooks.deliveries.ts'
-import type { Batch, Run } from './webhooks.replay.ts'
+import type { DeliveryFilter, DeliveryStats, DeliveryView } from './deliveries.find.ts'
+import type { Batch, Run } from './deliveries.replay.ts'
 
 const columns: Column<DeliveryView>[] = [
   ['ID', (delivery) => delivery.id],
@@ -46,7 +46,7 @@ const filterOf = async (
   ids?: string[],
 ): Promise<DeliveryFilter> => {
   const [{ DeliveryFilter }, { parse }, { parseSince }] = await Promise.all([
-    import('./webhooks.deliveries.ts'),
+    import('./deliveries.find.ts'),
     import('../lib/parse.ts'),
     import('../lib/since.ts'),
   ])
@@ -63,7 +63,7 @@ const chosen = async ({ app, work }: Context, ids: string[], options: FilterOpti
   if (ids.length > 0 && isFiltered) throw new Problem('usage', 'Name deliveries by id or by a filter, not by both')
   const filter = await filterOf(options, app.now().getTime(), ids.length > 0 ? ids : undefined)
   if (ids.length > 0) {
-    const { demandDeliveries } = await import('./webhooks.replay.ts')
+    const { demandDeliveries } = await import('./deliveries.replay.ts')
     await work((w) => demandDeliveries(w, ids))
   }
   return filter
@@ -112,7 +112,7 @@ export const commands: CommandSet = (cli) => {
 
   paged(filtered('list', 'List deliveries, newest first', { isDefault: true }).option(...statusOption)).action(
     cli.run(async ({ app, out, work }, options: FilterOptions & PageFlags) => {
-      const { listDeliveries } = await import('./webhooks.deliveries.ts')
+      const { listDeliveries } = await import('./deliveries.find.ts')
       const filter = await filterOf(options, app.now().getTime())
       const page = pageRequest(options)
       const { rows, nextCursor } = await work((w) => listDeliveries(w, filter, page))
@@ -126,7 +126,7 @@ export const commands: CommandSet = (cli) => {
     .argument('<id>')
     .action(
       cli.run(async ({ out, work }, id: string) => {
-        const { showDelivery } = await import('./webhooks.deliveries.ts')
+        const { showDelivery } = await import('./deliveries.find.ts')
         out.one(await work((w) => showDelivery(w, id)))
       }),
     )
@@ -137,7 +137,7 @@ export const commands: CommandSet = (cli) => {
     .action(
       cli.run(async (context, ids: string[], options: BulkOptions & { rate?: number }) => {
         const { out, work, exit } = context
-        const { countDeliveries, replayBatch } = await import('./webhooks.replay.ts')
+        const { countDeliveries, replayBatch } = await import('./deliveries.replay.ts')
         const filter = await chosen(context, ids, options)
         const { matched, leftOut } = await work((w) => countDeliveries(w, filter))
         if (matched > 0 && matched === leftOut) {
@@ -165,7 +165,7 @@ export const commands: CommandSet = (cli) => {
   bulk('cancel', 'Cancel deliveries that are pending').action(
     cli.run(async (context, ids: string[], options: BulkOptions) => {
       const { out, work, confirm, exit } = context
-      const { cancelBatch, countDeliveries } = await import('./webhooks.replay.ts')
+      const { cancelBatch, countDeliveries } = await import('./deliveries.replay.ts')
       const filter = await chosen(context, ids, options)
       const { matched: pending } = await work((w) => countDeliveries(w, { ...filter, status: 'pending' }))
       if (ids.length > 0 && pending === 0)
@@ -182,7 +182,7 @@ export const commands: CommandSet = (cli) => {
 
   filtered('stats', 'Count deliveries by state, in all and for each webhook').action(
     cli.run(async ({ app, out, work }, options: FilterOptions) => {
-      const { deliveryStats } = await import('./webhooks.deliveries.ts')
+      const { deliveryStats } = await import('./deliveries.find.ts')
       const filter = await filterOf(options, app.now().getTime())
       const stats = await work((w) => deliveryStats(w, filter))
       if (out.format === 'json' || out.format === 'jsonl') return out.one(stats)

@@ -1,12 +1,12 @@
 import { z } from 'zod'
+import { EventName } from '../events/shapes.ts'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { missing } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { EmittedEvent, Work } from '../store/work.ts'
-import type { DeliveryAttempt } from './webhooks.entities.ts'
-import { EventName } from './webhooks.shapes.ts'
+import type { DeliveryAttempt } from './deliveries.entities.ts'
 
 export const deliveryStatuses = ['pending', 'delivered', 'exhausted', 'cancelled'] as const
 
@@ -44,24 +44,50 @@ export interface DeliveryDetail extends DeliveryView {
 
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
-const columns = `d.id, d.event_id as "eventId", d.webhook_id as "webhookId", d.type, d.status,
-  jsonb_array_length(d.attempts) as attempts,
-  case when d.status = 'pending' then ${epochMs('d.due_at')} end as "nextAttemptAt",
-  ${epochMs('d.created_at')} as "createdAt", ${epochMs('d.finished_at')} as "finishedAt",
-  (d.attempts -> -1 ->> 'status')::int as "lastStatus", d.attempts -> -1 ->> 'error' as "lastError"`
+const attempted = `jsonb_array_length(d.attempts) as attempts, (d.attempts -> -1 ->> 'status')::int as "lastStatus",
+  d.attempts -> -1 ->> 'error' as "lastError"`
 
-/** The filter as SQL over `deliveries d`; `bind` adds a further parameter and gives its name. */
-export const matching = (accountId: string, { ids, status, webhook, type, since }: DeliveryFilter) => {
+const columns = `d.id, d.key as "eventId", d.target_id as "webhookId", d.type, d.status, ${attempted},
+  case when d.status = 'pending' then ${epochMs('d.due_at')} end as "nextAttemptAt",
+  ${epochMs('d.created_at')} as "createdAt", ${epochMs('d.finished_at')} as "finishedAt"`
+
+const isActive = `exists (select from delivery_targets t where t.id = d.target_id and t.status = 'active')`
+
+const pending = (status: string) =>
+  `select d.*, '${status}' as status, null::timestamptz as finished_at from pending_deliveries d`
+const ended = `select d.*, null::timestamptz as due_at, null::int as worker from ended_deliveries d`
+
+/** The filter as SQL over a delivery `d`, its status apart; `bind` adds a further parameter and gives its name. */
+export const matching = (accountId: string, { ids, webhook, type, since }: DeliveryFilter) => {
   const params: unknown[] = [accountId]
   const bind = (value: unknown) => `$${params.push(value)}`
   const conditions = ['d.account_id = $1']
   if (ids) conditions.push(`d.id = any(${bind(ids)})`)
-  // Written out, so that the planner may use the partial indexes; it is one of four words.
-  if (status) conditions.push(`d.status = '${status}'`)
-  if (webhook) conditions.push(`d.webhook_id = ${bind(webhook)}`)
+  if (webhook) conditions.push(`d.target_id = ${bind(webhook)}`)
   if (type) conditions.push(`d.type = ${bind(type)}`)
   if (since !== undefined) conditions.push(`d.id >= ${bind(idAt('dlv', since))}`)
   return { conditions, params, bind }
+}
+
+/**
+ * The deliveries of a filter, as queries that each an index answers: what is on its way, what is left on the way to a
+ * target that has ended and so counts as cancelled, and what has ended, state by state where an index is by state.
+ */
+export const branchesOf = ({ status, webhook }: DeliveryFilter, conditions: readonly string[]): string[] => {
+  const where = (...more: string[]) => `where ${[...conditions, ...more].join(' and ')}`
+  const isWanted = (one: string) => status === undefined || status === one
+  const states = status || webhook ? deliveryStatuses.filter((one) => one !== 'pending' && isWanted(one)) : []
+  return [
+    ...(isWanted('pending') ? [`${pending('pending')} ${where(isActive)}`] : []),
+    ...(isWanted('cancelled')
+      ? [
+          `${pending('cancelled')} ${where(`d.target_id in (
+             select id from delivery_targets where account_id = $1 and status <> 'active')`)}`,
+        ]
+      : []),
+    ...states.map((state) => `${ended} ${where(`d.status = '${state}'`)}`),
+    ...(status || webhook ? [] : [`${ended} ${where()}`]),
+  ]
 }
 
 /** A page of deliveries, newest first. Throws `invalid` for a bad cursor. */
@@ -72,8 +98,11 @@ export const listDeliveries = async (
 ): Promise<Page<DeliveryView>> => {
   const { conditions, params, bind } = matching(accountId, filter)
   if (cursor) conditions.push(`d.id < ${bind(idOfCursor('dlv', cursor))}`)
+  const branches = branchesOf(filter, conditions)
+  const count = bind(limit + 1)
+  const newest = branches.map((branch) => `(select ${columns} from (${branch}) d order by d.id desc limit ${count})`)
   const rows = await sql<DeliveryView>(
-    `select ${columns} from deliveries d where ${conditions.join(' and ')} order by d.id desc limit ${bind(limit + 1)}`,
+    `select * from (${newest.join(' union all ')}) d order by id desc limit ${count}`,
     params,
   )
   return pageOf(rows, limit)
@@ -81,10 +110,14 @@ export const listDeliveries = async (
 
 /** Throws `missing`. */
 export const showDelivery = async ({ sql, accountId }: Work, id: string): Promise<DeliveryDetail> => {
+  const branches = branchesOf({}, ['d.account_id = $1', 'd.id = $2'])
   const [row] = await sql<DeliveryView & { history: DeliveryAttempt[]; payload: string }>(
-    `select ${columns}, d.attempts as history, e.payload
-     from deliveries d join events e on e.account_id = d.account_id and e.id = d.event_id
-     where d.account_id = $1 and d.id = $2`,
+    branches
+      .map((branch) => {
+        const payload = `coalesce(d.body, (select e.payload from events e where e.account_id = d.account_id and e.id = d.key))`
+        return `select ${columns}, d.attempts as history, ${payload} as payload from (${branch}) d`
+      })
+      .join(' union all '),
     [accountId, id],
   )
   if (!row) throw missing(`There is no delivery ${id}`, { hint: 'svc deliveries list' })
@@ -101,20 +134,34 @@ export interface DeliveryStats extends Counts {
 }
 
 const counts = deliveryStatuses
-  .map((status) => `count(*) filter (where d.status = '${status}') as ${status}`)
+  .map((status) => `(sum(c.count) filter (where c.status = '${status}'))::int8 as ${status}`)
   .join(', ')
 
 /** Counts the deliveries that match, in all and for each webhook; `url` is null where the webhook is gone. */
 export const deliveryStats = async ({ sql, accountId }: Work, filter: DeliveryFilter): Promise<DeliveryStats> => {
   const { conditions, params } = matching(accountId, filter)
-  const webhooks = await sql<DeliveryStats['webhooks'][number]>(
-    `select c.webhook_id as id, w.url, ${deliveryStatuses.join(', ')}, "oldestDueAt" from (
-       select d.webhook_id, ${counts}, ${epochMs(`min(d.due_at) filter (where d.status = 'pending')`)} as "oldestDueAt"
-       from deliveries d where ${conditions.join(' and ')} group by d.webhook_id
-     ) c left join webhooks w on w.account_id = $1 and w.id = c.webhook_id
-     order by c.webhook_id desc`,
+  const grouped = branchesOf(filter, conditions).map(
+    (branch) => `select d.target_id, d.status, count(*) as count, min(d.due_at) as due_at
+      from (${branch}) d group by d.target_id, d.status`,
+  )
+  const rows = await sql<Record<keyof Counts | 'oldestDueAt', number | null> & { id: string; url: string | null }>(
+    `select c.*, t.url from (
+       select c.target_id as id, ${counts},
+         ${epochMs(`min(c.due_at) filter (where c.status = 'pending')`)} as "oldestDueAt"
+       from (${grouped.join(' union all ')}) c group by c.target_id
+     ) c left join delivery_targets t on t.account_id = $1 and t.id = c.id and t.status <> 'deleted'
+     order by c.id desc`,
     params,
   )
+  const webhooks = rows.map(({ id, url, oldestDueAt, pending, delivered, exhausted, cancelled }) => ({
+    id,
+    url,
+    pending: pending ?? 0,
+    delivered: delivered ?? 0,
+    exhausted: exhausted ?? 0,
+    cancelled: cancelled ?? 0,
+    oldestDueAt,
+  }))
   const total = (status: keyof Counts) => webhooks.reduce((sum, webhook) => sum + webhook[status], 0)
   const due = webhooks.flatMap(({ oldestDueAt }) => oldestDueAt ?? [])
   return {

@@ -1,16 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { deliveryStats, listDeliveries, showDelivery } from '../../src/deliveries/deliveries.find.ts'
+import { purgeDeliveries } from '../../src/deliveries/deliveries.purge.ts'
+import { cancelBatch, countDeliveries, demandDeliveries, replayBatch } from '../../src/deliveries/deliveries.replay.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Work } from '../../src/store/work.ts'
-import { deliveryStats, listDeliveries, showDelivery } from '../../src/webhooks/webhooks.deliveries.ts'
 import { listEvents, showEvent } from '../../src/webhooks/webhooks.events.ts'
-import { cancelBatch, countDeliveries, demandDeliveries, replayBatch } from '../../src/webhooks/webhooks.replay.ts'
-import {
-  createWebhook,
-  deleteWebhook,
-  disableWebhook,
-  purgeDeliveries,
-  testWebhook,
-} from '../../src/webhooks/webhooks.ts'
+import { createWebhook, deleteWebhook, disableWebhook, testWebhook } from '../../src/webhooks/webhooks.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 
 const minute = 60_000
@@ -42,11 +37,23 @@ const deliver = async (webhookId: string, columns: Record<string, unknown> = {},
   now = madeAt
   const { id } = await work((w) => testWebhook(w, webhookId))
   now = before
-  for (const [column, value] of Object.entries(columns)) {
-    await t.app.sql(`update deliveries set ${column} = $2 where id = $1`, [id, value])
+  const { status, ...others } = columns
+  await t.app.sql('update pending_deliveries set due_at = $2 where id = $1', [id, new Date(madeAt)])
+  if (status) await end(id, status as string, new Date(now))
+  for (const [column, value] of Object.entries(others)) {
+    const table = status ? 'ended_deliveries' : 'pending_deliveries'
+    await t.app.sql(`update ${table} set ${column} = $2 where id = $1`, [id, value])
   }
   return id
 }
+
+const end = (id: string, status: string, at: Date) =>
+  t.app.sql(
+    `with gone as (delete from pending_deliveries where id = $1 returning *)
+     insert into ended_deliveries (account_id, id, target_id, key, type, status, claim, created_at, finished_at)
+     select account_id, id, target_id, key, type, $2, claim, created_at, $3 from gone`,
+    [id, status, at],
+  )
 
 const failed = (status: number) =>
   JSON.stringify([{ at: 5, status, error: `answered ${status}`, durationMs: 7, snippet: 'no' }])
@@ -181,7 +188,7 @@ describe('events', () => {
 
 describe('a replay', () => {
   test('makes a delivery pending again: same event, a whole schedule, due now, and no older attempt may record', async () => {
-    const id = await deliver(await subscribe(), { ...exhausted(), claim: 8, leased_until: new Date(now) }, now - day)
+    const id = await deliver(await subscribe(), { ...exhausted(), claim: 8 }, now - day)
     const { eventId, event } = await show(id)
     expect(await work((w) => replayBatch(w, { ids: [id] }, start()))).toEqual({ matched: 1, changed: 1, next: id })
     expect(await show(id)).toMatchObject({
@@ -192,8 +199,8 @@ describe('a replay', () => {
       finishedAt: null,
       attempts: 1,
     })
-    const [row] = await t.app.sql('select tries, claim, leased_until from deliveries where id = $1', [id])
-    expect(row).toEqual({ tries: 0, claim: 9, leased_until: null })
+    const [row] = await t.app.sql('select tries, claim, worker from deliveries where id = $1', [id])
+    expect(row).toEqual({ tries: 0, claim: 9, worker: null })
   })
 
   test('leaves out what belongs to a webhook that is gone or disabled', async () => {
@@ -229,10 +236,10 @@ describe('a replay', () => {
   test('of 100,000 goes batch by batch, spread by its rate, each once', async () => {
     const webhook = await subscribe()
     // What the planner knows is of before: nothing of this account.
-    await t.app.sql('analyze deliveries')
+    await t.app.sql('analyze ended_deliveries')
     await t.app.sql(
-      `insert into deliveries (account_id, id, event_id, webhook_id, type, status, due_at, created_at, finished_at)
-       select $1, $2 || lpad(n::text, 16, '0'), 'evt_x', $3, 'contact.created', 'exhausted', $4, $4, $4
+      `insert into ended_deliveries (account_id, id, target_id, key, type, status, created_at, finished_at, body)
+       select $1, $2 || lpad(n::text, 16, '0'), $3, 'evt_x', 'contact.created', 'exhausted', $4, $4, '{}'
        from generate_series(1, 100000) n`,
       [account.id, newId('dlv', now - day).slice(0, 14), webhook, new Date(now - day)],
     )
@@ -257,11 +264,11 @@ describe('a replay', () => {
 describe('cancelling', () => {
   test('ends what is pending and nothing else, and no attempt under way may record', async () => {
     const webhook = await subscribe()
-    const id = await deliver(webhook, { claim: 2, leased_until: new Date(now) })
+    const id = await deliver(webhook, { claim: 2, worker: 7 })
     const done = await deliver(webhook, { status: 'delivered' })
     expect(await work((w) => cancelBatch(w, { webhook }, start()))).toEqual({ matched: 1, changed: 1, next: id })
-    const [row] = await t.app.sql('select status, claim, leased_until, finished_at from deliveries where id = $1', [id])
-    expect(row).toEqual({ status: 'cancelled', claim: 3, leased_until: null, finished_at: new Date(now) })
+    const [row] = await t.app.sql('select status, claim, worker, finished_at from deliveries where id = $1', [id])
+    expect(row).toEqual({ status: 'cancelled', claim: 3, worker: null, finished_at: expect.any(Date) })
     expect((await show(done)).status).toBe('delivered')
   })
 

@@ -1,0 +1,144 @@
+import type { Sql } from '../store/database.ts'
+import type { EndedDelivery, Work } from '../store/work.ts'
+import { deliveriesChannel } from './deliveries.insert.ts'
+
+/*
+ * The end of a target is one change of its row: from its commit on nothing is claimed for it, and what is pending counts
+ * as cancelled. The rows are moved behind it: the first of them in the same transaction, as many as that may take, the rest
+ * by the jobs in small transactions. Targets are locked before deliveries and in the order of their ids, as by everybody
+ * who locks both.
+ */
+
+/** What the jobs are told of a target that ended or changed: what waits for it in a process is to be looked at again. */
+const notifyChanged = (ids: string) => `pg_notify('${deliveriesChannel}', '-' || ${ids})`
+
+/** How many are moved with the end of their target. */
+const atOnce = 10_000
+
+const columns = 'account_id, id, target_id, key, type, body, tries, attempts, created_at'
+
+/** Common table expressions that move the pending deliveries of a query of `account_id` and `id` to history: `gone` are they. */
+export const cancelled = (doomed: string) => `
+  doomed as materialized (
+    ${doomed}
+  ), gone as (
+    delete from pending_deliveries p using doomed d where p.account_id = d.account_id and p.id = d.id returning p.*
+  ), moved as (
+    insert into ended_deliveries (${columns}, claim, status, finished_at)
+    select ${columns}, claim + 1, 'cancelled', clock.now from gone, (select svc_now() as now) clock
+  )`
+
+// An attempt under way finds no row of its claim any more, and can't be recorded.
+const cancelling = (where: string) =>
+  `with ${cancelled(`select account_id, id from pending_deliveries p where ${where}`)} select count(*) as count from gone`
+
+/** Locks the account's targets, or those named, in the order of their ids, and gives which of them are active. */
+export const lockTargets = async (
+  sql: Sql,
+  accountId: string,
+  ids: readonly string[] | null = null,
+): Promise<string[]> => {
+  const rows = await sql<{ id: string; status: string }>(
+    `select id, status from delivery_targets
+     where account_id = $1 and ($2::text[] is null or id = any($2)) order by id for no key update`,
+    [accountId, ids],
+  )
+  return rows.flatMap(({ id, status }) => (status === 'active' ? id : []))
+}
+
+/** Ends active targets for `reason`, in the unit of work, and gives how many of their deliveries it cancelled by itself. */
+export const endTargets = async (
+  { sql, accountId }: Work,
+  ids: readonly string[],
+  reason: 'gone' | 'api-key-revoked' | null,
+): Promise<number> => {
+  if (ids.length === 0) return 0
+  await lockTargets(sql, accountId, ids)
+  await sql(
+    `update delivery_targets set status = 'disabled', disabled_reason = $3, next_due_at = null
+     where account_id = $1 and id = any($2) and status = 'active'`,
+    [accountId, ids, reason],
+  )
+  return cancelPending(sql, accountId, ids)
+}
+
+/** Deletes a target, in the unit of work, and gives how many of its deliveries that cancelled by itself. */
+export const deleteTarget = async ({ sql, accountId }: Work, id: string): Promise<number> => {
+  await sql(`update delivery_targets set status = 'deleted', next_due_at = null where account_id = $1 and id = $2`, [
+    accountId,
+    id,
+  ])
+  return cancelPending(sql, accountId, [id])
+}
+
+/** Makes a target active again; what was on its way when it ended stays cancelled. */
+export const reviveTarget = async ({ sql, accountId }: Work, id: string): Promise<void> => {
+  await lockTargets(sql, accountId, [id])
+  for (let count = atOnce; count === atOnce; ) count = await cancelPending(sql, accountId, [id])
+  await sql(
+    `update delivery_targets set status = 'active', disabled_reason = null, timeouts = 0, quiet_until = null
+     where account_id = $1 and id = $2`,
+    [accountId, id],
+  )
+}
+
+/** Tells the jobs that the target has another secret or URL: what waits for it is looked at again. */
+export const tellChanged = async ({ sql }: Work, id: string): Promise<void> => {
+  await sql(`select ${notifyChanged('$1')}`, [id])
+}
+
+/** Cancels what is pending for targets that the caller has ended or removed; beyond 10,000 the jobs go on. Gives how many. */
+export const cancelPending = async (sql: Sql, accountId: string, ids: readonly string[]): Promise<number> => {
+  const [row] = await sql<{ count: number }>(
+    cancelling(`p.account_id = $1 and p.target_id = any($2) limit ${atOnce} for update`),
+    [accountId, ids],
+  )
+  await sql(`select ${notifyChanged('$1')}`, [ids.join(' ')])
+  return row!.count
+}
+
+/** How many deliveries are on their way to it. */
+export const countPending = async ({ sql, accountId }: Work, id: string): Promise<number> => {
+  const [row] = await sql<{ count: number }>(
+    'select count(*) from pending_deliveries where account_id = $1 and target_id = $2',
+    [accountId, id],
+  )
+  return row!.count
+}
+
+const strayBatch = 1000
+
+/** Moves what is pending for targets that are not active, batch by batch. Rows that somebody has locked are left for the next time. */
+export const cancelStrays = async (sql: Sql, ids: readonly string[], signal: AbortSignal): Promise<void> => {
+  const statement = cancelling(`p.target_id = any($1) and not exists (
+    select from delivery_targets t where t.id = p.target_id and t.status = 'active'
+  ) limit ${strayBatch} for update skip locked`)
+  for (let count = strayBatch; count === strayBatch && !signal.aborted; ) {
+    count = (await sql<{ count: number }>(statement, [ids]))[0]!.count
+  }
+}
+
+/** The targets that are not active and have something pending. */
+export const findStrays = async (sql: Sql): Promise<string[]> => {
+  const rows = await sql<{ id: string }>(
+    `select t.id from delivery_targets t cross join lateral (
+       select from pending_deliveries p where p.target_id = t.id limit 1
+     ) p where t.status <> 'active'`,
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** Tells who waits for deliveries that they have ended, in the transaction that ends them. */
+export const tellEnded = async (work: Work, ended: readonly EndedDelivery[]): Promise<void> => {
+  if (ended.length === 0) return
+  for (const listener of work.listeners) await listener.deliveriesEnded?.(work, ended)
+}
+
+/**
+ * Cancels what is still pending of the deliveries, which nobody waits for any more: nobody is told. One that is being
+ * recorded this moment ends by that.
+ */
+export const cancelCalls = async ({ sql, accountId }: Work, ids: readonly string[]): Promise<void> => {
+  if (ids.length === 0) return
+  await sql(cancelling('p.account_id = $1 and p.id = any($2) for update skip locked'), [accountId, ids])
+}

@@ -1,0 +1,137 @@
+import { defineEntity, p } from '@mikro-orm/postgresql'
+import { owned, tenantFilter } from '../store/owned.ts'
+
+/**
+ * Where deliveries go: an account's subscription (its row in `webhooks` has the same id), a project's webhook, or the
+ * webhook step of a journey. The jobs alone change `nextDueAt`, `touched`, `timeouts` and `quietUntil`.
+ */
+const DeliveryTargetSchema = defineEntity({
+  name: 'DeliveryTarget',
+  tableName: 'delivery_targets',
+  filters: tenantFilter,
+  indexes: [
+    { properties: ['accountId', 'id'] },
+    {
+      name: 'delivery_targets_due_index',
+      expression: `create index "delivery_targets_due_index" on "delivery_targets" ("next_due_at") where "status" = 'active' and "next_due_at" is not null`,
+    },
+    {
+      name: 'delivery_targets_ended_index',
+      expression: `create index "delivery_targets_ended_index" on "delivery_targets" ("account_id", "id") where "status" <> 'active'`,
+    },
+  ],
+  properties: {
+    id: p.text().collation('C').primary(),
+    ...owned,
+    kind: p.enum(['subscription', 'project', 'journey'] as const),
+    /** The project or the journey. */
+    ownerId: p.text().collation('C').nullable(),
+    url: p.text(),
+    /** The signing secret, sealed (AES-256-GCM) with the target's id as context; null: posts are not signed. */
+    sealedSecret: p.text().nullable(),
+    /** A target is deleted in name first: its row goes once nothing is on its way to it any more. */
+    status: p.enum(['active', 'disabled', 'deleted'] as const),
+    disabledReason: p.enum(['gone', 'api-key-revoked'] as const).nullable(),
+    /** Nothing that no worker has is due before; null: nothing is, but for what a notice has just told. */
+    nextDueAt: p.datetime().nullable(),
+    /** Counts how often `nextDueAt` was lowered: who computed it from older rows does not set it. */
+    touched: p.integer().default(0),
+    /** Time-outs since the last answer. */
+    timeouts: p.integer().default(0),
+    /** Nothing is posted before. */
+    quietUntil: p.datetime().nullable(),
+    lastDeliveryAt: p.datetime().nullable(),
+    lastFailureAt: p.datetime().nullable(),
+    lastError: p.text().nullable(),
+    createdAt: p.datetime(),
+  },
+})
+export class DeliveryTarget extends DeliveryTargetSchema.class {}
+DeliveryTargetSchema.setClass(DeliveryTarget)
+
+/** The outbox: one row for one event, with the final JSON text that every delivery of it posts. */
+const EventSchema = defineEntity({
+  name: 'Event',
+  tableName: 'events',
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    id: p.text().collation('C').primary(),
+    type: p.text(),
+    payload: p.text(),
+    createdAt: p.datetime(),
+  },
+})
+export class Event extends EventSchema.class {}
+EventSchema.setClass(Event)
+
+export interface DeliveryAttempt {
+  /** epoch ms */
+  at: number
+  status: number | null
+  error: string | null
+  durationMs: number
+  snippet: string
+}
+
+const identity = {
+  accountId: p.text().collation('C').primary(),
+  id: p.text().collation('C').primary(),
+  targetId: p.text().collation('C'),
+  /** The idempotency key: the id of the event that is delivered, or the caller's own where there is a body. */
+  key: p.text().collation('C'),
+  type: p.text(),
+  /** The text to post; null: the payload of the event. */
+  body: p.text().nullable(),
+}
+
+const progress = {
+  /** Attempts since the delivery was made or replayed: the place in the retry schedule. */
+  tries: p.integer().default(0),
+  /** Counts claims: only the newest claim may record its result. */
+  claim: p.integer().default(0),
+  /** Every attempt, oldest first. */
+  attempts: p.json<DeliveryAttempt[]>().defaultRaw(`'[]'`),
+  createdAt: p.datetime(),
+}
+
+/**
+ * The queue: what is on its way. A row leaves for `ended_deliveries` at its end, so that the queue's indexes hold what
+ * waits and nothing else, and history costs the claim nothing. What a claim changes (`claim`, `worker`) stands in no index.
+ */
+const PendingDeliverySchema = defineEntity({
+  name: 'PendingDelivery',
+  tableName: 'pending_deliveries',
+  indexes: [{ name: 'pending_deliveries_due_index', properties: ['targetId', 'dueAt'] }],
+  properties: {
+    ...identity,
+    ...progress,
+    /** The size of what is posted. */
+    bytes: p.integer(),
+    dueAt: p.datetime(),
+    /** Whose it is (workers.id); null: anybody's once it is due. */
+    worker: p.integer().nullable(),
+  },
+})
+export class PendingDelivery extends PendingDeliverySchema.class {}
+PendingDeliverySchema.setClass(PendingDelivery)
+
+/** History: rows are written once, and removed by the purge or by a replay. */
+const EndedDeliverySchema = defineEntity({
+  name: 'EndedDelivery',
+  tableName: 'ended_deliveries',
+  indexes: [
+    { properties: ['accountId', 'targetId', 'status', 'id'] },
+    {
+      name: 'ended_deliveries_rare_index',
+      expression: `create index "ended_deliveries_rare_index" on "ended_deliveries" ("account_id", "status", "id") where "status" <> 'delivered'`,
+    },
+  ],
+  properties: {
+    ...identity,
+    status: p.enum(['delivered', 'exhausted', 'cancelled'] as const),
+    ...progress,
+    finishedAt: p.datetime(),
+  },
+})
+export class EndedDelivery extends EndedDeliverySchema.class {}
+EndedDeliverySchema.setClass(EndedDelivery)

@@ -1,0 +1,10 @@
+export {
+  cancelCalls,
+  countPending,
+  deleteTarget,
+  endTargets,
+  reviveTarget,
+  tellChanged,
+} from './deliveries.end.ts'
+export { type DeliveryDetail, showDelivery } from './deliveries.find.ts'
+export { type Call, insertCalls, insertEvents, type Wanting } from './deliveries.insert.ts'

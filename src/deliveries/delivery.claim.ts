@@ -1,0 +1,232 @@
+import type { Sql } from '../store/database.ts'
+
+/*
+ * The rule of the queue: a delivery belongs to the worker that claimed it, for as long as that worker lives
+ * (store/worker.ts); `claim` counts the owners, and only the newest may record (delivery.record.ts). What does not fit in
+ * the rooms stays unclaimed, for whoever has room first.
+ *
+ * The claim costs what is due, not what waits or has been: a target is looked at because a notice named it, or because its
+ * `next_due_at` has come, and its deliveries are read from that time on. `next_due_at` is set by who claims and lowered by
+ * who records a retry; `touched` keeps the one from overwriting what the other knows better.
+ */
+
+/** A delivery that is ours, with all that posting it takes. */
+export interface ClaimedDelivery {
+  worker: number
+  accountId: string
+  id: string
+  targetId: string
+  kind: 'subscription' | 'project' | 'journey'
+  /** The idempotency key. */
+  key: string
+  /** Which claim this is. */
+  claim: number
+  /** Attempts made before this one. */
+  tries: number
+  url: string
+  sealedSecret: string | null
+  body: string
+  bytes: number
+  /** Microseconds since the epoch. */
+  dueAt: number
+  /** Time-outs of its target since the last answer. */
+  timeouts: number
+}
+
+/** A target that this process knows, and how many more it may have now; `since` (microseconds): there may be some. */
+export interface Ask {
+  id: string
+  room: number
+  since: number | null
+}
+
+/** How much may be claimed. */
+export interface Rooms {
+  /** Deliveries in all, and their bytes: the first goes whatever its size. */
+  total: number
+  bytes: number
+  asks: readonly Ask[]
+  /** Who is not named has the default. */
+  accounts: Record<string, number>
+  accountDefault: number
+  /** For targets that are not among the asks: how many each may have, and how many of them, of an account at most. */
+  unknown: { room: number; targets: number; perAccount: number }
+  /** The same for those among them that timed out at last, one delivery each. */
+  hanging: { targets: number; perAccount: number }
+}
+
+/** From when on a target's deliveries are read: what was due while it was quiet lies before its due time. */
+const readFrom = (dueAt: string) => `case when quiet_until >= ${dueAt} then '-infinity' else ${dueAt} end`
+
+/** Targets that came due by time are looked at up to so many at once. */
+const dueTargets = 500
+
+// `locked` is what is taken: what somebody else holds is left out there. Rows are named by ctid, which holds while the
+// statement looks at them or has them locked, and reached by laterals: whatever the planner knows of the tables, no plan but
+// the direct one is left to choose, so it is kept prepared.
+const claiming = `
+  with clock as materialized (
+    select svc_now() as now
+  ), ask as materialized (
+    select * from jsonb_to_recordset($2::jsonb) as a(id text, room int, since float8)
+  ), known as (
+    select t.*, case when t.timeouts > 0 then 1 else a.room end as room,
+      ${readFrom('least(t.next_due_at, to_timestamp(a.since / 1e6 - 1e-6))')} as since
+    from clock, ask a cross join lateral (
+      select id, account_id, kind, url, sealed_secret, timeouts, next_due_at, touched, quiet_until from delivery_targets
+      where id = a.id and status = 'active' and (quiet_until is null or quiet_until <= clock.now) limit 1
+    ) t
+    where a.room > 0 and (a.since is not null or t.next_due_at <= clock.now)
+  ), timed as (
+    select id, account_id, kind, url, sealed_secret, timeouts, next_due_at, touched, quiet_until,
+      case when timeouts > 0 then 1 else $6::int end as room, ${readFrom('next_due_at')} as since
+    from (
+      select *, row_number() over (partition by timeouts > 0 order by place, next_due_at) as turn
+      from (
+        select *, row_number() over (partition by account_id, timeouts > 0 order by next_due_at) as place
+        from (
+          select * from delivery_targets
+          where status = 'active' and next_due_at <= (select now from clock)
+            and (quiet_until is null or quiet_until <= (select now from clock)) and id <> all(array(select id from ask))
+          order by next_due_at limit ${dueTargets}
+        ) t
+      ) t where place <= case when timeouts > 0 then $10::int else $8::int end
+    ) t where turn <= case when timeouts > 0 then $9::int else $7::int end
+  ), candidate as materialized (
+    select * from known union all select * from timed
+  ), due as (
+    select c.id as target, d.*, c.account_id, row_number() over (partition by c.id order by d.due_at) as nth
+    from candidate c, clock cross join lateral (
+      select ctid as row, due_at, bytes from pending_deliveries
+      where target_id = c.id and due_at >= c.since and due_at <= clock.now and worker is null
+      order by due_at limit c.room
+    ) d
+  ), shared as (
+    select *, row_number() over (partition by account_id order by nth, due_at) as turn from due
+  ), fitting as (
+    select *, sum(bytes) over (order by turn, due_at rows unbounded preceding) - bytes as before
+    from shared where turn <= coalesce(($4::jsonb ->> account_id)::int, $5::int)
+  ), chosen as (
+    select row from fitting where before < $11::float8 order by turn, due_at limit $3
+  ), locked as materialized (
+    select ctid as row from pending_deliveries
+    where ctid = any(array(select row from chosen)) and worker is null for update skip locked
+  ), taken as (
+    update pending_deliveries set worker = $1, claim = claim + 1 where ctid = any(array(select row from locked))
+    returning account_id, id, target_id, key, claim, tries, body, bytes, due_at
+  ), ahead as (
+    select c.id, c.touched, c.next_due_at, case
+        when count(d.row) filter (where l.row is null) > 0 then min(d.due_at) filter (where l.row is null)
+        when count(d.row) >= c.room then max(d.due_at)
+        when c.next_due_at is not null then (
+          select p.due_at from pending_deliveries p where p.target_id = c.id and p.due_at > clock.now order by p.due_at limit 1
+        )
+      end as next, clock.now
+    from clock, candidate c left join due d on d.target = c.id left join locked l on l.row = d.row
+    group by c.id, c.touched, c.next_due_at, c.room, clock.now
+  ), moved as (
+    update delivery_targets t set next_due_at = m.next
+    from (
+      select a.next, l.row from ahead a cross join lateral (
+        select ctid as row from delivery_targets
+        where id = a.id and touched = a.touched and status = 'active' for no key update skip locked
+      ) l
+      where a.next is distinct from a.next_due_at and (
+        a.next is null or a.next_due_at is null or a.next > a.now or a.next_due_at > a.now
+        or a.next > a.next_due_at + interval '1 second' or a.next < a.next_due_at
+      )
+    ) m where t.ctid = m.row
+  )
+  select t.account_id as "accountId", t.id, t.target_id as "targetId", c.kind, t.key, t.claim, t.tries, c.url,
+    c.sealed_secret as "sealedSecret", t.bytes, (extract(epoch from t.due_at) * 1e6)::int8 as "dueAt", c.timeouts,
+    coalesce(t.body, (select payload from events e where e.account_id = t.account_id and e.id = t.key)) as body
+  from taken t join candidate c on c.id = t.target_id order by t.due_at`
+
+/** Claims for a worker what is due and has room, fairly over accounts and targets, the oldest first. */
+export const claimDue = async (sql: Sql, worker: number, rooms: Rooms): Promise<ClaimedDelivery[]> => {
+  const rows = await sql<ClaimedDelivery>(
+    claiming,
+    [
+      worker,
+      JSON.stringify(rooms.asks),
+      rooms.total,
+      JSON.stringify(rooms.accounts),
+      rooms.accountDefault,
+      rooms.unknown.room,
+      rooms.unknown.targets,
+      rooms.unknown.perAccount,
+      rooms.hanging.targets,
+      rooms.hanging.perAccount,
+      rooms.bytes,
+    ],
+    'claim-deliveries',
+  )
+  for (const row of rows) row.worker = worker
+  return rows
+}
+
+/**
+ * Puts targets among those that come due by time, from the given times on at the latest. `rows` gives `id` and `due_at`. A
+ * target that somebody has locked is left out, and one that is changed this very moment; the ids of the others come back.
+ */
+export const lowered = (rows: string, condition = 'true') => `
+  update delivery_targets t set next_due_at = least(t.next_due_at, m.due_at), touched = t.touched + 1
+  from (
+    select l.row, greatest(m.due_at, l.quiet_until) as due_at from (${rows}) m cross join lateral (
+      select ctid as row, quiet_until from delivery_targets
+      where id = m.id and status = 'active' and ${condition} for no key update skip locked
+    ) l
+  ) m where t.ctid = m.row returning t.id`
+
+/** Gives claims back that were not posted: no attempt is counted. What somebody else has by now stays with them. */
+export const releaseClaims = async (
+  sql: Sql,
+  claims: readonly Pick<ClaimedDelivery, 'worker' | 'accountId' | 'id' | 'claim'>[],
+): Promise<void> => {
+  await sql(
+    `with freed as (
+       update pending_deliveries p set worker = null, claim = p.claim + 1
+       from (
+         select l.row from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text, claim int, worker int) cross join lateral (
+           select ctid as row from pending_deliveries
+           where account_id = c."accountId" and id = c.id and claim = c.claim and worker = c.worker for update skip locked
+         ) l
+       ) l where p.ctid = l.row returning target_id, due_at
+     ), target as (
+       select target_id as id, min(due_at) as due_at from freed group by target_id
+     )
+     ${lowered('select id, due_at from target')}`,
+    [JSON.stringify(claims.map(({ accountId, id, claim, worker }) => ({ accountId, id, claim, worker })))],
+  )
+}
+
+/** Frees what workers that are no more had claimed, and gives how many. They can't record it any more. */
+export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promise<number> => {
+  const [row] = await sql<{ count: number }>(
+    `with freed as (
+       update pending_deliveries set worker = null, claim = claim + 1 where worker = any($1) returning target_id, due_at
+     ), target as (
+       select target_id as id, min(due_at) as due_at from freed group by target_id
+     ), put as (
+       ${lowered('select id, due_at from target')}
+     )
+     select count(*) as count from freed`,
+    [workers],
+  )
+  return row!.count
+}
+
+/**
+ * Puts every target with something unclaimed among those that come due by time: what no notice told, or what was lost with
+ * the process that knew it. One index entry is read for each active target, and what is claimed of it.
+ */
+export const lookEverywhere = async (sql: Sql): Promise<void> => {
+  await sql(
+    lowered(
+      `select t.id, p.due_at from delivery_targets t cross join lateral (
+         select due_at from pending_deliveries where target_id = t.id and worker is null order by due_at limit 1
+       ) p where t.status = 'active'`,
+      '(next_due_at is null or next_due_at > greatest(m.due_at, quiet_until))',
+    ),
+  )
+}

@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createBell, isPassing, settleMs } from '../store/queue.ts'
+import type { App, Report } from '../store/work.ts'
+import { openWorker } from '../store/worker.ts'
+import { cancelStrays, findStrays } from './deliveries.end.ts'
+import { deliveriesChannel } from './deliveries.insert.ts'
+import { type ClaimedDelivery, claimDue, freeClaimsOf, lookEverywhere, releaseClaims } from './delivery.claim.ts'
+import { createEndpoints } from './delivery.endpoints.ts'
+import { readNotice } from './delivery.notice.ts'
+import { createPoster } from './delivery.post.ts'
+import { judge, type Result } from './delivery.record.ts'
+import { createRecorder } from './delivery.recorder.ts'
+
+/** Notices wake the loop; this is for what they do not tell: what comes due by time. */
+const pollMs = 2000
+/** What neither notices nor due times told: those of a process that was killed, and what was locked at the moment. */
+const lookMs = 30_000
+/** What was written for a target while it ended is looked for so often, a poll apart: transactions end. */
+const strayLooks = 3
+const longestFaultMs = 60_000
+
+/**
+ * Delivers what is due, until `signal` is aborted; then finishes what is being posted (at most 5 s), gives back the rest
+ * and resolves. Any number may run on one database. While the database is away it waits; a fault of ours is reported, and
+ * the loop goes on with growing waits. Each delivery is posted at least once (decisions.md, Webhooks and events).
+ */
+export const runDeliveries = async (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> => {
+  const endpoints = createEndpoints()
+  const post = createPoster(app)
+  const bell = createBell()
+  const posting = new Set<Promise<void>>()
+  const back: ClaimedDelivery[] = []
+  const strays = new Map<string, number>()
+  /** Targets that changed while a claim was under way: what it brings of them is of before. */
+  const changed = new Set<string>()
+  let isClaiming = false
+  let lookAt = 0
+  let straysAt = 0
+
+  const giveBack = (claims: readonly ClaimedDelivery[]) => {
+    if (claims.length === 0) return
+    back.push(...claims)
+    bell.ring()
+  }
+
+  const worker = openWorker(app.database, 'deliveries', [deliveriesChannel, 'svc_clock'], {
+    notice(channel, payload) {
+      const notice = channel === deliveriesChannel ? readNotice(payload) : null
+      if (notice && 'changed' in notice) {
+        if (isClaiming) for (const id of notice.changed) changed.add(id)
+        for (const id of notice.changed) strays.set(id, strayLooks)
+        giveBack(endpoints.back(notice.changed, performance.now()))
+      } else if (notice) endpoints.told(notice.accountId, notice.ids, notice.since, performance.now())
+      bell.ring()
+    },
+    connected() {
+      // Notices were missed: what waits may have ended, and there may be more.
+      giveBack(endpoints.back('all', performance.now()))
+      lookAt = 0
+      bell.ring()
+    },
+    async died(ids) {
+      await freeClaimsOf(app.sql, ids)
+      bell.ring()
+    },
+  })
+
+  const recorder = createRecorder(app, {
+    recorded: ({ claimed }: Result) => {
+      if (endpoints.recorded(claimed, performance.now())) bell.ring()
+    },
+    isPassing,
+    report,
+  })
+
+  const deliver = async (claimed: ClaimedDelivery) => {
+    const outcome = await post(claimed).catch((error) => {
+      report(error, { delivery: claimed.id, target: claimed.targetId })
+      return null
+    })
+    if (!outcome) {
+      back.push(claimed, ...endpoints.unable(claimed, performance.now()))
+      return
+    }
+    const random = Math.random()
+    const answered = endpoints.answered(claimed, outcome, performance.now(), random)
+    giveBack(answered.back)
+    if (outcome.stopped) {
+      endpoints.recorded(claimed, performance.now())
+      back.push(claimed)
+    } else recorder.add(judge(claimed, outcome, random), answered)
+    if (!signal.aborted) pump(claimed.targetId)
+  }
+
+  const pump = (targetId: string) => {
+    const nowMs = performance.now()
+    for (let next = endpoints.next(targetId, nowMs); next; next = endpoints.next(targetId, nowMs)) {
+      const delivered = deliver(next).finally(() => posting.delete(delivered))
+      posting.add(delivered)
+    }
+  }
+
+  const release = async () => {
+    const claims = back.splice(0)
+    if (claims.length === 0) return
+    await releaseClaims(app.sql, claims).catch((error) => {
+      back.push(...claims)
+      throw error
+    })
+  }
+
+  const look = async () => {
+    if (performance.now() < lookAt) return
+    await lookEverywhere(app.sql)
+    for (const id of await findStrays(app.sql)) strays.set(id, 1)
+    lookAt = performance.now() + lookMs
+  }
+
+  const moveStrays = async () => {
+    if (strays.size === 0 || performance.now() < straysAt) return
+    straysAt = performance.now() + pollMs
+    await cancelStrays(app.sql, [...strays.keys()], signal)
+    for (const [id, looks] of strays) {
+      if (looks > 1) strays.set(id, looks - 1)
+      else strays.delete(id)
+    }
+  }
+
+  const claim = async () => {
+    const nowMs = performance.now()
+    back.push(...endpoints.back('stalled', nowMs))
+    await release()
+    await look()
+    const rooms = endpoints.rooms(nowMs)
+    if (worker.id === null || recorder.isStuck || rooms.total <= 0) return
+    isClaiming = true
+    const claims = await claimDue(app.sql, worker.id, rooms).finally(() => {
+      isClaiming = false
+    })
+    endpoints.add(claims, rooms, performance.now())
+    giveBack(endpoints.back([...changed], performance.now()))
+    changed.clear()
+    if (!signal.aborted) for (const id of new Set(claims.map(({ targetId }) => targetId))) pump(id)
+    await moveStrays()
+  }
+
+  const finish = async () => {
+    back.push(...endpoints.back('all', performance.now()))
+    await Promise.all(posting)
+    await recorder.close(settleMs)
+    await Promise.race([release().catch(() => {}), sleep(settleMs, undefined, { ref: false })])
+    await Promise.race([worker.close(), sleep(settleMs, undefined, { ref: false })])
+  }
+
+  let faultMs = 0
+  signal.addEventListener('abort', bell.ring)
+  while (!signal.aborted) {
+    try {
+      await claim()
+      faultMs = 0
+    } catch (error) {
+      if (!isPassing(error)) report(error, {})
+      faultMs = Math.min(Math.max(faultMs * 2, 100), longestFaultMs)
+      await sleep(faultMs, undefined, { signal }).catch(() => {})
+    }
+    await bell.wait(pollMs)
+  }
+  await finish()
+}

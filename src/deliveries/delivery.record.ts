@@ -1,0 +1,198 @@
+import { askedQuietMs, nextRetryMs, timeoutBackoffMs } from '../lib/backoff.ts'
+import type { PostOutcome } from '../net/http.ts'
+import type { Sql } from '../store/database.ts'
+import type { EndedDelivery } from '../store/work.ts'
+import type { DeliveryAttempt } from './deliveries.entities.ts'
+import type { ClaimedDelivery } from './delivery.claim.ts'
+import { goneStatus } from './delivery.post.ts'
+
+/** What became of one claim. */
+export interface Result {
+  claimed: ClaimedDelivery
+  tries: number
+  status: 'delivered' | 'pending' | 'exhausted' | 'cancelled'
+  /** After how many ms it is tried again. */
+  waitMs: number | null
+  /** Without its time: the database tells it, from how long ago it began. */
+  attempt: Omit<DeliveryAttempt, 'at'>
+  /** When it began, in ms of `performance.now()`. */
+  startedAt: number
+}
+
+/**
+ * What an attempt leads to (decisions.md, Webhooks and events): delivered, tried again later, exhausted, or cancelled where
+ * the endpoint is gone. It ended just now; `random` in [0, 1).
+ */
+export const judge = (claimed: ClaimedDelivery, outcome: PostOutcome, random: number): Result => {
+  const { status, error, durationMs, snippet } = outcome
+  const tries = claimed.tries + 1
+  const waitMs = nextRetryMs(tries, random, outcome.retryAfterSeconds ?? 0)
+  const failed = status === goneStatus ? 'cancelled' : waitMs === null ? 'exhausted' : 'pending'
+  const next = outcome.ok ? 'delivered' : failed
+  const attempt = { status, error, durationMs, snippet }
+  const startedAt = performance.now() - durationMs
+  return { claimed, tries, status: next, waitMs: next === 'pending' ? waitMs : null, attempt, startedAt }
+}
+
+/** No answer although there was time for one. */
+export const isTimeout = ({ status, durationMs }: PostOutcome): boolean => status === null && durationMs >= 1000
+
+/** How many ms the endpoint is left alone after an attempt, by its own wish or for its time-outs in a row; 0: not at all. */
+export const quietMsAfter = (outcome: PostOutcome, timeouts: number, random: number): number => {
+  const { status, retryAfterSeconds } = outcome
+  if ((status === 429 || status === 503) && retryAfterSeconds) return askedQuietMs(retryAfterSeconds, random)
+  return timeoutBackoffMs(timeouts, random)
+}
+
+// A row that somebody has locked is left out: nobody's results wait for it. Rows are named by ctid, as in
+// delivery.claim.ts.
+const recording = `
+  with clock as materialized (
+    select svc_now() as now
+  ), result as materialized (
+    select l.row, r.id, r.tries, r.status, r."waitMs",
+      r.attempt || jsonb_build_object('at', (extract(epoch from clock.now) * 1000)::int8 - r."ageMs"::int8) as attempt
+    from clock, jsonb_to_recordset($1::jsonb) as r("accountId" text, id text, claim int, worker int, tries int, status text,
+      "waitMs" float8, attempt jsonb, "ageMs" float8)
+    cross join lateral (
+      select ctid as row from pending_deliveries
+      where account_id = r."accountId" and id = r.id and claim = r.claim and worker = r.worker for update skip locked
+    ) l
+  ), retried as (
+    update pending_deliveries p
+    set tries = r.tries, due_at = clock.now + r."waitMs" * interval '1 ms', worker = null, attempts = p.attempts || r.attempt
+    from result r, clock where p.ctid = r.row and r.status = 'pending'
+    returning p.id, jsonb_array_length(p.attempts) as attempts, (extract(epoch from p.due_at) * 1e6)::int8 as due_at
+  ), gone as (
+    delete from pending_deliveries p using result r where p.ctid = r.row and r.status <> 'pending'
+    returning p.account_id, p.id, p.target_id, p.key, p.type, p.body, p.created_at, p.claim, r.tries, r.status,
+      p.attempts || r.attempt as attempts
+  ), moved as (
+    insert into ended_deliveries
+      (account_id, id, target_id, key, type, body, created_at, claim, tries, status, attempts, finished_at)
+    select gone.*, clock.now from gone, clock
+  )
+  select id, attempts, due_at as "dueAt" from retried union all select id, jsonb_array_length(attempts), null from gone`
+
+const encode = (results: readonly Result[]): string =>
+  JSON.stringify(
+    results.map(({ claimed: { accountId, id, claim, worker }, tries, status, waitMs, attempt, startedAt }) => ({
+      ageMs: performance.now() - startedAt,
+      accountId,
+      id,
+      claim,
+      worker,
+      tries,
+      status,
+      waitMs,
+      attempt,
+    })),
+  )
+
+/** A delivery as it stands after its attempt was recorded. */
+interface Row {
+  id: string
+  /** How many were made. */
+  attempts: number
+  /** When it is tried again, in microseconds since the epoch. */
+  dueAt: number | null
+}
+
+/** Which of the results may still be recorded: their claim is the newest, but somebody has the row locked. */
+const stillOurs = async (sql: Sql, results: readonly Result[]): Promise<Set<string>> => {
+  const rows = await sql<{ id: string }>(
+    `select r.id from jsonb_to_recordset($1::jsonb) as r("accountId" text, id text, claim int, worker int)
+     cross join lateral (
+       select from pending_deliveries
+       where account_id = r."accountId" and id = r.id and claim = r.claim and worker = r.worker limit 1
+     ) p`,
+    [encode(results)],
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
+export interface Recorded {
+  written: { result: Result; row: Row }[]
+  /** Not yet: somebody has the row locked. Whatever is in neither is another's by now, or was cancelled, and is dropped. */
+  locked: Result[]
+}
+
+/** Records results by one statement (two where a row is locked or another's). It waits for nobody. */
+export const recordResults = async (sql: Sql, results: readonly Result[]): Promise<Recorded> => {
+  const found = await sql<Row>(recording, [encode(results)], 'record-deliveries')
+  const rows = new Map(found.map((row) => [row.id, row]))
+  const written = results.flatMap((result) => {
+    const row = rows.get(result.claimed.id)
+    return row ? [{ result, row }] : []
+  })
+  if (written.length === results.length) return { written, locked: [] }
+  const open = results.filter(({ claimed }) => !rows.has(claimed.id))
+  const ours = await stillOurs(sql, open)
+  return { written, locked: open.filter(({ claimed }) => ours.has(claimed.id)) }
+}
+
+/** The end of a delivery as who waits for it is told; null while it is tried again. */
+export const endedOf = ({ result, row }: Recorded['written'][number]): EndedDelivery | null => {
+  const { claimed, status, attempt } = result
+  if (status === 'pending') return null
+  return { id: claimed.id, status, attempts: row.attempts, lastStatus: attempt.status, lastError: attempt.error }
+}
+
+/** What a target's row is to learn of the attempts at it. Times in ms of `performance.now()`, unless they say otherwise. */
+export interface Summary {
+  id: string
+  deliveredAt: number | null
+  failedAt: number | null
+  error: string | null
+  /** Time-outs since the last answer. */
+  timeouts: number
+  /** How many ms from now on nothing is to be posted. */
+  quietMs: number
+  /** When the first of its retries is due, in microseconds since the epoch; null without one. */
+  retryAt: number | null
+}
+
+const agesOf = ({ deliveredAt, failedAt, ...summary }: Summary) => {
+  const ago = (at: number | null) => (at === null ? null : performance.now() - at)
+  return { ...summary, deliveredAgoMs: ago(deliveredAt), failedAgoMs: ago(failedAt) }
+}
+
+/**
+ * Writes summaries of active targets, and gives the ids of those that have them now or have ended: those that somebody has
+ * locked are for later.
+ */
+export const summarize = async (sql: Sql, summaries: readonly Summary[]): Promise<Set<string>> => {
+  const rows = await sql<{ id: string }>(
+    `with summary as materialized (
+       select * from jsonb_to_recordset($1::jsonb) as s(id text, "deliveredAgoMs" float8, "failedAgoMs" float8, error text,
+         timeouts int, "quietMs" float8, "retryAt" float8)
+     ), clock as materialized (
+       select svc_now() as now
+     ), touched as (
+       update delivery_targets t
+       set last_delivery_at = coalesce(s.now - s."deliveredAgoMs" * interval '1 ms', last_delivery_at),
+         last_failure_at = coalesce(s.now - s."failedAgoMs" * interval '1 ms', last_failure_at),
+         last_error = coalesce(s.error, last_error), timeouts = s.timeouts,
+         quiet_until = case when s."quietMs" > 0 then s.quiet else t.quiet_until end,
+         next_due_at = case
+           when s."quietMs" > 0 then greatest(s.quiet, least(t.next_due_at, s.retry))
+           when s.retry is not null then greatest(least(t.next_due_at, s.retry), t.quiet_until)
+           else t.next_due_at end,
+         touched = t.touched + case when s."quietMs" > 0 or s.retry is not null then 1 else 0 end
+       from (
+         select s.*, clock.now, clock.now + s."quietMs" * interval '1 ms' as quiet, to_timestamp(s."retryAt" / 1e6 - 1e-6) as retry, l.row
+         from clock, summary s cross join lateral (
+           select ctid as row from delivery_targets where id = s.id and status = 'active' for no key update skip locked
+         ) l
+       ) s where t.ctid = s.row
+       returning t.id
+     )
+     select id from touched
+     union all
+     select s.id from summary s
+     where not exists (select from delivery_targets t where t.id = s.id and t.status = 'active')`,
+    [JSON.stringify(summaries.map(agesOf))],
+    'summarize-targets',
+  )
+  return new Set(rows.map(({ id }) => id))
+}
