@@ -1,3 +1,4 @@
+import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { anyAddress, parseCidrs } from '../../src/net/addresses.ts'
@@ -5,6 +6,7 @@ import { retryAfterSeconds } from '../../src/net/exchange.ts'
 import { createHttpClient, type HttpClient } from '../../src/net/http.ts'
 import { createResolver, type Resolver } from '../../src/net/resolver.ts'
 import { checkWebhookUrl } from '../../src/net/webhook-url.ts'
+import { eventually } from '../support/deliveries.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
 import { type Answer, openReceiver, type Receiver } from '../support/receiver.ts'
 
@@ -322,6 +324,23 @@ describe('an address that is not public gets no connection', () => {
       expect(outcome).toMatchObject({ ok: false, status: null, error: nameRefused })
     }
     expect(receiver.connections).toBe(0)
+  })
+
+  test('by a name that turns private while its answer is kept: the old address is dialled, or none', async () => {
+    const answering = createHttpServer((_, response) => response.writeHead(200, { connection: 'close' }).end())
+    await new Promise<void>((resolve) => answering.listen(receiver.port, '127.0.0.2', resolve))
+    dns.set('turning.test', (before) => ({ A: [before === 0 ? '127.0.0.2' : '127.0.0.1'] }))
+    const half = createHttpClient({ resolver, allow: parseCidrs('127.0.0.2/32') })
+    const again = () => post(`http://turning.test:${receiver.port}/`, 5000, half)
+    expect(await again()).toMatchObject({ ok: true })
+    const last = await eventually(async () => {
+      const outcome = await again()
+      return !outcome.ok && outcome
+    })
+    expect(last.error).toBe(nameRefused)
+    expect(receiver.connections).toBe(0)
+    await half.destroy()
+    answering.close()
   })
 
   test('but what the operator opened does, by literal, by name and by localhost', async () => {
