@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { Problem } from '../lib/problem.ts'
 import { parseCidrs } from '../net/addresses.ts'
+import { parseServers } from '../net/resolver.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -26,14 +27,17 @@ const commaSeparated = z.string().transform((text) =>
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-const areCidrs = (blocks: readonly string[]): boolean => {
-  try {
-    parseCidrs(blocks.join(','))
-    return true
-  } catch {
-    return false
+/** Whether who will read the list takes it. */
+const isTaken =
+  (parse: (text: string) => unknown) =>
+  (parts: readonly string[]): boolean => {
+    try {
+      parse(parts.join(','))
+      return true
+    } catch {
+      return false
+    }
   }
-}
 
 /** What the daemon and the CLI read from the environment (cli.md, Running). */
 const Environment = z.object({
@@ -47,15 +51,9 @@ const Environment = z.object({
   SVC_PUBLIC_URL: url(/^https?:$/, 'https://mail.example.com').optional(),
   SVC_SECRET: z.string().min(16, 'must have at least 16 characters').optional(),
   SVC_SMTP_URL: url(/^smtps?:$/, 'smtp://user:password@host:587').optional(),
-  SVC_DNS_SERVERS: commaSeparated
-    .refine(
-      (servers) =>
-        servers.every((s) => /^(\d{1,3}(\.\d{1,3}){3}(:\d+)?|\[[0-9a-fA-F:]+\](:\d+)?|[0-9a-fA-F:]+)$/.test(s)),
-      'must be ip[:port], comma-separated',
-    )
-    .default([]),
+  SVC_DNS_SERVERS: commaSeparated.refine(isTaken(parseServers), 'must be ip[:port], comma-separated').default([]),
   SVC_ALLOW_PRIVATE_WEBHOOKS: commaSeparated
-    .refine(areCidrs, 'must be addresses or CIDR blocks, comma-separated')
+    .refine(isTaken(parseCidrs), 'must be addresses or CIDR blocks, comma-separated')
     .optional(),
   SVC_RATE_LIMIT: count.default(60),
   SVC_RATE_LIMIT_WEBHOOKS: count.default(30),

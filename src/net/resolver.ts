@@ -1,6 +1,8 @@
-import { lookup, Resolver as Queries } from 'node:dns/promises'
+import { Resolver as Queries } from 'node:dns/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { domainToASCII } from 'node:url'
+import { Problem } from '../lib/problem.ts'
+import { openHosts } from './hosts.ts'
 
 export interface Address {
   address: string
@@ -26,8 +28,11 @@ const codeOf = (error: unknown): string => String((error as { code?: unknown } |
 const isAbsent = (error: unknown): boolean => ['ENOTFOUND', 'ENODATA', 'EBADNAME'].includes(codeOf(error))
 const isTimeout = (error: unknown): boolean => ['ETIMEOUT', 'ECANCELLED'].includes(codeOf(error))
 
-const timedOut = (hostname: string): Error =>
-  Object.assign(new Error(`No DNS answer in time for ${hostname}`), { code: 'ETIMEOUT' })
+const failed = (hostname: string, code: string): Error =>
+  Object.assign(new Error(`No DNS answer for ${hostname}`), { code })
+
+/** What a look-up rejects with when its time is over. */
+export const lookupTimedOut = (hostname: string): Error => failed(hostname, 'ETIMEOUT')
 
 /** A and AAAA at once. Rejects when both fail, with the failure that says least about the name, so that doubt stays doubt. */
 const queryAddresses = async (queries: Queries, hostname: string): Promise<Address[]> => {
@@ -64,16 +69,44 @@ const queryMail = async (queries: Queries, domain: string): Promise<MailFact> =>
 const mailFailure = (error: unknown, absent: MailFact): MailFact =>
   isAbsent(error) ? absent : isTimeout(error) ? 'timeout' : 'error'
 
-/**
- * Looks names up at `servers` (`ip` or `ip:port`), or, when there are none, as the system does: addresses with the hosts
- * file, mail by the system's name servers.
- */
-export const createResolver = (servers: readonly string[]): Resolver => {
-  const open = new Set<Queries>()
-  const sharedLookups = new Map<string, Promise<Address[]>>()
+/** Name servers as `SVC_DNS_SERVERS` lists them, comma-separated. Throws Problem `configuration` for anything else. */
+export const parseServers = (text: string): string[] => {
+  const servers = text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)
+  try {
+    new Queries().setServers(servers)
+    return servers
+  } catch {
+    throw new Problem('configuration', 'SVC_DNS_SERVERS must be ip[:port], comma-separated')
+  }
+}
 
-  // A channel for each call: node:dns can cancel a whole channel only.
-  const withQueries = async <T>(limitMs: number, run: (queries: Queries) => Promise<T>): Promise<T> => {
+interface SystemFiles {
+  hostsFile: string
+}
+
+/**
+ * Looks names up at `servers` (`ip` or `ip:port`), or, when there are none, as the system is told to: addresses by its hosts
+ * file, then by its name servers; mail by its name servers. Never by the system's own lookup (getaddrinfo): that holds a
+ * thread of a small pool for as long as a name server is silent. A name is taken as a whole one: no search domains.
+ */
+export const createResolver = (
+  servers: readonly string[],
+  { hostsFile }: SystemFiles = { hostsFile: '/etc/hosts' },
+): Resolver => {
+  const hosts = servers.length === 0 ? openHosts(hostsFile) : null
+  const open = new Set<Queries>()
+  let isClosed = false
+
+  // A channel for each call: node:dns can cancel a whole channel only. Without setServers it reads the system's settings.
+  const withQueries = async <T>(
+    hostname: string,
+    limitMs: number,
+    run: (queries: Queries) => Promise<T>,
+  ): Promise<T> => {
+    if (isClosed) throw failed(hostname, 'ECANCELLED')
     const queries = new Queries({ timeout: Math.ceil(limitMs / 3), tries: 3 })
     if (servers.length > 0) queries.setServers(servers)
     open.add(queries)
@@ -87,40 +120,19 @@ export const createResolver = (servers: readonly string[]): Resolver => {
     }
   }
 
-  // The system's lookup holds a thread of the pool and can't be cancelled: one at a time for a name.
-  const systemLookup = (hostname: string): Promise<Address[]> => {
-    const shared = sharedLookups.get(hostname)
-    if (shared) return shared
-    const started = lookup(hostname, { all: true }) as Promise<Address[]>
-    sharedLookups.set(hostname, started)
-    const forget = () => sharedLookups.delete(hostname)
-    started.then(forget, forget)
-    return started
-  }
-
-  const systemAddresses = async (hostname: string, limitMs: number): Promise<Address[]> => {
-    let deadline: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      deadline = setTimeout(() => reject(timedOut(hostname)), limitMs)
-    })
-    try {
-      return await Promise.race([systemLookup(hostname), late])
-    } finally {
-      clearTimeout(deadline)
-    }
-  }
-
   return {
-    addresses: (hostname, limitMs) =>
-      servers.length === 0
-        ? systemAddresses(hostname, limitMs)
-        : withQueries(limitMs, (queries) => queryAddresses(queries, hostname)),
+    addresses: async (hostname, limitMs) => {
+      const listed = hosts?.find(hostname) ?? []
+      if (listed.length > 0) return listed
+      return withQueries(hostname, limitMs, (queries) => queryAddresses(queries, hostname))
+    },
     mail: async (domain, limitMs) => {
       const ascii = domainToASCII(domain)
       if (ascii === '') return 'domain_not_found'
-      return withQueries(limitMs, (queries) => queryMail(queries, ascii))
+      return withQueries(ascii, limitMs, (queries) => queryMail(queries, ascii))
     },
     close: () => {
+      isClosed = true
       for (const queries of open) queries.cancel()
     },
   }

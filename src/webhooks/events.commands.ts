@@ -91,12 +91,16 @@ const send = async (context: Context, name: string, options: SendOptions): Promi
   if (options.secretFile === '-' && options.data === '@-') {
     throw new Problem('usage', 'Only one of --secret-file and --data can be read from stdin')
   }
-  const { sendEvent, targetOf } = await import('./webhooks.send.ts')
+  const [{ sendEvent, targetOf }, { parseServers }] = await Promise.all([
+    import('./webhooks.send.ts'),
+    import('../net/resolver.ts'),
+  ])
   const target = targetOf(to)
+  const dnsServers = parseServers(process.env.SVC_DNS_SERVERS ?? '')
   const nowMs = Date.now()
   const event = await buildEvent(await eventName(name), options, nowMs)
   const secret = await readSecret(context, options.secretFile)
-  const { ok, status, error, durationMs, snippet } = await sendEvent(event, target, secret, nowMs)
+  const { ok, status, error, durationMs, snippet } = await sendEvent(event, target, secret, nowMs, dnsServers)
   if (out.format === 'json' || out.format === 'jsonl')
     out.one({ status, ms: durationMs, error, answer: snippet, event })
   else {

@@ -41,7 +41,11 @@ export interface Receiver extends LoopbackServer {
   hookUrl: string
 }
 
-const maxBodyBytes = 1024 * 1024
+/**
+ * More than the largest event. A contact has 40 columns of 10,000 characters, of up to 6 bytes each in JSON, and an event of
+ * its change holds it twice: 5 MB. What a body of the API (8 MB) brings in may grow threefold: an invalid byte becomes U+FFFD.
+ */
+const maxBodyBytes = 32 * 1024 * 1024
 
 const parse = (body: Buffer): unknown => {
   try {
@@ -59,7 +63,7 @@ const identify = (event: unknown, headers: IncomingHttpHeaders) => {
 }
 
 /**
- * A webhook receiver on a loopback port, as a subscriber would write one: it takes `POST /hook/<token>` up to 1 MB and
+ * A webhook receiver on a loopback port, as a subscriber would write one: it takes `POST /hook/<token>` up to 32 MB and
  * verifies the signature over the raw body (api.md section 5). Rejects with EADDRINUSE where the port is taken.
  */
 export const openReceiver = async (options: ReceiverOptions): Promise<Receiver> => {

@@ -1,7 +1,7 @@
 import type { WebhookEvent } from '../events/shapes.ts'
 import { Problem } from '../lib/problem.ts'
 import { signedHeaders } from '../lib/signature.ts'
-import { parseCidrs } from '../net/addresses.ts'
+import { anyAddress } from '../net/addresses.ts'
 import { createHttpClient, type PostOutcome } from '../net/http.ts'
 import { createResolver } from '../net/resolver.ts'
 
@@ -15,12 +15,18 @@ export const targetOf = (to: string): URL => {
 }
 
 /**
- * Signs an event for the time `nowMs` and posts it once, as a delivery is posted, but to any address: the operator typed
- * it. Never rejects: what goes wrong is in the outcome.
+ * Signs an event for the time `nowMs` and posts it once, as a delivery is posted (its name looked up at `dnsServers`), but to
+ * any address: the operator typed it. Never rejects: what goes wrong is in the outcome.
  */
-export const sendEvent = async (event: WebhookEvent, to: URL, secret: string, nowMs: number): Promise<PostOutcome> => {
-  const resolver = createResolver([])
-  const http = createHttpClient({ resolver, allow: parseCidrs('0.0.0.0/0,::/0') })
+export const sendEvent = async (
+  event: WebhookEvent,
+  to: URL,
+  secret: string,
+  nowMs: number,
+  dnsServers: readonly string[],
+): Promise<PostOutcome> => {
+  const resolver = createResolver(dnsServers)
+  const http = createHttpClient({ resolver, allow: anyAddress })
   const body = JSON.stringify(event)
   try {
     return await http.post(to, { headers: signedHeaders(secret, nowMs, event.id, body), body, timeoutMs })

@@ -197,7 +197,9 @@ test('only a POST to its secret path is a delivery, and only under its own host 
     socket.setEncoding('utf8').once('data', (text) => resolve(String(text)))
   })
   expect(foreign).toMatch(/^HTTP\/1.1 421 /)
-  const big = await fetch(url, { method: 'POST', body: 'x'.repeat(1024 * 1024 + 1) }).catch(() => ({ status: 413 }))
+  const big = await fetch(url, { method: 'POST', body: 'x'.repeat(32 * 1024 * 1024 + 1) }).catch(() => ({
+    status: 413,
+  }))
   expect(big.status).toBe(413)
   expect(listener.lines()).toEqual([])
 })

@@ -149,7 +149,10 @@ test('a name that turns private after the subscription is refused at the connect
     const rows = await deliveriesOf(other.app, stranger.id)
     return rows[0]!.tries === 1 && rows
   })
-  expect(delivery).toMatchObject({ status: 'pending', attempts: [{ error: 'address 127.0.0.1 is not public' }] })
+  expect(delivery).toMatchObject({
+    status: 'pending',
+    attempts: [{ error: 'host name leads to an address that is not public' }],
+  })
   expect(receiver.connections).toBe(0)
   await others.stop()
   await other.close()

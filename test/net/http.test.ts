@@ -1,3 +1,4 @@
+import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { anyAddress, parseCidrs } from '../../src/net/addresses.ts'
@@ -5,6 +6,7 @@ import { retryAfterSeconds } from '../../src/net/exchange.ts'
 import { createHttpClient, type HttpClient } from '../../src/net/http.ts'
 import { createResolver, type Resolver } from '../../src/net/resolver.ts'
 import { checkWebhookUrl } from '../../src/net/webhook-url.ts'
+import { eventually } from '../support/deliveries.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
 import { type Answer, openReceiver, type Receiver } from '../support/receiver.ts'
 
@@ -242,6 +244,16 @@ describe('without an answer the error says why', () => {
     expect(await post('http://broken.test/')).toMatchObject({ error: 'host name lookup failed (ESERVFAIL)' })
   })
 
+  test('a name server that is not there', async () => {
+    const gone = await openDnsServer()
+    await gone.close()
+    const lost = createHttpClient({ resolver: createResolver([gone.address]), allow: anyAddress })
+    expect(await post('http://some.test/', 5000, lost)).toMatchObject({
+      error: 'host name lookup failed (ECONNREFUSED)',
+    })
+    await lost.destroy()
+  })
+
   test('no HTTP', async () => {
     const { server, port } = await listen(createServer((socket) => socket.end('220 mail.test ESMTP\r\n')))
     expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ ok: false, error: 'answer is not valid HTTP' })
@@ -270,19 +282,18 @@ describe('an address that is not public gets no connection', () => {
 
   afterEach(() => guarded.destroy())
 
-  test.each([
-    '127.0.0.1',
-    '2130706433',
-    '0x7f.1',
-    '127.1',
-    '[::ffff:127.0.0.1]',
-    'localhost',
-    'LOCALHOST.',
-    'a.localhost',
-  ])('by the host %s', async (host) => {
+  const nameRefused = 'host name leads to an address that is not public'
+
+  test.each(['127.0.0.1', '2130706433', '0x7f.1', '127.1', '[::ffff:127.0.0.1]'])('by the host %s', async (host) => {
     const outcome = await post(`http://${host}:${receiver.port}/`, 5000, guarded)
     expect(outcome.ok).toBe(false)
     expect(outcome.error).toMatch(/^address \S+ is not public$/)
+    expect(receiver.connections).toBe(0)
+  })
+
+  test.each(['localhost', 'LOCALHOST.', 'a.localhost'])('by the name %s', async (host) => {
+    const outcome = await post(`http://${host}:${receiver.port}/`, 5000, guarded)
+    expect(outcome).toMatchObject({ ok: false, error: nameRefused })
     expect(receiver.connections).toBe(0)
   })
 
@@ -295,12 +306,12 @@ describe('an address that is not public gets no connection', () => {
     },
   )
 
-  test('by a name one of whose addresses is not', async () => {
+  test('by a name one of whose addresses is not, and the address is not told', async () => {
     dns.set('mixed.test', { A: ['203.0.113.1', '127.0.0.1'] })
     dns.set('mapped.test', { AAAA: ['::ffff:127.0.0.1'] })
     for (const name of ['mixed.test', 'mapped.test']) {
       const outcome = await post(`http://${name}:${receiver.port}/`, 5000, guarded)
-      expect(outcome.error).toMatch(/^address \S+ is not public$/)
+      expect(outcome.error).toBe(nameRefused)
     }
     expect(receiver.connections).toBe(0)
   })
@@ -310,9 +321,26 @@ describe('an address that is not public gets no connection', () => {
     const url = await checkWebhookUrl(`http://rebind.test:${receiver.port}/`, { resolver, allow: parseCidrs('') })
     for (let i = 0; i < 3; i++) {
       const outcome = await guarded.post(url, { headers: {}, body: '{}', timeoutMs: 5000 })
-      expect(outcome).toMatchObject({ ok: false, status: null, error: 'address 127.0.0.1 is not public' })
+      expect(outcome).toMatchObject({ ok: false, status: null, error: nameRefused })
     }
     expect(receiver.connections).toBe(0)
+  })
+
+  test('by a name that turns private while its answer is kept: the old address is dialled, or none', async () => {
+    const answering = createHttpServer((_, response) => response.writeHead(200, { connection: 'close' }).end())
+    await new Promise<void>((resolve) => answering.listen(receiver.port, '127.0.0.2', resolve))
+    dns.set('turning.test', (before) => ({ A: [before === 0 ? '127.0.0.2' : '127.0.0.1'] }))
+    const half = createHttpClient({ resolver, allow: parseCidrs('127.0.0.2/32') })
+    const again = () => post(`http://turning.test:${receiver.port}/`, 5000, half)
+    expect(await again()).toMatchObject({ ok: true })
+    const last = await eventually(async () => {
+      const outcome = await again()
+      return !outcome.ok && outcome
+    })
+    expect(last.error).toBe(nameRefused)
+    expect(receiver.connections).toBe(0)
+    await half.destroy()
+    answering.close()
   })
 
   test('but what the operator opened does, by literal, by name and by localhost', async () => {

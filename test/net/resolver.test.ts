@@ -1,5 +1,8 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createResolver, type Resolver } from '../../src/net/resolver.ts'
+import { createResolver, parseServers, type Resolver } from '../../src/net/resolver.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
 
 let dns: DnsServer
@@ -70,12 +73,84 @@ describe('the addresses of a name', () => {
     expect(['127.0.0.1', '::1']).toContain(found[0]?.address)
   })
 
+  test('are never asked for once the resolver is closed', async () => {
+    const other = createResolver([dns.address])
+    other.close()
+    expect(await codeOf(other.addresses('closed.test', 2000))).toBe('ECANCELLED')
+    expect(dns.queries).not.toContain('A closed.test')
+  })
+
   test('are no longer waited for once the resolver is closed', async () => {
     const other = createResolver([dns.address])
     const waiting = codeOf(other.addresses('silent.test', 20_000))
     other.close()
     expect(await waiting).toBe('ECANCELLED')
   })
+})
+
+describe('the hosts file', () => {
+  let folder: string
+  let hostsFile: string
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'svc-hosts-'))
+    hostsFile = join(folder, 'hosts')
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+
+  const find = (name: string) => createResolver([], { hostsFile }).addresses(name, 2000)
+
+  test('names several hosts a line, in any case and both families, with comments and lines that are none', async () => {
+    const lines = [
+      '# nothing 203.0.113.9 comment.test',
+      '203.0.113.1\tOne.test  two.test # three.test',
+      '  2001:db8::1 ONE.TEST one.test',
+      '203.0.113.300 broken.test',
+      'words alone.test',
+      '203.0.113.2 two.test\r',
+      '203.0.113.3',
+      '203.0.113.4 last.test',
+    ]
+    await writeFile(hostsFile, lines.join('\n'))
+    const one = [
+      { address: '203.0.113.1', family: 4 },
+      { address: '2001:db8::1', family: 6 },
+    ]
+    expect(await find('one.test')).toEqual(one)
+    expect(await find('oNe.TEST.')).toEqual(one)
+    expect((await find('two.test')).map(({ address }) => address)).toEqual(['203.0.113.1', '203.0.113.2'])
+    expect(await find('last.test')).toEqual([{ address: '203.0.113.4', family: 4 }])
+  })
+
+  test('is read again when it changes, and may come late', async () => {
+    await rm(hostsFile, { force: true })
+    const system = createResolver([], { hostsFile })
+    expect(await codeOf(system.addresses('late.invalid', 100))).not.toBe('resolved')
+    await writeFile(hostsFile, '203.0.113.5 late.invalid\n')
+    expect(await system.addresses('late.invalid', 100)).toEqual([{ address: '203.0.113.5', family: 4 }])
+    await writeFile(hostsFile, '203.0.113.60 late.invalid\n')
+    expect(await system.addresses('late.invalid', 100)).toEqual([{ address: '203.0.113.60', family: 4 }])
+    system.close()
+  })
+
+  test('is not asked where name servers are set', async () => {
+    await writeFile(hostsFile, '203.0.113.7 four.test\n')
+    const named = createResolver([dns.address], { hostsFile })
+    expect(await named.addresses('four.test', 2000)).toEqual([{ address: '203.0.113.4', family: 4 }])
+    named.close()
+  })
+})
+
+test('name servers are ip[:port], comma-separated', () => {
+  expect(parseServers(' 127.0.0.1, 127.0.0.1:5353 ,::1,[::1]:53,')).toEqual([
+    '127.0.0.1',
+    '127.0.0.1:5353',
+    '::1',
+    '[::1]:53',
+  ])
+  for (const text of ['dns.test', '127.0.0', '999.0.0.1', '127.0.0.1 127.0.0.2']) {
+    expect(() => parseServers(text)).toThrow('SVC_DNS_SERVERS must be ip[:port], comma-separated')
+  }
 })
 
 describe('a mail domain', () => {

@@ -65,8 +65,8 @@ const readQuestion = (query: Buffer) => {
   return { name: labels.join('.').toLowerCase(), type, bytes: query.subarray(12, at + 5) }
 }
 
-/** A real DNS server over UDP on a loopback port. A name that was not set does not exist. */
-export const openDnsServer = async (): Promise<DnsServer> => {
+/** A real DNS server over UDP on a loopback port, a free one for 0. A name that was not set does not exist. */
+export const openDnsServer = async (port = 0): Promise<DnsServer> => {
   const zone = new Map<string, (before: number) => Records>()
   const queries: string[] = []
   const socket = createSocket('udp4')
@@ -88,7 +88,7 @@ export const openDnsServer = async (): Promise<DnsServer> => {
     const bytes = answer(query)
     if (bytes) socket.send(bytes, from.port, from.address)
   })
-  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => socket.bind(port, '127.0.0.1', resolve))
 
   return {
     address: `127.0.0.1:${socket.address().port}`,

@@ -1,0 +1,179 @@
+import { createServer as createHttpServer } from 'node:http'
+import { createServer } from 'node:https'
+import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
+import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { anyAddress } from '../../src/net/addresses.ts'
+import { createHttpClient, type HttpClient } from '../../src/net/http.ts'
+import { createResolver, type Resolver } from '../../src/net/resolver.ts'
+import { type BlackHole, openBlackHole } from '../support/black-hole.ts'
+import { certificate, certificateKey } from '../support/certificate.ts'
+import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+
+let dns: DnsServer
+let resolver: Resolver
+let receiver: Receiver
+let client: HttpClient
+const open: { close(): unknown }[] = []
+
+beforeAll(async () => {
+  dns = await openDnsServer()
+  resolver = createResolver([dns.address])
+})
+afterAll(async () => {
+  resolver.close()
+  await dns.close()
+})
+beforeEach(async () => {
+  receiver = await openReceiver()
+  client = createHttpClient({ resolver, allow: anyAddress })
+})
+afterEach(async () => {
+  await client.destroy()
+  await receiver.close()
+  for (const one of open.splice(0)) await one.close()
+})
+
+const post = (host: string, port = receiver.port, protocol = 'http') =>
+  client.post(`${protocol}://${host}:${port}/`, { headers: {}, body: '{}', timeoutMs: 5000 })
+
+/** A black hole on the receiver's port. */
+const blackHole = async (host: string, port = receiver.port): Promise<BlackHole> => {
+  const hole = await openBlackHole(host, port)
+  open.push(hole)
+  return hole
+}
+
+const listen = async (server: Server, host: string, port = 0): Promise<number> => {
+  await new Promise<void>((resolve) => server.listen(port, host, resolve))
+  open.push(server)
+  return (server.address() as AddressInfo).port
+}
+
+describe('a name of several addresses', () => {
+  test.each([
+    ['IPv4 twice', '127.0.0.2', { A: ['127.0.0.2', '127.0.0.1'] }],
+    ['both families', '::1', { A: ['127.0.0.1'], AAAA: ['::1'] }],
+  ])('is reached beside a black hole with time to spare: %s', async (_, hole, records) => {
+    await blackHole(hole)
+    dns.set('half.test', records)
+    const outcome = await post('half.test')
+    expect(outcome).toMatchObject({ ok: true, status: 200 })
+    expect(outcome.durationMs).toBeLessThan(2500)
+  })
+
+  test('is reached over IPv6 where its IPv4 address is a black hole', async () => {
+    const answering = createHttpServer((_, response) => response.end('six'))
+    await listen(answering, '::1', receiver.port)
+    await blackHole('127.0.0.2')
+    dns.set('six.test', { A: ['127.0.0.2'], AAAA: ['::1'] })
+    expect(await post('six.test')).toMatchObject({ ok: true, snippet: 'six' })
+  })
+
+  test('is reached behind twelve black holes', { timeout: 40_000 }, async () => {
+    const holes = Array.from({ length: 12 }, (_, i) => `127.0.0.${i + 2}`)
+    for (const hole of holes) await blackHole(hole)
+    dns.set('last.test', { A: [...holes, '127.0.0.1'] })
+    const outcome = await post('last.test')
+    expect(outcome).toMatchObject({ ok: true, status: 200 })
+    expect(outcome.durationMs).toBeLessThan(4000)
+  })
+
+  test.each([
+    ['first', ['127.0.0.3', '127.0.0.2']],
+    ['last', ['127.0.0.2', '127.0.0.3']],
+  ])('is reached at the one that takes a second to connect, beside a black hole: it comes %s', async (_, A) => {
+    await blackHole('127.0.0.2')
+    const slow = await blackHole('127.0.0.3')
+    dns.set('slow.test', { A })
+    const posting = post('slow.test')
+    setTimeout(slow.open, 600)
+    expect(await posting).toMatchObject({ ok: true, status: 200, snippet: 'late' })
+  })
+
+  test('has one connection where both answer, and none is left of the one that is not used', async () => {
+    let connections = 0
+    const other = createTcpServer((socket) => {
+      connections++
+      socket.on('error', () => {})
+    })
+    await listen(other, '127.0.0.2', receiver.port)
+    dns.set('both.test', { A: ['127.0.0.1', '127.0.0.2'] })
+    expect(await post('both.test')).toMatchObject({ ok: true })
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    expect([receiver.connections, connections]).toEqual([1, 0])
+  })
+
+  test('is reached at the next one where the first refuses', async () => {
+    dns.set('refusing.test', { A: ['127.0.0.2', '127.0.0.1'] })
+    expect(await post('refusing.test')).toMatchObject({ ok: true })
+  })
+
+  test('that all refuse is refused', async () => {
+    dns.set('refused.test', { A: ['127.0.0.2', '127.0.0.3'], AAAA: ['::1'] })
+    expect(await post('refused.test')).toMatchObject({ ok: false, error: 'connection refused' })
+  })
+
+  test('that are all black holes times out, and a client that closes waits no longer than that', async () => {
+    await blackHole('127.0.0.2')
+    await blackHole('127.0.0.3')
+    dns.set('holes.test', { A: ['127.0.0.2', '127.0.0.3'] })
+    expect(await post('holes.test')).toMatchObject({ ok: false, error: 'timed out after 5 s' })
+    const closing = Date.now()
+    await client.close()
+    expect(Date.now() - closing).toBeLessThan(2000)
+  })
+})
+
+describe('over TLS', () => {
+  const trusted = getCACertificates()
+  beforeAll(() => setDefaultCACertificates([...trusted, certificate]))
+  afterAll(() => setDefaultCACertificates(trusted))
+
+  const openTls = async (): Promise<{ port: number; names: unknown[] }> => {
+    const names: unknown[] = []
+    const server = createServer({ key: certificateKey, cert: certificate }, (request, response) => {
+      names.push((request.socket as TLSSocket & { servername?: string }).servername)
+      response.end('over TLS')
+    })
+    return { port: await listen(server, '127.0.0.1'), names }
+  }
+
+  test('the certificate is that of the name, whatever address answers', async () => {
+    const { port, names } = await openTls()
+    await blackHole('127.0.0.2', port)
+    dns.set('tls.test', { A: ['127.0.0.2', '127.0.0.1'] })
+    expect(await post('tls.test', port, 'https')).toMatchObject({ ok: true, snippet: 'over TLS' })
+    expect(await post('tls.test', port, 'https')).toMatchObject({ ok: true, snippet: 'over TLS' })
+    expect(names).toEqual(['tls.test', 'tls.test'])
+  })
+
+  test('the certificate of another name is refused', async () => {
+    const { port } = await openTls()
+    dns.set('other.test', { A: ['127.0.0.1'] })
+    const error = 'TLS certificate is not valid (ERR_TLS_CERT_ALTNAME_INVALID)'
+    expect(await post('other.test', port, 'https')).toMatchObject({ ok: false, error })
+    expect(await post('127.0.0.1', port, 'https')).toMatchObject({ ok: false, error })
+  })
+
+  test('a handshake without end ends with the deadline, and its connection with it', async () => {
+    let isOpen = false
+    const mute = createTcpServer((socket) => {
+      isOpen = true
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          isOpen = false
+        })
+      socket.resume()
+    })
+    const port = await listen(mute, '127.0.0.1')
+    expect(await post('127.0.0.1', port, 'https')).toMatchObject({ ok: false, error: 'timed out after 5 s' })
+    const closing = Date.now()
+    await client.close()
+    expect(Date.now() - closing).toBeLessThan(2000)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(isOpen).toBe(false)
+  })
+})

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createLookups, type Lookups } from '../../src/net/lookups.ts'
+import { createResolver, type Resolver } from '../../src/net/resolver.ts'
+import { eventually } from '../support/deliveries.ts'
+import { type DnsServer, openDnsServer } from '../support/dns.ts'
+
+const limitMs = 1500
+const isLate = /^(ETIMEOUT|ECANCELLED)$/
+
+let dns: DnsServer
+let resolver: Resolver
+let lookups: Lookups
+
+beforeAll(async () => {
+  dns = await openDnsServer()
+  resolver = createResolver([dns.address])
+  lookups = createLookups(resolver, limitMs)
+})
+
+afterAll(async () => {
+  resolver.close()
+  await dns.close()
+})
+
+const asked = (name: string) => dns.queries.filter((query) => query === `A ${name}`).length
+const codeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'resolved',
+    (error) => error.code,
+  )
+
+/** So many silent names, looked up for an account; the code that each ends with. */
+const lookUpSilent = (prefix: string, count: number, accountId: string): Promise<string[]> =>
+  Promise.all(
+    Array.from({ length: count }, (_, i) => {
+      dns.set(`${prefix}${i}.test`, { mode: 'silent' })
+      return codeOf(lookups.addresses(`${prefix}${i}.test`, accountId))
+    }),
+  )
+const askedOf = (prefix: string) => new Set(dns.queries.filter((query) => query.startsWith(`A ${prefix}`))).size
+
+describe('a look-up for a connection', () => {
+  test('is shared by all who want the name meanwhile, in any case, with and without its dot', async () => {
+    dns.set('shared.test', { A: ['203.0.113.1'] })
+    const names = ['shared.test', 'SHARED.test', 'shared.test.']
+    const found = await Promise.all(Array.from({ length: 60 }, (_, i) => lookups.addresses(names[i % 3]!, `acc${i}`)))
+    expect(new Set(found.map((addresses) => addresses[0]?.address))).toEqual(new Set(['203.0.113.1']))
+    expect(asked('shared.test')).toBe(1)
+  })
+
+  test('serves a moment, and is then made anew', async () => {
+    dns.set('change.test', (before) => ({ A: [`203.0.113.${before}`] }))
+    const find = async () => (await lookups.addresses('change.test', 'acc'))[0]!.address
+    expect(await find()).toBe('203.0.113.0')
+    expect(await find()).toBe('203.0.113.0')
+    await eventually(async () => (await find()) === '203.0.113.1')
+  })
+
+  test('that fails is not kept', async () => {
+    expect(await codeOf(lookups.addresses('soon.test', 'acc'))).toBe('ENOTFOUND')
+    dns.set('soon.test', { A: ['203.0.113.1'] })
+    expect(await lookups.addresses('soon.test', 'acc')).toEqual([{ address: '203.0.113.1', family: 4 }])
+  })
+
+  test('ends at its limit', async () => {
+    expect(await lookUpSilent('one', 1, 'acc')).toEqual([expect.stringMatching(isLate)])
+  })
+})
+
+describe('an account', () => {
+  test('asks for 16 names at once; the others wait their turn, within their limit', async () => {
+    const startedAt = performance.now()
+    const codes = lookUpSilent('many', 200, 'crowded')
+    await eventually(() => askedOf('many') === 16)
+    expect((await codes).filter((code) => !isLate.test(code))).toEqual([])
+    expect(performance.now() - startedAt).toBeLessThan(limitMs * 2)
+    await new Promise((resolve) => setTimeout(resolve, limitMs))
+    expect(askedOf('many')).toBeLessThan(50) // who gave up waiting asks for nothing any more
+  })
+
+  test('gets its next name as soon as one has answered', async () => {
+    const found = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => {
+        dns.set(`next${i}.test`, { A: ['203.0.113.3'] })
+        return lookups.addresses(`next${i}.test`, 'busy')
+      }),
+    )
+    expect(found.every(([address]) => address?.address === '203.0.113.3')).toBe(true)
+  })
+
+  test('waits for its own silent names only: another account has the same name at once', async () => {
+    dns.set('common.test', { A: ['203.0.113.4'] })
+    const codes = lookUpSilent('own', 20, 'noisy')
+    const waiting = codeOf(lookups.addresses('common.test', 'noisy'))
+    const startedAt = performance.now()
+    expect(await lookups.addresses('common.test', 'quiet')).toEqual([{ address: '203.0.113.4', family: 4 }])
+    expect(performance.now() - startedAt).toBeLessThan(limitMs / 2)
+    await Promise.all([codes, waiting])
+  })
+})

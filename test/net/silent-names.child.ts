@@ -1,0 +1,48 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { anyAddress } from '../../src/net/addresses.ts'
+import { createHttpClient } from '../../src/net/http.ts'
+import { createResolver } from '../../src/net/resolver.ts'
+import { openDnsServer } from '../support/dns.ts'
+
+/**
+ * Posts to names whose server is silent, and beside them to names that answer, each for the first time:
+ * `<set|unset> <silent names>`. With `unset` the name server is the system's, which is then expected on port 53. Prints how
+ * long each healthy post took alone and beside the silent ones (of four accounts), how many of those still hung at the end,
+ * and how many of their names had been asked for.
+ */
+const [servers, silentCount] = process.argv.slice(2)
+
+const dns = await openDnsServer(servers === 'unset' ? 53 : 0)
+const server = createServer((_, response) => response.end()).listen(0, '127.0.0.1')
+await new Promise((resolve) => server.once('listening', resolve))
+const { port } = server.address() as AddressInfo
+const resolver = createResolver(servers === 'unset' ? [] : [dns.address])
+const client = createHttpClient({ resolver, allow: anyAddress })
+const post = (name: string, accountId: string) =>
+  client.post(`http://${name}:${port}/`, { headers: {}, body: '{}', timeoutMs: 5000, accountId })
+
+const measure = async (prefix: string): Promise<number[]> => {
+  const took: number[] = []
+  for (let i = 0; i < 40; i++) {
+    dns.set(`${prefix}${i}.test`, { A: ['127.0.0.1'] })
+    const { ok, durationMs, error } = await post(`${prefix}${i}.test`, 'healthy')
+    if (!ok) throw new Error(error ?? 'failed')
+    took.push(durationMs)
+  }
+  return took
+}
+
+const alone = await measure('alone')
+let hanging = Number(silentCount)
+for (let i = 0; i < Number(silentCount); i++) {
+  dns.set(`silent${i}.test`, { mode: 'silent' })
+  post(`silent${i}.test`, `silent${i % 4}`).then(() => hanging--)
+}
+await sleep(100)
+const beside = await measure('beside')
+const { ok: isHostsFileRead } = await post('listed.test', 'healthy')
+const asked = new Set(dns.queries.filter((query) => query.startsWith('A silent'))).size
+process.stdout.write(JSON.stringify({ alone, beside, hanging, asked, isHostsFileRead }))
+process.exit(0)

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { svc } from '../support/cli.ts'
+import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+
+let dns: DnsServer
+let receiver: Receiver
+
+beforeAll(async () => {
+  dns = await openDnsServer()
+  receiver = await openReceiver()
+})
+afterAll(async () => {
+  await receiver?.close()
+  await dns?.close()
+})
+
+const send = (servers: string) =>
+  svc({ env: { SVC_DNS_SERVERS: servers } }, [
+    ...['events', 'send', 'deal.created', '--json'],
+    ...['--to', `http://hook.test:${receiver.port}/`],
+  ])
+
+test('svc events send looks its name up at SVC_DNS_SERVERS, as a delivery does', async () => {
+  dns.set('hook.test', { A: ['127.0.0.1'] })
+  const ran = await send(dns.address)
+  expect([ran.status, ran.json.status, ran.stderr]).toEqual([0, 200, expect.stringContaining('whsec_')])
+  expect(receiver.requests).toHaveLength(1)
+})
+
+test('svc events send with name servers that are none is exit 4', async () => {
+  const ran = await send('nowhere')
+  expect(ran.status).toBe(4)
+  expect(JSON.parse(ran.stderr)).toEqual({ error: 'SVC_DNS_SERVERS must be ip[:port], comma-separated' })
+})
