@@ -27,12 +27,12 @@ export const createPoster = ({ box, http, now }: Pick<App, 'box' | 'http' | 'now
     return secret
   }
 
-  return async ({ url, sealedSecret, targetId, key, body: text }: ClaimedDelivery): Promise<PostOutcome> => {
+  return async ({ accountId, url, sealedSecret, targetId, key, body: text }: ClaimedDelivery): Promise<PostOutcome> => {
     const body = Buffer.from(text)
     const headers =
       sealedSecret === null
         ? { [idempotencyKeyHeader]: key }
         : signedHeaders(open(sealedSecret, targetId), now().getTime(), key, body)
-    return http.post(url, { headers, body, timeoutMs: postTimeoutMs })
+    return http.post(url, { headers, body, timeoutMs: postTimeoutMs, accountId })
   }
 }
