@@ -34,25 +34,33 @@ export const parsePidFile = (text: string): Postmaster | undefined => {
 export const readPidFile = async (pgdata: string): Promise<Postmaster | undefined> =>
   parsePidFile(await readFile(join(pgdata, pidFile), 'utf8').catch(() => ''))
 
-const worksIn = async (pid: number, folder: string): Promise<boolean> => {
-  const identity = (path: string) => stat(path, { bigint: true }).catch(() => undefined)
-  const [one, other] = await Promise.all([identity(`/proc/${pid}/cwd`), identity(folder)])
-  return one !== undefined && one.dev === other?.dev && one.ino === other.ino
-}
+const commandLine = (pid: number): Promise<string> =>
+  process.platform === 'linux'
+    ? readFile(`/proc/${pid}/cmdline`, 'utf8').then((text) => text.replaceAll('\0', ' '))
+    : promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).then(({ stdout }) => stdout)
 
-const isCalled = (pid: number, command: string): Promise<boolean> =>
-  promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).then(
-    ({ stdout }) => stdout.includes(command),
-    () => false,
-  )
+/** Undefined where it can't be told: no /proc, or not for root without CAP_SYS_PTRACE, as containers have it. */
+const worksIn = async (pid: number, folder: string): Promise<boolean | undefined> => {
+  const identity = (path: string) => stat(path, { bigint: true })
+  try {
+    const [one, other] = await Promise.all([identity(`/proc/${pid}/cwd`), identity(folder)])
+    return one.dev === other.dev && one.ino === other.ino
+  } catch {
+    return undefined
+  }
+}
 
 /**
  * Whether the pid, as seen from here, is a process of this cluster's server, which may be signalled. No proves nothing:
- * in a container of its own the server has another pid, or none that can be seen. Linux tells it by the folder itself,
- * which may have been renamed.
+ * in a container of its own the server has another pid, or none that can be seen. The folder that the process works in
+ * tells it under any name, the command line where that can't be read.
  */
-export const isHere = ({ pid }: Postmaster, pgdata: string): Promise<boolean> =>
-  process.platform === 'linux' ? worksIn(pid, pgdata) : isCalled(pid, `postgres -D ${pgdata} -p `)
+export const isHere = async ({ pid }: Postmaster, pgdata: string): Promise<boolean> =>
+  (await worksIn(pid, pgdata)) ??
+  commandLine(pid).then(
+    (text) => text.includes(`postgres -D ${pgdata} -p `),
+    () => false,
+  )
 
 /** What the operator has no need to choose. The log gets no statements: they hold personal data. */
 const settings = {

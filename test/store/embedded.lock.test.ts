@@ -199,6 +199,17 @@ describe.skipIf(!canIsolate)(`containers on one data folder${needsNamespaces}`, 
   })
 })
 
+test.runIf(isRoot)(
+  'root that may not look into the processes of others, as in a container, stops the server too',
+  async () => {
+    const confined = user(dataDir, ['setpriv', '--bounding-set=-sys_ptrace', '--inh-caps=-sys_ptrace'])
+    const { url } = await confined.next()
+    expect(await query(url, 'select 1')).toBe(1)
+    await confined.close()
+    await expect(pidFile()).rejects.toMatchObject({ code: 'ENOENT' })
+  },
+)
+
 describe('one cluster under two names', () => {
   test('a folder that is renamed under its running server opens at the new name with the same server', async () => {
     const { url } = await user().next()
