@@ -29,7 +29,7 @@ const tryLock = async (file: FileHandle, path: string, shared: boolean): Promise
     if (error instanceof Problem) throw error
     throw new Problem(
       'configuration',
-      `The file system of ${path} takes no locks (${(error as NodeJS.ErrnoException).code}): set SVC_DATA_DIR to a folder on a local disk, or DATABASE_URL to a PostgreSQL 15 or newer`,
+      `The file system of ${path} takes no locks: set SVC_DATA_DIR to a folder on a local disk, or DATABASE_URL to a PostgreSQL 15 or newer`,
     )
   } finally {
     if (!locked) await file.close()
