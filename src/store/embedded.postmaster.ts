@@ -25,7 +25,8 @@ export const pidFile = 'postmaster.pid'
  */
 export const parsePidFile = (text: string): Postmaster | undefined => {
   const lines = text.split('\n')
-  const pid = Number(lines[0])
+  // PostgreSQL's single-user mode writes its pid with a minus.
+  const pid = Math.abs(Number(lines[0]))
   if (!(pid > 0)) return undefined
   const run = lines.slice(0, 7).join('\n')
   return { pid, port: Number(lines[3]), ready: lines[7]?.trim() === 'ready', run }
