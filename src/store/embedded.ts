@@ -1,16 +1,27 @@
 /**
- * The embedded PostgreSQL under a data folder, shared by every process that opens it, without a lock file: each user
- * holds a connection with a shared advisory lock. Who leaves and then gets the lock for itself was the last one, and
- * stops the server while it holds the lock, so that a newcomer waits, loses its connection and starts it again.
+ * The embedded PostgreSQL under a data folder, shared by every process that opens it. A cluster has one server, whatever
+ * sees it: the kernel's lock on it lives as long as the server's processes do (embedded.lock.ts). The server runs as long
+ * as it has users: each holds a connection with a shared advisory lock. Who leaves and then gets that lock for itself was
+ * the last one, and stops the server meanwhile, so that a newcomer waits, loses its connection and starts it again.
  */
-import { realpath } from 'node:fs/promises'
+import { type FileHandle, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Problem } from '../lib/problem.ts'
 import { findBinaries } from './embedded.binaries.ts'
 import { createCluster, findCluster, prepareFolder, readPassword, superuser, sweep } from './embedded.cluster.ts'
-import { findPostmaster, type Start, startPostmaster, stopPostmaster } from './embedded.postmaster.ts'
+import { lockCluster } from './embedded.lock.ts'
+import {
+  isHere,
+  type Postmaster,
+  parsePidFile,
+  pidFile,
+  readPidFile,
+  type Start,
+  startPostmaster,
+  stopPostmaster,
+} from './embedded.postmaster.ts'
 import { serverUser } from './embedded.user.ts'
 
 export interface Embedded {
@@ -36,9 +47,20 @@ interface Presence {
 const presenceKey = 7_566_947
 const openTimeoutMs = 20_000
 const retryMs = 1_000
+/** Longer than a server that is here takes to answer, or the processes of a killed one take to leave. */
+const unreachableMs = 5_000
 
-const connect = async (pgdata: string, port: number, password: string): Promise<Presence> => {
-  const url = `postgres://${superuser}:${password}@127.0.0.1:${port}/postgres`
+/**
+ * At the pid file's port another server may listen, even one that takes our password: that of a copy of the folder. The
+ * right one finds the same pid file in its folder.
+ */
+const checkRun = async (client: pg.Client, { run }: Postmaster): Promise<void> => {
+  const { rows } = await client.query('select pg_read_file($1, true) as text', [pidFile])
+  if (parsePidFile(rows[0].text ?? '')?.run !== run) throw new Error('another server has its port')
+}
+
+const connect = async (pgdata: string, server: Postmaster, password: string): Promise<Presence> => {
+  const url = `postgres://${superuser}:${password}@127.0.0.1:${server.port}/postgres`
   const client = new pg.Client({
     connectionString: url,
     application_name: 'svc presence',
@@ -49,6 +71,7 @@ const connect = async (pgdata: string, port: number, password: string): Promise<
   client.on('error', () => undefined)
   try {
     await client.connect()
+    await checkRun(client, server)
     await client.query('select pg_advisory_lock_shared($1)', [presenceKey])
     return { url, pgdata, client }
   } catch (error) {
@@ -63,35 +86,63 @@ const wrongPassword = (folder: string) =>
     `The embedded database does not take the password in ${join(folder, 'postgres.password')}`,
   )
 
-const start = async (folder: string, pgdata: string, options: EmbeddedOptions): Promise<Start> => {
+const outOfReach = (folder: string) =>
+  new Problem(
+    'configuration',
+    `The embedded database in ${folder} is in use by another container, out of reach from here: stop svc there, share its network, or set DATABASE_URL to a PostgreSQL for both`,
+  )
+
+const start = async (folder: string, pgdata: string, lock: FileHandle, options: EmbeddedOptions): Promise<Start> => {
   await sweep(folder)
   const user = await serverUser(folder)
   const native = await findBinaries(folder, user, options.native)
-  return startPostmaster(folder, pgdata, native, user, options.settings)
+  return startPostmaster(folder, pgdata, native, user, lock, options.settings)
 }
 
 const create = async (folder: string, options: EmbeddedOptions): Promise<string> =>
   createCluster(folder, await findBinaries(folder, await serverUser(folder), options.native))
 
-/** Connects as a user of the server, starting it as often as it takes within the time limit. */
+/** Whether a server whose pid can't be judged from here has let `unreachableMs` pass without a connection. */
+const watchReach = () => {
+  let run: string | undefined
+  let since = 0
+  return (server: Postmaster): boolean => {
+    if (run !== server.run) since = performance.now()
+    run = server.run
+    return performance.now() - since > unreachableMs
+  }
+}
+
+/**
+ * Connects as a user of the server, starting it as often as it takes within the time limit. Whoever gets the cluster's
+ * lock starts it; where another has it, its server is shared.
+ */
 const enter = async (folder: string, options: EmbeddedOptions): Promise<Presence> => {
   const pgdata = (await findCluster(folder)) ?? (await create(folder, options))
   const password = await readPassword(folder)
   const deadline = performance.now() + openTimeoutMs
+  const isOutOfReach = watchReach()
   let started: Start | undefined
   let reason = 'it takes no connections'
   while (performance.now() < deadline) {
-    const server = await findPostmaster(pgdata)
-    if (server?.ready) {
+    const server = await readPidFile(pgdata)
+    const here = server !== undefined && (await isHere(server, pgdata))
+    const lock = here || started?.running ? undefined : await lockCluster(pgdata)
+    if (lock) {
       try {
-        return await connect(pgdata, server.port, password)
+        await started?.judge()
+        started = await start(folder, pgdata, lock, options)
+      } finally {
+        await lock.close()
+      }
+    } else if (server?.ready) {
+      try {
+        return await connect(pgdata, server, password)
       } catch (error) {
-        if ((error as pg.DatabaseError).code === '28P01') throw wrongPassword(folder)
+        if (here && (error as pg.DatabaseError).code === '28P01') throw wrongPassword(folder)
+        if (!here && isOutOfReach(server)) throw outOfReach(folder)
         reason = (error as Error).message
       }
-    } else if (!server && !started?.running) {
-      await started?.judge()
-      started = await start(folder, pgdata, options)
     }
     await sleep(10)
   }
@@ -106,8 +157,9 @@ const leave = async ({ client, pgdata }: Presence): Promise<void> => {
     return rows[0].granted
   }
   const last = await isLast().catch(() => false)
-  const server = last ? await findPostmaster(pgdata) : undefined
-  if (server) await stopPostmaster(server.pid, pgdata)
+  const server = last ? await readPidFile(pgdata) : undefined
+  // One that can't be signalled from here is stopped by the last user that can.
+  if (server && (await isHere(server, pgdata))) await stopPostmaster(server, pgdata)
   await client.end()
 }
 
@@ -154,12 +206,26 @@ export const openEmbedded = async (dataDir: string, options: EmbeddedOptions = {
   }
 }
 
-/** Stops the server of a data folder, whoever uses it; a daemon that does starts it again. For `svc db stop`. */
+/**
+ * Stops the server of a data folder, whoever uses it; a daemon that does starts it again. For `svc db stop`. A Problem of
+ * kind configuration where it runs and can't be signalled from here.
+ */
 export const stopEmbedded = async (dataDir: string): Promise<'stopped' | 'not running'> => {
   const folder = await realpath(dataDir).catch(() => undefined)
   const pgdata = folder && (await findCluster(folder))
-  const server = pgdata && (await findPostmaster(pgdata))
-  if (!server) return 'not running'
-  await stopPostmaster(server.pid, pgdata)
-  return 'stopped'
+  if (!pgdata) return 'not running'
+  const deadline = performance.now() + unreachableMs
+  while (performance.now() < deadline) {
+    const server = await readPidFile(pgdata)
+    if (!server) return 'not running'
+    if (await isHere(server, pgdata)) {
+      await stopPostmaster(server, pgdata)
+      return 'stopped'
+    }
+    const lock = await lockCluster(pgdata)
+    await lock?.close()
+    if (lock) return 'not running'
+    await sleep(10)
+  }
+  throw outOfReach(folder)
 }

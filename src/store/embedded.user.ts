@@ -1,8 +1,15 @@
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { Problem } from '../lib/problem.ts'
 
 /** Where root puts what the database's user must reach and can't where it is. */
 export const systemPlace = '/var/lib/svc'
+
+export const unsupported = () =>
+  new Problem(
+    'configuration',
+    `The embedded database has no build for this platform (${process.platform} ${process.arch}): set DATABASE_URL to a PostgreSQL 15 or newer`,
+  )
 
 export interface ServerUser {
   uid: number

@@ -20,15 +20,12 @@ import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Embedded, type EmbeddedOptions, openEmbedded, stopEmbedded } from '../../src/store/embedded.ts'
+import { identity, isRoot, postmasterPid, query, startUser, type User } from './embedded.support.ts'
 
-const isRoot = process.getuid?.() === 0
 const nobody = { uid: 65_534, gid: 65_534 }
-const childFile = join(import.meta.dirname, 'embedded.child.ts')
 
 let top: string
 let dataDir: string
@@ -41,48 +38,13 @@ const open = async (dir = dataDir, options: EmbeddedOptions = {}): Promise<Embed
   return embedded
 }
 
-const query = async (url: string, sql: string): Promise<unknown> => {
-  const client = new pg.Client({ connectionString: url })
-  client.on('error', () => undefined)
-  await client.connect()
-  try {
-    const { rows } = await client.query({ text: sql, rowMode: 'array' })
-    return rows[0]?.[0]
-  } finally {
-    await client.end()
-  }
-}
-
-const identity = (url: string) => query(url, 'select system_identifier::text from pg_control_system()')
-const postmasterPid = async (dir = dataDir) =>
-  Number((await readFile(join(dir, 'pgdata/postmaster.pid'), 'utf8')).split('\n')[0])
 const isStopped = (dir = dataDir) => !existsSync(join(dir, 'pgdata/postmaster.pid'))
-
-interface User {
-  process: ChildProcess
-  next(): Promise<{ url: string; closed: boolean; kind?: string; message?: string }>
-  close(): Promise<void>
-  kill(): Promise<void>
-}
 
 /** Another process that opens the data folder. */
 const user = (args: string[] = [dataDir], as: object = {}): User => {
-  const child = spawn(process.execPath, [childFile, ...args], { ...as, stdio: ['pipe', 'pipe', 'inherit'] })
-  children.push(child)
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
-  const next = async () => JSON.parse((await lines.next()).value ?? '{}')
-  return {
-    process: child,
-    next,
-    close: async () => {
-      child.stdin.write('close\n')
-      expect(await next()).toEqual({ closed: true })
-    },
-    kill: async () => {
-      child.kill('SIGKILL')
-      await once(child, 'exit')
-    },
-  }
+  const started = startUser(args, as)
+  children.push(started.process)
+  return started
 }
 
 const packageFolder = (): string => {
@@ -127,7 +89,13 @@ describe('sharing', () => {
     expect(await query(url, 'select 1')).toBe(1)
     await two.close()
     expect(isStopped()).toBe(true)
-    expect((await readdir(dataDir)).sort()).toEqual(['pgdata', 'postgres.log', 'postgres.password', 'postgres.port'])
+    expect((await readdir(dataDir)).sort()).toEqual([
+      'building.lock',
+      'pgdata',
+      'postgres.log',
+      'postgres.password',
+      'postgres.port',
+    ])
   })
 
   test('a process killed with -9 leaves a usable server, which the next one to close stops', async () => {
@@ -135,9 +103,9 @@ describe('sharing', () => {
     const { url } = await killed.next()
     await killed.kill()
     expect(await query(url, 'select 1')).toBe(1)
-    const pid = await postmasterPid()
+    const pid = await postmasterPid(dataDir)
     const mine = await open()
-    expect(await postmasterPid()).toBe(pid)
+    expect(await postmasterPid(dataDir)).toBe(pid)
     await mine.close()
     expect(isStopped()).toBe(true)
   })
@@ -170,13 +138,13 @@ describe('sharing', () => {
 describe('recovery', () => {
   const comesBack = async (url: string, pid: number) => {
     await expect.poll(() => query(url, 'select 1').catch(() => 0), { timeout: 10_000 }).toBe(1)
-    expect(await postmasterPid()).not.toBe(pid)
+    expect(await postmasterPid(dataDir)).not.toBe(pid)
   }
 
   test('a process whose server is killed with -9 starts it again at the same url, with its data', async () => {
     const { url } = await open()
     await query(url, 'create table kept as select 7 as n')
-    const pid = await postmasterPid()
+    const pid = await postmasterPid(dataDir)
     process.kill(pid, 'SIGKILL')
     await comesBack(url, pid)
     expect(await query(url, 'select n from kept')).toBe(7)
@@ -184,7 +152,7 @@ describe('recovery', () => {
 
   test('a process whose server is stopped starts it again at the same url, and still stops it when it closes', async () => {
     const embedded = await open()
-    const pid = await postmasterPid()
+    const pid = await postmasterPid(dataDir)
     await stopEmbedded(dataDir)
     await comesBack(embedded.url, pid)
     await expect
@@ -200,7 +168,7 @@ describe('recovery', () => {
     const killed = user()
     const { url } = await killed.next()
     await killed.kill()
-    process.kill(await postmasterPid(), 'SIGKILL')
+    process.kill(await postmasterPid(dataDir), 'SIGKILL')
     expect((await open()).url).toBe(url)
     expect(await query(url, 'select 1')).toBe(1)
   })
