@@ -2,4 +2,4 @@
 import { runJob } from '../src/app/job.ts'
 import { runDeliveries } from '../src/deliveries/delivery.loop.ts'
 
-await runJob('deliveries', 4, runDeliveries)
+await runJob('deliveries', { connections: 4, queue: true }, runDeliveries)

@@ -2,4 +2,4 @@
 import { keepHouse } from '../src/app/housekeeping.ts'
 import { runJob } from '../src/app/job.ts'
 
-await runJob('housekeeping', 2, keepHouse)
+await runJob('housekeeping', { connections: 2 }, keepHouse)

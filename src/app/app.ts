@@ -4,7 +4,7 @@ import { parseCidrs } from '../net/addresses.ts'
 import { createHttpClient } from '../net/http.ts'
 import { createResolver } from '../net/resolver.ts'
 import { type Clock, markDevelopment, openClock } from '../store/clock.ts'
-import { type Client, isUnavailable, openDatabase, type Sql, unavailable } from '../store/database.ts'
+import { type Client, isUnavailable, openDatabase, queueSettings, type Sql, unavailable } from '../store/database.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Operation } from '../store/work.ts'
 import type { Config } from './config.ts'
@@ -21,6 +21,8 @@ interface Options {
   databaseUrl?: string
   /** Connections in the pool. */
   connections?: number
+  /** Its connections run the statements of a queue. */
+  queue?: boolean
   name?: string
   /** MikroORM costs 150 ms and 40 MB: a job that has only statements goes without. Then `work.em` throws. */
   orm?: boolean
@@ -40,7 +42,11 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
   const embedded = given ? null : await (await import('../store/embedded.ts')).openEmbedded(config.dataDir)
   const databaseUrl = given ?? embedded!.url
   const name = options.name ?? 'svc'
-  const database = openDatabase(databaseUrl, { max: options.connections ?? 10, name })
+  const database = openDatabase(databaseUrl, {
+    max: options.connections ?? 10,
+    name,
+    ...(options.queue && { settings: queueSettings }),
+  })
   const allow = parseCidrs(config.allowPrivateWebhooks.join(','))
   const resolver = createResolver([...config.dnsServers])
   const http = createHttpClient({ resolver, allow })

@@ -5,17 +5,25 @@ import type { JobData } from './jobs.ts'
 
 /**
  * The life of a job's thread: opens the app on the database that the process has opened, without MikroORM, runs until
- * it is done or told to stop, and closes. `connections` are those of its own pool.
+ * it is done or told to stop, and closes. `connections` are those of its own pool, `queue` says that they run the
+ * statements of a queue.
  */
 export const runJob = async (
   name: string,
-  connections: number,
+  { connections, queue = false }: { connections: number; queue?: boolean },
   run: (app: App, signal: AbortSignal, report: Report) => Promise<void>,
 ): Promise<void> => {
   const { config, databaseUrl } = workerData as JobData
   const stop = new AbortController()
   parentPort?.once('message', () => stop.abort())
-  const app = await openApp(config, { databaseUrl, orm: false, schema: 'ignore', connections, name: `svc ${name}` })
+  const app = await openApp(config, {
+    databaseUrl,
+    orm: false,
+    schema: 'ignore',
+    connections,
+    queue,
+    name: `svc ${name}`,
+  })
   const report: Report = (fault, about) => {
     // Loaded where there is something to say: a thread is small.
     import('./log.ts').then(({ createLogger }) =>

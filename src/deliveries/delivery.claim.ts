@@ -109,21 +109,24 @@ const claiming = `
   ), chosen as (
     select row from fitting where before < $11::float8 order by turn, due_at limit $3
   ), locked as materialized (
-    select ctid as row from pending_deliveries
+    select ctid as row, target_id as target from pending_deliveries
     where ctid = any(array(select row from chosen)) and worker is null for update skip locked
   ), taken as (
     update pending_deliveries set worker = $1, claim = claim + 1 where ctid = any(array(select row from locked))
     returning account_id, id, target_id, key, claim, tries, body, bytes, due_at
-  ), ahead as (
+  ), seen as (
+    select target, count(*) as found, min(due_at) as first, max(due_at) as last from due group by target
+  ), ours as (
+    select target, count(*) as taken from locked group by target
+  ), ahead as materialized (
     select c.id, c.touched, c.next_due_at, case
-        when count(d.row) filter (where l.row is null) > 0 then min(d.due_at) filter (where l.row is null)
-        when count(d.row) >= c.room then max(d.due_at)
+        when s.found > coalesce(o.taken, 0) then s.first
+        when s.found >= c.room then s.last
         when c.next_due_at is not null then (
           select p.due_at from pending_deliveries p where p.target_id = c.id and p.due_at > clock.now order by p.due_at limit 1
         )
       end as next, clock.now
-    from clock, candidate c left join due d on d.target = c.id left join locked l on l.row = d.row
-    group by c.id, c.touched, c.next_due_at, c.room, clock.now
+    from clock, candidate c left join seen s on s.target = c.id left join ours o on o.target = c.id
   ), moved as (
     update delivery_targets t set next_due_at = m.next
     from (

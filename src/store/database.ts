@@ -44,11 +44,37 @@ export const isUnavailable = (error: unknown): boolean => {
 /** Deadlock and serialization failure: running the whole transaction again is the cure. */
 const isRetryable = (error: unknown): boolean => ['40P01', '40001'].includes((error as { code?: string }).code ?? '')
 
+interface PoolOptions {
+  max?: number
+  name?: string
+  /** Settings of each connection of the pool, by their names in PostgreSQL. */
+  settings?: Readonly<Record<string, string>>
+}
+
+/**
+ * For who runs the statements of a queue and nothing else. What the planner believes of a queue is of a moment when it was
+ * empty, or full: it gets no choice but the indexes that the statements are written for, and plans each of them once.
+ */
+export const queueSettings = {
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  plan_cache_mode: 'force_generic_plan',
+  jit: 'off',
+} as const
+
 /** Opens a pool on `url`. Nothing is dialled before the first statement. */
-export const openDatabase = (url: string, { max = 10, name = 'svc' } = {}): Database => {
+export const openDatabase = (
+  url: string,
+  { max = 10, name = 'svc', settings: own = {} }: PoolOptions = {},
+): Database => {
   const settings = {
     connectionString: url,
     application_name: name,
+    ...(Object.keys(own).length > 0 && {
+      options: Object.entries(own)
+        .map(([key, value]) => `-c ${key}=${value}`)
+        .join(' '),
+    }),
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     types,

@@ -120,7 +120,7 @@ export const withBench = async <T>(run: (bench: Bench) => Promise<T>): Promise<T
       env,
       async app(extra) {
         // As many connections as the daemon has.
-        const app = await openApp(readConfig(env(await database(), extra)), { connections: 20 })
+        const app = await openApp(readConfig(env(await database(), extra)), { connections: 20, queue: true })
         apps.push(app)
         return app
       },
