@@ -56,6 +56,8 @@ interface Endpoint {
   waiting: ClaimedDelivery[]
   /** There may be something unclaimed that is due since then (microseconds since the epoch). */
   since: number | null
+  /** The same, as notices told since the last claim began: that claim may not have seen it. */
+  told: number | null
   /** Time-outs since the last answer. */
   timeouts: number
   timedOutAt: number
@@ -75,7 +77,7 @@ const limits = { new: newLimit, answering: firstLimit, hanging: 1 }
 const open = (id: string, accountId: string, timeouts: number, nowMs: number): Endpoint => {
   const standing = timeouts > 0 ? 'hanging' : 'new'
   const times = { timedOutAt: 0, busyAt: nowMs, usedAt: nowMs, quietUntil: 0 }
-  const counts = { posting: 0, unrecorded: 0, waiting: [], since: null }
+  const counts = { posting: 0, unrecorded: 0, waiting: [], since: null, told: null }
   return { id, accountId, standing, limit: limits[standing], timeouts, ...counts, ...times }
 }
 
@@ -83,6 +85,8 @@ const claimedOf = ({ posting, unrecorded, waiting }: Endpoint): number => postin
 
 const earliest = (a: number | null, b: number | null): number | null =>
   a === null ? b : b === null ? a : Math.min(a, b)
+
+const mayHave = ({ since, told }: Endpoint): boolean => since !== null || told !== null
 
 const isStalled = ({ posting, busyAt }: Endpoint, nowMs: number): boolean => posting > 0 && nowMs - busyAt > stallMs
 
@@ -162,12 +166,13 @@ export const createEndpoints = () => {
     endpoint.quietUntil = Math.max(endpoint.quietUntil, nowMs + Math.min(ms, quietHereMs))
     const taken = takeBack(endpoint)
     endpoint.since = null
+    endpoint.told = null
     return taken
   }
 
   const forgetIdle = (nowMs: number) => {
     for (const endpoint of endpoints.values()) {
-      if (claimedOf(endpoint) > 0 || endpoint.since !== null || nowMs < endpoint.quietUntil) continue
+      if (claimedOf(endpoint) > 0 || mayHave(endpoint) || nowMs < endpoint.quietUntil) continue
       const hasEarned = endpoint.limit > firstLimit && nowMs - endpoint.usedAt < idleMs
       if (!hasEarned) endpoints.delete(endpoint.id)
     }
@@ -194,7 +199,10 @@ export const createEndpoints = () => {
       forgetIdle(nowMs)
       const left = { new: slots.left('new'), hanging: slots.left('hanging') }
       const asks = [...endpoints.values()].map((endpoint): Ask => {
-        const { id, accountId, since, standing } = endpoint
+        const { id, accountId, standing } = endpoint
+        const since = earliest(endpoint.since, endpoint.told)
+        endpoint.since = since
+        endpoint.told = null
         const room = roomOf(endpoint, nowMs)
         return { id, since, room: standing === 'answering' ? room : left[standing].take(accountId, room) }
       })
@@ -238,10 +246,8 @@ export const createEndpoints = () => {
         const { room, since } = asked.get(id) ?? { room: rooms.unknown.room, since: null }
         if (!endpoint || room === 0) continue
         const rows = brought.get(id) ?? []
-        // What a notice told meanwhile holds beside what the claim leaves.
-        const told = endpoint.since === since ? null : endpoint.since
         const cut = isCut || isAccountCut(endpoint.accountId) ? (since ?? rows[0]?.dueAt ?? null) : null
-        endpoint.since = earliest(told, rows.length >= room ? rows.at(-1)!.dueAt : cut)
+        endpoint.since = rows.length >= room ? rows.at(-1)!.dueAt : cut
       }
     },
 
@@ -249,7 +255,7 @@ export const createEndpoints = () => {
     told(accountId: string, ids: readonly string[], since: number, nowMs: number): void {
       for (const id of ids) {
         const endpoint = endpoints.getOrInsertComputed(id, () => open(id, accountId, 0, nowMs))
-        endpoint.since = earliest(endpoint.since, since)
+        endpoint.told = earliest(endpoint.told, since)
       }
     },
 
@@ -302,7 +308,7 @@ export const createEndpoints = () => {
       slots.count(endpoint.accountId, endpoint.standing, -1, -bytes)
       if (endpoint.standing !== 'answering') return true
       if (isCut && slots.total() * 4 >= totalLimit) return true
-      return endpoint.since !== null && roomOf(endpoint, nowMs) > 0
+      return mayHave(endpoint) && roomOf(endpoint, nowMs) > 0
     },
 
     /** Takes back what waits for endpoints that have stalled, for these targets, or for all. */
