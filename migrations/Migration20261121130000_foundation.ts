@@ -67,6 +67,9 @@ export class Migration20261121130000_foundation extends Migration {
       `create table "import_rejects" ("account_id" text collate "C" not null, "import_id" text collate "C" not null, "line" int not null, "email" text collate "C" not null, "reason" text not null, primary key ("account_id", "import_id", "line"))`,
     )
     this.addSql(
+      `create table "installation" ("id" int not null, "secret_fingerprint" text not null, primary key ("id"))`,
+    )
+    this.addSql(
       `create table "mail_domains" ("domain" text collate "C" not null, "finding" text not null, "expires_at" timestamptz not null, primary key ("domain"))`,
     )
     this.addSql(
@@ -109,6 +112,7 @@ export class Migration20261121130000_foundation extends Migration {
     this.addSql(`drop table if exists "quota_uses" cascade`)
     this.addSql(`drop table if exists "plans" cascade`)
     this.addSql(`drop table if exists "mail_domains" cascade`)
+    this.addSql(`drop table if exists "installation" cascade`)
     this.addSql(`drop table if exists "import_rejects" cascade`)
     this.addSql(`drop table if exists "imports" cascade`)
     this.addSql(`drop table if exists "events" cascade`)

@@ -17,6 +17,7 @@ export const loadEntities = async () => {
     import('../journeys/journeys.entities.ts'),
     import('../webhooks/webhooks.entities.ts'),
     import('../store/clock.entities.ts'),
+    import('../store/installation.entities.ts'),
   ])
   return modules.flatMap((module) => Object.values(module))
 }

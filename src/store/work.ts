@@ -59,7 +59,10 @@ export interface App {
   readonly box: SecretBox
   readonly resolver: Resolver
   readonly http: HttpClient
+  /** The database's time, which all processes share: for what is written, due and compared. */
   now(): Date
+  /** This process's own clock, moved by a development database's offset as `now` is: for signatures, which others hold against theirs. */
+  systemNow(): Date
   work<T>(accountId: string, actor: string, run: (work: Work) => Promise<T>): Promise<T>
   /** A unit of work that belongs to no account: accounts, plans, and what jobs do across accounts. */
   operate<T>(actor: string, run: (operation: Operation) => Promise<T>): Promise<T>
