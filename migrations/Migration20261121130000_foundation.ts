@@ -2,7 +2,7 @@ import { Migration } from '@mikro-orm/migrations'
 
 /**
  * Accounts, contacts and webhooks. Generated from the entities, then read; by hand: `rate_windows` is unlogged (a
- * crash only opens the windows anew), `deliveries` leaves room in its pages so that a claim rewrites no index, and the
+ * crash only opens the windows anew), `account_lives` guards units of work (store/living.ts), `deliveries` leaves room in its pages so that a claim rewrites no index, and the
  * plans are seeded. Ids and addresses are compared byte by byte (`collate "C"`) whatever the database's locale: ids page
  * by their time part, and byte order is the fast one.
  */
@@ -12,7 +12,7 @@ export class Migration20261121130000_foundation extends Migration {
       `create table "access_log" ("account_id" text collate "C" not null, "id" text collate "C" not null, "at" timestamptz not null, "actor" text not null, "email" text collate "C" not null, "list_id" text collate "C" null, "found" int not null, primary key ("account_id", "id"))`,
     )
     this.addSql(
-      `create table "accounts" ("id" text collate "C" not null, "name" text not null, "slug" text null, "plan" text not null, "contact_count" int not null default 0, "created_at" timestamptz not null, primary key ("id"))`,
+      `create table "accounts" ("id" text collate "C" not null, "name" text not null, "slug" text null, "plan" text not null, "contact_count" int not null default 0, "created_at" timestamptz not null, "deleted_at" timestamptz null, primary key ("id"))`,
     )
     this.addSql(`alter table "accounts" add constraint "accounts_name_unique" unique ("name")`)
     this.addSql(`alter table "accounts" add constraint "accounts_slug_unique" unique ("slug")`)
@@ -98,6 +98,13 @@ export class Migration20261121130000_foundation extends Migration {
     this.addSql(
       `alter table "webhooks" add constraint "webhooks_disabled_reason_check" check ("disabled_reason" in ('gone', 'api-key-revoked'))`,
     )
+    this.addSql(
+      `create function account_lives(id text) returns boolean language plpgsql as $$
+       begin
+         perform pg_advisory_xact_lock_shared(hashtextextended(id, 0));
+         return exists (select from accounts a where a.id = account_lives.id and a.deleted_at is null);
+       end $$`,
+    )
     this.addSql(`insert into plans (name, position, contacts, sends, send_api_calls, embed_api, broadcast_minutes, webinar_courses) values
       ('free', 1, 1000, 2000, 500, 0, 0, false),
       ('starter', 2, 5000, 25000, 10000, 0, 60, false),
@@ -107,6 +114,7 @@ export class Migration20261121130000_foundation extends Migration {
   }
 
   override down(): void {
+    this.addSql(`drop function if exists account_lives`)
     this.addSql(`drop table if exists "webhooks" cascade`)
     this.addSql(`drop table if exists "rate_windows" cascade`)
     this.addSql(`drop table if exists "quota_uses" cascade`)

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
+import { missing } from '../lib/problem.ts'
 import { createSecretBox, secretFingerprint } from '../lib/secrets.ts'
 import { parseCidrs } from '../net/addresses.ts'
 import { createHttpClient } from '../net/http.ts'
@@ -6,6 +7,7 @@ import { createResolver } from '../net/resolver.ts'
 import { type Clock, markDevelopment, openClock } from '../store/clock.ts'
 import { type Client, isUnavailable, openDatabase, type Sql, unavailable } from '../store/database.ts'
 import { checkSecret } from '../store/installation.ts'
+import { openingOf } from '../store/living.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Operation } from '../store/work.ts'
 import type { Config } from './config.ts'
@@ -77,9 +79,10 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       operate: (actor, run) =>
         database.transaction((sql, client) => run(operation({ sql, client, orm, actor, now: now() }))),
       work: (accountId, actor, run) =>
-        database.transaction((sql, client) =>
-          run(Object.assign(operation({ sql, client, orm, actor, now: now(), accountId }), { accountId })),
-        ),
+        database.transaction((sql, client, opening) => {
+          if (!(opening as { lives: boolean }).lives) throw missing('There is no such account')
+          return run(Object.assign(operation({ sql, client, orm, actor, now: now(), accountId }), { accountId }))
+        }, openingOf(accountId)),
     }
   } catch (error) {
     await close().catch(() => {})

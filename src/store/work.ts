@@ -34,6 +34,11 @@ export interface Listener {
   keyRevoked?(work: Work, keyId: string): Promise<void>
   /** Contacts left a list (`listId`), the account (`email`), or that address that list (both). */
   contactsRemoved?(work: Work, removed: { listId?: string; email?: string }): Promise<void>
+  /**
+   * The account's deletion has begun: what leaves the house for it ends now; its rows go later. No unit of work of the account
+   * begins any more, though some may still be under way. Statements only (`em` knows no account here), and few: no row by row.
+   */
+  accountClosed?(work: Work): Promise<void>
 }
 
 /** An event as it is delivered: the envelope of api.md section 6. */
@@ -63,6 +68,7 @@ export interface App {
   now(): Date
   /** This process's own clock, moved by a development database's offset as `now` is: for signatures, which others hold against theirs. */
   systemNow(): Date
+  /** Throws Problem `missing` where there is no such account, or it is being deleted. */
   work<T>(accountId: string, actor: string, run: (work: Work) => Promise<T>): Promise<T>
   /** A unit of work that belongs to no account: accounts, plans, and what jobs do across accounts. */
   operate<T>(actor: string, run: (operation: Operation) => Promise<T>): Promise<T>

@@ -41,4 +41,10 @@ export const deliverEvents: Listener = {
     )
     await cancelPendingOf(work, ids)
   },
+
+  // Nothing of a disabled webhook is claimed: what is pending goes with the account.
+  async accountClosed({ sql, accountId }) {
+    await sql('select from webhooks where account_id = $1 order by id for update', [accountId])
+    await sql(`update webhooks set status = 'disabled' where account_id = $1 and status = 'active'`, [accountId])
+  },
 }
