@@ -49,5 +49,5 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
   return modules.map((module) => module.commands)
 }
 
-/** Who hears the events of other features, in the transaction that caused them. */
-export const listeners: readonly Listener[] = [deliverEvents, runJourneysByEvents, forgetErased]
+/** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
+export const listeners: readonly Listener[] = [deliverEvents, forgetErased, runJourneysByEvents]
