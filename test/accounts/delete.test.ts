@@ -54,9 +54,9 @@ const addDeliveries = async (accountId: string, count: number): Promise<void> =>
     [accountId, count],
   )
   await t.app.sql(
-    `insert into deliveries (account_id, id, event_id, webhook_id, type, status, due_at, created_at, finished_at, attempts)
-     select $1, 'dlv_' || lpad(n::text, 26, '0'), 'evt_' || lpad(n::text, 26, '0'), 'whk_none', 'contact.created', 'delivered',
-       now(), now(), now(), jsonb_build_array(jsonb_build_object('at', 0, 'status', 200, 'durationMs', 10, 'snippet', ''))
+    `insert into ended_deliveries (account_id, id, target_id, key, type, status, created_at, finished_at, attempts)
+     select $1, 'dlv_' || lpad(n::text, 26, '0'), 'whk_none', 'evt_' || lpad(n::text, 26, '0'), 'contact.created', 'delivered',
+       now(), now(), jsonb_build_array(jsonb_build_object('at', 0, 'status', 200, 'durationMs', 10, 'snippet', ''))
      from generate_series(1, $2::int) n`,
     [accountId, count],
   )
@@ -77,8 +77,8 @@ test('an account goes with everything in it, counted to the row; its neighbour k
   const neighbour = await furnish()
   const kept = await countOwned(t.app, neighbour.id)
   expect(Object.keys(kept).toSorted()).toEqual(
-    `access_log addresses api_keys contact_lists contacts deal_history deals deliveries events journey_runs journey_versions
-     journeys pipelines stages webhooks`.split(/\s+/),
+    `access_log addresses api_keys contact_lists contacts deal_history deals delivery_targets events journey_runs
+     journey_versions journeys pending_deliveries pipelines stages webhooks`.split(/\s+/),
   )
   const dry = await svc(t, ['accounts', 'delete', account.id, '--dry-run', '--json'])
   expect(dry.json).toEqual({ id: account.id, name: account.name, deleted: kept })
@@ -105,7 +105,7 @@ test('it is dead from the first: keys, units of work and deliveries end while a 
   const get = () => t.request('GET', '/lists', { key: account.key })
   await eventually(async () => (await get()).status === 401)
   await expect(t.app.work(account.id, 'cli:test', async () => {})).rejects.toMatchObject({ kind: 'missing' })
-  const webhooks = () => t.app.sql('select distinct status from webhooks where account_id = $1', [account.id])
+  const webhooks = () => t.app.sql('select distinct status from delivery_targets where account_id = $1', [account.id])
   await eventually(async () => (await webhooks())[0]?.status === 'disabled')
   expect((await svc(t, ['accounts', 'list', '--json'])).stdout).not.toContain(account.id)
   expect((await svc(t, ['accounts', 'show', account.id])).status).toBe(3)
@@ -125,7 +125,7 @@ test('killed in the middle, the same command goes on; interrupted, it stops afte
   const account = await t.account()
   await addDeliveries(account.id, 60_000)
   const args = ['accounts', 'delete', account.name, '--confirm', account.name, '--json']
-  const isStarted = async (below: number) => (await countOwned(t.app, account.id)).deliveries! < below
+  const isStarted = async (below: number) => (await countOwned(t.app, account.id)).ended_deliveries! < below
   const killed = startSvc(t, args)
   await eventually(() => isStarted(60_000), 20_000)
   killed.kill('SIGKILL')
@@ -137,7 +137,7 @@ test('killed in the middle, the same command goes on; interrupted, it stops afte
     return !row
   })
   const left = await countOwned(t.app, account.id)
-  expect(left.deliveries).toBeGreaterThan(0)
+  expect(left.ended_deliveries).toBeGreaterThan(0)
   const stopped = startSvc(t, args)
   let out = ''
   stopped.stdout.on('data', (text) => {
@@ -147,7 +147,7 @@ test('killed in the middle, the same command goes on; interrupted, it stops afte
   stopped.stderr.on('data', (text) => {
     told += text
   })
-  await eventually(() => isStarted(left.deliveries!), 20_000)
+  await eventually(() => isStarted(left.ended_deliveries!), 20_000)
   stopped.kill('SIGINT')
   expect((await once(stopped, 'close'))[0]).toBe(130)
   expect(told).toContain('the same command goes on')
@@ -164,14 +164,14 @@ test('a row that somebody holds locked is waited for while none is held', async 
   const holder = await t.app.database.connect()
   const first = 'dlv_'.padEnd(29, '0').concat('1')
   const last = 'dlv_'.padEnd(26, '0').concat('3000')
-  await holder.query(`begin; update deliveries set tries = 1 where id = '${last}'`)
+  await holder.query(`begin; update ended_deliveries set tries = 1 where id = '${last}'`)
   const deletion = deleteAccount(t.app, account.id, { actor: 'cli:test' })
-  await eventually(async () => (await countOwned(t.app, account.id)).deliveries === 1)
+  await eventually(async () => (await countOwned(t.app, account.id)).ended_deliveries === 1)
   // With a lock held by the deletion this would be a deadlock, or a wait for ever.
-  await holder.query(`update deliveries set tries = 1 where id = '${first}'`)
+  await holder.query(`update ended_deliveries set tries = 1 where id = '${first}'`)
   await holder.query('commit')
   await holder.end()
-  expect((await deletion).deleted).toMatchObject({ deliveries: 3_000, events: 3_000 })
+  expect((await deletion).deleted).toMatchObject({ ended_deliveries: 3_000, events: 3_000 })
   expect(await remains(account)).toEqual(nothing)
 })
 
@@ -206,7 +206,7 @@ test('200,000 deliveries go, and a neighbour hardly feels it', async () => {
   })
   const beside = await postWhile(() => isGoing)
   const seconds = (performance.now() - start) / 1000
-  expect(await ran).toMatchObject({ status: 0, json: { deleted: { deliveries: 200_000, events: 200_000 } } })
+  expect(await ran).toMatchObject({ status: 0, json: { deleted: { ended_deliveries: 200_000, events: 200_000 } } })
   expect(await remains(account)).toEqual(nothing)
   const [p99Alone, p99Beside] = [percentile(alone, 99), percentile(beside, 99)]
   const figures = [p99Alone, p99Beside, percentile(alone, 50), percentile(beside, 50)].map((ms) => ms.toFixed(1))
@@ -250,7 +250,7 @@ test('deleted while eight writers emit into it over two daemons, nothing of it s
     await eventually(() => written > 40)
     const { deleted } = await deleteAccount(other, account.id, { actor: 'cli:test' })
     await writers
-    expect(deleted.deliveries).toBeGreaterThan(200)
+    expect(deleted.pending_deliveries).toBeGreaterThan(200)
     expect([...refused].filter((end) => ![401, 404, 'missing'].includes(end as never))).toEqual([])
     expect(await remains(account)).toEqual(nothing)
   }
