@@ -131,7 +131,7 @@ export const commands: CommandSet = (cli) => {
       const [{ buildServer }, { loadRoutes }, { createLogger }] = await Promise.all([
         import('../http/server.ts'),
         import('./features.ts'),
-        import('./daemon.ts'),
+        import('./log.ts'),
       ])
       const server = await buildServer(app, await loadRoutes(), createLogger('silent'))
       out.line(JSON.stringify(server.fastify.swagger(), null, 2))

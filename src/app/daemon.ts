@@ -1,12 +1,13 @@
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { destination, type Logger, pino } from 'pino'
+import type { Logger } from 'pino'
 import { Problem } from '../lib/problem.ts'
 import type { SchemaRule } from '../store/schema.ts'
 import { type OpenApp, openApp } from './app.ts'
 import type { Config } from './config.ts'
 import { loadRoutes } from './features.ts'
 import { startJobs } from './jobs.ts'
+import { createLogger } from './log.ts'
 
 export interface DaemonParts {
   api: boolean
@@ -26,10 +27,6 @@ export interface Daemon {
 
 /** In-flight requests and deliveries have this long; the whole stop stays below the 15 s of cli.md. */
 const drainMs = 10_000
-
-/** Logs are JSON lines on stderr: stdout is for data. Keys and bodies are never logged. */
-export const createLogger = (level: string): Logger =>
-  pino({ level, redact: ['req.headers.authorization'] }, destination({ fd: 2, sync: true }))
 
 const listen = async (app: OpenApp, config: Config, logger: Logger) => {
   const { buildServer } = await import('../http/server.ts')

@@ -34,6 +34,18 @@ export interface Listener {
   keyRevoked?(work: Work, keyId: string): Promise<void>
   /** Contacts left a list (`listId`), the account (`email`), or that address that list (both). */
   contactsRemoved?(work: Work, removed: { listId?: string; email?: string }): Promise<void>
+  /** Deliveries that somebody waits for have ended; told in the transaction that records it. */
+  deliveriesEnded?(work: Work, ended: readonly EndedDelivery[]): Promise<void>
+}
+
+/** The end of a delivery that somebody waits for. */
+export interface EndedDelivery {
+  id: string
+  status: 'delivered' | 'exhausted' | 'cancelled'
+  /** How often it was tried. */
+  attempts: number
+  lastStatus: number | null
+  lastError: string | null
 }
 
 /** An event as it is delivered: the envelope of api.md section 6. */
@@ -52,6 +64,7 @@ export interface App {
     rateLimit: number
     rateLimitWebhooks: number
     allowPrivateWebhooks: readonly string[]
+    journeyRetentionDays: number
   }
   readonly database: Database
   /** Outside any transaction. */

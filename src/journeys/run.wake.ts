@@ -1,0 +1,159 @@
+import { cancelCalls } from '../deliveries/deliveries.ts'
+import type { EmittedEvent, EndedDelivery, Work } from '../store/work.ts'
+import { notifyJourneys } from './journeys.enrol.ts'
+import { exitRulesOf, holds, type Subject } from './journeys.triggers.ts'
+import { doingsOf } from './run.cause.ts'
+
+/*
+ * How runs end and wake from outside. Whoever changes a run raises its revision: a unit of work that has walked it can no
+ * longer record. Deliveries are locked before runs, as by who records the end of a delivery; runs in the order of their ids.
+ */
+
+/** An event with the person it is about, by the row id that all runs of that person carry. */
+export interface Happening {
+  event: EmittedEvent
+  subject: Subject & { rowId: string }
+}
+
+const open = `r.status in ('running', 'waiting')`
+const ending = `status = 'exited', cursor = null, awaited = null, awaited_where = null, delivery_id = null, revision = r.revision + 1`
+
+/** Cancels what open runs wait for; `condition` is SQL over `journey_runs r`, from $2 on. */
+const cancelWaits = async (work: Work, condition: string, params: readonly unknown[]): Promise<void> => {
+  const rows = await work.sql<{ id: string }>(
+    `select r.delivery_id as id from journey_runs r
+     where r.account_id = $1 and ${open} and r.delivery_id is not null and ${condition} order by r.delivery_id`,
+    [work.accountId, ...params],
+  )
+  if (rows.length > 0) {
+    await cancelCalls(
+      work,
+      rows.map(({ id }) => id),
+    )
+  }
+}
+
+/** Ends open runs at once, for a reason; `condition` is SQL over `journey_runs r`, from $4 on. */
+export const endRuns = async (
+  work: Work,
+  reason: string,
+  condition: (first: number) => string,
+  params: readonly unknown[],
+): Promise<void> => {
+  await cancelWaits(work, condition(2), params)
+  const rows = await work.sql<{ id: string }>(
+    `with leaving as (
+       select r.id from journey_runs r where r.account_id = $1 and ${open} and ${condition(4)} order by r.id for no key update
+     )
+     update journey_runs r set ${ending}, reason = $2, ended_at = $3
+     from leaving where r.account_id = $1 and r.id = leaving.id returning r.id`,
+    [work.accountId, reason, work.now, ...params],
+  )
+  for (const { id } of rows) doingsOf(work).ended.add(id)
+}
+
+/** Whether the version of `journey_runs r` has an exit rule among those of a parameter. */
+export const hasRule = (rules: string): string => `exists (
+  select from journey_exits x where x.account_id = r.account_id and x.rule = any(${rules})
+    and x.journey_id = r.journey_id and x.version = r.version)`
+
+interface Locked {
+  id: string
+  rowId: string
+  /** It waits for an event of this type, and the time for it is not over. */
+  isListening: boolean
+  where: Record<string, unknown> | null
+  exits: string[]
+}
+
+// A unit of work in which runs act locks all runs of the persons at once, its own among them: it locks none later. At a
+// webhook step that is not over (`delivery`) the event that comes next may come as long as that takes.
+const locking = `
+  select r.id, r.row_id as "rowId", r.awaited_where as "where",
+    coalesce(r.awaited = $3, false) and (r.due_at > $5 or r.delivery_id is not null or r.context ? 'delivery') as "isListening",
+    array(
+      select x.rule from journey_exits x where x.account_id = r.account_id and x.rule = any($4)
+        and x.journey_id = r.journey_id and x.version = r.version
+    ) as exits
+  from journey_runs r
+  where r.account_id = $1 and r.row_id = any($2) and ${open} and ($6 or r.awaited = $3 or ${hasRule('$4')})
+  order by r.id for no key update of r`
+
+const lockRuns = async (work: Work, type: string, rowIds: readonly string[], rules: readonly string[]) => {
+  const { actors, completing, ended } = doingsOf(work)
+  const persons = [...new Set([...rowIds, ...actors.map(({ rowId }) => rowId)])]
+  const params = [work.accountId, persons, type, rules, work.now, actors.length > 0]
+  const rows = await work.sql<Locked>(locking, params, 'lock-person')
+  return rows.filter(({ id }) => !completing.has(id) && !ended.has(id))
+}
+
+const exit = async (work: Work, leaving: readonly { id: string; reason: string }[]): Promise<void> => {
+  await work.sql(
+    `update journey_runs r set ${ending}, reason = l.reason, ended_at = $2
+     from jsonb_to_recordset($3::jsonb) as l(id text, reason text) where r.account_id = $1 and r.id = l.id`,
+    [work.accountId, work.now, JSON.stringify(leaving)],
+    'exit-runs',
+  )
+  for (const { id } of leaving) doingsOf(work).ended.add(id)
+}
+
+// Waiting for nothing any more: that is how the step tells the event from its timeout.
+const waking = `
+  with woken as (
+    update journey_runs set awaited = null, awaited_where = null, revision = revision + 1,
+      due_at = case when delivery_id is null and not context ? 'delivery' then $3 else due_at end
+    where account_id = $1 and id = any($2) returning 1
+  )
+  select ${notifyJourneys} from woken limit 1`
+
+/**
+ * Ends the runs whose exit rules the events meet, and wakes those that wait for one of them and whose time is not over.
+ * `wants`: whether any run of the account may have such a rule, or wait for the type.
+ */
+export const tellRuns = async (
+  work: Work,
+  type: string,
+  happenings: readonly Happening[],
+  wants: { exit: boolean; wake: boolean },
+): Promise<void> => {
+  if (!wants.exit && !wants.wake) return
+  const rules = wants.exit ? [...new Set(happenings.flatMap(({ event }) => exitRulesOf(event)))] : []
+  const rowIds = [...new Set(happenings.map(({ subject }) => subject.rowId))]
+  if (wants.exit) await cancelWaits(work, `r.row_id = any($2) and ${hasRule('$3')}`, [rowIds, rules])
+  const locked = await lockRuns(work, type, rowIds, rules)
+  const byPerson = Map.groupBy(happenings, ({ subject }) => subject.rowId)
+  const leaving: { id: string; reason: string }[] = []
+  const woken: string[] = []
+  for (const { id, rowId, isListening, where, exits } of locked) {
+    const own = byPerson.get(rowId) ?? []
+    const met = own.flatMap(({ event }) => exitRulesOf(event)).find((rule) => exits.includes(rule))
+    if (met) leaving.push({ id, reason: `exit rule: ${met}` })
+    else if (isListening && own.some(({ event }) => holds(event, where))) woken.push(id)
+  }
+  if (leaving.length > 0) await exit(work, leaving)
+  if (woken.length > 0) await work.sql(waking, [work.accountId, woken, work.now], 'wake-runs')
+}
+
+const settling = `
+  with told as (
+    select e.id, e.delivery from jsonb_to_recordset($2::jsonb) as e(id text, delivery jsonb)
+  ), waiting as materialized (
+    select r.id, told.delivery from told cross join lateral (
+      select id from journey_runs where account_id = $1 and delivery_id = told.id limit 1
+    ) r
+  ), locked as materialized (
+    select id from journey_runs where account_id = $1 and id = any(array(select id from waiting)) order by id
+    for no key update
+  ), woken as (
+    update journey_runs r set delivery_id = null, due_at = $3, revision = r.revision + 1,
+      context = r.context || jsonb_build_object('delivery', waiting.delivery)
+    from locked join waiting on waiting.id = locked.id
+    where r.account_id = $1 and r.id = locked.id and r.delivery_id = waiting.delivery ->> 'id' returning 1
+  )
+  select ${notifyJourneys} from woken limit 1`
+
+/** Wakes the runs that wait for the end of deliveries. */
+export const settleCalls = async (work: Work, ended: readonly EndedDelivery[]): Promise<void> => {
+  const told = ended.map((delivery) => ({ id: delivery.id, delivery }))
+  await work.sql(settling, [work.accountId, JSON.stringify(told), work.now], 'settle-calls')
+}
