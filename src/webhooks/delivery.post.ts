@@ -1,4 +1,4 @@
-import { signedHeaders } from '../lib/signature.ts'
+import { idempotencyKeyHeader, signedHeaders } from '../lib/signature.ts'
 import type { PostOutcome } from '../net/http.ts'
 import type { App } from '../store/work.ts'
 import type { ClaimedDelivery } from './delivery.claim.ts'
@@ -35,6 +35,10 @@ export const createPoster = ({ box, http, now }: Pick<App, 'box' | 'http' | 'now
   }
 
   return async (claimed: ClaimedDelivery): Promise<PostOutcome> => {
+    if (claimed.sealedSecret === '') {
+      const headers = { [idempotencyKeyHeader]: claimed.eventId }
+      return http.post(claimed.url, { headers, body: claimed.payload, timeoutMs: postTimeoutMs })
+    }
     let secret: string
     try {
       secret = open(claimed)

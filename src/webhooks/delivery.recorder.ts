@@ -20,7 +20,7 @@ export interface Recorder {
  * `isPassing` tells such a fault, any other one goes to `onFault`.
  */
 export const createRecorder = (
-  { database, now }: Pick<App, 'database' | 'now'>,
+  { database, now, work }: Pick<App, 'database' | 'now' | 'work'>,
   isPassing: (error: unknown) => boolean,
   onFault: (error: unknown) => void,
 ): Recorder => {
@@ -33,6 +33,13 @@ export const createRecorder = (
     const batch = results.slice(0, batchSize)
     try {
       await recordResults(database, batch, now())
+      for (const { accountId, id, webhookId, status, tries, attempt } of batch) {
+        if (status === 'pending' || !webhookId.startsWith('whk_jrn_')) continue
+        const ended = { id, status, attempts: tries, lastStatus: attempt.status, lastError: attempt.error }
+        await work(accountId, 'job:deliveries', async (w) => {
+          for (const listener of w.listeners) await listener.deliveriesEnded?.(w, [ended])
+        })
+      }
       results.splice(0, batch.length)
       retryMs = 0
     } catch (error) {
