@@ -19,9 +19,7 @@ export class Migration20261121150000_journeys extends Migration {
     this.addSql(
       `create table "journey_runs" ("account_id" text collate "C" not null, "id" text collate "C" not null, "journey_id" text collate "C" not null, "version" int not null, "list_id" text collate "C" not null, "row_id" text collate "C" not null, "email" text collate "C" not null, "status" text not null, "reason" text null, "cursor" jsonb null, "step_no" int not null default 0, "revision" int not null default 0, "due_at" timestamptz not null, "retry_at" timestamptz null, "tries" int not null default 0, "last_fault" text null, "awaited" text null, "awaited_where" jsonb null, "delivery_id" text collate "C" null, "context" jsonb not null, "depth" int not null default 0, "root_id" text collate "C" null, "entered_at" timestamptz not null, "ended_at" timestamptz null, primary key ("account_id", "id"))`,
     )
-    this.addSql(
-      `create index "journey_runs_account_id_journey_id_row_id_index" on "journey_runs" ("account_id", "journey_id", "row_id")`,
-    )
+    this.addSql(`create index "journey_runs_journey_id_row_id_index" on "journey_runs" ("journey_id", "row_id")`)
     this.addSql(
       `create index "journey_runs_due_index" on "journey_runs" ((greatest("due_at", "retry_at"))) where "status" in ('running', 'waiting') and "delivery_id" is null`,
     )
@@ -29,17 +27,15 @@ export class Migration20261121150000_journeys extends Migration {
       `create index "journey_runs_turn_index" on "journey_runs" ("account_id", (greatest("due_at", "retry_at"))) where "status" in ('running', 'waiting') and "delivery_id" is null`,
     )
     this.addSql(
-      `create index "journey_runs_active_index" on "journey_runs" ("account_id", "row_id") where "status" in ('running', 'waiting')`,
+      `create index "journey_runs_active_index" on "journey_runs" ("row_id") where "status" in ('running', 'waiting')`,
     )
     this.addSql(
       `create index "journey_runs_awaited_index" on "journey_runs" ("account_id", "awaited") where "awaited" is not null`,
     )
     this.addSql(
-      `create index "journey_runs_delivery_index" on "journey_runs" ("account_id", "delivery_id") where "delivery_id" is not null`,
+      `create index "journey_runs_delivery_index" on "journey_runs" ("delivery_id") where "delivery_id" is not null`,
     )
-    this.addSql(
-      `create index "journey_runs_root_index" on "journey_runs" ("account_id", "root_id") where "root_id" is not null`,
-    )
+    this.addSql(`create index "journey_runs_root_index" on "journey_runs" ("root_id") where "root_id" is not null`)
     this.addSql(
       `alter table "journey_runs" add constraint "journey_runs_status_check" check ("status" in ('running', 'waiting', 'completed', 'exited', 'failed'))`,
     )

@@ -68,12 +68,12 @@ const entering = `
       "rootId" text, "causeId" text, place int)
     where exists (select from contacts c where c.account_id = $1 and c.email = e.email and c.list_id = e."listId")
       and ($7 = 'always' or not exists (
-        select from journey_runs r where r.account_id = $1 and r.journey_id = $3 and r.row_id = e."rowId"
+        select from journey_runs r where r.account_id || '' = $1 and r.journey_id = $3 and r.row_id = e."rowId"
           and r.list_id = e."listId" and ($7 = 'never' or r.status in ('running', 'waiting'))
       ))
   ), budgeted as (
     select e.*, e."rootId" is null or e.nth + 1 + (
-      select count(*) from journey_runs r where r.account_id = $1 and r.root_id = e."rootId"
+      select count(*) from journey_runs r where r.account_id || '' = $1 and r.root_id = e."rootId"
     ) <= ${mostOfRoot} as "isStarted" from entrant e
   ), entered as (
     insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, reason, cursor, due_at,

@@ -66,13 +66,15 @@ const due = `(greatest("due_at", "retry_at"))`
 
 /**
  * One contact on its way through a journey, with its next step and that step's time. A queue table without relations. Nobody
- * owns a run: who walks it holds an advisory lock while its transaction lasts (run.due.ts).
+ * owns a run: who walks it holds an advisory lock while its transaction lasts (run.due.ts). What is looked up by an id of any
+ * kind has an index that begins with it, and the account is compared as `account_id || ''`: no plan is left but the direct one,
+ * whatever the statistics of an emptied queue say.
  */
 const JourneyRunSchema = defineEntity({
   name: 'JourneyRun',
   tableName: 'journey_runs',
   indexes: [
-    { properties: ['accountId', 'journeyId', 'rowId'] },
+    { properties: ['journeyId', 'rowId'] },
     {
       name: 'journey_runs_due_index',
       expression: `create index "journey_runs_due_index" on "journey_runs" (${due}) ${active} and "delivery_id" is null`,
@@ -83,7 +85,7 @@ const JourneyRunSchema = defineEntity({
     },
     {
       name: 'journey_runs_active_index',
-      expression: `create index "journey_runs_active_index" on "journey_runs" ("account_id", "row_id") ${active}`,
+      expression: `create index "journey_runs_active_index" on "journey_runs" ("row_id") ${active}`,
     },
     {
       name: 'journey_runs_awaited_index',
@@ -91,11 +93,11 @@ const JourneyRunSchema = defineEntity({
     },
     {
       name: 'journey_runs_delivery_index',
-      expression: `create index "journey_runs_delivery_index" on "journey_runs" ("account_id", "delivery_id") where "delivery_id" is not null`,
+      expression: `create index "journey_runs_delivery_index" on "journey_runs" ("delivery_id") where "delivery_id" is not null`,
     },
     {
       name: 'journey_runs_root_index',
-      expression: `create index "journey_runs_root_index" on "journey_runs" ("account_id", "root_id") where "root_id" is not null`,
+      expression: `create index "journey_runs_root_index" on "journey_runs" ("root_id") where "root_id" is not null`,
     },
   ],
   properties: {

@@ -4,7 +4,7 @@ import type { EmittedEvent, Listener, Work } from '../store/work.ts'
 import { exitRules, triggerKinds } from './journeys.definition.ts'
 import { type EnterableJourney, type Entrant, enabledJourneys, enterLocked, lockEntrants } from './journeys.enrol.ts'
 import { contextOf, isPulled, keysOf, subjectOf, triggersOf } from './journeys.triggers.ts'
-import { endRuns, type Happening, hasRule, settleCalls, tellRuns } from './run.wake.ts'
+import { endRuns, type Happening, settleCalls, tellRuns } from './run.wake.ts'
 
 /*
  * What an event does to journeys, in its own transaction: it ends the runs whose exit rules it meets, wakes those that wait
@@ -98,18 +98,16 @@ const startsOf = async (work: Work, type: EventType, happenings: readonly Happen
   return starts
 }
 
-/** The exit rule `list-removed`, for who left a list, or with `email` alone every list. */
-const exitRemoved = async (work: Work, listId: string | null, email: string | null): Promise<void> => {
+/** The exit rule `list-removed`, for who left a list, or with a person alone every list. */
+const exitRemoved = async (work: Work, listId?: string, rowId?: string): Promise<void> => {
   const { exits } = await interestsIn(work)
-  if (!exits.includes('list-removed')) return
-  const condition = (n: number) => `($${n}::text is null or r.list_id = $${n})
-    and ($${n + 1}::text is null or r.email = $${n + 1}) and ${hasRule(`$${n + 2}`)}`
-  await endRuns(work, 'exit rule: list-removed', condition, [listId, email, ['list-removed']])
+  const rule = 'list-removed'
+  if (exits.includes(rule)) await endRuns(work, `exit rule: ${rule}`, { listId, rowId, rule })
 }
 
 /** An erased address ends its runs and stands in none of them any more, nor does what started them. */
-const forget = async (work: Work, email: string): Promise<void> => {
-  await endRuns(work, 'the contact was erased', (n) => `r.email = $${n}`, [email])
+const forget = async (work: Work, email: string, rowId?: string): Promise<void> => {
+  if (rowId !== undefined) await endRuns(work, 'the contact was erased', { rowId })
   await work.sql(`update journey_runs set email = '', context = '{}' where account_id = $1 and email = $2`, [
     work.accountId,
     email,
@@ -141,9 +139,9 @@ export const runJourneysByEvents: Listener = {
     for (const { journey, entrants } of starts) await enterLocked(work, journey, entrants)
   },
 
-  async contactsRemoved(work, { listId = null, email = null }) {
-    await exitRemoved(work, listId, email)
-    if (email !== null && listId === null) await forget(work, email)
+  async contactsRemoved(work, { listId, email, rowId }) {
+    if (email === undefined || rowId !== undefined) await exitRemoved(work, listId, rowId)
+    if (email !== undefined && listId === undefined) await forget(work, email, rowId)
   },
 
   deliveriesEnded: settleCalls,

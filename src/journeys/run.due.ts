@@ -58,21 +58,27 @@ const fair = `
 
 /**
  * The runs that are due and have room, oldest first. Where there are more than fit, the accounts take turns: only then does
- * it cost anything to have many accounts. `isAll`: nothing more is due.
+ * it cost anything to have many accounts. `isAll`: nothing more is due. `isLong`: it was not so the last time.
  */
 export const findDue = (
   { transaction }: Database,
   now: Date,
   { total, accounts, accountDefault, except }: Rooms,
+  isLong = false,
 ): Promise<{ runs: DueRun[]; isAll: boolean }> =>
   transaction(async (sql) => {
     await sql(`select ${rowByRow}, ${inOrder}`, [], 'walk-in-order')
-    const first = await sql<DueRun>(oldest, [now, except, total], 'oldest-due')
-    const counts = Map.groupBy(first, ({ accountId }) => accountId)
-    const isWithin = [...counts].every(([id, { length }]) => length <= (accounts.get(id) ?? accountDefault))
-    if (first.length < total && isWithin) return { runs: first, isAll: true }
+    const isAll = (runs: readonly DueRun[]) =>
+      runs.length < total &&
+      [...Map.groupBy(runs, ({ accountId }) => accountId)].every(
+        ([id, { length }]) => length < (accounts.get(id) ?? accountDefault),
+      )
+    const first = isLong ? null : await sql<DueRun>(oldest, [now, except, total], 'oldest-due')
+    if (first && isAll(first)) return { runs: first, isAll: true }
     const params = [now, except, total, JSON.stringify(Object.fromEntries(accounts)), accountDefault]
-    return { runs: await sql<DueRun>(fair, params, 'fair-due'), isAll: false }
+    const runs = await sql<DueRun>(fair, params, 'fair-due')
+    // An account without any room is not even looked at.
+    return { runs, isAll: isAll(runs) && [...accounts.values()].every((room) => room > 0) }
   })
 
 /** A run as a unit of work finds it, with all that its next step takes. */
@@ -110,8 +116,8 @@ const reading = `
     r.cursor, r.step_no as "stepNo", r.revision, r.awaited, r.context, r.depth, r.root_id as "rootId", r.due_at as "dueAt",
     r.entered_at as "enteredAt"
   from unnest($2::text[]) as i(id) cross join lateral (
-    select * from journey_runs where account_id = $1 and id = i.id and ${open} and ${due} <= $3 limit 1
-  ) r`
+    select * from journey_runs where account_id = $1 and id = i.id limit 1
+  ) r where ${open} and ${due} <= $3`
 
 /** Those of the runs that are still due and in no other unit of work, for this one to walk. */
 export const takeRuns = async ({ sql, accountId, now }: Work, ids: readonly string[]): Promise<OpenRun[]> => {

@@ -38,6 +38,10 @@ export const createHands = (ring: () => void) => {
         except: [...held.keys(), ...resting.keys()],
       }
     },
+    /** There was more than could be taken, or may have been. */
+    get isLong() {
+      return !isAll
+    },
     /** `all`: nothing else is due. */
     take(runs: readonly DueRun[], all: boolean) {
       isAll = all

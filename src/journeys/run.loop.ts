@@ -135,7 +135,7 @@ export const runJourneys = (app: App, signal: AbortSignal, { report = () => {}, 
         const rooms = hands.rooms()
         if (rooms.total === 0) return
         try {
-          const { runs, isAll } = await findDue(app.database, app.now(), rooms)
+          const { runs, isAll } = await findDue(app.database, app.now(), rooms, hands.isLong)
           hands.take(runs, isAll)
           for (const batch of batchesOf(runs)) push(batch)
         } catch (error) {

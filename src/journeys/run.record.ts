@@ -43,7 +43,7 @@ const recording = `
       ended_at = case when m.cursor is null then $2::timestamptz end
     from jsonb_to_recordset($4::jsonb) as m(id text, revision int, status text, reason text, cursor jsonb, "stepNo" int,
       "dueAt" float8, awaited text, "awaitedWhere" jsonb, "deliveryId" text, context jsonb)
-    where r.account_id = $1 and r.id = m.id and r.revision = m.revision and r.status in ('running', 'waiting')
+    where r.account_id = $1 and r.id = m.id and r.revision = m.revision
     returning 1
   )
   select count(*) as moved from moved`
@@ -93,7 +93,7 @@ export const recordFault = async (
   await sql(
     `update journey_runs set tries = tries + 1, last_fault = $4,
        retry_at = $3::timestamptz + least(10 * 2 ^ least(tries, 12), 3600) * interval '1 second'
-     where account_id = $1 and id = $2 and status in ('running', 'waiting')`,
+     where account_id = $1 and id = $2 and ended_at is null`,
     [accountId, id, now(), message.slice(0, 1000)],
   )
 }

@@ -18,11 +18,20 @@ export interface Happening {
 const open = `r.status in ('running', 'waiting')`
 const ending = `status = 'exited', cursor = null, awaited = null, awaited_where = null, delivery_id = null, revision = r.revision + 1`
 
+/** The account's runs, found by whatever else is said of them. */
+const own = `r.account_id || '' = $1`
+/** Its runs of some persons, found by these. */
+const ofPersons = (rowIds: string) => `${own} and r.row_id = any(${rowIds}) and ${open}`
+
+/** Whether the version of `journey_runs r` has an exit rule among those of a parameter. */
+const hasRule = (rules: string): string => `exists (
+  select from journey_exits x where x.account_id = r.account_id and x.rule = any(${rules})
+    and x.journey_id = r.journey_id and x.version = r.version)`
+
 /** Cancels what open runs wait for; `condition` is SQL over `journey_runs r`, from $2 on. */
 const cancelWaits = async (work: Work, condition: string, params: readonly unknown[]): Promise<void> => {
   const rows = await work.sql<{ id: string }>(
-    `select r.delivery_id as id from journey_runs r
-     where r.account_id = $1 and ${open} and r.delivery_id is not null and ${condition} order by r.delivery_id`,
+    `select r.delivery_id as id from journey_runs r where ${condition} and r.delivery_id || '' <> '' order by r.delivery_id`,
     [work.accountId, ...params],
   )
   if (rows.length > 0) {
@@ -33,29 +42,29 @@ const cancelWaits = async (work: Work, condition: string, params: readonly unkno
   }
 }
 
-/** Ends open runs at once, for a reason; `condition` is SQL over `journey_runs r`, from $4 on. */
-export const endRuns = async (
-  work: Work,
-  reason: string,
-  condition: (first: number) => string,
-  params: readonly unknown[],
-): Promise<void> => {
-  await cancelWaits(work, condition(2), params)
+/** Whose runs are to end: of a list, of a person (in it), or those alone that have the exit rule. */
+export interface Leaving {
+  listId?: string | undefined
+  rowId?: string | undefined
+  rule?: string
+}
+
+/** Ends open runs at once, for a reason. */
+export const endRuns = async (work: Work, reason: string, { listId, rowId, rule }: Leaving): Promise<void> => {
+  const whose = rowId === undefined ? `r.account_id = $1 and ${open} and $2::text[] is null` : ofPersons('$2')
+  const condition = `${whose} and ($3::text is null or r.list_id = $3) and ($4::text[] is null or ${hasRule('$4')})`
+  const params = [rowId === undefined ? null : [rowId], listId ?? null, rule === undefined ? null : [rule]]
+  await cancelWaits(work, condition, params)
   const rows = await work.sql<{ id: string }>(
     `with leaving as (
-       select r.id from journey_runs r where r.account_id = $1 and ${open} and ${condition(4)} order by r.id for no key update
+       select r.id from journey_runs r where ${condition} order by r.id for no key update
      )
-     update journey_runs r set ${ending}, reason = $2, ended_at = $3
+     update journey_runs r set ${ending}, reason = $5, ended_at = $6
      from leaving where r.account_id = $1 and r.id = leaving.id returning r.id`,
-    [work.accountId, reason, work.now, ...params],
+    [work.accountId, ...params, reason, work.now],
   )
   for (const { id } of rows) doingsOf(work).ended.add(id)
 }
-
-/** Whether the version of `journey_runs r` has an exit rule among those of a parameter. */
-export const hasRule = (rules: string): string => `exists (
-  select from journey_exits x where x.account_id = r.account_id and x.rule = any(${rules})
-    and x.journey_id = r.journey_id and x.version = r.version)`
 
 interface Locked {
   id: string
@@ -76,7 +85,7 @@ const locking = `
         and x.journey_id = r.journey_id and x.version = r.version
     ) as exits
   from journey_runs r
-  where r.account_id = $1 and r.row_id = any($2) and ${open} and ($6 or r.awaited = $3 or ${hasRule('$4')})
+  where ${ofPersons('$2')} and ($6 or r.awaited = $3 or ${hasRule('$4')})
   order by r.id for no key update of r`
 
 const lockRuns = async (work: Work, type: string, rowIds: readonly string[], rules: readonly string[]) => {
@@ -119,16 +128,16 @@ export const tellRuns = async (
   if (!wants.exit && !wants.wake) return
   const rules = wants.exit ? [...new Set(happenings.flatMap(({ event }) => exitRulesOf(event)))] : []
   const rowIds = [...new Set(happenings.map(({ subject }) => subject.rowId))]
-  if (wants.exit) await cancelWaits(work, `r.row_id = any($2) and ${hasRule('$3')}`, [rowIds, rules])
+  if (wants.exit) await cancelWaits(work, `${ofPersons('$2')} and ${hasRule('$3')}`, [rowIds, rules])
   const locked = await lockRuns(work, type, rowIds, rules)
   const byPerson = Map.groupBy(happenings, ({ subject }) => subject.rowId)
   const leaving: { id: string; reason: string }[] = []
   const woken: string[] = []
   for (const { id, rowId, isListening, where, exits } of locked) {
-    const own = byPerson.get(rowId) ?? []
-    const met = own.flatMap(({ event }) => exitRulesOf(event)).find((rule) => exits.includes(rule))
+    const told = byPerson.get(rowId) ?? []
+    const met = told.flatMap(({ event }) => exitRulesOf(event)).find((rule) => exits.includes(rule))
     if (met) leaving.push({ id, reason: `exit rule: ${met}` })
-    else if (isListening && own.some(({ event }) => holds(event, where))) woken.push(id)
+    else if (isListening && told.some(({ event }) => holds(event, where))) woken.push(id)
   }
   if (leaving.length > 0) await exit(work, leaving)
   if (woken.length > 0) await work.sql(waking, [work.accountId, woken, work.now], 'wake-runs')
@@ -139,7 +148,7 @@ const settling = `
     select e.id, e.delivery from jsonb_to_recordset($2::jsonb) as e(id text, delivery jsonb)
   ), waiting as materialized (
     select r.id, told.delivery from told cross join lateral (
-      select id from journey_runs where account_id = $1 and delivery_id = told.id limit 1
+      select id from journey_runs where account_id || '' = $1 and delivery_id = told.id limit 1
     ) r
   ), locked as materialized (
     select id from journey_runs where account_id = $1 and id = any(array(select id from waiting)) order by id

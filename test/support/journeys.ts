@@ -31,7 +31,7 @@ export interface JourneyBench {
   contacts(email: string): ReturnType<typeof readContacts>
   runs(journeyId: string): ReturnType<typeof runsOf>
   /** Runs the engine until nothing is due. */
-  drain(faults?: FaultSeen[]): Promise<void>
+  drain(faults?: FaultSeen[], timeoutMs?: number): Promise<void>
   subscribe(...events: string[]): Promise<void>
 }
 
@@ -111,7 +111,7 @@ export const journeyBench = async (target: TestApp): Promise<JourneyBench> => {
     stages: async () => (await work((w) => listPipelines(w)))[0]!.stages,
     contacts: (email) => work((w) => readContacts(w, email)),
     runs: (journeyId) => runsOf(target, account.id, journeyId),
-    drain: (faults) => drain(target, faults),
+    drain: (faults, timeoutMs) => drain(target, faults, timeoutMs),
     subscribe: async (...events) => {
       const { status } = await target.request('POST', '/webhooks', {
         key: account.key,
