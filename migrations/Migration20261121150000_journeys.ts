@@ -24,7 +24,7 @@ export class Migration20261121150000_journeys extends Migration {
       `create index "journey_runs_due_index" on "journey_runs" ((greatest("due_at", "retry_at"))) where "status" in ('running', 'waiting') and "delivery_id" is null`,
     )
     this.addSql(
-      `create index "journey_runs_turn_index" on "journey_runs" ("account_id", (greatest("due_at", "retry_at"))) where "status" in ('running', 'waiting') and "delivery_id" is null`,
+      `create index "journey_runs_turn_index" on "journey_runs" ("account_id", (greatest("retry_at", "due_at"))) where "status" in ('running', 'waiting') and "delivery_id" is null`,
     )
     this.addSql(
       `create index "journey_runs_active_index" on "journey_runs" ("row_id") where "status" in ('running', 'waiting')`,

@@ -68,7 +68,8 @@ const due = `(greatest("due_at", "retry_at"))`
  * One contact on its way through a journey, with its next step and that step's time. A queue table without relations. Nobody
  * owns a run: who walks it holds an advisory lock while its transaction lasts (run.due.ts). What is looked up by an id of any
  * kind has an index that begins with it, and the account is compared as `account_id || ''`: no plan is left but the direct one,
- * whatever the statistics of an emptied queue say.
+ * whatever the statistics of an emptied queue say. The two indexes on times name the columns in different orders for the same
+ * reason: neither can be taken for the other.
  */
 const JourneyRunSchema = defineEntity({
   name: 'JourneyRun',
@@ -81,7 +82,7 @@ const JourneyRunSchema = defineEntity({
     },
     {
       name: 'journey_runs_turn_index',
-      expression: `create index "journey_runs_turn_index" on "journey_runs" ("account_id", ${due}) ${active} and "delivery_id" is null`,
+      expression: `create index "journey_runs_turn_index" on "journey_runs" ("account_id", (greatest("retry_at", "due_at"))) ${active} and "delivery_id" is null`,
     },
     {
       name: 'journey_runs_active_index',

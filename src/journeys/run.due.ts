@@ -35,25 +35,30 @@ const inOrder = off('enable_sort', 'enable_incremental_sort')
 
 const open = `status in ('running', 'waiting') and delivery_id is null`
 const due = 'greatest(due_at, retry_at)'
+/** The same, as the index by account has it. */
+const dueByAccount = 'greatest(retry_at, due_at)'
 const columns = `account_id as "accountId", id, journey_id as "journeyId", version || ' ' || cursor as place`
 
 const oldest = `
-  select ${columns} from journey_runs where ${open} and ${due} <= $1 and id <> all($2) order by ${due} limit $3`
+  select ${columns} from journey_runs where ${open} and ${due} <= $1 and id not in (select unnest($2::text[])) order by ${due} limit $3`
 
-// `turn` reads one index entry for each account with open runs; then each gives its oldest, and they take turns.
+// `turn` reads one index entry for each account with open runs. Of those with something due each gives its oldest, and they
+// take turns: twice its even share, so that few rows are read in vain and few who have little leave room unfilled.
 const fair = `
   with recursive turn as (
-    (select account_id from journey_runs where ${open} order by account_id, ${due} limit 1)
+    (select account_id, ${dueByAccount} as due from journey_runs where ${open} order by account_id, ${dueByAccount} limit 1)
     union all
-    select (
-      select r.account_id from journey_runs r
-      where ${open} and r.account_id > t.account_id order by r.account_id, ${due} limit 1
-    ) from turn t where t.account_id is not null
+    select n.account_id, n.due from turn t cross join lateral (
+      select r.account_id, ${dueByAccount} as due from journey_runs r
+      where ${open} and r.account_id > t.account_id order by r.account_id, ${dueByAccount} limit 1
+    ) n
+  ), waiting as materialized (
+    select account_id, ceil(2.0 * $3::int / count(*) over ()) as share from turn where due <= $1
   )
-  select d."accountId", d.id, d."journeyId", d.place from turn cross join lateral (
-    select ${columns}, row_number() over (order by ${due}) as nth from journey_runs
-    where account_id = turn.account_id and ${open} and ${due} <= $1 and id <> all($2)
-    order by ${due} limit coalesce(($4::jsonb ->> turn.account_id)::int, $5::int)
+  select d."accountId", d.id, d."journeyId", d.place from waiting w cross join lateral (
+    select ${columns}, row_number() over (order by ${dueByAccount}) as nth from journey_runs
+    where account_id = w.account_id and ${open} and ${dueByAccount} <= $1 and id not in (select unnest($2::text[]))
+    order by ${dueByAccount} limit least(w.share, coalesce(($4::jsonb ->> w.account_id)::int, $5::int))
   ) d order by d.nth limit $3`
 
 /**
@@ -68,17 +73,14 @@ export const findDue = (
 ): Promise<{ runs: DueRun[]; isAll: boolean }> =>
   transaction(async (sql) => {
     await sql(`select ${rowByRow}, ${inOrder}`, [], 'walk-in-order')
-    const isAll = (runs: readonly DueRun[]) =>
-      runs.length < total &&
-      [...Map.groupBy(runs, ({ accountId }) => accountId)].every(
-        ([id, { length }]) => length < (accounts.get(id) ?? accountDefault),
-      )
     const first = isLong ? null : await sql<DueRun>(oldest, [now, except, total], 'oldest-due')
-    if (first && isAll(first)) return { runs: first, isAll: true }
+    const counts = Map.groupBy(first ?? [], ({ accountId }) => accountId)
+    const isWithin = [...counts].every(([id, { length }]) => length <= (accounts.get(id) ?? accountDefault))
+    if (first && first.length < total && isWithin) return { runs: first, isAll: true }
     const params = [now, except, total, JSON.stringify(Object.fromEntries(accounts)), accountDefault]
     const runs = await sql<DueRun>(fair, params, 'fair-due')
-    // An account without any room is not even looked at.
-    return { runs, isAll: isAll(runs) && [...accounts.values()].every((room) => room > 0) }
+    // Only who looks for the oldest of all can say that there is no more.
+    return { runs, isAll: false }
   })
 
 /** A run as a unit of work finds it, with all that its next step takes. */

@@ -1,8 +1,8 @@
 import type { DueRun, Rooms } from './run.due.ts'
 
 /** Runs of a process at once, and of an account among them. */
-const totalLimit = 512
-const accountLimit = 256
+const totalLimit = 2048
+const accountLimit = 1024
 
 /** The runs that this process has in hand, and those that it leaves alone for a while. */
 export const createHands = (ring: () => void) => {
@@ -10,6 +10,8 @@ export const createHands = (ring: () => void) => {
   const resting = new Map<string, NodeJS.Timeout>()
   const accounts = new Map<string, number>()
   let isAll = true
+  /** The last look brought little: the next one looks for the oldest of all again. */
+  let isLong = false
 
   const count = (accountId: string, change: number) => {
     const runs = (accounts.get(accountId) ?? 0) + change
@@ -38,13 +40,14 @@ export const createHands = (ring: () => void) => {
         except: [...held.keys(), ...resting.keys()],
       }
     },
-    /** There was more than could be taken, or may have been. */
+    /** There is far more than can be taken. */
     get isLong() {
-      return !isAll
+      return isLong
     },
     /** `all`: nothing else is due. */
     take(runs: readonly DueRun[], all: boolean) {
       isAll = all
+      isLong = !all && runs.length > totalLimit / 4
       for (const { accountId, id } of runs) {
         held.set(id, accountId)
         count(accountId, 1)

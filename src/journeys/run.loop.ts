@@ -9,7 +9,7 @@ import { type Batch, type DefinitionOf, walkBatch } from './run.unit.ts'
 import type { Ports } from './steps.effects.ts'
 
 /** Runs that share a unit of work. */
-const batchSize = 128
+const batchSize = 256
 /** Units of work at once: below the connections of the thread's pool. */
 const working = { limit: 3, each: 2 }
 

@@ -105,10 +105,12 @@ const moveDeal = async (work: Work, step: StepOf<'move-deal'>, { contact, contex
 
 /**
  * How many runs do the step in one unit of work. What locks rows of more than one kind for each run does it alone: no order
- * of rows would hold for several.
+ * of rows would hold for several. Contacts are held by few at a time: the API's writers wait for them.
  */
-export const togetherAt = ({ kind }: Step): number =>
-  kind === 'create-deal' || kind === 'move-deal' || kind === 'remove-from-list' ? 1 : Number.POSITIVE_INFINITY
+export const togetherAt = ({ kind }: Step): number => {
+  if (kind === 'create-deal' || kind === 'move-deal' || kind === 'remove-from-list') return 1
+  return kind === 'update-field' || kind === 'add-to-list' ? 64 : Number.POSITIVE_INFINITY
+}
 
 /** Does the step for each of the runs, in the unit of work. Throws Problem where it is refused to one of them. */
 export const doStep = async (work: Work, step: Step, doers: readonly Doer[], ports: Ports): Promise<Effect[]> => {
