@@ -51,16 +51,19 @@ const locking = `
   ) locked`
 
 /** Locks the contacts that are to enter journeys. Who locks runs as well does this before. */
-export const lockEntrants = async ({ sql, accountId }: Work, entrants: readonly Entrant[]): Promise<void> => {
+export const lockEntrants = async (
+  { sql, accountId }: Work,
+  entrants: readonly Pick<Entrant, 'email' | 'listId'>[],
+): Promise<void> => {
   const columns = [entrants.map(({ email }) => email), entrants.map(({ listId }) => listId)]
   await sql(locking, [accountId, ...columns], 'lock-entrants')
 }
 
-// Who may enter: the first of a person where only one may. `nth` counts those of one root, on top of those that it has; who
-// comes of a run waits for the others that come of the same root, by its row.
-const root = `select from journey_runs where account_id = $1 and id = any($2) order by id for no key update`
+// Who comes of a run waits for the others that come of the same root, by its row; a unit of work locks all its roots at once.
+const lockRoots = `select from journey_runs where account_id = $1 and id = any($2) order by id for no key update`
 
-// Ids are made as newId makes them: only the statement knows how many there will be.
+// `nth` counts those of one root, on top of those that it has. Ids are made as newId makes them: only the statement knows how
+// many there will be. Not kept prepared, as in run.wake.ts.
 const entering = `
   with entrant as (
     select e.*, row_number() over (partition by e."rootId" order by e.place) as nth
@@ -112,12 +115,12 @@ export const enterLocked = async (
   const { sql, accountId, now } = work
   const { reentry } = definition
   const among = (reentry === 'always' ? entrants : distinct(entrants)).map((entrant, i) => withCause(work, entrant, i))
-  const roots = new Set(among.flatMap(({ rootId }) => rootId ?? []))
-  if (roots.size > 0) await sql(root, [accountId, [...roots]], 'lock-roots')
+  const { actors, unstarted } = doingsOf(work)
+  const roots = new Set(actors.map(({ id: actorId, rootId }) => rootId ?? actorId))
+  if (roots.size > 0) await sql(lockRoots, [accountId, [...roots]])
   const cursor = JSON.stringify(firstCursor(definition))
   const params = [accountId, idAt('run', now.getTime()), id, version, cursor, JSON.stringify(among), reentry, now]
-  const rows = await sql<{ id: string | null; causeId: string | null }>(entering, params, 'enter-journey')
-  const { unstarted } = doingsOf(work)
+  const rows = await sql<{ id: string | null; causeId: string | null }>(entering, params)
   for (const { causeId } of rows) if (causeId) unstarted.set(causeId, (unstarted.get(causeId) ?? 0) + 1)
   return rows.flatMap((row) => row.id ?? [])
 }

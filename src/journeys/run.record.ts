@@ -30,6 +30,7 @@ export interface Move {
 /** The run has changed since it was read: nothing of the unit of work may be kept. */
 export class Stale extends Error {}
 
+// Rows are named by ctid, so that the runs can only be looked up one by one, in the order in which they are given.
 const recording = `
   with done as (
     insert into journey_step_log (account_id, run_id, step_no, at, step, kind, outcome)
@@ -43,7 +44,8 @@ const recording = `
       ended_at = case when m.cursor is null then $2::timestamptz end
     from jsonb_to_recordset($4::jsonb) as m(id text, revision int, status text, reason text, cursor jsonb, "stepNo" int,
       "dueAt" float8, awaited text, "awaitedWhere" jsonb, "deliveryId" text, context jsonb)
-    where r.account_id = $1 and r.id = m.id and r.revision = m.revision
+    cross join lateral (select ctid as place from journey_runs where account_id = $1 and id = m.id limit 1) held
+    where r.ctid = held.place and r.revision = m.revision
     returning 1
   )
   select count(*) as moved from moved`

@@ -6,7 +6,8 @@ import { doingsOf } from './run.cause.ts'
 
 /*
  * How runs end and wake from outside. Whoever changes a run raises its revision: a unit of work that has walked it can no
- * longer record. Deliveries are locked before runs, as by who records the end of a delivery; runs in the order of their ids.
+ * longer record. None of these statements is kept prepared: a plan made while there were few runs reads all of them when there
+ * are many. Deliveries are locked before runs, as by who records the end of a delivery; runs in the order of their ids.
  */
 
 /** An event with the person it is about, by the row id that all runs of that person carry. */
@@ -92,18 +93,15 @@ const lockRuns = async (work: Work, type: string, rowIds: readonly string[], rul
   const { actors, completing, ended } = doingsOf(work)
   const persons = [...new Set([...rowIds, ...actors.map(({ rowId }) => rowId)])]
   const params = [work.accountId, persons, type, rules, work.now, actors.length > 0]
-  const rows = await work.sql<Locked>(locking, params, 'lock-person')
+  const rows = await work.sql<Locked>(locking, params)
   return rows.filter(({ id }) => !completing.has(id) && !ended.has(id))
 }
 
-const exit = async (work: Work, leaving: readonly { id: string; reason: string }[]): Promise<void> => {
-  await work.sql(
-    `update journey_runs r set ${ending}, reason = l.reason, ended_at = $2
-     from jsonb_to_recordset($3::jsonb) as l(id text, reason text) where r.account_id = $1 and r.id = l.id`,
-    [work.accountId, work.now, JSON.stringify(leaving)],
-    'exit-runs',
+const exit = async ({ sql, accountId, now }: Work, reason: string, ids: readonly string[]): Promise<void> => {
+  await sql(
+    `update journey_runs r set ${ending}, reason = $3, ended_at = $4 where r.account_id = $1 and r.id = any($2)`,
+    [accountId, ids, reason, now],
   )
-  for (const { id } of leaving) doingsOf(work).ended.add(id)
 }
 
 // Waiting for nothing any more: that is how the step tells the event from its timeout.
@@ -139,8 +137,12 @@ export const tellRuns = async (
     if (met) leaving.push({ id, reason: `exit rule: ${met}` })
     else if (isListening && told.some(({ event }) => holds(event, where))) woken.push(id)
   }
-  if (leaving.length > 0) await exit(work, leaving)
-  if (woken.length > 0) await work.sql(waking, [work.accountId, woken, work.now], 'wake-runs')
+  for (const [reason, own] of Map.groupBy(leaving, (run) => run.reason)) {
+    const ids = own.map(({ id }) => id)
+    await exit(work, reason, ids)
+    for (const id of ids) doingsOf(work).ended.add(id)
+  }
+  if (woken.length > 0) await work.sql(waking, [work.accountId, woken, work.now])
 }
 
 const settling = `
@@ -164,5 +166,5 @@ const settling = `
 /** Wakes the runs that wait for the end of deliveries. */
 export const settleCalls = async (work: Work, ended: readonly EndedDelivery[]): Promise<void> => {
   const told = ended.map((delivery) => ({ id: delivery.id, delivery }))
-  await work.sql(settling, [work.accountId, JSON.stringify(told), work.now], 'settle-calls')
+  await work.sql(settling, [work.accountId, JSON.stringify(told), work.now])
 }

@@ -11,6 +11,7 @@ import { changeDeal, createDeal, dealOf, NewDeal } from '../deals/deals.ts'
 import { parse } from '../lib/parse.ts'
 import type { Work } from '../store/work.ts'
 import type { Step } from './journeys.definition.ts'
+import { lockEntrants } from './journeys.enrol.ts'
 import { postCalls, type SendMails, sendMails } from './steps.out.ts'
 import { fillTags } from './steps.tags.ts'
 
@@ -95,6 +96,17 @@ const makeDeal = async (work: Work, step: StepOf<'create-deal'>, { contact, cont
   return { outcome: deal.id, context: { ...context, madeDealIds: [deal.id, ...madeDeals(context)] } }
 }
 
+/** Their contacts first: each deal may let its contact into journeys, which locks it. */
+const makeDeals = async (work: Work, step: StepOf<'create-deal'>, doers: readonly Doer[]): Promise<Effect[]> => {
+  await lockEntrants(
+    work,
+    doers.map(({ contact }) => contact),
+  )
+  const effects: Effect[] = []
+  for (const doer of doers) effects.push(await makeDeal(work, step, doer))
+  return effects
+}
+
 /** Moves the run's own deal, else the contact's newest open one, in the pipeline of the stage. */
 const moveDeal = async (work: Work, step: StepOf<'move-deal'>, { contact, context }: Doer): Promise<Effect> => {
   const deal = await dealOf(work, contact, { stageId: step.stage, ids: ownDeals(context) })
@@ -108,7 +120,8 @@ const moveDeal = async (work: Work, step: StepOf<'move-deal'>, { contact, contex
  * of rows would hold for several. Contacts are held by few at a time: the API's writers wait for them.
  */
 export const togetherAt = ({ kind }: Step): number => {
-  if (kind === 'create-deal' || kind === 'move-deal' || kind === 'remove-from-list') return 1
+  if (kind === 'move-deal' || kind === 'remove-from-list') return 1
+  if (kind === 'create-deal') return 16
   return kind === 'update-field' || kind === 'add-to-list' ? 64 : Number.POSITIVE_INFINITY
 }
 
@@ -127,7 +140,7 @@ export const doStep = async (work: Work, step: Step, doers: readonly Doer[], por
     case 'remove-from-list':
       return [await removeFromList(work, step, alone)]
     case 'create-deal':
-      return [await makeDeal(work, step, alone)]
+      return makeDeals(work, step, doers)
     case 'move-deal':
       return [await moveDeal(work, step, alone)]
     default:
