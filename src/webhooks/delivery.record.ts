@@ -71,7 +71,7 @@ interface Touched {
   gone: boolean
 }
 
-const write = (sql: Sql, results: readonly Result[]): Promise<Touched[]> =>
+export const write = (sql: Sql, results: readonly Result[]): Promise<Touched[]> =>
   sql<Touched>(recording, [JSON.stringify(results)])
 
 /** An endpoint that answered 410 ends its webhook, and all that is pending for it, with the record of that answer. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../store/work.ts'
-import { type Result, recordResults } from './delivery.record.ts'
+import { type Result, recordResults, write } from './delivery.record.ts'
 
 const gatherMs = 10
 const batchSize = 500
@@ -32,12 +32,16 @@ export const createRecorder = (
   const writeBatch = async () => {
     const batch = results.slice(0, batchSize)
     try {
-      await recordResults(database, batch, now())
-      for (const { accountId, id, webhookId, status, tries, attempt } of batch) {
-        if (status === 'pending' || !webhookId.startsWith('whk_jrn_')) continue
-        const ended = { id, status, attempts: tries, lastStatus: attempt.status, lastError: attempt.error }
+      const isCall = ({ webhookId }: Result) => webhookId.startsWith('whk_jrn_')
+      const others = batch.filter((result) => !isCall(result))
+      if (others.length > 0) await recordResults(database, others, now())
+      for (const [accountId, own] of Map.groupBy(batch.filter(isCall), (result) => result.accountId)) {
         await work(accountId, 'job:deliveries', async (w) => {
-          for (const listener of w.listeners) await listener.deliveriesEnded?.(w, [ended])
+          await write(w.sql, own)
+          const ended = own.flatMap(({ id, status, tries, attempt: { status: lastStatus, error: lastError } }) =>
+            status === 'pending' ? [] : [{ id, status, attempts: tries, lastStatus, lastError }],
+          )
+          if (ended.length > 0) for (const listener of w.listeners) await listener.deliveriesEnded?.(w, ended)
         })
       }
       results.splice(0, batch.length)
