@@ -16,6 +16,7 @@ export class Migration20261121130000_foundation extends Migration {
     this.addSql(
       `create table "accounts" ("id" text collate "C" not null, "name" text not null, "slug" text null, "plan" text not null, "contact_count" int not null default 0, "created_at" timestamptz not null, "deleted_at" timestamptz null, primary key ("id"))`,
     )
+    this.addSql(`create index "accounts_deleted_index" on "accounts" ("id") where "deleted_at" is not null`)
     this.addSql(`alter table "accounts" add constraint "accounts_name_unique" unique ("name")`)
     this.addSql(`alter table "accounts" add constraint "accounts_slug_unique" unique ("slug")`)
     this.addSql(

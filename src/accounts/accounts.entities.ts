@@ -22,6 +22,12 @@ PlanSchema.setClass(Plan)
 const AccountSchema = defineEntity({
   name: 'Account',
   tableName: 'accounts',
+  indexes: [
+    {
+      name: 'accounts_deleted_index',
+      expression: `create index "accounts_deleted_index" on "accounts" ("id") where "deleted_at" is not null`,
+    },
+  ],
   properties: {
     id: p.text().collation('C').primary(),
     name: p.text().unique(),

@@ -1,7 +1,10 @@
 import { z } from 'zod'
+import { Problem } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
-import type { Work } from '../store/work.ts'
-import { JourneyFile } from './journeys.definition.ts'
+import { parseCidrs } from '../net/addresses.ts'
+import { checkWebhookUrl } from '../net/webhook-url.ts'
+import type { App, Work } from '../store/work.ts'
+import { isHttpUrl, JourneyFile } from './journeys.definition.ts'
 import { resolveNames } from './journeys.resolve.ts'
 import { type Path, pathText, recordOf, stepsOf } from './journeys.tree.ts'
 
@@ -78,4 +81,44 @@ export const checkJourney = async (work: Work, document: unknown): Promise<Check
   const others = [...structureFaults(document), ...(await resolveNames(work, file))]
   const faults = [...shapeFaults.map((issue) => sentence([issue], 'the journey')), ...others.map(faultText)]
   return checked.success && faults.length === 0 ? { file: checked.data, faults: null } : { file: null, faults }
+}
+
+/** What is wrong with the URLs of each document, in the order of the documents. */
+export type UrlFaults = readonly (readonly string[])[]
+
+/**
+ * Judges the URLs of webhook steps as a subscription's URL is judged (decisions.md, Webhooks: public URL). Looks up names, so
+ * it is called before the unit of work that applies the documents.
+ */
+export const judgeUrls = async (
+  { config, resolver }: Pick<App, 'config' | 'resolver'>,
+  documents: readonly unknown[],
+): Promise<UrlFaults> => {
+  const allow = parseCidrs(config.allowPrivateWebhooks.join(','))
+  const judged = new Map<string, Promise<string | null>>()
+  const judge = (url: string) => {
+    const known = judged.get(url)
+    if (known) return known
+    const fault = checkWebhookUrl(url, { resolver, allow }).then(
+      () => null,
+      (error) => {
+        if (!(error instanceof Problem)) throw error
+        return error.message.replace(/^url /, '')
+      },
+    )
+    judged.set(url, fault)
+    return fault
+  }
+  return Promise.all(
+    documents.map(async (document) => {
+      const faults: string[] = []
+      for (const { step, path } of stepsOf(document)) {
+        // What is no URL at all is a fault of the file's shape.
+        if (step.kind !== 'webhook' || typeof step.url !== 'string' || !isHttpUrl(step.url)) continue
+        const message = await judge(step.url)
+        if (message !== null) faults.push(faultText({ path: [...path, 'url'], message }))
+      }
+      return faults
+    }),
+  )
 }

@@ -27,6 +27,7 @@ const runColumns: Column<RunView>[] = [
   ['REASON', (run) => run.reason],
   ['NEXT STEP', (run) => run.step],
   ['DUE', (run) => (run.dueAt === null ? null : new Date(run.dueAt))],
+  ['LAST FAULT', (run) => run.lastFault],
   ['ENTERED', (run) => new Date(run.enteredAt)],
   ['ENDED', (run) => (run.endedAt === null ? null : new Date(run.endedAt))],
 ]
@@ -65,12 +66,13 @@ const addApply = (noun: Command, cli: Cli): void => {
     .option('-f, --file <file>', 'the file, or - for standard input; several documents are applied all or nothing')
     .option('--dry-run', 'check the file and say what would change')
     .action(
-      cli.run(async ({ out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
+      cli.run(async ({ app, out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
         const { file } = await require({ file: flags.file })
-        const { applyJourneys, maxFileBytes, readDocuments } = await import('./journeys.ts')
+        const { applyJourneys, judgeUrls, maxFileBytes, readDocuments } = await import('./journeys.ts')
         const documents = readDocuments(await readSource(file, maxFileBytes))
         const dryRun = flags.dryRun ?? false
-        const applied = await work((w) => applyJourneys(w, documents, { dryRun }))
+        const urlFaults = await judgeUrls(app, documents)
+        const applied = await work((w) => applyJourneys(w, documents, { dryRun, urlFaults }))
         if (applied.length === 1) out.one({ ...applied[0]!, ...(dryRun && { dryRun }) })
         else await out.list('journeys', applied, appliedColumns)
         if (dryRun) out.note('Nothing was changed.')

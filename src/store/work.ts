@@ -32,8 +32,8 @@ export interface Listener {
   receive(work: Work, events: readonly EmittedEvent[]): Promise<void>
   /** A key was revoked: what depended on it ends in the same transaction. */
   keyRevoked?(work: Work, keyId: string): Promise<void>
-  /** Contacts left a list (`listId`), the account (`email`), or that address that list (both). */
-  contactsRemoved?(work: Work, removed: { listId?: string; email?: string }): Promise<void>
+  /** Contacts left a list (`listId`), the account (`email`), or that address that list (both). `rowId` is the address's. */
+  contactsRemoved?(work: Work, removed: { listId?: string; email?: string; rowId?: string }): Promise<void>
   /** Deliveries that somebody waits for have ended; told in the transaction that records it. */
   deliveriesEnded?(work: Work, ended: readonly EndedDelivery[]): Promise<void>
   /**
@@ -72,6 +72,7 @@ export interface App {
     rateLimit: number
     rateLimitWebhooks: number
     allowPrivateWebhooks: readonly string[]
+    journeyRetentionDays: number
   }
   readonly database: Database
   /** Outside any transaction. */
