@@ -122,7 +122,7 @@ const moveDeal = async (work: Work, step: StepOf<'move-deal'>, { contact, contex
 export const togetherAt = ({ kind }: Step): number => {
   if (kind === 'move-deal' || kind === 'remove-from-list') return 1
   if (kind === 'create-deal') return 16
-  return kind === 'update-field' || kind === 'add-to-list' ? 64 : Number.POSITIVE_INFINITY
+  return kind === 'update-field' || kind === 'add-to-list' ? 32 : Number.POSITIVE_INFINITY
 }
 
 /** Does the step for each of the runs, in the unit of work. Throws Problem where it is refused to one of them. */

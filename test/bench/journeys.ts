@@ -147,6 +147,65 @@ const latency = async (app: OpenApp): Promise<number[]> => {
   return waits
 }
 
+const people = 5000
+
+/** POST /contacts to a list, one after the other at a gentle pace, until `isOver`; how long each took, in ms. */
+const post = async (url: string, key: string, listId: string, isOver: () => Promise<boolean>): Promise<number[]> => {
+  const took: number[] = []
+  for (let i = 0; i % 20 !== 0 || i === 0 || !(await isOver()); i++) {
+    const start = performance.now()
+    const reply = await fetch(`${url}/api/v1/contacts`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ listId, email: `c${(i * 37) % people}@bench.example`, fields: { at: String(i) } }),
+    })
+    if (!reply.ok) throw new Error(`answered ${reply.status}`)
+    took.push(performance.now() - start)
+    await sleep(5)
+  }
+  return took
+}
+
+/** The API's p99 alone, and beside two journeys that change 5,000 contacts and add them to the list that it writes. */
+const beside = async (app: OpenApp): Promise<{ alone: number; beside: number }> => {
+  await app.sql(
+    `insert into mail_domains (domain, finding, expires_at) values ('bench.example', 'mx', now() + interval '1 day')`,
+  )
+  const { id, key } = await benchAccount(app)
+  const [leads, customers] = await app.work(id, 'cli:bench', async (work) => [
+    await createList(work, { name: 'Leads' }),
+    await createList(work, { name: 'Customers' }),
+  ])
+  const emails = Array.from({ length: people }, (_, i) => ({ email: `c${i}@bench.example`, fields: { plan: 'pro' } }))
+  await app.work(id, 'cli:bench', (work) => writeContacts(work, leads!.id, emails, new Map()))
+  const daemon = await startDaemon({ ...app.config, port: 0 }, { api: true, jobs: true })
+  const from = Date.now()
+  await post(daemon.url!, key, customers!.id, async () => Date.now() - from > 1000)
+  const alone = await post(daemon.url!, key, customers!.id, async () => Date.now() - from > 6000)
+  for (const name of ['One', 'Two']) {
+    await app.work(id, 'cli:bench', async (work) => {
+      const steps = [
+        { kind: 'update-field', field: name, value: '{{ email }}' },
+        { kind: 'add-to-list', list: 'Customers' },
+      ]
+      const [journey] = await applyJourneys(work, [{ name, trigger: { kind: 'manual' }, steps }])
+      await work.sql(
+        `insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, cursor, due_at, context, entered_at)
+         select account_id, 'run_' || $2 || row_id, $2, 1, list_id, row_id, email, 'running', '[0]', $3, '{}', $3
+         from contacts where account_id = $1 and list_id = $4`,
+        [id, journey!.id, app.now(), leads!.id],
+      )
+    })
+  }
+  const busy = await post(daemon.url!, key, customers!.id, async () => !(await isLeft(app)))
+  await daemon.stop()
+  const [row] = await app.sql<{ deadlocks: number }>(
+    'select deadlocks from pg_stat_database where datname = current_database()',
+  )
+  if (row!.deadlocks > 0) throw new Error(`${row!.deadlocks} deadlocks`)
+  return { alone: percentile(alone, 99), beside: percentile(busy, 99) }
+}
+
 const steps = async (app: OpenApp, count: number, atLeast: number): Promise<Row> => {
   const seen = { ours: [] as number[], bare: [] as number[] }
   for (let round = 0; round < rounds; round++) {
@@ -162,5 +221,15 @@ export const bench = async ({ app: open }: Bench): Promise<Row[]> => {
   const app = await open()
   const rows = [await steps(app, 10_000, 0.7), await steps(app, 100_000, 0.7)]
   const waits = await latency(app)
-  return [...rows, below('event to first step, p50', 'ms', percentile(waits, 50), 50)]
+  const writers = await beside(await open())
+  return [
+    ...rows,
+    row(
+      'POST /contacts beside two journeys of 5,000 contacts, p99',
+      'ms',
+      { ours: writers.beside, limit: writers.alone },
+      { atMost: 2 },
+    ),
+    below('event to first step, p50', 'ms', percentile(waits, 50), 50),
+  ]
 }
