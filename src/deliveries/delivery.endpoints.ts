@@ -56,6 +56,8 @@ interface Endpoint {
   waiting: ClaimedDelivery[]
   /** There may be something unclaimed that is due since then (microseconds since the epoch). */
   since: number | null
+  /** The same, of what became known since the last claim was asked for: that may have been too early to find it. */
+  sinceAsked: number | null
   /** Time-outs since the last answer. */
   timeouts: number
   timedOutAt: number
@@ -75,7 +77,7 @@ const limits = { new: newLimit, answering: firstLimit, hanging: 1 }
 const open = (id: string, accountId: string, timeouts: number, nowMs: number): Endpoint => {
   const standing = timeouts > 0 ? 'hanging' : 'new'
   const times = { timedOutAt: 0, busyAt: nowMs, usedAt: nowMs, quietUntil: 0 }
-  const counts = { posting: 0, unrecorded: 0, waiting: [], since: null }
+  const counts = { posting: 0, unrecorded: 0, waiting: [], since: null, sinceAsked: null }
   return { id, accountId, standing, limit: limits[standing], timeouts, ...counts, ...times }
 }
 
@@ -83,6 +85,11 @@ const claimedOf = ({ posting, unrecorded, waiting }: Endpoint): number => postin
 
 const earliest = (a: number | null, b: number | null): number | null =>
   a === null ? b : b === null ? a : Math.min(a, b)
+
+const mayHave = (endpoint: Endpoint, since: number): void => {
+  endpoint.since = earliest(endpoint.since, since)
+  endpoint.sinceAsked = earliest(endpoint.sinceAsked, since)
+}
 
 const isStalled = ({ posting, busyAt }: Endpoint, nowMs: number): boolean => posting > 0 && nowMs - busyAt > stallMs
 
@@ -154,7 +161,7 @@ export const createEndpoints = () => {
   const takeBack = (endpoint: Endpoint): ClaimedDelivery[] => {
     const taken = endpoint.waiting.splice(0)
     for (const { bytes } of taken) slots.count(endpoint.accountId, endpoint.standing, -1, -bytes)
-    if (taken.length > 0) endpoint.since = earliest(endpoint.since, taken[0]!.dueAt)
+    if (taken.length > 0) mayHave(endpoint, taken[0]!.dueAt)
     return taken
   }
 
@@ -195,6 +202,7 @@ export const createEndpoints = () => {
       const left = { new: slots.left('new'), hanging: slots.left('hanging') }
       const asks = [...endpoints.values()].map((endpoint): Ask => {
         const { id, accountId, since, standing } = endpoint
+        endpoint.sinceAsked = null
         const room = roomOf(endpoint, nowMs)
         return { id, since, room: standing === 'answering' ? room : left[standing].take(accountId, room) }
       })
@@ -238,18 +246,18 @@ export const createEndpoints = () => {
         const { room, since } = asked.get(id) ?? { room: rooms.unknown.room, since: null }
         if (!endpoint || room === 0) continue
         const rows = brought.get(id) ?? []
-        // What a notice told meanwhile holds beside what the claim leaves.
-        const told = endpoint.since === since ? null : endpoint.since
         const cut = isCut || isAccountCut(endpoint.accountId) ? (since ?? rows[0]?.dueAt ?? null) : null
-        endpoint.since = earliest(told, rows.length >= room ? rows.at(-1)!.dueAt : cut)
+        endpoint.since = earliest(endpoint.sinceAsked, rows.length >= room ? rows.at(-1)!.dueAt : cut)
       }
     },
 
     /** There may be something for these targets of an account since a time (microseconds since the epoch). */
     told(accountId: string, ids: readonly string[], since: number, nowMs: number): void {
       for (const id of ids) {
-        const endpoint = endpoints.getOrInsertComputed(id, () => open(id, accountId, 0, nowMs))
-        endpoint.since = earliest(endpoint.since, since)
+        mayHave(
+          endpoints.getOrInsertComputed(id, () => open(id, accountId, 0, nowMs)),
+          since,
+        )
       }
     },
 

@@ -316,6 +316,25 @@ describe('the loop', () => {
     await own.close()
   }, 60_000)
 
+  test('what is told while a claim is under way is claimed next', async () => {
+    await subscribe(t.app, account.id, receiver.url)
+    let claims = 0
+    const sql = (async (text: string, params?: unknown[], name?: string) => {
+      const rows = await t.app.sql(text, params, name)
+      if (name !== 'claim-deliveries' || rows.length === 0 || ++claims > 1) return rows
+      await emitEvents(t.app, account.id)
+      await sleep(200)
+      return rows
+    }) as typeof t.app.sql
+    const stop = new AbortController()
+    const running = runDeliveries({ ...t.app, sql }, stop.signal)
+    await sleep(300)
+    await emitEvents(t.app, account.id)
+    await receiver.arrived(2, 3000)
+    stop.abort()
+    await running
+  })
+
   test('a fault of ours is reported, and the loop goes on', async () => {
     const reported: unknown[] = []
     const stop = new AbortController()
