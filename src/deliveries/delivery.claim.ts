@@ -203,20 +203,29 @@ export const releaseClaims = async (
   )
 }
 
-/** Frees what workers that are no more had claimed, and gives how many. They can't record it any more. */
-export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promise<number> => {
-  const [row] = await sql<{ count: number }>(
-    `with freed as (
-       update pending_deliveries set worker = null, claim = claim + 1 where worker = any($1) returning target_id, due_at
+/**
+ * Frees what workers that are no more had claimed: they can't record it any more. Rows that somebody has locked are left
+ * for the next time; `freed` is how many were not, `left` whether there are others.
+ */
+export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promise<{ freed: number; left: boolean }> => {
+  const [row] = await sql<{ found: number; freed: number }>(
+    `with claimed as materialized (
+       select ctid as row from pending_deliveries where worker = any($1)
+     ), locked as materialized (
+       select ctid as row from pending_deliveries
+       where ctid = any(array(select row from claimed)) and worker = any($1) for update skip locked
+     ), freed as (
+       update pending_deliveries set worker = null, claim = claim + 1
+       where ctid = any(array(select row from locked)) returning target_id, due_at
      ), target as (
        select target_id as id, min(due_at) as due_at from freed group by target_id
      ), put as (
        ${lowered('select id, due_at from target')}
      )
-     select count(*) as count from freed`,
+     select (select count(*) from claimed) as found, (select count(*) from freed) as freed`,
     [workers],
   )
-  return row!.count
+  return { freed: row!.freed, left: row!.found > row!.freed }
 }
 
 /**

@@ -57,8 +57,9 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
       bell.ring()
     },
     async died(ids) {
-      await freeClaimsOf(app.sql, ids)
-      bell.ring()
+      const { freed, left } = await freeClaimsOf(app.sql, ids)
+      if (freed > 0) bell.ring()
+      return !left
     },
   })
 
@@ -90,6 +91,8 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
   }
 
   const pump = (targetId: string) => {
+    // What waits may be another's by now. It is given back when we are sure of ourselves again.
+    if (worker.id === null) return
     const nowMs = performance.now()
     for (let next = endpoints.next(targetId, nowMs); next; next = endpoints.next(targetId, nowMs)) {
       const delivered = deliver(next).finally(() => posting.delete(delivered))

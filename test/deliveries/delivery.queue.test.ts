@@ -70,7 +70,7 @@ describe('claiming', () => {
     expect(await claim({}, 2)).toHaveLength(0)
     await releaseClaims(t.app.sql, claims.slice(0, 1))
     expect(await claim({}, 2)).toMatchObject([{ id: claims[0]!.id, claim: 3, worker: 2 }])
-    expect(await freeClaimsOf(t.app.sql, [1])).toBe(2)
+    expect(await freeClaimsOf(t.app.sql, [1])).toEqual({ freed: 2, left: false })
     const again = await claim({}, 2)
     expect(again.map((claimed) => claimed.claim)).toEqual([3, 3])
   })

@@ -12,18 +12,26 @@ export const subscribeMany = async (app: OpenApp, accountId: string, url: string
   return ids
 }
 
-/** Puts deliveries on the way to each of the webhooks, however many, and tells nobody. */
-export const backlog = async (app: OpenApp, accountId: string, webhookIds: readonly string[], count: number) => {
+/** Puts so many deliveries on the way to each of the webhooks, and tells nobody. */
+export const backlog = async (
+  app: OpenApp,
+  accountId: string,
+  webhookIds: readonly string[],
+  count: number,
+  body = '{}',
+): Promise<void> => {
   await app.sql(
-    `insert into pending_deliveries (account_id, id, target_id, key, type, body, bytes, due_at, created_at)
-     select $1, $2 || lpad(((t.place - 1) * $4 + n)::text, 12, '0'), t.id, 'evt_' || $2 || ((t.place - 1) * $4 + n), 'contact.created', '{}', 2,
-       clock.now + n * interval '1 microsecond', clock.now
-     from unnest($3::text[]) with ordinality as t(id, place), generate_series(1, $4::int8) n, (select svc_now() as now) clock`,
-    [accountId, newId('dlv', Date.now()).slice(0, 18), webhookIds, count],
-  )
-  await app.sql(
-    `update delivery_targets set next_due_at = least(next_due_at, svc_now()), touched = touched + 1 where id = any($1)`,
-    [webhookIds],
+    `with clock as materialized (
+       select svc_now() as now
+     ), target as (
+       update delivery_targets t set next_due_at = least(next_due_at, clock.now), touched = touched + 1
+       from clock where id = any($3)
+     )
+     insert into pending_deliveries (account_id, id, target_id, key, type, body, bytes, due_at, created_at)
+     select $1, $2 || lpad(((t.place - 1) * $4 + n)::text, 12, '0'), t.id, 'evt_' || $2 || ((t.place - 1) * $4 + n), 'contact.created',
+       $5, octet_length($5), clock.now + n * interval '1 microsecond', clock.now
+     from clock, unnest($3::text[]) with ordinality as t(id, place), generate_series(1, $4::int8) n`,
+    [accountId, newId('dlv', Date.now()).slice(0, 18), webhookIds, count, body],
   )
 }
 
