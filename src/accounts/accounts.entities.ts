@@ -30,6 +30,8 @@ const AccountSchema = defineEntity({
     /** Distinct addresses; exact, because only the statements that add and remove addresses touch it. */
     contactCount: p.integer().default(0),
     createdAt: p.datetime(),
+    /** Its deletion has begun: nothing of it works any more, and what it owned goes (accounts.delete.ts). */
+    deletedAt: p.datetime().nullable(),
   },
 })
 export class Account extends AccountSchema.class {}

@@ -84,7 +84,7 @@ export const startDevelopment = async (env: Environment): Promise<Development> =
     opened.push(receiver.close)
     const daemon = await startDaemon(config, { api: true, jobs: true, schema: 'migrate', development: true })
     opened.push(daemon.stop)
-    now = daemon.app.now
+    now = daemon.app.systemNow
     const demo = await prepareDemo(daemon.app, { url: receiver.hookUrl, token })
     secret.resolve(demo.secret)
     const { key, listId } = demo

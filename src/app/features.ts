@@ -19,6 +19,7 @@ export const loadEntities = async () => {
     import('../webhooks/webhooks.entities.ts'),
     import('../store/worker.entities.ts'),
     import('../store/clock.entities.ts'),
+    import('../store/installation.entities.ts'),
   ])
   return modules.flatMap((module) => Object.values(module))
 }
@@ -51,5 +52,5 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
   return modules.map((module) => module.commands)
 }
 
-/** Who hears the events of other features, in the transaction that caused them. */
-export const listeners: readonly Listener[] = [deliverEvents, runJourneysByEvents, forgetErased]
+/** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
+export const listeners: readonly Listener[] = [deliverEvents, forgetErased, runJourneysByEvents]

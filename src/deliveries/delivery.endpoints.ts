@@ -56,8 +56,8 @@ interface Endpoint {
   waiting: ClaimedDelivery[]
   /** There may be something unclaimed that is due since then (microseconds since the epoch). */
   since: number | null
-  /** The same, of what became known since the last claim was asked for: that may have been too early to find it. */
-  sinceAsked: number | null
+  /** The same, as notices told since the last claim began: that claim may not have seen it. */
+  told: number | null
   /** Time-outs since the last answer. */
   timeouts: number
   timedOutAt: number
@@ -77,7 +77,7 @@ const limits = { new: newLimit, answering: firstLimit, hanging: 1 }
 const open = (id: string, accountId: string, timeouts: number, nowMs: number): Endpoint => {
   const standing = timeouts > 0 ? 'hanging' : 'new'
   const times = { timedOutAt: 0, busyAt: nowMs, usedAt: nowMs, quietUntil: 0 }
-  const counts = { posting: 0, unrecorded: 0, waiting: [], since: null, sinceAsked: null }
+  const counts = { posting: 0, unrecorded: 0, waiting: [], since: null, told: null }
   return { id, accountId, standing, limit: limits[standing], timeouts, ...counts, ...times }
 }
 
@@ -86,10 +86,7 @@ const claimedOf = ({ posting, unrecorded, waiting }: Endpoint): number => postin
 const earliest = (a: number | null, b: number | null): number | null =>
   a === null ? b : b === null ? a : Math.min(a, b)
 
-const mayHave = (endpoint: Endpoint, since: number): void => {
-  endpoint.since = earliest(endpoint.since, since)
-  endpoint.sinceAsked = earliest(endpoint.sinceAsked, since)
-}
+const mayHave = ({ since, told }: Endpoint): boolean => since !== null || told !== null
 
 const isStalled = ({ posting, busyAt }: Endpoint, nowMs: number): boolean => posting > 0 && nowMs - busyAt > stallMs
 
@@ -161,7 +158,7 @@ export const createEndpoints = () => {
   const takeBack = (endpoint: Endpoint): ClaimedDelivery[] => {
     const taken = endpoint.waiting.splice(0)
     for (const { bytes } of taken) slots.count(endpoint.accountId, endpoint.standing, -1, -bytes)
-    if (taken.length > 0) mayHave(endpoint, taken[0]!.dueAt)
+    if (taken.length > 0) endpoint.since = earliest(endpoint.since, taken[0]!.dueAt)
     return taken
   }
 
@@ -169,12 +166,13 @@ export const createEndpoints = () => {
     endpoint.quietUntil = Math.max(endpoint.quietUntil, nowMs + Math.min(ms, quietHereMs))
     const taken = takeBack(endpoint)
     endpoint.since = null
+    endpoint.told = null
     return taken
   }
 
   const forgetIdle = (nowMs: number) => {
     for (const endpoint of endpoints.values()) {
-      if (claimedOf(endpoint) > 0 || endpoint.since !== null || nowMs < endpoint.quietUntil) continue
+      if (claimedOf(endpoint) > 0 || mayHave(endpoint) || nowMs < endpoint.quietUntil) continue
       const hasEarned = endpoint.limit > firstLimit && nowMs - endpoint.usedAt < idleMs
       if (!hasEarned) endpoints.delete(endpoint.id)
     }
@@ -201,8 +199,10 @@ export const createEndpoints = () => {
       forgetIdle(nowMs)
       const left = { new: slots.left('new'), hanging: slots.left('hanging') }
       const asks = [...endpoints.values()].map((endpoint): Ask => {
-        const { id, accountId, since, standing } = endpoint
-        endpoint.sinceAsked = null
+        const { id, accountId, standing } = endpoint
+        const since = earliest(endpoint.since, endpoint.told)
+        endpoint.since = since
+        endpoint.told = null
         const room = roomOf(endpoint, nowMs)
         return { id, since, room: standing === 'answering' ? room : left[standing].take(accountId, room) }
       })
@@ -247,17 +247,15 @@ export const createEndpoints = () => {
         if (!endpoint || room === 0) continue
         const rows = brought.get(id) ?? []
         const cut = isCut || isAccountCut(endpoint.accountId) ? (since ?? rows[0]?.dueAt ?? null) : null
-        endpoint.since = earliest(endpoint.sinceAsked, rows.length >= room ? rows.at(-1)!.dueAt : cut)
+        endpoint.since = rows.length >= room ? rows.at(-1)!.dueAt : cut
       }
     },
 
     /** There may be something for these targets of an account since a time (microseconds since the epoch). */
     told(accountId: string, ids: readonly string[], since: number, nowMs: number): void {
       for (const id of ids) {
-        mayHave(
-          endpoints.getOrInsertComputed(id, () => open(id, accountId, 0, nowMs)),
-          since,
-        )
+        const endpoint = endpoints.getOrInsertComputed(id, () => open(id, accountId, 0, nowMs))
+        endpoint.told = earliest(endpoint.told, since)
       }
     },
 
@@ -310,7 +308,7 @@ export const createEndpoints = () => {
       slots.count(endpoint.accountId, endpoint.standing, -1, -bytes)
       if (endpoint.standing !== 'answering') return true
       if (isCut && slots.total() * 4 >= totalLimit) return true
-      return endpoint.since !== null && roomOf(endpoint, nowMs) > 0
+      return mayHave(endpoint) && roomOf(endpoint, nowMs) > 0
     },
 
     /** Takes back what waits for endpoints that have stalled, for these targets, or for all. */

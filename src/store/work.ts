@@ -36,6 +36,11 @@ export interface Listener {
   contactsRemoved?(work: Work, removed: { listId?: string; email?: string }): Promise<void>
   /** Deliveries that somebody waits for have ended; told in the transaction that records it. */
   deliveriesEnded?(work: Work, ended: readonly EndedDelivery[]): Promise<void>
+  /**
+   * The account's deletion has begun: what leaves the house for it ends now; its rows go later. No unit of work of the account
+   * begins any more, though some may still be under way. Statements only (`em` knows no account here), and few: no row by row.
+   */
+  accountClosed?(work: Work): Promise<void>
 }
 
 /** The end of a delivery that somebody waits for. */
@@ -74,7 +79,11 @@ export interface App {
   readonly box: SecretBox
   readonly resolver: Resolver
   readonly http: HttpClient
+  /** The database's time, which all processes share: for what is written, due and compared. */
   now(): Date
+  /** This process's own clock, moved by a development database's offset as `now` is: for signatures, which others hold against theirs. */
+  systemNow(): Date
+  /** Throws Problem `missing` where there is no such account, or it is being deleted. */
   work<T>(accountId: string, actor: string, run: (work: Work) => Promise<T>): Promise<T>
   /** A unit of work that belongs to no account: accounts, plans, and what jobs do across accounts. */
   operate<T>(actor: string, run: (operation: Operation) => Promise<T>): Promise<T>
