@@ -44,7 +44,7 @@ const keys = (of = receiver) => of.requests.map((request) => request.headers['x-
 
 const wide: Rooms = {
   total: 1000,
-  bytes: 1e9,
+  bytes: { small: 0, total: 1e9, hanging: 1e9, accounts: {}, accountDefault: 1e9 },
   asks: [],
   accounts: {},
   accountDefault: 1000,
@@ -159,8 +159,14 @@ describe('claiming', () => {
     const [{ bytes } = { bytes: 0 }] = await t.app.sql<{ bytes: number }>(
       'select bytes from pending_deliveries limit 1',
     )
-    expect(await claim({ bytes: bytes * 2.5 })).toHaveLength(3)
-    expect(await claim({ bytes: 1 })).toHaveLength(1)
+    const room = (rooms: Partial<Rooms['bytes']>) => ({ bytes: { ...wide.bytes, ...rooms } })
+    expect(await claim(room({ total: bytes * 2.5 }))).toHaveLength(3)
+    expect(await claim(room({ total: 1 }))).toHaveLength(1)
+    expect(await claim(room({ accounts: { [account.id]: bytes + 1 } }))).toHaveLength(2)
+    expect(await claim(room({ total: 0 }))).toEqual([])
+    await t.app.sql('update delivery_targets set timeouts = 1 where account_id = $1', [account.id])
+    expect(await claim(room({ hanging: 0 }))).toEqual([])
+    expect(await claim(room({ small: bytes, total: 0, hanging: 0 }))).toHaveLength(1)
   })
 
   test('gives each delivery to one of those who claim at once', async () => {
