@@ -116,13 +116,25 @@ export const countPending = async ({ sql, accountId }: Work, id: string): Promis
 
 const strayBatch = 1000
 
-/** Moves what is pending for targets that are not active, batch by batch. Rows that somebody has locked are left for the next time. */
-export const cancelStrays = async (sql: Sql, ids: readonly string[], signal: AbortSignal): Promise<void> => {
-  const statement = cancelling(`p.target_id = any($1) and not exists (
-    select from delivery_targets t where t.id = p.target_id and t.status = 'active'
-  ) limit ${strayBatch} for update skip locked`)
+/**
+ * Moves what is pending for a target that is not active, batch by batch from the oldest on. Rows that somebody has locked
+ * are left for the next time.
+ */
+export const cancelStrays = async (sql: Sql, id: string, signal: AbortSignal): Promise<void> => {
+  // What was moved before is not read again: its index entries stay for as long as a dump holds an old snapshot.
+  let since = '-infinity'
   for (let count = strayBatch; count === strayBatch && !signal.aborted; ) {
-    count = (await sql<{ count: number }>(statement, [ids]))[0]!.count
+    const [row] = await sql<{ count: number; last: string | null }>(
+      `with ${cancelled(`
+        select account_id, id from pending_deliveries where target_id = $1 and due_at >= $2::timestamptz
+          and not exists (select from delivery_targets where id = $1 and status = 'active')
+        order by due_at limit ${strayBatch} for update skip locked`)}
+       select count(*) as count, max(due_at)::text as last from gone`,
+      [id, since],
+      'cancel-strays',
+    )
+    count = row!.count
+    since = row!.last ?? since
   }
 }
 

@@ -10,7 +10,7 @@ const ok = { ok: true, status: 200, error: null, retryAfterSeconds: null, durati
 
 const roomsFor = (id: string, since: number): Rooms => ({
   total: 2048,
-  bytes: 1e9,
+  bytes: { small: 1e9, total: 1e9, hanging: 1e9, accounts: {}, accountDefault: 1e9 },
   asks: [{ id, room: batch, since }],
   accounts: {},
   accountDefault: 512,
