@@ -1,3 +1,4 @@
+import { Problem } from '../lib/problem.ts'
 import type { App, Report, Work } from '../store/work.ts'
 import { endTargets, lockTargets, tellEnded } from './deliveries.end.ts'
 import { goneStatus } from './delivery.post.ts'
@@ -64,6 +65,8 @@ export const createApart = (app: App, { settle, later, isPassing, report }: Port
   const lanes = new Set<Promise<void>>()
 
   const retry = (entry: Entry, error: unknown) => {
+    // The account is being deleted, and its deliveries with it.
+    if (error instanceof Problem) return settle({ written: [], locked: [] }, entry.results)
     if (isLocked(error)) return later(lockedRetryMs, () => add(entry))
     if (isPassing(error)) return later(passingRetryMs, () => add(entry))
     report(error, { deliveries: entry.results.map(({ claimed }) => claimed.id) })
