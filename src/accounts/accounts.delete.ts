@@ -156,14 +156,23 @@ export const deleteAccount = async (
   await until(() => isIdle(app.sql, id), signal)
   await app.sql('delete from rate_windows where key_id in (select id from api_keys where account_id = $1)', [id])
   let total = 0
-  for (const table of await app.sql<OwnedTable>(ownedTables)) {
-    await until(async () => {
-      const count = await sweep(app, id, table, deletion, total)
-      total += count
-      if (count > 0) deleted[table.name] = (deleted[table.name] ?? 0) + count
-      return isEmpty(app, id, table)
-    }, signal)
+  const tables = await app.sql<OwnedTable>(ownedTables)
+  const areEmpty = async () => {
+    for (const table of tables) if (!(await isEmpty(app, id, table))) return false
+    return true
   }
+  // All of them again where a job has moved a row meanwhile, from a table that was still to come to one that was done.
+  await until(async () => {
+    for (const table of tables) {
+      await until(async () => {
+        const count = await sweep(app, id, table, deletion, total)
+        total += count
+        if (count > 0) deleted[table.name] = (deleted[table.name] ?? 0) + count
+        return isEmpty(app, id, table)
+      }, signal)
+    }
+    return areEmpty()
+  }, signal)
   if (!signal?.aborted) await app.sql('delete from accounts where id = $1', [id])
   return { deleted, isDone: !signal?.aborted }
 }
