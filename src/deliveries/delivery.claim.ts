@@ -241,15 +241,21 @@ export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promis
 
 /**
  * Puts every target with something unclaimed among those that come due by time: what no notice told, or what was lost with
- * the process that knew it. One index entry is read for each active target, and what is claimed of it.
+ * the process that knew it. One index entry is read for each active target, and what is claimed of it. Gives whether some
+ * are left, because somebody has them locked.
  */
-export const lookEverywhere = async (sql: Sql): Promise<void> => {
-  await sql(
-    lowered(
-      `select t.id, p.due_at from delivery_targets t cross join lateral (
+export const lookEverywhere = async (sql: Sql): Promise<boolean> => {
+  const isLate = (target: string, dueAt: string) =>
+    `(${target}.next_due_at is null or ${target}.next_due_at > greatest(${dueAt}, ${target}.quiet_until))`
+  const [row] = await sql<{ isLeft: boolean }>(
+    `with late as materialized (
+       select t.id, p.due_at from delivery_targets t cross join lateral (
          select due_at from pending_deliveries where target_id = t.id and worker is null order by due_at limit 1
-       ) p where t.status = 'active'`,
-      '(next_due_at is null or next_due_at > greatest(m.due_at, quiet_until))',
-    ),
+       ) p where t.status = 'active' and ${isLate('t', 'p.due_at')}
+     ), put as (
+       ${lowered('select id, due_at from late', isLate('delivery_targets', 'm.due_at'))}
+     )
+     select (select count(*) from late) > (select count(*) from put) as "isLeft"`,
   )
+  return row!.isLeft
 }

@@ -13,7 +13,7 @@ import { createStrays } from './delivery.strays.ts'
 
 /** Notices wake the loop; this is for what they do not tell: what comes due by time. */
 const pollMs = 2000
-/** What neither notices nor due times told: those of a process that was killed, and what was locked at the moment. */
+/** What neither notices nor due times told. */
 const lookMs = 30_000
 const longestFaultMs = 60_000
 
@@ -58,7 +58,10 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
     },
     async died(ids) {
       const { freed, left } = await freeClaimsOf(app.sql, ids)
-      if (freed > 0) bell.ring()
+      if (freed > 0) {
+        lookAt = 0
+        bell.ring()
+      }
       return !left
     },
   })
@@ -111,9 +114,9 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
 
   const look = async () => {
     if (performance.now() < lookAt) return
-    await lookEverywhere(app.sql)
+    const isLeft = await lookEverywhere(app.sql)
     await strays.look()
-    lookAt = performance.now() + lookMs
+    lookAt = performance.now() + (isLeft ? pollMs : lookMs)
   }
 
   const claim = async () => {
