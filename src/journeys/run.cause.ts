@@ -21,6 +21,8 @@ export interface Actor {
 
 interface Doings {
   actors: readonly Actor[]
+  /** Those of them that do the step at hand: of one person they come of the same. */
+  causing: readonly Actor[]
   /** The runs that exit rules have ended: the unit records no further move of its own among them. */
   ended: Set<string>
   /** The runs that reach their journey's end: no event of the unit ends or wakes them any more. */
@@ -33,13 +35,19 @@ const known = new WeakMap<Work, Doings>()
 
 /** What journeys do in the unit of work. */
 export const doingsOf = (work: Work): Doings => {
-  const doings = known.get(work) ?? { actors: [], ended: new Set(), completing: new Set(), unstarted: new Map() }
+  const doings = known.get(work) ?? {
+    actors: [],
+    causing: [],
+    ended: new Set(),
+    completing: new Set(),
+    unstarted: new Map(),
+  }
   known.set(work, doings)
   return doings
 }
 
-/** The run that causes what the unit of work does to a person: one of that person's, else any; null where none acts. */
+/** The run that causes what the unit of work does to a person: one of that person's, else any; null where none does a step. */
 export const causeFor = (work: Work, rowId: string): Actor | null => {
-  const { actors } = doingsOf(work)
-  return actors.find((actor) => actor.rowId === rowId) ?? actors[0] ?? null
+  const { causing } = doingsOf(work)
+  return causing.find((actor) => actor.rowId === rowId) ?? causing[0] ?? null
 }

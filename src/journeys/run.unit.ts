@@ -46,13 +46,24 @@ const contactsOf = async (work: Work, runs: readonly OpenRun[]): Promise<Map<str
   return new Map(found)
 }
 
+/** Of one person's runs those that come of the same: what they cause is told apart by the person. */
+const ofOneCause = (walks: readonly Walk[]): Walk[] => {
+  const causes = new Map<string, string>()
+  return walks.filter(({ run: { id, rowId, rootId, depth } }) => {
+    const cause = `${rootId ?? id} ${depth}`
+    const first = causes.get(rowId) ?? cause
+    causes.set(rowId, first)
+    return first === cause
+  })
+}
+
 /** Those that stand at the first one's step, as many as may do it together. */
 const nextTogether = (walks: readonly Walk[]): { step: Step; doing: Walk[] } | null => {
   const standing = walks.filter((walk) => actionOf(walk) !== null)
   const [first] = standing
   if (!first) return null
   const step = actionOf(first)!
-  return { step, doing: standing.filter((walk) => actionOf(walk) === step).slice(0, togetherAt(step)) }
+  return { step, doing: ofOneCause(standing.filter((walk) => actionOf(walk) === step)).slice(0, togetherAt(step)) }
 }
 
 const doTogether = async (work: Work, step: Step, doing: readonly Walk[], ports: Ports): Promise<Effect[]> => {
@@ -120,6 +131,7 @@ const act = async (work: Work, walks: readonly Walk[], ports: Ports) => {
   const next = nextTogether(walks)
   if (!next) return null
   const { step, doing } = next
+  doingsOf(work).causing = doing.map(({ run }) => run)
   const isAlone = walks.length === 1
   const effects = isAlone ? [await doAlone(work, step, doing[0]!, ports)] : await doTogether(work, step, doing, ports)
   const nowMs = work.now.getTime()
