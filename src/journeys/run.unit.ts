@@ -46,7 +46,7 @@ const contactsOf = async (work: Work, runs: readonly OpenRun[]): Promise<Map<str
   return new Map(found)
 }
 
-/** Of one person's runs those that come of the same: what they cause is told apart by the person. */
+/** Of one person's runs those that come of the same: the deals that each of them makes are told apart by the person. */
 const ofOneCause = (walks: readonly Walk[]): Walk[] => {
   const causes = new Map<string, string>()
   return walks.filter(({ run: { id, rowId, rootId, depth } }) => {
@@ -63,7 +63,8 @@ const nextTogether = (walks: readonly Walk[]): { step: Step; doing: Walk[] } | n
   const [first] = standing
   if (!first) return null
   const step = actionOf(first)!
-  return { step, doing: ofOneCause(standing.filter((walk) => actionOf(walk) === step)).slice(0, togetherAt(step)) }
+  const there = standing.filter((walk) => actionOf(walk) === step)
+  return { step, doing: (step.kind === 'create-deal' ? ofOneCause(there) : there).slice(0, togetherAt(step)) }
 }
 
 const doTogether = async (work: Work, step: Step, doing: readonly Walk[], ports: Ports): Promise<Effect[]> => {
