@@ -6,7 +6,7 @@ import { deliveriesChannel } from './deliveries.insert.ts'
 import { type ClaimedDelivery, claimDue, freeClaimsOf, lookEverywhere, releaseClaims } from './delivery.claim.ts'
 import { createEndpoints } from './delivery.endpoints.ts'
 import { readNotice } from './delivery.notice.ts'
-import { createPoster } from './delivery.post.ts'
+import { createPoster, postTimeoutMs } from './delivery.post.ts'
 import { judge, type Result } from './delivery.record.ts'
 import { createRecorder } from './delivery.recorder.ts'
 import { createStrays } from './delivery.strays.ts'
@@ -16,6 +16,8 @@ const pollMs = 2000
 /** What neither notices nor due times told. */
 const lookMs = 30_000
 const longestFaultMs = 60_000
+/** A failure that comes so much after its deadline is our own standing still, and says nothing of the endpoint. */
+const standstillMs = 2000
 
 /**
  * Delivers what is due, until `signal` is aborted; then finishes what is being posted (at most 5 s), gives back the rest
@@ -75,14 +77,16 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
   })
 
   const deliver = async (claimed: ClaimedDelivery) => {
-    const outcome = await post(claimed).catch((error) => {
+    const made = await post(claimed).catch((error) => {
       report(error, { delivery: claimed.id, target: claimed.targetId })
       return null
     })
-    if (!outcome) {
+    if (!made) {
       back.push(claimed, ...endpoints.unable(claimed, performance.now()))
       return
     }
+    const isOurs = made.status === null && made.durationMs > postTimeoutMs + standstillMs
+    const outcome = isOurs ? { ...made, stopped: true } : made
     const random = Math.random()
     const answered = endpoints.answered(claimed, outcome, performance.now(), random)
     giveBack(answered.back)

@@ -25,7 +25,7 @@ export const backlog = async (
        select svc_now() as now
      ), target as (
        update delivery_targets t set next_due_at = least(next_due_at, clock.now), touched = touched + 1
-       from clock where id = any($3)
+       from clock, (select id from delivery_targets where id = any($3) order by id for no key update) l where t.id = l.id
      )
      insert into pending_deliveries (account_id, id, target_id, key, type, body, bytes, due_at, created_at)
      select $1, $2 || lpad(((t.place - 1) * $4 + n)::text, 12, '0'), t.id, 'evt_' || $2 || ((t.place - 1) * $4 + n), 'contact.created',
