@@ -1,6 +1,5 @@
 export { type Applied, applyJourneys } from './journeys.apply.ts'
 export { type Occasion, startJourneys } from './journeys.enrol.ts'
-export { maxFileBytes, readDocuments } from './journeys.file.ts'
 export {
   findJourney,
   type JourneyDetail,
