@@ -1,4 +1,4 @@
-import { type Fault, faultText, type Path, pathText, recordOf, shapeFaults } from '../lib/faults.ts'
+import { type Checked, type Fault, faultText, type Path, pathText, recordOf, shapeFaults } from '../lib/faults.ts'
 import type { Work } from '../store/work.ts'
 import { JourneyFile } from './journeys.definition.ts'
 import { resolveNames } from './journeys.resolve.ts'
@@ -30,10 +30,8 @@ const structureFaults = (file: unknown): Fault[] => {
   return faults
 }
 
-export type Checked = { file: JourneyFile; faults: null } | { file: null; faults: string[] }
-
 /** Checks one document whole: the journey with its names resolved, or every fault, each with its path. */
-export const checkJourney = async (work: Work, document: unknown): Promise<Checked> => {
+export const checkJourney = async (work: Work, document: unknown): Promise<Checked<JourneyFile>> => {
   if (!recordOf(document)) return { file: null, faults: ['a journey must be an object with name, trigger and steps'] }
   const checked = JourneyFile.safeParse(document)
   const ofShape = checked.success ? [] : shapeFaults(checked.error, 'the journey')

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { invalid } from './problem.ts'
 import { sentence } from './sentence.ts'
 
 /** A place in a file that an author wrote. */
@@ -54,3 +55,37 @@ export const faultText = ({ path, message }: Fault): string =>
   isPredicate(message)
     ? `${pathText(path)} ${message}`
     : `${pathText(path)}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
+
+/** What became of one document: the checked file, or every fault in it, each with its path. */
+export type Checked<File> = { file: File; faults: null } | { file: null; faults: string[] }
+
+interface Named {
+  id?: string | undefined
+  name: string
+}
+
+/** Two documents for one thing: which of them holds would be chance. */
+const twinFaults = (files: readonly Named[], noun: string): string[] =>
+  files.flatMap(({ name, id }, i) => {
+    const twin = files.findIndex((other) => other.name === name || (id !== undefined && other.id === id))
+    return twin < i ? [`document ${i + 1}: is the ${noun} of document ${twin + 1} too`] : []
+  })
+
+/** Checks documents that are applied together. Throws Problem `invalid` with every fault of every document. */
+export const demandFiles = async <File extends Named>(
+  documents: readonly unknown[],
+  noun: string,
+  check: (document: unknown) => Promise<Checked<File>>,
+): Promise<File[]> => {
+  const files: File[] = []
+  const faults: string[] = []
+  for (const [i, document] of documents.entries()) {
+    const checked = await check(document)
+    const where = documents.length > 1 ? `document ${i + 1}: ` : ''
+    if (checked.faults) faults.push(...checked.faults.map((fault) => where + fault))
+    else files.push(checked.file)
+  }
+  faults.push(...twinFaults(files, noun))
+  if (faults.length > 0) throw invalid(faults.join('; '))
+  return files
+}
