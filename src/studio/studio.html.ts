@@ -2,7 +2,7 @@ import type { Block, ColumnsBlock, Content, SectionBlock } from './studio.blocks
 import { leafNodes } from './studio.leaves.ts'
 import { createSlots, type Node, node, type Slots } from './studio.nodes.ts'
 import type { Part } from './studio.template.ts'
-import { type FullTheme, fullTheme } from './studio.theme.ts'
+import { type FullTheme, fontFamily, fullTheme } from './studio.theme.ts'
 import { urlParts } from './studio.urls.ts'
 import { words } from './studio.words.ts'
 
@@ -106,16 +106,13 @@ const footerLink = (link: 'view' | 'unsubscribe', theme: FullTheme): Part[] => [
 
 /** The view of the mail in a browser, the way out where there must be one, and the open pixel. */
 const footer = (theme: FullTheme, slots: Slots): Node[] => {
-  const links: Part[] = [
+  const parts: Part[] = [
     ...footerLink('view', theme),
     { given: 'unsubscribe', parts: [' &nbsp;·&nbsp; ', ...footerLink('unsubscribe', theme)] },
-  ]
-  const pixel: Part[] = [
     { given: 'open', parts: ['<img src="', { link: 'open' }, '" width="1" height="1" alt="" style="display:block">'] },
   ]
   const text = { align: 'center', 'font-size': '13px', padding: '8px 20px' }
-  const inside = [node('mj-text', text, slots.html(links)), node('mj-raw', {}, slots.html(pixel))]
-  return [row({ side: 0 }, [24, 16], [node('mj-column', {}, inside)])]
+  return [row({ side: 0 }, [24, 16], [node('mj-column', {}, [node('mj-text', text, slots.html(parts))])])]
 }
 
 const head = ({ name, preheader }: Content, theme: FullTheme, slots: Slots): Node =>
@@ -123,7 +120,7 @@ const head = ({ name, preheader }: Content, theme: FullTheme, slots: Slots): Nod
     node('mj-title', {}, slots.text(name)),
     ...(preheader ? [node('mj-preview', {}, slots.text(preheader))] : []),
     node('mj-attributes', {}, [
-      node('mj-all', { 'font-family': theme.font.replaceAll('"', "'") }, []),
+      node('mj-all', { 'font-family': fontFamily(theme.font) }, []),
       node('mj-text', { color: theme.text, 'font-size': '16px', 'line-height': '1.5', padding: '8px 20px' }, []),
       node('mj-button', { 'font-size': '16px', padding: '8px 20px', 'border-radius': '6px' }, []),
       node('mj-image', { padding: '8px 20px' }, []),

@@ -2,7 +2,7 @@ import { tagParts } from '../lib/tags.ts'
 import type { LeafBlock } from './studio.blocks.ts'
 import { type Node, node, type Slots, textParts } from './studio.nodes.ts'
 import type { Part } from './studio.template.ts'
-import { type FullTheme, readableOn } from './studio.theme.ts'
+import { type FullTheme, fontFamily, readableOn } from './studio.theme.ts'
 import { urlParts } from './studio.urls.ts'
 import { bookingLine, priceLines, words } from './studio.words.ts'
 
@@ -39,19 +39,34 @@ const image = ({ src, alt, href, width }: Props<'image'>, slots: Slots): Node =>
     ...(width && { width: `${width}px` }),
   })
 
-const buttonNode = (href: string, label: string, theme: FullTheme, attributes: Record<string, string> = {}): Node =>
-  node('mj-button', { href, 'background-color': theme.primary, color: readableOn(theme.primary), ...attributes }, label)
+const buttonNode = (href: string, label: string, theme: FullTheme, align: string): Node =>
+  node('mj-button', { href, 'background-color': theme.primary, color: readableOn(theme.primary), align }, label)
 
-const question = (text: string, slots: Slots): Node => node('mj-text', { 'font-weight': 'bold' }, slots.text(text))
+const question = (text: string, slots: Slots): Node =>
+  node('mj-text', { 'font-weight': 'bold', padding: '16px 20px 8px' }, slots.text(text))
 
 const answerLink = (blockId: string, value: string): Part => ({ answer: blockId, value: tagParts(value) })
+
+/** A button as wide as its column. MJML's own would take a click on its label alone. */
+const wideButton = (href: string, label: string, { primary, font }: FullTheme): Node => {
+  const cell = `border-radius:6px;background:${primary};mso-padding-alt:10px 16px`
+  const link = [
+    `display:block;padding:10px 16px;border-radius:6px;color:${readableOn(primary)};font-family:${fontFamily(font)}`,
+    'font-size:16px;line-height:120%;text-decoration:none',
+  ].join(';')
+  return node(
+    'mj-text',
+    { padding: '4px 20px' },
+    `<table role="presentation" border="0" cellpadding="0" cellspacing="0" width="100%" style="border-collapse:separate">
+<tr><td align="center" bgcolor="${primary}" style="${cell}"><a href="${href}" target="_blank" style="${link}">${label}</a></td></tr>
+</table>`,
+  )
+}
 
 /** A vote or a quiz: a button for each option. */
 const choice = (id: string, props: Props<'vote'>, theme: FullTheme, slots: Slots): Node[] => [
   question(props.question, slots),
-  ...props.options.map((option) =>
-    buttonNode(slots.html([answerLink(id, option)]), slots.text(option), theme, { width: '100%', padding: '4px 20px' }),
-  ),
+  ...props.options.map((option) => wideButton(slots.html([answerLink(id, option)]), slots.text(option), theme)),
 ]
 
 const rating = (id: string, props: Props<'rating'>, theme: FullTheme, slots: Slots): Node[] => {
@@ -75,7 +90,7 @@ const invitation = (
 ): Node[] => [
   question(block.title, slots),
   ...(block.lines.length > 0 ? [node('mj-text', { padding: '0 20px 8px' }, block.lines.join('<br>'))] : []),
-  buttonNode(slots.html([{ link: 'view', at: id }]), block.label, theme, { align: 'left' }),
+  buttonNode(slots.html([{ link: 'view', at: id }]), block.label, theme, 'left'),
 ]
 
 const checkout = (id: string, props: Props<'checkout'>, theme: FullTheme, slots: Slots): Node[] => {
@@ -103,7 +118,7 @@ export const leafNodes = (block: LeafBlock, theme: FullTheme, slots: Slots): Nod
       return [image(block.props, slots)]
     case 'button': {
       const { label, url, align = 'left' } = block.props
-      return [buttonNode(slots.html([{ url: urlParts(url), kind: 'link' }]), slots.text(label), theme, { align })]
+      return [buttonNode(slots.html([{ url: urlParts(url), kind: 'link' }]), slots.text(label), theme, align)]
     }
     case 'divider':
       return [
@@ -122,7 +137,7 @@ export const leafNodes = (block: LeafBlock, theme: FullTheme, slots: Slots): Nod
       return rating(block.id, block.props, theme, slots)
     case 'form': {
       const { title, fields } = block.props
-      const lines = [fields.map(({ label }) => slots.text(label)).join(', ')]
+      const lines = [fields.map(({ label }) => slots.text(label)).join(' · ')]
       return invitation(block.id, { title, lines, label: words.form }, theme, slots)
     }
     case 'booking':

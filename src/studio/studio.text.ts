@@ -40,7 +40,7 @@ const leafParts = (block: LeafBlock): Part[] => {
       return [...tagParts(props.question), ...answers(id, values)]
     }
     case 'form':
-      return invitation(id, props.title, [props.fields.map(({ label }) => label).join(', ')], words.form)
+      return invitation(id, props.title, [props.fields.map(({ label }) => label).join(' · ')], words.form)
     case 'booking':
       return invitation(id, props.title, [bookingLine(props)], words.booking)
     case 'checkout': {

@@ -15,6 +15,9 @@ export type FullTheme = { [Name in Exclude<keyof Theme, 'logo'>]-?: NonNullable<
 /** The theme with its defaults. */
 export const fullTheme = (theme: Theme): FullTheme => ({ ...themeDefaults, ...theme }) as FullTheme
 
+/** The fonts as they can stand in a quoted attribute. */
+export const fontFamily = (font: string): string => font.replaceAll('"', "'")
+
 const channels = (color: string): number[] => {
   const digits = color.slice(1)
   const pairs = digits.length === 3 ? [...digits].map((digit) => digit + digit) : digits.match(/../g)!
