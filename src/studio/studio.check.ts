@@ -5,7 +5,7 @@ import type { Work } from '../store/work.ts'
 import { ProjectFile } from './studio.blocks.ts'
 
 const maxBlocks = 200
-const maxNesting = 5
+const maxNesting = 10
 
 interface Placed {
   block: Record<string, unknown>

@@ -6,12 +6,23 @@ import { type FullTheme, fontFamily, fullTheme } from './studio.theme.ts'
 import { urlParts } from './studio.urls.ts'
 import { words } from './studio.words.ts'
 
-/** A row of the mail: MJML's section. What stands around it adds its colour and its padding. */
+/** What stands around a row of the mail (MJML's section) adds its colour and its padding to it. */
 interface Around {
   background?: string | undefined
   /** In pixels, to the left and the right. */
   side: number
 }
+
+/** Beyond it a phone would have no room left for what stands inside. */
+const maxSide = 100
+
+const within = (
+  around: Around,
+  { background, padding = 0 }: { background?: string | undefined; padding?: number | undefined },
+): Around => ({
+  background: background ?? around.background,
+  side: Math.min(around.side + padding, maxSide),
+})
 
 const isBox = (block: Block | undefined): block is SectionBlock | ColumnsBlock =>
   block?.type === 'section' || block?.type === 'columns'
@@ -37,7 +48,7 @@ const row = (around: Around, padding: [top: number, bottom: number], columns: No
   )
 
 const columnsRow = ({ props, children }: ColumnsBlock, around: Around, theme: FullTheme, slots: Slots): Node => {
-  const { background = around.background, padding = 0, widths = children.map(() => 1) } = props
+  const { padding = 0, widths = children.map(() => 1) } = props
   const whole = widths.reduce((sum, width) => sum + width, 0)
   const columns = children.map((child, i) => {
     const box = isBox(child) ? child.props : {}
@@ -48,7 +59,7 @@ const columnsRow = ({ props, children }: ColumnsBlock, around: Around, theme: Fu
     }
     return node('mj-column', attributes, columnNodes(isBox(child) ? child.children : [child], theme, slots))
   })
-  return row({ background, side: around.side + padding }, [padding, padding], columns)
+  return row(within(around, props), [padding, padding], columns)
 }
 
 /** Adds to the padding of a row at its top, or at its bottom. */
@@ -61,8 +72,8 @@ const padded = (one: Node, side: 'top' | 'bottom', by: number): Node => {
 }
 
 const sectionRows = ({ props, children }: SectionBlock, around: Around, theme: FullTheme, slots: Slots): Node[] => {
-  const { background = around.background, padding = 0 } = props
-  const rows = rowsOf(children, { background, side: around.side + padding }, theme, slots)
+  const { padding = 0 } = props
+  const rows = rowsOf(children, within(around, props), theme, slots)
   return rows.map((one, i) => {
     const below = i === 0 ? padded(one, 'top', padding) : one
     return i === rows.length - 1 ? padded(below, 'bottom', padding) : below

@@ -7,8 +7,9 @@ import { fillTemplate, type Links, type Mail, type MergeData, type Template } fr
 /** Raised with every change of what the same content is rendered to: what is stored of a lower one is rendered anew. */
 const renderer = 1
 
-/** Templates that a process keeps at hand, the last used: some 20 kB each. */
-const maxKept = 200
+/** A process keeps the templates that it used last, some 25 kB each; one beyond all measure is read again each time. */
+const maxKept = 100
+const maxKeptLength = 250_000
 const kept = new Map<string, Promise<Template>>()
 
 /** Which version of which project, of which account. */
@@ -53,17 +54,26 @@ const load = async ({ sql }: Pick<App, 'sql'>, { accountId, id, version }: Versi
   return template
 }
 
+const lengthOf = ({ html, text }: Template): number =>
+  [...html, ...text].reduce((length, part) => length + (typeof part === 'string' ? part.length : 0), 0)
+
 /**
  * The template of a version: rendered at its first use, once for all processes, since it is stored. Throws Problem `missing`.
  */
 export const loadTemplate = (app: Pick<App, 'sql'>, ref: VersionRef): Promise<Template> => {
   const key = JSON.stringify([ref.accountId, ref.id, ref.version])
-  const found = kept.get(key) ?? load(app, ref)
+  const known = kept.get(key)
+  const found = known ?? load(app, ref)
   // Set anew, it is the last of the map: the first is the one that was not used for longest.
   kept.delete(key)
   kept.set(key, found)
   if (kept.size > maxKept) kept.delete(kept.keys().next().value!)
-  found.catch(() => kept.delete(key))
+  if (!known) {
+    found.then(
+      (template) => lengthOf(template) > maxKeptLength && kept.delete(key),
+      () => kept.delete(key),
+    )
+  }
   return found
 }
 

@@ -41,6 +41,8 @@ export const fillUrl = (
   read: (field: string) => string,
   kind: UrlKind = 'link',
 ): string | null => {
+  // What an author wrote whole was looked at when it was applied.
+  if (parts.length === 1 && typeof parts[0] === 'string') return parts[0]
   const filled = parts.map((part) => {
     if (typeof part === 'string') return part
     return 'encode' in part ? encodeURIComponent(read(part.tag).toWellFormed()) : read(part.tag)

@@ -21,14 +21,18 @@ let page: Page
 let faults: string[]
 let fetched: string[]
 
-/** The sample project in one mail, with what merge data is given. */
-const render = async (mergeData: Record<string, string>, theme: object = {}) => {
+/** A project as one mail. */
+const renderDocument = async (document: unknown, mergeData: Record<string, string>) => {
   const account = await t.account()
-  const sample = sampleProject(imageUrl)
-  const document = { ...sample, theme: { ...sample.theme, ...theme } }
   const [applied] = await t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [document]))
   const links = { ...testLinks, open: 'https://svc.test/t/o/token.gif', unsubscribe: 'https://svc.test/u/token' }
   return renderProject(t.app, { accountId: account.id, id: applied!.id!, version: 1, mergeData, links })
+}
+
+/** The sample project as one mail, with what merge data is given. */
+const render = (mergeData: Record<string, string>, theme: object = {}) => {
+  const sample = sampleProject(imageUrl)
+  return renderDocument({ ...sample, theme: { ...sample.theme, ...theme } }, mergeData)
 }
 
 describe.skipIf(!existsSync(executablePath))(title, () => {
@@ -95,6 +99,56 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     await show(html, 320)
     const [above, below] = await Promise.all(texts.map(box))
     expect(below!.y).toBeGreaterThanOrEqual(above!.y + above!.height)
+  })
+
+  test('sections in each other add up their padding, and the inner colour is seen', async () => {
+    const text = (id: string) => ({ id, type: 'text', props: { text: id } })
+    const section = (id: string, background: string, padding: number, ...children: object[]) => ({
+      id,
+      type: 'section',
+      props: { background, padding },
+      children,
+    })
+    const columns = {
+      id: 'columns',
+      type: 'columns',
+      props: { padding: 10, widths: [1, 3] },
+      children: [
+        text('narrow'),
+        section('wide', '#fde68a', 8, text('beside'), section('deep', '#fca5a5', 0, text('deepest'))),
+      ],
+    }
+    const vote = { id: 'vote', type: 'vote', props: { question: 'Which?', options: ['This', 'That'] } }
+    const inner = section('inner', '#bbf7d0', 30, text('inside'), columns, vote)
+    const blocks = [text('outside'), section('outer', '#bfdbfe', 20, text('first'), inner, text('last'))]
+    const { html } = await renderDocument({ name: 'Nested', theme: { logo: imageUrl, width: 640 }, blocks }, {})
+    await show(html, 640)
+    const folder = process.env.SCREENSHOTS
+    if (folder) await page.screenshot({ path: `${folder}/mail-nested.png`, fullPage: true })
+    const [outside, first, inside, last, narrow, wide] = await Promise.all(
+      ['outside', 'first', 'inside', 'last', 'narrow', 'beside'].map(box),
+    )
+    expect(first!.x - outside!.x).toBe(20)
+    expect(inside!.x - outside!.x).toBe(50)
+    expect(last!.x).toBe(first!.x)
+    expect(wide!.width / narrow!.width).toBeGreaterThan(2.5)
+    const background = (label: string) =>
+      page.evaluate<string>(`{
+        let one = Array.from(document.querySelectorAll('p')).find((p) => p.textContent === '${label}')
+        while (getComputedStyle(one).backgroundColor === 'rgba(0, 0, 0, 0)') one = one.parentElement
+        getComputedStyle(one).backgroundColor
+      }`)
+    const seen = await Promise.all(
+      ['outside', 'first', 'inside', 'narrow', 'beside', 'deepest', 'last'].map(background),
+    )
+    const [white, blue, green, yellow, red] = [
+      '255, 255, 255',
+      '191, 219, 254',
+      '187, 247, 208',
+      '253, 230, 138',
+      '252, 165, 165',
+    ]
+    expect(seen).toEqual([white, blue, green, green, yellow, red, blue].map((color) => `rgb(${color})`))
   })
 
   test('script in merge data is text on the screen, and never runs', async () => {

@@ -242,6 +242,15 @@ describe('versions', () => {
     expect(await at(1)).toEqual(one)
   })
 
+  test('ten at once that apply one file make one project of one version', async () => {
+    const applied = await Promise.all(
+      Array.from({ length: 10 }, () => apply(projectOf([{ type: 'spacer' }], { name: 'Ten' }))),
+    )
+    expect(new Set(applied.map(({ id }) => id)).size).toBe(1)
+    expect(applied.filter(({ outcome }) => outcome === 'created')).toHaveLength(1)
+    expect(await stored(applied[0]!.id!)).toHaveLength(1)
+  })
+
   test('what was stored by an earlier renderer is rendered anew', async () => {
     const { id } = await apply(projectOf([{ type: 'text', props: { text: 'new' } }], { name: 'Older' }))
     await t.app.sql(

@@ -361,7 +361,7 @@ describe('what is refused', () => {
     expect(await faultsOf({ name: 'Twins', blocks })).toEqual(['blocks[1].children[0].id is the id of blocks[0] too'])
   })
 
-  test('the 201st block, and what is nested 6 deep', async () => {
+  test('the 201st block, and what is nested 11 deep', async () => {
     const many = (count: number) =>
       projectOf(
         times(count, () => text),
@@ -369,9 +369,9 @@ describe('what is refused', () => {
       )
     expect(await faultsOf(many(200))).toEqual([])
     expect(await faultsOf(many(201))).toEqual(['blocks must have at most 200 blocks in all'])
-    expect(await faultsOf(projectOf([inside('section', 4)], { name: 'Deep' }))).toEqual([])
-    const [fault, ...more] = await faultsOf(projectOf([inside('section', 5)], { name: 'Deep' }))
-    expect(fault).toMatch(/^blocks\[0\](\.children\[0\]){5} is nested more than 5 deep$/)
+    expect(await faultsOf(projectOf([inside('section', 9)], { name: 'Deep' }))).toEqual([])
+    const [fault, ...more] = await faultsOf(projectOf([inside('section', 10)], { name: 'Deep' }))
+    expect(fault).toMatch(/^blocks\[0\](\.children\[0\]){10} is nested more than 10 deep$/)
     expect(more).toEqual([])
   })
 
