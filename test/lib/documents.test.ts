@@ -25,6 +25,12 @@ test.each([
   expect(() => readDocuments(source)).toThrow(fault)
 })
 
+test('JSON is read as JSON, as any editor leaves it', () => {
+  const value = { a: 'no', b: '2026-01-01', c: ['x: y # z', 'a/b\u0007\u2028', 1.5, null, true] }
+  for (const indent of ['\t', '  ', ''])
+    expect(readDocuments(`\ufeff${JSON.stringify(value, null, indent)}`)).toEqual([value])
+})
+
 test('aliases that unfold without measure are refused at once', () => {
   const levels = 'abcdefghi'
     .split('')
