@@ -203,7 +203,3 @@ export type ProjectFile = z.output<typeof ProjectFile>
 
 /** What a version stores: all of it but the id, the lists of forms by theirs. */
 export type Content = Omit<ProjectFile, 'id'>
-
-/** The blocks that a recipient answers, each in its own way. */
-export const interactiveTypes = ['vote', 'rating', 'quiz', 'form', 'booking', 'checkout'] as const
-export type InteractiveType = (typeof interactiveTypes)[number]

@@ -1,13 +1,11 @@
 export { type AppliedProject, applyProjects, deleteProject } from './studio.apply.ts'
-export {
-  type Block,
-  type CheckoutItem,
-  type Content,
-  type FormField,
-  type InteractiveType,
-  interactiveTypes,
-  type LeafBlock,
-  type Theme,
+export type {
+  Block,
+  CheckoutItem,
+  Content,
+  FormField,
+  LeafBlock,
+  Theme,
 } from './studio.blocks.ts'
 export {
   findProject,

@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { applyProjects, type Links, renderProject, sampleProject } from '../../src/studio/studio.ts'
+import type { Work } from '../../src/store/work.ts'
+import {
+  applyProjects,
+  deleteProject,
+  findProject,
+  type Links,
+  loadVersion,
+  renderProject,
+  sampleProject,
+} from '../../src/studio/studio.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { projectOf, testLinks } from './support.ts'
 
@@ -267,6 +276,20 @@ describe('versions', () => {
     })
     expect(mail.text).toContain('new')
     expect(await stored(id!)).toEqual([{ version: 1, renderer: 1 }])
+  })
+
+  test('a deleted project is found by nobody, and what was sent of it stays', async () => {
+    const { id } = await apply(say('sent'))
+    const { version } = await apply(say('never sent'))
+    const inWork = <T>(run: (work: Work) => Promise<T>) => t.app.work(account.id, 'cli:test', run)
+    await inWork((work) => deleteProject(work, id!))
+    for (const ref of [id!, 'Versions'])
+      await expect(inWork((work) => findProject(work, ref))).rejects.toMatchObject({ kind: 'missing' })
+    await expect(inWork((work) => deleteProject(work, id!))).rejects.toMatchObject({ kind: 'missing' })
+    const { blocks } = await inWork((work) => loadVersion(work, id!, version - 1))
+    expect(blocks).toMatchObject([{ props: { text: 'sent' } }])
+    const ref = { accountId: account.id, id: id!, version: version - 1 }
+    expect((await renderProject(t.app, { ...ref, mergeData: {}, links: testLinks })).text).toContain('sent')
   })
 
   test('another account’s version is missing, as is one that was never made', async () => {
