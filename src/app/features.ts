@@ -13,6 +13,7 @@ export const loadEntities = async () => {
   const modules = await Promise.all([
     import('../accounts/accounts.entities.ts'),
     import('../contacts/contacts.entities.ts'),
+    import('../studio/studio.entities.ts'),
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
     import('../deliveries/deliveries.entities.ts'),
@@ -42,6 +43,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../accounts/accounts.commands.ts'),
     import('../contacts/contacts.commands.ts'),
     import('../contacts/imports.commands.ts'),
+    import('../studio/studio.commands.ts'),
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
+import { demandFiles } from '../lib/faults.ts'
 import { newId } from '../lib/ids.ts'
-import { conflict, invalid, missing } from '../lib/problem.ts'
+import { conflict, missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import { checkJourney, type UrlFaults } from './journeys.check.ts'
 import { type Definition, type JourneyFile, triggerKey } from './journeys.definition.ts'
@@ -93,28 +94,6 @@ const applyOne = async (work: Work, file: JourneyFile, dryRun: boolean): Promise
   return updated
 }
 
-/** Two documents for one journey: which of them holds would be chance. */
-const twinFaults = (files: readonly JourneyFile[]): string[] =>
-  files.flatMap(({ name, id }, i) => {
-    const twin = files.findIndex((other) => other.name === name || (id !== undefined && other.id === id))
-    return twin < i ? [`document ${i + 1}: is the journey of document ${twin + 1} too`] : []
-  })
-
-const demandFiles = async (work: Work, documents: readonly unknown[], urlFaults: UrlFaults): Promise<JourneyFile[]> => {
-  const files: JourneyFile[] = []
-  const faults: string[] = []
-  for (const [i, document] of documents.entries()) {
-    const checked = await checkJourney(work, document)
-    const where = documents.length > 1 ? `document ${i + 1}: ` : ''
-    const own = [...(checked.faults ?? []), ...(urlFaults[i] ?? [])]
-    faults.push(...own.map((fault) => where + fault))
-    if (checked.file) files.push(checked.file)
-  }
-  faults.push(...twinFaults(files))
-  if (faults.length > 0) throw invalid(faults.join('; '))
-  return files
-}
-
 /**
  * Makes journeys of documents, or gives those that are there a new version, all or nothing (decisions.md, Journeys). Runs
  * keep the version that they entered; what has not changed gets none. `dryRun` writes nothing. `urlFaults` are those that
@@ -127,7 +106,11 @@ export const applyJourneys = async (
 ): Promise<Applied[]> => {
   // One at a time in an account: what is there is looked at first, then changed.
   await work.sql(`select pg_advisory_xact_lock(hashtextextended('journeys:' || $1, 0))`, [work.accountId])
-  const files = await demandFiles(work, documents, urlFaults)
+  const files = await demandFiles(documents, 'journey', async (document, i) => {
+    const checked = await checkJourney(work, document)
+    const ofUrls = urlFaults[i] ?? []
+    return ofUrls.length === 0 ? checked : { file: null, faults: [...(checked.faults ?? []), ...ofUrls] }
+  })
   const applied: Applied[] = []
   for (const file of files) applied.push(await applyOne(work, file, dryRun))
   return applied

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandSet, paged } from '../cli/command.ts'
 import { type Column, printable } from '../cli/output.ts'
-import { missing, Problem } from '../lib/problem.ts'
+import { readSource } from '../cli/source.ts'
 import type { Applied, JourneyDetail, JourneyView, RunDetail, RunView } from './journeys.ts'
 
 const columns: Column<JourneyView>[] = [
@@ -39,26 +39,6 @@ const logColumns: Column<RunDetail['log'][number]>[] = [
   ['OUTCOME', (entry) => entry.outcome],
 ]
 
-/** The text of a file, or of standard input (`-`); past `maxBytes` no more is read. */
-const readSource = async (file: string, maxBytes: number): Promise<string> => {
-  const { createReadStream } = await import('node:fs')
-  const parts: Buffer[] = []
-  let bytes = 0
-  try {
-    for await (const part of file === '-' ? process.stdin : createReadStream(file)) {
-      parts.push(part as Buffer)
-      bytes += (part as Buffer).length
-      if (bytes > maxBytes) break
-    }
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException
-    throw code === 'ENOENT'
-      ? missing(`There is no file ${file}`)
-      : new Problem('usage', `${file} can't be read (${code})`)
-  }
-  return Buffer.concat(parts).toString()
-}
-
 const addApply = (noun: Command, cli: Cli): void => {
   noun
     .command('apply')
@@ -68,7 +48,10 @@ const addApply = (noun: Command, cli: Cli): void => {
     .action(
       cli.run(async ({ app, out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
         const { file } = await require({ file: flags.file })
-        const { applyJourneys, judgeUrls, maxFileBytes, readDocuments } = await import('./journeys.ts')
+        const [{ applyJourneys, judgeUrls }, { maxFileBytes, readDocuments }] = await Promise.all([
+          import('./journeys.ts'),
+          import('../lib/documents.ts'),
+        ])
         const documents = readDocuments(await readSource(file, maxFileBytes))
         const dryRun = flags.dryRun ?? false
         const urlFaults = await judgeUrls(app, documents)
