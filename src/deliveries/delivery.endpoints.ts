@@ -21,7 +21,7 @@ import {
 /** Claims of an endpoint that answers: the first, the fewest, and the most. */
 const firstLimit = 16
 const leastLimit = 4
-const mostLimit = 512
+const mostLimit = 1024
 /** Posts to an endpoint at once. Claims beyond it wait here for a moment, so that fast endpoints never wait for SQL. */
 const postingLimit = 64
 /** An endpoint that takes longer gets no claims ahead: they would wait here, and others could take them. */

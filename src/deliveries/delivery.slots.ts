@@ -6,7 +6,7 @@ export type Standing = 'new' | 'answering' | 'hanging'
 /** Claims of a process at once. */
 export const totalLimit = 2048
 /** Claims of an account, as long as there are few; then the accounts share what there is, and leave a part for the next. */
-const accountLimit = 512
+const accountLimit = 1024
 const leastAccountLimit = 16
 /** Claims of an endpoint that has not answered this process yet, and of all of those. */
 export const newLimit = 4
