@@ -59,6 +59,7 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
     ...(parts.development && { development: true }),
     connections: 20,
     name: 'svc daemon',
+    report: (fault, about) => logger.error({ err: fault, ...about }, 'a fault of ours, tried again'),
   })
   try {
     const api = parts.api ? await listen(app, config, logger) : null

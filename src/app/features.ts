@@ -2,7 +2,7 @@ import type { CommandSet } from '../cli/command.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
-import type { Listener } from '../store/work.ts'
+import type { Listener, Projects } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 
 /**
@@ -13,6 +13,7 @@ export const loadEntities = async () => {
   const modules = await Promise.all([
     import('../accounts/accounts.entities.ts'),
     import('../contacts/contacts.entities.ts'),
+    import('../messages/messages.entities.ts'),
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
     import('../deliveries/deliveries.entities.ts'),
@@ -24,13 +25,14 @@ export const loadEntities = async () => {
 }
 
 export const loadRoutes = async (): Promise<Route[]> => {
-  const [contacts, deals, journeys, webhooks] = await Promise.all([
+  const [contacts, messages, deals, journeys, webhooks] = await Promise.all([
     import('../contacts/contacts.routes.ts'),
+    import('../messages/messages.routes.ts'),
     import('../deals/deals.routes.ts'),
     import('../journeys/journeys.routes.ts'),
     import('../webhooks/webhooks.routes.ts'),
   ])
-  return [...contacts.routes, ...deals.routes, ...journeys.routes, ...webhooks.routes]
+  return [...contacts.routes, ...messages.routes, ...deals.routes, ...journeys.routes, ...webhooks.routes]
 }
 
 export const loadCommands = async (): Promise<CommandSet[]> => {
@@ -50,6 +52,9 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
   ])
   return modules.map((module) => module.commands)
 }
+
+/** What renders projects to mail. */
+export const projects: Projects | null = null
 
 /** Who hears the events of other features, in the transaction that caused them. */
 export const listeners: readonly Listener[] = [deliverEvents, runJourneysByEvents, forgetErased]
