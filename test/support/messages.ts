@@ -31,7 +31,7 @@ export const messagesOf = (app: OpenApp, accountId: string): Promise<MessageRow[
   app.sql<MessageRow>(
     `select m.id, m.status, m.reason, m.error,
        case when q.id is null then null when q.is_handing then 'handing' when q.worker is not null then 'claimed' else 'queued' end as state
-     from messages m left join message_queue q using (account_id, id) where account_id = $1 order by m.id`,
+     from messages m left join message_queue q using (account_id, id) where account_id = $1 order by m.email, m.id`,
     [accountId],
   )
 
