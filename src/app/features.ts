@@ -2,6 +2,7 @@ import type { CommandSet } from '../cli/command.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
+import type { Page } from '../pages/page.ts'
 import type { Listener, Projects } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 
@@ -33,6 +34,11 @@ export const loadRoutes = async (): Promise<Route[]> => {
     import('../webhooks/webhooks.routes.ts'),
   ])
   return [...contacts.routes, ...messages.routes, ...deals.routes, ...journeys.routes, ...webhooks.routes]
+}
+
+export const loadPages = async (): Promise<Page[]> => {
+  const modules = await Promise.all([import('../messages/messages.pages.ts')])
+  return modules.flatMap(({ pages }) => pages)
 }
 
 export const loadCommands = async (): Promise<CommandSet[]> => {
