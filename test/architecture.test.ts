@@ -45,7 +45,7 @@ const shown = (found: Import[]) => found.map(({ from, to }) => `${from} -> ${to}
 const isEdgeShape = ({ from, to, typeOnly }: Import) =>
   (/\.routes\.ts$/.test(from) && to === 'src/http/route.ts') ||
   (/\.pages\.ts$/.test(from) && /^src\/pages\/(page|html)\.ts$/.test(to)) ||
-  (/\.commands\.ts$/.test(from) && /^src\/cli\/(command|output|progress|memory)\.ts$/.test(to)) ||
+  (/\.commands\.ts$/.test(from) && /^src\/cli\/(command|input|output|progress|memory)\.ts$/.test(to)) ||
   (typeOnly && /^src\/(http|cli)\//.test(to) && feature(from) >= 0)
 
 test('every source file stands in a room that the map knows', () => {

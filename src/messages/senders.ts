@@ -38,7 +38,8 @@ export const addSender = async (work: Work, input: z.input<typeof NewSender>): P
 export const listSenders = ({ sql, accountId }: Work): Promise<SenderView[]> =>
   sql<SenderView>(`select ${columns} from senders where account_id = $1 order by id`, [accountId])
 
-const demandSender = async (work: Work, ref: string): Promise<SenderView> => {
+/** By id or address. Throws Problem `missing`. */
+export const findSender = async (work: Work, ref: string): Promise<SenderView> => {
   const sender = (await listSenders(work)).find(({ id, email }) => id === ref || email === ref)
   if (!sender) throw missing(`There is no sender ${ref}`, { hint: 'svc senders list' })
   return sender
@@ -47,7 +48,7 @@ const demandSender = async (work: Work, ref: string): Promise<SenderView> => {
 /** Makes a sender (id or address) the one that mail is from where nothing is said. Throws Problem `missing`. */
 export const makeDefaultSender = async (work: Work, ref: string): Promise<SenderView> => {
   const { sql, accountId } = work
-  const { id } = await demandSender(work, ref)
+  const { id } = await findSender(work, ref)
   await sql('select 1 from accounts where id = $1 for no key update', [accountId])
   await sql('update senders set is_default = false where account_id = $1 and is_default and id <> $2', [accountId, id])
   const [row] = await sql<SenderView>(
@@ -59,7 +60,7 @@ export const makeDefaultSender = async (work: Work, ref: string): Promise<Sender
 
 /** Deletes a sender (id or address). The account has no default then, if it was that. Throws Problem `missing`. */
 export const deleteSender = async (work: Work, ref: string): Promise<SenderView> => {
-  const sender = await demandSender(work, ref)
+  const sender = await findSender(work, ref)
   await work.sql('delete from senders where account_id = $1 and id = $2', [work.accountId, sender.id])
   return sender
 }

@@ -1,8 +1,10 @@
+import { z } from 'zod'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
 import type { SuppressionReason, Work } from '../store/work.ts'
 
 export const suppressionReasons = ['complained', 'bounced', 'manual', 'unsubscribed'] as const
+export const SuppressionReasonShape = z.enum(suppressionReasons)
 
 export interface SuppressionView {
   email: string

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import type { Readable } from 'node:stream'
 import { createTransport, type SendMailOptions } from 'nodemailer'
 import { dialRelay } from './relay-socket.ts'
@@ -77,7 +78,7 @@ const open = (relay: RelayAccess, resolver: Pick<Resolver, 'addresses'>) => {
     port,
     secure: isSecure,
     ...(username !== null && { auth: { user: username, pass: password ?? '' } }),
-    tls: { servername: host },
+    tls: isIP(host) === 0 ? { servername: host } : {},
     maxConnections: connectionsPerRelay,
     // What is sent again is decided here, where it is known whether anything of the mail had left.
     maxRequeues: 0,
