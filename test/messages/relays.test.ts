@@ -1,17 +1,23 @@
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { setRelay, showRelay, testRelay, unsetRelay } from '../../src/messages/messages.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { certificate } from '../support/certificate.ts'
+import { type DnsServer, openDnsServer } from '../support/dns.ts'
 import { freeform, sendingAccount } from '../support/messages.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
 
 let t: TestApp
 let platform: Sink
+let dns: DnsServer
 let account: TestAccount
 const sinks: Sink[] = []
 
 beforeAll(async () => {
-  platform = await openSink()
-  t = await startApp({ env: { SVC_SMTP_URL: platform.url } })
+  ;[platform, dns] = [await openSink(), await openDnsServer()]
+  dns.set('tls.test', { A: ['127.0.0.1'] })
+  dns.set('other.test', { A: ['127.0.0.1'] })
+  t = await startApp({ env: { SVC_SMTP_URL: platform.url, SVC_DNS_SERVERS: dns.address } })
 })
 beforeEach(async () => {
   account = await sendingAccount(t)
@@ -23,6 +29,7 @@ afterEach(async () => {
 afterAll(async () => {
   await t.close()
   await platform.close()
+  await dns.close()
 })
 
 const open = async (options: Parameters<typeof openSink>[0] = {}) => {
@@ -84,6 +91,21 @@ describe('TLS', () => {
       expect(await send()).toMatchObject({ status: 'failed', error: expect.stringMatching(/certificate/i) })
       expect(await check()).toMatch(/certificate/i)
       expect(own.begun).toBe(0)
+    },
+  )
+
+  test.each(['starttls', 'smtps'] as const)(
+    '%s: with the certificate of its name it goes encrypted, with another name’s not',
+    async (tls) => {
+      const trusted = getCACertificates('default')
+      setDefaultCACertificates([...trusted, certificate])
+      const own = await open({ tls })
+      await set(own.url.replace('127.0.0.1', 'tls.test'))
+      expect(await send()).toMatchObject({ status: 'sent' })
+      expect(own.mails[0]!.isSecure).toBe(true)
+      await set(own.url.replace('127.0.0.1', 'other.test'))
+      expect(await send()).toMatchObject({ status: 'failed', error: expect.stringContaining('altnames') })
+      setDefaultCACertificates(trusted)
     },
   )
 })
