@@ -1,5 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
+/** Under load a batch begins so long after the one before it at the earliest: that many share it. */
+const gatherMs = 4
 const firstRetryMs = 100
 const longestRetryMs = 60_000
 
@@ -25,6 +27,7 @@ interface Ports<Item> {
 export const createPipe = <Item>(batchSize: number, { run, isPassing, failed }: Ports<Item>): Pipe<Item> => {
   const waiting: Item[] = []
   let retryMs = 0
+  let begunAt = 0
   let running: Promise<void> | null = null
 
   const runAlone = async (batch: readonly Item[]) => {
@@ -40,7 +43,9 @@ export const createPipe = <Item>(batchSize: number, { run, isPassing, failed }: 
   const runAll = async () => {
     await nextTurn()
     while (waiting.length > 0) {
-      if (retryMs > 0) await sleep(retryMs)
+      const waitMs = Math.max(retryMs, begunAt + gatherMs - performance.now())
+      if (retryMs > 0 || (waitMs > 0 && waiting.length < batchSize)) await sleep(waitMs)
+      begunAt = performance.now()
       const batch = waiting.slice(0, batchSize)
       try {
         await run(batch)

@@ -117,6 +117,10 @@ const judge = (error: SmtpError, stream: Readable | undefined): HandOver => {
   return wasRead(stream) ? { kind: 'unknown', reason } : { kind: 'unreached', reason }
 }
 
+const isAscii = ({ subject, html, text }: Mail): boolean =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII begins with them
+  [subject, html, text].every((part) => /^[\x00-\x7f]*$/.test(part))
+
 const optionsOf = (mail: Mail): SendMailOptions => ({
   from: mail.from,
   to: { name: '', address: mail.to },
@@ -129,6 +133,8 @@ const optionsOf = (mail: Mail): SendMailOptions => ({
   envelope: { from: mail.bounceTo, to: [mail.to] },
   headers: mail.headers,
   xMailer: false,
+  // Else the whole text is counted to find out.
+  ...(isAscii(mail) && { textEncoding: 'quoted-printable' as const }),
   ...(mail.dkim && {
     dkim: {
       domainName: mail.dkim.domain,

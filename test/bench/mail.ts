@@ -30,7 +30,13 @@ const viaPool = (url: string, count: number) => async () => {
   const rate = await perSecond(count, () =>
     Promise.all(
       Array.from({ length: count }, (_, i) =>
-        transport.sendMail({ from: 'hello@shop.example', to: `p${i}@people.example`, subject: `Mail ${i}`, html, text }),
+        transport.sendMail({
+          from: 'hello@shop.example',
+          to: `p${i}@people.example`,
+          subject: `Mail ${i}`,
+          html,
+          text,
+        }),
       ),
     ),
   )
