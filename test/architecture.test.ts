@@ -91,6 +91,7 @@ test.each([
   ['bree', ['app']],
   ['undici', ['net']],
   ['nodemailer', ['net']],
+  ['smtp-server', ['app']],
   ['pg', ['store']],
   ['kysely', ['store']],
 ])('only its own layer imports %s', (name, rooms) => {

@@ -46,6 +46,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('./daemon.commands.ts'),
     import('./dev.commands.ts'),
     import('./clock.commands.ts'),
+    import('./mail.commands.ts'),
     import('../accounts/accounts.commands.ts'),
     import('../contacts/contacts.commands.ts'),
     import('../contacts/imports.commands.ts'),
