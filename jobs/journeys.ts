@@ -2,4 +2,4 @@
 import { runJob } from '../src/app/job.ts'
 import { runJourneys } from '../src/journeys/run.loop.ts'
 
-await runJob('journeys', { connections: 4 }, (app, signal) => runJourneys(app, signal))
+await runJob('journeys', { connections: 4 }, (app, signal, report) => runJourneys(app, signal, { report }))

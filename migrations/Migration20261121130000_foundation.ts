@@ -2,7 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /**
  * Accounts, contacts and webhooks. Generated from the entities, then read; by hand: `rate_windows` is unlogged (a
- * crash only opens the windows anew), `pending_deliveries` leaves room in its pages so that a claim rewrites no index, the
+ * crash only opens the windows anew), `account_lives` guards units of work (store/living.ts),
+ * `pending_deliveries` leaves room in its pages so that a claim rewrites no index, the
  * view `deliveries` shows what is on its way and what has ended as one (a delivery to what is no active target is
  * cancelled, whether or not it has been moved yet), and the plans are seeded. Ids and addresses are compared byte by byte (`collate "C"`) whatever the database's locale: ids page
  * by their time part, and byte order is the fast one.
@@ -13,8 +14,9 @@ export class Migration20261121130000_foundation extends Migration {
       `create table "access_log" ("account_id" text collate "C" not null, "id" text collate "C" not null, "at" timestamptz not null, "actor" text not null, "email" text collate "C" not null, "list_id" text collate "C" null, "found" int not null, primary key ("account_id", "id"))`,
     )
     this.addSql(
-      `create table "accounts" ("id" text collate "C" not null, "name" text not null, "slug" text null, "plan" text not null, "contact_count" int not null default 0, "created_at" timestamptz not null, primary key ("id"))`,
+      `create table "accounts" ("id" text collate "C" not null, "name" text not null, "slug" text null, "plan" text not null, "contact_count" int not null default 0, "created_at" timestamptz not null, "deleted_at" timestamptz null, primary key ("id"))`,
     )
+    this.addSql(`create index "accounts_deleted_index" on "accounts" ("id") where "deleted_at" is not null`)
     this.addSql(`alter table "accounts" add constraint "accounts_name_unique" unique ("name")`)
     this.addSql(`alter table "accounts" add constraint "accounts_slug_unique" unique ("slug")`)
     this.addSql(
@@ -100,6 +102,9 @@ export class Migration20261121130000_foundation extends Migration {
       `create table "import_rejects" ("account_id" text collate "C" not null, "import_id" text collate "C" not null, "line" int not null, "email" text collate "C" not null, "reason" text not null, primary key ("account_id", "import_id", "line"))`,
     )
     this.addSql(
+      `create table "installation" ("id" int not null, "secret_fingerprint" text not null, primary key ("id"))`,
+    )
+    this.addSql(
       `create table "mail_domains" ("domain" text collate "C" not null, "finding" text not null, "expires_at" timestamptz not null, primary key ("domain"))`,
     )
     this.addSql(
@@ -123,6 +128,13 @@ export class Migration20261121130000_foundation extends Migration {
       `alter table "webhooks" add constraint "webhooks_created_via_check" check ("created_via" in ('dashboard', 'api', 'connector_a', 'connector_b'))`,
     )
     this.addSql(`create table "workers" ("id" serial primary key, "job" text not null, "seen_at" timestamptz not null)`)
+    this.addSql(
+      `create function account_lives(id text) returns boolean language plpgsql as $$
+       begin
+         perform pg_advisory_xact_lock_shared(hashtextextended(id, 0));
+         return exists (select from accounts a where a.id = account_lives.id and a.deleted_at is null);
+       end $$`,
+    )
     this.addSql(`insert into plans (name, position, contacts, sends, send_api_calls, embed_api, broadcast_minutes, webinar_courses) values
       ('free', 1, 1000, 2000, 500, 0, 0, false),
       ('starter', 2, 5000, 25000, 10000, 0, 60, false),
@@ -132,11 +144,13 @@ export class Migration20261121130000_foundation extends Migration {
   }
 
   override down(): void {
+    this.addSql(`drop function if exists account_lives`)
     this.addSql(`drop table if exists "webhooks" cascade`)
     this.addSql(`drop table if exists "rate_windows" cascade`)
     this.addSql(`drop table if exists "quota_uses" cascade`)
     this.addSql(`drop table if exists "plans" cascade`)
     this.addSql(`drop table if exists "mail_domains" cascade`)
+    this.addSql(`drop table if exists "installation" cascade`)
     this.addSql(`drop table if exists "import_rejects" cascade`)
     this.addSql(`drop table if exists "imports" cascade`)
     this.addSql(`drop table if exists "events" cascade`)

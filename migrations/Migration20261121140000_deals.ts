@@ -30,11 +30,11 @@ export class Migration20261121140000_deals extends Migration {
       `create unique index "deals_idempotency_key_index" on "deals" ("account_id", "idempotency_key") where "idempotency_key" is not null`,
     )
     this.addSql(
-      `alter table "stages" add constraint "stages_pipeline_id_foreign" foreign key ("pipeline_id") references "pipelines" ("id") on delete cascade`,
+      `alter table "stages" add constraint "stages_pipeline_id_foreign" foreign key ("pipeline_id") references "pipelines" ("id") on delete restrict`,
     )
     this.addSql(`alter table "stages" add constraint "stages_kind_check" check ("kind" in ('open', 'won', 'lost'))`)
     this.addSql(
-      `alter table "deals" add constraint "deals_stage_id_foreign" foreign key ("stage_id") references "stages" ("id") on delete cascade`,
+      `alter table "deals" add constraint "deals_stage_id_foreign" foreign key ("stage_id") references "stages" ("id") on delete restrict`,
     )
     this.addSql(`alter table "deals" add constraint "deals_status_check" check ("status" in ('open', 'won', 'lost'))`)
     this.addSql(

@@ -1,13 +1,16 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** The clock of development databases. Generated from the entity, then read. */
+/**
+ * The clock of development databases, generated from the entity, and by hand `svc_now()`: the time of the database as
+ * statements ask it, one for the whole statement, which lets it stand beside an index. In a filter it is asked row by row,
+ * 5 µs each: write `(select svc_now())` there.
+ */
 export class Migration20261121160000_clock extends Migration {
   override up(): void {
     this.addSql(`create table "development_clock" ("id" int not null, "offset_ms" bigint not null, primary key ("id"))`)
     this.addSql(
-      `create or replace function svc_now() returns timestamptz language sql stable as $$
-        select clock_timestamp() + make_interval(secs => coalesce((select offset_ms from development_clock), 0) / 1000.0)
-      $$`,
+      `create function svc_now() returns timestamptz language sql stable
+       return statement_timestamp() + coalesce((select offset_ms from development_clock), 0) * interval '1 millisecond'`,
     )
   }
 }

@@ -1,5 +1,6 @@
 import type { CommandSet } from '../cli/command.ts'
 import type { Column, Output } from '../cli/output.ts'
+import { createProgress } from '../cli/progress.ts'
 import { Problem } from '../lib/problem.ts'
 import type { KeyView } from './accounts.keys.ts'
 import type { PlanView } from './accounts.plans.ts'
@@ -130,18 +131,28 @@ const accounts: CommandSet = (cli) => {
     .option('--confirm <name>', 'the name of the account, to show that it is meant')
     .option('--dry-run', 'say what would go')
     .action(
-      cli.run(async ({ out, operate }, ref: string, options: { confirm?: string; dryRun?: boolean }) => {
-        const { deleteAccount, findAccount } = await import('./accounts.ts')
-        const { id, name } = await operate((operation) => findAccount(operation, ref))
-        if (!options.dryRun && options.confirm !== name) {
-          throw new Problem('usage', `Deleting ${name} takes everything in it`, {
-            hint: `add --confirm ${JSON.stringify(name)}`,
-          })
-        }
-        const deleted = await operate((operation) => deleteAccount(operation, id, options.dryRun ?? false))
-        if (options.dryRun) out.note('Nothing was changed. It would delete:')
-        out.one({ id, name, deleted }, { id, name, ...deleted })
-      }),
+      cli.run(
+        async ({ app, actor, signal, out, operate }, ref: string, options: { confirm?: string; dryRun?: boolean }) => {
+          const { countOwned, deleteAccount, findDeletable } = await import('./accounts.ts')
+          const { id, name } = await operate((operation) => findDeletable(operation, ref))
+          if (!options.dryRun && options.confirm !== name) {
+            throw new Problem('usage', `Deleting ${name} takes everything in it`, {
+              hint: `add --confirm ${JSON.stringify(name)}`,
+            })
+          }
+          if (options.dryRun) {
+            const owned = await operate((operation) => countOwned(operation, id))
+            out.note('Nothing was changed. It would delete:')
+            return out.one({ id, name, deleted: owned }, { id, name, ...owned })
+          }
+          const progress = out.format === 'ids' ? null : createProgress(process.stderr, 'rows')
+          const onBatch = (rows: number) => progress?.update({ rows, fraction: null })
+          const run = deleteAccount(app, id, { actor, signal, onBatch }).finally(() => progress?.stop())
+          const { deleted, isDone } = await run
+          if (!isDone) out.note('Stopped before the end: its keys are revoked, and the same command goes on.')
+          out.one({ id, name, deleted }, { id, name, ...deleted })
+        },
+      ),
     )
 }
 

@@ -22,6 +22,12 @@ PlanSchema.setClass(Plan)
 const AccountSchema = defineEntity({
   name: 'Account',
   tableName: 'accounts',
+  indexes: [
+    {
+      name: 'accounts_deleted_index',
+      expression: `create index "accounts_deleted_index" on "accounts" ("id") where "deleted_at" is not null`,
+    },
+  ],
   properties: {
     id: p.text().collation('C').primary(),
     name: p.text().unique(),
@@ -30,6 +36,8 @@ const AccountSchema = defineEntity({
     /** Distinct addresses; exact, because only the statements that add and remove addresses touch it. */
     contactCount: p.integer().default(0),
     createdAt: p.datetime(),
+    /** Its deletion has begun: nothing of it works any more, and what it owned goes (accounts.delete.ts). */
+    deletedAt: p.datetime().nullable(),
   },
 })
 export class Account extends AccountSchema.class {}

@@ -7,6 +7,7 @@ import type { Operation } from '../store/work.ts'
 import { Account, Plan } from './accounts.entities.ts'
 
 export { type Admission, admit } from './accounts.admission.ts'
+export { countOwned, type Deletion, deleteAccount, findDeletable } from './accounts.delete.ts'
 export { createKey, type KeyView, listKeys, revokeKey } from './accounts.keys.ts'
 export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
 export { accountUsage, type Quota, secondsToNextMonth, takeQuota, takeUpTo, usedUp } from './accounts.quotas.ts'
@@ -35,12 +36,16 @@ const demandPlan = async ({ em }: Operation, name: string): Promise<void> => {
   if (!(await em.findOne(Plan, { name }))) throw missing(`There is no plan ${name}`, { hint: 'svc plans list' })
 }
 
-/** Throws `conflict` where the name is taken, `missing` for an unknown plan. */
+/** Throws `conflict` where the name is taken (also by an account that is still being deleted), `missing` for an unknown plan. */
 export const createAccount = async (operation: Operation, input: z.input<typeof NewAccount>): Promise<AccountView> => {
   const { em, now } = operation
   const { name, plan } = parse(NewAccount, input)
   await demandPlan(operation, plan)
-  if (await em.findOne(Account, { name })) throw conflict(`There is already an account named ${name}`)
+  const namesake = await em.findOne(Account, { name })
+  if (namesake?.deletedAt) {
+    throw conflict(`The account ${name} is still being deleted`, { hint: `svc accounts delete ${namesake.id}` })
+  }
+  if (namesake) throw conflict(`There is already an account named ${name}`)
   const account = em.create(Account, {
     id: newId('acc', now.getTime()),
     name,
@@ -53,11 +58,11 @@ export const createAccount = async (operation: Operation, input: z.input<typeof 
 }
 
 export const listAccounts = async ({ em }: Operation): Promise<AccountView[]> =>
-  (await em.find(Account, {}, { orderBy: { name: 'asc' } })).map(view)
+  (await em.find(Account, { deletedAt: null }, { orderBy: { name: 'asc' } })).map(view)
 
-/** By id or by name. Throws `missing`. */
+/** By id or by name; none that is being deleted. Throws `missing`. */
 export const findAccount = async ({ em }: Operation, ref: string): Promise<Account> => {
-  const account = await em.findOne(Account, { $or: [{ id: ref }, { name: ref }] })
+  const account = await em.findOne(Account, { deletedAt: null, $or: [{ id: ref }, { name: ref }] })
   if (!account) throw missing(`There is no account ${ref}`, { hint: 'svc accounts list' })
   return account
 }
@@ -68,7 +73,7 @@ export const showAccount = async (operation: Operation, ref: string): Promise<Ac
 /** The account that a command works on: the named one, or the only one (cli.md, Conventions). */
 export const chooseAccount = async (operation: Operation, ref?: string): Promise<{ id: string; name: string }> => {
   if (ref) return findAccount(operation, ref)
-  const accounts = await operation.em.find(Account, {}, { orderBy: { name: 'asc' }, limit: 21 })
+  const accounts = await operation.em.find(Account, { deletedAt: null }, { orderBy: { name: 'asc' }, limit: 21 })
   if (accounts.length === 1) return accounts[0]!
   if (accounts.length === 0)
     throw new Problem('missing', 'There is no account yet', { hint: 'svc accounts create --name <name>' })
@@ -98,35 +103,4 @@ export const claimSlug = async (operation: Operation, ref: string, slug: string)
   account.slug = slug
   await operation.em.flush()
   return view(account)
-}
-
-const identifier = (name: string) => `"${name.replaceAll('"', '""')}"`
-
-/** The tables that hold rows of an account. Asked of the database, so that a new feature can't be forgotten here. */
-const ownedTables = async ({ sql }: Operation): Promise<string[]> => {
-  const rows = await sql<{ table_name: string }>(
-    `select c.table_name from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
-     where c.table_schema = current_schema() and c.column_name = 'account_id' and t.table_type = 'BASE TABLE'`,
-  )
-  return rows.map((row) => row.table_name)
-}
-
-/** Deletes the account with everything that it owns and gives the number of rows by table. `dryRun` only counts them. */
-export const deleteAccount = async (
-  operation: Operation,
-  id: string,
-  dryRun: boolean,
-): Promise<Record<string, number>> => {
-  const { sql } = operation
-  const counts: Record<string, number> = {}
-  await sql('select 1 from accounts where id = $1 for update', [id])
-  for (const table of await ownedTables(operation)) {
-    const statement = dryRun
-      ? `select count(*) as n from ${identifier(table)} where account_id = $1`
-      : `with gone as (delete from ${identifier(table)} where account_id = $1 returning 1) select count(*) as n from gone`
-    const [row] = await sql<{ n: number }>(statement, [id])
-    if (row && row.n > 0) counts[table] = row.n
-  }
-  if (!dryRun) await sql('delete from accounts where id = $1', [id])
-  return counts
 }

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import { createSecretBox } from '../lib/secrets.ts'
+import { missing } from '../lib/problem.ts'
+import { createSecretBox, secretFingerprint } from '../lib/secrets.ts'
 import { createTokens } from '../lib/token.ts'
 import { parseCidrs } from '../net/addresses.ts'
 import { createHttpClient } from '../net/http.ts'
@@ -7,6 +8,8 @@ import { createResolver } from '../net/resolver.ts'
 import { createSmtpClient } from '../net/smtp.ts'
 import { type Clock, markDevelopment, openClock } from '../store/clock.ts'
 import { type Client, isUnavailable, openDatabase, queueSettings, type Sql, unavailable } from '../store/database.ts'
+import { checkSecret } from '../store/installation.ts'
+import { openingOf } from '../store/living.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Operation, Projects, Report } from '../store/work.ts'
 import type { Config } from './config.ts'
@@ -40,7 +43,8 @@ interface Options {
 /**
  * Opens everything a process needs and gives it as one object; `close()` closes in reverse.
  *
- * Throws Problem `unavailable` where the database is away or its schema behind, `configuration` where a setting is wrong.
+ * Throws Problem `unavailable` where the database is away or its schema behind, `configuration` where a setting is wrong or
+ * `SVC_SECRET` not the one that the database was set up with.
  */
 export const openApp = async (config: Config, options: Options = {}): Promise<OpenApp> => {
   const given = options.databaseUrl ?? config.databaseUrl
@@ -69,11 +73,13 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
   }
   try {
     // An embedded database that is still empty is set up by whoever comes first; one that is behind waits for the operator.
-    await checkSchema(database, databaseUrl, options.schema ?? (embedded ? 'fresh' : 'require'))
+    const schema = options.schema ?? (embedded ? 'fresh' : 'require')
+    await checkSchema(database, databaseUrl, schema)
+    if (schema !== 'ignore') await checkSecret(database.sql, secretFingerprint(config.secret))
     const orm = options.orm === false ? null : await loadOrm(databaseUrl)
     if (options.development) await markDevelopment(database.sql)
-    clock = options.now ? { now: options.now, close: async () => {} } : await openClock(database)
-    const { now } = clock
+    clock = options.now ? fixedClock(options.now) : await openClock(database)
+    const { now, systemNow } = clock
     return {
       config,
       databaseUrl,
@@ -88,19 +94,23 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       report: options.report ?? (() => {}),
       onClose: (end) => void ends.push(end),
       now,
+      systemNow,
       close,
       operate: (actor, run) =>
         database.transaction((sql, client) => run(operation({ sql, client, orm, actor, now: now() }))),
       work: (accountId, actor, run) =>
-        database.transaction((sql, client) =>
-          run(Object.assign(operation({ sql, client, orm, actor, now: now(), accountId }), { accountId })),
-        ),
+        database.transaction((sql, client, opening) => {
+          if (!(opening as { lives: boolean }).lives) throw missing('There is no such account')
+          return run(Object.assign(operation({ sql, client, orm, actor, now: now(), accountId }), { accountId }))
+        }, openingOf(accountId)),
     }
   } catch (error) {
     await close().catch(() => {})
     throw isUnavailable(error) ? unavailable() : error
   }
 }
+
+const fixedClock = (now: () => Date): Clock => ({ now, systemNow: now, close: async () => {} })
 
 type EntityManagers = (client: Client, accountId: string | null) => EntityManager
 

@@ -74,7 +74,8 @@ const demandKey = (app: OpenApp, accountId: string, kept: Keepsake | null) =>
 const demandWebhook = async (app: OpenApp, accountId: string, url: string, kept: Keepsake | null) => {
   if (kept) {
     const [row] = await app.sql<{ sealed: string }>(
-      'update webhooks set url = $3 where account_id = $1 and id = $2 returning sealed_secret as sealed',
+      `update delivery_targets set url = $3 where account_id = $1 and id = $2 and status <> 'deleted'
+       returning sealed_secret as sealed`,
       [accountId, kept.webhookId, url],
     )
     if (row) return { id: kept.webhookId, secret: app.box.open(row.sealed, kept.webhookId) }

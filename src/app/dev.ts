@@ -93,7 +93,7 @@ export const startDevelopment = async (env: Environment): Promise<Development> =
     const mailing = configOf(env, { SVC_SMTP_URL: catcher.url })
     const daemon = await startDaemon(mailing, { api: true, jobs: true, schema: 'migrate', development: true })
     opened.push(daemon.stop)
-    now = daemon.app.now
+    now = daemon.app.systemNow
     const demo = await prepareDemo(daemon.app, { url: receiver.hookUrl, token })
     secret.resolve(demo.secret)
     const { key, listId } = demo

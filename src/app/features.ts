@@ -14,6 +14,7 @@ export const loadEntities = async () => {
   const modules = await Promise.all([
     import('../accounts/accounts.entities.ts'),
     import('../contacts/contacts.entities.ts'),
+    import('../studio/studio.entities.ts'),
     import('../messages/messages.entities.ts'),
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
@@ -21,6 +22,7 @@ export const loadEntities = async () => {
     import('../webhooks/webhooks.entities.ts'),
     import('../store/worker.entities.ts'),
     import('../store/clock.entities.ts'),
+    import('../store/installation.entities.ts'),
   ])
   return modules.flatMap((module) => Object.values(module))
 }
@@ -50,6 +52,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../accounts/accounts.commands.ts'),
     import('../contacts/contacts.commands.ts'),
     import('../contacts/imports.commands.ts'),
+    import('../studio/studio.commands.ts'),
     import('../messages/methods.commands.ts'),
     import('../messages/messages.commands.ts'),
     import('../messages/suppressions.commands.ts'),
@@ -66,5 +69,5 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
 /** What renders projects to mail. */
 export const projects: Projects | null = null
 
-/** Who hears the events of other features, in the transaction that caused them. */
-export const listeners: readonly Listener[] = [deliverEvents, runJourneysByEvents, forgetErased]
+/** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
+export const listeners: readonly Listener[] = [deliverEvents, forgetErased, runJourneysByEvents]

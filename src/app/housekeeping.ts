@@ -1,5 +1,6 @@
 import { recheckDomains } from '../contacts/contacts.ts'
 import { purgeDeliveries } from '../deliveries/deliveries.purge.ts'
+import { purgeJourneys } from '../journeys/journeys.purge.ts'
 import type { App } from '../store/work.ts'
 
 const day = 86_400_000
@@ -20,6 +21,7 @@ export const keepHouse = async (app: App, signal: AbortSignal): Promise<void> =>
     if (!rows[0].mine) return
     await recheckDomains(app, signal)
     await purgeDeliveries(app, new Date(app.now().getTime() - retentionMs), signal)
+    await purgeJourneys(app, new Date(app.now().getTime() - app.config.journeyRetentionDays * day), signal)
     await app.sql(`delete from mail_domains where expires_at < $1`, [new Date(app.now().getTime() - day)])
     await app.sql(`delete from rate_windows where started_at < now() - interval '1 hour'`)
   } finally {

@@ -50,3 +50,6 @@ export const paged = (command: Command): Command =>
   command
     .option('--limit <n>', 'rows to show, 1 to 1000', '50')
     .option('--cursor <cursor>', 'where the page before ended')
+
+/** Gathers the values of an option that may be given again. */
+export const gather = (value: string, earlier: string[]): string[] => [...earlier, value]

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, type Context, paged } from '../cli/command.ts'
+import { type Cli, type CommandSet, type Context, gather, paged } from '../cli/command.ts'
 import { collectEarly } from '../cli/memory.ts'
 import type { Column } from '../cli/output.ts'
 import { type PageFlags, pageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import type { AccessView, Contact } from './contacts.ts'
 import { addImport } from './imports.commands.ts'
-import { gather, lists } from './lists.commands.ts'
+import { lists } from './lists.commands.ts'
 
 const contactColumns: Column<Contact>[] = [
   ['EMAIL', (contact) => contact.email],

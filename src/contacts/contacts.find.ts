@@ -8,10 +8,12 @@ import { type Contact, type ContactRow, contactColumns, contactSource, viewConta
 /** A caller that may read outside a transaction: what it needs is one statement. */
 export type Reader = Pick<Work, 'sql' | 'accountId' | 'actor' | 'now'>
 
-// Read and record in one statement: nothing is read that is not recorded, at the price of one round trip.
+// Read and record in one statement: nothing is read that is not recorded, at the price of one round trip. It adds a row
+// outside a unit of work, and so asks for itself whether the account is alive.
 const recordedRead = `
   with asked as (
-    select $3::text is null or exists (select from contact_lists where account_id = $1 and id = $3) as known
+    select account_lives($1)
+      and ($3::text is null or exists (select from contact_lists where account_id = $1 and id = $3)) as known
   ), found as (
     select ${contactColumns} from ${contactSource}
     where c.account_id = $1 and c.email = $2 and ($3::text is null or c.list_id = $3)

@@ -4,7 +4,7 @@ import { tellRemoved } from './contacts.remove.ts'
 // The address is locked first, as in contacts.remove.ts: whoever adds it to a list comes wholly before or wholly after.
 const leaving = `
   with gone as (
-    delete from contacts where account_id = $1 and email = $2 and list_id = $3 returning email
+    delete from contacts where account_id = $1 and email = $2 and list_id = $3 returning email, row_id
   ), orphan as (
     delete from addresses a using gone g where a.account_id = $1 and a.email = g.email
       and not exists (select from contacts c where c.account_id = $1 and c.email = g.email and c.list_id <> $3)
@@ -15,7 +15,7 @@ const leaving = `
     update contact_lists set row_count = row_count - 1, updated_at = $4
     where account_id = $1 and id = $3 and exists (select from gone)
   )
-  select 1 from gone`
+  select row_id as "rowId" from gone`
 
 /**
  * Takes a normalised address out of one list, and gives whether it was in it. With its last list the address leaves the
@@ -24,7 +24,7 @@ const leaving = `
 export const leaveList = async (work: Work, listId: string, email: string): Promise<boolean> => {
   const { sql, accountId, now } = work
   await sql('select 1 from addresses where account_id = $1 and email = $2 for update', [accountId, email])
-  const isGone = (await sql(leaving, [accountId, email, listId, now], 'leave-list')).length > 0
-  if (isGone) await tellRemoved(work, { listId, email })
-  return isGone
+  const [gone] = await sql<{ rowId: string }>(leaving, [accountId, email, listId, now], 'leave-list')
+  if (gone) await tellRemoved(work, { listId, email, rowId: gone.rowId })
+  return gone !== undefined
 }

@@ -36,6 +36,29 @@ export const extendColumns = (fields: readonly string[], names: Iterable<string>
   return extended
 }
 
+/** The columns of a list with those that are new to it. Its row is locked late, after the contacts, as by every writer. */
+export const addColumns = async (
+  { sql, accountId, now }: Work,
+  listId: string,
+  names: ReadonlySet<string>,
+): Promise<string[]> => {
+  const [list] = await sql<{ fields: string[] }>(
+    'select fields from contact_lists where account_id = $1 and id = $2 for no key update',
+    [accountId, listId],
+  )
+  if (!list) throw missing('There is no such list')
+  const fields = extendColumns(list.fields, names)
+  if (fields.length > list.fields.length) {
+    await sql('update contact_lists set fields = $3, updated_at = $4 where account_id = $1 and id = $2', [
+      accountId,
+      listId,
+      fields,
+      now,
+    ])
+  }
+  return fields
+}
+
 /** Every list of the account, ordered by name. */
 export const listLists = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<ContactListView[]> =>
   (

@@ -12,6 +12,8 @@ import { type ContactListView, findList } from './contacts.lists.ts'
 export interface Removed {
   listId?: string
   email?: string
+  /** That of the address, where one is named. */
+  rowId?: string
 }
 
 /** Tells the features that keep contacts in mind. No event: removals have none. */
@@ -78,7 +80,7 @@ export interface Erasure {
 
 const erase = `
   with gone as (
-    delete from contacts where account_id = $1 and email = $2 returning list_id
+    delete from contacts where account_id = $1 and email = $2 returning list_id, row_id
   ), address as (
     delete from addresses where account_id = $1 and email = $2 returning 1
   ), rejected as (
@@ -88,7 +90,8 @@ const erase = `
   ), tallied as (
     update contact_lists l set row_count = row_count - 1, updated_at = $3 from gone where l.id = gone.list_id
   )
-  select (select count(*) from gone) as contacts, (select count(*) from rejected) as rejects`
+  select (select count(*) from gone) as contacts, (select count(*) from rejected) as rejects,
+    (select min(row_id) from gone) as "rowId"`
 
 const countErasure = `
   select (select count(*) from contacts where account_id = $1 and email = $2) as contacts,
@@ -101,10 +104,12 @@ const countErasure = `
 export const eraseContact = async (work: Work, email: string, { dryRun }: { dryRun: boolean }): Promise<Erasure> => {
   const { sql, accountId, now } = work
   if (!dryRun) await sql('select 1 from addresses where account_id = $1 and email = $2 for update', [accountId, email])
-  const [counts] = dryRun
-    ? await sql<Omit<Erasure, 'email'>>(countErasure, [accountId, email])
-    : await sql<Omit<Erasure, 'email'>>(erase, [accountId, email, now])
-  if (!counts || counts.contacts + counts.rejects === 0) throw missing(`There is no contact ${email}`)
-  if (!dryRun) await tellRemoved(work, { email })
+  type Counts = Omit<Erasure, 'email'> & { rowId?: string | null }
+  const [found] = dryRun
+    ? await sql<Counts>(countErasure, [accountId, email])
+    : await sql<Counts>(erase, [accountId, email, now])
+  if (!found || found.contacts + found.rejects === 0) throw missing(`There is no contact ${email}`)
+  const { rowId, ...counts } = found
+  if (!dryRun) await tellRemoved(work, { email, ...(rowId && { rowId }) })
   return { email, ...counts }
 }

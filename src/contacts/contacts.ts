@@ -8,6 +8,7 @@ export {
   readContactsOf,
   showContact,
 } from './contacts.find.ts'
+export { type ContactUpdate, countJoined, joinList, updateContacts } from './contacts.known.ts'
 export { leaveList } from './contacts.leave.ts'
 export {
   type ContactListView,

@@ -1,10 +1,9 @@
 import { emit, isWanted } from '../events/emit.ts'
 import { emailDomain } from '../lib/email.ts'
 import { newId } from '../lib/ids.ts'
-import { missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import type { ContactWrite, Fields } from './contacts.fields.ts'
-import { demandList, extendColumns } from './contacts.lists.ts'
+import { addColumns, demandList, extendColumns } from './contacts.lists.ts'
 import { type BareRow, bareStatement, type FullRow, fullStatement } from './contacts.statement.ts'
 import type { Verdict } from './contacts.verify.ts'
 import { viewContact } from './contacts.view.ts'
@@ -38,29 +37,6 @@ const encode = (writes: readonly ContactWrite[], verdicts: ReadonlyMap<string, V
         return { place, email, fields, row_id, domain: emailDomain(email) ?? '', ...verdict, weak }
       }),
   )
-
-/** The columns of the list after the write. The row is locked late, after the contacts, as every writer does. */
-const addColumns = async (
-  { sql, accountId, now }: Work,
-  listId: string,
-  names: ReadonlySet<string>,
-): Promise<string[]> => {
-  const [list] = await sql<{ fields: string[] }>(
-    'select fields from contact_lists where account_id = $1 and id = $2 for no key update',
-    [accountId, listId],
-  )
-  if (!list) throw missing('There is no such list')
-  const fields = extendColumns(list.fields, names)
-  if (fields.length > list.fields.length) {
-    await sql('update contact_lists set fields = $3, updated_at = $4 where account_id = $1 and id = $2', [
-      accountId,
-      listId,
-      fields,
-      now,
-    ])
-  }
-  return fields
-}
 
 const namesOf = (writes: readonly ContactWrite[]): Set<string> => {
   const names = new Set<string>()

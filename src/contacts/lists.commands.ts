@@ -1,4 +1,4 @@
-import type { CommandSet } from '../cli/command.ts'
+import { type CommandSet, gather } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import type { ContactListView } from './contacts.ts'
 
@@ -9,8 +9,6 @@ const listColumns: Column<ContactListView>[] = [
   ['COLUMNS', (list) => list.fields.join(', ')],
   ['UPDATED', (list) => new Date(list.updatedAt)],
 ]
-
-export const gather = (value: string, values: string[]): string[] => [...values, value]
 
 /** `svc lists` */
 export const lists: CommandSet = (cli) => {

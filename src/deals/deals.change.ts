@@ -1,6 +1,7 @@
 import { emit } from '../events/emit.ts'
 import { missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
+import { onSharedBoard } from './deals.board.ts'
 import type { DealChange } from './deals.shapes.ts'
 import { type Target, targetWithin } from './deals.target.ts'
 import { type Deal, type DealRow, dealColumns, viewDeal } from './deals.view.ts'
@@ -11,7 +12,7 @@ type Locked = Pick<DealRow, 'title' | 'value' | 'currency' | 'pipelineId' | 'sta
 const lockDeal = async ({ sql, accountId }: Work, id: string): Promise<Locked> => {
   const [row] = await sql<Locked>(
     `select title, value, currency, pipeline_id as "pipelineId", stage_id as "stageId" from deals
-     where account_id = $1 and id = $2 for no key update`,
+     where account_id = $1 and id = $2 and ${onSharedBoard} for no key update`,
     [accountId, id],
     'lock-deal',
   )
@@ -79,7 +80,7 @@ const moveBatch = `
   update deals d set stage_id = $3, status = $4, moves = d.moves + 1, updated_at = $6
   from batch where d.account_id = $1 and d.id = batch.id returning ${dealColumns}`
 
-/** Moves every deal of a stage, which the caller holds for update, to another of its pipeline; gives how many. */
+/** Moves every deal of a stage, for a caller who has the board alone, to another of its pipeline; gives how many. */
 export const moveAll = async (work: Work, fromStageId: string, to: Target): Promise<number> => {
   const { sql, accountId, actor, now } = work
   for (let moved = 0; ; ) {

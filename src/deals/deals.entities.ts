@@ -32,7 +32,7 @@ const StageSchema = defineEntity({
   properties: {
     id: p.text().collation('C').primary(),
     ...owned,
-    pipeline: () => p.manyToOne(Pipeline).deleteRule('cascade'),
+    pipeline: () => p.manyToOne(Pipeline).deleteRule('restrict'),
     name: p.text(),
     kind: p.enum(['open', 'won', 'lost'] as const),
     /** The place on the board. Unique only within one change, which holds the pipeline's lock. */
@@ -63,7 +63,8 @@ const DealSchema = defineEntity({
     currency: p.text(),
     /** Never changes: a deal moves within its pipeline. */
     pipelineId: p.text().collation('C'),
-    stage: () => p.manyToOne(Stage).deleteRule('cascade'),
+    /** A stage takes no deal along when it goes. */
+    stage: () => p.manyToOne(Stage).deleteRule('restrict'),
     /** Always the kind of the stage, written by the transaction that changes either. */
     status: p.enum(['open', 'won', 'lost'] as const),
     source: p.enum(['manual', 'journey', 'booking', 'checkout', 'proposal', 'api'] as const),

@@ -1,11 +1,18 @@
 import type { Listener } from '../store/work.ts'
+import { shareBoard } from './deals.board.ts'
 
 /** Deals outlive their contact, as records of business; an erased address stands in none of them any more. */
 export const forgetErased: Listener = {
   wants: async () => false,
   receive: async () => {},
-  async contactsRemoved({ sql, accountId }, { listId, email }) {
+  async contactsRemoved(work, { listId, email }) {
     if (listId !== undefined || email === undefined) return
+    const { sql, accountId } = work
+    await shareBoard(work)
+    await sql('select from deals where account_id = $1 and email = $2 order by id for no key update', [
+      accountId,
+      email,
+    ])
     await sql(`update deals set email = '' where account_id = $1 and email = $2`, [accountId, email])
   },
 }

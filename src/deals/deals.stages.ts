@@ -2,13 +2,14 @@ import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, invalid, missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
+import { takeBoard } from './deals.board.ts'
 import { moveAll } from './deals.change.ts'
 import { findPipeline, listPipelines } from './deals.pipelines.ts'
 import { Name, type PipelineView, type StageKind, type StageView } from './deals.shapes.ts'
 
 /*
- * A pipeline keeps at least one open stage: whoever changes stages holds the pipeline's lock from before it looks. A stage
- * that goes or changes its kind is locked for update then, which ends when nobody is putting a deal into it any more.
+ * A pipeline keeps at least one open stage: whoever changes stages holds the pipeline's lock from before it looks. Where a
+ * stage goes or changes its kind, the board is taken before (deals.board.ts).
  */
 
 /** A stage with the pipeline that it stands in. */
@@ -67,9 +68,11 @@ const lockPipeline = async (work: Work, id: string): Promise<PipelineView> => {
   return findPipeline(work, id)
 }
 
-/** Both locks, and the stage as it is then. Throws Problem `missing` where it is gone meanwhile. */
+/** All three locks, and the stage as it is then. Throws Problem `missing` where it is gone meanwhile. */
 const lockStage = async (work: Work, { id, pipeline }: FoundStage): Promise<FoundStage> => {
+  await takeBoard(work)
   await lockPipeline(work, pipeline.id)
+  // Nobody holds it. But a key share sees no mere update: by this lock who waited for the board finds the stage as it is then.
   await work.sql('select 1 from stages where account_id = $1 and id = $2 for update', [work.accountId, id])
   return findStage(work, id, pipeline.id)
 }

@@ -1,11 +1,12 @@
 import { invalid, missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
+import { onSharedBoard } from './deals.board.ts'
 import { ensureDefault } from './deals.pipelines.ts'
 import type { StageKind } from './deals.shapes.ts'
 
 /*
- * Who puts a deal into a stage share-locks it; who deletes a stage or changes its kind locks it for update. So a deal
- * never stands in a stage that is gone, nor with the status of a kind that has changed.
+ * Who puts a deal into a stage shares the board and locks the stage (deals.board.ts); who deletes a stage or changes its kind
+ * has the board alone. So a deal never stands in a stage that is gone, nor with the status of a kind that has changed.
  */
 
 export interface Target {
@@ -19,7 +20,7 @@ const columns = 's.id, s.pipeline_id as "pipelineId", s.name, s.kind'
 
 const stageById = async ({ sql, accountId }: Work, stageId: string): Promise<Target | undefined> => {
   const [stage] = await sql<Target>(
-    `select ${columns} from stages s where s.account_id = $1 and s.id = $2 for key share`,
+    `select ${columns} from stages s where s.account_id = $1 and s.id = $2 and ${onSharedBoard} for key share`,
     [accountId, stageId],
     'target-stage',
   )
@@ -29,7 +30,7 @@ const stageById = async ({ sql, accountId }: Work, stageId: string): Promise<Tar
 const firstOpen = async ({ sql, accountId }: Work, pipelineId: string): Promise<Target | undefined> => {
   const [stage] = await sql<Target>(
     `select ${columns} from stages s where s.account_id = $1 and s.pipeline_id = $2 and s.kind = 'open'
-     order by s.position, s.id limit 1 for key share`,
+       and ${onSharedBoard} order by s.position, s.id limit 1 for key share`,
     [accountId, pipelineId],
     'target-pipeline',
   )
@@ -39,7 +40,7 @@ const firstOpen = async ({ sql, accountId }: Work, pipelineId: string): Promise<
 const firstOpenOfDefault = async ({ sql, accountId }: Work): Promise<Target | undefined> => {
   const [stage] = await sql<Target>(
     `select ${columns} from pipelines p join stages s on s.pipeline_id = p.id
-     where p.account_id = $1 and p.is_default and s.kind = 'open' order by s.position, s.id limit 1 for key share of s`,
+     where p.account_id = $1 and p.is_default and s.kind = 'open' and ${onSharedBoard} order by s.position, s.id limit 1 for key share of s`,
     [accountId],
     'target-default',
   )

@@ -1,3 +1,4 @@
+export { shareBoard } from './deals.board.ts'
 export { changeDeal, showDeal } from './deals.change.ts'
 export { createDeal, type DealOrigin, dealOfKey } from './deals.create.ts'
 export {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Cli, CommandSet } from '../cli/command.ts'
+import { type Cli, type CommandSet, gather } from '../cli/command.ts'
 import type { Column, Output } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import type { PipelineView, StageView } from './deals.ts'
@@ -23,8 +23,6 @@ const stageColumns: Column<StageView & { pipeline: string }>[] = [
 
 const shown = (out: Output, pipeline: PipelineView) =>
   out.one(pipeline, { ...pipeline, stages: stagesText(pipeline.stages) })
-
-const gather = (value: string, values: string[]): string[] => [...values, value]
 
 const kindOf = async (text: string) => {
   const { StageKind, stageKinds } = await import('./deals.ts')

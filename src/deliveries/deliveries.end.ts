@@ -1,6 +1,6 @@
 import type { Sql } from '../store/database.ts'
 import type { EndedDelivery, Work } from '../store/work.ts'
-import { deliveriesChannel } from './deliveries.insert.ts'
+import { deliveriesChannel, noticesOf } from './deliveries.insert.ts'
 
 /*
  * The end of a target is one change of its row: from its commit on nothing is claimed for it, and what is pending counts
@@ -62,6 +62,14 @@ export const endTargets = async (
   return cancelPending(sql, accountId, ids)
 }
 
+/** Ends every target of an account that is being deleted: from its commit on nothing leaves. The rows go with the account. */
+export const closeTargets = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<void> => {
+  const ids = await lockTargets(sql, accountId)
+  if (ids.length === 0) return
+  await sql(`update delivery_targets set status = 'disabled', next_due_at = null where account_id = $1`, [accountId])
+  await sql(`select ${notifyChanged('ids')} from unnest($1::text[]) as n(ids)`, [noticesOf(ids)])
+}
+
 /** Deletes a target, in the unit of work, and gives how many of its deliveries that cancelled by itself. */
 export const deleteTarget = async ({ sql, accountId }: Work, id: string): Promise<number> => {
   await sql(`update delivery_targets set status = 'deleted', next_due_at = null where account_id = $1 and id = $2`, [
@@ -93,7 +101,7 @@ export const cancelPending = async (sql: Sql, accountId: string, ids: readonly s
     cancelling(`p.account_id = $1 and p.target_id = any($2) limit ${atOnce} for update`),
     [accountId, ids],
   )
-  await sql(`select ${notifyChanged('$1')}`, [ids.join(' ')])
+  await sql(`select ${notifyChanged('ids')} from unnest($1::text[]) as n(ids)`, [noticesOf(ids)])
   return row!.count
 }
 
@@ -108,13 +116,25 @@ export const countPending = async ({ sql, accountId }: Work, id: string): Promis
 
 const strayBatch = 1000
 
-/** Moves what is pending for targets that are not active, batch by batch. Rows that somebody has locked are left for the next time. */
-export const cancelStrays = async (sql: Sql, ids: readonly string[], signal: AbortSignal): Promise<void> => {
-  const statement = cancelling(`p.target_id = any($1) and not exists (
-    select from delivery_targets t where t.id = p.target_id and t.status = 'active'
-  ) limit ${strayBatch} for update skip locked`)
+/**
+ * Moves what is pending for a target that is not active, batch by batch from the oldest on. Rows that somebody has locked
+ * are left for the next time.
+ */
+export const cancelStrays = async (sql: Sql, id: string, signal: AbortSignal): Promise<void> => {
+  // What was moved before is not read again: its index entries stay for as long as a dump holds an old snapshot.
+  let since = '-infinity'
   for (let count = strayBatch; count === strayBatch && !signal.aborted; ) {
-    count = (await sql<{ count: number }>(statement, [ids]))[0]!.count
+    const [row] = await sql<{ count: number; last: string | null }>(
+      `with ${cancelled(`
+        select account_id, id from pending_deliveries where target_id = $1 and due_at >= $2::timestamptz
+          and not exists (select from delivery_targets where id = $1 and status = 'active')
+        order by due_at limit ${strayBatch} for update skip locked`)}
+       select count(*) as count, max(due_at)::text as last from gone`,
+      [id, since],
+      'cancel-strays',
+    )
+    count = row!.count
+    since = row!.last ?? since
   }
 }
 

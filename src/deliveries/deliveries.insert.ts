@@ -30,6 +30,12 @@ export interface Caller {
 /** How many ids fit in one notice: PostgreSQL allows 8,000 bytes. */
 const idsPerNotice = 200
 
+/** Ids as notices carry them, as many as fit in each. */
+export const noticesOf = (ids: readonly string[]): string[] =>
+  Array.from({ length: Math.ceil(ids.length / idsPerNotice) }, (_, i) =>
+    ids.slice(i * idsPerNotice, (i + 1) * idsPerNotice).join(' '),
+  )
+
 // The clock is read once. `told` names the targets, and from when on there is something for them.
 const inserting = `
   with clock as materialized (
@@ -60,10 +66,7 @@ const insert = async (
   rows: readonly NewDelivery[],
   events: readonly { id: string; type: string; payload: string }[],
 ): Promise<void> => {
-  const targets = [...new Set(rows.map(({ target }) => target))]
-  const notices = Array.from({ length: Math.ceil(targets.length / idsPerNotice) }, (_, i) =>
-    targets.slice(i * idsPerNotice, (i + 1) * idsPerNotice).join(' '),
-  )
+  const notices = noticesOf([...new Set(rows.map(({ target }) => target))])
   await sql(
     inserting,
     [

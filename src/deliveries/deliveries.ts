@@ -1,5 +1,6 @@
 export {
   cancelCalls,
+  closeTargets,
   countPending,
   deleteTarget,
   endTargets,

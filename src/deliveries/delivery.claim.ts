@@ -42,9 +42,13 @@ export interface Ask {
 
 /** How much may be claimed. */
 export interface Rooms {
-  /** Deliveries in all, and their bytes: the first goes whatever its size. */
+  /** Deliveries in all. */
   total: number
-  bytes: number
+  /**
+   * Bytes of those that are larger than `small`: in all, of those that timed out at last, and of each account; who is not
+   * named has the default. The first goes whatever its size, as long as anything is left.
+   */
+  bytes: { small: number; total: number; hanging: number; accounts: Record<string, number>; accountDefault: number }
   asks: readonly Ask[]
   /** Who is not named has the default. */
   accounts: Record<string, number>
@@ -95,7 +99,7 @@ const claiming = `
   ), candidate as materialized (
     select * from known union all select * from timed
   ), due as (
-    select c.id as target, d.*, c.account_id, row_number() over (partition by c.id order by d.due_at) as nth
+    select c.id as target, d.*, c.account_id, c.timeouts > 0 as hangs, row_number() over (partition by c.id order by d.due_at) as nth
     from candidate c, clock cross join lateral (
       select ctid as row, due_at, bytes from pending_deliveries
       where target_id = c.id and due_at >= c.since and due_at <= clock.now and worker is null
@@ -104,10 +108,17 @@ const claiming = `
   ), shared as (
     select *, row_number() over (partition by account_id order by nth, due_at) as turn from due
   ), fitting as (
-    select *, sum(bytes) over (order by turn, due_at rows unbounded preceding) - bytes as before
-    from shared where turn <= coalesce(($4::jsonb ->> account_id)::int, $5::int)
+    select *, sum(size) over (order by turn, due_at rows unbounded preceding) - size as before,
+      sum(size) over (partition by account_id order by turn rows unbounded preceding) - size as before_own,
+      sum(size) over (partition by hangs order by turn, due_at rows unbounded preceding) - size as before_hanging
+    from (select *, case when bytes > ($11::jsonb ->> 'small')::int then bytes else 0 end as size from shared) d
+    where turn <= coalesce(($4::jsonb ->> account_id)::int, $5::int)
   ), chosen as (
-    select row from fitting where before < $11::float8 order by turn, due_at limit $3
+    select row from fitting
+    where size = 0 or (before < ($11::jsonb ->> 'total')::float8
+      and before_own < coalesce(($11::jsonb -> 'accounts' ->> account_id)::float8, ($11::jsonb ->> 'accountDefault')::float8)
+      and (not hangs or before_hanging < ($11::jsonb ->> 'hanging')::float8))
+    order by turn, due_at limit $3
   ), locked as materialized (
     select ctid as row, target_id as target from pending_deliveries
     where ctid = any(array(select row from chosen)) and worker is null for update skip locked
@@ -160,7 +171,7 @@ export const claimDue = async (sql: Sql, worker: number, rooms: Rooms): Promise<
       rooms.unknown.perAccount,
       rooms.hanging.targets,
       rooms.hanging.perAccount,
-      rooms.bytes,
+      JSON.stringify(rooms.bytes),
     ],
     'claim-deliveries',
   )
@@ -203,33 +214,48 @@ export const releaseClaims = async (
   )
 }
 
-/** Frees what workers that are no more had claimed, and gives how many. They can't record it any more. */
-export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promise<number> => {
-  const [row] = await sql<{ count: number }>(
-    `with freed as (
-       update pending_deliveries set worker = null, claim = claim + 1 where worker = any($1) returning target_id, due_at
+/**
+ * Frees what workers that are no more had claimed: they can't record it any more. Rows that somebody has locked are left
+ * for the next time; `freed` is how many were not, `left` whether there are others.
+ */
+export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promise<{ freed: number; left: boolean }> => {
+  const [row] = await sql<{ found: number; freed: number }>(
+    `with claimed as materialized (
+       select ctid as row from pending_deliveries where worker = any($1)
+     ), locked as materialized (
+       select ctid as row from pending_deliveries
+       where ctid = any(array(select row from claimed)) and worker = any($1) for update skip locked
+     ), freed as (
+       update pending_deliveries set worker = null, claim = claim + 1
+       where ctid = any(array(select row from locked)) returning target_id, due_at
      ), target as (
        select target_id as id, min(due_at) as due_at from freed group by target_id
      ), put as (
        ${lowered('select id, due_at from target')}
      )
-     select count(*) as count from freed`,
+     select (select count(*) from claimed) as found, (select count(*) from freed) as freed`,
     [workers],
   )
-  return row!.count
+  return { freed: row!.freed, left: row!.found > row!.freed }
 }
 
 /**
  * Puts every target with something unclaimed among those that come due by time: what no notice told, or what was lost with
- * the process that knew it. One index entry is read for each active target, and what is claimed of it.
+ * the process that knew it. One index entry is read for each active target, and what is claimed of it. Gives whether some
+ * are left, because somebody has them locked.
  */
-export const lookEverywhere = async (sql: Sql): Promise<void> => {
-  await sql(
-    lowered(
-      `select t.id, p.due_at from delivery_targets t cross join lateral (
+export const lookEverywhere = async (sql: Sql): Promise<boolean> => {
+  const isLate = (target: string, dueAt: string) =>
+    `(${target}.next_due_at is null or ${target}.next_due_at > greatest(${dueAt}, ${target}.quiet_until))`
+  const [row] = await sql<{ isLeft: boolean }>(
+    `with late as materialized (
+       select t.id, p.due_at from delivery_targets t cross join lateral (
          select due_at from pending_deliveries where target_id = t.id and worker is null order by due_at limit 1
-       ) p where t.status = 'active'`,
-      '(next_due_at is null or next_due_at > greatest(m.due_at, quiet_until))',
-    ),
+       ) p where t.status = 'active' and ${isLate('t', 'p.due_at')}
+     ), put as (
+       ${lowered('select id, due_at from late', isLate('delivery_targets', 'm.due_at'))}
+     )
+     select (select count(*) from late) > (select count(*) from put) as "isLeft"`,
   )
+  return row!.isLeft
 }

@@ -2,6 +2,15 @@ import type { PostOutcome } from '../net/http.ts'
 import type { Ask, ClaimedDelivery, Rooms } from './delivery.claim.ts'
 import { goneStatus } from './delivery.post.ts'
 import { isTimeout, quietMsAfter } from './delivery.record.ts'
+import {
+  countedBytes,
+  createSlots,
+  hangingPerAccount,
+  newLimit,
+  newPerAccount,
+  type Standing,
+  totalLimit,
+} from './delivery.slots.ts'
 
 /*
  * Who may have how much claimed at once. Slots are for those who answer: an endpoint that answers earns more, those that
@@ -9,19 +18,6 @@ import { isTimeout, quietMsAfter } from './delivery.record.ts'
  * accounts'. A slot counts from the claim until the result is recorded.
  */
 
-/** Claims of a process at once, and their bytes. */
-const totalLimit = 2048
-const totalBytes = 32 * 1024 * 1024
-/** Claims of an account, as long as there are few; then the accounts share what there is, and leave a part for the next. */
-const accountLimit = 512
-const leastAccountLimit = 16
-/** Claims of an endpoint that has not answered this process yet, and of all of those. */
-const newLimit = 4
-const newPool = 256
-const newPerAccount = 32
-/** Of those whose last attempt timed out each has one claim. */
-const hangingPool = 32
-const hangingPerAccount = 8
 /** Claims of an endpoint that answers: the first, the fewest, and the most. */
 const firstLimit = 16
 const leastLimit = 4
@@ -42,9 +38,6 @@ const quietHereMs = 2000
 /** After a fault of ours (a secret that can't be opened) an endpoint gets nothing for so long. */
 const faultMs = 60_000
 
-/** Has not answered this process yet; answers; did not answer in time at last. */
-type Standing = 'new' | 'answering' | 'hanging'
-
 /** One target as this process knows it. Times in ms of `performance.now()`, unless they say otherwise. */
 interface Endpoint {
   id: string
@@ -54,8 +47,12 @@ interface Endpoint {
   posting: number
   unrecorded: number
   waiting: ClaimedDelivery[]
+  /** Of all that is claimed for it. */
+  bytes: number
   /** There may be something unclaimed that is due since then (microseconds since the epoch). */
   since: number | null
+  /** The same, as notices told since the last claim began: that claim may not have seen it. */
+  told: number | null
   /** Time-outs since the last answer. */
   timeouts: number
   timedOutAt: number
@@ -65,17 +62,12 @@ interface Endpoint {
   quietUntil: number
 }
 
-type Counts = Record<Standing, number>
-
-const noCounts = (): Counts => ({ new: 0, answering: 0, hanging: 0 })
-const sum = (counts: Counts): number => counts.new + counts.answering + counts.hanging
-
 const limits = { new: newLimit, answering: firstLimit, hanging: 1 }
 
 const open = (id: string, accountId: string, timeouts: number, nowMs: number): Endpoint => {
   const standing = timeouts > 0 ? 'hanging' : 'new'
   const times = { timedOutAt: 0, busyAt: nowMs, usedAt: nowMs, quietUntil: 0 }
-  const counts = { posting: 0, unrecorded: 0, waiting: [], since: null }
+  const counts = { posting: 0, unrecorded: 0, waiting: [], bytes: 0, since: null, told: null }
   return { id, accountId, standing, limit: limits[standing], timeouts, ...counts, ...times }
 }
 
@@ -83,6 +75,8 @@ const claimedOf = ({ posting, unrecorded, waiting }: Endpoint): number => postin
 
 const earliest = (a: number | null, b: number | null): number | null =>
   a === null ? b : b === null ? a : Math.min(a, b)
+
+const mayHave = ({ since, told }: Endpoint): boolean => since !== null || told !== null
 
 const isStalled = ({ posting, busyAt }: Endpoint, nowMs: number): boolean => posting > 0 && nowMs - busyAt > stallMs
 
@@ -93,49 +87,6 @@ const roomOf = (endpoint: Endpoint, nowMs: number): number => {
   return claimed * 2 <= endpoint.limit ? endpoint.limit - claimed : 0
 }
 
-/** Slots that are counted for the process, its accounts, and the pools within both. */
-const createSlots = () => {
-  const accounts = new Map<string, Counts>()
-  const pools = noCounts()
-  let bytes = 0
-  const limitOf = () =>
-    Math.max(leastAccountLimit, Math.min(accountLimit, Math.floor(totalLimit / (accounts.size + 1))))
-  const shared = { new: [newPool, newPerAccount], hanging: [hangingPool, hangingPerAccount] } as const
-  return {
-    count(accountId: string, standing: Standing, change: number, changedBytes = 0) {
-      const counts = accounts.get(accountId) ?? noCounts()
-      counts[standing] += change
-      pools[standing] += change
-      bytes += changedBytes
-      if (sum(counts) > 0) accounts.set(accountId, counts)
-      else accounts.delete(accountId)
-    },
-    total: () => totalLimit - sum(pools),
-    bytes: () => totalBytes - bytes,
-    ofAccounts: (): Pick<Rooms, 'accounts' | 'accountDefault'> => {
-      const limit = limitOf()
-      const left = [...accounts].map(([id, counts]) => [id, Math.max(0, limit - sum(counts))])
-      return { accounts: Object.fromEntries(left), accountDefault: limit }
-    },
-    /** What is left of a shared pool, for all and for each account; `take` counts against both as long as this is used. */
-    left(standing: 'new' | 'hanging') {
-      const [pool, each] = shared[standing]
-      const taken = new Map<string, number>()
-      let all = Math.max(0, pool - pools[standing])
-      return {
-        all: () => all,
-        take(accountId: string, wanted: number): number {
-          const own = each - (accounts.get(accountId)?.[standing] ?? 0) - (taken.get(accountId) ?? 0)
-          const given = Math.max(0, Math.min(wanted, own, all))
-          all -= given
-          taken.set(accountId, (taken.get(accountId) ?? 0) + given)
-          return given
-        },
-      }
-    },
-  }
-}
-
 export const createEndpoints = () => {
   const endpoints = new Map<string, Endpoint>()
   const slots = createSlots()
@@ -144,16 +95,27 @@ export const createEndpoints = () => {
 
   const stand = (endpoint: Endpoint, standing: Standing) => {
     const claimed = claimedOf(endpoint)
-    slots.count(endpoint.accountId, endpoint.standing, -claimed)
-    slots.count(endpoint.accountId, standing, claimed)
+    slots.count(endpoint, -claimed, -endpoint.bytes)
+    slots.count({ accountId: endpoint.accountId, standing }, claimed, endpoint.bytes)
     endpoint.standing = standing
     endpoint.limit = limits[standing]
+  }
+
+  const take = (endpoint: Endpoint, size: number) => {
+    endpoint.bytes += size
+    slots.count(endpoint, 1, size)
+  }
+
+  const free = (endpoint: Endpoint, { bytes }: ClaimedDelivery) => {
+    const size = countedBytes(bytes)
+    endpoint.bytes -= size
+    slots.count(endpoint, -1, -size)
   }
 
   /** What waits is taken back: nothing of it was posted. */
   const takeBack = (endpoint: Endpoint): ClaimedDelivery[] => {
     const taken = endpoint.waiting.splice(0)
-    for (const { bytes } of taken) slots.count(endpoint.accountId, endpoint.standing, -1, -bytes)
+    for (const claimed of taken) free(endpoint, claimed)
     if (taken.length > 0) endpoint.since = earliest(endpoint.since, taken[0]!.dueAt)
     return taken
   }
@@ -162,12 +124,13 @@ export const createEndpoints = () => {
     endpoint.quietUntil = Math.max(endpoint.quietUntil, nowMs + Math.min(ms, quietHereMs))
     const taken = takeBack(endpoint)
     endpoint.since = null
+    endpoint.told = null
     return taken
   }
 
   const forgetIdle = (nowMs: number) => {
     for (const endpoint of endpoints.values()) {
-      if (claimedOf(endpoint) > 0 || endpoint.since !== null || nowMs < endpoint.quietUntil) continue
+      if (claimedOf(endpoint) > 0 || mayHave(endpoint) || nowMs < endpoint.quietUntil) continue
       const hasEarned = endpoint.limit > firstLimit && nowMs - endpoint.usedAt < idleMs
       if (!hasEarned) endpoints.delete(endpoint.id)
     }
@@ -194,15 +157,18 @@ export const createEndpoints = () => {
       forgetIdle(nowMs)
       const left = { new: slots.left('new'), hanging: slots.left('hanging') }
       const asks = [...endpoints.values()].map((endpoint): Ask => {
-        const { id, accountId, since, standing } = endpoint
+        const { id, accountId, standing } = endpoint
+        const since = earliest(endpoint.since, endpoint.told)
+        endpoint.since = since
+        endpoint.told = null
         const room = roomOf(endpoint, nowMs)
         return { id, since, room: standing === 'answering' ? room : left[standing].take(accountId, room) }
       })
       return {
         asks,
         total: slots.total(),
-        bytes: slots.bytes(),
         ...slots.ofAccounts(),
+        bytes: slots.bytes(),
         unknown: {
           room: newLimit,
           targets: Math.floor(left.new.all() / newLimit),
@@ -216,7 +182,6 @@ export const createEndpoints = () => {
     add(claims: readonly ClaimedDelivery[], rooms: Rooms, nowMs: number): void {
       const brought = Map.groupBy(claims, ({ targetId }) => targetId)
       const ofAccounts = new Map<string, number>()
-      let bytes = 0
       for (const claimed of claims) {
         const { targetId, accountId, timeouts } = claimed
         const endpoint = endpoints.getOrInsertComputed(targetId, () => open(targetId, accountId, timeouts, nowMs))
@@ -226,22 +191,21 @@ export const createEndpoints = () => {
         }
         endpoint.usedAt = nowMs
         endpoint.waiting.push(claimed)
-        slots.count(accountId, endpoint.standing, 1, claimed.bytes)
+        take(endpoint, countedBytes(claimed.bytes))
         ofAccounts.set(accountId, (ofAccounts.get(accountId) ?? 0) + 1)
-        bytes += claimed.bytes
       }
-      isCut = claims.length >= rooms.total || bytes >= rooms.bytes
-      const isAccountCut = (id: string) => (ofAccounts.get(id) ?? 0) >= (rooms.accounts[id] ?? rooms.accountDefault)
+      const bytes = slots.bytes()
+      isCut = claims.length >= rooms.total || bytes.total <= 0
+      const isAccountCut = (id: string) =>
+        (ofAccounts.get(id) ?? 0) >= (rooms.accounts[id] ?? rooms.accountDefault) || (bytes.accounts[id] ?? 1) <= 0
       const asked = new Map(rooms.asks.map((ask) => [ask.id, ask]))
       for (const id of new Set([...asked.keys(), ...brought.keys()])) {
         const endpoint = endpoints.get(id)
         const { room, since } = asked.get(id) ?? { room: rooms.unknown.room, since: null }
         if (!endpoint || room === 0) continue
         const rows = brought.get(id) ?? []
-        // What a notice told meanwhile holds beside what the claim leaves.
-        const told = endpoint.since === since ? null : endpoint.since
         const cut = isCut || isAccountCut(endpoint.accountId) ? (since ?? rows[0]?.dueAt ?? null) : null
-        endpoint.since = earliest(told, rows.length >= room ? rows.at(-1)!.dueAt : cut)
+        endpoint.since = rows.length >= room ? rows.at(-1)!.dueAt : cut
       }
     },
 
@@ -249,7 +213,7 @@ export const createEndpoints = () => {
     told(accountId: string, ids: readonly string[], since: number, nowMs: number): void {
       for (const id of ids) {
         const endpoint = endpoints.getOrInsertComputed(id, () => open(id, accountId, 0, nowMs))
-        endpoint.since = earliest(endpoint.since, since)
+        endpoint.told = earliest(endpoint.told, since)
       }
     },
 
@@ -290,19 +254,19 @@ export const createEndpoints = () => {
     unable(claimed: ClaimedDelivery, nowMs: number): ClaimedDelivery[] {
       const endpoint = endpoints.get(claimed.targetId)!
       endpoint.posting--
-      slots.count(endpoint.accountId, endpoint.standing, -1, -claimed.bytes)
+      free(endpoint, claimed)
       endpoint.quietUntil = nowMs + faultMs
       return takeBack(endpoint)
     },
 
     /** Its result is recorded, or it was given back. Gives whether to claim anew: there is room, and may be something for it. */
-    recorded({ targetId, bytes }: ClaimedDelivery, nowMs: number): boolean {
-      const endpoint = endpoints.get(targetId)!
+    recorded(claimed: ClaimedDelivery, nowMs: number): boolean {
+      const endpoint = endpoints.get(claimed.targetId)!
       endpoint.unrecorded--
-      slots.count(endpoint.accountId, endpoint.standing, -1, -bytes)
+      free(endpoint, claimed)
       if (endpoint.standing !== 'answering') return true
       if (isCut && slots.total() * 4 >= totalLimit) return true
-      return endpoint.since !== null && roomOf(endpoint, nowMs) > 0
+      return mayHave(endpoint) && roomOf(endpoint, nowMs) > 0
     },
 
     /** Takes back what waits for endpoints that have stalled, for these targets, or for all. */

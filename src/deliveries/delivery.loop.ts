@@ -2,22 +2,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createBell, isPassing, settleMs } from '../store/queue.ts'
 import type { App, Report } from '../store/work.ts'
 import { openWorker } from '../store/worker.ts'
-import { cancelStrays, findStrays } from './deliveries.end.ts'
 import { deliveriesChannel } from './deliveries.insert.ts'
 import { type ClaimedDelivery, claimDue, freeClaimsOf, lookEverywhere, releaseClaims } from './delivery.claim.ts'
 import { createEndpoints } from './delivery.endpoints.ts'
 import { readNotice } from './delivery.notice.ts'
-import { createPoster } from './delivery.post.ts'
+import { createPoster, postTimeoutMs } from './delivery.post.ts'
 import { judge, type Result } from './delivery.record.ts'
 import { createRecorder } from './delivery.recorder.ts'
+import { createStrays } from './delivery.strays.ts'
 
 /** Notices wake the loop; this is for what they do not tell: what comes due by time. */
 const pollMs = 2000
-/** What neither notices nor due times told: those of a process that was killed, and what was locked at the moment. */
+/** What neither notices nor due times told. */
 const lookMs = 30_000
-/** What was written for a target while it ended is looked for so often, a poll apart: transactions end. */
-const strayLooks = 3
 const longestFaultMs = 60_000
+/** A failure that comes so much after its deadline is our own standing still, and says nothing of the endpoint. */
+const standstillMs = 2000
 
 /**
  * Delivers what is due, until `signal` is aborted; then finishes what is being posted (at most 5 s), gives back the rest
@@ -30,12 +30,11 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
   const bell = createBell()
   const posting = new Set<Promise<void>>()
   const back: ClaimedDelivery[] = []
-  const strays = new Map<string, number>()
+  const strays = createStrays(app, signal, { isPassing, report })
   /** Targets that changed while a claim was under way: what it brings of them is of before. */
   const changed = new Set<string>()
   let isClaiming = false
   let lookAt = 0
-  let straysAt = 0
 
   const giveBack = (claims: readonly ClaimedDelivery[]) => {
     if (claims.length === 0) return
@@ -48,7 +47,7 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
       const notice = channel === deliveriesChannel ? readNotice(payload) : null
       if (notice && 'changed' in notice) {
         if (isClaiming) for (const id of notice.changed) changed.add(id)
-        for (const id of notice.changed) strays.set(id, strayLooks)
+        strays.changed(notice.changed)
         giveBack(endpoints.back(notice.changed, performance.now()))
       } else if (notice) endpoints.told(notice.accountId, notice.ids, notice.since, performance.now())
       bell.ring()
@@ -60,8 +59,12 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
       bell.ring()
     },
     async died(ids) {
-      await freeClaimsOf(app.sql, ids)
-      bell.ring()
+      const { freed, left } = await freeClaimsOf(app.sql, ids)
+      if (freed > 0) {
+        lookAt = 0
+        bell.ring()
+      }
+      return !left
     },
   })
 
@@ -74,14 +77,16 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
   })
 
   const deliver = async (claimed: ClaimedDelivery) => {
-    const outcome = await post(claimed).catch((error) => {
+    const made = await post(claimed).catch((error) => {
       report(error, { delivery: claimed.id, target: claimed.targetId })
       return null
     })
-    if (!outcome) {
+    if (!made) {
       back.push(claimed, ...endpoints.unable(claimed, performance.now()))
       return
     }
+    const isOurs = made.status === null && made.durationMs > postTimeoutMs + standstillMs
+    const outcome = isOurs ? { ...made, stopped: true } : made
     const random = Math.random()
     const answered = endpoints.answered(claimed, outcome, performance.now(), random)
     giveBack(answered.back)
@@ -93,6 +98,8 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
   }
 
   const pump = (targetId: string) => {
+    // What waits may be another's by now. It is given back when we are sure of ourselves again.
+    if (worker.id === null) return
     const nowMs = performance.now()
     for (let next = endpoints.next(targetId, nowMs); next; next = endpoints.next(targetId, nowMs)) {
       const delivered = deliver(next).finally(() => posting.delete(delivered))
@@ -111,19 +118,9 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
 
   const look = async () => {
     if (performance.now() < lookAt) return
-    await lookEverywhere(app.sql)
-    for (const id of await findStrays(app.sql)) strays.set(id, 1)
-    lookAt = performance.now() + lookMs
-  }
-
-  const moveStrays = async () => {
-    if (strays.size === 0 || performance.now() < straysAt) return
-    straysAt = performance.now() + pollMs
-    await cancelStrays(app.sql, [...strays.keys()], signal)
-    for (const [id, looks] of strays) {
-      if (looks > 1) strays.set(id, looks - 1)
-      else strays.delete(id)
-    }
+    const isLeft = await lookEverywhere(app.sql)
+    await strays.look()
+    lookAt = performance.now() + (isLeft ? pollMs : lookMs)
   }
 
   const claim = async () => {
@@ -141,7 +138,6 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
     giveBack(endpoints.back([...changed], performance.now()))
     changed.clear()
     if (!signal.aborted) for (const id of new Set(claims.map(({ targetId }) => targetId))) pump(id)
-    await moveStrays()
   }
 
   const finish = async () => {

@@ -15,7 +15,7 @@ const maxKept = 5000
  * Gives the function that posts a delivery, signed for the time of posting where its target has a secret (api.md section
  * 6). Rejects where the secret can't be opened alone: that is no fault of the receiver's, and no attempt.
  */
-export const createPoster = ({ box, http, now }: Pick<App, 'box' | 'http' | 'now'>) => {
+export const createPoster = ({ box, http, systemNow }: Pick<App, 'box' | 'http' | 'systemNow'>) => {
   const secrets = new Map<string, string>()
 
   const open = (sealedSecret: string, targetId: string): string => {
@@ -32,7 +32,7 @@ export const createPoster = ({ box, http, now }: Pick<App, 'box' | 'http' | 'now
     const headers =
       sealedSecret === null
         ? { [idempotencyKeyHeader]: key }
-        : signedHeaders(open(sealedSecret, targetId), now().getTime(), key, body)
+        : signedHeaders(open(sealedSecret, targetId), systemNow().getTime(), key, body)
     return http.post(url, { headers, body, timeoutMs: postTimeoutMs, accountId })
   }
 }

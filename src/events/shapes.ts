@@ -16,7 +16,6 @@ export const VerificationShape = z.strictObject({
   reasons: z.array(z.string()),
   checkedAt: EpochMs,
 })
-export type Verification = z.infer<typeof VerificationShape>
 
 export const ContactShape = z.strictObject({
   listId: z.string(),

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
+import { demandFiles } from '../lib/faults.ts'
 import { newId } from '../lib/ids.ts'
-import { conflict, invalid, missing } from '../lib/problem.ts'
+import { conflict, missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import { checkJourney } from './journeys.check.ts'
+import { checkJourney, type UrlFaults } from './journeys.check.ts'
 import { type Definition, type JourneyFile, triggerKey } from './journeys.definition.ts'
 import { type JourneyDetail, type JourneyView, journeysNamed } from './journeys.find.ts'
 
@@ -21,13 +22,31 @@ const currentOf = async (work: Work, { id, name }: JourneyFile): Promise<Journey
   return found[0]
 }
 
-const insertVersion = ({ sql, accountId }: Work, id: string, version: number, definition: Definition) =>
-  sql('insert into journey_versions (account_id, journey_id, version, definition) values ($1, $2, $3, $4)', [
+/** When to look whether a version that is replaced still has runs: by then nobody is on the way into it any more. */
+const lookAfterMs = 3_600_000
+
+const insertVersion = async (
+  { sql, accountId, now }: Work,
+  id: string,
+  version: number,
+  definition: Definition,
+): Promise<void> => {
+  await sql('insert into journey_versions (account_id, journey_id, version, definition) values ($1, $2, $3, $4)', [
     accountId,
     id,
     version,
     JSON.stringify(definition),
   ])
+  await sql(
+    `insert into journey_exits (account_id, rule, journey_id, version)
+     select distinct $1, rule, $2, $3::int from unnest($4::text[]) as rule`,
+    [accountId, id, version, definition.exitOn],
+  )
+  await sql(
+    'update journey_versions set look_at = $4 where account_id = $1 and journey_id = $2 and version < $3 and look_at is null',
+    [accountId, id, version, new Date(now.getTime() + lookAfterMs)],
+  )
+}
 
 const create = async (work: Work, journey: Omit<Applied, 'id'>, definition: Definition): Promise<string> => {
   const { sql, accountId, now } = work
@@ -75,40 +94,23 @@ const applyOne = async (work: Work, file: JourneyFile, dryRun: boolean): Promise
   return updated
 }
 
-/** Two documents for one journey: which of them holds would be chance. */
-const twinFaults = (files: readonly JourneyFile[]): string[] =>
-  files.flatMap(({ name, id }, i) => {
-    const twin = files.findIndex((other) => other.name === name || (id !== undefined && other.id === id))
-    return twin < i ? [`document ${i + 1}: is the journey of document ${twin + 1} too`] : []
-  })
-
-const demandFiles = async (work: Work, documents: readonly unknown[]): Promise<JourneyFile[]> => {
-  const files: JourneyFile[] = []
-  const faults: string[] = []
-  for (const [i, document] of documents.entries()) {
-    const checked = await checkJourney(work, document)
-    const where = documents.length > 1 ? `document ${i + 1}: ` : ''
-    if (checked.faults) faults.push(...checked.faults.map((fault) => where + fault))
-    else files.push(checked.file)
-  }
-  faults.push(...twinFaults(files))
-  if (faults.length > 0) throw invalid(faults.join('; '))
-  return files
-}
-
 /**
  * Makes journeys of documents, or gives those that are there a new version, all or nothing (decisions.md, Journeys). Runs
- * keep the version that they entered; what has not changed gets none. `dryRun` writes nothing. Throws Problem `invalid`
- * with every fault of every document, `missing` for an id that is not the account's, `conflict` where a name is taken.
+ * keep the version that they entered; what has not changed gets none. `dryRun` writes nothing. `urlFaults` are those that
+ * `judgeUrls` found. Throws Problem `invalid` with every fault of every document, `missing` for an id that is not the account's, `conflict` where a name is taken.
  */
 export const applyJourneys = async (
   work: Work,
   documents: readonly unknown[],
-  { dryRun = false }: { dryRun?: boolean } = {},
+  { dryRun = false, urlFaults = [] }: { dryRun?: boolean; urlFaults?: UrlFaults } = {},
 ): Promise<Applied[]> => {
   // One at a time in an account: what is there is looked at first, then changed.
   await work.sql(`select pg_advisory_xact_lock(hashtextextended('journeys:' || $1, 0))`, [work.accountId])
-  const files = await demandFiles(work, documents)
+  const files = await demandFiles(documents, 'journey', async (document, i) => {
+    const checked = await checkJourney(work, document)
+    const ofUrls = urlFaults[i] ?? []
+    return ofUrls.length === 0 ? checked : { file: null, faults: [...(checked.faults ?? []), ...ofUrls] }
+  })
   const applied: Applied[] = []
   for (const file of files) applied.push(await applyOne(work, file, dryRun))
   return applied

@@ -1,40 +1,14 @@
-import { z } from 'zod'
-import { sentence } from '../lib/sentence.ts'
-import type { Work } from '../store/work.ts'
-import { JourneyFile } from './journeys.definition.ts'
+import { type Checked, type Fault, faultText, type Path, pathText, recordOf, shapeFaults } from '../lib/faults.ts'
+import { Problem } from '../lib/problem.ts'
+import { parseCidrs } from '../net/addresses.ts'
+import { checkWebhookUrl } from '../net/webhook-url.ts'
+import type { App, Work } from '../store/work.ts'
+import { isHttpUrl, JourneyFile } from './journeys.definition.ts'
 import { resolveNames } from './journeys.resolve.ts'
-import { type Path, pathText, recordOf, stepsOf } from './journeys.tree.ts'
-
-/** What is wrong at a place of a file. */
-export interface Fault {
-  path: Path
-  message: string
-}
+import { stepsOf } from './journeys.tree.ts'
 
 const maxSteps = 200
 const maxNesting = 10
-
-const zodsMessage = z.locales.en().localeError
-
-/** zod names unknown properties together; here each is a fault of its own. */
-const apart = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] =>
-  issue.code !== 'unrecognized_keys'
-    ? [issue]
-    : issue.keys.map((key) => {
-        const own = { ...issue, keys: [key] }
-        return { ...own, message: String(zodsMessage(own as never)) }
-      })
-
-/** All that there is to choose from: `sentence` alone names the first few. */
-const choicesOf = (issue: z.core.$ZodIssue): readonly unknown[] => {
-  if (issue.code === 'invalid_value') return issue.values
-  return issue.code === 'invalid_union' && 'options' in issue ? (issue.options as unknown[]) : []
-}
-
-const withChoices = (issue: z.core.$ZodIssue): z.core.$ZodIssue => {
-  const choices = choicesOf(issue)
-  return choices.length > 1 ? { ...issue, message: `must be one of ${choices.join(', ')}` } : issue
-}
 
 const isEmpty = (side: unknown) => side === undefined || (Array.isArray(side) && side.length === 0)
 
@@ -59,23 +33,53 @@ const structureFaults = (file: unknown): Fault[] => {
   return faults
 }
 
-const isPredicate = (message: string) => /^(must|is|has) /.test(message)
-
-/** `steps[2].then[0].list: there is no list x` */
-const faultText = ({ path, message }: Fault): string =>
-  isPredicate(message)
-    ? `${pathText(path)} ${message}`
-    : `${pathText(path)}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
-
-export type Checked = { file: JourneyFile; faults: null } | { file: null; faults: string[] }
-
 /** Checks one document whole: the journey with its names resolved, or every fault, each with its path. */
-export const checkJourney = async (work: Work, document: unknown): Promise<Checked> => {
+export const checkJourney = async (work: Work, document: unknown): Promise<Checked<JourneyFile>> => {
   if (!recordOf(document)) return { file: null, faults: ['a journey must be an object with name, trigger and steps'] }
   const checked = JourneyFile.safeParse(document)
-  const shapeFaults = checked.success ? [] : checked.error.issues.flatMap(apart).map(withChoices)
+  const ofShape = checked.success ? [] : shapeFaults(checked.error, 'the journey')
   const file = checked.success ? checked.data : structuredClone(document)
   const others = [...structureFaults(document), ...(await resolveNames(work, file))]
-  const faults = [...shapeFaults.map((issue) => sentence([issue], 'the journey')), ...others.map(faultText)]
+  const faults = [...ofShape, ...others.map(faultText)]
   return checked.success && faults.length === 0 ? { file: checked.data, faults: null } : { file: null, faults }
+}
+
+/** What is wrong with the URLs of each document, in the order of the documents. */
+export type UrlFaults = readonly (readonly string[])[]
+
+/**
+ * Judges the URLs of webhook steps as a subscription's URL is judged (decisions.md, Webhooks: public URL). Looks up names, so
+ * it is called before the unit of work that applies the documents.
+ */
+export const judgeUrls = async (
+  { config, resolver }: Pick<App, 'config' | 'resolver'>,
+  documents: readonly unknown[],
+): Promise<UrlFaults> => {
+  const allow = parseCidrs(config.allowPrivateWebhooks.join(','))
+  const judged = new Map<string, Promise<string | null>>()
+  const judge = (url: string) => {
+    const known = judged.get(url)
+    if (known) return known
+    const fault = checkWebhookUrl(url, { resolver, allow }).then(
+      () => null,
+      (error) => {
+        if (!(error instanceof Problem)) throw error
+        return error.message.replace(/^url /, '')
+      },
+    )
+    judged.set(url, fault)
+    return fault
+  }
+  return Promise.all(
+    documents.map(async (document) => {
+      const faults: string[] = []
+      for (const { step, path } of stepsOf(document)) {
+        // What is no URL at all is a fault of the file's shape.
+        if (step.kind !== 'webhook' || typeof step.url !== 'string' || !isHttpUrl(step.url)) continue
+        const message = await judge(step.url)
+        if (message !== null) faults.push(faultText({ path: [...path, 'url'], message }))
+      }
+      return faults
+    }),
+  )
 }

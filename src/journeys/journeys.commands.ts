@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandSet, paged } from '../cli/command.ts'
 import { type Column, printable } from '../cli/output.ts'
-import { missing, Problem } from '../lib/problem.ts'
+import { readSource } from '../cli/source.ts'
 import type { Applied, JourneyDetail, JourneyView, RunDetail, RunView } from './journeys.ts'
 
 const columns: Column<JourneyView>[] = [
@@ -27,6 +27,7 @@ const runColumns: Column<RunView>[] = [
   ['REASON', (run) => run.reason],
   ['NEXT STEP', (run) => run.step],
   ['DUE', (run) => (run.dueAt === null ? null : new Date(run.dueAt))],
+  ['LAST FAULT', (run) => run.lastFault],
   ['ENTERED', (run) => new Date(run.enteredAt)],
   ['ENDED', (run) => (run.endedAt === null ? null : new Date(run.endedAt))],
 ]
@@ -38,26 +39,6 @@ const logColumns: Column<RunDetail['log'][number]>[] = [
   ['OUTCOME', (entry) => entry.outcome],
 ]
 
-/** The text of a file, or of standard input (`-`); past `maxBytes` no more is read. */
-const readSource = async (file: string, maxBytes: number): Promise<string> => {
-  const { createReadStream } = await import('node:fs')
-  const parts: Buffer[] = []
-  let bytes = 0
-  try {
-    for await (const part of file === '-' ? process.stdin : createReadStream(file)) {
-      parts.push(part as Buffer)
-      bytes += (part as Buffer).length
-      if (bytes > maxBytes) break
-    }
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException
-    throw code === 'ENOENT'
-      ? missing(`There is no file ${file}`)
-      : new Problem('usage', `${file} can't be read (${code})`)
-  }
-  return Buffer.concat(parts).toString()
-}
-
 const addApply = (noun: Command, cli: Cli): void => {
   noun
     .command('apply')
@@ -65,12 +46,16 @@ const addApply = (noun: Command, cli: Cli): void => {
     .option('-f, --file <file>', 'the file, or - for standard input; several documents are applied all or nothing')
     .option('--dry-run', 'check the file and say what would change')
     .action(
-      cli.run(async ({ out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
+      cli.run(async ({ app, out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
         const { file } = await require({ file: flags.file })
-        const { applyJourneys, maxFileBytes, readDocuments } = await import('./journeys.ts')
+        const [{ applyJourneys, judgeUrls }, { maxFileBytes, readDocuments }] = await Promise.all([
+          import('./journeys.ts'),
+          import('../lib/documents.ts'),
+        ])
         const documents = readDocuments(await readSource(file, maxFileBytes))
         const dryRun = flags.dryRun ?? false
-        const applied = await work((w) => applyJourneys(w, documents, { dryRun }))
+        const urlFaults = await judgeUrls(app, documents)
+        const applied = await work((w) => applyJourneys(w, documents, { dryRun, urlFaults }))
         if (applied.length === 1) out.one({ ...applied[0]!, ...(dryRun && { dryRun }) })
         else await out.list('journeys', applied, appliedColumns)
         if (dryRun) out.note('Nothing was changed.')

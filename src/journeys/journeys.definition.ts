@@ -80,6 +80,8 @@ const id = z
   .regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, - or _')
   .optional()
 
+export const isHttpUrl = (text: string): boolean => /^https?:\/\//i.test(text) && URL.canParse(text)
+
 const amountRule = 'must be a decimal amount from 0 to 9,999,999,999.99'
 
 const Leaf = [
@@ -116,7 +118,7 @@ const Leaf = [
   z.strictObject({
     id,
     kind: z.literal('webhook'),
-    url: text(2_000).refine((url) => /^https?:\/\//i.test(url) && URL.canParse(url), 'must be an http or https URL'),
+    url: text(2_000).refine(isHttpUrl, 'must be an http or https URL'),
     body: Json.optional(),
   }),
   z.strictObject({ id, kind: z.literal('exit') }),
@@ -187,7 +189,8 @@ const Branch = z.strictObject({
 const Split = z.strictObject({ id, kind: z.literal('split'), percent: Percent, a: Steps, b: Steps })
 const Step = z.discriminatedUnion('kind', [...Leaf, WaitFor, Branch, Split])
 
-const exitRules = ['unsubscribed', 'suppressed', 'list-removed', 'deal-won', 'deal-lost', ...eventTypes] as const
+/** What may end a run before its journey's end. */
+export const exitRules = ['unsubscribed', 'suppressed', 'list-removed', 'deal-won', 'deal-lost', ...eventTypes] as const
 const ExitRule = z.enum(exitRules)
 
 /** What an author writes: the definition, and what belongs to the journey's row. */
@@ -215,6 +218,9 @@ export const triggerKey = (trigger: Trigger): string | null => {
   if (trigger.kind === 'webinar-registered') return trigger.webinar ?? null
   return null
 }
+
+/** The kinds of trigger. */
+export const triggerKinds = Trigger.options.map(({ shape }) => shape.kind.value)
 
 /** What becomes of a run; the first two are those that still move. */
 export const runStatuses = ['running', 'waiting', 'completed', 'exited', 'failed'] as const

@@ -8,7 +8,12 @@ const JourneySchema = defineEntity({
   tableName: 'journeys',
   filters: tenantFilter,
   uniques: [{ properties: ['accountId', 'name'] }],
-  indexes: [{ properties: ['accountId', 'triggerKind'] }],
+  indexes: [
+    {
+      name: 'journeys_trigger_index',
+      expression: `create index "journeys_trigger_index" on "journeys" ("account_id", "trigger_kind", "trigger_key") where "enabled"`,
+    },
+  ],
   properties: {
     id: p.text().collation('C').primary(),
     ...owned,
@@ -35,33 +40,65 @@ const JourneyVersionSchema = defineEntity({
     journeyId: p.text().collation('C').primary(),
     version: p.integer().primary(),
     definition: p.json<Definition>(),
+    /** When to look whether it still has runs; null while contacts enter it. */
+    lookAt: p.datetime().nullable(),
   },
 })
 export class JourneyVersion extends JourneyVersionSchema.class {}
 JourneyVersionSchema.setClass(JourneyVersion)
 
+/** The exit rules of each version, a row each: what an event looks for by index. */
+const JourneyExitSchema = defineEntity({
+  name: 'JourneyExit',
+  tableName: 'journey_exits',
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    rule: p.text().primary(),
+    journeyId: p.text().collation('C').primary(),
+    version: p.integer().primary(),
+  },
+})
+export class JourneyExit extends JourneyExitSchema.class {}
+JourneyExitSchema.setClass(JourneyExit)
+
 const active = `where "status" in ('running', 'waiting')`
+const due = `(greatest("due_at", "retry_at"))`
 
 /**
- * One contact on its way through a journey, with its next step and that step's time. A queue table: no relations, claimed
- * by one statement, and what the claim changes (`claim`, `leasedUntil`) stands in no index.
+ * One contact on its way through a journey, with its next step and that step's time. A queue table without relations. Nobody
+ * owns a run: who walks it holds an advisory lock while its transaction lasts (run.due.ts). What is looked up by an id of any
+ * kind has an index that begins with it, and the account is compared as `account_id || ''`: no plan is left but the direct one,
+ * whatever the statistics of an emptied queue say. The two indexes on times name the columns in different orders for the same
+ * reason: neither can be taken for the other.
  */
 const JourneyRunSchema = defineEntity({
   name: 'JourneyRun',
   tableName: 'journey_runs',
   indexes: [
-    { properties: ['accountId', 'journeyId', 'rowId'] },
+    { properties: ['journeyId', 'rowId'] },
     {
       name: 'journey_runs_due_index',
-      expression: `create index "journey_runs_due_index" on "journey_runs" ("account_id", "due_at") ${active}`,
+      expression: `create index "journey_runs_due_index" on "journey_runs" (${due}) ${active} and "delivery_id" is null`,
+    },
+    {
+      name: 'journey_runs_turn_index',
+      expression: `create index "journey_runs_turn_index" on "journey_runs" ("account_id", (greatest("retry_at", "due_at"))) ${active} and "delivery_id" is null`,
     },
     {
       name: 'journey_runs_active_index',
-      expression: `create index "journey_runs_active_index" on "journey_runs" ("account_id", "row_id") ${active}`,
+      expression: `create index "journey_runs_active_index" on "journey_runs" ("row_id") ${active}`,
     },
     {
       name: 'journey_runs_awaited_index',
-      expression: `create index "journey_runs_awaited_index" on "journey_runs" ("account_id", "awaited", "row_id") where "awaited" is not null`,
+      expression: `create index "journey_runs_awaited_index" on "journey_runs" ("account_id", "awaited") where "awaited" is not null`,
+    },
+    {
+      name: 'journey_runs_delivery_index',
+      expression: `create index "journey_runs_delivery_index" on "journey_runs" ("delivery_id") where "delivery_id" is not null`,
+    },
+    {
+      name: 'journey_runs_root_index',
+      expression: `create index "journey_runs_root_index" on "journey_runs" ("root_id") where "root_id" is not null`,
     },
   ],
   properties: {
@@ -79,17 +116,25 @@ const JourneyRunSchema = defineEntity({
     cursor: p.json<Cursor>().nullable(),
     /** Steps done. */
     stepNo: p.integer().default(0),
+    /** Counts changes: who has walked an older revision may not record. */
+    revision: p.integer().default(0),
+    /** When its step is due, and since when: waits count from it. */
     dueAt: p.datetime(),
-    /** Counts claims: only the newest claim may record its step. */
-    claim: p.integer().default(0),
-    leasedUntil: p.datetime().nullable(),
+    /** After a fault of ours: not before this, the how many-th time, and why. */
+    retryAt: p.datetime().nullable(),
+    tries: p.integer().default(0),
+    lastFault: p.text().nullable(),
     /** The event type that a `wait-for` waits for, and what it must hold: path to value. */
     awaited: p.text().nullable(),
     awaitedWhere: p.json<Record<string, string | number | boolean | null>>().nullable(),
-    /** What the trigger brought along. */
+    /** The delivery whose end it waits for: until then it is not due. */
+    deliveryId: p.text().collation('C').nullable(),
+    /** What the trigger brought along, and what the run itself keeps. */
     context: p.json<Record<string, unknown>>(),
     /** How many journeys stand between this run and a trigger from outside. */
     depth: p.integer().default(0),
+    /** The run from which journeys caused it, at whatever depth; null where the trigger came from outside. */
+    rootId: p.text().collation('C').nullable(),
     enteredAt: p.datetime(),
     endedAt: p.datetime().nullable(),
   },

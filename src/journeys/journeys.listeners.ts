@@ -1,14 +1,15 @@
 import { type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
 import type { EmittedEvent, Listener, Work } from '../store/work.ts'
-import { type Entrant, enabledJourneys, enterJourney, notifyJourneys } from './journeys.enrol.ts'
-import { contextOf, exitRulesOf, holds, isPulled, type Subject, subjectOf, triggersOf } from './journeys.triggers.ts'
-import { endedIn } from './run.cause.ts'
+import { exitRules, triggerKinds } from './journeys.definition.ts'
+import { type EnterableJourney, type Entrant, enabledJourneys, enterLocked, lockEntrants } from './journeys.enrol.ts'
+import { contextOf, isPulled, keysOf, subjectOf, triggersOf } from './journeys.triggers.ts'
+import { endRuns, type Happening, settleCalls, tellRuns } from './run.wake.ts'
 
 /*
- * What an event does to journeys, in its own transaction, in this order: it ends the runs whose exit rules it meets, wakes
- * those that wait for it, and starts new ones, which it therefore neither ends nor wakes. Runs are locked after all else,
- * in the order of their ids.
+ * What an event does to journeys, in its own transaction: it ends the runs whose exit rules it meets, wakes those that wait
+ * for it, and starts new ones, which it therefore neither ends nor wakes. Locks: the contacts that enter, then deliveries,
+ * then runs. Each question is a look into an index: what it costs does not grow with journeys or their versions.
  */
 
 interface Interests {
@@ -21,12 +22,14 @@ const interests = new WeakMap<Work, Promise<Interests>>()
 
 const readInterests = async ({ sql, accountId }: Work): Promise<Interests> => {
   const [row] = await sql<Interests>(
-    `select array(select distinct trigger_kind from journeys where account_id = $1 and enabled) as triggers,
-       array(select type from unnest($2::text[]) type
+    `select
+       array(select kind from unnest($2::text[]) kind
+         where exists (select from journeys where account_id = $1 and enabled and trigger_kind = kind)) as triggers,
+       array(select type from unnest($3::text[]) type
          where exists (select from journey_runs where account_id = $1 and awaited = type)) as awaited,
-       array(select distinct jsonb_array_elements_text(definition -> 'exitOn') from journey_versions
-         where account_id = $1) as exits`,
-    [accountId, eventTypes],
+       array(select rule from unnest($4::text[]) rule
+         where exists (select from journey_exits x where x.account_id = $1 and x.rule = rule.rule)) as exits`,
+    [accountId, triggerKinds, eventTypes, exitRules],
     'journey-interests',
   )
   return row!
@@ -40,12 +43,6 @@ const interestsIn = (work: Work): Promise<Interests> => {
 
 const isExit = (exits: readonly string[], type: string): boolean =>
   exits.includes(type) || (/^deal\./.test(type) && exits.some((rule) => rule === 'deal-won' || rule === 'deal-lost'))
-
-/** An event with the person it is about, by the row id that all runs of that person carry. */
-interface Happening {
-  event: EmittedEvent
-  subject: Subject & { rowId: string }
-}
 
 const readRowIds = async ({ sql, accountId }: Work, emails: readonly string[]): Promise<Map<string, string>> => {
   if (emails.length === 0) return new Map()
@@ -69,61 +66,6 @@ const happeningsOf = async (work: Work, events: readonly EmittedEvent[]): Promis
   })
 }
 
-/** How a run ends before its journey's end. An attempt under way can no longer record its step. */
-const ending = `status = 'exited', cursor = null, awaited = null, awaited_where = null, claim = r.claim + 1, leased_until = null`
-
-const exit = async (work: Work, happenings: readonly Happening[]): Promise<void> => {
-  const byRule = Map.groupBy(
-    happenings.flatMap(({ event, subject }) => exitRulesOf(event).map((rule) => ({ rule, rowId: subject.rowId }))),
-    ({ rule }) => rule,
-  )
-  for (const [rule, met] of byRule) {
-    const rows = await work.sql<{ id: string }>(
-      `with leaving as (
-         select r.id from journey_runs r
-         join journey_versions v on v.account_id = r.account_id and v.journey_id = r.journey_id and v.version = r.version
-         where r.account_id = $1 and r.row_id = any($2) and r.status in ('running', 'waiting') and v.definition -> 'exitOn' ? $3
-         order by r.id for update of r
-       )
-       update journey_runs r set ${ending}, reason = 'exit rule: ' || $3, ended_at = $4
-       from leaving where r.account_id = $1 and r.id = leaving.id returning r.id`,
-      [work.accountId, met.map(({ rowId }) => rowId), rule, work.now],
-      'exit-runs',
-    )
-    for (const { id } of rows) endedIn(work).add(id)
-  }
-}
-
-interface Waiting {
-  id: string
-  rowId: string
-  where: Record<string, unknown> | null
-}
-
-const wake = async (work: Work, type: string, happenings: readonly Happening[]): Promise<void> => {
-  const { sql, accountId, now } = work
-  const waiting = await sql<Waiting>(
-    `select id, row_id as "rowId", awaited_where as "where" from journey_runs
-     where account_id = $1 and awaited = $2 and row_id = any($3) order by id for update`,
-    [accountId, type, happenings.map(({ subject }) => subject.rowId)],
-    'waiting-runs',
-  )
-  const woken = waiting.filter(({ rowId, where }) =>
-    happenings.some(({ event, subject }) => subject.rowId === rowId && holds(event, where)),
-  )
-  if (woken.length === 0) return
-  // Due, and waiting for nothing any more: that is how the step tells the event from its timeout.
-  await sql(
-    `with woken as (
-       update journey_runs set awaited = null, awaited_where = null, due_at = $3, claim = claim + 1, leased_until = null
-       where account_id = $1 and id = any($2) returning 1
-     )
-     select ${notifyJourneys} from woken limit 1`,
-    [accountId, woken.map(({ id }) => id), now],
-    'wake-runs',
-  )
-}
-
 /** The contact of each event: the one it names, else the address in its most recently updated list. */
 const entrantsOf = async (work: Work, happenings: readonly Happening[]): Promise<Entrant[]> => {
   const homeless = happenings.flatMap(({ subject }) => (subject.listId ? [] : [subject.email]))
@@ -141,41 +83,33 @@ const entrantsOf = async (work: Work, happenings: readonly Happening[]): Promise
   )
 }
 
-const start = async (work: Work, type: EventType, happenings: readonly Happening[]): Promise<void> => {
-  for (const journey of await enabledJourneys(work, [triggersOf[type]!])) {
-    const pulling = happenings.filter(({ event }) => isPulled(journey.definition.trigger, event))
-    if (pulling.length > 0) await enterJourney(work, journey, await entrantsOf(work, pulling))
-  }
+interface Start {
+  journey: EnterableJourney
+  entrants: Entrant[]
 }
 
-/** The exit rule `list-removed`, for who left a list, or with `email` alone every list. */
-const exitRemoved = async (work: Work, listId: string | null, email: string | null): Promise<void> => {
+const startsOf = async (work: Work, type: EventType, happenings: readonly Happening[]): Promise<Start[]> => {
+  const keys = [...new Set(happenings.flatMap(({ event }) => keysOf(event)))]
+  const starts: Start[] = []
+  for (const journey of await enabledJourneys(work, triggersOf[type]!, keys)) {
+    const pulling = happenings.filter(({ event }) => isPulled(journey.definition.trigger, event))
+    if (pulling.length > 0) starts.push({ journey, entrants: await entrantsOf(work, pulling) })
+  }
+  return starts
+}
+
+/** The exit rule `list-removed`, for who left a list, or with a person alone every list. */
+const exitRemoved = async (work: Work, listId?: string, rowId?: string): Promise<void> => {
   const { exits } = await interestsIn(work)
-  if (!exits.includes('list-removed')) return
-  const rows = await work.sql<{ id: string }>(
-    `with leaving as (
-       select r.id from journey_runs r
-       join journey_versions v on v.account_id = r.account_id and v.journey_id = r.journey_id and v.version = r.version
-       where r.account_id = $1 and ($2::text is null or r.list_id = $2) and ($3::text is null or r.email = $3)
-         and r.status in ('running', 'waiting') and v.definition -> 'exitOn' ? 'list-removed'
-       order by r.id for update of r
-     )
-     update journey_runs r set ${ending}, reason = 'exit rule: list-removed', ended_at = $4
-     from leaving where r.account_id = $1 and r.id = leaving.id returning r.id`,
-    [work.accountId, listId, email, work.now],
-  )
-  for (const { id } of rows) endedIn(work).add(id)
+  const rule = 'list-removed'
+  if (exits.includes(rule)) await endRuns(work, `exit rule: ${rule}`, { listId, rowId, rule })
 }
 
 /** An erased address ends its runs and stands in none of them any more, nor does what started them. */
-const forget = async ({ sql, accountId, now }: Work, email: string): Promise<void> => {
-  await sql(
-    `update journey_runs r set ${ending}, reason = 'the contact was erased', ended_at = $3
-     where account_id = $1 and email = $2 and status in ('running', 'waiting')`,
-    [accountId, email, now],
-  )
-  await sql(`update journey_runs set email = '', context = '{}' where account_id = $1 and email = $2`, [
-    accountId,
+const forget = async (work: Work, email: string, rowId?: string): Promise<void> => {
+  if (rowId !== undefined) await endRuns(work, 'the contact was erased', { rowId })
+  await work.sql(`update journey_runs set email = '', context = '{}' where account_id = $1 and email = $2`, [
+    work.accountId,
     email,
   ])
 }
@@ -193,14 +127,22 @@ export const runJourneysByEvents: Listener = {
     const { triggers, awaited, exits } = await interestsIn(work)
     const happenings = await happeningsOf(work, events)
     if (happenings.length === 0) return
-    if (isExit(exits, type)) await exit(work, happenings)
-    if (awaited.includes(type)) await wake(work, type, happenings)
     const trigger = triggersOf[type]
-    if (trigger && triggers.includes(trigger)) await start(work, type, happenings)
+    const starts = trigger && triggers.includes(trigger) ? await startsOf(work, type, happenings) : []
+    if (starts.length > 0) {
+      await lockEntrants(
+        work,
+        starts.flatMap(({ entrants }) => entrants),
+      )
+    }
+    await tellRuns(work, type, happenings, { exit: isExit(exits, type), wake: awaited.includes(type) })
+    for (const { journey, entrants } of starts) await enterLocked(work, journey, entrants)
   },
 
-  async contactsRemoved(work, { listId = null, email = null }) {
-    await exitRemoved(work, listId, email)
-    if (email !== null && listId === null) await forget(work, email)
+  async contactsRemoved(work, { listId, email, rowId }) {
+    if (email === undefined || rowId !== undefined) await exitRemoved(work, listId, rowId)
+    if (email !== undefined && listId === undefined) await forget(work, email, rowId)
   },
+
+  deliveriesEnded: settleCalls,
 }

@@ -1,9 +1,9 @@
 import { findList } from '../contacts/contacts.ts'
 import { findPipeline, findStage } from '../deals/deals.ts'
+import { type Fault, type Path, recordOf } from '../lib/faults.ts'
 import { Problem } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import type { Fault } from './journeys.check.ts'
-import { type Path, recordOf, stepsOf } from './journeys.tree.ts'
+import { stepsOf } from './journeys.tree.ts'
 
 type Property = 'list' | 'pipeline' | 'stage' | 'from'
 

@@ -19,7 +19,11 @@ export interface RunView {
   /** The place of its next step; null once it has ended. */
   step: string | null
   stepsDone: number
+  /** When its step is taken, or tried again; null where it waits for the answer to a webhook, or has ended. */
   dueAt: number | null
+  /** How often its step met a fault of ours, and the last one: it is tried again. */
+  tries: number
+  lastFault: string | null
   enteredAt: number
   endedAt: number | null
 }
@@ -35,13 +39,16 @@ const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int
 
 const columns = `r.id, r.journey_id as "journeyId", r.version, r.list_id as "listId", r.row_id as "rowId", r.email, r.status,
   r.reason, r.cursor, r.step_no as "stepsDone", r.status in ('running', 'waiting') as "isActive",
-  ${epochMs('r.due_at')} as "dueAt", ${epochMs('r.entered_at')} as "enteredAt", ${epochMs('r.ended_at')} as "endedAt"`
+  case when r.delivery_id is null then ${epochMs('greatest(r.due_at, r.retry_at)')} end as "dueAt", r.tries,
+  r.last_fault as "lastFault", ${epochMs('r.entered_at')} as "enteredAt", ${epochMs('r.ended_at')} as "endedAt"`
 
-const view = ({ cursor, isActive, stepsDone, dueAt, enteredAt, endedAt, ...run }: Row): RunView => ({
+const view = ({ cursor, isActive, stepsDone, dueAt, tries, lastFault, enteredAt, endedAt, ...run }: Row): RunView => ({
   ...run,
   step: isActive && cursor ? pathOf(cursor) : null,
   stepsDone,
   dueAt: isActive ? dueAt : null,
+  tries,
+  lastFault,
   enteredAt,
   endedAt,
 })

@@ -72,6 +72,14 @@ export const isPulled = (trigger: Trigger, event: EmittedEvent): boolean => {
   }
 }
 
+/** What a trigger may be bound to (`triggerKey`) to be pulled by the event. */
+export const keysOf = (event: EmittedEvent): string[] => {
+  const { contact, deal, form, project } = dataOf(event)
+  const named = form ?? project
+  const keys = deal ? [deal.stageId] : named ? [named.id, named.name] : [contact?.listId]
+  return keys.flatMap((key) => key ?? [])
+}
+
 /** What the run keeps of the event that starts it. */
 export const contextOf = (event: EmittedEvent): Record<string, unknown> => {
   const { deal } = dataOf(event)

@@ -1,6 +1,6 @@
 export { type Applied, applyJourneys } from './journeys.apply.ts'
+export { judgeUrls } from './journeys.check.ts'
 export { type Occasion, startJourneys } from './journeys.enrol.ts'
-export { maxFileBytes, readDocuments } from './journeys.file.ts'
 export {
   findJourney,
   type JourneyDetail,

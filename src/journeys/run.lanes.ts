@@ -1,6 +1,9 @@
-/** Runs tasks in the order in which they come: `limit` at once, `each` of them for one account; the rest waits here. */
+type Task = () => Promise<void>
+
+/** Runs tasks, `limit` at once, `each` of them for one account; the rest waits here, and the accounts take turns. */
 export const createLanes = ({ limit, each }: { limit: number; each: number }) => {
-  const waiting: { accountId: string; run: () => Promise<void> }[] = []
+  /** In the order of their turns. */
+  const waiting = new Map<string, Task[]>()
   const busy = new Map<string, number>()
   const going = new Set<Promise<void>>()
 
@@ -10,13 +13,25 @@ export const createLanes = ({ limit, each }: { limit: number; each: number }) =>
     else busy.delete(accountId)
   }
 
+  /** The next task of the account whose turn it is, which then waits for all others. */
+  const next = (): [string, Task] | null => {
+    for (const [accountId, tasks] of waiting) {
+      if ((busy.get(accountId) ?? 0) >= each) continue
+      const task = tasks.shift()!
+      waiting.delete(accountId)
+      if (tasks.length > 0) waiting.set(accountId, tasks)
+      return [accountId, task]
+    }
+    return null
+  }
+
   const pump = () => {
     while (going.size < limit) {
-      const place = waiting.findIndex(({ accountId }) => (busy.get(accountId) ?? 0) < each)
-      if (place < 0) return
-      const [{ accountId, run }] = waiting.splice(place, 1) as [(typeof waiting)[number]]
+      const turn = next()
+      if (!turn) return
+      const [accountId, task] = turn
       count(accountId, 1)
-      const ended = run().finally(() => {
+      const ended = task().finally(() => {
         going.delete(ended)
         count(accountId, -1)
         pump()
@@ -26,9 +41,11 @@ export const createLanes = ({ limit, each }: { limit: number; each: number }) =>
   }
 
   return {
-    /** `run` may not reject. */
-    push(accountId: string, run: () => Promise<void>): void {
-      waiting.push({ accountId, run })
+    /** `task` may not reject. */
+    push(accountId: string, task: Task): void {
+      const tasks = waiting.get(accountId)
+      if (tasks) tasks.push(task)
+      else waiting.set(accountId, [task])
       pump()
     },
     /** Resolves once nothing runs and nothing waits. */

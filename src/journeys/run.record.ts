@@ -1,6 +1,6 @@
-import type { Work } from '../store/work.ts'
+import type { App, Work } from '../store/work.ts'
 import type { Cursor } from './journeys.walk.ts'
-import { endedIn } from './run.cause.ts'
+import { doingsOf, mostOfRoot } from './run.cause.ts'
 
 /** A step that is done, as the step log keeps it. */
 export interface StepDone {
@@ -11,10 +11,11 @@ export interface StepDone {
   outcome: string
 }
 
-/** Where a claimed run stands after a unit of work. Times in epoch ms. */
+/** Where a run stands after a unit of work. Times in epoch ms. */
 export interface Move {
   id: string
-  claim: number
+  /** The one that was walked. */
+  revision: number
   status: 'running' | 'waiting' | 'completed' | 'exited' | 'failed'
   reason: string | null
   cursor: Cursor | null
@@ -22,14 +23,14 @@ export interface Move {
   dueAt: number
   awaited: string | null
   awaitedWhere: Readonly<Record<string, unknown>> | null
+  deliveryId: string | null
   context: Record<string, unknown>
-  /** It goes on under the same lease. */
-  isHeld: boolean
 }
 
-/** A claim that is no longer the newest, or a run that has ended: nothing of the unit of work may be kept. */
-export class StaleClaim extends Error {}
+/** The run has changed since it was read: nothing of the unit of work may be kept. */
+export class Stale extends Error {}
 
+// Rows are named by ctid, so that the runs can only be looked up one by one, in the order in which they are given.
 const recording = `
   with done as (
     insert into journey_step_log (account_id, run_id, step_no, at, step, kind, outcome)
@@ -37,30 +38,64 @@ const recording = `
     from jsonb_to_recordset($3::jsonb) as d("runId" text, "stepNo" int, step text, kind text, outcome text)
   ), moved as (
     update journey_runs r
-    set status = m.status, reason = m.reason, cursor = m.cursor, step_no = m."stepNo",
-      due_at = to_timestamp(m."dueAt" / 1000.0), awaited = m.awaited, awaited_where = m."awaitedWhere",
-      context = m.context, leased_until = case when m."isHeld" then r.leased_until end,
+    set status = m.status, reason = m.reason, cursor = m.cursor, step_no = m."stepNo", revision = r.revision + 1,
+      due_at = to_timestamp(m."dueAt" / 1000.0), retry_at = null, tries = 0, last_fault = null, awaited = m.awaited,
+      awaited_where = m."awaitedWhere", delivery_id = m."deliveryId", context = m.context,
       ended_at = case when m.cursor is null then $2::timestamptz end
-    from jsonb_to_recordset($4::jsonb) as m(id text, claim int, status text, reason text, cursor jsonb, "stepNo" int,
-      "dueAt" float8, awaited text, "awaitedWhere" jsonb, context jsonb, "isHeld" boolean)
-    where r.account_id = $1 and r.id = m.id and r.claim = m.claim and r.status in ('running', 'waiting')
-    returning r.id
+    from jsonb_to_recordset($4::jsonb) as m(id text, revision int, status text, reason text, cursor jsonb, "stepNo" int,
+      "dueAt" float8, awaited text, "awaitedWhere" jsonb, "deliveryId" text, context jsonb)
+    cross join lateral (select ctid as place from journey_runs where account_id = $1 and id = m.id limit 1) held
+    where r.ctid = held.place and r.revision = m.revision
+    returning 1
   )
   select count(*) as moved from moved`
 
-/** The step log's key: whoever has a newer claim has done the step. */
+/** The step log's key: somebody has done the step. */
 const isDoneAlready = (error: unknown): boolean => (error as { code?: string }).code === '23505'
 
+const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1)
+
+/** Says at the last step of each run that caused too much what did not come of it. */
+const withUnstarted = (work: Work, done: readonly StepDone[]): readonly StepDone[] => {
+  const { unstarted } = doingsOf(work)
+  if (unstarted.size === 0) return done
+  return done.map((step, i) => {
+    const count = unstarted.get(step.runId)
+    const isLast = !done.some(({ runId }, j) => j > i && runId === step.runId)
+    if (!count || !isLast) return step
+    const limit = mostOfRoot.toLocaleString('en')
+    return { ...step, outcome: `${step.outcome} (${count} not started: one cause starts at most ${limit} runs)` }
+  })
+}
+
 /**
- * Records steps and where their runs stand now, all or nothing. A run that the unit of work has itself ended (by an exit rule
- * that its own step met) keeps its end. Throws `StaleClaim` where another claim is newer.
+ * Records steps and where their runs stand now, all or nothing, locking the runs in the order of their ids. A run that the
+ * unit of work has itself ended (by an exit rule that its own step met) keeps its end. Throws `Stale` where a run has changed.
  */
 export const recordMoves = async (work: Work, done: readonly StepDone[], moves: readonly Move[]): Promise<void> => {
-  const ended = endedIn(work)
-  const open = moves.filter(({ id }) => !ended.has(id))
-  const params = [work.accountId, work.now, JSON.stringify(done), JSON.stringify(open)]
+  const { ended } = doingsOf(work)
+  const open = moves.filter(({ id }) => !ended.has(id)).sort(byId)
+  if (done.length === 0 && open.length === 0) return
+  const params = [work.accountId, work.now, JSON.stringify(withUnstarted(work, done)), JSON.stringify(open)]
   const [row] = await work.sql<{ moved: number }>(recording, params, 'record-moves').catch((error) => {
-    throw isDoneAlready(error) ? new StaleClaim() : error
+    throw isDoneAlready(error) ? new Stale() : error
   })
-  if (row!.moved !== open.length) throw new StaleClaim()
+  if (row!.moved !== open.length) throw new Stale()
+}
+
+/**
+ * Records a fault of ours at the run's next step, which is tried again after 10 s, then 20 s, 40 s and so on, at most an
+ * hour apart and for ever.
+ */
+export const recordFault = async (
+  { sql, now }: Pick<App, 'sql' | 'now'>,
+  { accountId, id }: { accountId: string; id: string },
+  message: string,
+): Promise<void> => {
+  await sql(
+    `update journey_runs set tries = tries + 1, last_fault = $4,
+       retry_at = $3::timestamptz + least(10 * 2 ^ least(tries, 12), 3600) * interval '1 second'
+     where account_id = $1 and id = $2 and ended_at is null`,
+    [accountId, id, now(), message.slice(0, 1000)],
+  )
 }

@@ -39,6 +39,7 @@ interface Situation {
   awaited: string | null
   /** Since when the step is due. */
   dueMs: number
+  nowMs: number
 }
 
 const delayed = (step: Extract<Step, { kind: 'delay' }>, { isWaiting, dueMs }: Situation): Way => {
@@ -47,8 +48,8 @@ const delayed = (step: Extract<Step, { kind: 'delay' }>, { isWaiting, dueMs }: S
   return waitUntil > dueMs ? { waitUntil } : { on: true, outcome: 'nothing to wait for' }
 }
 
-const awaiting = (step: Extract<Step, { kind: 'wait-for' }>, { isWaiting, awaited, dueMs }: Situation): Way => {
-  if (!isWaiting) return { waitUntil: dueMs + durationMs(step.timeout), awaited: step.event, where: step.where }
+const awaiting = (step: Extract<Step, { kind: 'wait-for' }>, { isWaiting, awaited, nowMs }: Situation): Way => {
+  if (!isWaiting) return { waitUntil: nowMs + durationMs(step.timeout), awaited: step.event, where: step.where }
   const side = awaited === null ? 'then' : 'else'
   return { on: true, side, outcome: side === 'then' ? `${step.event} came` : `no ${step.event} in ${step.timeout}` }
 }

@@ -1,4 +1,5 @@
 import type { Contact } from '../contacts/contacts.ts'
+import { fillTags as fill } from '../lib/tags.ts'
 
 /** The value of a contact's field, `email` included; undefined where it is not set. */
 export const fieldOf = ({ fields, email }: Contact, name: string): string | undefined => {
@@ -7,8 +8,7 @@ export const fieldOf = ({ fields, email }: Contact, name: string): string | unde
 }
 
 /** The text with its merge tags (`{{ field }}`) filled; an unknown one is empty. */
-export const fillTags = (text: string, contact: Contact): string =>
-  text.replace(/\{\{\s*([^{}]*?)\s*\}\}/g, (_, name: string) => fieldOf(contact, name) ?? '')
+export const fillTags = (text: string, contact: Contact): string => fill(text, (name) => fieldOf(contact, name))
 
 /** The same within JSON: in every string, property names left as they are. */
 export const fillJson = (value: unknown, contact: Contact): unknown => {

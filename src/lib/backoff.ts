@@ -4,9 +4,6 @@ const hours = 60 * minutes
 /** The waits between the attempts of a webhook delivery, in ms (decisions.md, Webhooks and events). */
 const intervals = [10_000, 1 * minutes, 5 * minutes, 15 * minutes, 1 * hours, 2 * hours, 4 * hours] as const
 
-/** How often a delivery is tried in all; then it is exhausted. */
-export const maxAttempts = intervals.length + 1
-
 /** What a `Retry-After` asks for, in ms: spread upwards so that not all come back at once, and never beyond `capMs`. */
 const askedMs = (seconds: number, random: number, capMs: number): number =>
   Math.min(seconds * 1000 * (1 + 0.2 * random), capMs)

@@ -18,6 +18,13 @@ const unopened = () =>
     hint: 'start with the SVC_SECRET that this database was used with',
   })
 
+/**
+ * Tells one `SVC_SECRET` from another and says nothing about it: a key derived from it for this purpose alone, which opens
+ * nothing. 64 hex digits.
+ */
+export const secretFingerprint = (secretText: string): string =>
+  Buffer.from(hkdfSync('sha256', secretText, '', 'svc secret fingerprint v1', 32)).toString('hex')
+
 /** AES-256-GCM under a key derived from `secretText` (`SVC_SECRET`). Sealed: `v1.` + base64url of nonce, ciphertext, tag. */
 export const createSecretBox = (secretText: string): SecretBox => {
   const key = Buffer.from(hkdfSync('sha256', secretText, '', 'svc stored secrets v1', 32))

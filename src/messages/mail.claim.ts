@@ -140,18 +140,30 @@ export const releaseClaims = async (sql: Sql, claims: readonly Owned[], waitMs: 
 /** What a message ends with whose worker died when the relay may have had it. */
 export const unknownState = 'delivery state unknown'
 
-/** Ends what workers that are no more were handing over, and frees the rest of theirs. */
-export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promise<void> => {
-  await sql(
-    `with gone as (
-       delete from message_queue where worker = any($1) and is_handing returning account_id, id
+/**
+ * Ends what workers that are no more were handing over, and frees the rest of theirs. Rows that somebody has locked are left
+ * for the next time: gives whether there are none.
+ */
+export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promise<boolean> => {
+  const [row] = await sql<{ found: number; taken: number }>(
+    `with claimed as materialized (
+       select ctid as row from message_queue where worker = any($1)
+     ), locked as materialized (
+       select ctid as row from message_queue
+       where ctid = any(array(select row from claimed)) and worker = any($1) for update skip locked
+     ), gone as (
+       delete from message_queue where ctid = any(array(select row from locked)) and is_handing returning account_id, id
      ), freed as (
-       update message_queue set worker = null, claim = claim + 1 where worker = any($1) and not is_handing
+       update message_queue set worker = null, claim = claim + 1
+       where ctid = any(array(select row from locked)) and not is_handing
+     ), ended as (
+       update messages m set status = 'failed', error = '${unknownState}', finished_at = svc_now()
+       from gone where m.account_id = gone.account_id and m.id = gone.id
      )
-     update messages m set status = 'failed', error = '${unknownState}', finished_at = svc_now()
-     from gone where m.account_id = gone.account_id and m.id = gone.id`,
+     select (select count(*) from claimed) as found, (select count(*) from locked) as taken`,
     [workers],
   )
+  return row!.found === row!.taken
 }
 
 /** The accounts that have something due that nobody has, and since when (microseconds). One index entry is read for each. */

@@ -41,9 +41,10 @@ export const runMail = async (app: App, signal: AbortSignal, report: Report = ()
       bell.ring()
     },
     async died(ids) {
-      await freeClaimsOf(app.sql, ids)
+      const isDone = await freeClaimsOf(app.sql, ids)
       lookAt = 0
       bell.ring()
+      return isDone
     },
   })
 

@@ -13,8 +13,11 @@ export type Client = pg.PoolClient
 export interface Database {
   /** Outside any transaction, on any connection of the pool. */
   sql: Sql
-  /** One transaction on one connection: committed when `run` resolves, rolled back when it rejects. */
-  transaction<T>(run: (sql: Sql, client: Client) => Promise<T>): Promise<T>
+  /**
+   * One transaction on one connection: committed when `run` resolves, rolled back when it rejects. `first` is a statement
+   * without parameters that opens it in the round trip of `begin`: `run` gets its row.
+   */
+  transaction<T>(run: (sql: Sql, client: Client, row: object | undefined) => Promise<T>, first?: string): Promise<T>
   /** A connection of its own, outside the pool: for LISTEN and for session locks. */
   connect(): Promise<pg.Client>
   close(): Promise<void>
@@ -43,6 +46,12 @@ export const isUnavailable = (error: unknown): boolean => {
 
 /** Deadlock and serialization failure: running the whole transaction again is the cure. */
 const isRetryable = (error: unknown): boolean => ['40P01', '40001'].includes((error as { code?: string }).code ?? '')
+
+/** Two statements in one message of the simple protocol are two statements: the second sees what is committed by then. */
+const begin = async (client: Client, first: string | undefined): Promise<object | undefined> => {
+  const results: unknown = await client.query(first ? `begin; ${first}` : 'begin')
+  return first ? (results as pg.QueryResult<object>[])[1]!.rows[0] : undefined
+}
 
 interface PoolOptions {
   max?: number
@@ -82,15 +91,18 @@ export const openDatabase = (
   const pool = new pg.Pool({ ...settings, max, idleTimeoutMillis: 30_000 })
   // A connection dropped by the server is reported here when idle; the pool has already discarded it.
   pool.on('error', () => {})
-  const attempt = async <T>(run: (sql: Sql, client: Client) => Promise<T>): Promise<T> => {
+  const attempt = async <T>(
+    run: (sql: Sql, client: Client, row: object | undefined) => Promise<T>,
+    first?: string,
+  ): Promise<T> => {
     const client = await pool.connect()
     // A drop in mid-transaction also fails the statement at work: this listener only keeps it from being fatal.
     const onError = () => {}
     client.on('error', onError)
     let broken: Error | undefined
     try {
-      await client.query('begin')
-      const result = await run(sqlOn(client), client)
+      const row = await begin(client, first)
+      const result = await run(sqlOn(client), client, row)
       await client.query('commit')
       return result
     } catch (error) {
@@ -105,10 +117,10 @@ export const openDatabase = (
   }
   return {
     sql: sqlOn(pool),
-    async transaction(run) {
+    async transaction(run, first) {
       for (let tries = 1; ; tries++) {
         try {
-          return await attempt(run)
+          return await attempt(run, first)
         } catch (error) {
           if (tries >= 5 || !isRetryable(error)) throw error
         }

@@ -2,11 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, isUnavailable } from './database.ts'
 import { listen } from './wakeup.ts'
 
-/*
- * What the queues in the database have in common (deliveries, journey runs). A row belongs to who leased it, until
- * `leased_until`; `claim` counts the owners, and only the newest may record. Both columns stand in no index, so that
- * claiming rewrites none.
- */
+/* What the queues in the database have in common (deliveries, journey runs): the loop of a job, from start to orderly end. */
 
 /** Notices wake the loop; this is for what they do not tell: what comes due by time, and notices that were lost. */
 const pollMs = 2000
@@ -60,7 +56,7 @@ export interface Worker {
 }
 
 /**
- * Has `worker` claim at each notice on `channel`, at each ring, and once a second, until `signal` is aborted; then it
+ * Has `worker` claim at each notice on `channel`, at each ring, and every two seconds, until `signal` is aborted; then it
  * finishes. Any number may run on one database. While the database is away it waits; any other fault rejects, after the
  * same orderly end.
  */

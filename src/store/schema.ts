@@ -84,4 +84,9 @@ export const resetSchema = (database: Database): Promise<void> =>
       `select quote_ident(tablename) as name from pg_tables where schemaname = current_schema()`,
     )
     if (tables.length > 0) await sql(`drop table ${tables.map((table) => table.name).join(', ')} cascade`)
+    const functions = await sql<{ name: string }>(
+      `select p.oid::regprocedure as name from pg_proc p where pronamespace = current_schema()::regnamespace
+       and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')`,
+    )
+    if (functions.length > 0) await sql(`drop function ${functions.map(({ name }) => name).join(', ')}`)
   })

@@ -34,12 +34,17 @@ export interface Listener {
   receive(work: Work, events: readonly EmittedEvent[]): Promise<void>
   /** A key was revoked: what depended on it ends in the same transaction. */
   keyRevoked?(work: Work, keyId: string): Promise<void>
-  /** Contacts left a list (`listId`), the account (`email`), or that address that list (both). */
-  contactsRemoved?(work: Work, removed: { listId?: string; email?: string }): Promise<void>
+  /** Contacts left a list (`listId`), the account (`email`), or that address that list (both). `rowId` is the address's. */
+  contactsRemoved?(work: Work, removed: { listId?: string; email?: string; rowId?: string }): Promise<void>
   /** Deliveries that somebody waits for have ended; told in the transaction that records it. */
   deliveriesEnded?(work: Work, ended: readonly EndedDelivery[]): Promise<void>
   /** A normalised address gets no mail any more, or (`unsubscribed`) no marketing; told in the transaction that writes it. */
   addressesSuppressed?(work: Work, emails: readonly string[], reason: SuppressionReason): Promise<void>
+  /**
+   * The account's deletion has begun: what leaves the house for it ends now; its rows go later. No unit of work of the account
+   * begins any more, though some may still be under way. Statements only (`em` knows no account here), and few: no row by row.
+   */
+  accountClosed?(work: Work): Promise<void>
 }
 
 export type SuppressionReason = 'complained' | 'bounced' | 'manual' | 'unsubscribed'
@@ -92,6 +97,7 @@ export interface App {
     rateLimit: number
     rateLimitWebhooks: number
     allowPrivateWebhooks: readonly string[]
+    journeyRetentionDays: number
   }
   readonly database: Database
   /** Outside any transaction. */
@@ -106,7 +112,11 @@ export interface App {
   readonly report: Report
   /** Has `end` run before the app closes: what works in the background ends its work while there is a database. */
   onClose(end: () => Promise<void>): void
+  /** The database's time, which all processes share: for what is written, due and compared. */
   now(): Date
+  /** This process's own clock, moved by a development database's offset as `now` is: for signatures, which others hold against theirs. */
+  systemNow(): Date
+  /** Throws Problem `missing` where there is no such account, or it is being deleted. */
   work<T>(accountId: string, actor: string, run: (work: Work) => Promise<T>): Promise<T>
   /** A unit of work that belongs to no account: accounts, plans, and what jobs do across accounts. */
   operate<T>(actor: string, run: (operation: Operation) => Promise<T>): Promise<T>

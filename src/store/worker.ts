@@ -13,20 +13,22 @@ const beatMs = 2000
 /** A worker whose session seems to have ended is looked at once more: it may be connecting anew. */
 const graceMs = 1000
 const silentAfter = `interval '20 seconds'`
+/** Who has not beaten for so long does nothing until it has: it may be taken for dead any moment. */
+const unsureMs = 12_000
 const firstDelayMs = 100
 const longestDelayMs = 5000
 
 export interface WorkerEvents {
   /** A notice on one of the channels. */
   notice(channel: string, payload: string): void
-  /** Connected, at first and whenever the connection was lost: notices may have been missed. */
+  /** Connected, at first and whenever the connection was lost or the process stood still: notices may have been missed. */
   connected(): void
-  /** Workers of the same job that are no more; called again until it resolves. */
-  died(ids: readonly number[]): Promise<void>
+  /** Workers of the same job that are no more; called again until it gives true: nothing is theirs any more. */
+  died(ids: readonly number[]): Promise<boolean>
 }
 
 export interface WorkerSession {
-  /** null while it has none: nothing may be claimed then. */
+  /** null while it has none, or may have lost it: nothing may be claimed then, nor begun of what was. */
   readonly id: number | null
   /** Gives the id up: what is still claimed under it is freed by the others. */
   close(): Promise<void>
@@ -60,6 +62,9 @@ export const openWorker = (
   let delayMs = firstDelayMs
   let suspects: readonly number[] = []
   let isClosed = false
+  let beatAt = Number.NEGATIVE_INFINITY
+
+  const isSure = () => performance.now() - beatAt < unsureMs
 
   const after = (ms: number, run: () => Promise<void>) => {
     if (isClosed) return
@@ -72,6 +77,7 @@ export const openWorker = (
     clearTimeout(timer)
     client = undefined
     id = null
+    beatAt = Number.NEGATIVE_INFINITY
     after(delayMs, connect)
     delayMs = Math.min(delayMs * 2, longestDelayMs)
   }
@@ -101,7 +107,6 @@ export const openWorker = (
       await register(opened)
       delayMs = firstDelayMs
       id = wanted
-      events.connected()
       await beat()
     } catch {
       if (client) await client.end().catch(() => {})
@@ -113,6 +118,7 @@ export const openWorker = (
     const session = client
     if (!session) return
     let next = beatMs
+    const sentAt = performance.now()
     try {
       const { rows } = await session.query({ name: 'beat', text: beating, values: [wanted, job] })
       const { isAlive, missing } = rows[0] as { isAlive: boolean; missing: number[] }
@@ -122,10 +128,12 @@ export const openWorker = (
         await session.end()
         return
       }
+      const wasSure = isSure()
+      beatAt = sentAt
+      if (!wasSure) events.connected()
       const dead = missing.filter((other) => suspects.includes(other))
       suspects = missing
-      if (dead.length > 0) {
-        await events.died(dead)
+      if (dead.length > 0 && (await events.died(dead))) {
         await session.query('delete from workers where id = any($1)', [dead])
       }
       if (missing.length > dead.length) next = graceMs
@@ -138,7 +146,7 @@ export const openWorker = (
   let working = connect()
   return {
     get id() {
-      return id
+      return isSure() ? id : null
     },
     async close() {
       isClosed = true

@@ -137,7 +137,13 @@ export const listen = async (
   }
 
   const token = randomBytes(24).toString('base64url')
-  const receiver = await openReceiver({ port: options.port, token, secret: () => secret.promise, now: app.now, answer })
+  const receiver = await openReceiver({
+    port: options.port,
+    token,
+    secret: () => secret.promise,
+    now: app.systemNow,
+    answer,
+  })
   const claim = openClaim(app.database, receiver.hookUrl)
   try {
     await claim.hold()

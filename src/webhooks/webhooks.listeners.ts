@@ -1,4 +1,4 @@
-import { endTargets, insertEvents, type Wanting } from '../deliveries/deliveries.ts'
+import { closeTargets, endTargets, insertEvents, type Wanting } from '../deliveries/deliveries.ts'
 import type { Listener, Work } from '../store/work.ts'
 
 // Entities are not imported here: the CLI and the jobs load their listeners before they know whether they need MikroORM.
@@ -42,4 +42,7 @@ export const deliverEvents: Listener = {
       'api-key-revoked',
     )
   },
+
+  // Nothing of a disabled webhook is claimed: what is pending goes with the account.
+  accountClosed: closeTargets,
 }

@@ -13,7 +13,7 @@ export const bench = async ({ app: open }: Bench): Promise<Row[]> => {
   await daemon.stop()
   sink.close()
   return [
-    below('commit to arrival, p50', 'ms', percentile(waits, 50), 15),
-    below('commit to arrival, p99', 'ms', percentile(waits, 99), 60),
+    below('commit to arrival, p50', 'ms', percentile(waits, 50), 5),
+    below('commit to arrival, p99', 'ms', percentile(waits, 99), 20),
   ]
 }

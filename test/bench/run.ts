@@ -9,6 +9,7 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench): Promise<Row[]
   deals: () => import('./deals.ts'),
   import: () => import('./import.ts'),
   deliveries: () => import('./deliveries.ts'),
+  queue: () => import('./queue.ts'),
   latency: () => import('./latency.ts'),
   fairness: () => import('./fairness.ts'),
   growth: () => import('./growth.ts'),

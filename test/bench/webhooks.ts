@@ -33,12 +33,20 @@ export const openSink = async (): Promise<Sink> => {
   }
 }
 
-/** A webhook of contact.created in an account of its own. */
-export const subscribe = async (app: OpenApp, url: string): Promise<{ accountId: string; webhookId: string }> => {
+/** A webhook of contact.created, in an account of its own unless one is named. */
+export const subscribe = async (
+  app: OpenApp,
+  url: string,
+  existing?: string,
+): Promise<{ accountId: string; webhookId: string }> => {
   const now = app.now()
-  const accountId = newId('acc', now.getTime())
+  const accountId = existing ?? newId('acc', now.getTime())
   const webhookId = newId('whk', now.getTime())
-  await app.sql(`insert into accounts (id, name, plan, created_at) values ($1, $1, 'unlimited', $2)`, [accountId, now])
+  if (!existing)
+    await app.sql(`insert into accounts (id, name, plan, created_at) values ($1, $1, 'unlimited', $2)`, [
+      accountId,
+      now,
+    ])
   await app.sql(
     `with target as (
        insert into delivery_targets (id, account_id, kind, url, sealed_secret, status, created_at)

@@ -185,3 +185,24 @@ test('runs are paged, newest first, by status where asked, with the reason why e
   expect((await run(['journeys', 'runs', 'Welcome', '--status', 'lost'])).status).toBe(2)
   expect((await run(['journeys', 'runs', 'Welcome', '--limit', '0'])).status).toBe(2)
 })
+
+test("apply judges a webhook step's URL as a subscription's is judged, and names each with its path", async () => {
+  const step = (url: string) => `  - { kind: webhook, url: '${url}', body: {} }\n`
+  const urls = [
+    'http://127.0.0.1/x',
+    'https://user:pw@example.com/',
+    'https://example.com/#x',
+    'https://intern.local/x',
+  ]
+  const refused = await apply(`name: Calls\ntrigger: { kind: api }\nsteps:\n${urls.map(step).join('')}`)
+  expect(refused.status).toBe(2)
+  expect(refused.stderr).toContain('steps[0].url must be a public http or https address: 127.0.0.1 is not')
+  expect(refused.stderr).toContain('steps[1].url must not contain a user name or password')
+  expect(refused.stderr).toContain('steps[2].url must not contain a fragment')
+  expect(refused.stderr).toContain(
+    'steps[3].url must be a public http or https address: intern.local is a private name',
+  )
+  expect(await count()).toBe(0)
+  const fine = await apply(`name: Calls\ntrigger: { kind: api }\nsteps:\n${step('https://not-there-yet.example/x')}`)
+  expect(fine.status).toBe(0)
+})

@@ -1,38 +1,61 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { advanceClock, markDevelopment } from '../../src/store/clock.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { svc } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { type JourneyBench, journeyBench } from '../support/journeys.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
 
 const contacts = 1000
 
 let target: TestApp
 let bench: JourneyBench
-let daemon: Daemon | undefined
+let receiver: Receiver
+const daemons: Daemon[] = []
 
 beforeAll(async () => {
-  target = await startApp()
-  bench = await journeyBench(target)
+  target = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8', SVC_LOG_LEVEL: 'error' } })
+  receiver = await openReceiver()
   await markDevelopment(target.app.sql)
 })
+beforeEach(async () => {
+  bench = await journeyBench(target)
+})
+afterEach(async () => {
+  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
+})
 afterAll(async () => {
-  await daemon?.kill('SIGKILL')
   await target.close()
+  await receiver.close()
 })
 
+const start = async () => {
+  const daemon = await startDaemon(target)
+  daemons.push(daemon)
+  return daemon
+}
+
 const count = async (statement: string) => {
-  const [row] = await target.app.sql<{ count: number }>(statement)
+  const [row] = await target.app.sql<{ count: number }>(statement, [bench.account.id])
   return row!.count
 }
 
-const stepsDone = () => count('select count(*) from journey_step_log')
+const stepsDone = () => count('select count(*) from journey_step_log where account_id = $1')
 
 const until = async (isDone: () => Promise<boolean>) => {
   const deadline = Date.now() + 60_000
   while (!(await isDone())) {
     if (Date.now() > deadline) throw new Error('not in a minute')
     await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}
+
+const addAll = async (listId: string, total: number) => {
+  for (let from = 0; from < total; from += 500) {
+    const emails = Array.from({ length: Math.min(500, total - from) }, (_, i) => `c${from + i}@example.com`)
+    await bench.add(listId, emails)
   }
 }
 
@@ -55,32 +78,135 @@ test('kill -9 twice in the middle of 1,000 runs: each step is done once, each en
     ],
   })
   const steps = 6 * contacts
-  for (let from = 0; from < contacts; from += 500) {
-    await bench.add(
-      listId,
-      Array.from({ length: 500 }, (_, i) => `c${from + i}@example.com`),
-    )
-  }
+  await addAll(listId, contacts)
   const killed: number[] = []
   for (const share of [0.2, 0.6]) {
-    daemon = await startDaemon(target)
+    const daemon = await start()
     await until(async () => (await stepsDone()) > steps * share)
     await daemon.kill('SIGKILL')
     killed.push(await stepsDone())
-    // What the dead one had leased is free as soon as its lease is over.
-    await advanceClock(target.app.sql, 60_000)
   }
-  daemon = await startDaemon(target)
-  await until(async () => (await count(`select count(*) from journey_runs where status <> 'completed'`)) === 0)
+  await start()
+  await until(
+    async () =>
+      (await count(`select count(*) from journey_runs where account_id = $1 and status <> 'completed'`)) === 0,
+  )
   expect(killed.every((done) => done > 0 && done < steps)).toBe(true)
   const runs = await bench.runs(journey)
   const kinds = ['update-field', 'create-deal', 'branch', 'move-deal', 'add-to-list', 'create-deal']
   expect(runs).toHaveLength(contacts)
   expect(runs.every(({ log }) => log.map(({ kind }) => kind).join() === kinds.join())).toBe(true)
-  expect(await count('select count(*) from deals')).toBe(2 * contacts)
-  expect(await count('select count(distinct title) from deals')).toBe(2 * contacts)
-  expect(await count('select count(*) from deal_history where from_stage_id is not null')).toBe(contacts)
+  expect(await count('select count(*) from deals where account_id = $1')).toBe(2 * contacts)
+  expect(await count('select count(distinct title) from deals where account_id = $1')).toBe(2 * contacts)
+  expect(await count('select count(*) from deal_history where account_id = $1 and from_stage_id is not null')).toBe(
+    contacts,
+  )
   const events = await target.events(bench.account.id)
   expect(events).toHaveLength(contacts)
   expect(new Set(events.map(({ data }) => data.runId)).size).toBe(contacts)
+})
+
+test('kill -9 among webhook and wait-for steps: each call is made, each wait ends once, and nothing waits for a lease', {
+  timeout: 120_000,
+}, async () => {
+  const total = 300
+  const listId = await bench.list('Leads')
+  await bench.stages()
+  const journey = await bench.apply({
+    name: 'J',
+    trigger: { kind: 'list-added', list: 'Leads' },
+    steps: [
+      { kind: 'webhook', url: `${receiver.url}/one`, body: { email: '{{ email }}' } },
+      {
+        kind: 'wait-for',
+        event: 'deal.created',
+        timeout: '1d',
+        then: [{ kind: 'update-field', field: 'side', value: 'then' }],
+        else: [{ kind: 'update-field', field: 'side', value: 'else' }],
+      },
+      { kind: 'webhook', url: `${receiver.url}/two`, body: { side: '{{ side }}', email: '{{ email }}' } },
+    ],
+  })
+  await addAll(listId, total)
+  const isAt = (place: string, share: number) => async () =>
+    (await count(`select count(*) from journey_step_log where account_id = $1 and step = '${place}'`)) > total * share
+  const first = await start()
+  await until(isAt('steps[0]', 0.2))
+  await first.kill('SIGKILL')
+  const second = await start()
+  await until(isAt('steps[0]', 0.999))
+  await target.app.work(bench.account.id, 'cli:test', async (work) => {
+    for (let i = 0; i < total; i += 2) {
+      await createDeal(work, NewDeal.parse({ title: 'T', email: `c${i}@example.com` }), { source: 'api' })
+    }
+  })
+  await until(isAt('steps[2]', 0.1))
+  await second.kill('SIGKILL')
+  await advanceClock(target.app.sql, 86_400_000)
+  await start()
+  await until(isAt('steps[2]', 0.999))
+  const runs = await bench.runs(journey)
+  for (const { email, status, log } of runs) {
+    const came = Number(email.slice(1, -'@example.com'.length)) % 2 === 0
+    expect(status).toBe('completed')
+    expect(log.map(({ step, outcome }) => `${step} ${outcome}`)).toEqual([
+      'steps[0] answered 200',
+      came ? 'steps[1] deal.created came' : 'steps[1] no deal.created in 1d',
+      `steps[1].${came ? 'then' : 'else'}[0] updated`,
+      'steps[2] answered 200',
+    ])
+  }
+  const posts = receiver.requests.splice(0)
+  const bodies = new Map(posts.map(({ headers, body }) => [headers['x-service-idempotency-key'], String(body)]))
+  expect(bodies.size).toBe(2 * total)
+})
+
+test('two accounts with 300 hanging webhook steps each hold up no step of a third', { timeout: 60_000 }, async () => {
+  receiver.always({ mode: 'hang' })
+  for (const name of ['Slow', 'Slower']) {
+    bench = await journeyBench(target)
+    const listId = await bench.list('Leads')
+    const trigger = { kind: 'list-added', list: 'Leads' }
+    await bench.apply({ name, trigger, steps: [{ kind: 'webhook', url: receiver.url, body: {} }] })
+    await addAll(listId, 300)
+  }
+  await start()
+  await receiver.arrived(8)
+  bench = await journeyBench(target)
+  const listId = await bench.list('Leads')
+  const journey = await bench.apply({
+    name: 'Quick',
+    trigger: { kind: 'list-added', list: 'Leads' },
+    steps: [{ kind: 'update-field', field: 'seen', value: 'yes' }],
+  })
+  await bench.add(listId, ['a@example.com'])
+  const from = performance.now()
+  await until(async () => (await bench.runs(journey))[0]!.status === 'completed')
+  expect(performance.now() - from).toBeLessThan(3000)
+  receiver.always({})
+})
+
+test('a fault of ours is a line in the log with the id of the run, and the run is shown with it', {
+  timeout: 60_000,
+}, async () => {
+  const listId = await bench.list('Leads')
+  const trigger = { kind: 'list-added', list: 'Leads' }
+  await bench.apply({ name: 'Faulty', trigger, steps: [{ kind: 'update-field', field: 'seen', value: 'yes' }] })
+  await target.app.sql(`create function fail() returns trigger language plpgsql as $$ begin raise 'no luck'; end $$`)
+  await target.app.sql('create trigger fail before update on contacts for each row execute function fail()')
+  const daemon = await start()
+  await bench.add(listId, ['a@example.com'])
+  const shown = async () =>
+    (await svc(target, ['--account', bench.account.id, 'journeys', 'runs', 'Faulty', '--json'])).json.runs[0]
+  await until(async () => (await shown()).tries > 0)
+  const run = await shown()
+  expect(run).toMatchObject({ status: 'running', tries: 1, lastFault: 'no luck' })
+  const line = daemon
+    .log()
+    .split('\n')
+    .find((text) => text.includes(run.id))
+  expect(JSON.parse(line!)).toMatchObject({ level: 50, job: 'journeys', runId: run.id, err: { message: 'no luck' } })
+  await target.app.sql('drop function fail() cascade')
+  await advanceClock(target.app.sql, 60_000)
+  await until(async () => (await shown()).status === 'completed')
 })

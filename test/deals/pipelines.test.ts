@@ -310,7 +310,7 @@ test('the deal that goes to a stage is the contact’s newest open one in its pi
 test('an account is deleted with its pipelines and deals', async () => {
   await deal()
   const { deleteAccount } = await import('../../src/accounts/accounts.ts')
-  await t.app.operate('cli:test', (operation) => deleteAccount(operation, account.id, false))
+  await deleteAccount(t.app, account.id, { actor: 'cli:test' })
   for (const table of ['pipelines', 'stages', 'deals', 'deal_history']) {
     expect(await t.app.sql(`select 1 from ${table} where account_id = $1`, [account.id])).toEqual([])
   }

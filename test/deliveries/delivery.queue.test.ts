@@ -44,7 +44,7 @@ const keys = (of = receiver) => of.requests.map((request) => request.headers['x-
 
 const wide: Rooms = {
   total: 1000,
-  bytes: 1e9,
+  bytes: { small: 0, total: 1e9, hanging: 1e9, accounts: {}, accountDefault: 1e9 },
   asks: [],
   accounts: {},
   accountDefault: 1000,
@@ -70,7 +70,7 @@ describe('claiming', () => {
     expect(await claim({}, 2)).toHaveLength(0)
     await releaseClaims(t.app.sql, claims.slice(0, 1))
     expect(await claim({}, 2)).toMatchObject([{ id: claims[0]!.id, claim: 3, worker: 2 }])
-    expect(await freeClaimsOf(t.app.sql, [1])).toBe(2)
+    expect(await freeClaimsOf(t.app.sql, [1])).toEqual({ freed: 2, left: false })
     const again = await claim({}, 2)
     expect(again.map((claimed) => claimed.claim)).toEqual([3, 3])
   })
@@ -159,8 +159,14 @@ describe('claiming', () => {
     const [{ bytes } = { bytes: 0 }] = await t.app.sql<{ bytes: number }>(
       'select bytes from pending_deliveries limit 1',
     )
-    expect(await claim({ bytes: bytes * 2.5 })).toHaveLength(3)
-    expect(await claim({ bytes: 1 })).toHaveLength(1)
+    const room = (rooms: Partial<Rooms['bytes']>) => ({ bytes: { ...wide.bytes, ...rooms } })
+    expect(await claim(room({ total: bytes * 2.5 }))).toHaveLength(3)
+    expect(await claim(room({ total: 1 }))).toHaveLength(1)
+    expect(await claim(room({ accounts: { [account.id]: bytes + 1 } }))).toHaveLength(2)
+    expect(await claim(room({ total: 0 }))).toEqual([])
+    await t.app.sql('update delivery_targets set timeouts = 1 where account_id = $1', [account.id])
+    expect(await claim(room({ hanging: 0 }))).toEqual([])
+    expect(await claim(room({ small: bytes, total: 0, hanging: 0 }))).toHaveLength(1)
   })
 
   test('gives each delivery to one of those who claim at once', async () => {
@@ -315,6 +321,25 @@ describe('the loop', () => {
     await loop.stop()
     await own.close()
   }, 60_000)
+
+  test('what is told while a claim is under way is claimed next', async () => {
+    await subscribe(t.app, account.id, receiver.url)
+    let claims = 0
+    const sql = (async (text: string, params?: unknown[], name?: string) => {
+      const rows = await t.app.sql(text, params, name)
+      if (name !== 'claim-deliveries' || rows.length === 0 || ++claims > 1) return rows
+      await emitEvents(t.app, account.id)
+      await sleep(200)
+      return rows
+    }) as typeof t.app.sql
+    const stop = new AbortController()
+    const running = runDeliveries({ ...t.app, sql }, stop.signal)
+    await sleep(300)
+    await emitEvents(t.app, account.id)
+    await receiver.arrived(2, 3000)
+    stop.abort()
+    await running
+  })
 
   test('a fault of ours is reported, and the loop goes on', async () => {
     const reported: unknown[] = []

@@ -96,14 +96,51 @@ test('an event that is rolled back wakes nobody', async () => {
   expect(await sides(journey)).toEqual({ 'a@example.com': ['waiting', undefined] })
 })
 
-test('an event and the timeout at one moment: the run takes one side, once', async () => {
+test('an event and the timeout at one moment: the run takes one side, and its log and its effect say the same', async () => {
   const journey = await waiting()
   const emails = Array.from({ length: 40 }, (_, i) => `c${i}@example.com`)
   await bench.add(listId, emails)
   await bench.drain()
-  clock.advance(2 * day)
-  await Promise.all([bench.drain(), ...emails.map((email) => deal(email))])
+  clock.advance(2 * day - 1)
+  // Five that began in time, and write while the timeout is taken.
+  let begin = () => {}
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve
+  })
+  const early = emails.slice(0, 5).map((email) =>
+    bench.work(async (work) => {
+      await begun
+      return createDeal(work, NewDeal.parse({ title: 'T', email }), { source: 'api' })
+    }),
+  )
+  await bench.drain()
+  clock.advance(1)
+  begin()
+  await Promise.all([bench.drain(), ...early, ...emails.slice(5).map((email) => deal(email))])
   await bench.drain()
   const runs = await bench.runs(journey)
-  expect(runs.every(({ status, log }) => status === 'completed' && log.length === 2)).toBe(true)
+  const shown = await sides(journey)
+  for (const { email, status, log } of runs) {
+    const came = log[0]!.outcome === 'deal.created came'
+    expect([status, log.length, shown[email]![1]]).toEqual(['completed', 2, came ? 'then' : 'else'])
+    expect(log[1]!.step).toBe(came ? 'steps[0].then[0]' : 'steps[0].else[0]')
+  }
+})
+
+test('an event at the time of the timeout or after it is too late, although the run has not been taken yet', async () => {
+  const journey = await waiting()
+  await bench.add(listId, ['at@example.com', 'after@example.com', 'before@example.com'])
+  await bench.drain()
+  clock.advance(2 * day - 1)
+  await deal('before@example.com')
+  clock.advance(1)
+  await deal('at@example.com')
+  clock.advance(1)
+  await deal('after@example.com')
+  await bench.drain()
+  expect(await sides(journey)).toEqual({
+    'before@example.com': ['completed', 'then'],
+    'at@example.com': ['completed', 'else'],
+    'after@example.com': ['completed', 'else'],
+  })
 })

@@ -12,13 +12,23 @@ export interface Daemon {
   stop(): Promise<number | null>
 }
 
+const isFree = async (port: number): Promise<boolean> => {
+  const server = createServer().listen(port, '127.0.0.1')
+  const opened = await Promise.race([once(server, 'listening'), once(server, 'error')])
+  const isOpen = opened.length === 0
+  if (isOpen) {
+    server.close()
+    await once(server, 'close')
+  }
+  return isOpen
+}
+
+/** Free, as the one after it is; below those that outgoing connections and the embedded server take. */
 export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
+  for (;;) {
+    const port = 10_000 + 2 * Math.floor(Math.random() * 900)
+    if ((await isFree(port)) && (await isFree(port + 1))) return port
+  }
 }
 
 const isReady = async (url: string): Promise<boolean> => {

@@ -1,5 +1,6 @@
 import { createList, readContacts, upsertBatch } from '../../src/contacts/contacts.ts'
 import { listPipelines } from '../../src/deals/deals.ts'
+import { runDeliveries } from '../../src/deliveries/delivery.loop.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
 import { runJourneys } from '../../src/journeys/run.loop.ts'
 import type { Work } from '../../src/store/work.ts'
@@ -30,8 +31,13 @@ export interface JourneyBench {
   contacts(email: string): ReturnType<typeof readContacts>
   runs(journeyId: string): ReturnType<typeof runsOf>
   /** Runs the engine until nothing is due. */
-  drain(): Promise<void>
+  drain(faults?: FaultSeen[], timeoutMs?: number): Promise<void>
   subscribe(...events: string[]): Promise<void>
+}
+
+export interface FaultSeen {
+  message: string
+  runId?: string
 }
 
 interface Run {
@@ -56,16 +62,24 @@ const runsOf = (target: TestApp, accountId: string, journeyId: string) =>
 
 const isIdle = async (target: TestApp): Promise<boolean> => {
   const rows = await target.app.sql(
-    `select from journey_runs where status in ('running', 'waiting') and (due_at <= $1 or leased_until is not null) limit 1`,
+    `select from journey_runs
+     where status in ('running', 'waiting') and delivery_id is null and greatest(due_at, retry_at) <= $1
+     union all select from pending_deliveries where due_at <= svc_now() or worker is not null limit 1`,
     [target.app.now()],
   )
   return rows.length === 0
 }
 
-/** Runs the engine in this process until nothing is due and nothing is claimed. */
-export const drain = async (target: TestApp, timeoutMs = 20_000): Promise<void> => {
+/**
+ * Runs the engine and the deliveries in this process until nothing is due. A fault that the engine reports is thrown, but
+ * for those that `faults` takes.
+ */
+export const drain = async (target: TestApp, faults?: FaultSeen[], timeoutMs = 20_000): Promise<void> => {
   const stop = new AbortController()
-  const running = runJourneys(target.app, stop.signal)
+  const seen: FaultSeen[] = faults ?? []
+  const report = (fault: unknown, at: object) => void seen.push({ message: (fault as Error).message, ...at })
+  const journeys = runJourneys(target.app, stop.signal, { report })
+  const running = Promise.all([journeys, runDeliveries(target.app, stop.signal)])
   const deadline = Date.now() + timeoutMs
   try {
     // Idle twice: what was written while it was asked first carries a later time.
@@ -78,6 +92,7 @@ export const drain = async (target: TestApp, timeoutMs = 20_000): Promise<void> 
     stop.abort()
     await running
   }
+  if (!faults && seen.length > 0) throw new Error(`the engine met a fault: ${seen[0]!.message}`)
 }
 
 /** An account with what a test of journeys needs. */
@@ -96,7 +111,7 @@ export const journeyBench = async (target: TestApp): Promise<JourneyBench> => {
     stages: async () => (await work((w) => listPipelines(w)))[0]!.stages,
     contacts: (email) => work((w) => readContacts(w, email)),
     runs: (journeyId) => runsOf(target, account.id, journeyId),
-    drain: () => drain(target),
+    drain: (faults, timeoutMs) => drain(target, faults, timeoutMs),
     subscribe: async (...events) => {
       const { status } = await target.request('POST', '/webhooks', {
         key: account.key,

@@ -1,5 +1,5 @@
 import { parseAllDocuments } from 'yaml'
-import { invalid } from '../lib/problem.ts'
+import { invalid } from './problem.ts'
 
 /** Who reads a file for `readDocuments` may stop beyond it. */
 export const maxFileBytes = 1024 * 1024

@@ -1,0 +1,127 @@
+import { emit, isWanted } from '../events/emit.ts'
+import { missing } from '../lib/problem.ts'
+import type { Work } from '../store/work.ts'
+import type { Fields } from './contacts.fields.ts'
+import { readContactsOf } from './contacts.find.ts'
+import { addColumns, demandList, extendColumns } from './contacts.lists.ts'
+import type { Contact } from './contacts.view.ts'
+
+/*
+ * Writes about contacts that the account knows, for many of them at once: nobody comes into the account by them, nor back
+ * into it. Rows are locked in the order of their addresses, lists after contacts, counters last.
+ */
+
+export interface ContactUpdate {
+  listId: string
+  email: string
+  fields: Fields
+}
+
+const byEmail = (a: { email: string }, b: { email: string }) => (a.email < b.email ? -1 : 1)
+
+// Locked first, written by a later statement, which sees what others had written until then.
+const lockContacts = `
+  select held.email, held.list_id as "listId", held.fields from (
+    select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email, i.list
+  ) o cross join lateral (
+    select email, list_id, fields from contacts where account_id = $1 and email = o.email and list_id = o.list
+    for no key update
+  ) held`
+
+const updateLocked = `
+  update contacts c set fields = c.fields || i.fields, updated_at = $2
+  from jsonb_to_recordset($3::jsonb) as i(email text, "listId" text, fields jsonb)
+  where c.account_id = $1 and c.email = i.email and c.list_id = i."listId"`
+
+/**
+ * Sets fields of contacts, each address of a list at most once; new names become columns. Gives what became of each, in
+ * their order: null for one that is not there. No event fires. Throws Problem `invalid` where a list would get more than 40
+ * columns.
+ */
+export const updateContacts = async (
+  work: Work,
+  updates: readonly ContactUpdate[],
+): Promise<('updated' | 'unchanged' | null)[]> => {
+  const { sql, accountId, now } = work
+  const keyOf = ({ email, listId }: { email: string; listId: string }) => `${listId} ${email}`
+  const [emails, lists] = [updates.map(({ email }) => email), updates.map(({ listId }) => listId)]
+  const rows = await sql<ContactUpdate>(lockContacts, [accountId, emails, lists], 'lock-contacts')
+  const held = new Map(rows.map((row) => [keyOf(row), row.fields]))
+  const outcomes = updates.map((update) => {
+    const fields = held.get(keyOf(update))
+    if (!fields) return null
+    return Object.entries(update.fields).every(([name, value]) => fields[name] === value) ? 'unchanged' : 'updated'
+  })
+  const changing = updates.filter((_, i) => outcomes[i] === 'updated').sort(byEmail)
+  if (changing.length === 0) return outcomes
+  await sql(updateLocked, [accountId, now, JSON.stringify(changing)], 'update-contacts')
+  const byList = [...Map.groupBy(changing, ({ listId }) => listId)].sort(([a], [b]) => (a < b ? -1 : 1))
+  for (const [listId, own] of byList) {
+    const names = new Set(own.flatMap(({ fields }) => Object.keys(fields)))
+    const { fields } = await demandList(work, listId)
+    if (extendColumns(fields, names).length > fields.length) await addColumns(work, listId, names)
+  }
+  return outcomes
+}
+
+// The list first: who deletes it locks it before its addresses.
+const shareList = `select fields from contact_lists where account_id = $1 and id = $2 for key share`
+
+const joining = `
+  insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
+  select $1, i.email, $2, a.row_id, i.fields, i.status, $4, $4 from (
+    select * from jsonb_to_recordset($3::jsonb) as i(email text, fields jsonb, status text) order by email
+  ) i cross join lateral (
+    select row_id from addresses where account_id = $1 and email = i.email for key share
+  ) a
+  on conflict (account_id, email, list_id) do nothing returning email`
+
+const emitCreated = async (work: Work, listId: string, emails: readonly string[]): Promise<void> => {
+  if (emails.length === 0 || !(await isWanted(work, 'contact.created'))) return
+  const rows = await readContactsOf(work, emails)
+  const added = rows.filter((contact) => contact.listId === listId)
+  await emit(work, 'contact.created', () => added.map((contact) => ({ contact })))
+}
+
+/**
+ * Adds contacts of other lists to a list, with their fields and status, and gives the addresses that were added: who is in
+ * it already stays as it is, who is in none any more stays out. Emits `contact.created`. Not counted yet: `countJoined` does
+ * it, last in the unit of work, since every writer of the list waits for that row. Throws Problem `missing` for a list that is
+ * not there, `invalid` where it would get more than 40 columns.
+ */
+export const joinList = async (
+  work: Work,
+  listId: string,
+  contacts: readonly Pick<Contact, 'email' | 'fields' | 'status'>[],
+): Promise<ReadonlySet<string>> => {
+  const { sql, accountId, now } = work
+  const [list] = await sql<{ fields: string[] }>(shareList, [accountId, listId], 'share-list')
+  if (!list) throw missing('There is no such list')
+  const members = await sql<{ email: string }>(
+    'select email from contacts where account_id = $1 and email = any($2) and list_id = $3',
+    [accountId, contacts.map(({ email }) => email), listId],
+    'members-of',
+  )
+  const known = new Set(members.map(({ email }) => email))
+  const newcomers = contacts
+    .filter(({ email }) => !known.has(email))
+    .map(({ email, fields, status }) => ({ email, fields, status }))
+  if (newcomers.length === 0) return new Set()
+  const names = new Set(newcomers.flatMap(({ fields }) => Object.keys(fields)))
+  const hasNewColumns = extendColumns(list.fields, names).length > list.fields.length
+  const params = [accountId, listId, JSON.stringify(newcomers.sort(byEmail)), now]
+  const rows = await sql<{ email: string }>(joining, params, 'join-list')
+  if (hasNewColumns && rows.length > 0) await addColumns(work, listId, names)
+  const added = rows.map(({ email }) => email)
+  await emitCreated(work, listId, added)
+  return new Set(added)
+}
+
+/** Counts who was added by `joinList`. */
+export const countJoined = async ({ sql, accountId, now }: Work, listId: string, count: number): Promise<void> => {
+  await sql(
+    'update contact_lists set row_count = row_count + $3, updated_at = $4 where account_id = $1 and id = $2',
+    [accountId, listId, count, now],
+    'count-joined',
+  )
+}

@@ -1,0 +1,71 @@
+import type { Contact } from '../contacts/contacts.ts'
+import { insertCalls } from '../deliveries/deliveries.ts'
+import type { Work } from '../store/work.ts'
+import type { Step } from './journeys.definition.ts'
+import type { Doer, Effect } from './steps.effects.ts'
+import { fillJson, fillTags } from './steps.tags.ts'
+
+/*
+ * Steps whose effect leaves the house. Here they write a row, in the transaction that moves the run; carrying it out is
+ * for the jobs that own those rows.
+ */
+
+/** A mail of a run. `key` is one for a run and step: at most one mail is sent for it. */
+export interface JourneyMail {
+  key: string
+  runId: string
+  contact: Contact
+  project: string
+  type: 'marketing' | 'transactional'
+  subject: string | undefined
+}
+
+/**
+ * The mail feature, as journeys call it: inserts a message for each mail, in the unit of work, and gives what the step log
+ * shows of each, in their order. Suppressed is such an outcome. Throws Problem for what must end the run.
+ */
+export type SendMails = (work: Work, mails: readonly JourneyMail[]) => Promise<string[]>
+
+type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>
+
+const keyOf = ({ runId, stepNo }: Doer): string => `${runId}:${stepNo}`
+
+const nameOf = async ({ sql, accountId }: Work, id: string): Promise<string> => {
+  const [row] = await sql<{ name: string }>(
+    'select name from journeys where account_id = $1 and id = $2',
+    [accountId, id],
+    'journey-name',
+  )
+  return row?.name ?? ''
+}
+
+/** A delivery for each run, whose end it waits for. */
+export const postCalls = async (work: Work, step: StepOf<'webhook'>, doers: readonly Doer[]): Promise<Effect[]> => {
+  const { url, body } = step
+  const id = doers[0]!.journeyId
+  const journey = body === undefined ? { id, name: await nameOf(work, id) } : undefined
+  const calls = doers.map((doer) => {
+    const { runId, contact } = doer
+    const sent = body === undefined ? { journey, runId, contact } : fillJson(body, contact)
+    return { url, key: keyOf(doer), body: JSON.stringify(sent) }
+  })
+  const ids = await insertCalls(work, { kind: 'journey', id }, calls)
+  return ids.map((deliveryId) => ({ deliveryId }))
+}
+
+/** A message for each run, which goes on at once. */
+export const sendMails = async (
+  work: Work,
+  step: StepOf<'send-email'>,
+  doers: readonly Doer[],
+  send: SendMails | undefined,
+): Promise<Effect[]> => {
+  if (!send) return doers.map(() => ({ failed: 'this version of svc sends no mail' }))
+  const { project, type } = step
+  const mails = doers.map((doer) => {
+    const { runId, contact } = doer
+    const subject = step.subject === undefined ? undefined : fillTags(step.subject, contact)
+    return { key: keyOf(doer), runId, contact, project, type, subject }
+  })
+  return (await send(work, mails)).map((outcome) => ({ outcome }))
+}

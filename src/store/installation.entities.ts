@@ -1,0 +1,14 @@
+import { defineEntity, p } from '@mikro-orm/postgresql'
+
+/** One row, written by whoever first opens the migrated database. */
+const InstallationSchema = defineEntity({
+  name: 'Installation',
+  tableName: 'installation',
+  properties: {
+    id: p.integer().primary().autoincrement(false),
+    /** Of the `SVC_SECRET` that everything sealed in this database is sealed with. */
+    secretFingerprint: p.text(),
+  },
+})
+export class Installation extends InstallationSchema.class {}
+InstallationSchema.setClass(Installation)

@@ -1,0 +1,111 @@
+import type { Command } from 'commander'
+import { type Cli, gather } from '../cli/command.ts'
+import { printable } from '../cli/output.ts'
+import { readSource } from '../cli/source.ts'
+import { missing, Problem } from '../lib/problem.ts'
+import type { Links } from './studio.ts'
+
+interface RenderFlags {
+  data: string[]
+  text?: boolean
+  open?: boolean
+  out?: string
+}
+
+const maxDataBytes = 1024 * 1024
+
+const fileData = async (file: string): Promise<Record<string, unknown>> => {
+  const source = await readSource(file, maxDataBytes)
+  try {
+    const value: unknown = JSON.parse(source)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  } catch {}
+  throw new Problem('usage', `--data ${file} must hold a JSON object`)
+}
+
+/** Merge data of `--data`: `k=v`, or `@file` of a JSON object; what comes later wins. As sends have it, nothing is nested. */
+const dataOf = async (given: readonly string[]): Promise<Record<string, string>> => {
+  const entries = new Map<string, unknown>()
+  for (const text of given) {
+    const at = text.indexOf('=')
+    if (text.startsWith('@')) {
+      for (const [name, value] of Object.entries(await fileData(text.slice(1)))) entries.set(name, value)
+    } else if (at > 0) entries.set(text.slice(0, at), text.slice(at + 1))
+    else throw new Problem('usage', '--data must be name=value, or @ and the name of a JSON file')
+  }
+  const flat = [...entries].filter(([, value]) => typeof value !== 'object' || value === null)
+  return Object.fromEntries(flat.map(([name, value]) => [name, String(value ?? '')]))
+}
+
+/** No mail was sent, so that no link is anybody's: they lead to places of the page itself. */
+const previewLinks: Links = {
+  view: '#view',
+  click: (url) => url,
+  answer: (blockId) => `#${blockId}`,
+  open: null,
+  unsubscribe: '#unsubscribe',
+}
+
+const write = async (file: string, content: string): Promise<void> => {
+  const { writeFile } = await import('node:fs/promises')
+  try {
+    await writeFile(file, content)
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    throw code === 'ENOENT'
+      ? missing(`There is no folder for ${file}`)
+      : new Problem('usage', `${file} can't be written (${code})`)
+  }
+}
+
+/** Opens a file with the program of `BROWSER`, or with what the system has for it. */
+const openFile = async (file: string): Promise<void> => {
+  const { spawn } = await import('node:child_process')
+  const opener = process.env.BROWSER || (process.platform === 'darwin' ? 'open' : 'xdg-open')
+  const child = spawn(opener, [file], { detached: true, stdio: 'ignore' })
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve)
+    child.once('error', () =>
+      reject(new Problem('configuration', `There is no ${opener} to open ${file} with`, { hint: 'set BROWSER' })),
+    )
+  })
+  child.unref()
+}
+
+const temporaryFile = async (name: string): Promise<string> => {
+  const [{ mkdtemp }, { tmpdir }, { join }] = await Promise.all([
+    import('node:fs/promises'),
+    import('node:os'),
+    import('node:path'),
+  ])
+  return join(await mkdtemp(join(tmpdir(), 'svc-')), name)
+}
+
+/** `svc projects render` */
+export const addRender = (noun: Command, cli: Cli): void => {
+  noun
+    .command('render')
+    .description('Print the mail that a project renders to, as HTML; its links lead nowhere')
+    .argument('<project>', 'id or name')
+    .option('--data <k=v|@file>', 'merge data: a field and its value, or a JSON file; as often as needed', gather, [])
+    .option('--text', 'the text part instead')
+    .option('--out <file>', 'write it to a file')
+    .option('--open', 'open it in the browser')
+    .action(
+      cli.run(async ({ account, app, out, work }, ref: string, flags: RenderFlags) => {
+        const mergeData = await dataOf(flags.data)
+        const { findProject, renderProject } = await import('./studio.ts')
+        const { id, version } = await work((w) => findProject(w, ref))
+        const accountId = (await account()).id
+        const mail = await renderProject(app, { accountId, id, version, mergeData, links: previewLinks })
+        const content = flags.text ? mail.text : mail.html
+        const file = flags.out ?? (flags.open ? await temporaryFile(flags.text ? 'mail.txt' : 'mail.html') : undefined)
+        if (file !== undefined) await write(file, content)
+        if (flags.open) await openFile(file!)
+        if (file !== undefined) out.one({ id, version, subject: mail.subject, file })
+        else if (out.format === 'json' || out.format === 'jsonl') out.one({ id, version, ...mail })
+        else if (out.format === 'ids') out.line(id)
+        else for (const line of content.trimEnd().split('\n')) out.line(printable(line))
+      }),
+    )
+}

@@ -1,0 +1,72 @@
+import { findList } from '../contacts/contacts.ts'
+import { type Checked, type Fault, faultText, type Path, pathText, recordOf, shapeFaults } from '../lib/faults.ts'
+import { Problem } from '../lib/problem.ts'
+import type { Work } from '../store/work.ts'
+import { ProjectFile } from './studio.blocks.ts'
+
+const maxBlocks = 200
+const maxNesting = 10
+
+interface Placed {
+  block: Record<string, unknown>
+  path: Path
+  /** How many blocks it stands in. */
+  depth: number
+  isInColumns: boolean
+}
+
+function* among(blocks: unknown, path: Path, depth: number, isInColumns: boolean): Generator<Placed> {
+  if (!Array.isArray(blocks)) return
+  for (const [i, value] of blocks.entries()) {
+    const block = recordOf(value)
+    if (!block) continue
+    const here = [...path, i]
+    yield { block, path: here, depth, isInColumns }
+    yield* among(block.children, [...here, 'children'], depth + 1, isInColumns || block.type === 'columns')
+  }
+}
+
+/** What no shape can say: how the blocks stand to each other. */
+const structureFaults = (placed: readonly Placed[]): Fault[] => {
+  const faults: Fault[] = []
+  const ids = new Map<unknown, Path>()
+  for (const { block, path, depth, isInColumns } of placed) {
+    const twin = block.id === undefined ? undefined : ids.get(block.id)
+    if (twin) faults.push({ path: [...path, 'id'], message: `is the id of ${pathText(twin)} too` })
+    else ids.set(block.id, path)
+    if (depth === maxNesting) faults.push({ path, message: `is nested more than ${maxNesting} deep` })
+    if (isInColumns && block.type === 'columns') faults.push({ path, message: 'must not stand inside of columns' })
+  }
+  if (placed.length > maxBlocks)
+    faults.push({ path: ['blocks'], message: `must have at most ${maxBlocks} blocks in all` })
+  return faults
+}
+
+/** Puts the ids of lists in place of their names in forms, which are changed, and gives what could not be found. */
+const resolveLists = async (work: Work, placed: readonly Placed[]): Promise<Fault[]> => {
+  const faults: Fault[] = []
+  for (const { block, path } of placed) {
+    const props = block.type === 'form' ? recordOf(block.props) : null
+    if (typeof props?.listId !== 'string' || props.listId === '') continue
+    try {
+      props.listId = (await findList(work, props.listId)).id
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      faults.push({ path: [...path, 'props', 'listId'], message: error.message })
+    }
+  }
+  return faults
+}
+
+/** Checks one document whole: the project with its lists resolved, or every fault, each with its path. */
+export const checkProject = async (work: Work, document: unknown): Promise<Checked<ProjectFile>> => {
+  const record = recordOf(document)
+  if (!record) return { file: null, faults: ['a project must be an object with name and blocks'] }
+  const checked = ProjectFile.safeParse(document)
+  const ofShape = checked.success ? [] : shapeFaults(checked.error, 'the project')
+  const file = checked.success ? checked.data : structuredClone(record)
+  const placed = [...among(file.blocks, ['blocks'], 0, false)]
+  const others = [...structureFaults(placed), ...(await resolveLists(work, placed))]
+  const faults = [...ofShape, ...others.map(faultText)]
+  return checked.success && faults.length === 0 ? { file: checked.data, faults: null } : { file: null, faults }
+}

@@ -1,0 +1,106 @@
+const weekdays = [1, 2, 3, 4, 5]
+
+/**
+ * The file of the project `Welcome`, with a block of every type: what `svc dev` has to show. Its merge tags are `name` and
+ * `email`. `imageUrl` is a picture of 560 by 200 pixels.
+ */
+export const sampleProject = (imageUrl: string) => ({
+  name: 'Welcome',
+  preheader: 'Three small questions, {{ name }}, and a present at the end',
+  theme: {
+    primary: '#0f766e',
+    background: '#f8fafc',
+    text: '#1e293b',
+    font: 'Helvetica, Arial, sans-serif',
+    width: 600,
+  },
+  blocks: [
+    {
+      id: 'intro',
+      type: 'section',
+      props: { background: '#ffffff', padding: 16 },
+      children: [
+        { id: 'hello', type: 'heading', props: { text: 'Welcome aboard, {{ name }}', level: 1 } },
+        {
+          id: 'why',
+          type: 'text',
+          props: {
+            text: 'Good to have you with us. This mail shows every block that a project can have.\n\nAnswer what you like: each answer is an event that your own code can hear.',
+          },
+        },
+        {
+          id: 'picture',
+          type: 'image',
+          props: { src: imageUrl, alt: 'A harbour in the morning', href: 'https://example.com/harbour' },
+        },
+        {
+          id: 'start',
+          type: 'button',
+          props: { label: 'Start here', url: 'https://example.com/start?email={{ email }}' },
+        },
+      ],
+    },
+    {
+      id: 'twice',
+      type: 'columns',
+      props: { background: '#ffffff', padding: 16, widths: [1, 1] },
+      children: [
+        { id: 'left', type: 'text', props: { text: 'Send one mail with one call, and know what became of it.' } },
+        { id: 'right', type: 'text', props: { text: 'Or let a journey decide who gets which mail, and when.' } },
+      ],
+    },
+    { id: 'line', type: 'divider', props: {} },
+    {
+      id: 'colour',
+      type: 'vote',
+      props: { question: 'Which colour should the sail have?', options: ['Red', 'Blue', 'White'] },
+    },
+    { id: 'stars', type: 'rating', props: { question: 'How was setting it up?', max: 5 } },
+    {
+      id: 'knots',
+      type: 'quiz',
+      props: {
+        question: 'How fast is one knot?',
+        options: ['1 km/h', '1.852 km/h', '3.6 km/h'],
+        correct: 1,
+        explanation: 'A knot is one nautical mile an hour.',
+      },
+    },
+    { id: 'air', type: 'spacer', props: { height: 16 } },
+    {
+      id: 'about',
+      type: 'form',
+      props: {
+        title: 'Tell us about you',
+        fields: [
+          { name: 'company', label: 'Company', type: 'text', required: true },
+          { name: 'size', label: 'How many are you?', type: 'select', options: ['Just me', '2 to 10', 'More'] },
+          { name: 'wishes', label: 'What are you missing?', type: 'textarea' },
+        ],
+      },
+    },
+    {
+      id: 'call',
+      type: 'booking',
+      props: {
+        title: 'A call with one of us',
+        durationMinutes: 30,
+        timezone: 'Europe/Berlin',
+        availability: weekdays.map((day) => ({ day, from: '09:00', to: '17:00' })),
+        days: 14,
+      },
+    },
+    {
+      id: 'mug',
+      type: 'checkout',
+      props: {
+        title: 'The mug that sailors drink from',
+        items: [
+          { name: 'Enamel mug', quantity: 2, amount: 12.5 },
+          { name: 'Postage', quantity: 1, amount: 4 },
+        ],
+        currency: 'EUR',
+      },
+    },
+  ],
+})

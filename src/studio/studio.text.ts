@@ -1,0 +1,67 @@
+import { tagParts } from '../lib/tags.ts'
+import type { Block, Content, LeafBlock } from './studio.blocks.ts'
+import { joined, type Part } from './studio.template.ts'
+import { urlParts } from './studio.urls.ts'
+import { bookingLine, priceLines, words } from './studio.words.ts'
+
+const link = (url: string): Part => ({ url: urlParts(url), kind: 'link' })
+
+const linked = (label: string, target: Part): Part[] => [...tagParts(label), ':\n', target]
+
+const answers = (id: string, options: readonly string[]): Part[] =>
+  options.flatMap((option) => ['\n- ', ...tagParts(option), ': ', { answer: id, value: tagParts(option) }])
+
+const invitation = (id: string, title: string, lines: readonly string[], label: string): Part[] => [
+  ...tagParts([title, ...lines].join('\n')),
+  `\n${label}: `,
+  { link: 'view', at: id },
+]
+
+const leafParts = (block: LeafBlock): Part[] => {
+  const { id, type, props } = block
+  switch (type) {
+    case 'heading':
+    case 'text':
+      return tagParts(props.text.replace(/\r\n?/g, '\n'))
+    case 'image':
+      if (props.href) return linked(props.alt || 'Image', link(props.href))
+      return props.alt ? ['[', ...tagParts(props.alt), ']'] : []
+    case 'button':
+      return linked(props.label, link(props.url))
+    case 'divider':
+      return ['-'.repeat(40)]
+    case 'spacer':
+      return []
+    case 'vote':
+    case 'quiz':
+      return [...tagParts(props.question), ...answers(id, props.options)]
+    case 'rating': {
+      const values = Array.from({ length: props.max }, (_, i) => String(i + 1))
+      return [...tagParts(props.question), ...answers(id, values)]
+    }
+    case 'form':
+      return invitation(id, props.title, [props.fields.map(({ label }) => label).join(' · ')], words.form)
+    case 'booking':
+      return invitation(id, props.title, [bookingLine(props)], words.booking)
+    case 'checkout': {
+      const { items, total } = priceLines(props)
+      const lines = [...items, ['Total', total]].map(([name, price]) => `${name}: ${price}`)
+      return invitation(id, props.title, lines, words.checkout)
+    }
+  }
+}
+
+const blockParts = (block: Block): Part[] => {
+  if (block.type === 'section' || block.type === 'columns') return block.children.flatMap(blockParts)
+  const parts = leafParts(block)
+  return parts.length > 0 ? [...parts, '\n\n'] : []
+}
+
+/** The text of a project, for who reads mails without HTML, as parts. */
+export const renderText = ({ blocks }: Content): Part[] =>
+  joined([
+    ...blocks.flatMap(blockParts),
+    `-- \n${words.view}: `,
+    { link: 'view' },
+    { given: 'unsubscribe', parts: [`\n${words.unsubscribe}: `, { link: 'unsubscribe' }] },
+  ])

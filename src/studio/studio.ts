@@ -1,0 +1,20 @@
+export { type AppliedProject, applyProjects, deleteProject } from './studio.apply.ts'
+export type {
+  Block,
+  CheckoutItem,
+  Content,
+  FormField,
+  LeafBlock,
+  Theme,
+} from './studio.blocks.ts'
+export {
+  findProject,
+  listProjects,
+  loadProject,
+  loadVersion,
+  type ProjectDetail,
+  type ProjectView,
+} from './studio.find.ts'
+export { loadTemplate, type Rendering, renderProject, type VersionRef } from './studio.render.ts'
+export { sampleProject } from './studio.sample.ts'
+export type { Links, Mail, MergeData } from './studio.template.ts'

@@ -1,0 +1,264 @@
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { countOwned, createAccount, deleteAccount } from '../../src/accounts/accounts.ts'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { createList, writeContacts } from '../../src/contacts/contacts.ts'
+import { createDeal, NewDeal } from '../../src/deals/deals.ts'
+import { applyJourneys } from '../../src/journeys/journeys.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { startSvc, svc } from '../support/cli.ts'
+import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
+
+let t: TestApp
+
+beforeAll(async () => {
+  t = await startApp()
+  await t.app.sql(
+    `insert into mail_domains (domain, finding, expires_at) values ('gone.example', 'mx', now() + interval '1 day')`,
+  )
+})
+afterAll(() => t.close())
+
+const journey = {
+  name: 'Welcome',
+  trigger: { kind: 'list-added', list: 'People' },
+  steps: [
+    { kind: 'delay', for: '1d' },
+    { kind: 'update-field', field: 'a', value: 'b' },
+  ],
+}
+
+/** An account with something in most of its tables. */
+const furnish = async (): Promise<TestAccount & { listId: string }> => {
+  const account = await t.account()
+  await subscribe(t.app, account.id, 'https://example.com/hook')
+  const listId = await t.app.work(account.id, 'cli:test', async (work) => {
+    const { id } = await createList(work, { name: 'People' })
+    await applyJourneys(work, [journey])
+    const writes = Array.from({ length: 20 }, (_, i) => ({ email: `p${i}@gone.example`, fields: { n: `${i}` } }))
+    await writeContacts(work, id, writes, new Map())
+    await createDeal(work, NewDeal.parse({ title: 'T', email: 'p1@gone.example' }), { source: 'api' })
+    return id
+  })
+  await t.request('GET', '/contacts?email=p1@gone.example', { key: account.key })
+  return { ...account, listId }
+}
+
+/** `count` finished deliveries of the account, each with its event. */
+const addDeliveries = async (accountId: string, count: number): Promise<void> => {
+  await t.app.sql(
+    `insert into events (account_id, id, type, payload, created_at)
+     select $1, 'evt_' || lpad(n::text, 26, '0'), 'contact.created', repeat('x', 600), now() from generate_series(1, $2::int) n`,
+    [accountId, count],
+  )
+  await t.app.sql(
+    `insert into ended_deliveries (account_id, id, target_id, key, type, status, created_at, finished_at, attempts)
+     select $1, 'dlv_' || lpad(n::text, 26, '0'), 'whk_none', 'evt_' || lpad(n::text, 26, '0'), 'contact.created', 'delivered',
+       now(), now(), jsonb_build_array(jsonb_build_object('at', 0, 'status', 200, 'durationMs', 10, 'snippet', ''))
+     from generate_series(1, $2::int) n`,
+    [accountId, count],
+  )
+}
+
+/** What is left of an account anywhere, its row and its windows included. */
+const remains = async ({ id, keyId }: { id: string; keyId: string }) => ({
+  owned: await countOwned(t.app, id),
+  account: (await t.app.sql('select from accounts where id = $1', [id])).length,
+  windows: (await t.app.sql('select from rate_windows where key_id = $1', [keyId])).length,
+})
+const nothing = { owned: {}, account: 0, windows: 0 }
+
+const sum = (counts: Record<string, number>) => Object.values(counts).reduce((a, b) => a + b, 0)
+
+test('an account goes with everything in it, counted to the row; its neighbour keeps everything', async () => {
+  const account = await furnish()
+  const neighbour = await furnish()
+  const kept = await countOwned(t.app, neighbour.id)
+  expect(Object.keys(kept).toSorted()).toEqual(
+    `access_log addresses api_keys contact_lists contacts deal_history deals delivery_targets events journey_runs
+     journey_versions journeys pending_deliveries pipelines stages webhooks`.split(/\s+/),
+  )
+  const dry = await svc(t, ['accounts', 'delete', account.id, '--dry-run', '--json'])
+  expect(dry.json).toEqual({ id: account.id, name: account.name, deleted: kept })
+  expect(await countOwned(t.app, account.id)).toEqual(kept)
+  expect((await svc(t, ['accounts', 'delete', account.id])).status).toBe(2)
+  const ran = await svc(t, ['accounts', 'delete', account.name, '--confirm', account.name, '--json'])
+  expect(ran).toMatchObject({ status: 0, json: { id: account.id, name: account.name, deleted: kept } })
+  expect(await remains(account)).toEqual(nothing)
+  expect(await countOwned(t.app, neighbour.id)).toEqual(kept)
+  expect((await svc(t, ['accounts', 'delete', account.id, '--confirm', account.name])).status).toBe(3)
+})
+
+test('it is dead from the first: keys, units of work and deliveries end while a unit of work is still under way', async () => {
+  const account = await furnish()
+  const hold = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  const unit = t.app.work(account.id, 'cli:test', async (work) => {
+    begun.resolve()
+    await hold.promise
+    await writeContacts(work, account.listId, [{ email: 'late@gone.example', fields: {} }], new Map())
+  })
+  await begun.promise
+  const deletion = deleteAccount(t.app, account.id, { actor: 'cli:test' })
+  const get = () => t.request('GET', '/lists', { key: account.key })
+  await eventually(async () => (await get()).status === 401)
+  await expect(t.app.work(account.id, 'cli:test', async () => {})).rejects.toMatchObject({ kind: 'missing' })
+  const webhooks = () => t.app.sql('select distinct status from delivery_targets where account_id = $1', [account.id])
+  await eventually(async () => (await webhooks())[0]?.status === 'disabled')
+  expect((await svc(t, ['accounts', 'list', '--json'])).stdout).not.toContain(account.id)
+  expect((await svc(t, ['accounts', 'show', account.id])).status).toBe(3)
+  expect((await svc(t, ['lists', '--account', account.name])).status).toBe(3)
+  const again = await svc(t, ['accounts', 'create', '--name', account.name])
+  expect(again.status).toBe(6)
+  expect(again.stderr).toContain(`svc accounts delete ${account.id}`)
+  expect(await countOwned(t.app, account.id)).toMatchObject({ contacts: 20 })
+  hold.resolve()
+  await unit
+  expect((await deletion).deleted).toMatchObject({ contacts: 21, addresses: 21 })
+  expect(await remains(account)).toEqual(nothing)
+  await t.app.operate('cli:test', (operation) => createAccount(operation, { name: account.name, plan: 'free' }))
+})
+
+test('killed in the middle, the same command goes on; interrupted, it stops after the batch and says so', async () => {
+  const account = await t.account()
+  await addDeliveries(account.id, 60_000)
+  const args = ['accounts', 'delete', account.name, '--confirm', account.name, '--json']
+  const isStarted = async (below: number) => (await countOwned(t.app, account.id)).ended_deliveries! < below
+  const killed = startSvc(t, args)
+  await eventually(() => isStarted(60_000), 20_000)
+  killed.kill('SIGKILL')
+  await once(killed, 'close')
+  await eventually(async () => {
+    const [row] = await t.app.sql(
+      `select from pg_stat_activity where application_name = 'svc cli' and datname = current_database()`,
+    )
+    return !row
+  })
+  const left = await countOwned(t.app, account.id)
+  expect(left.ended_deliveries).toBeGreaterThan(0)
+  const stopped = startSvc(t, args)
+  let out = ''
+  stopped.stdout.on('data', (text) => {
+    out += text
+  })
+  let told = ''
+  stopped.stderr.on('data', (text) => {
+    told += text
+  })
+  await eventually(() => isStarted(left.ended_deliveries!), 20_000)
+  stopped.kill('SIGINT')
+  expect((await once(stopped, 'close'))[0]).toBe(130)
+  expect(told).toContain('the same command goes on')
+  const rest = await countOwned(t.app, account.id)
+  expect(sum(JSON.parse(out).deleted)).toBe(sum(left) - sum(rest))
+  const ran = await svc(t, args)
+  expect(ran).toMatchObject({ status: 0, json: { id: account.id, deleted: rest } })
+  expect(await remains(account)).toEqual(nothing)
+}, 90_000)
+
+test('a row that somebody holds locked is waited for while none is held', async () => {
+  const account = await t.account()
+  await addDeliveries(account.id, 3_000)
+  const holder = await t.app.database.connect()
+  const first = 'dlv_'.padEnd(29, '0').concat('1')
+  const last = 'dlv_'.padEnd(26, '0').concat('3000')
+  await holder.query(`begin; update ended_deliveries set tries = 1 where id = '${last}'`)
+  const deletion = deleteAccount(t.app, account.id, { actor: 'cli:test' })
+  await eventually(async () => (await countOwned(t.app, account.id)).ended_deliveries === 1)
+  // With a lock held by the deletion this would be a deadlock, or a wait for ever.
+  await holder.query(`update ended_deliveries set tries = 1 where id = '${first}'`)
+  await holder.query('commit')
+  await holder.end()
+  expect((await deletion).deleted).toMatchObject({ ended_deliveries: 3_000, events: 3_000 })
+  expect(await remains(account)).toEqual(nothing)
+})
+
+const percentile = (values: readonly number[], p: number) =>
+  values.toSorted((a, b) => a - b)[Math.floor((values.length * p) / 100)]!
+
+test('200,000 deliveries go, and a neighbour hardly feels it', async () => {
+  const neighbour = await furnish()
+  const account = await t.account()
+  await addDeliveries(account.id, 200_000)
+  let written = 0
+  const post = async () => {
+    const start = performance.now()
+    const body = { listId: neighbour.listId, email: `n${++written}@gone.example`, fields: { n: written } }
+    expect((await t.request('POST', '/contacts', { key: neighbour.key, body })).status).toBe(201)
+    return performance.now() - start
+  }
+  const postWhile = async (isOn: () => boolean) => {
+    const times: number[] = []
+    while (isOn()) {
+      times.push(await post())
+      await sleep(2)
+    }
+    return times
+  }
+  await postWhile(() => written < 100)
+  const alone = await postWhile(() => written < 700)
+  let isGoing = true
+  const start = performance.now()
+  const ran = svc(t, ['accounts', 'delete', account.id, '--confirm', account.name, '--json']).finally(() => {
+    isGoing = false
+  })
+  const beside = await postWhile(() => isGoing)
+  const seconds = (performance.now() - start) / 1000
+  expect(await ran).toMatchObject({ status: 0, json: { deleted: { ended_deliveries: 200_000, events: 200_000 } } })
+  expect(await remains(account)).toEqual(nothing)
+  const [p99Alone, p99Beside] = [percentile(alone, 99), percentile(beside, 99)]
+  const figures = [p99Alone, p99Beside, percentile(alone, 50), percentile(beside, 50)].map((ms) => ms.toFixed(1))
+  process.stderr.write(
+    `p99 alone ${figures[0]} ms, beside ${figures[1]} ms; p50 ${figures[2]}, ${figures[3]}; gone in ${seconds.toFixed(1)} s\n`,
+  )
+  expect(p99Beside).toBeLessThan(Math.max(8 * p99Alone, 100))
+}, 120_000)
+
+test('deleted while eight writers emit into it over two daemons, nothing of it stays', async () => {
+  const other = await openApp(readConfig(t.env))
+  const before = await t.app.sql<{ deadlocks: number }>(
+    'select deadlocks from pg_stat_database where datname = current_database()',
+  )
+  for (let round = 0; round < 4; round++) {
+    const account = await furnish()
+    let written = 0
+    const refused = new Set<unknown>()
+    const writer = async (n: number) => {
+      const app = n % 2 ? t.app : other
+      const email = `w${round}-${n}@gone.example`
+      for (let isAlive = true; isAlive; written++) {
+        const replies = await Promise.all([
+          emitEvents(app, account.id, 5).then(
+            () => 'done',
+            (problem) => problem.kind,
+          ),
+          t.request('POST', '/contacts', {
+            key: account.key,
+            body: { listId: account.listId, email: `${written}${email}` },
+          }),
+          t.request('GET', '/contacts?email=p1@gone.example', { key: account.key }),
+          t.request('POST', '/deals', { key: account.key, body: { title: 'T', email: 'p1@gone.example' } }),
+        ])
+        const ends = replies.map((reply) => (typeof reply === 'string' ? reply : reply.status))
+        for (const end of ends) if (!['done', 200, 201].includes(end as never)) refused.add(end)
+        isAlive = ends[0] === 'done'
+      }
+    }
+    const writers = Promise.all(Array.from({ length: 8 }, (_, n) => writer(n)))
+    await eventually(() => written > 40)
+    const { deleted } = await deleteAccount(other, account.id, { actor: 'cli:test' })
+    await writers
+    expect(deleted.pending_deliveries).toBeGreaterThan(200)
+    expect([...refused].filter((end) => ![401, 404, 'missing'].includes(end as never))).toEqual([])
+    expect(await remains(account)).toEqual(nothing)
+  }
+  await other.close()
+  // What a backend counted is told within a second, and at its end.
+  await sleep(1500)
+  const after = await t.app.sql<{ deadlocks: number }>(
+    'select deadlocks from pg_stat_database where datname = current_database()',
+  )
+  expect(after).toEqual(before)
+}, 120_000)

@@ -1,0 +1,162 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { revokeKey } from '../../src/accounts/accounts.ts'
+import { verify } from '../../src/lib/signature.ts'
+import { disableWebhook, enableWebhook, rotateSecret } from '../../src/webhooks/webhooks.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { svc } from '../support/cli.ts'
+import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
+import { backlog, repeatsOf, subscribeMany } from '../support/neighbours.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+
+// What leaves after somebody said stop, and what is left behind; what the database refuses to record.
+
+let t: TestApp
+let account: TestAccount
+let receiver: Receiver
+const daemons: Daemon[] = []
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8', SVC_LOG_LEVEL: 'error' } })
+})
+beforeEach(async () => {
+  account = await t.account()
+  receiver = await openReceiver()
+})
+afterEach(async () => {
+  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
+  await receiver.close()
+  await t.app.sql('delete from pending_deliveries')
+})
+afterAll(() => t?.close())
+
+const start = async (): Promise<Daemon> => {
+  const daemon = await startDaemon(t)
+  daemons.push(daemon)
+  return daemon
+}
+const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
+
+describe('an endpoint that has earned hundreds of claims', () => {
+  /** As fast as can be at first, then 300 ms an answer: what is posted from then on is seen one by one. */
+  const earn = async () => {
+    const webhook = await subscribe(t.app, account.id, receiver.url, account.keyId)
+    await Promise.all([start(), start()])
+    await backlog(t.app, account.id, [webhook.id], 8000)
+    await receiver.arrived(5000, 20_000)
+    receiver.always({ delayMs: 300 })
+    const [claimed] = await t.app.sql<{ count: number }>(
+      'select count(*) from pending_deliveries where worker is not null',
+    )
+    expect(claimed!.count).toBeGreaterThan(100)
+    return webhook
+  }
+
+  test.each<[string, (id: string) => Promise<unknown>]>([
+    ['DELETE', (id) => t.request('DELETE', `/webhooks/${id}`, { key: account.key })],
+    ['disabling', (id) => work((w) => disableWebhook(w, id))],
+    ['the revocation of its key', () => work((w) => revokeKey(w, account.keyId))],
+  ])(
+    'gets what was on the wire when %s has answered, and nothing a moment later',
+    async (_, end) => {
+      const { id } = await earn()
+      await end(id)
+      const endedAt = Date.now()
+      await sleep(2500)
+      const late = receiver.requests.filter(({ arrivedAtMs }) => arrivedAtMs > endedAt)
+      expect(late.length).toBeLessThanOrEqual(128)
+      expect(late.filter(({ arrivedAtMs }) => arrivedAtMs > endedAt + 250)).toEqual([])
+      await eventually(async () => (await t.app.sql('select from pending_deliveries')).length === 0, 5000)
+    },
+    60_000,
+  )
+
+  test('gets nothing under its old secret a moment after a rotation', async () => {
+    const { id } = await earn()
+    const { secret } = await work((w) => rotateSecret(w, t.app.box, id))
+    const rotatedAt = Date.now()
+    await eventually(() => receiver.requests.at(-1)!.arrivedAtMs > rotatedAt + 1500)
+    const late = receiver.requests.filter(({ arrivedAtMs }) => arrivedAtMs > rotatedAt + 250)
+    expect(late.length).toBeGreaterThan(50)
+    expect(late.filter(({ headers, body }) => verify(secret, headers, body, Date.now()) !== 'ok')).toEqual([])
+    expect(repeatsOf(receiver)).toBe(0)
+  }, 60_000)
+})
+
+test('410 of many at once beside emitters, replays, cancels and switches: no deadlock, nothing left, no claim lost', async () => {
+  const deadlocks = async () =>
+    (
+      await t.app.sql<{ deadlocks: number }>(
+        'select deadlocks from pg_stat_database where datname = current_database()',
+      )
+    )[0]!.deadlocks
+  const gone = await openReceiver()
+  gone.always({ status: 410, delayMs: 20 })
+  const fine = await subscribeMany(t.app, account.id, receiver.url, 4)
+  await Promise.all([start(), start()])
+  const before = await deadlocks()
+  const until = performance.now() + 15_000
+  const again = async (run: () => Promise<unknown>) => {
+    while (performance.now() < until) await run()
+  }
+  const env = { SVC_ACCOUNT: account.name }
+  const bulk = (...args: string[]) => svc(t, ['deliveries', ...args, '--json'], { env })
+  await Promise.all([
+    again(async () => {
+      const ids = await subscribeMany(t.app, account.id, gone.url, 20)
+      await backlog(t.app, account.id, ids, 200)
+      await emitEvents(t.app, account.id)
+      await eventually(async () => {
+        const active = await t.app.sql(`select from delivery_targets where id = any($1) and status = 'active'`, [ids])
+        return active.length === 0
+      }, 15_000)
+      await t.app.sql('delete from webhooks where id = any($1)', [ids])
+    }),
+    again(() => emitEvents(t.app, account.id, 5)),
+    again(() => emitEvents(t.app, account.id)),
+    again(() => bulk('replay', '--status', 'cancelled')),
+    again(() => bulk('replay', '--status', 'exhausted')),
+    again(() => bulk('cancel', '--type', 'contact.created', '--yes')),
+    again(async () => {
+      await work((w) => disableWebhook(w, fine[0]!))
+      await work((w) => enableWebhook(w, fine[0]!))
+      await sleep(20)
+    }),
+  ])
+  await eventually(async () => (await t.app.sql('select from pending_deliveries limit 1')).length === 0, 20_000)
+  expect((await deadlocks()) - before).toBe(0)
+  for (const daemon of daemons) expect(daemon.log()).not.toMatch(/fault|failed/)
+  await gone.close()
+}, 90_000)
+
+test('what the database refuses to record is reported and tried again, more and more rarely, and the rest goes on', async () => {
+  const { id } = await subscribe(t.app, account.id, receiver.url)
+  await backlog(t.app, account.id, [id], 20)
+  const [{ refused } = { refused: '' }] = await t.app.sql<{ refused: string }>(
+    'select min(id) as refused from pending_deliveries where account_id = $1',
+    [account.id],
+  )
+  await t.app.sql(
+    `create function refuse() returns trigger language plpgsql as $$ begin
+       if new.id = '${refused}' then raise 'refused'; end if;
+       return new;
+     end $$`,
+  )
+  await t.app.sql('create trigger refuse before insert on ended_deliveries for each row execute function refuse()')
+  const daemon = await start()
+  await eventually(async () => (await tally(t.app, account.id)).delivered === 19, 5000)
+  await emitEvents(t.app, account.id, 200)
+  await eventually(async () => (await tally(t.app, account.id)).delivered === 219, 5000)
+  await sleep(2000)
+  const reports = daemon
+    .log()
+    .split('\n')
+    .filter((line) => line.includes('a fault of ours'))
+  expect(reports.length).toBeGreaterThan(2)
+  expect(reports.length).toBeLessThan(12)
+  expect(JSON.parse(reports.at(-1)!)).toMatchObject({ job: 'deliveries', deliveries: [refused] })
+  await t.app.sql('drop trigger refuse on ended_deliveries')
+  await eventually(async () => (await tally(t.app, account.id)).delivered === 220, 10_000)
+  expect(receiver.requests).toHaveLength(220)
+})

@@ -1,0 +1,168 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { deleteAccount } from '../../src/accounts/accounts.ts'
+import { createList, upsertBatch } from '../../src/contacts/contacts.ts'
+import {
+  addStage,
+  changeDeal,
+  createDeal,
+  deleteStage,
+  findStage,
+  listPipelines,
+  NewDeal,
+} from '../../src/deals/deals.ts'
+import { applyJourneys } from '../../src/journeys/journeys.ts'
+import type { Work } from '../../src/store/work.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+
+/** `SVC_MIXED_SECONDS=60` is the whole drill; the suite has less time. */
+const seconds = Number(process.env.SVC_MIXED_SECONDS ?? 12)
+
+let t: TestApp
+let good: Receiver
+let gone: Receiver
+const daemons: Daemon[] = []
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+  good = await openReceiver()
+  gone = await openReceiver()
+  gone.always({ status: 410 })
+})
+afterAll(async () => {
+  await Promise.all(daemons.map((daemon) => daemon.kill('SIGKILL')))
+  await Promise.all([good?.close(), gone?.close()])
+  await t?.close()
+})
+
+const inWork = <T>(account: TestAccount, run: (work: Work) => Promise<T>): Promise<T> =>
+  t.app.work(account.id, 'cli:test', run)
+
+/** An account with a list of fifty, deals that a journey moves on, and a webhook that hears of it all. */
+const settle = async () => {
+  const account = await t.account()
+  await subscribe(t.app, account.id, good.url)
+  const listId = await inWork(account, async (work) => {
+    const { id } = await createList(work, { name: 'Leads' })
+    await listPipelines(work)
+    await applyJourneys(work, [
+      {
+        name: 'Onward',
+        trigger: { kind: 'deal-stage-changed', stage: 'New' },
+        reentry: 'always',
+        steps: [
+          { kind: 'update-field', field: 'seen', value: 'yes' },
+          { kind: 'move-deal', stage: 'Qualified' },
+        ],
+      },
+    ])
+    return id
+  })
+  const contacts = Array.from({ length: 50 }, (_, i) => ({ email: `p${i}@mixed.example`, fields: {} }))
+  await upsertBatch(t.app, account.id, 'cli:test', { listId, contacts })
+  return { account, listId }
+}
+
+/** A refusal is an answer; a fault is not. */
+const unlessRefused = (error: { kind?: string }) => {
+  if (!error.kind) throw error
+}
+
+test(`${seconds} s of everything at once: no deadlock, and nothing stays where it does not belong`, {
+  timeout: (seconds + 60) * 1000,
+}, async () => {
+  const { account, listId } = await settle()
+  for (let i = 0; i < 2; i++) daemons.push(await startDaemon(t))
+  const until = performance.now() + seconds * 1000
+  const repeat = async (everyMs: number, run: (round: number) => Promise<unknown>) => {
+    for (let round = 0; performance.now() < until; round++) {
+      await run(round).catch(unlessRefused)
+      await sleep(everyMs)
+    }
+  }
+  const ended: string[] = []
+  const doomed: string[] = []
+  await Promise.all([
+    // Deals that start journeys, which move them.
+    repeat(20, (round) =>
+      inWork(account, (work) =>
+        createDeal(work, NewDeal.parse({ title: `D${round}`, email: `p${round % 50}@mixed.example` }), {
+          source: 'api',
+        }),
+      ),
+    ),
+    // Deals that go to a stage, and the stage that goes with all of them to another.
+    repeat(300, async (round) => {
+      const name = `Side ${round}`
+      await inWork(account, (work) => addStage(work, 'Sales', { name, kind: 'open' }))
+      const moves = Array.from({ length: 10 }, () =>
+        inWork(account, async (work) => {
+          const { id } = await findStage(work, name, 'Sales')
+          const { deal } = await createDeal(work, NewDeal.parse({ title: name, email: 'p1@mixed.example' }), {
+            source: 'api',
+          })
+          await changeDeal(work, deal.id, { stageId: id })
+        }).catch(unlessRefused),
+      )
+      await sleep(20)
+      await inWork(account, async (work) =>
+        deleteStage(work, await findStage(work, name, 'Sales'), await findStage(work, 'Proposal', 'Sales')),
+      )
+      await Promise.all(moves)
+    }),
+    // The list is written to as the journeys write to its contacts.
+    repeat(30, (round) => {
+      const contacts = Array.from({ length: 50 }, (_, i) => ({
+        email: `p${i}@mixed.example`,
+        fields: { round: `${round}` },
+      }))
+      return upsertBatch(t.app, account.id, 'cli:test', { listId, contacts })
+    }),
+    // Endpoints that are gone, told to both daemons at once.
+    repeat(400, async () => {
+      for (let i = 0; i < 5; i++) ended.push((await subscribe(t.app, account.id, gone.url)).id)
+      await emitEvents(t.app, account.id, 40)
+      for (const id of ended.splice(0, ended.length - 20)) {
+        await t.request('DELETE', `/webhooks/${id}`, { key: account.key })
+      }
+    }),
+    // Accounts that go while they emit.
+    repeat(500, async () => {
+      const other = await t.account()
+      doomed.push(other.id)
+      await subscribe(t.app, other.id, good.url)
+      const writing = Array.from({ length: 4 }, async () => {
+        for (let i = 0; i < 20; i++) await emitEvents(t.app, other.id, 5).catch(unlessRefused)
+      })
+      await sleep(50)
+      await deleteAccount(t.app, other.id, { actor: 'cli:test' })
+      await Promise.all(writing)
+    }),
+  ])
+  const [row] = await eventually(async () => {
+    const rows = await t.app.sql(
+      `select p.id from pending_deliveries p left join delivery_targets t on t.id = p.target_id and t.status = 'active'
+       where t.id is null limit 1`,
+    )
+    return (
+      rows.length === 0 &&
+      t.app.sql<{ deadlocks: number }>('select deadlocks from pg_stat_database where datname = current_database()')
+    )
+  }, 20_000)
+  expect(row!.deadlocks).toBe(0)
+  for (const table of [
+    'events',
+    'pending_deliveries',
+    'ended_deliveries',
+    'delivery_targets',
+    'webhooks',
+    'accounts',
+  ]) {
+    const owner = table === 'accounts' ? 'id' : 'account_id'
+    expect(await t.app.sql(`select 1 from ${table} where ${owner} = any($1) limit 1`, [doomed])).toEqual([])
+  }
+  expect(daemons.map((daemon) => daemon.log()).join('')).not.toMatch(/fault of ours|job failed/)
+})

@@ -1,0 +1,188 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
+import { backlog, emitSteadily, hold, latenciesOf, repeatsOf, subscribeMany } from '../support/neighbours.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+
+// What one account does or suffers is no other's business: each test makes one a bad neighbour, and looks at the healthy one.
+
+let t: TestApp
+let bad: TestAccount
+let healthy: TestAccount
+let theirs: Receiver
+let receiver: Receiver
+const daemons: Daemon[] = []
+const held: (() => Promise<void>)[] = []
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+})
+beforeEach(async () => {
+  ;[bad, healthy] = [await t.account(), await t.account()]
+  ;[theirs, receiver] = [await openReceiver(), await openReceiver()]
+  await subscribe(t.app, healthy.id, receiver.url)
+})
+afterEach(async () => {
+  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
+  await Promise.all(held.splice(0).map((release) => release()))
+  await Promise.all([theirs.close(), receiver.close()])
+  await t.app.sql('truncate pending_deliveries, delivery_targets, webhooks, workers')
+})
+afterAll(() => t?.close())
+
+const start = async (): Promise<Daemon> => {
+  const daemon = await startDaemon(t)
+  daemons.push(daemon)
+  return daemon
+}
+const holding = async (statement: string, params: unknown[]) => {
+  const release = await hold(t.url, statement, params)
+  held.push(release)
+  return release
+}
+const delivered = async (account: TestAccount) => (await tally(t.app, account.id)).delivered ?? 0
+
+/** The healthy account's events arrive within 2 s each, are recorded, and none twice, for as long as `isDone` says no. */
+const staysHealthy = async ({ isDone = (): boolean => true, least = 50 } = {}) => {
+  const from = receiver.requests.length
+  const count = await emitSteadily(t.app, healthy.id, { everyMs: 40, least }, isDone)
+  await receiver.arrived(from + count, 3000)
+  await eventually(async () => (await tally(t.app, healthy.id)).pending === undefined, 3000)
+  expect(Math.max(...latenciesOf(receiver.requests.slice(from)))).toBeLessThan(2000)
+  expect(repeatsOf(receiver)).toBe(0)
+}
+
+describe('a row that somebody holds', () => {
+  test('of a target: other accounts, and its own account’s other webhooks, feel nothing, and nothing is repeated', async () => {
+    const { id } = await subscribe(t.app, bad.id, `${theirs.url}/held`)
+    await subscribe(t.app, bad.id, `${theirs.url}/other`)
+    await start()
+    await emitEvents(t.app, bad.id)
+    await theirs.arrived(2)
+    const release = await holding('select from delivery_targets where id = $1 for update', [id])
+    await emitEvents(t.app, bad.id, 20)
+    await eventually(async () => (await delivered(bad)) === 42, 2000)
+    await staysHealthy({ least: 250 })
+    await release()
+    expect(theirs.requests).toHaveLength(42)
+  })
+
+  test('of a target: when the process has just begun, what waits for it goes once it is free', async () => {
+    const { id } = await subscribe(t.app, bad.id, theirs.url)
+    await emitEvents(t.app, bad.id)
+    const release = await holding('select from delivery_targets where id = $1 for update', [id])
+    await start()
+    await staysHealthy()
+    await release()
+    await theirs.arrived(1, 5000)
+  })
+
+  test('of targets that answer 410: nobody waits for their end', async () => {
+    const ids = await subscribeMany(t.app, bad.id, theirs.url, 10)
+    theirs.always({ status: 410 })
+    await start()
+    await staysHealthy({ least: 1 })
+    const release = await holding('select from delivery_targets where id = any($1) for update', [ids])
+    await emitEvents(t.app, bad.id)
+    await theirs.arrived(10)
+    await staysHealthy()
+    await release()
+    await eventually(async () => (await tally(t.app, bad.id)).cancelled === 10)
+    expect(theirs.requests).toHaveLength(10)
+  })
+
+  test('of a delivery: it is recorded when it is free, once, and the others are at once', async () => {
+    await subscribe(t.app, bad.id, theirs.url)
+    theirs.always({ delayMs: 300 })
+    await start()
+    await emitEvents(t.app, bad.id, 4)
+    await theirs.arrived(4)
+    const release = await holding(
+      `select from pending_deliveries where id = (select min(id) from pending_deliveries where account_id = $1) for update`,
+      [bad.id],
+    )
+    await eventually(async () => (await delivered(bad)) === 3, 2000)
+    await staysHealthy()
+    await release()
+    await eventually(async () => (await delivered(bad)) === 4, 2000)
+    expect(theirs.requests).toHaveLength(4)
+  })
+})
+
+test('a webhook deleted with 100,000 pending: they are moved beside what others send, its own account’s too', async () => {
+  const { id } = await subscribe(t.app, bad.id, 'http://127.0.0.1:9/')
+  await subscribe(t.app, bad.id, theirs.url)
+  await backlog(t.app, bad.id, [id], 100_000)
+  await t.app.sql(`update delivery_targets set quiet_until = now() + interval '1 hour' where id = $1`, [id])
+  await start()
+  await staysHealthy({ least: 1 })
+  expect((await t.request('DELETE', `/webhooks/${id}`, { key: bad.key })).status).toBe(200)
+  let isMoved = false
+  const moved = eventually(async () => {
+    const left = await t.app.sql('select from pending_deliveries where target_id = $1 limit 1', [id])
+    return left.length === 0
+  }, 60_000).finally(() => {
+    isMoved = true
+  })
+  await emitEvents(t.app, bad.id)
+  await theirs.arrived(1, 2000)
+  await staysHealthy({ isDone: () => isMoved })
+  await moved
+  expect((await tally(t.app, bad.id)).cancelled).toBe(100_000)
+}, 120_000)
+
+describe('300 endpoints of six accounts that hang, with a backlog', () => {
+  const hanging = async () => {
+    theirs.always({ mode: 'hang' })
+    for (let i = 0; i < 6; i++) {
+      const { id } = await t.account()
+      await backlog(t.app, id, await subscribeMany(t.app, id, `${theirs.url}/${i}`, 50), 10)
+    }
+  }
+
+  test('hold back nobody whom the process knows', async () => {
+    await start()
+    await staysHealthy({ least: 5 })
+    await hanging()
+    await theirs.arrived(32)
+    await staysHealthy({ least: 300 })
+  })
+
+  test('hold back nobody when the process has just begun', async () => {
+    await hanging()
+    await emitEvents(t.app, healthy.id)
+    await start()
+    await receiver.arrived(1, 2000)
+    await theirs.arrived(32)
+    await staysHealthy({ least: 300 })
+  })
+})
+
+test('payloads of 5 MB to a slow endpoint hold back nobody', async () => {
+  theirs.always({ delayMs: 4000 })
+  const { id } = await subscribe(t.app, bad.id, theirs.url)
+  await backlog(t.app, bad.id, [id], 20, 'x'.repeat(5_000_000))
+  await start()
+  await theirs.arrived(1)
+  await staysHealthy({ least: 150 })
+}, 60_000)
+
+test('an endpoint that asks to be left alone gets nothing else of its backlog, and the others go on', async () => {
+  const { id } = await subscribe(t.app, bad.id, `${theirs.url}/busy`)
+  await backlog(t.app, bad.id, [id], 500)
+  theirs.always({ status: 429, headers: { 'retry-after': '30' } })
+  await start()
+  await theirs.arrived(1)
+  await sleep(500)
+  const asked = theirs.requests.length
+  expect(asked).toBeLessThanOrEqual(4)
+  await staysHealthy({ least: 200 })
+  expect(theirs.requests).toHaveLength(asked)
+  const [target] = await t.app.sql<{ left: number }>(
+    `select extract(epoch from quiet_until - now())::float8 as left from delivery_targets where id = $1 and next_due_at >= quiet_until`,
+    [id],
+  )
+  expect(target!.left).toBeGreaterThan(10)
+})

@@ -1,0 +1,161 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { deliveriesOf, emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
+import { backlog, keyOf, repeatsOf, subscribeMany } from '../support/neighbours.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { skewedBy } from '../support/skew.ts'
+
+// Several processes on one database, whose clocks differ, or that are killed, stopped or cut off in mid-work.
+
+let t: TestApp
+let account: TestAccount
+let receiver: Receiver
+const daemons: Daemon[] = []
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+})
+beforeEach(async () => {
+  account = await t.account()
+  receiver = await openReceiver()
+})
+afterEach(async () => {
+  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
+  await receiver.close()
+  await t.app.sql('delete from pending_deliveries')
+})
+afterAll(() => t?.close())
+
+const start = async (env: Record<string, string> = {}): Promise<Daemon> => {
+  const daemon = await startDaemon(t, { env })
+  daemons.push(daemon)
+  return daemon
+}
+const delivered = (count: number, limitMs?: number) =>
+  eventually(async () => (await tally(t.app, account.id)).delivered === count, limitMs)
+/** How many deliveries each worker has, by its place in the order of their starts. */
+const claimed = async () =>
+  (
+    await t.app.sql<{ count: number }>(
+      'select count(*) from pending_deliveries where worker is not null group by worker order by worker',
+    )
+  ).map(({ count }) => count)
+
+describe('clocks', () => {
+  test('80 s apart: a slow receiver gets nothing twice', async () => {
+    receiver.always({ delayMs: 1500 })
+    const ids = await subscribeMany(t.app, account.id, receiver.url, 10)
+    await Promise.all([start(skewedBy(40_000)), start(skewedBy(-40_000))])
+    for (let i = 0; i < 20; i++) await emitEvents(t.app, account.id)
+    await delivered(ids.length * 20, 25_000)
+    expect(receiver.requests).toHaveLength(ids.length * 20)
+  })
+
+  test.each([
+    ['behind', -40_000],
+    ['ahead', 40_000],
+  ])('40 s %s: a lone process delivers at once, and retries in time', async (_, skewMs) => {
+    receiver.next({ status: 500 })
+    await subscribe(t.app, account.id, receiver.url)
+    await start(skewedBy(skewMs))
+    await emitEvents(t.app, account.id)
+    await receiver.arrived(1, 2000)
+    const [first, second] = await receiver.arrived(2, 16_000)
+    const waitedMs = second!.arrivedAtMs - first!.arrivedAtMs
+    expect(waitedMs).toBeGreaterThan(7500)
+    expect(waitedMs).toBeLessThan(15_000)
+    await delivered(1)
+  })
+})
+
+describe('kill -9', () => {
+  /** A process that has earned much room at the receiver, and hundreds of claims there. */
+  const busy = async (): Promise<Daemon> => {
+    receiver.always({ delayMs: 50 })
+    const { id } = await subscribe(t.app, account.id, receiver.url)
+    const daemon = await start()
+    await backlog(t.app, account.id, [id], 3000)
+    await receiver.arrived(1000)
+    return daemon
+  }
+
+  test('of one of two that had claimed much: the other delivers it within 5 s', async () => {
+    const [first] = [await busy(), await start()]
+    await receiver.arrived(2000)
+    expect((await claimed())[0]).toBeGreaterThan(64)
+    await first.kill('SIGKILL')
+    await delivered(3000, 5000)
+  })
+
+  test('of the only one: the next delivers the rest within 5 s of its start', async () => {
+    const first = await busy()
+    await receiver.arrived(2000)
+    expect((await claimed())[0]).toBeGreaterThan(64)
+    await first.kill('SIGKILL')
+    await start()
+    await delivered(3000, 5000)
+  })
+
+  test('while somebody holds one of its deliveries: the others go, and that one when it is free', async () => {
+    receiver.always({ delayMs: 1500 })
+    await subscribeMany(t.app, account.id, receiver.url, 6)
+    const first = await start()
+    await emitEvents(t.app, account.id)
+    await eventually(async () => (await claimed())[0] === 6)
+    await t.app.database.transaction(async (sql) => {
+      await sql('select from pending_deliveries where worker is not null order by id limit 1 for update')
+      await first.kill('SIGKILL')
+      await start()
+      await delivered(5, 8000)
+    })
+    await delivered(6, 6000)
+  })
+})
+
+test('a process that stands still for 25 s: another delivers what it had, what it brings late changes nothing, and it goes on', async () => {
+  receiver.always({ delayMs: 100 })
+  await subscribe(t.app, account.id, receiver.url)
+  const first = await start()
+  await emitEvents(t.app, account.id, 300)
+  // It has earned claims ahead of its posts by now.
+  await receiver.arrived(200)
+  await emitEvents(t.app, account.id, 300)
+  await receiver.arrived(350)
+  const had = await eventually(async () => (await claimed())[0])
+  process.kill(first.pid, 'SIGSTOP')
+  const second = await start()
+  await delivered(600, 28_000)
+  const posts = receiver.requests.length
+  process.kill(first.pid, 'SIGCONT')
+  await sleep(2000)
+  // What was on the wire may come once more; nothing that waited does.
+  expect(receiver.requests).toHaveLength(posts)
+  expect(repeatsOf(receiver)).toBeLessThanOrEqual(had)
+  const rows = await deliveriesOf(t.app, account.id)
+  expect(rows.filter(({ attempts }) => attempts.length !== 1)).toEqual([])
+  const [target] = await t.app.sql('select timeouts, last_error as error from delivery_targets where account_id = $1', [
+    account.id,
+  ])
+  expect(target).toEqual({ timeouts: 0, error: null })
+  await second.kill('SIGKILL')
+  await emitEvents(t.app, account.id, 50)
+  await delivered(650)
+}, 90_000)
+
+test('every connection terminated under load, again and again, with two processes: nothing is lost, little comes twice', async () => {
+  receiver.always({ delayMs: 20 })
+  const ids = await subscribeMany(t.app, account.id, receiver.url, 4)
+  await Promise.all([start(), start()])
+  for (let round = 1; round <= 5; round++) {
+    for (let i = 0; i < 4; i++) await emitEvents(t.app, account.id, 100)
+    await receiver.arrived(round * 400, 20_000)
+    await t.app.sql(
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'svc %' and datname = current_database()`,
+    )
+  }
+  await delivered(ids.length * 2000, 40_000)
+  expect(new Set(receiver.requests.map(keyOf)).size).toBe(2000)
+  expect(receiver.requests.length - ids.length * 2000).toBeLessThan(200)
+}, 90_000)

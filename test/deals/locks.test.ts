@@ -1,0 +1,156 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
+import {
+  addStage,
+  changeDeal,
+  createDeal,
+  dealOf,
+  deleteStage,
+  findPipeline,
+  findStage,
+  NewDeal,
+  setStageKind,
+  showDeal,
+} from '../../src/deals/deals.ts'
+import type { Work } from '../../src/store/work.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { subscribe } from '../support/deliveries.ts'
+
+let t: TestApp
+let account: TestAccount
+let listId: string
+
+const people = 60
+const emailOf = (n: number) => `p${String(n).padStart(2, '0')}@example.org`
+
+const inWork = <T>(run: (work: Work) => Promise<T>): Promise<T> => t.app.work(account.id, 'cli:test', run)
+
+const deadlocks = async (): Promise<number> => {
+  // What a backend counted is told within a second of its next statement.
+  await sleep(1200)
+  const [row] = await t.app.sql<{ deadlocks: number }>(
+    'select deadlocks from pg_stat_database where datname = current_database()',
+  )
+  return row!.deadlocks
+}
+
+beforeAll(async () => {
+  t = await startApp()
+  account = await t.account()
+  await subscribe(t.app, account.id, 'https://example.com/hook')
+  listId = await inWork(async (work) => {
+    const { id } = await createList(work, { name: 'Customers' })
+    const writes = Array.from({ length: people }, (_, n) => ({ email: emailOf(n), fields: {} }))
+    await writeContacts(work, id, writes, new Map())
+    await addStage(work, 'Sales', { name: 'Parking', kind: 'open' })
+    for (let n = 0; n < people; n++) {
+      await createDeal(work, NewDeal.parse({ title: `Deal ${n}`, email: emailOf(n) }), { source: 'api' })
+    }
+    return id
+  })
+})
+afterAll(() => t.close())
+
+test.each([
+  ['stages', 'Qualified', 'deals'],
+  ['pipelines', 'Sales', 'stages'],
+])('what stands in one of %s is never deleted by cascade', async (table, name, inIt) => {
+  const { id } = await inWork(async (work) => {
+    const { deal } = await createDeal(work, NewDeal.parse({ title: 'Kept', email: emailOf(0) }), { source: 'api' })
+    return (await changeDeal(work, deal.id, { stageId: (await findStage(work, 'Qualified')).id })).deal
+  })
+  const count = async () => (await t.app.sql(`select from ${inIt} where account_id = $1`, [account.id])).length
+  const before = await count()
+  const deletion = t.app.sql(`delete from ${table} where account_id = $1 and name = $2`, [account.id, name])
+  // 23001: refused by RESTRICT; 23503 before PostgreSQL 18.
+  await expect(deletion).rejects.toMatchObject({ code: expect.stringMatching(/^(23001|23503)$/) })
+  expect(await count()).toBe(before)
+  expect((await inWork((work) => showDeal(work, id))).stage).toBe('Qualified')
+})
+
+test('units that move several deals, single moves, erasures, new kinds and deleted stages at once: no deadlock', async () => {
+  const before = await deadlocks()
+  const deadline = performance.now() + 8000
+  const faults: unknown[] = []
+  const done: Record<string, number> = {}
+  const loop = async (name: string, act: () => Promise<unknown>) => {
+    while (performance.now() < deadline) {
+      await act().then(
+        () => {
+          done[name] = (done[name] ?? 0) + 1
+        },
+        (error) => {
+          if (!['missing', 'invalid', 'conflict'].includes(error.kind)) faults.push(error)
+        },
+      )
+    }
+  }
+  const random = (below: number) => Math.floor(Math.random() * below)
+  const stageNames = ['New', 'Qualified', 'Proposal', 'Won', 'Parking']
+  const anyStage = () => stageNames[random(stageNames.length)]!
+  const rowIds = new Map(
+    (await t.app.sql<{ email: string; rowId: string }>('select email, row_id as "rowId" from addresses')).map((row) => [
+      row.email,
+      row.rowId,
+    ]),
+  )
+  // As a batch of journey runs does it: one contact after the other, each to a stage of its own, in one unit.
+  const moveMany = () =>
+    inWork(async (work) => {
+      const { stages } = await findPipeline(work)
+      for (let n = random(10); n < people; n += 1 + random(8)) {
+        const { id } = stages[random(stages.length)]!
+        const deal = await dealOf(work, { listId, rowId: rowIds.get(emailOf(n))! }, { stageId: id, ids: [] })
+        if (deal) await changeDeal(work, deal.id, { stageId: id })
+      }
+    })
+  const moveOne = async () => {
+    const { rows } = {
+      rows: await t.app.sql<{ id: string }>('select id from deals where account_id = $1', [account.id]),
+    }
+    const stage = await inWork((work) => findStage(work, anyStage()))
+    const { status } = await t.request('PATCH', `/deals/${rows[random(rows.length)]!.id}`, {
+      key: account.key,
+      body: { stageId: stage.id, title: `Title ${random(1000)}` },
+    })
+    if (status >= 500) faults.push(status)
+  }
+  const park = async () => {
+    await inWork((work) => addStage(work, 'Sales', { name: 'Parking', kind: 'open' })).catch(() => {})
+    await sleep(30)
+    await inWork(async (work) =>
+      deleteStage(work, await findStage(work, 'Parking'), await findStage(work, stageNames[random(3)]!)),
+    )
+  }
+  const turn = () =>
+    inWork(async (work) => {
+      await setStageKind(work, await findStage(work, 'Proposal'), random(2) ? 'won' : 'open')
+    })
+  const erase = async () => {
+    const email = `e${random(1e9)}@example.org`
+    await inWork(async (work) => {
+      await writeContacts(work, listId, [{ email, fields: {} }], new Map())
+      for (let i = 0; i < 3; i++) await createDeal(work, NewDeal.parse({ title: 'E', email }), { source: 'api' })
+    })
+    await inWork((work) => eraseContact(work, email, { dryRun: false }))
+  }
+  const jobs: [string, () => Promise<unknown>][] = [
+    ['many', moveMany],
+    ['many', moveMany],
+    ['one', moveOne],
+    ['one', moveOne],
+    ['park', park],
+    ['turn', turn],
+    ['erase', erase],
+  ]
+  await Promise.all(jobs.map(([name, act]) => loop(name, act)))
+  expect(faults).toEqual([])
+  expect(Object.keys(done).toSorted()).toEqual(['erase', 'many', 'one', 'park', 'turn'])
+  expect((await deadlocks()) - before).toBe(0)
+  const wrong = await t.app.sql(
+    'select from deals d join stages s on s.id = d.stage_id where d.account_id = $1 and d.status <> s.kind',
+    [account.id],
+  )
+  expect(wrong).toEqual([])
+}, 60_000)

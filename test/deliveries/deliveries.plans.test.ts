@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type DeliveryFilter, deliveryStats, listDeliveries } from '../../src/deliveries/deliveries.find.ts'
+import { disableWebhook } from '../../src/webhooks/webhooks.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { endPending, subscribe } from '../support/deliveries.ts'
+import { backlog } from '../support/neighbours.ts'
+
+// What lists and counts read of an account with a long history and much on its way.
+
+let t: TestApp
+let account: TestAccount
+let small: string
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+  account = await t.account()
+  const make = async () => (await subscribe(t.app, account.id, 'http://127.0.0.1:9/')).id
+  const [big, ended] = [await make(), await make()]
+  small = await make()
+  await backlog(t.app, account.id, [small], 5)
+  await endPending(t.app, account.id, 'exhausted')
+  await backlog(t.app, account.id, [big], 30_000)
+  await endPending(t.app, account.id, 'delivered')
+  await backlog(t.app, account.id, [small], 5)
+  await backlog(t.app, account.id, [big], 20_000)
+  await t.app.work(account.id, 'cli:test', (work) => disableWebhook(work, ended))
+  await backlog(t.app, account.id, [ended], 5)
+  await t.app.sql('vacuum analyze ended_deliveries')
+  await t.app.sql('vacuum analyze pending_deliveries')
+  await t.app.sql('analyze delivery_targets')
+})
+afterAll(() => t?.close())
+
+interface Plan {
+  'Node Type': string
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  'Rows Removed by Join Filter'?: number
+  Plans?: Plan[]
+}
+
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+
+/** The nodes of the plan by which `run` is answered. */
+const planned = (run: (work: Parameters<typeof listDeliveries>[0]) => Promise<unknown>): Promise<Plan[]> =>
+  t.app.work(account.id, 'cli:test', async (work) => {
+    let found: Plan[] = []
+    const sql = (async (text: string, params?: unknown[]) => {
+      const [row] = await work.sql<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
+        `explain (analyze, timing off, format json) ${text}`,
+        params,
+      )
+      found = nodesOf(row!['QUERY PLAN'][0].Plan)
+      return work.sql(text, params)
+    }) as typeof work.sql
+    await run({ ...work, sql })
+    return found
+  })
+
+const rowsOf = (node: Plan): number =>
+  (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Join Filter'] ?? 0)) *
+  node['Actual Loops']
+
+describe('a page of deliveries is read by an index', () => {
+  test.each<[string, () => DeliveryFilter]>([
+    ['of all', () => ({})],
+    ['of a rare status', () => ({ status: 'exhausted' })],
+    ['of those on their way', () => ({ status: 'pending' })],
+    ['of those left for what has ended', () => ({ status: 'cancelled' })],
+    ['of one webhook', () => ({ webhook: small })],
+    ['of one webhook and status', () => ({ webhook: small, status: 'delivered' })],
+    ['made lately', () => ({ since: Date.now() - 3_600_000 })],
+  ])('%s', async (_, filter) => {
+    const nodes = await planned((work) => listDeliveries(work, filter(), { limit: 50 }))
+    expect(Math.max(...nodes.map(rowsOf))).toBeLessThan(500)
+  })
+})
+
+test('counting reads indexes alone', async () => {
+  const nodes = await planned((work) => deliveryStats(work, {}))
+  const scans = nodes.filter((node) => /deliveries$/.test(node['Relation Name'] ?? ''))
+  expect(scans.map((node) => node['Node Type'])).toEqual(['Index Only Scan', 'Index Only Scan'])
+})

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { keepHouse } from '../../src/app/housekeeping.ts'
+import { createDeal, NewDeal } from '../../src/deals/deals.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
+
+const clock = testClock()
+let target: TestApp
+let bench: JourneyBench
+let listId: string
+
+beforeAll(async () => {
+  target = await startApp({ now: clock.now })
+})
+afterAll(() => target.close())
+beforeEach(async () => {
+  bench = await journeyBench(target)
+  listId = await bench.list('Leads')
+  await bench.stages()
+})
+
+const apply = (days: number, more: object = {}) =>
+  bench.apply({
+    name: 'J',
+    trigger: { kind: 'list-added', list: 'Leads' },
+    exitOn: ['deal-lost'],
+    ...more,
+    steps: [{ kind: 'delay', for: `${days}d` }],
+  })
+
+const deal = (email: string) =>
+  bench.work((work) => createDeal(work, NewDeal.parse({ title: 'T', email }), { source: 'api' }))
+
+const versions = async () => {
+  const rows = await target.app.sql<{ version: number }>(
+    'select version from journey_versions where account_id = $1 order by version',
+    [bench.account.id],
+  )
+  return rows.map(({ version }) => version)
+}
+
+const keep = () => keepHouse(target.app, new AbortController().signal)
+
+test('versions that nobody enters any more go once they have no runs, with their exit rules', async () => {
+  await apply(1)
+  await bench.add(listId, ['a@example.com'])
+  await apply(2)
+  await apply(3)
+  await keep()
+  expect(await versions()).toEqual([1, 2, 3])
+  clock.advance(3_600_000)
+  await keep()
+  expect(await versions()).toEqual([1, 3])
+  clock.advance(day)
+  await bench.drain()
+  await keep()
+  expect(await versions()).toEqual([3])
+  const exits = await target.app.sql('select version from journey_exits where account_id = $1', [bench.account.id])
+  expect(exits).toEqual([{ version: 3 }])
+})
+
+/** Rows that statements on the journeys' tables read, by index or not. */
+const rowsRead = async () => {
+  await target.app.sql('select pg_stat_force_next_flush()')
+  const [row] = await target.app.sql<{ rows: number }>(
+    `select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int8 as rows from pg_stat_user_tables
+     where relname in ('journeys', 'journey_versions', 'journey_exits', 'journey_runs')`,
+  )
+  return row!.rows
+}
+
+test('what an event costs does not grow with the versions that were applied, nor with journeys bound to other things', async () => {
+  await bench.add(listId, ['a@example.com'])
+  await apply(1)
+  const cost = async () => {
+    for (let i = 0; i < 10; i++) await deal('a@example.com')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    const before = await rowsRead()
+    for (let i = 0; i < 10; i++) await deal('a@example.com')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    return (await rowsRead()) - before
+  }
+  const first = await cost()
+  const { id } = bench.account
+  await target.app.sql(
+    `insert into journey_versions (account_id, journey_id, version, definition)
+     select v.account_id, v.journey_id, n, v.definition from journey_versions v, generate_series(2, 2000) n where v.account_id = $1`,
+    [id],
+  )
+  await target.app.sql(
+    `insert into journey_exits (account_id, rule, journey_id, version)
+     select x.account_id, x.rule, x.journey_id, n from journey_exits x, generate_series(2, 2000) n where x.account_id = $1`,
+    [id],
+  )
+  await target.app.sql(
+    `insert into journeys (id, account_id, name, enabled, trigger_kind, trigger_key, version, created_at, updated_at)
+     select id || n, account_id, name || n, true, 'deal-stage-changed', 'stage_' || n, 1, created_at, updated_at
+     from journeys, generate_series(1, 2000) n where account_id = $1`,
+    [id],
+  )
+  await target.app.sql('analyze journeys, journey_versions, journey_exits')
+  expect(await cost()).toBeLessThan(first + 200)
+})
+
+test('runs that ended 90 days ago go with their step logs, and no others', async () => {
+  const journey = await apply(100)
+  await bench.add(listId, ['waits@example.com'])
+  await apply(1)
+  await bench.add(listId, ['early@example.com'])
+  clock.advance(day)
+  await bench.drain()
+  clock.advance(10 * day)
+  await bench.add(listId, ['late@example.com'])
+  clock.advance(day)
+  await bench.drain()
+  clock.advance(80 * day)
+  await keep()
+  expect((await bench.runs(journey)).map(({ email }) => email)).toEqual(['waits@example.com', 'late@example.com'])
+  const logs = await target.app.sql('select run_id from journey_step_log where account_id = $1', [bench.account.id])
+  expect(logs).toHaveLength(1)
+})
+
+test('of one cause come at most 1,000 runs, and the log of who would have caused more says so', {
+  timeout: 120_000,
+}, async () => {
+  await bench.add(listId, ['a@example.com'])
+  const makers = ['One', 'Two']
+  const journeys: string[] = []
+  for (const name of makers) {
+    journeys.push(
+      await bench.apply({
+        name,
+        trigger: { kind: 'deal-stage-changed' },
+        reentry: 'always',
+        steps: [{ kind: 'create-deal', title: 'Again' }],
+      }),
+    )
+  }
+  await deal('a@example.com')
+  await bench.drain(undefined, 100_000)
+  const runs = (await Promise.all(journeys.map((journey) => bench.runs(journey)))).flat()
+  // Each of the two that the deal started is a cause of its own.
+  const [roots] = await target.app.sql<{ runs: number; most: number }>(
+    `select count(*) as runs, max(count) as most from (
+       select count(*) from journey_runs where account_id = $1 group by coalesce(root_id, id)
+     ) of_root`,
+    [bench.account.id],
+  )
+  expect(roots).toEqual({ runs: 2, most: 1000 })
+  expect(runs).toHaveLength(2000)
+  const unstarted = runs.flatMap(({ log }) => log).filter(({ outcome }) => /[12] not started: one cause/.test(outcome))
+  expect(unstarted.length).toBeGreaterThan(100)
+})

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { fillTags, tagParts } from '../../src/lib/tags.ts'
+
+const read = (field: string) => new Map([['name', 'Ada']]).get(field)
+
+test.each([
+  ['Hello {{ name }}, {{name}}!', 'Hello Ada, Ada!'],
+  ['{{ nobody }}', ''],
+  ['{{}} {{  }}', ' '],
+  ['{ name } {{ name }', '{ name } {{ name }'],
+  ['{{{ name }}}', '{Ada}'],
+  ['{{\nname\n}}', 'Ada'],
+])('%j is filled to %j', (text, filled) => {
+  expect(fillTags(text, read)).toBe(filled)
+})
+
+test('a value that looks like a tag is a value', () => {
+  expect(fillTags('{{ a }}', (field) => (field === 'a' ? '{{ b }}' : 'never'))).toBe('{{ b }}')
+})
+
+test('a text is cut at its tags, without empty parts', () => {
+  expect(tagParts('{{ a }}{{ b }} and {{c}}')).toEqual([{ tag: 'a' }, { tag: 'b' }, ' and ', { tag: 'c' }])
+  expect(tagParts('')).toEqual([])
+})
+
+test('a tag that never ends takes no time', () => {
+  const began = performance.now()
+  fillTags(`{{${' '.repeat(1_000_000)}`, read)
+  fillTags('{{'.repeat(500_000), read)
+  expect(performance.now() - began).toBeLessThan(1_000)
+})

@@ -1,0 +1,183 @@
+import { existsSync } from 'node:fs'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { applyProjects, renderProject, sampleProject } from '../../src/studio/studio.ts'
+import { testLinks } from '../studio/support.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+
+const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
+const title = existsSync(executablePath)
+  ? 'a rendered mail'
+  : `a rendered mail (skipped: there is no Chromium at ${executablePath}; CHROMIUM may name another)`
+
+const imageUrl = 'https://images.example/harbour.svg'
+const picture =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="560" height="200"><rect width="560" height="200" fill="#7dd3fc"/></svg>'
+
+let t: TestApp
+let browser: Browser
+let page: Page
+/** Errors of the page, and what it fetched. */
+let faults: string[]
+let fetched: string[]
+
+/** A project as one mail. */
+const renderDocument = async (document: unknown, mergeData: Record<string, string>) => {
+  const account = await t.account()
+  const [applied] = await t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [document]))
+  const links = { ...testLinks, open: 'https://svc.test/t/o/token.gif', unsubscribe: 'https://svc.test/u/token' }
+  return renderProject(t.app, { accountId: account.id, id: applied!.id!, version: 1, mergeData, links })
+}
+
+/** The sample project as one mail, with what merge data is given. */
+const render = (mergeData: Record<string, string>, theme: object = {}) => {
+  const sample = sampleProject(imageUrl)
+  return renderDocument({ ...sample, theme: { ...sample.theme, ...theme } }, mergeData)
+}
+
+describe.skipIf(!existsSync(executablePath))(title, () => {
+  beforeAll(async () => {
+    const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run']
+    const asRoot = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+    browser = await chromium.launch({ executablePath, args: [...quiet, ...asRoot] })
+    t = await startApp()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await t?.close()
+  })
+
+  beforeEach(async () => {
+    faults = []
+    fetched = []
+    page = await browser.newPage()
+    page.setDefaultTimeout(10_000)
+    page.on('console', (message) => faults.push(message.text()))
+    page.on('pageerror', (error) => faults.push(error.message))
+    page.on('dialog', (dialog) => {
+      faults.push(dialog.message())
+      return dialog.dismiss()
+    })
+    await page.route('**/*', (route) => {
+      fetched.push(route.request().url())
+      return route.fulfill({ contentType: 'image/svg+xml', body: picture })
+    })
+  })
+  afterEach(() => page.close())
+
+  const show = async (html: string, width: number) => {
+    await page.setViewportSize({ width, height: 900 })
+    await page.setContent(html, { waitUntil: 'load' })
+  }
+  const box = async (text: string) => (await page.getByText(text, { exact: true }).first().boundingBox())!
+
+  test.each([320, 600, 1200])('fits a screen of %i pixels, and fetches nothing but its images', async (width) => {
+    const { html } = await render({ name: 'Ada', email: 'ada@example.com' })
+    await show(html, width)
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
+    const widest = await page.evaluate(
+      `Math.max(...Array.from(document.querySelectorAll('img,a,p,h1,table'), (one) => one.getBoundingClientRect().right))`,
+    )
+    expect(widest).toBeLessThanOrEqual(width)
+    // An option is clicked anywhere on its button, not on its label alone.
+    expect((await box('Red')).width).toBeGreaterThan(Math.min(width, 600) - 60)
+    expect([...new Set(fetched)].sort()).toEqual([imageUrl, 'https://svc.test/t/o/token.gif'])
+    expect(faults).toEqual([])
+    const folder = process.env.SCREENSHOTS
+    if (folder) await page.screenshot({ path: `${folder}/mail-${width}.png`, fullPage: true })
+  })
+
+  test('columns stand side by side where there is room, and one below the other where there is none', async () => {
+    const { html } = await render({ name: 'Ada' })
+    const texts = [
+      'Send one mail with one call, and know what became of it.',
+      'Or let a journey decide who gets which mail, and when.',
+    ]
+    await show(html, 600)
+    const [left, right] = await Promise.all(texts.map(box))
+    expect(right!.x).toBeGreaterThan(left!.x + left!.width)
+    await show(html, 320)
+    const [above, below] = await Promise.all(texts.map(box))
+    expect(below!.y).toBeGreaterThanOrEqual(above!.y + above!.height)
+  })
+
+  test('sections in each other add up their padding, and the inner colour is seen', async () => {
+    const text = (id: string) => ({ id, type: 'text', props: { text: id } })
+    const section = (id: string, background: string, padding: number, ...children: object[]) => ({
+      id,
+      type: 'section',
+      props: { background, padding },
+      children,
+    })
+    const columns = {
+      id: 'columns',
+      type: 'columns',
+      props: { padding: 10, widths: [1, 3] },
+      children: [
+        text('narrow'),
+        section('wide', '#fde68a', 8, text('beside'), section('deep', '#fca5a5', 0, text('deepest'))),
+      ],
+    }
+    const vote = { id: 'vote', type: 'vote', props: { question: 'Which?', options: ['This', 'That'] } }
+    const inner = section('inner', '#bbf7d0', 30, text('inside'), columns, vote)
+    const blocks = [text('outside'), section('outer', '#bfdbfe', 20, text('first'), inner, text('last'))]
+    const { html } = await renderDocument({ name: 'Nested', theme: { logo: imageUrl, width: 640 }, blocks }, {})
+    await show(html, 640)
+    const folder = process.env.SCREENSHOTS
+    if (folder) await page.screenshot({ path: `${folder}/mail-nested.png`, fullPage: true })
+    const [outside, first, inside, last, narrow, wide] = await Promise.all(
+      ['outside', 'first', 'inside', 'last', 'narrow', 'beside'].map(box),
+    )
+    expect(first!.x - outside!.x).toBe(20)
+    expect(inside!.x - outside!.x).toBe(50)
+    expect(last!.x).toBe(first!.x)
+    expect(wide!.width / narrow!.width).toBeGreaterThan(2.5)
+    const background = (label: string) =>
+      page.evaluate<string>(`{
+        let one = Array.from(document.querySelectorAll('p')).find((p) => p.textContent === '${label}')
+        while (getComputedStyle(one).backgroundColor === 'rgba(0, 0, 0, 0)') one = one.parentElement
+        getComputedStyle(one).backgroundColor
+      }`)
+    const seen = await Promise.all(
+      ['outside', 'first', 'inside', 'narrow', 'beside', 'deepest', 'last'].map(background),
+    )
+    const [white, blue, green, yellow, red] = [
+      '255, 255, 255',
+      '191, 219, 254',
+      '187, 247, 208',
+      '253, 230, 138',
+      '252, 165, 165',
+    ]
+    expect(seen).toEqual([white, blue, green, green, yellow, red, blue].map((color) => `rgb(${color})`))
+  })
+
+  test('script in merge data is text on the screen, and never runs', async () => {
+    const attack = `"><img src=x onerror=alert(1)><script>alert(2)</script><a href='javascript:alert(3)'>`
+    const { html } = await render({ name: attack, email: attack })
+    await show(html, 600)
+    expect(await page.locator('h1').textContent()).toBe(`Welcome aboard, ${attack}`)
+    expect(await page.locator('script').count()).toBe(0)
+    const hrefs = await page.evaluate<string[]>(`Array.from(document.querySelectorAll('a'), (link) => link.href)`)
+    expect(hrefs.filter((href) => !href.startsWith('https://svc.test/'))).toEqual([])
+    expect(hrefs.length).toBeGreaterThan(15)
+    expect(faults).toEqual([])
+  })
+
+  test.each(['#fde047', '#111827', '#0f766e', '#f97316'])(
+    'the label of a button in %s can be read',
+    async (primary) => {
+      const { html } = await render({ name: 'Ada' }, { primary })
+      await show(html, 320)
+      const contrast = await page.evaluate<number>(`{
+      const channels = (color) => color.match(/\\d+/g).map((part) => part / 255)
+        .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+      const luminance = (color) => { const [r, g, b] = channels(color); return 0.2126 * r + 0.7152 * g + 0.0722 * b }
+      const link = Array.from(document.querySelectorAll('a')).find((one) => one.textContent.trim() === 'Start here')
+      const style = getComputedStyle(link)
+      const both = [luminance(style.color), luminance(style.backgroundColor)].sort((a, b) => b - a)
+      ;(both[0] + 0.05) / (both[1] + 0.05)
+    }`)
+      expect(contrast).toBeGreaterThanOrEqual(4.5)
+    },
+  )
+})

@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { applyProjects } from '../../src/studio/studio.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { projectOf } from './support.ts'
+
+let t: TestApp
+
+beforeAll(async () => {
+  t = await startApp()
+})
+afterAll(() => t.close())
+
+const url = (path: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, '../..', path)).href)
+
+/** Runs a script in a process of its own and gives what it printed, and which parts of MJML it loaded. */
+const loads = async (script: string) => {
+  const source = `
+    import { registerHooks } from 'node:module'
+    const loaded = []
+    registerHooks({ resolve: (name, context, next) => (loaded.push(name), next(name, context)) })
+    const print = (value) => { printed = value }
+    let printed = null
+    ${script}
+    process.stdout.write(JSON.stringify({ printed, mjml: loaded.filter((name) => /^mjml/.test(name)) }))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', source])
+  return JSON.parse(stdout) as { printed: unknown; mjml: string[] }
+}
+
+test('nothing that a daemon, a job or a command loads at its start brings MJML along', async () => {
+  const { mjml } = await loads(`
+    const { loadCommands, loadEntities, loadRoutes } = await import(${url('src/app/features.ts')})
+    await Promise.all([loadCommands(), loadEntities(), loadRoutes()])
+    await import(${url('src/app/daemon.ts')})
+    await import(${url('src/studio/studio.ts')})`)
+  expect(mjml).toEqual([])
+})
+
+test('MJML is loaded where a version is rendered first, and by no process after that', async () => {
+  const account = await t.account()
+  const document = projectOf([{ type: 'text', props: { text: 'Hello {{ name }}' } }])
+  const [project] = await t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [document]))
+  const render = () =>
+    loads(`
+      const { openDatabase } = await import(${url('src/store/database.ts')})
+      const { renderProject } = await import(${url('src/studio/studio.ts')})
+      const database = openDatabase(${JSON.stringify(t.url)})
+      const links = { view: '#', click: (to) => to, answer: () => '#', open: null, unsubscribe: null }
+      const ref = { accountId: ${JSON.stringify(account.id)}, id: ${JSON.stringify(project!.id)}, version: 1 }
+      const { text } = await renderProject(database, { ...ref, mergeData: { name: 'Ada' }, links })
+      await database.close()
+      print(text)`)
+  const [first, second] = [await render(), await render()]
+  expect(first.printed).toMatch(/^Hello Ada\n/)
+  expect(first.mjml).toContain('mjml')
+  expect(second).toEqual({ printed: first.printed, mjml: [] })
+})

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import type { OpenApp } from '../../src/app/app.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { emitEvents, subscribe } from './deliveries.ts'
+import type { Received, Receiver } from './receiver.ts'
+
+/** Webhooks of the account, each with a path of its own at the receiver; their ids. */
+export const subscribeMany = async (app: OpenApp, accountId: string, url: string, count: number): Promise<string[]> => {
+  const ids: string[] = []
+  for (let i = 1; i <= count; i++) ids.push((await subscribe(app, accountId, `${url}/${i}`)).id)
+  return ids
+}
+
+/** Puts so many deliveries on the way to each of the webhooks, and tells nobody. */
+export const backlog = async (
+  app: OpenApp,
+  accountId: string,
+  webhookIds: readonly string[],
+  count: number,
+  body = '{}',
+): Promise<void> => {
+  await app.sql(
+    `with clock as materialized (
+       select svc_now() as now
+     ), target as (
+       update delivery_targets t set next_due_at = least(next_due_at, clock.now), touched = touched + 1
+       from clock, (select id from delivery_targets where id = any($3) order by id for no key update) l where t.id = l.id
+     )
+     insert into pending_deliveries (account_id, id, target_id, key, type, body, bytes, due_at, created_at)
+     select $1, $2 || lpad(((t.place - 1) * $4 + n)::text, 12, '0'), t.id, 'evt_' || $2 || ((t.place - 1) * $4 + n), 'contact.created',
+       $5, octet_length($5), clock.now + n * interval '1 microsecond', clock.now
+     from clock, unnest($3::text[]) with ordinality as t(id, place), generate_series(1, $4::int8) n`,
+    [accountId, newId('dlv', Date.now()).slice(0, 18), webhookIds, count, body],
+  )
+}
+
+/** Emits events of the account one by one, `everyMs` apart, until `isDone` after `least` of them; gives how many. */
+export const emitSteadily = async (
+  app: OpenApp,
+  accountId: string,
+  { everyMs, least }: { everyMs: number; least: number },
+  isDone: () => boolean = () => true,
+): Promise<number> => {
+  let count = 0
+  while (count < least || !isDone()) {
+    await emitEvents(app, accountId)
+    count++
+    await sleep(everyMs)
+  }
+  return count
+}
+
+export const keyOf = ({ headers }: Received): string => String(headers['x-service-idempotency-key'])
+
+/** How many posts came that brought nothing new. */
+export const repeatsOf = ({ requests }: Pick<Receiver, 'requests'>): number =>
+  requests.length - new Set(requests.map(keyOf)).size
+
+/** From the making of each event to its first arrival, in ms. */
+export const latenciesOf = (requests: readonly Received[]): number[] => {
+  const seen = new Set<string>()
+  return requests.flatMap((request) => {
+    if (seen.has(keyOf(request))) return []
+    seen.add(keyOf(request))
+    return request.arrivedAtMs - JSON.parse(request.body.toString()).createdAt
+  })
+}
+
+/** A session that holds what `statement` locks until it is released. */
+export const hold = async (url: string, statement: string, params: unknown[]): Promise<() => Promise<void>> => {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  await client.connect()
+  await client.query('begin')
+  await client.query(statement, params)
+  return () => client.end()
+}
