@@ -18,7 +18,7 @@ const introduction = ({ config, url, receiverUrl, catcherUrl, key, listId }: Dev
   API        ${url}/api/v1
   OpenAPI    ${url}/openapi.json
   Webhooks   ${receiverUrl}  (each delivery, as it arrives)
-  Mail       ${catcherUrl ? `${catcherUrl}  (all mail is caught: ${svc} mail list)` : 'leaves by SVC_SMTP_URL'}
+  Mail       ${catcherUrl ? `${catcherUrl}  (all mail is caught: svc mail)` : 'leaves by SVC_SMTP_URL'}
   Database   ${config.databaseUrl ? new URL(config.databaseUrl).host : `embedded, in ${config.dataDir}`}
   Demo key   ${key}  (account demo)
 

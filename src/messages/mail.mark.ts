@@ -34,7 +34,8 @@ const marking = `
         m.reply_to as "replyTo", m.subject, m.html, m.text, m.project_id as "projectId",
         m.project_version as "projectVersion", m.merge_data as "mergeData", m.created_at as "createdAt",
         split_part(m.from_email, '@', 2) as domain, ${suppressedReason('m.account_id', 'm.email', 'm.type')} as reason
-      from messages m where m.account_id = mine.account and m.id = mine.id limit 1
+      from messages m where m.account_id = mine.account and m.id = mine.id
+        and exists (select from accounts a where a.id = mine.account and a.deleted_at is null) limit 1
     ) m
   ), marked as (
     update message_queue q set is_handing = true from content c where q.ctid = c.row and c.reason is null
@@ -45,7 +46,8 @@ const marking = `
 
 /**
  * Marks claims as being handed over, and gives their contents: from its commit on none of them is handed over by anybody
- * else. What is not ours any more is left out, and so is what somebody has locked.
+ * else. What is not ours any more is left out, and so are what somebody has locked and the mail of an account that is being
+ * deleted: its rows go soon.
  */
 export const markHanding = async (sql: Sql, claims: readonly ClaimedMessage[]): Promise<Map<string, Content>> => {
   const rows = await sql<Content>(marking, [ownedJson(claims)], 'mark-messages')

@@ -160,6 +160,17 @@ describe('a relay that is away, puts off or refuses', () => {
   })
 })
 
+test('from the moment that the account’s deletion has begun nothing leaves', async () => {
+  await queueMany(t.app, account.id, 20)
+  await t.app.sql('update accounts set deleted_at = now() where id = $1', [account.id])
+  const other = await sendingAccount(t)
+  await queueMany(t.app, other.id, 3)
+  await start()
+  await eventually(async () => (await tally(other.id)).sent === 3)
+  expect(sink.mails).toHaveLength(3)
+  await t.app.sql('delete from message_queue where account_id = $1', [account.id])
+})
+
 test('two loops share the queue: each mail leaves once', async () => {
   sink.always({ delayMs: 5 })
   await Promise.all([start(), start()])
