@@ -68,3 +68,34 @@ export const accountUsage = async ({ sql, now }: Operation, accountId: string): 
     ...quotas.map((quota) => ({ quota, used: used(quota), limit: plan[quota] })),
   ]
 }
+
+/** Takes as much of `units` of a monthly quota as is left, and gives how much. As `takeQuota`, last in a unit of work. */
+export const takeUpTo = async (work: Work, quota: Quota, units: number): Promise<number> => {
+  const { sql, accountId, now } = work
+  if (units === 0 || (await takeQuota(work, quota, units)) === 'taken') return units
+  const [use] = await sql<{ left: number }>(
+    `select p.${limitColumns[quota]} - coalesce(q.used, 0) as left from accounts a join plans p on p.name = a.plan
+     left join quota_uses q on q.account_id = a.id and q.quota = $2 and q.month = $3 where a.id = $1`,
+    [accountId, quota, month(now)],
+  )
+  const granted = Math.max(0, Math.min(units, use?.left ?? 0))
+  return granted > 0 && (await takeQuota(work, quota, granted)) === 'taken' ? granted : 0
+}
+
+/** Which of the quotas have nothing left: looked at, not taken. */
+export const usedUp = async (
+  { sql, accountId, now }: Pick<Work, 'sql' | 'accountId' | 'now'>,
+  quotas: readonly Quota[],
+): Promise<Quota[]> => {
+  const rows = await sql<{ quota: Quota }>(
+    `select l.quota from accounts a join plans p on p.name = a.plan
+       cross join lateral (values ${Object.entries(limitColumns)
+         .map(([quota, column]) => `('${quota}', p.${column})`)
+         .join(', ')}) l(quota, units)
+       left join quota_uses q on q.account_id = a.id and q.quota = l.quota and q.month = $2
+     where a.id = $1 and l.quota = any($3) and l.units <= coalesce(q.used, 0)`,
+    [accountId, month(now), quotas],
+    'used-up-quotas',
+  )
+  return quotas.filter((quota) => rows.some((row) => row.quota === quota))
+}

@@ -1,17 +1,19 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { missing } from '../lib/problem.ts'
 import { createSecretBox, secretFingerprint } from '../lib/secrets.ts'
+import { createTokens } from '../lib/token.ts'
 import { parseCidrs } from '../net/addresses.ts'
 import { createHttpClient } from '../net/http.ts'
 import { createResolver } from '../net/resolver.ts'
+import { createSmtpClient } from '../net/smtp.ts'
 import { type Clock, markDevelopment, openClock } from '../store/clock.ts'
 import { type Client, isUnavailable, openDatabase, queueSettings, type Sql, unavailable } from '../store/database.ts'
 import { checkSecret } from '../store/installation.ts'
 import { openingOf } from '../store/living.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
-import type { App, Operation } from '../store/work.ts'
+import type { App, Operation, Projects, Report } from '../store/work.ts'
 import type { Config } from './config.ts'
-import { listeners, loadEntities } from './features.ts'
+import { listeners, loadEntities, projects } from './features.ts'
 
 export interface OpenApp extends App {
   readonly config: Config
@@ -33,6 +35,9 @@ interface Options {
   now?: () => Date
   /** Marks the database as one for development, whose clock may be moved (`svc dev`). */
   development?: boolean
+  projects?: Projects
+  /** Where faults of ours in the background are told. */
+  report?: Report
 }
 
 /**
@@ -54,9 +59,13 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
   const allow = parseCidrs(config.allowPrivateWebhooks.join(','))
   const resolver = createResolver([...config.dnsServers])
   const http = createHttpClient({ resolver, allow })
+  const smtp = createSmtpClient(resolver)
+  const ends: (() => Promise<void>)[] = []
   let clock: Clock | undefined
   const close = async () => {
+    for (const end of ends.reverse()) await end()
     await clock?.close()
+    smtp.close()
     await http.close()
     resolver.close()
     await database.close()
@@ -79,6 +88,11 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       box: createSecretBox(config.secret),
       resolver,
       http,
+      smtp,
+      tokens: createTokens(config.secret),
+      projects: options.projects ?? projects,
+      report: options.report ?? (() => {}),
+      onClose: (end) => void ends.push(end),
       now,
       systemNow,
       close,

@@ -100,6 +100,18 @@ const collect = (env: Environment, faults: string[]): Environment => {
 /** `svc dev` keeps its demo account here, and so marks the folder as one for development. */
 export const demoFile = (dataDir: string): string => join(dataDir, 'demo.json')
 
+/** `svc dev` keeps here what its mail catcher caught. */
+export const mailFolder = (dataDir: string): string => join(dataDir, 'mail')
+
+/** Where the mail catcher of a running `svc dev` listens. */
+export const catcherFile = (dataDir: string): string => join(dataDir, 'catcher')
+
+/** Beside a running `svc dev` mail goes where its does. */
+const caughtBy = (dataDir: string): string | null => {
+  const file = catcherFile(dataDir)
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : null
+}
+
 /** In a folder for development webhooks may go to this machine: the CLI must judge a URL as the daemon beside it does. */
 const openedBy = (dataDir: string): string[] => (existsSync(demoFile(dataDir)) ? ['127.0.0.0/8', '::1/128'] : [])
 
@@ -155,7 +167,7 @@ export const readConfig = (env: Environment = process.env): Config => {
     port: e.SVC_PORT,
     publicUrl: e.SVC_PUBLIC_URL?.replace(/\/+$/, '') ?? `http://${e.SVC_HOST}:${e.SVC_PORT}`,
     secret: e.SVC_SECRET ?? keptSecret(dataDir),
-    smtpUrl: e.SVC_SMTP_URL ?? null,
+    smtpUrl: e.SVC_SMTP_URL ?? (e.DATABASE_URL ? null : caughtBy(dataDir)),
     dnsServers: e.SVC_DNS_SERVERS,
     allowPrivateWebhooks: e.SVC_ALLOW_PRIVATE_WEBHOOKS ?? (e.DATABASE_URL ? [] : openedBy(dataDir)),
     rateLimit: e.SVC_RATE_LIMIT,

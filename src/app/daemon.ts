@@ -5,7 +5,7 @@ import { Problem } from '../lib/problem.ts'
 import type { SchemaRule } from '../store/schema.ts'
 import { type OpenApp, openApp } from './app.ts'
 import type { Config } from './config.ts'
-import { loadRoutes } from './features.ts'
+import { loadPages, loadRoutes } from './features.ts'
 import { startJobs } from './jobs.ts'
 import { createLogger } from './log.ts'
 
@@ -30,7 +30,7 @@ const drainMs = 10_000
 
 const listen = async (app: OpenApp, config: Config, logger: Logger) => {
   const { buildServer } = await import('../http/server.ts')
-  const server = await buildServer(app, await loadRoutes(), logger)
+  const server = await buildServer(app, await loadRoutes(), logger, await loadPages())
   try {
     await server.fastify.listen({ host: config.host, port: config.port })
   } catch (error) {
@@ -59,6 +59,7 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
     ...(parts.development && { development: true }),
     connections: 20,
     name: 'svc daemon',
+    report: (fault, about) => logger.error({ err: fault, ...about }, 'a fault of ours, tried again'),
   })
   try {
     const api = parts.api ? await listen(app, config, logger) : null

@@ -8,7 +8,7 @@ const environmentPrefix = (): string => {
   return dataDir && !databaseUrl ? `SVC_DATA_DIR=${dataDir} ` : ''
 }
 
-const introduction = ({ config, url, receiverUrl, key, listId }: Development): string => {
+const introduction = ({ config, url, receiverUrl, catcherUrl, key, listId }: Development): string => {
   const contact = JSON.stringify({ listId, email: 'ada@sample.example', fields: { first_name: 'Ada' } })
   const svc = `${environmentPrefix()}npx svc`
   const upsert = `curl ${url}/api/v1/contacts -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${contact}'`
@@ -18,6 +18,7 @@ const introduction = ({ config, url, receiverUrl, key, listId }: Development): s
   API        ${url}/api/v1
   OpenAPI    ${url}/openapi.json
   Webhooks   ${receiverUrl}  (each delivery, as it arrives)
+  Mail       ${catcherUrl ? `${catcherUrl}  (all mail is caught: svc mail)` : 'leaves by SVC_SMTP_URL'}
   Database   ${config.databaseUrl ? new URL(config.databaseUrl).host : `embedded, in ${config.dataDir}`}
   Demo key   ${key}  (account demo)
 

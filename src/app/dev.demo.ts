@@ -2,6 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createAccount, createKey, listAccounts, listKeys } from '../accounts/accounts.ts'
 import { createList, listLists, writeContacts } from '../contacts/contacts.ts'
 import { eventTypes } from '../events/types.ts'
+import { addSender, listSenders } from '../messages/messages.ts'
 import { createWebhook } from '../webhooks/webhooks.ts'
 import type { OpenApp } from './app.ts'
 import { demoFile } from './config.ts'
@@ -84,6 +85,13 @@ const demandWebhook = async (app: OpenApp, accountId: string, url: string, kept:
   return createWebhook(app, accountId, actor, { url, events: [...eventTypes] }, origin)
 }
 
+/** So that a first mail is one call. */
+const addSampleSender = (app: OpenApp, accountId: string): Promise<void> =>
+  app.work(accountId, actor, async (work) => {
+    if ((await listSenders(work)).length > 0) return
+    await addSender(work, { email: 'hello@sample.example', name: 'Demo' })
+  })
+
 /** A list with contacts, whose events are the first deliveries. Their verdicts are given: no name server is asked. */
 const addSamples = (app: OpenApp, accountId: string): Promise<void> =>
   app.work(accountId, actor, async (work) => {
@@ -118,6 +126,7 @@ export const prepareDemo = async (app: OpenApp, hook: { url: string; token: stri
   keep(kept?.sampled ?? false)
   if (!kept?.sampled) {
     await addSamples(app, account.id)
+    await addSampleSender(app, account.id)
     keep(true)
   }
   const lists = await app.work(account.id, actor, listLists)

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { prepareFolder } from '../store/embedded.cluster.ts'
 import { openEmbedded } from '../store/embedded.ts'
-import type { Receiver } from '../webhooks/receiver.ts'
 import { type Config, readConfig } from './config.ts'
 
 export interface Development {
   config: Config
   url: string
   receiverUrl: string
+  /** Where mail is caught; null: the environment names a relay. */
+  catcherUrl: string | null
   key: string
   listId: string | null
   /** Safe to call twice. */
@@ -19,27 +20,32 @@ type Environment = Record<string, string | undefined>
 /** Webhooks may go to this machine, and the log keeps quiet, unless the environment says otherwise. */
 const developmentDefaults = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8,::1/128', SVC_LOG_LEVEL: 'warn' }
 
-const configOf = (env: Environment): Config => {
+const configOf = (env: Environment, defaults: Environment = {}): Config => {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value))
-  return readConfig({ ...developmentDefaults, ...given })
+  return readConfig({ ...developmentDefaults, ...defaults, ...given })
 }
 
 /** What the daemon is made of. Loaded while the database starts: each waits for the machine at another place. */
 const loadParts = async () => {
-  const [daemon, receiver, demo] = await Promise.all([
+  const [daemon, receiver, mail, demo] = await Promise.all([
     import('./daemon.ts'),
     import('./dev.receiver.ts'),
+    import('./dev.mail.ts'),
     import('./dev.demo.ts'),
     import('../http/server.ts'),
     import('../store/orm.ts'),
     import('./features.ts').then(({ loadRoutes, loadEntities }) => Promise.all([loadRoutes(), loadEntities()])),
   ])
-  return { ...daemon, ...receiver, ...demo }
+  return { ...daemon, ...receiver, ...mail, ...demo }
 }
 
 /** Beside the API, so that it stays where it is from one start to the next; anywhere else if that port is taken. */
-const openBeside = async (port: number, open: (port: number) => Promise<Receiver>): Promise<Receiver> => {
-  const beside = port === 0 || port === 65_535 ? 0 : port + 1
+const openBeside = async <Opened>(
+  port: number,
+  nth: number,
+  open: (port: number) => Promise<Opened>,
+): Promise<Opened> => {
+  const beside = port === 0 || port + nth > 65_535 ? 0 : port + nth
   return open(beside).catch((error) => {
     if (error.code !== 'EADDRINUSE') throw error
     return open(0)
@@ -73,22 +79,33 @@ export const startDevelopment = async (env: Environment): Promise<Development> =
     () => {},
   )
   try {
-    const { startDaemon, openReceiverPage, prepareDemo, readKeepsake } = await loadParts()
+    const { startDaemon, openCatcher, openReceiverPage, prepareDemo, readKeepsake } = await loadParts()
     await embedded
     const token = readKeepsake(config.dataDir)?.token ?? randomBytes(24).toString('base64url')
     const secret = Promise.withResolvers<string>()
     let now = () => new Date()
-    const receiver = await openBeside(config.port, (port) =>
+    const receiver = await openBeside(config.port, 1, (port) =>
       openReceiverPage({ port, token, secret: () => secret.promise, now: () => now() }),
     )
     opened.push(receiver.close)
-    const daemon = await startDaemon(config, { api: true, jobs: true, schema: 'migrate', development: true })
+    const catcher = await openBeside(config.port, 2, (port) => openCatcher(port, config.dataDir, () => now()))
+    opened.push(catcher.close)
+    const mailing = configOf(env, { SVC_SMTP_URL: catcher.url })
+    const daemon = await startDaemon(mailing, { api: true, jobs: true, schema: 'migrate', development: true })
     opened.push(daemon.stop)
     now = daemon.app.systemNow
     const demo = await prepareDemo(daemon.app, { url: receiver.hookUrl, token })
     secret.resolve(demo.secret)
     const { key, listId } = demo
-    return { config, url: daemon.url!, receiverUrl: receiver.url, key, listId, stop: close }
+    return {
+      config,
+      url: daemon.url!,
+      receiverUrl: receiver.url,
+      catcherUrl: mailing.smtpUrl === catcher.url ? catcher.url : null,
+      key,
+      listId,
+      stop: close,
+    }
   } catch (error) {
     await close().catch(() => {})
     throw error

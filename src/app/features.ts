@@ -2,7 +2,8 @@ import type { CommandSet } from '../cli/command.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
-import type { Listener } from '../store/work.ts'
+import type { Page } from '../pages/page.ts'
+import type { Listener, Projects } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 
 /**
@@ -14,6 +15,7 @@ export const loadEntities = async () => {
     import('../accounts/accounts.entities.ts'),
     import('../contacts/contacts.entities.ts'),
     import('../studio/studio.entities.ts'),
+    import('../messages/messages.entities.ts'),
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
     import('../deliveries/deliveries.entities.ts'),
@@ -26,13 +28,19 @@ export const loadEntities = async () => {
 }
 
 export const loadRoutes = async (): Promise<Route[]> => {
-  const [contacts, deals, journeys, webhooks] = await Promise.all([
+  const [contacts, messages, deals, journeys, webhooks] = await Promise.all([
     import('../contacts/contacts.routes.ts'),
+    import('../messages/messages.routes.ts'),
     import('../deals/deals.routes.ts'),
     import('../journeys/journeys.routes.ts'),
     import('../webhooks/webhooks.routes.ts'),
   ])
-  return [...contacts.routes, ...deals.routes, ...journeys.routes, ...webhooks.routes]
+  return [...contacts.routes, ...messages.routes, ...deals.routes, ...journeys.routes, ...webhooks.routes]
+}
+
+export const loadPages = async (): Promise<Page[]> => {
+  const modules = await Promise.all([import('../messages/messages.pages.ts')])
+  return modules.flatMap(({ pages }) => pages)
 }
 
 export const loadCommands = async (): Promise<CommandSet[]> => {
@@ -40,10 +48,14 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('./daemon.commands.ts'),
     import('./dev.commands.ts'),
     import('./clock.commands.ts'),
+    import('./mail.commands.ts'),
     import('../accounts/accounts.commands.ts'),
     import('../contacts/contacts.commands.ts'),
     import('../contacts/imports.commands.ts'),
     import('../studio/studio.commands.ts'),
+    import('../messages/methods.commands.ts'),
+    import('../messages/messages.commands.ts'),
+    import('../messages/suppressions.commands.ts'),
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),
@@ -53,6 +65,9 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
   ])
   return modules.map((module) => module.commands)
 }
+
+/** What renders projects to mail. */
+export const projects: Projects | null = null
 
 /** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
 export const listeners: readonly Listener[] = [deliverEvents, forgetErased, runJourneysByEvents]

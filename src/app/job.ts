@@ -16,6 +16,12 @@ export const runJob = async (
   const { config, databaseUrl } = workerData as JobData
   const stop = new AbortController()
   parentPort?.once('message', () => stop.abort())
+  const report: Report = (fault, about) => {
+    // Loaded where there is something to say: a thread is small.
+    import('./log.ts').then(({ createLogger }) =>
+      createLogger(config.logLevel).error({ err: fault, job: name, ...about }, 'a fault of ours, tried again'),
+    )
+  }
   const app = await openApp(config, {
     databaseUrl,
     orm: false,
@@ -23,13 +29,8 @@ export const runJob = async (
     connections,
     queue,
     name: `svc ${name}`,
+    report,
   })
-  const report: Report = (fault, about) => {
-    // Loaded where there is something to say: a thread is small.
-    import('./log.ts').then(({ createLogger }) =>
-      createLogger(config.logLevel).error({ err: fault, job: name, ...about }, 'a fault of ours, tried again'),
-    )
-  }
   await run(app, stop.signal, report).finally(() => app.close())
   // Without a message to the parent, which would take that as leave to terminate the thread and report it as failed.
   process.exit()

@@ -7,6 +7,7 @@ import type { Config } from './config.ts'
 /** The jobs, each a file in jobs/: a queue lives as long as the process, the rest comes round by its interval. */
 const schedule = [
   { name: 'deliveries', timeout: 0 },
+  { name: 'mail', timeout: 0 },
   { name: 'journeys', timeout: 0 },
   { name: 'housekeeping', timeout: '20s', interval: '1m' },
 ]

@@ -12,12 +12,14 @@ import type { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
+import type { Page } from '../pages/page.ts'
 import { isUnavailable } from '../store/database.ts'
 import { schemaState } from '../store/schema.ts'
 import type { App } from '../store/work.ts'
 import { authenticate } from './auth.ts'
 import { answerError } from './errors.ts'
 import { describe } from './openapi.ts'
+import { addPages } from './pages.ts'
 import type { Answer, Route } from './route.ts'
 
 export const apiPrefix = '/api/v1'
@@ -123,8 +125,13 @@ export interface Server {
   drain(): Promise<void>
 }
 
-/** The API of all `routes`, not yet listening. */
-export const buildServer = async (app: App, routes: readonly Route[], logger: FastifyBaseLogger): Promise<Server> => {
+/** The API of all `routes` and the `pages`, not yet listening. */
+export const buildServer = async (
+  app: App,
+  routes: readonly Route[],
+  logger: FastifyBaseLogger,
+  pages: readonly Page[] = [],
+): Promise<Server> => {
   let draining = false
   const server = fastify({
     loggerInstance: logger,
@@ -155,6 +162,7 @@ export const buildServer = async (app: App, routes: readonly Route[], logger: Fa
   server.after(() => {
     for (const route of routes) addRoute(server, app, route)
     addProbes(server, app, () => draining)
+    addPages(server, app, pages)
   })
   addNotFound(server, routes)
   await server.ready()

@@ -17,6 +17,8 @@ export interface Resolver {
   addresses(hostname: string, limitMs: number): Promise<Address[]>
   /** Whether a domain, in any script, takes mail. Never rejects; answers `timeout` after `limitMs`. */
   mail(domain: string, limitMs: number): Promise<MailFact>
+  /** The TXT records of a name, each in one piece. null: no answer within `limitMs`, which says nothing. Never rejects. */
+  texts(name: string, limitMs: number): Promise<string[] | null>
   /** Cancels what is under way. */
   close(): void
 }
@@ -131,6 +133,11 @@ export const createResolver = (
       if (ascii === '') return 'domain_not_found'
       return withQueries(ascii, limitMs, (queries) => queryMail(queries, ascii))
     },
+    texts: (name, limitMs) =>
+      withQueries(name, limitMs, (queries) => queries.resolveTxt(name)).then(
+        (records) => records.map((pieces) => pieces.join('')),
+        (error) => (isAbsent(error) ? [] : null),
+      ),
     close: () => {
       isClosed = true
       for (const queries of open) queries.cancel()

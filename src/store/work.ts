@@ -1,7 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { SecretBox } from '../lib/secrets.ts'
+import type { Tokens } from '../lib/token.ts'
 import type { HttpClient } from '../net/http.ts'
 import type { Resolver } from '../net/resolver.ts'
+import type { SmtpClient } from '../net/smtp.ts'
 import type { Database, Sql } from './database.ts'
 
 /**
@@ -36,11 +38,32 @@ export interface Listener {
   contactsRemoved?(work: Work, removed: { listId?: string; email?: string; rowId?: string }): Promise<void>
   /** Deliveries that somebody waits for have ended; told in the transaction that records it. */
   deliveriesEnded?(work: Work, ended: readonly EndedDelivery[]): Promise<void>
+  /** A normalised address gets no mail any more, or (`unsubscribed`) no marketing; told in the transaction that writes it. */
+  addressesSuppressed?(work: Work, emails: readonly string[], reason: SuppressionReason): Promise<void>
   /**
    * The account's deletion has begun: what leaves the house for it ends now; its rows go later. No unit of work of the account
    * begins any more, though some may still be under way. Statements only (`em` knows no account here), and few: no row by row.
    */
   accountClosed?(work: Work): Promise<void>
+}
+
+export type SuppressionReason = 'complained' | 'bounced' | 'manual' | 'unsubscribed'
+
+/** Mail that is rendered of a project, as the messages know it. */
+export interface Projects {
+  /** The account's project in its newest version; null where it has none of that id. */
+  loadProject(work: Work, id: string): Promise<{ id: string; name: string; version: number } | null>
+  /** The mail of a version for one recipient. `links.unsubscribe`: its visible link, in marketing mail. */
+  renderProject(
+    app: App,
+    mail: {
+      accountId: string
+      id: string
+      version: number
+      mergeData: Record<string, string>
+      links: { unsubscribe: string | null }
+    },
+  ): Promise<{ html: string; text: string }>
 }
 
 /** The end of a delivery that somebody waits for. */
@@ -69,6 +92,8 @@ export type Report = (fault: unknown, about: Record<string, unknown>) => void
 export interface App {
   readonly config: {
     publicUrl: string
+    /** The platform's relay. */
+    smtpUrl: string | null
     rateLimit: number
     rateLimitWebhooks: number
     allowPrivateWebhooks: readonly string[]
@@ -80,6 +105,13 @@ export interface App {
   readonly box: SecretBox
   readonly resolver: Resolver
   readonly http: HttpClient
+  readonly smtp: SmtpClient
+  readonly tokens: Tokens
+  /** null where no feature renders projects: there are none then. */
+  readonly projects: Projects | null
+  readonly report: Report
+  /** Has `end` run before the app closes: what works in the background ends its work while there is a database. */
+  onClose(end: () => Promise<void>): void
   /** The database's time, which all processes share: for what is written, due and compared. */
   now(): Date
   /** This process's own clock, moved by a development database's offset as `now` is: for signatures, which others hold against theirs. */

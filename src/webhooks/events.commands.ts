@@ -1,4 +1,5 @@
 import { type CommandSet, type Context, paged } from '../cli/command.ts'
+import { readInput } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
 import type { WebhookEvent } from '../events/shapes.ts'
 import type { EventType } from '../events/types.ts'
@@ -31,15 +32,6 @@ const columns: Column<EmittedEvent>[] = [
 const eventName = async (name: string): Promise<EventType> => {
   const [{ EventName }, { parse }] = await Promise.all([import('../events/shapes.ts'), import('../lib/parse.ts')])
   return parse(EventName, name, 'type')
-}
-
-const readInput = async (name: string, flag: string): Promise<string> => {
-  if (name === '-') return (await import('node:stream/consumers')).text(process.stdin)
-  try {
-    return await (await import('node:fs/promises')).readFile(name, 'utf8')
-  } catch {
-    throw new Problem('usage', `${flag} names a file that can't be read: ${name}`)
-  }
 }
 
 const readSecret = async ({ out }: Context, file: string | undefined): Promise<string> => {

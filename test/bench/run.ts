@@ -14,6 +14,7 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench): Promise<Row[]
   fairness: () => import('./fairness.ts'),
   growth: () => import('./growth.ts'),
   journeys: () => import('./journeys.ts'),
+  mail: () => import('./mail.ts'),
 }
 
 const asked = process.argv.slice(2)

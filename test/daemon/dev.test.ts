@@ -217,3 +217,40 @@ test('svc listen finds the daemon of svc dev without any setting', { timeout: 60
   listener.kill('SIGINT')
   expect(await once(listener, 'close')).toEqual([0, null])
 })
+
+test('mail is caught: a first mail by the API and one by the CLI are in svc mail, with their parts; nothing leaves', async () => {
+  const dev = await startDev()
+  const answer = await fetch(`${dev.api}/send`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${dev.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ to: 'you@example.com', subject: 'Grüße', html: '<p>Hi</p>', text: 'Hi' }),
+  })
+  expect(await answer.json()).toMatchObject({ status: 'sent' })
+  const caught = await svc(target, ['mail', 'wait', '--to', 'you@example.com', '--json'])
+  expect(caught.json).toMatchObject({ subject: 'Grüße', to: 'you@example.com', from: 'hello@sample.example' })
+  expect([caught.json.html.trim(), caught.json.text.trim()]).toEqual(['<p>Hi</p>', 'Hi'])
+  await writeFile(join(folder, 'part'), 'Hello')
+  const part = join(folder, 'part')
+  const sent = await svc(target, [
+    'send',
+    '--to',
+    'me@example.com',
+    '--subject',
+    'Two',
+    '--html',
+    part,
+    '--text',
+    part,
+    '--json',
+  ])
+  expect(sent.json).toMatchObject({ status: 'sent' })
+  const { mail } = (await svc(target, ['mail', '--json'])).json
+  expect(mail.map(({ subject }: { subject: string }) => subject)).toEqual(['Two', 'Grüße'])
+  const shown = (await svc(target, ['mail', 'show', mail[0].id, '--json'])).json
+  expect(shown.headers['message-id']).toBe(`<${sent.json.id}@sample.example>`)
+  expect((await svc(target, ['mail', 'show', 'msg_nothing'])).status).toBe(3)
+  expect((await svc(target, ['mail', 'wait', '--subject', 'Three', '--timeout', '1s'])).status).toBe(1)
+  expect((await svc(target, ['mail', 'clear'])).status).toBe(2)
+  expect((await svc(target, ['mail', 'clear', '--yes', '--json'])).json).toEqual({ ok: true, removed: 2 })
+  expect((await svc(target, ['mail', 'list', '--json'])).json).toEqual({ mail: [] })
+})

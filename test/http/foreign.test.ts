@@ -4,6 +4,8 @@ import { createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { createDeal, listPipelines } from '../../src/deals/deals.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { sendingAccount } from '../support/messages.ts'
+import { plainProjects } from '../support/projects.ts'
 
 let t: TestApp
 let owner: TestAccount
@@ -11,11 +13,14 @@ let stranger: TestAccount
 let listId: string
 let journeyId: string
 let dealId: string
+const studio = plainProjects()
+const projectId = 'prj_01k0000000000000000000000a'
 
 beforeAll(async () => {
-  t = await startApp()
-  owner = await t.account()
-  stranger = await t.account()
+  t = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, projects: studio.projects })
+  owner = await sendingAccount(t)
+  stranger = await sendingAccount(t)
+  studio.add(owner.id, projectId, 'Mine')
   listId = (await t.app.work(owner.id, 'cli:test', (work) => createList(work, { name: 'Mine' }))).id
   dealId = await t.app.work(owner.id, 'cli:test', async (work) => {
     await writeContacts(work, listId, [{ email: 'owner@b.example', fields: {} }], new Map())
@@ -31,6 +36,7 @@ afterAll(() => t.close())
 const named: Record<string, (id: string) => { path: string; body?: unknown }> = {
   'GET /contacts': (id) => ({ path: `/contacts?email=a@b.example&listId=${id}` }),
   'POST /contacts': (id) => ({ path: '/contacts', body: { listId: id, email: 'a@b.example' } }),
+  'POST /send': (id) => ({ path: '/send', body: { to: 'a@b.example', projectId: id } }),
   'POST /deals': (id) => ({ path: '/deals', body: { title: 'x', email: 'owner@b.example', listId: id } }),
   'PATCH /deals/:id': (id) => ({ path: `/deals/${id}`, body: { title: 'x' } }),
   'POST /journeys/:id/trigger': (id) => ({
@@ -50,6 +56,7 @@ const takesNoId = [
 
 const ownersId = async (name: string): Promise<string> => {
   if (name.includes('journeys')) return journeyId
+  if (name.includes('send')) return projectId
   if (name.includes('deals/:id')) return dealId
   if (!name.includes('webhooks')) return listId
   const { body } = await t.request('POST', '/webhooks', {
@@ -72,6 +79,9 @@ const dump = async () => {
     'webhooks',
     'delivery_targets',
     'deliveries',
+    'messages',
+    'message_queue',
+    'quota_uses',
     'events',
   ]
   return Promise.all(tables.map((table) => t.app.sql(`select * from ${table} order by 1, 2`)))

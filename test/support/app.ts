@@ -2,9 +2,10 @@ import { pino } from 'pino'
 import { createAccount, createKey } from '../../src/accounts/accounts.ts'
 import { type OpenApp, openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { loadRoutes } from '../../src/app/features.ts'
+import { loadPages, loadRoutes } from '../../src/app/features.ts'
 import { buildServer, type Server } from '../../src/http/server.ts'
 import { advanceClock } from '../../src/store/clock.ts'
+import type { Projects } from '../../src/store/work.ts'
 import { cloneDatabase } from './database.ts'
 
 export interface Reply {
@@ -49,12 +50,14 @@ export interface StartOptions {
   now?: () => Date
   /** On a database for development, whose clock `advance` moves for everybody. */
   development?: boolean
+  /** What renders projects, in place of the studio. */
+  projects?: Projects
 }
 
 let accounts = 0
 
 /** Every other path is relative to `/api/v1`. */
-const unprefixed = /^\/(api|healthz|readyz|openapi\.json)/
+const unprefixed = /^\/(api|healthz|readyz|openapi\.json|u\/)/
 
 /** The whole app on a database of its own, with the HTTP server answering by `inject`: no port is opened. */
 export const startApp = async (options: StartOptions = {}): Promise<TestApp> => {
@@ -70,8 +73,9 @@ export const startApp = async (options: StartOptions = {}): Promise<TestApp> => 
   const app = await openApp(readConfig(env), {
     ...(options.now && { now: options.now }),
     ...(options.development && { development: true }),
+    ...(options.projects && { projects: options.projects }),
   })
-  const server = await buildServer(app, await loadRoutes(), pino({ level: 'silent' }))
+  const server = await buildServer(app, await loadRoutes(), pino({ level: 'silent' }), await loadPages())
   return {
     app,
     server,

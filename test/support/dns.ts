@@ -6,6 +6,8 @@ export interface Records {
   AAAA?: string[]
   /** `[preference, exchange]`; the exchange `.` is a null MX. */
   MX?: [number, string][]
+  /** Each in pieces of at most 255 bytes. */
+  TXT?: string[][]
   mode?: 'nxdomain' | 'servfail' | 'silent'
 }
 
@@ -19,9 +21,9 @@ export interface DnsServer {
   close(): Promise<void>
 }
 
-type RecordType = 'A' | 'AAAA' | 'MX'
-const types: Record<number, RecordType> = { 1: 'A', 15: 'MX', 28: 'AAAA' }
-const codes: Record<RecordType, number> = { A: 1, MX: 15, AAAA: 28 }
+type RecordType = 'A' | 'AAAA' | 'MX' | 'TXT'
+const types: Record<number, RecordType> = { 1: 'A', 15: 'MX', 16: 'TXT', 28: 'AAAA' }
+const codes: Record<RecordType, number> = { A: 1, MX: 15, TXT: 16, AAAA: 28 }
 
 const ipv6Bytes = (address: string): Buffer => {
   const [left = [], right = []] = new URL(`http://[${address}]/`).hostname
@@ -46,6 +48,11 @@ const uint16 = (...values: number[]): Buffer => Buffer.from(values.flatMap((valu
 const dataOf = (records: Records, type: RecordType): Buffer[] => {
   if (type === 'A') return (records.A ?? []).map((address) => Buffer.from(address.split('.').map(Number)))
   if (type === 'AAAA') return (records.AAAA ?? []).map(ipv6Bytes)
+  if (type === 'TXT') {
+    return (records.TXT ?? []).map((pieces) =>
+      Buffer.concat(pieces.flatMap((piece) => [Buffer.from([piece.length]), Buffer.from(piece)])),
+    )
+  }
   return (records.MX ?? []).map(([preference, exchange]) => Buffer.concat([uint16(preference), nameBytes(exchange)]))
 }
 

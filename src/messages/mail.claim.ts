@@ -1,0 +1,185 @@
+import type { Sql } from '../store/database.ts'
+
+/*
+ * The rule of the queue: a message belongs to the worker that claimed it, for as long as that worker lives (store/worker.ts);
+ * `claim` counts the owners, and only the newest may hand over and record. Before anything of it leaves it is marked
+ * (`is_handing`, mail.mark.ts): what is not marked when its worker dies is claimed by the next, what is marked ends as
+ * failed, for the relay may have it. So each message leaves once at most.
+ */
+
+/** The jobs that hand mail over listen on this channel: `<microseconds> <account>`, or anything else: look everywhere. */
+export const mailChannel = 'svc_mail'
+
+/** A relay as it is stored; its password is sealed with the account's id as context. */
+export interface StoredRelay {
+  host: string
+  port: number
+  isSecure: boolean
+  username: string | null
+  sealedPassword: string | null
+  bounceAddress: string | null
+}
+
+/** A message that is ours. */
+export interface ClaimedMessage {
+  accountId: string
+  id: string
+  worker: number
+  /** Which claim this is. */
+  claim: number
+  tries: number
+  isPatient: boolean
+  /** null: the platform's. */
+  relay: StoredRelay | null
+}
+
+/** An account for which there may be something unclaimed since a time (microseconds), and how much may be claimed. */
+export interface Ask {
+  accountId: string
+  room: number
+  since: number
+}
+
+/** What was there for an account: `found` rows up to `last` (microseconds), claimed or not. */
+export interface Found {
+  accountId: string
+  found: number
+  last: number
+}
+
+export const relayColumns = `r.host, r.port, r.is_secure as "isSecure", r.username,
+  r.sealed_password as "sealedPassword", r.bounce_address as "bounceAddress"`
+
+// Rows are named by ctid and reached by laterals, as in deliveries: no plan but the direct one is left to choose.
+const claiming = `
+  with clock as materialized (
+    select svc_now() as now
+  ), ask as materialized (
+    select * from jsonb_to_recordset($2::jsonb) as a("accountId" text, room int, since float8)
+  ), due as materialized (
+    select a."accountId" as account, d.*, row_number() over (partition by a."accountId" order by d.due_at) as turn
+    from ask a, clock cross join lateral (
+      select ctid as row, due_at from message_queue
+      where account_id = a."accountId" and due_at >= to_timestamp(a.since / 1e6 - 1e-6) and due_at <= clock.now and worker is null
+      order by due_at limit a.room
+    ) d
+  ), locked as materialized (
+    select ctid as row from message_queue
+    where ctid = any(array(select row from due order by turn, due_at limit $3)) and worker is null for update skip locked
+  ), taken as (
+    update message_queue set worker = $1, claim = claim + 1 where ctid = any(array(select row from locked))
+    returning account_id, id, claim, tries, is_patient, due_at
+  )
+  select f.account as "accountId", f.found, (extract(epoch from f.last) * 1e6)::int8 as last, t.id, t.claim, t.tries,
+    t.is_patient as "isPatient", r.relay
+  from (select account, count(*) as found, max(due_at) as last from due group by account) f
+    left join taken t on t.account_id = f.account
+    left join lateral (
+      select row_to_json(r) as relay from (select ${relayColumns} from relays r where r.account_id = f.account limit 1) r
+    ) r on true
+  order by t.due_at`
+
+/** Claims what is due for those asked, the oldest of each first and the accounts in turn, at most `total`. */
+export const claimDue = async (
+  sql: Sql,
+  worker: number,
+  asks: readonly Ask[],
+  total: number,
+): Promise<{ claims: ClaimedMessage[]; found: Map<string, Found> }> => {
+  const rows = await sql<Found & Omit<ClaimedMessage, 'id'> & { id: string | null }>(
+    claiming,
+    [worker, JSON.stringify(asks), total],
+    'claim-messages',
+  )
+  return {
+    claims: rows.flatMap(({ found: _, last: __, id, ...row }) => (id === null ? [] : { ...row, id, worker })),
+    found: new Map(rows.map(({ accountId, found, last }) => [accountId, { accountId, found, last }])),
+  }
+}
+
+type Owned = Pick<ClaimedMessage, 'accountId' | 'id' | 'claim' | 'worker'>
+
+export const ownedJson = (claims: readonly Owned[]): string =>
+  JSON.stringify(claims.map(({ accountId, id, claim, worker }) => ({ accountId, id, claim, worker })))
+
+/** The rows of claims that are still ours, as `row`, beside the columns of the claims as `c`; locked ones are left out. */
+export const ownedRows = (more = '') => `
+  jsonb_to_recordset($1::jsonb) as c("accountId" text, id text, claim int, worker int${more}) cross join lateral (
+    select ctid as row from message_queue
+    where account_id = c."accountId" and id = c.id and claim = c.claim and worker = c.worker for update skip locked
+  ) l`
+
+/** Which of the claims are still ours, locked or not. */
+export const stillOurs = async (sql: Sql, claims: readonly Owned[]): Promise<Set<string>> => {
+  const rows = await sql<{ id: string }>(
+    `select c.id from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text, claim int, worker int)
+     cross join lateral (
+       select from message_queue
+       where account_id = c."accountId" and id = c.id and claim = c.claim and worker = c.worker limit 1
+     ) q`,
+    [ownedJson(claims)],
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Gives claims back of which nothing has left, due again after `waitMs`. What is locked stays claimed: ask again. */
+export const releaseClaims = async (sql: Sql, claims: readonly Owned[], waitMs: number): Promise<void> => {
+  if (claims.length === 0) return
+  await sql(
+    `with freed as (
+       update message_queue q set worker = null, is_handing = false, claim = q.claim + 1,
+         due_at = case when $2::float8 > 0 then svc_now() + $2 * interval '1 ms' else q.due_at end
+       from (select l.row from ${ownedRows()}) l where q.ctid = l.row returning q.account_id, q.due_at
+     )
+     select pg_notify('${mailChannel}', (extract(epoch from due_at) * 1e6)::int8 || ' ' || account_id)
+     from (select account_id, min(due_at) as due_at from freed group by account_id) f`,
+    [ownedJson(claims), waitMs],
+  )
+}
+
+/** What a message ends with whose worker died when the relay may have had it. */
+export const unknownState = 'delivery state unknown'
+
+/**
+ * Ends what workers that are no more were handing over, and frees the rest of theirs. Rows that somebody has locked are left
+ * for the next time: gives whether there are none.
+ */
+export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promise<boolean> => {
+  const [row] = await sql<{ found: number; taken: number }>(
+    `with claimed as materialized (
+       select ctid as row from message_queue where worker = any($1)
+     ), locked as materialized (
+       select ctid as row from message_queue
+       where ctid = any(array(select row from claimed)) and worker = any($1) for update skip locked
+     ), gone as (
+       delete from message_queue where ctid = any(array(select row from locked)) and is_handing returning account_id, id
+     ), freed as (
+       update message_queue set worker = null, claim = claim + 1
+       where ctid = any(array(select row from locked)) and not is_handing
+     ), ended as (
+       update messages m set status = 'failed', error = '${unknownState}', finished_at = svc_now()
+       from gone where m.account_id = gone.account_id and m.id = gone.id
+     )
+     select (select count(*) from claimed) as found, (select count(*) from locked) as taken`,
+    [workers],
+  )
+  return row!.found === row!.taken
+}
+
+/** The accounts that have something due that nobody has, and since when (microseconds). One index entry is read for each. */
+export const findDue = (sql: Sql): Promise<{ accountId: string; since: number }[]> =>
+  sql(
+    `with recursive waiting as (
+       (select account_id from message_queue order by account_id limit 1)
+       union all
+       select (select q.account_id from message_queue q where q.account_id > w.account_id order by q.account_id limit 1)
+       from waiting w where w.account_id is not null
+     )
+     select w.account_id as "accountId", (extract(epoch from d.due_at) * 1e6)::int8 as since
+     from waiting w, (select svc_now() as now) clock cross join lateral (
+       select due_at from message_queue
+       where account_id = w.account_id and due_at <= clock.now and worker is null order by due_at limit 1
+     ) d`,
+    [],
+    'find-due-messages',
+  )

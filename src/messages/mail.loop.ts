@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createBell, isPassing, settleMs } from '../store/queue.ts'
+import type { App, Report } from '../store/work.ts'
+import { openWorker } from '../store/worker.ts'
+import { createCarrier } from './mail.carrier.ts'
+import { claimDue, findDue, freeClaimsOf, mailChannel } from './mail.claim.ts'
+import { createLanes } from './mail.lanes.ts'
+
+/** Notices wake the loop; this is for what they do not tell. */
+const pollMs = 2000
+/** What neither notices nor claims told: retries that came due, those of a process that was killed. */
+const lookMs = 10_000
+const finishMs = 5000
+const longestFaultMs = 60_000
+
+/** `<microseconds> <account>`; null for a notice that names nothing. */
+export const readNotice = (payload: string): { accountId: string; since: number } | null => {
+  const [since, accountId] = payload.split(' ')
+  return accountId ? { accountId, since: Number(since) } : null
+}
+
+/**
+ * Hands over what is due, until `signal` is aborted; then finishes what is in hand (at most 5 s), gives back the rest and
+ * resolves. Any number may run on one database. While the database is away it waits; a fault of ours is reported, and the
+ * loop goes on with growing waits. Each message leaves at most once (decisions.md, Send).
+ */
+export const runMail = async (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> => {
+  const lanes = createLanes()
+  const bell = createBell()
+  let lookAt = 0
+
+  const worker = openWorker(app.database, 'mail', [mailChannel, 'svc_clock'], {
+    notice(channel, payload) {
+      const notice = channel === mailChannel ? readNotice(payload) : null
+      if (notice) lanes.told(notice.accountId, notice.since)
+      else lookAt = 0
+      bell.ring()
+    },
+    connected() {
+      lookAt = 0
+      bell.ring()
+    },
+    async died(ids) {
+      const isDone = await freeClaimsOf(app.sql, ids)
+      lookAt = 0
+      bell.ring()
+      return isDone
+    },
+  })
+
+  const carrier = createCarrier(app, lanes, {
+    settled() {},
+    freed() {
+      if (lanes.hasRoom(performance.now())) bell.ring()
+    },
+    report,
+  })
+
+  const look = async () => {
+    if (performance.now() < lookAt) return
+    const nextAt = performance.now() + lookMs
+    for (const { accountId, since } of await findDue(app.sql)) lanes.told(accountId, since)
+    lookAt = nextAt
+  }
+
+  const claim = async () => {
+    carrier.giveBack(lanes.stalled(performance.now()))
+    await look()
+    const { asks, total } = lanes.rooms(performance.now())
+    if (worker.id === null || carrier.isStuck || total <= 0 || asks.length === 0) return
+    const { claims, found } = await claimDue(app.sql, worker.id, asks, total)
+    lanes.add(claims, asks, found, performance.now())
+    if (signal.aborted) return
+    carrier.pump()
+    if (lanes.hasRoom(performance.now())) bell.ring()
+  }
+
+  let faultMs = 0
+  signal.addEventListener('abort', bell.ring)
+  while (!signal.aborted) {
+    try {
+      await claim()
+      faultMs = 0
+    } catch (error) {
+      if (!isPassing(error)) report(error, {})
+      faultMs = Math.min(Math.max(faultMs * 2, 100), longestFaultMs)
+      await sleep(faultMs, undefined, { signal }).catch(() => {})
+    }
+    await bell.wait(pollMs)
+  }
+  await carrier.finish(finishMs)
+  await Promise.race([worker.close(), sleep(settleMs, undefined, { ref: false })])
+}

@@ -1,0 +1,161 @@
+import { defineEntity, p } from '@mikro-orm/postgresql'
+import { owned, tenantFilter } from '../store/owned.ts'
+
+/** The account's own relay; without one its mail goes by the platform's. */
+const RelaySchema = defineEntity({
+  name: 'Relay',
+  tableName: 'relays',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    host: p.text(),
+    port: p.integer(),
+    /** TLS from the first byte (smtps). */
+    isSecure: p.boolean(),
+    username: p.text().nullable(),
+    /** Sealed with the account's id as context. */
+    sealedPassword: p.text().nullable(),
+    /** Reports come to it, plus the id of the message (VERP); null: to the From address. */
+    bounceAddress: p.text().nullable(),
+    updatedAt: p.datetime(),
+  },
+})
+export class Relay extends RelaySchema.class {}
+RelaySchema.setClass(Relay)
+
+/** Who an account's mail may be from, beside every address of its verified domains. */
+const SenderSchema = defineEntity({
+  name: 'Sender',
+  tableName: 'senders',
+  filters: tenantFilter,
+  uniques: [{ properties: ['accountId', 'email'] }],
+  indexes: [
+    {
+      name: 'senders_default_index',
+      expression: `create unique index "senders_default_index" on "senders" ("account_id") where "is_default"`,
+    },
+  ],
+  properties: {
+    id: p.text().collation('C').primary(),
+    ...owned,
+    email: p.text().collation('C'),
+    name: p.text(),
+    replyTo: p.text().nullable(),
+    isDefault: p.boolean(),
+    createdAt: p.datetime(),
+  },
+})
+export class Sender extends SenderSchema.class {}
+SenderSchema.setClass(Sender)
+
+/** A domain that an account sends from: its mail is signed once DNS says that it is the account's. */
+const DomainSchema = defineEntity({
+  name: 'Domain',
+  tableName: 'domains',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    /** In its ASCII form. */
+    domain: p.text().collation('C').primary(),
+    status: p.enum(['pending', 'verified'] as const),
+    /** What the ownership record must say. */
+    token: p.text(),
+    /** The public half, base64 DER, as the DKIM record has it. */
+    publicKey: p.text(),
+    /** The private half, PEM, sealed with account and domain as context. */
+    sealedKey: p.text(),
+    /** The purposes of the records that the last look at DNS found. */
+    found: p.array(),
+    createdAt: p.datetime(),
+    checkedAt: p.datetime().nullable(),
+  },
+})
+export class Domain extends DomainSchema.class {}
+DomainSchema.setClass(Domain)
+
+/** Why an address gets no mail, or no marketing: a row a reason. `invalid` and `pending` are the contact's own and not here. */
+const SuppressionSchema = defineEntity({
+  name: 'Suppression',
+  tableName: 'suppressions',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    email: p.text().collation('C').primary(),
+    reason: p.enum(['complained', 'bounced', 'manual', 'unsubscribed'] as const).primary(),
+    createdAt: p.datetime(),
+  },
+})
+export class Suppression extends SuppressionSchema.class {}
+SuppressionSchema.setClass(Suppression)
+
+/**
+ * Every mail, written once and completed at its end. No column that this changes stands in an index, and pages keep room: the
+ * end of a mail rewrites neither its content nor an index.
+ */
+const MessageSchema = defineEntity({
+  name: 'Message',
+  tableName: 'messages',
+  filters: tenantFilter,
+  indexes: [
+    {
+      name: 'messages_key_index',
+      expression: `create unique index "messages_key_index" on "messages" ("account_id", "key") where "key" is not null`,
+    },
+    { name: 'messages_email_index', properties: ['accountId', 'email', 'id'] },
+  ],
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    id: p.text().collation('C').primary(),
+    /** What makes it the only one: `api:` and an Idempotency-Key, or what another feature names. */
+    key: p.text().collation('C').nullable(),
+    /** What it belongs to: a call of POST /send, a journey, a lifecycle event. */
+    sourceKind: p.enum(['send', 'journey', 'lifecycle'] as const),
+    /** null: the message itself. */
+    sourceId: p.text().nullable(),
+    type: p.enum(['transactional', 'marketing'] as const),
+    email: p.text().collation('C'),
+    fromEmail: p.text().nullable(),
+    fromName: p.text().nullable(),
+    replyTo: p.text().nullable(),
+    subject: p.text(),
+    /** Freeform content; null where a project is rendered. */
+    html: p.text().nullable(),
+    text: p.text().nullable(),
+    projectId: p.text().nullable(),
+    projectVersion: p.integer().nullable(),
+    mergeData: p.json<Record<string, string>>().nullable(),
+    status: p.enum(['pending', 'sent', 'failed', 'suppressed'] as const),
+    /** Why it was suppressed. */
+    reason: p.text().nullable(),
+    /** Why it failed, in a sentence. */
+    error: p.text().nullable(),
+    createdAt: p.datetime(),
+    finishedAt: p.datetime().nullable(),
+  },
+})
+export class Message extends MessageSchema.class {}
+MessageSchema.setClass(Message)
+
+/** The queue: what is on its way. What a claim changes stands in no index. */
+const QueuedMessageSchema = defineEntity({
+  name: 'QueuedMessage',
+  tableName: 'message_queue',
+  indexes: [{ name: 'message_queue_due_index', properties: ['accountId', 'dueAt'] }],
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    id: p.text().collation('C').primary(),
+    dueAt: p.datetime(),
+    /** Whose it is (workers.id); null: anybody's once it is due. */
+    worker: p.integer().nullable(),
+    /** Counts claims: only the newest may hand over and record. */
+    claim: p.integer().default(0),
+    /** The relay may have it: it is handed over by nobody else, whatever becomes of the worker. */
+    isHanding: p.boolean().default(false),
+    /** Attempts that the relay put off. */
+    tries: p.integer().default(0),
+    /** Whether it is tried again when the relay is away or puts it off; a caller of POST /send is told at once. */
+    isPatient: p.boolean(),
+  },
+})
+export class QueuedMessage extends QueuedMessageSchema.class {}
+QueuedMessageSchema.setClass(QueuedMessage)

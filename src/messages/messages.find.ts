@@ -1,0 +1,76 @@
+import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
+import type { PageRequest } from '../lib/page.ts'
+import { missing } from '../lib/problem.ts'
+import type { Work } from '../store/work.ts'
+
+/** A mail as `svc sends` shows it. Times in epoch ms. */
+export interface MessageView {
+  id: string
+  status: 'pending' | 'sent' | 'failed' | 'suppressed'
+  reason: string | null
+  error: string | null
+  type: 'transactional' | 'marketing'
+  to: string
+  subject: string
+  projectId: string | null
+  source: { kind: string; id: string }
+  createdAt: number
+  finishedAt: number | null
+}
+
+/** With what it was made of, and where it stands on its way. */
+export interface MessageDetail extends MessageView {
+  from: { email: string; name: string } | null
+  replyTo: string | null
+  html: string | null
+  text: string | null
+  projectVersion: number | null
+  mergeData: Record<string, string> | null
+  /** null: its way is over. */
+  queue: { state: 'queued' | 'claimed' | 'handing'; tries: number; dueAt: number } | null
+}
+
+export interface MessageFilter {
+  status: MessageView['status'] | null
+  /** Normalised. */
+  email: string | null
+  sinceId: string | null
+}
+
+const columns = `m.id, m.status, m.reason, m.error, m.type, m.email as "to", m.subject, m.project_id as "projectId",
+  json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
+  (extract(epoch from m.created_at) * 1000)::int8 as "createdAt", (extract(epoch from m.finished_at) * 1000)::int8 as "finishedAt"`
+
+/** The account's mails, newest first. */
+export const listMessages = async (
+  { sql, accountId }: Work,
+  { status, email, sinceId }: MessageFilter,
+  { limit, cursor }: PageRequest,
+): Promise<Page<MessageView>> => {
+  const before = cursor === undefined ? null : decodeCursor(cursor, 1)[0]
+  const rows = await sql<MessageView>(
+    `select ${columns} from messages m
+     where m.account_id = $1 and ($2::text is null or m.id < $2) and ($3::text is null or m.status = $3)
+       and ($4::text is null or m.email = $4) and ($5::text is null or m.id >= $5)
+     order by m.id desc limit $6`,
+    [accountId, before, status, email, sinceId, limit + 1],
+  )
+  return pageOf(rows, limit)
+}
+
+/** Throws Problem `missing`. */
+export const showMessage = async ({ sql, accountId }: Work, id: string): Promise<MessageDetail> => {
+  const [row] = await sql<MessageDetail>(
+    `select ${columns}, case when m.from_email is not null
+         then json_build_object('email', m.from_email, 'name', m.from_name) end as "from",
+       m.reply_to as "replyTo", m.html, m.text, m.project_version as "projectVersion", m.merge_data as "mergeData",
+       case when q.id is not null then json_build_object(
+         'state', case when q.is_handing then 'handing' when q.worker is not null then 'claimed' else 'queued' end,
+         'tries', q.tries, 'dueAt', (extract(epoch from q.due_at) * 1000)::int8) end as queue
+     from messages m left join message_queue q on q.account_id = m.account_id and q.id = m.id
+     where m.account_id = $1 and m.id = $2`,
+    [accountId, id],
+  )
+  if (!row) throw missing(`There is no send ${id}`, { hint: 'svc sends list' })
+  return row
+}

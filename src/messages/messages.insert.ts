@@ -1,0 +1,132 @@
+import { newId } from '../lib/ids.ts'
+import type { Work } from '../store/work.ts'
+import { mailChannel } from './mail.claim.ts'
+import type { MessageType } from './messages.shapes.ts'
+import { suppressedReason } from './suppressed.ts'
+
+/** What a message belongs to; `id` null: to itself. */
+export interface Source {
+  kind: 'send' | 'journey' | 'lifecycle'
+  id: string | null
+}
+
+/** A message as it is written. It has freeform content or a project's version. */
+export interface NewMessage {
+  /** What makes it the only one of its account, for ever. */
+  key: string | null
+  source: Source
+  type: MessageType
+  /** Normalised. */
+  to: string
+  fromEmail: string | null
+  fromName: string | null
+  replyTo: string | null
+  subject: string
+  content:
+    | { html: string; text: string }
+    | { projectId: string; version: number; mergeData: Record<string, string> }
+    | null
+  /** Why it can't be sent; null: it can. */
+  error: string | null
+  /** Whether it is tried again when the relay is away. */
+  isPatient: boolean
+}
+
+export interface Inserted {
+  id: string
+  status: 'pending' | 'suppressed' | 'failed'
+  reason: string | null
+}
+
+// The messages of one statement are due a microsecond after one another, so that the due time alone tells where a claim
+// stopped. A key that is taken is left out, whoever has it: in this statement, or in a transaction that this waits for.
+const inserting = `
+  with clock as materialized (
+    select svc_now() as now
+  ), draft as materialized (
+    select d.*, case when d.error is null then ${suppressedReason('$1', 'd.email', 'd.type')} end as reason
+    from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+      $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::int[], $17::text[], $18::text[], $19::boolean[])
+      with ordinality as d(id, key, source_kind, source_id, type, email, from_email, from_name, reply_to, subject, html,
+        text, project_id, project_version, merge_data, error, is_patient, n)
+  ), inserted as (
+    insert into messages (account_id, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to,
+      subject, html, text, project_id, project_version, merge_data, status, reason, error, created_at, finished_at)
+    select $1, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to, subject, html, text,
+      project_id, project_version, merge_data::jsonb,
+      case when error is not null then 'failed' when reason is not null then 'suppressed' else 'pending' end,
+      reason, error, $2, case when coalesce(error, reason) is not null then $2::timestamptz end
+    from draft order by n
+    on conflict (account_id, key) where key is not null do nothing
+    returning id, status, reason
+  ), queued as (
+    insert into message_queue (account_id, id, due_at, worker, claim, is_patient)
+    select $1, d.id, clock.now + (d.n - 1) * interval '1 microsecond', $20::int, case when $20::int is null then 0 else 1 end,
+      d.is_patient
+    from draft d join inserted i on i.id = d.id, clock where i.status = 'pending'
+  )
+  select i.id, i.status, i.reason, (extract(epoch from clock.now) * 1e6)::int8 as "dueAt" from inserted i, clock`
+
+/**
+ * Writes messages and their places in the queue, in the transaction of what causes them; whether a recipient is suppressed
+ * is decided here. `worker` has them claimed already; else the jobs are told. Gives what was written by its place in
+ * `messages`; a key that was taken is undefined. Counts no quota.
+ */
+export const insertMessages = async (
+  { sql, accountId, now }: Work,
+  messages: readonly NewMessage[],
+  worker: number | null,
+): Promise<(Inserted | undefined)[]> => {
+  const ids = messages.map(() => newId('msg', now.getTime()))
+  const contents = messages.map(({ content }) => ({
+    html: null,
+    text: null,
+    projectId: null,
+    version: null,
+    mergeData: null,
+    ...content,
+  }))
+  const rows = await sql<Inserted & { dueAt: number }>(
+    inserting,
+    [
+      accountId,
+      now,
+      ids,
+      messages.map(({ key }) => key),
+      messages.map(({ source }) => source.kind),
+      messages.map(({ source }) => source.id),
+      messages.map(({ type }) => type),
+      messages.map(({ to }) => to),
+      messages.map(({ fromEmail }) => fromEmail),
+      messages.map(({ fromName }) => fromName),
+      messages.map(({ replyTo }) => replyTo),
+      messages.map(({ subject }) => subject),
+      contents.map(({ html }) => html),
+      contents.map(({ text }) => text),
+      contents.map(({ projectId }) => projectId),
+      contents.map(({ version }) => version),
+      contents.map(({ mergeData }) => mergeData && JSON.stringify(mergeData)),
+      messages.map(({ error }) => error),
+      messages.map(({ isPatient }) => isPatient),
+      worker,
+    ],
+    'insert-messages',
+  )
+  const queued = rows.find(({ status }) => status === 'pending')
+  if (queued && worker === null) await sql(`select pg_notify('${mailChannel}', $1)`, [`${queued.dueAt} ${accountId}`])
+  const byId = new Map(rows.map(({ id, status, reason }) => [id, { id, status, reason }]))
+  return ids.map((id) => byId.get(id))
+}
+
+/** Ends messages of this transaction that find no quota left. */
+export const failInserted = async (
+  { sql, accountId, now }: Work,
+  ids: readonly string[],
+  error: string,
+): Promise<void> => {
+  await sql(
+    `with gone as (delete from message_queue where account_id = $1 and id = any($2))
+     update messages set status = 'failed', error = $3, finished_at = $4 where account_id = $1 and id = any($2)`,
+    [accountId, ids, error, now],
+  )
+}

@@ -1,0 +1,91 @@
+import { secondsToNextMonth, takeQuota } from '../accounts/accounts.ts'
+import { missing, Problem } from '../lib/problem.ts'
+import type { App, Work } from '../store/work.ts'
+import type { StoredRelay } from './mail.claim.ts'
+import { type Inserted, insertMessages, type NewMessage } from './messages.insert.ts'
+import { readMethod } from './messages.method.ts'
+import { fillSubject, type SendBody, subjectLine } from './messages.shapes.ts'
+
+/** One call of POST /send, or `svc send`, which counts no call. */
+export interface Call {
+  body: SendBody
+  /** As it stands in the row; null: none. */
+  key: string | null
+  countsCall: boolean
+}
+
+/** What a call has led to. `taken`: its key belongs to an earlier one. */
+export type Reserved =
+  | { inserted: Inserted; relay: StoredRelay | null; worker: number }
+  | { taken: true }
+  | { refusal: Problem }
+
+export const quotaSentences = {
+  sendApiCalls: 'Monthly Send API quota for your plan exceeded',
+  sends: 'Monthly send quota for your plan exceeded',
+} as const
+
+export const quotaProblem = (quota: keyof typeof quotaSentences, now: Date): Problem =>
+  new Problem('limited', quotaSentences[quota], { retryAfterSeconds: secondsToNextMonth(now) })
+
+type Content = Pick<NewMessage, 'content' | 'subject'>
+
+const contentOf = async (
+  app: App,
+  work: Work,
+  { projectId, mergeData = {}, subject, html, text }: SendBody,
+): Promise<Content | Problem> => {
+  if (projectId === undefined) return { subject: subjectLine(subject!), content: { html: html!, text: text! } }
+  const project = (await app.projects?.loadProject(work, projectId)) ?? null
+  if (!project) return missing('There is no such project', { hint: 'svc projects list' })
+  return {
+    subject: subjectLine(fillSubject(subject ?? project.name, mergeData)),
+    content: { projectId, version: project.version, mergeData },
+  }
+}
+
+const take = async (work: Work, quota: keyof typeof quotaSentences, units: number): Promise<void> => {
+  if (units > 0 && (await takeQuota(work, quota, units)) !== 'taken') throw quotaProblem(quota, work.now)
+}
+
+/**
+ * Reserves calls of one account in one unit of work: all that decides is read by one statement, the messages are written by
+ * another, claimed by `worker`, and the quotas counted last. Throws Problem `limited` where a quota has not enough left for
+ * all of them: nothing is written then.
+ */
+export const reserve = async (app: App, work: Work, calls: readonly Call[], worker: number): Promise<Reserved[]> => {
+  const method = await readMethod(
+    app,
+    work,
+    calls.map(({ body }) => body),
+  )
+  const drafts: (NewMessage | Problem)[] = []
+  for (const { body, key } of calls) {
+    const from = method.from(body)
+    const content = method.refusal ?? (from instanceof Problem ? from : await contentOf(app, work, body))
+    if (content instanceof Problem) drafts.push(content)
+    else
+      drafts.push({
+        key,
+        source: { kind: 'send', id: null },
+        type: body.type,
+        to: body.to,
+        ...(from as Exclude<typeof from, Problem>),
+        ...content,
+        error: null,
+        isPatient: false,
+      })
+  }
+  const messages = drafts.filter((draft): draft is NewMessage => !(draft instanceof Problem))
+  const inserted = messages.length > 0 ? await insertMessages(work, messages, worker) : []
+  const byDraft = new Map(messages.map((message, i) => [message, inserted[i]]))
+  const results = drafts.map((draft): Reserved => {
+    if (draft instanceof Problem) return { refusal: draft }
+    const row = byDraft.get(draft)
+    return row ? { inserted: row, relay: method.relay, worker } : { taken: true }
+  })
+  const counted = results.filter((result, i) => 'inserted' in result && calls[i]!.countsCall)
+  await take(work, 'sendApiCalls', counted.length)
+  await take(work, 'sends', inserted.filter((row) => row?.status === 'pending').length)
+  return results
+}

@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { usedUp } from '../accounts/accounts.ts'
+import { Problem } from '../lib/problem.ts'
+import { unavailable } from '../store/database.ts'
+import type { App } from '../store/work.ts'
+import { type Call, quotaProblem, type Reserved, reserve } from './messages.reserve.ts'
+import { senderOf } from './messages.sender.ts'
+import type { SendBody, SendResult } from './messages.shapes.ts'
+
+/** A caller waits so long for the relay's verdict. */
+const verdictMs = 10_000
+/** Who comes with a key whose message is under way waits so long for its end. */
+const replayMs = 2000
+const replayPollMs = 50
+const batchSize = 50
+
+interface Waiting {
+  call: Call
+  actor: string
+  done(result: Reserved): void
+  failed(error: unknown): void
+}
+
+const reserving = new WeakMap<App['database'], Map<string, Waiting[]>>()
+
+const reserveBatch = async (app: App, accountId: string, batch: readonly Waiting[]): Promise<void> => {
+  try {
+    const worker = await senderOf(app).ready()
+    if (worker === null) throw unavailable()
+    const calls = batch.map(({ call }) => call)
+    const results = await app.work(accountId, batch[0]!.actor, (work) => reserve(app, work, calls, worker))
+    batch.forEach(({ done }, i) => void done(results[i]!))
+  } catch (error) {
+    // Each alone: of those who ask for the last unit of a quota some pass, and a fault with one is not the others'.
+    if (batch.length > 1) for (const one of batch) await reserveBatch(app, accountId, [one])
+    else batch[0]!.failed(error)
+  }
+}
+
+/**
+ * Reserves a call. Those of an account that come while one is being reserved are reserved together after it: they would
+ * wait for each other's commit anyway, at the counter of the quota.
+ */
+const reserveCall = (app: App, accountId: string, actor: string, call: Call): Promise<Reserved> => {
+  const accounts = reserving.getOrInsertComputed(app.database, () => new Map())
+  const { promise, resolve: done, reject: failed } = Promise.withResolvers<Reserved>()
+  const waiting = { call, actor, done, failed }
+  const queue = accounts.get(accountId)
+  if (queue) {
+    queue.push(waiting)
+    return promise
+  }
+  const opened = [waiting]
+  accounts.set(accountId, opened)
+  const run = async () => {
+    while (opened.length > 0) await reserveBatch(app, accountId, opened.splice(0, batchSize))
+    accounts.delete(accountId)
+  }
+  run()
+  return promise
+}
+
+interface StoredResult {
+  id: string
+  status: SendResult['status']
+  reason: string | null
+  error: string | null
+}
+
+const resultOf = ({ id, status, reason, error }: StoredResult): SendResult => ({
+  id,
+  status,
+  ...(reason !== null && { reason }),
+  ...(error !== null && { error }),
+})
+
+const rowOfKey = async ({ sql }: App, accountId: string, key: string): Promise<StoredResult | null> => {
+  const [row] = await sql<StoredResult>(
+    'select id, status, reason, error from messages where account_id = $1 and key = $2',
+    [accountId, key],
+    'message-of-key',
+  )
+  return row ?? null
+}
+
+const keyOf = (idempotencyKey: string): string => `api:${idempotencyKey}`
+
+/** The result of the call that had the key first, once it has one, or `pending` after a moment; null where there is none. */
+export const resultOfKey = async (app: App, accountId: string, idempotencyKey: string): Promise<SendResult | null> => {
+  const endsAt = performance.now() + replayMs
+  for (;;) {
+    const row = await rowOfKey(app, accountId, keyOf(idempotencyKey))
+    if (row?.status !== 'pending' || performance.now() >= endsAt) return row && resultOf(row)
+    await sleep(replayPollMs)
+  }
+}
+
+/** Throws Problem `limited` where a monthly quota has nothing left for a call of POST /send. Counts nothing. */
+export const demandQuota = async (app: App, accountId: string): Promise<void> => {
+  const now = app.now()
+  const [quota] = await usedUp({ sql: app.sql, accountId, now }, ['sendApiCalls', 'sends'])
+  if (quota === 'sendApiCalls' || quota === 'sends') throw quotaProblem(quota, now)
+}
+
+export interface SendOptions {
+  actor: string
+  idempotencyKey?: string | undefined
+  /** Whether it is a call of the Send API, which has a monthly quota of its own. */
+  countsCall: boolean
+}
+
+/**
+ * Sends one mail and tells what became of it (api.md section 4, Send): reserved, then handed over, then recorded. `pending`
+ * where the relay has given no verdict after 10 s: the job settles it. `isReplay`: the key had been used, nothing was sent.
+ *
+ * Throws Problem `invalid`, `missing` for a project, `limited` for a quota; then the key is free again.
+ */
+export const sendMessage = async (
+  app: App,
+  accountId: string,
+  body: SendBody,
+  { actor, idempotencyKey, countsCall }: SendOptions,
+): Promise<{ result: SendResult; isReplay: boolean }> => {
+  const key = idempotencyKey === undefined ? null : keyOf(idempotencyKey)
+  const reserved = await reserveCall(app, accountId, actor, { body, key, countsCall })
+  if ('refusal' in reserved) throw reserved.refusal
+  if ('taken' in reserved) {
+    const result = await resultOfKey(app, accountId, idempotencyKey!)
+    if (result) return { result, isReplay: true }
+    throw new Problem('conflict', 'The message of this Idempotency-Key is gone')
+  }
+  const { inserted, relay, worker } = reserved
+  const { id, status, reason } = inserted
+  if (status !== 'pending') return { result: resultOf({ id, status, reason, error: null }), isReplay: false }
+  const claimed = { accountId, id, worker, claim: 1, tries: 0, isPatient: false, relay }
+  const verdict = await senderOf(app).carry(claimed, verdictMs)
+  if (!verdict || verdict.status === 'queued') return { result: { id, status: 'pending' }, isReplay: false }
+  return { result: resultOf({ ...verdict, id, status: verdict.status }), isReplay: false }
+}

@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import { emailDomain, emailMaxLength, isEmailSyntax, normalizeEmail } from '../lib/email.ts'
+import { text } from '../lib/text.ts'
+
+const subjectMaxLength = 200
+const nameMaxLength = 200
+const mergeFieldsMax = 100
+/** What the body of a request may hold is the bound: 8 MB. */
+const anyLength = 8 * 1024 * 1024
+
+/** An address that mail can be sent to, normalised. */
+export const Recipient = z
+  .string()
+  .transform(normalizeEmail)
+  .pipe(text(emailMaxLength).refine(isEmailSyntax, 'must be an email address'))
+
+/** A display name: on one line, whatever was given. */
+export const DisplayName = text(nameMaxLength).transform((name) => name.replace(/[\p{Cc}\s]+/gu, ' ').trim())
+
+export const MessageType = z.enum(['transactional', 'marketing'])
+export type MessageType = z.infer<typeof MessageType>
+
+const scalar = (value: unknown): string | null => {
+  if (value === null || value === undefined) return ''
+  return typeof value === 'object' ? null : String(value)
+}
+
+/** Flat: nested values are dropped, null is empty, everything else its text. */
+const MergeData = z
+  .record(text(anyLength), z.unknown())
+  .refine((fields) => Object.keys(fields).length <= mergeFieldsMax, `can't have more than ${mergeFieldsMax} fields`)
+  .transform((fields) =>
+    Object.fromEntries(
+      Object.entries(fields).flatMap(([name, value]) => {
+        const kept = scalar(value)
+        return kept === null ? [] : [[name, kept] as const]
+      }),
+    ),
+  )
+  .pipe(z.record(z.string(), text(anyLength)))
+
+const content = ['subject', 'html', 'text'] as const
+
+/** The body of POST /send: its shape is chosen by `projectId` (api.md section 4, Send). */
+export const SendBody = z
+  .object({
+    to: Recipient,
+    type: MessageType.default('transactional'),
+    from: z.object({ email: Recipient, name: DisplayName.optional() }).optional(),
+    senderId: text(100).optional(),
+    replyTo: Recipient.optional(),
+    subject: text(anyLength).optional(),
+    html: text(anyLength).optional(),
+    text: text(anyLength).optional(),
+    projectId: text(100).optional(),
+    mergeData: MergeData.optional(),
+  })
+  .superRefine((body, context) => {
+    if (body.projectId !== undefined) return
+    for (const name of content) {
+      if (body[name] === undefined)
+        context.addIssue({ code: 'custom', path: [name], message: 'is required without projectId' })
+    }
+  })
+export type SendBody = z.output<typeof SendBody>
+
+export const SendResult = z.object({
+  id: z.string(),
+  status: z.enum(['pending', 'sent', 'failed', 'suppressed']),
+  reason: z.string().optional(),
+  error: z.string().optional(),
+})
+export type SendResult = z.infer<typeof SendResult>
+
+/** At most 200 characters, none of them cut in half, on one line. */
+export const subjectLine = (subject: string): string =>
+  Array.from(subject.replace(/[\p{Cc}\u2028\u2029]+/gu, ' '))
+    .slice(0, subjectMaxLength)
+    .join('')
+
+/** The text with its merge tags (`{{ field }}`) filled; an unknown one is empty. */
+export const fillSubject = (subject: string, mergeData: Readonly<Record<string, string>>): string =>
+  subject.replace(/\{\{\s*([^{}]*?)\s*\}\}/g, (_, name: string) =>
+    Object.hasOwn(mergeData, name) ? mergeData[name]! : '',
+  )
+
+/** The address with its domain in ASCII, as it can stand in every envelope. */
+export const asciiAddress = (email: string): string => `${email.slice(0, email.lastIndexOf('@'))}@${emailDomain(email)}`

@@ -1,0 +1,24 @@
+export {
+  addDomain,
+  type DomainRecord,
+  type DomainView,
+  listDomains,
+  showDomain,
+  verifyDomain,
+} from './domains.ts'
+export { listMessages, type MessageDetail, type MessageFilter, type MessageView, showMessage } from './messages.find.ts'
+export type { Source } from './messages.insert.ts'
+export { type Queued, type QueuedMail, queueMails, queueMessage } from './messages.queue.ts'
+export { demandQuota, resultOfKey, type SendOptions, sendMessage } from './messages.send.ts'
+export { MessageType, Recipient, SendBody, SendResult } from './messages.shapes.ts'
+export { type RelayView, setRelay, showRelay, testRelay, unsetRelay } from './relays.ts'
+export { addSender, deleteSender, findSender, listSenders, makeDefaultSender, type SenderView } from './senders.ts'
+export { importSuppressions, type SuppressionCounts } from './suppressions.import.ts'
+export {
+  listSuppressions,
+  removeSuppressions,
+  SuppressionReasonShape,
+  type SuppressionView,
+  suppressAddresses,
+  suppressionReasons,
+} from './suppressions.ts'

@@ -1,0 +1,146 @@
+import { emailDomain, isEmailSyntax, normalizeEmail } from '../lib/email.ts'
+import { parse } from '../lib/parse.ts'
+import { invalid, missing } from '../lib/problem.ts'
+import type { RelayAccess } from '../net/smtp.ts'
+import type { App, Work } from '../store/work.ts'
+import { relayColumns, type StoredRelay } from './mail.claim.ts'
+import { relayOfUrl } from './mail.compose.ts'
+import { readMethod } from './messages.method.ts'
+import { Recipient } from './messages.shapes.ts'
+
+export interface RelayView {
+  /** Without its password. */
+  url: string
+  /** Whose it is: the account's own, or the platform's (SVC_SMTP_URL). */
+  source: 'account' | 'platform'
+  /** Whether a password is kept. */
+  password: boolean
+  bounceAddress: string | null
+}
+
+const urlOf = ({ host, port, isSecure, username }: Omit<RelayAccess, 'password'>): string => {
+  const user = username === null ? '' : `${encodeURIComponent(username)}@`
+  return `${isSecure ? 'smtps' : 'smtp'}://${user}${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** `smtp[s]://[user@]host[:port]`. Throws Problem `invalid`; a password in it is refused, as it would stand in the shell's history. */
+const parseUrl = (text: string): RelayAccess => {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (
+    !url ||
+    !/^smtps?:$/.test(url.protocol) ||
+    url.hostname === '' ||
+    !/^\/?$/.test(url.pathname) ||
+    url.search ||
+    url.hash
+  )
+    throw invalid('url must be like smtp://user@host:587 or smtps://user@host:465')
+  if (url.password !== '')
+    throw invalid('url must not hold a password', { hint: 'give it by --password-file <file|->' })
+  return relayOfUrl(text)
+}
+
+/** Reports come to `<local>+<message>.<stamp>@…`, and a local part has at most 64 characters (RFC 5321 section 4.5.3). */
+const bounceLocalMax = 16
+
+const parseBounceAddress = (text: string): string => {
+  const address = normalizeEmail(text)
+  const local = address.slice(0, address.lastIndexOf('@'))
+  if (!isEmailSyntax(address) || !emailDomain(address)) throw invalid('bounce-address must be an email address')
+  if (local.length > bounceLocalMax)
+    throw invalid(`bounce-address must have at most ${bounceLocalMax} characters before the @`)
+  return address
+}
+
+export interface RelayInput {
+  url: string
+  password: string | null
+  bounceAddress: string | null
+}
+
+/** Makes a relay the account's own, in place of another. Its password is kept sealed. Throws Problem `invalid`. */
+export const setRelay = async ({ box }: Pick<App, 'box'>, work: Work, input: RelayInput): Promise<RelayView> => {
+  const { sql, accountId, now } = work
+  const { host, port, isSecure, username } = parseUrl(input.url)
+  const { password } = input
+  if (password !== null && username === null) throw invalid('url must name the user that the password is of')
+  const bounceAddress = input.bounceAddress === null ? null : parseBounceAddress(input.bounceAddress)
+  const sealed = password === null ? null : box.seal(password, accountId)
+  await sql(
+    `insert into relays (account_id, host, port, is_secure, username, sealed_password, bounce_address, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)
+     on conflict (account_id) do update set host = excluded.host, port = excluded.port, is_secure = excluded.is_secure,
+       username = excluded.username, sealed_password = excluded.sealed_password, bounce_address = excluded.bounce_address,
+       updated_at = excluded.updated_at`,
+    [accountId, host, port, isSecure, username, sealed, bounceAddress, now],
+  )
+  return {
+    url: urlOf({ host, port, isSecure, username }),
+    source: 'account',
+    password: password !== null,
+    bounceAddress,
+  }
+}
+
+const readRelay = async ({ sql, accountId }: Work): Promise<StoredRelay | null> =>
+  (await sql<StoredRelay>(`select ${relayColumns} from relays r where r.account_id = $1`, [accountId]))[0] ?? null
+
+const none = () => missing('There is no relay: neither the account nor the platform has one', { hint: 'svc relay set' })
+
+/** How the account's mail leaves. Throws Problem `missing` where there is no way. */
+export const showRelay = async ({ config }: Pick<App, 'config'>, work: Work): Promise<RelayView> => {
+  const own = await readRelay(work)
+  if (own)
+    return {
+      url: urlOf(own),
+      source: 'account',
+      password: own.sealedPassword !== null,
+      bounceAddress: own.bounceAddress,
+    }
+  if (config.smtpUrl === null) throw none()
+  const platform = relayOfUrl(config.smtpUrl)
+  return { url: urlOf(platform), source: 'platform', password: platform.password !== null, bounceAddress: null }
+}
+
+/** Takes the account's own relay away, and gives whether it had one. What waits goes by the platform's. */
+export const unsetRelay = async ({ sql, accountId }: Work): Promise<boolean> =>
+  (await sql('delete from relays where account_id = $1 returning 1', [accountId])).length > 0
+
+/**
+ * Greets the account's relay, signs in and, with `to`, hands over a small mail from the default sender. null: all went well;
+ * else what did not, in the relay's words. No message is kept and no quota counted. Throws Problem `missing` without a relay, `invalid` without a sender.
+ */
+export const testRelay = async (
+  app: App,
+  accountId: string,
+  actor: string,
+  to: string | null,
+): Promise<string | null> => {
+  const { stored, from } = await app.work(accountId, actor, async (work) => {
+    const method = await readMethod(app, work, [{}])
+    return { stored: method.relay, from: to === null ? null : method.from({}) }
+  })
+  if (from instanceof Error) throw from
+  if (!stored && app.config.smtpUrl === null) throw none()
+  const relay: RelayAccess = stored
+    ? { ...stored, password: stored.sealedPassword === null ? null : app.box.open(stored.sealedPassword, accountId) }
+    : relayOfUrl(app.config.smtpUrl!)
+  const { host, port, isSecure, username, password } = relay
+  const access = { host, port, isSecure, username, password }
+  if (to === null || !from) return app.smtp.verify(access)
+  const outcome = await app.smtp.send(access, {
+    from: { name: from.fromName, address: from.fromEmail },
+    to: parse(Recipient, to, 'to'),
+    replyTo: from.replyTo,
+    subject: 'A test of your relay',
+    html: '<p>Your relay works: this mail came by it.</p>',
+    text: 'Your relay works: this mail came by it.\n',
+    messageId: `<test.${app.now().getTime()}@${emailDomain(from.fromEmail)}>`,
+    date: app.now(),
+    bounceTo: from.fromEmail,
+    headers: {},
+    dkim: null,
+  })
+  if (outcome.kind === 'accepted') return null
+  return outcome.kind === 'refused' ? outcome.response : outcome.reason
+}

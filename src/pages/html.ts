@@ -1,0 +1,22 @@
+/** HTML that is safe to put into a page: made by `html`, or escaped. */
+export interface Html {
+  readonly text: string
+}
+
+const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => escapes[character]!)
+
+export type HtmlPart = Html | string | number | null | undefined | false | readonly HtmlPart[]
+
+const render = (part: HtmlPart): string => {
+  if (part === null || part === undefined || part === false) return ''
+  if (typeof part === 'string' || typeof part === 'number') return escapeHtml(String(part))
+  if ('text' in part) return part.text
+  return part.map(render).join('')
+}
+
+/** A template whose values are escaped, unless they are HTML themselves; null, undefined and false are left out. */
+export const html = (strings: TemplateStringsArray, ...values: HtmlPart[]): Html => ({
+  text: strings.reduce((text, string, i) => text + render(values[i - 1]) + string),
+})

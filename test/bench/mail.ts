@@ -1,0 +1,113 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createTransport } from 'nodemailer'
+import { pino } from 'pino'
+import { Pool } from 'undici'
+import { loadRoutes } from '../../src/app/features.ts'
+import { buildServer } from '../../src/http/server.ts'
+import { runMail } from '../../src/messages/mail.loop.ts'
+import { addSender, queueMails } from '../../src/messages/messages.ts'
+import { type Bench, benchAccount, interleaved, type Row, row } from './support.ts'
+
+const calls = 3_000
+const callers = 32
+const waiting = 20_000
+const batch = 1_000
+
+const html = `<p>${'A paragraph of a newsletter, as they are. '.repeat(330)}</p>`
+const text = 'A paragraph of a newsletter.'
+
+const perSecond = async (count: number, run: () => Promise<unknown>): Promise<number> => {
+  const start = performance.now()
+  await run()
+  return count / ((performance.now() - start) / 1000)
+}
+
+/** nodemailer alone: as many mails by its pool of 5 connections. */
+const viaPool = (url: string, count: number) => async () => {
+  const transport = createTransport({ url, pool: true } as never)
+  const rate = await perSecond(count, () =>
+    Promise.all(
+      Array.from({ length: count }, (_, i) =>
+        transport.sendMail({
+          from: 'hello@shop.example',
+          to: `p${i}@people.example`,
+          subject: `Mail ${i}`,
+          html,
+          text,
+        }),
+      ),
+    ),
+  )
+  transport.close()
+  return rate
+}
+
+const viaApi = (port: number, key: string) => async () => {
+  const pool = new Pool(`http://127.0.0.1:${port}`, { connections: callers })
+  let next = 0
+  const caller = async () => {
+    for (let n = next++; n < calls; n = next++) {
+      const answer = await pool.request({
+        method: 'POST',
+        path: '/api/v1/send',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ to: `p${n}@people.example`, subject: `Mail ${n}`, html, text }),
+      })
+      const { status } = (await answer.body.json()) as { status: string }
+      if (status !== 'sent') throw new Error(`POST /send answered ${status}`)
+    }
+  }
+  const rate = await perSecond(calls, () => Promise.all(Array.from({ length: callers }, caller)))
+  await pool.close()
+  return rate
+}
+
+/** POST /send, and the job on mail that waits, beside nodemailer's pool: same mail of 14 KB, same sink, 5 connections. */
+export const bench = async (b: Bench): Promise<Row[]> => {
+  const sink = fork(join(import.meta.dirname, 'mail-sink.ts'))
+  const [port] = (await once(sink, 'message')) as [number]
+  const url = `smtp://127.0.0.1:${port}`
+  const app = await b.app({ SVC_SMTP_URL: url })
+  const account = await benchAccount(app)
+  await app.work(account.id, 'cli:bench', (work) => addSender(work, { email: 'hello@shop.example', name: 'Shop' }))
+  const { fastify } = await buildServer(app, await loadRoutes(), pino({ level: 'error' }))
+  await fastify.listen({ port: 0, host: '127.0.0.1' })
+  const api = (fastify.server.address() as { port: number }).port
+  const called = await interleaved(3, viaApi(api, account.key), viaPool(url, calls))
+
+  const fill = async () => {
+    for (let n = 0; n < waiting; n += batch) {
+      const mails = Array.from({ length: batch }, (_, i) => ({
+        to: `p${n + i}@people.example`,
+        type: 'marketing' as const,
+        key: null,
+        source: { kind: 'send' as const, id: null },
+        subject: `Mail ${n + i}`,
+        content: { html, text },
+      }))
+      await app.work(account.id, 'cli:bench', (work) => queueMails(app, work, mails))
+    }
+  }
+  const drain = async () => {
+    await fill()
+    const stop = new AbortController()
+    let running: Promise<void> | undefined
+    const rate = await perSecond(waiting, async () => {
+      running = runMail(app, stop.signal)
+      const isDone = async () => (await app.sql('select 1 from message_queue limit 1')).length === 0
+      while (!(await isDone())) await new Promise((resolve) => setTimeout(resolve, 50))
+    })
+    stop.abort()
+    await running
+    return rate
+  }
+  const drained = { limit: await viaPool(url, waiting / 4)(), ours: await drain() }
+  await fastify.close()
+  sink.disconnect()
+  return [
+    row('POST /send beside nodemailer’s pool', 'mails/s', called, { atLeast: 0.6 }),
+    row('20,000 waiting mails beside nodemailer’s pool', 'mails/s', drained, { atLeast: 0.8 }),
+  ]
+}

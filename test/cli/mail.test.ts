@@ -1,0 +1,215 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Ran, svc } from '../support/cli.ts'
+import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { openSink, type Sink } from '../support/smtp.ts'
+
+let t: TestApp
+let sink: Sink
+let dns: DnsServer
+let account: TestAccount
+let folder: string
+
+beforeAll(async () => {
+  ;[sink, dns] = [await openSink(), await openDnsServer()]
+  t = await startApp({ env: { SVC_SMTP_URL: sink.url, SVC_DNS_SERVERS: dns.address } })
+  folder = await mkdtemp(join(tmpdir(), 'svc-mail-'))
+})
+beforeEach(async () => {
+  account = await t.account()
+  sink.mails.length = 0
+})
+afterAll(async () => {
+  await t.close()
+  await sink.close()
+  await dns.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const run = (args: string[], options = {}): Promise<Ran> => svc(t, [...args, '--account', account.id], options)
+const json = async (args: string[], options = {}) => {
+  const ran = await run([...args, '--json'], options)
+  expect([ran.stderr, ran.status]).toEqual(['', 0])
+  return ran.json
+}
+const file = async (name: string, text: string): Promise<string> => {
+  await writeFile(join(folder, name), text)
+  return join(folder, name)
+}
+const addSender = () => json(['senders', 'add', '--email', 'hello@shop.example', '--name', 'The Shop'])
+
+test('a first mail: a sender, the parts from files, the verdict; then it is in the list', async () => {
+  const sender = await addSender()
+  expect(sender).toMatchObject({ email: 'hello@shop.example', isDefault: true, replyTo: null })
+  const [html, text] = [await file('m.html', '<p>Hi</p>'), await file('m.txt', 'Hi')]
+  const sent = await json(['send', '--to', 'ada@people.example', '--subject', 'Hi', '--html', html, '--text', text])
+  expect(sent).toEqual({ id: expect.stringMatching(/^msg_/), status: 'sent' })
+  expect(sink.mails[0]!.header('message-id')).toBe(`<${sent.id}@shop.example>`)
+  const { sends } = await json(['sends', 'list', '--to', 'Ada@people.example'])
+  expect(sends).toMatchObject([
+    { id: sent.id, status: 'sent', to: 'ada@people.example', source: { kind: 'send', id: sent.id } },
+  ])
+  expect(await json(['sends', 'show', sent.id])).toMatchObject({
+    html: '<p>Hi</p>',
+    queue: null,
+    from: { name: 'The Shop' },
+  })
+  expect((await json(['sends', 'list', '--status', 'failed'])).sends).toEqual([])
+  expect((await json(['accounts', 'usage'])).usage).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ quota: 'sends', used: 1 }),
+      expect.objectContaining({ quota: 'sendApiCalls', used: 0 }),
+    ]),
+  )
+})
+
+test('a mail that the relay refuses is exit 1, a missing part exit 2, an unknown send exit 3', async () => {
+  await addSender()
+  const [html, text] = [await file('m.html', '<p>Hi</p>'), await file('m.txt', 'Hi')]
+  sink.next({ refuse: { at: 'to', answer: '550 No' } })
+  const refused = await run([
+    'send',
+    '--to',
+    'ada@people.example',
+    '--subject',
+    'Hi',
+    '--html',
+    html,
+    '--text',
+    text,
+    '--json',
+  ])
+  expect([refused.status, refused.json]).toMatchObject([
+    1,
+    { status: 'failed', error: 'The relay refused the message: 550 No' },
+  ])
+  expect((await run(['send', '--to', 'ada@people.example'])).stderr).toContain('Missing --subject, --html, --text')
+  expect((await run(['send', '--to', 'x', '--project', 'prj_1'])).status).toBe(2)
+  expect((await run(['send', '--to', 'a@people.example', '--project', 'prj_1'])).status).toBe(3)
+  expect((await run(['sends', 'show', 'msg_x'])).status).toBe(3)
+})
+
+test('html comes from stdin by -', async () => {
+  await addSender()
+  const text = await file('m.txt', 'Hi')
+  await json(['send', '--to', 'ada@people.example', '--subject', 'Hi', '--html', '-', '--text', text], {
+    stdin: '<p>From a pipe</p>',
+  })
+  expect(sink.mails[0]!.raw).toContain('From a pipe')
+})
+
+describe('svc relay', () => {
+  test('set, show, test and unset; the password comes from a file or stdin and is never shown', async () => {
+    const own = await openSink({ user: { name: 'me', password: 'hush' } })
+    const url = own.url.replace('//', '//me@')
+    const set = await json(
+      ['relay', 'set', '--url', url, '--password-file', '-', '--bounce-address', 'b@shop.example'],
+      { stdin: 'hush\n' },
+    )
+    expect(set).toEqual({ url, source: 'account', password: true, bounceAddress: 'b@shop.example' })
+    expect(await json(['relay', 'show'])).toEqual(set)
+    expect(await json(['relay', 'test'])).toEqual({ ok: true })
+    await addSender()
+    expect(await json(['relay', 'test', '--to', 'ada@people.example'])).toEqual({ ok: true })
+    expect(own.mails).toHaveLength(1)
+    await own.close()
+    const down = await run(['relay', 'test', '--json'])
+    expect([down.status, down.json.ok]).toEqual([1, false])
+    expect((await run(['relay', 'unset'])).status).toBe(2)
+    expect(await json(['relay', 'unset', '--yes'])).toEqual({ ok: true, removed: true })
+    expect((await json(['relay'])).source).toBe('platform')
+  })
+
+  test('a password in the URL is refused, and not repeated', async () => {
+    const ran = await run(['relay', 'set', '--url', 'smtp://me:hush@relay.example'])
+    expect(ran.status).toBe(2)
+    expect(ran.stderr).not.toContain('hush')
+  })
+})
+
+test('svc senders: the first is the default, another can be, a deleted one is gone', async () => {
+  const first = await addSender()
+  const second = await json([
+    'senders',
+    'add',
+    '--email',
+    'team@shop.example',
+    '--name',
+    'Team',
+    '--reply-to',
+    'r@shop.example',
+  ])
+  expect(second).toMatchObject({ isDefault: false, replyTo: 'r@shop.example' })
+  expect((await run(['senders', 'add', '--email', 'team@shop.example', '--name', 'X'])).status).toBe(6)
+  expect((await json(['senders', 'default', second.id])).isDefault).toBe(true)
+  expect((await json(['senders'])).senders.map(({ isDefault }: { isDefault: boolean }) => isDefault)).toEqual([
+    false,
+    true,
+  ])
+  expect((await run(['senders', 'delete', first.id])).status).toBe(2)
+  expect(await json(['senders', 'delete', 'hello@shop.example', '--yes'])).toEqual({ ok: true, id: first.id })
+  expect((await json(['senders', 'list'])).senders).toHaveLength(1)
+})
+
+test('svc domains: the records as JSON and as a table; verify is exit 5 while pending', async () => {
+  const added = await json(['domains', 'add', 'shop.example'])
+  expect(added).toMatchObject({ domain: 'shop.example', status: 'pending' })
+  const pending = await run(['domains', 'verify', 'shop.example'])
+  expect([pending.status, pending.stdout]).toEqual([5, expect.stringContaining('svc1._domainkey.shop.example')])
+  for (const { name, value } of added.records) dns.set(name, { TXT: [value.match(/.{1,255}/g)] })
+  expect(await json(['domains', 'verify', 'shop.example'])).toMatchObject({ status: 'verified' })
+  expect((await json(['domains'])).domains).toMatchObject([{ domain: 'shop.example', status: 'verified' }])
+  expect((await json(['domains', 'show', 'shop.example'])).records).toHaveLength(4)
+  expect((await run(['domains', 'show', 'other.example'])).status).toBe(3)
+})
+
+describe('svc suppressions', () => {
+  test('add, list and remove', async () => {
+    expect(await json(['suppressions', 'add', 'Ada@people.example'])).toEqual({
+      email: 'ada@people.example',
+      reason: 'manual',
+      added: true,
+    })
+    await json(['suppressions', 'add', 'ada@people.example', '--reason', 'unsubscribed'])
+    expect((await json(['suppressions', 'add', 'ada@people.example'])).added).toBe(false)
+    expect((await run(['suppressions', 'add', 'ada@people.example', '--reason', 'dislike'])).status).toBe(2)
+    expect((await json(['suppressions', 'list', '--reason', 'manual'])).suppressions).toMatchObject([
+      { email: 'ada@people.example', reason: 'manual' },
+    ])
+    expect((await json(['suppressions'])).suppressions).toHaveLength(2)
+    expect((await run(['suppressions', 'remove', 'ada@people.example'])).status).toBe(2)
+    const removed = await json(['suppressions', 'remove', 'ada@people.example', '--reason', 'manual', '--yes'])
+    expect(removed).toEqual({ email: 'ada@people.example', removed: ['manual'] })
+    await json(['suppressions', 'remove', 'ada@people.example', '--yes'])
+    expect((await run(['suppressions', 'remove', 'ada@people.example', '--yes'])).status).toBe(3)
+  })
+
+  test('import takes CSV with reasons, or an address a line, and says what became of each row', async () => {
+    const csv =
+      'Email,Reason\r\nada@people.example,bounced\r\n"bob@people.example",\r\nnobody,manual\r\neve@people.example,dislike\r\n'
+    const ran = await run(['suppressions', 'import', await file('s.csv', csv), '--json'])
+    expect([ran.status, ran.json]).toEqual([5, { rows: 4, added: 2, known: 0, rejected: 2 }])
+    const dry = await run(['suppressions', 'import', '-', '--dry-run', '--json'], { stdin: 'zoe@people.example\n' })
+    expect([dry.status, dry.json.added]).toEqual([0, 0])
+    const lines = Array.from({ length: 1201 }, (_, i) => `p${i}@people.example`).join('\n')
+    expect(
+      await json(['suppressions', 'import', '-', '--reason', 'complained'], {
+        stdin: `${lines}\nada@people.example\n`,
+      }),
+    ).toEqual({ rows: 1202, added: 1202, known: 0, rejected: 0 })
+    expect(await json(['suppressions', 'import', '-', '--reason', 'complained'], { stdin: lines })).toEqual({
+      rows: 1201,
+      added: 0,
+      known: 1201,
+      rejected: 0,
+    })
+    expect((await json(['suppressions', 'list', '--email', 'ada@people.example'])).suppressions).toMatchObject([
+      { reason: 'bounced' },
+      { reason: 'complained' },
+    ])
+    expect((await run(['suppressions', 'import', join(folder, 'nowhere.csv')])).status).toBe(3)
+  })
+})

@@ -1,0 +1,184 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/deliveries.ts'
+import { freeform, messagesOf, queueMany, sendingAccount, tallyMessages } from '../support/messages.ts'
+import { openSink, type Sink } from '../support/smtp.ts'
+
+let t: TestApp
+let account: TestAccount
+let sink: Sink
+const daemons: Daemon[] = []
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_SMTP_URL: `smtp://127.0.0.1:${await freePort()}` } })
+})
+beforeEach(async () => {
+  account = await sendingAccount(t)
+  sink = await openSink({ port: Number(new URL(t.env.SVC_SMTP_URL!).port) })
+})
+afterEach(async () => {
+  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
+  await sink.close()
+})
+afterAll(() => t?.close())
+
+const start = async (args = ['serve']): Promise<Daemon> => {
+  const daemon = await startDaemon(t, { args })
+  daemons.push(daemon)
+  return daemon
+}
+const post = async (daemon: Daemon, headers: Record<string, string> = {}) => {
+  const answer = await fetch(`${daemon.url}/api/v1/send`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(freeform()),
+  })
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body
+  return (await answer.json()) as any
+}
+const tally = () => tallyMessages(t.app, account.id)
+const message = async () => (await messagesOf(t.app, account.id))[0]!
+
+/** Holds up every update of the table that meets the condition, until it is taken away with all that it holds up. */
+const holdUp = async (table: string, condition: string) => {
+  await t.app.sql(`create function hold_up() returns trigger language plpgsql as $$
+    begin perform pg_sleep(60); return new; end $$`)
+  await t.app.sql(
+    `create trigger hold_up before update on ${table} for each row when (${condition}) execute function hold_up()`,
+  )
+  const held = async () => {
+    const rows = await t.app.sql<{ pid: number }>(
+      `select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
+    )
+    return rows.map(({ pid }) => pid)
+  }
+  return {
+    reached: () => eventually(async () => (await held()).length > 0),
+    async end() {
+      await t.app.sql('select pg_terminate_backend(pid) from unnest($1::int[]) pid', [await held()])
+      await t.app.sql('drop function hold_up cascade')
+    },
+  }
+}
+
+test('kill -9 after the call is reserved and before its hand-over: the next daemon sends it, once', async () => {
+  const held = await holdUp('message_queue', 'new.is_handing')
+  const api = await start(['serve', '--no-jobs'])
+  const call = post(api).catch(() => null)
+  await held.reached()
+  await api.kill('SIGKILL')
+  await call
+  await held.end()
+  expect(await message()).toMatchObject({ status: 'pending', state: 'claimed' })
+  await start()
+  await sink.arrived(1)
+  await eventually(async () => (await message()).status === 'sent')
+  expect(sink.begun).toBe(1)
+})
+
+test('kill -9 while the relay has it: it ends as failed, delivery state unknown, and nothing is sent again', async () => {
+  sink.always({ hang: 'data' })
+  const api = await start(['serve', '--no-jobs'])
+  const call = post(api, { 'idempotency-key': 'k' }).catch(() => null)
+  await eventually(() => sink.begun === 1)
+  await api.kill('SIGKILL')
+  await call
+  expect(await message()).toMatchObject({ status: 'pending', state: 'handing' })
+  sink.always({})
+  const next = await start()
+  await eventually(async () => (await message()).status === 'failed')
+  const { id } = await message()
+  expect(await post(next, { 'idempotency-key': 'k' })).toEqual({
+    id,
+    status: 'failed',
+    error: 'delivery state unknown',
+  })
+  expect([sink.begun, sink.mails.length]).toEqual([1, 0])
+})
+
+test('kill -9 between the relay’s yes and its record: it ends as failed, and there is no second mail', async () => {
+  const held = await holdUp('messages', `new.status = 'sent'`)
+  const api = await start(['serve', '--no-jobs'])
+  const call = post(api).catch(() => null)
+  await held.reached()
+  expect(sink.mails).toHaveLength(1)
+  await api.kill('SIGKILL')
+  await call
+  await held.end()
+  await start()
+  await eventually(async () => (await message()).status === 'failed')
+  expect(sink.mails).toHaveLength(1)
+})
+
+test('kill -9 under load, three times: each mail leaves at most once, and in doubt is at most what was in hand', async () => {
+  sink.always({ delayMs: 5 })
+  await queueMany(t.app, account.id, 1500)
+  for (let round = 1; round <= 3; round++) {
+    const daemon = await start()
+    await sink.arrived(sink.mails.length + 200, 20_000)
+    await daemon.kill('SIGKILL')
+  }
+  await start()
+  await eventually(async () => !(await tally()).pending, 30_000)
+  const counts = await tally()
+  expect(new Set(sink.mails.map(({ to }) => to[0])).size).toBe(sink.mails.length)
+  expect(counts.failed ?? 0).toBeLessThanOrEqual(3 * 30)
+  expect(sink.mails.length).toBeGreaterThanOrEqual(counts.sent!)
+  expect(counts.sent! + (counts.failed ?? 0)).toBe(1500)
+}, 90_000)
+
+test('SIGTERM under load: exit 0, what is in hand is recorded, the rest is free, nothing is in doubt', async () => {
+  sink.always({ delayMs: 100 })
+  const daemon = await start()
+  await queueMany(t.app, account.id, 300)
+  await sink.arrived(20)
+  expect(await daemon.stop()).toBe(0)
+  expect(daemon.log()).not.toMatch(/job failed/)
+  const rows = await messagesOf(t.app, account.id)
+  expect(rows.filter(({ status }) => status === 'sent')).toHaveLength(sink.mails.length)
+  expect(rows.filter(({ status, state }) => status === 'pending' && state !== 'queued')).toEqual([])
+  await start()
+  await eventually(async () => (await tally()).sent === 300, 20_000)
+  expect(sink.mails).toHaveLength(300)
+})
+
+test('SIGTERM while a call waits for a hanging relay: it is answered pending, and the stop stays below 15 s', async () => {
+  sink.always({ hang: 'data' })
+  const daemon = await start()
+  const call = post(daemon)
+  await eventually(() => sink.begun === 1)
+  const before = Date.now()
+  expect(await daemon.stop()).toBe(0)
+  expect(Date.now() - before).toBeLessThan(15_000)
+  expect((await call).status).toBe('pending')
+  expect(await message()).toMatchObject({ status: 'failed', error: 'delivery state unknown' })
+}, 30_000)
+
+test('two daemons, each asked by 50 callers with the same 50 keys: 50 mails', async () => {
+  const both = await Promise.all([start(), start()])
+  const keys = Array.from({ length: 50 }, (_, i) => `key-${i}`)
+  const answers = await Promise.all(
+    both.flatMap((daemon) => keys.map((key) => post(daemon, { 'idempotency-key': key }))),
+  )
+  expect(new Set(answers.map(({ id }) => id)).size).toBe(50)
+  await eventually(async () => (await tally()).sent === 50)
+  expect(sink.mails).toHaveLength(50)
+})
+
+test('the thread that hands mail over does without MikroORM and the HTTP server', async () => {
+  const url = (path: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, '../..', path)).href)
+  const script = `
+    import { registerHooks } from 'node:module'
+    const loaded = []
+    registerHooks({ resolve: (name, context, next) => (loaded.push(name), next(name, context)) })
+    await import(${url('src/app/app.ts')})
+    await import(${url('src/messages/mail.loop.ts')})
+    process.stdout.write(JSON.stringify(loaded.filter((name) => /^@mikro-orm|^fastify|^commander|^bree/.test(name))))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])
+  expect(JSON.parse(stdout)).toEqual([])
+})

@@ -1,0 +1,211 @@
+import { createHash, createPublicKey, verify } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { addDomain, listDomains, showDomain, verifyDomain } from '../../src/messages/messages.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { freeform, sendingAccount } from '../support/messages.ts'
+import { openSink, type Sink } from '../support/smtp.ts'
+
+let t: TestApp
+let sink: Sink
+let dns: DnsServer
+let account: TestAccount
+
+beforeAll(async () => {
+  ;[sink, dns] = [await openSink(), await openDnsServer()]
+  t = await startApp({ env: { SVC_SMTP_URL: sink.url, SVC_DNS_SERVERS: dns.address } })
+})
+beforeEach(async () => {
+  account = await sendingAccount(t)
+  sink.mails.length = 0
+})
+afterAll(async () => {
+  await t.close()
+  await sink.close()
+  await dns.close()
+})
+
+let made = 0
+const add = (domain = `shop${++made}.example`) => addDomain(t.app, account.id, 'cli:test', domain)
+const look = (domain: string) => verifyDomain(t.app, account.id, 'cli:test', domain)
+const piecesOf = (text: string): string[] => text.match(/.{1,200}/g)!
+
+/** Publishes records as they were asked for, long ones in pieces. */
+const publish = (records: readonly { name: string; value: string }[]) => {
+  for (const { name, value } of records) dns.set(name, { TXT: [['something else'], piecesOf(value)] })
+}
+
+test('a domain comes with its four records, none of them found', async () => {
+  const { domain, status, records } = await add(' Shop.Example. ')
+  expect([domain, status]).toEqual(['shop.example', 'pending'])
+  expect(records).toEqual([
+    {
+      purpose: 'ownership',
+      type: 'TXT',
+      name: '_svc-challenge.shop.example',
+      value: expect.stringMatching(/^svc-verification=[0-9a-f]{32}$/),
+      found: false,
+    },
+    {
+      purpose: 'dkim',
+      type: 'TXT',
+      name: 'svc1._domainkey.shop.example',
+      value: expect.stringMatching(/^v=DKIM1; k=rsa; p=[A-Za-z0-9+/]{380,}=*$/),
+      found: false,
+    },
+    {
+      purpose: 'spf',
+      type: 'TXT',
+      name: 'shop.example',
+      value: expect.stringMatching(/^v=spf1 .*a:127\.0\.0\.1 ~all$/),
+      found: false,
+    },
+    { purpose: 'dmarc', type: 'TXT', name: '_dmarc.shop.example', value: 'v=DMARC1; p=none', found: false },
+  ])
+  await expect(add('shop.example')).rejects.toMatchObject({ kind: 'conflict' })
+  await expect(add('nonsense')).rejects.toMatchObject({ kind: 'invalid' })
+})
+
+describe('verification', () => {
+  test('needs ownership and DKIM; SPF and DMARC are advice', async () => {
+    const { domain, records } = await add()
+    const [ownership, dkim] = records
+    publish([dkim!])
+    expect(await look(domain)).toMatchObject({
+      status: 'pending',
+      records: [{ found: false }, { found: true }, {}, {}],
+    })
+    publish([ownership!])
+    expect(await look(domain)).toMatchObject({
+      status: 'verified',
+      records: [{ found: true }, { found: true }, { found: false }, { found: false }],
+    })
+    dns.set(domain, { TXT: [['v=spf1 include:elsewhere.example -all']] })
+    dns.set(`_dmarc.${domain}`, { TXT: [['v=DMARC1; p=reject']] })
+    expect((await look(domain)).records.every(({ found }) => found)).toBe(true)
+  })
+
+  test('another token or key is not found', async () => {
+    const { domain, records } = await add()
+    const other = await add()
+    publish([
+      { name: records[0]!.name, value: other.records[0]!.value },
+      { name: records[1]!.name, value: other.records[1]!.value },
+    ])
+    expect(await look(domain)).toMatchObject({
+      status: 'pending',
+      records: [{ found: false }, { found: false }, {}, {}],
+    })
+  })
+
+  test('a verified domain stays so until its DKIM record is missed; silence of DNS is no miss', async () => {
+    const { domain, records } = await add()
+    publish(records)
+    expect((await look(domain)).status).toBe('verified')
+    dns.set(records[0]!.name, { mode: 'nxdomain' })
+    dns.set(records[1]!.name, { mode: 'servfail' })
+    expect(await look(domain)).toMatchObject({
+      status: 'verified',
+      records: [{ found: false }, { found: true }, {}, {}],
+    })
+    dns.set(records[1]!.name, { mode: 'nxdomain' })
+    expect((await look(domain)).status).toBe('pending')
+  })
+
+  test('is the account’s own', async () => {
+    const { domain, records } = await add()
+    publish(records)
+    const stranger = await t.account()
+    await expect(verifyDomain(t.app, stranger.id, 'cli:test', domain)).rejects.toMatchObject({ kind: 'missing' })
+    const [theirs] = await t.app.work(stranger.id, 'cli:test', (work) => listDomains(t.app, work))
+    expect(theirs).toBeUndefined()
+  })
+})
+
+/** The tags of a DKIM-Signature header (RFC 6376 section 3.5). */
+const tagsOf = (header: string) =>
+  Object.fromEntries(
+    header
+      .split(';')
+      .map((tag) => [tag.slice(0, tag.indexOf('=')).trim(), tag.slice(tag.indexOf('=') + 1).replace(/\s/g, '')]),
+  )
+
+/** Checks a signature as a receiver does: relaxed/relaxed, RSA-SHA256, by the key of the DNS record. */
+const checkDkim = (raw: string, record: string): { domain: string; signed: string[] } => {
+  const at = raw.indexOf('\r\n\r\n')
+  const fields = raw.slice(0, at).split(/\r\n(?![ \t])/)
+  const nameOf = (field: string) => field.slice(0, field.indexOf(':')).trim().toLowerCase()
+  const relaxed = (field: string) =>
+    `${nameOf(field)}:${field
+      .slice(field.indexOf(':') + 1)
+      .replace(/\r\n/g, '')
+      .replace(/[ \t]+/g, ' ')
+      .trim()}`
+  const signature = fields.find((field) => nameOf(field) === 'dkim-signature')!
+  const tags = tagsOf(signature.slice(signature.indexOf(':') + 1))
+  expect(tags).toMatchObject({ v: '1', a: 'rsa-sha256', c: 'relaxed/relaxed', s: 'svc1' })
+  const body = raw
+    .slice(at + 4)
+    .split('\r\n')
+    .map((line) => line.replace(/[ \t]+/g, ' ').replace(/ $/, ''))
+    .join('\r\n')
+    .replace(/(\r\n)*$/, '\r\n')
+  expect(createHash('sha256').update(body).digest('base64')).toBe(tags.bh)
+  const signed = tags.h!.toLowerCase().split(':')
+  const head = signed.map((name) => `${relaxed(fields.find((field) => nameOf(field) === name)!)}\r\n`).join('')
+  const bare = relaxed(signature).replace(/([;:\s]b=)[^;]*/, '$1')
+  const key = createPublicKey({ key: Buffer.from(/p=(.*)/.exec(record)![1]!, 'base64'), format: 'der', type: 'spki' })
+  expect(verify('sha256', Buffer.from(head + bare), key, Buffer.from(tags.b!, 'base64'))).toBe(true)
+  return { domain: tags.d!, signed }
+}
+
+describe('mail from a verified domain', () => {
+  const send = async (from: string, more: object = {}) => {
+    const { body } = await t.request('POST', '/send', {
+      key: account.key,
+      body: freeform({ from: { email: from }, ...more }),
+    })
+    expect(body).toMatchObject({ status: 'sent' })
+    return sink.mails.at(-1)!
+  }
+
+  test('goes from any address of it, signed by its key, the unsubscribe headers included', async () => {
+    const { domain, records } = await add()
+    publish(records)
+    await look(domain)
+    const mail = await send(`anyone@${domain}`, { type: 'marketing', html: `<p>${'Wörter und  mehr '.repeat(50)}</p>` })
+    const { domain: signer, signed } = checkDkim(mail.raw, records[1]!.value)
+    expect(signer).toBe(domain)
+    expect(signed).toEqual(
+      expect.arrayContaining(['from', 'to', 'subject', 'message-id', 'list-unsubscribe', 'list-unsubscribe-post']),
+    )
+  })
+
+  test('a domain that is not verified any more is refused, and what waits goes unsigned; a subdomain is not it', async () => {
+    const { domain, records } = await add()
+    publish(records)
+    await look(domain)
+    const refused = await t.request('POST', '/send', {
+      key: account.key,
+      body: freeform({ from: { email: `a@mail.${domain}` } }),
+    })
+    expect(refused.status).toBe(400)
+    dns.set(records[1]!.name, { mode: 'nxdomain' })
+    await look(domain)
+    expect(
+      (await t.request('POST', '/send', { key: account.key, body: freeform({ from: { email: `a@${domain}` } }) }))
+        .status,
+    ).toBe(400)
+    expect((await send('hello@shop.example')).header('dkim-signature')).toBeUndefined()
+  })
+})
+
+test('the private key is not stored as it is', async () => {
+  const { domain } = await add()
+  const [row] = await t.app.sql<{ sealed_key: string }>('select sealed_key from domains where domain = $1', [domain])
+  expect(row!.sealed_key).toMatch(/^v1\./)
+  expect(row!.sealed_key).not.toContain('PRIVATE')
+  await expect(
+    t.app.work(account.id, 'cli:test', (work) => showDomain(t.app, work, 'other.example')),
+  ).rejects.toMatchObject({ kind: 'missing' })
+})

@@ -1,0 +1,239 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { runMail } from '../../src/messages/mail.loop.ts'
+import { suppressAddresses } from '../../src/messages/messages.ts'
+import { setRelay } from '../../src/messages/relays.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { freePort } from '../support/daemon.ts'
+import { eventually } from '../support/deliveries.ts'
+import { messagesOf, queueMany, sendingAccount, startMail, tallyMessages } from '../support/messages.ts'
+import { openSink, type Sink } from '../support/smtp.ts'
+
+let t: TestApp
+let sink: Sink
+let account: TestAccount
+const ends: (() => Promise<void>)[] = []
+
+beforeAll(async () => {
+  const port = await freePort()
+  t = await startApp({ env: { SVC_SMTP_URL: `smtp://127.0.0.1:${port}` }, development: true })
+})
+beforeEach(async () => {
+  sink = await openSink({ port: Number(new URL(t.env.SVC_SMTP_URL!).port) })
+  account = await sendingAccount(t)
+})
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end()
+  await sink.close()
+  await t.app.sql('delete from message_queue')
+})
+afterAll(() => t.close())
+
+const start = async () => {
+  const app = await openApp(readConfig(t.env), { orm: false })
+  ends.push(app.close)
+  const loop = startMail(app)
+  ends.push(loop.stop)
+  return loop
+}
+const tally = (accountId = account.id) => tallyMessages(t.app, accountId)
+const ownSink = async (accountId: string): Promise<Sink> => {
+  const own = await openSink()
+  ends.unshift(own.close)
+  await t.app.work(accountId, 'cli:test', (work) =>
+    setRelay(t.app, work, { url: own.url, password: null, bounceAddress: null }),
+  )
+  return own
+}
+
+describe('mails that other features queue', () => {
+  test('leave with their transaction, each once', async () => {
+    await start()
+    await queueMany(t.app, account.id, 300)
+    await eventually(async () => (await tally()).sent === 300)
+    expect(new Set(sink.mails.map(({ to }) => to[0])).size).toBe(300)
+    expect(sink.mails).toHaveLength(300)
+  })
+
+  test('one for a key, ever, however often it is queued and by how many at once', async () => {
+    const mail = { key: 'run:1:2', to: 'ada@people.example' }
+    const made = await Promise.all(Array.from({ length: 10 }, () => queueMany(t.app, account.id, 2, mail)))
+    expect(made.flat().filter(({ status }) => status === 'pending')).toHaveLength(1)
+    expect(made.flat().filter(({ status }) => status === 'known')).toHaveLength(19)
+    await start()
+    await eventually(async () => (await tally()).sent === 1)
+    expect([await tally(), sink.mails.length]).toEqual([{ sent: 1 }, 1])
+  })
+
+  test('to who is suppressed, or without sender, quota or project, they stand in the list with the reason', async () => {
+    await t.app.work(account.id, 'cli:test', (work) => suppressAddresses(work, ['person1@people.example'], 'manual'))
+    await t.app.sql(`insert into plans select 'three sends', 9, null, 3, null, null, null, true`)
+    await t.app.sql(`update accounts set plan = 'three sends' where id = $1`, [account.id])
+    const statuses = (await queueMany(t.app, account.id, 5)).map(({ status }) => status)
+    expect(statuses).toEqual(['pending', 'suppressed', 'pending', 'pending', 'failed'])
+    const bare = await t.account()
+    await queueMany(t.app, bare.id, 1)
+    await queueMany(t.app, account.id, 1, { to: 'zoe@people.example', content: { projectId: 'prj_x', mergeData: {} } })
+    expect((await messagesOf(t.app, bare.id))[0]).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('default sender'),
+    })
+    expect((await messagesOf(t.app, account.id)).map(({ reason, error }) => reason ?? error)).toEqual([
+      null,
+      'manual',
+      null,
+      null,
+      'Monthly send quota for your plan exceeded',
+      'There is no such project',
+    ])
+    await start()
+    await eventually(async () => (await tally()).sent === 3)
+    expect(await tally()).toEqual({ sent: 3, suppressed: 1, failed: 2 })
+  })
+
+  test('one whose recipient is suppressed while it waits does not leave', async () => {
+    await queueMany(t.app, account.id, 2, { type: 'marketing' })
+    await t.app.work(account.id, 'cli:test', (work) =>
+      suppressAddresses(work, ['person0@people.example'], 'unsubscribed'),
+    )
+    await start()
+    await eventually(async () => (await tally()).sent === 1)
+    expect((await messagesOf(t.app, account.id))[0]).toMatchObject({
+      status: 'suppressed',
+      reason: 'unsubscribed',
+      state: null,
+    })
+    expect(sink.mails).toHaveLength(1)
+  })
+})
+
+describe('a relay that is away, puts off or refuses', () => {
+  test('what waits is tried again, and goes when the relay is back', async () => {
+    await sink.close()
+    await start()
+    await queueMany(t.app, account.id, 3)
+    await eventually(async () => (await t.app.sql('select 1 from message_queue where tries > 0')).length > 0)
+    sink = await openSink({ port: sink.port })
+    await t.advance(30_000)
+    await sink.arrived(3, 20_000)
+    expect(sink.mails).toHaveLength(3)
+    await eventually(async () => (await tally()).sent === 3)
+  }, 40_000)
+
+  test('an answer 4xx is tried again, one 5xx is the end', async () => {
+    sink.next({ refuse: { at: 'to', answer: '451 4.7.1 Greylisted' } })
+    await start()
+    await queueMany(t.app, account.id, 1)
+    await eventually(async () => (await t.app.sql('select 1 from message_queue where tries = 1')).length > 0)
+    expect(sink.mails).toEqual([])
+    sink.always({ refuse: { at: 'data', answer: '554 5.7.1 No' } })
+    await t.advance(30_000)
+    await eventually(async () => (await tally()).failed === 1)
+    expect((await messagesOf(t.app, account.id))[0]!.error).toBe('The relay refused the message: 554 5.7.1 No')
+  })
+
+  test('a hanging relay holds its own mail only, and a relay’s thousand waiting mails nobody else’s', async () => {
+    const [hanging, busy] = [await sendingAccount(t), await sendingAccount(t)]
+    const [hung, slow] = [await ownSink(hanging.id), await ownSink(busy.id)]
+    hung.always({ hang: 'connect' })
+    slow.always({ delayMs: 500 })
+    await queueMany(t.app, hanging.id, 500)
+    await queueMany(t.app, busy.id, 1000)
+    await start()
+    await slow.arrived(5)
+    await queueMany(t.app, account.id, 100)
+    await sink.arrived(100)
+    expect(await tally(hanging.id)).toEqual({ pending: 500 })
+    expect(hung.open).toBeLessThanOrEqual(5)
+  })
+
+  test('on one relay an account’s thousand waiting mails do not hold back another’s', async () => {
+    sink.always({ delayMs: 20 })
+    await queueMany(t.app, account.id, 1000)
+    await start()
+    await sink.arrived(100)
+    const other = await sendingAccount(t)
+    await queueMany(t.app, other.id, 5)
+    await eventually(async () => (await tally(other.id)).sent === 5)
+    expect((await tally()).pending).toBeGreaterThan(300)
+  })
+})
+
+test('from the moment that the account’s deletion has begun nothing leaves', async () => {
+  await queueMany(t.app, account.id, 20)
+  await t.app.sql('update accounts set deleted_at = now() where id = $1', [account.id])
+  const other = await sendingAccount(t)
+  await queueMany(t.app, other.id, 3)
+  await start()
+  await eventually(async () => (await tally(other.id)).sent === 3)
+  expect(sink.mails).toHaveLength(3)
+  await t.app.sql('delete from message_queue where account_id = $1', [account.id])
+})
+
+test('two loops share the queue: each mail leaves once', async () => {
+  sink.always({ delayMs: 5 })
+  await Promise.all([start(), start()])
+  for (let i = 0; i < 4; i++) await queueMany(t.app, account.id, 250)
+  await eventually(async () => (await tally()).sent === 1000, 25_000)
+  expect(sink.mails).toHaveLength(1000)
+}, 40_000)
+
+test('a row that somebody has locked holds back no other mail', async () => {
+  await queueMany(t.app, account.id, 20)
+  const locker = await t.app.database.connect()
+  await locker.query('begin')
+  await locker.query('select 1 from message_queue order by id limit 1 for update')
+  await locker.query('select 1 from messages where account_id = $1 order by id offset 1 limit 1 for update', [
+    account.id,
+  ])
+  await start()
+  await eventually(async () => (await tally()).sent === 18)
+  await locker.query('rollback')
+  await locker.end()
+  await eventually(async () => (await tally()).sent === 20, 15_000)
+  expect(sink.mails).toHaveLength(20)
+})
+
+test('a fault of ours (a password that does not open) is reported, loses nothing, and holds up nobody', async () => {
+  const broken = await sendingAccount(t)
+  await t.app.work(broken.id, 'cli:test', (work) =>
+    setRelay(t.app, work, { url: 'smtp://me@127.0.0.1:1', password: 'x', bounceAddress: null }),
+  )
+  await t.app.sql(`update relays set sealed_password = 'v1.broken' where account_id = $1`, [broken.id])
+  await queueMany(t.app, broken.id, 1)
+  await queueMany(t.app, account.id, 1)
+  const app = await openApp(readConfig(t.env), { orm: false })
+  const reported: unknown[] = []
+  const stop = new AbortController()
+  const running = runMail(app, stop.signal, (fault) => reported.push(fault))
+  await sink.arrived(1)
+  await eventually(() => reported.length === 1)
+  await eventually(async () => (await messagesOf(t.app, broken.id))[0]!.state === 'queued')
+  stop.abort()
+  await running
+  await app.close()
+})
+
+test('a stop finishes what is in hand and frees the rest at once', async () => {
+  sink.always({ delayMs: 300 })
+  const loop = await start()
+  await queueMany(t.app, account.id, 300)
+  await sink.arrived(12)
+  await loop.stop()
+  const states = await messagesOf(t.app, account.id)
+  expect(states.filter(({ status }) => status === 'sent')).toHaveLength(sink.mails.length)
+  expect(states.filter(({ status, state }) => status === 'pending' && state !== 'queued')).toEqual([])
+  expect((await tally()).failed).toBeUndefined()
+})
+
+test('what a stop cuts off in mid-conversation is in doubt and ends so', async () => {
+  sink.always({ hang: 'data' })
+  const loop = await start()
+  await queueMany(t.app, account.id, 3)
+  await eventually(() => sink.begun === 3)
+  await loop.stop()
+  expect((await messagesOf(t.app, account.id)).map(({ status, error }) => [status, error])).toEqual(
+    Array.from({ length: 3 }, () => ['failed', 'delivery state unknown']),
+  )
+}, 20_000)

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { queueMany, sendingAccount, startMail } from '../support/messages.ts'
+import { plainProjects } from '../support/projects.ts'
+import { openSink, type Sink } from '../support/smtp.ts'
+
+const studio = plainProjects()
+let t: TestApp
+let sink: Sink
+let account: TestAccount
+
+beforeAll(async () => {
+  sink = await openSink()
+  t = await startApp({
+    env: { SVC_SMTP_URL: sink.url, SVC_PUBLIC_URL: 'https://svc.example' },
+    projects: studio.projects,
+  })
+})
+beforeEach(async () => {
+  account = await sendingAccount(t)
+  studio.add(account.id, 'prj_1', 'Welcome, {{ name }}')
+  studio.renderings.length = 0
+  sink.mails.length = 0
+})
+afterAll(async () => {
+  await t.close()
+  await sink.close()
+})
+
+const send = (body: object) =>
+  t.request('POST', '/send', { key: account.key, body: { to: 'ada@people.example', projectId: 'prj_1', ...body } })
+
+test('a project is rendered for the recipient; its name is the subject, with its merge tags filled', async () => {
+  const { body } = await send({ mergeData: { name: '<Ada>' } })
+  expect(body.status).toBe('sent')
+  const [mail] = await sink.arrived(1)
+  expect(mail!.header('subject')).toBe('Welcome, <Ada>')
+  expect(mail!.raw).toContain('version 1 for <Ada>')
+  expect(studio.renderings).toMatchObject([{ accountId: account.id, id: 'prj_1', links: { unsubscribe: null } }])
+})
+
+test('a subject of the call wins, its tags are filled, an unknown one is empty, and it is cut after that', async () => {
+  await send({ subject: '{{name}}{{ nobody }}!', mergeData: { name: 'x'.repeat(300) } })
+  expect((await sink.arrived(1))[0]!.header('subject')).toBe('x'.repeat(200))
+})
+
+test('merge data is flat: nested values are dropped, null is empty, the rest is its text', async () => {
+  const mergeData = { name: 'Ada', none: null, yes: true, count: 2.5, list: [1], deep: { a: 1 } }
+  expect((await send({ mergeData })).body.status).toBe('sent')
+  expect(studio.renderings[0]!.mergeData).toEqual({ name: 'Ada', none: '', yes: 'true', count: '2.5' })
+})
+
+test('100 fields pass, 101 are 400, as is merge data that is no object', async () => {
+  const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`f${i}`, 'x']))
+  expect((await send({ mergeData: fields(100) })).body.status).toBe('sent')
+  expect(await send({ mergeData: fields(101) })).toMatchObject({
+    status: 400,
+    body: { error: expect.stringContaining('mergeData') },
+  })
+  expect((await send({ mergeData: ['x'] })).status).toBe(400)
+})
+
+test('a missing project and another account’s are 404; a projectId that is no text is 400', async () => {
+  const missing = await send({ projectId: 'prj_none' })
+  expect([missing.status, missing.body]).toEqual([404, { error: 'There is no such project' }])
+  account = await sendingAccount(t)
+  expect(await send({})).toMatchObject({ status: 404, body: missing.body })
+  expect((await send({ projectId: 5 })).status).toBe(400)
+})
+
+test('projectId chooses the shape, whatever else is there', async () => {
+  await send({ html: '<p>other</p>', text: 'other' })
+  expect((await sink.arrived(1))[0]!.raw).not.toContain('other')
+})
+
+test('marketing mail is rendered with the link that its header has', async () => {
+  await send({ type: 'marketing' })
+  const [mail] = await sink.arrived(1)
+  expect(mail!.header('list-unsubscribe')).toBe(`<${studio.renderings[0]!.links.unsubscribe}>`)
+})
+
+test('what waits is sent in the version that it was queued with', async () => {
+  const project = { projectId: 'prj_1', mergeData: { name: 'Ada' } }
+  await queueMany(t.app, account.id, 1, { content: project, subject: undefined })
+  studio.add(account.id, 'prj_1', 'Anew', 2)
+  const loop = startMail(t.app)
+  const [mail] = await sink.arrived(1)
+  await loop.stop()
+  expect(mail!.header('subject')).toBe('Welcome, Ada')
+  expect(mail!.raw).toContain('version 1 for Ada')
+})

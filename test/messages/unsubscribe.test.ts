@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { loadPages } from '../../src/app/features.ts'
+import type { Page } from '../../src/pages/page.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { freeform, sendingAccount } from '../support/messages.ts'
+import { openSink, type Sink } from '../support/smtp.ts'
+
+let t: TestApp
+let sink: Sink
+let account: TestAccount
+let path: string
+
+beforeAll(async () => {
+  sink = await openSink()
+  t = await startApp({ env: { SVC_SMTP_URL: sink.url, SVC_PUBLIC_URL: 'https://svc.example' } })
+})
+beforeEach(async () => {
+  account = await sendingAccount(t)
+  await send('marketing')
+  path = /<https:\/\/svc\.example(.*)>/.exec(sink.mails.at(-1)!.header('list-unsubscribe')!)![1]!
+})
+afterAll(async () => {
+  await t.close()
+  await sink.close()
+})
+
+const send = async (type: string) =>
+  (await t.request('POST', '/send', { key: account.key, body: freeform({ type }) })).body
+const oneClick = {
+  body: 'List-Unsubscribe=One-Click',
+  headers: { 'content-type': 'application/x-www-form-urlencoded' },
+}
+const suppressions = () => t.app.sql('select email, reason from suppressions where account_id = $1', [account.id])
+
+test('the POST of a mail client acts at once: marketing is suppressed, transactional mail arrives', async () => {
+  const reply = await t.request('POST', path as never, oneClick)
+  expect(reply.status).toBe(200)
+  expect(await suppressions()).toEqual([{ email: 'ada@people.example', reason: 'unsubscribed' }])
+  expect(await send('marketing')).toMatchObject({ status: 'suppressed', reason: 'unsubscribed' })
+  expect(await send('transactional')).toMatchObject({ status: 'sent' })
+})
+
+test('it may come as multipart/form-data, without a body, and twice', async () => {
+  const multipart = {
+    body: '--x\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--x--\r\n',
+    headers: { 'content-type': 'multipart/form-data; boundary=x' },
+  }
+  expect((await t.request('POST', path as never, multipart)).status).toBe(200)
+  expect((await t.request('POST', path as never)).status).toBe(200)
+  expect(await suppressions()).toHaveLength(1)
+})
+
+test('the GET shows the address and a button, and does nothing', async () => {
+  const reply = await t.request('GET', path as never)
+  expect(reply.status).toBe(200)
+  expect(reply.body).toContain('ada@people.example')
+  expect(reply.body).toContain('<form method="post"><button type="submit">Unsubscribe</button></form>')
+  expect(await suppressions()).toEqual([])
+})
+
+test('a changed, cut or foreign token is a 404 page', async () => {
+  const token = path.slice('/u/'.length)
+  const other = t.app.tokens.sign('unsubscribe', ['acc_gone', 'ada@people.example'], null)
+  for (const bad of ['x', token.slice(0, -1), `${token}A`, token.replace('.', 'A.'), `${token}.${token}`, other]) {
+    const reply = await t.request('POST', `/u/${bad}` as never, oneClick)
+    expect([bad, reply.status, String(reply.headers['content-type'])]).toEqual([bad, 404, 'text/html; charset=utf-8'])
+    expect(reply.body).toContain('This link does not work')
+  }
+  expect(await suppressions()).toEqual([])
+})
+
+test('a page loads nothing, sits in no frame, no cache and no index, and names no referrer', async () => {
+  for (const reply of [await t.request('GET', path as never), await t.request('GET', '/u/x' as never)]) {
+    expect(reply.headers).toMatchObject({
+      'content-security-policy': expect.stringMatching(/^default-src 'none'; style-src 'sha256-[^']+';/),
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'private, no-store',
+      'x-robots-tag': 'noindex',
+      'x-frame-options': 'DENY',
+    })
+    expect(reply.headers['content-security-policy']).not.toContain('unsafe-inline')
+    expect(reply.body).not.toMatch(/<script|src=|https?:/)
+  }
+})
+
+test('an address is shown as text, whatever is in it', async () => {
+  const token = t.app.tokens.sign('unsubscribe', [account.id, '"<b>x</b>"@people.example'], null)
+  const reply = await t.request('GET', `/u/${token}` as never)
+  expect(reply.body).toContain('&lt;b&gt;x&lt;/b&gt;')
+  expect(reply.body).not.toContain('<b>')
+})
+
+test('a page that fails is a page', async () => {
+  const [page] = (await loadPages()) as [Page]
+  expect(page.path).toBe('/u/:token')
+  const reply = await t.request('POST', path as never, { ...oneClick, body: 'x'.repeat(100_000) })
+  expect([reply.status, String(reply.headers['content-type'])]).toEqual([413, 'text/html; charset=utf-8'])
+})

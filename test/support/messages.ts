@@ -1,0 +1,83 @@
+import type { OpenApp } from '../../src/app/app.ts'
+import { runMail } from '../../src/messages/mail.loop.ts'
+import { type Queued, type QueuedMail, queueMails } from '../../src/messages/messages.ts'
+import { addSender } from '../../src/messages/senders.ts'
+import type { TestAccount, TestApp } from './app.ts'
+
+/** An account that can send: with a default sender. */
+export const sendingAccount = async (t: TestApp, options?: Parameters<TestApp['account']>[0]): Promise<TestAccount> => {
+  const account = await t.account(options)
+  await t.app.work(account.id, 'cli:test', (work) => addSender(work, { email: 'hello@shop.example', name: 'The Shop' }))
+  return account
+}
+
+export const freeform = (more: object = {}) => ({
+  to: 'ada@people.example',
+  subject: 'Your order',
+  html: '<p>It is on its way.</p>',
+  text: 'It is on its way.',
+  ...more,
+})
+
+export interface MessageRow {
+  id: string
+  status: string
+  reason: string | null
+  error: string | null
+  state: string | null
+}
+
+export const messagesOf = (app: OpenApp, accountId: string): Promise<MessageRow[]> =>
+  app.sql<MessageRow>(
+    `select m.id, m.status, m.reason, m.error,
+       case when q.id is null then null when q.is_handing then 'handing' when q.worker is not null then 'claimed' else 'queued' end as state
+     from messages m left join message_queue q using (account_id, id) where account_id = $1 order by m.email, m.id`,
+    [accountId],
+  )
+
+/** How many of the account's messages have each status. */
+export const tallyMessages = async (app: OpenApp, accountId: string): Promise<Record<string, number>> => {
+  const rows = await app.sql<{ status: string; count: number }>(
+    'select status, count(*) from messages where account_id = $1 group by status',
+    [accountId],
+  )
+  return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
+}
+
+/** Queues freeform mails, to as many addresses, in one transaction. */
+export const queueMany = (
+  app: OpenApp,
+  accountId: string,
+  count: number,
+  more: Partial<QueuedMail> = {},
+): Promise<Queued[]> =>
+  app.work(accountId, 'cli:test', (work) =>
+    queueMails(
+      app,
+      work,
+      Array.from({ length: count }, (_, i) => ({
+        to: `person${i}@people.example`,
+        type: 'transactional' as const,
+        key: null,
+        source: { kind: 'journey' as const, id: 'jrn_1' },
+        subject: `Mail ${i}`,
+        content: { html: '<p>Hi</p>', text: 'Hi' },
+        ...more,
+      })),
+    ),
+  )
+
+/** The mail loop in this process; `stop` is the graceful one. */
+export const startMail = (app: OpenApp): { stop(): Promise<void> } => {
+  const stop = new AbortController()
+  const running = runMail(app, stop.signal, (fault) => {
+    throw fault
+  })
+  running.catch(() => {})
+  return {
+    stop: () => {
+      stop.abort()
+      return running
+    },
+  }
+}

@@ -1,0 +1,32 @@
+import type { Projects } from '../../src/store/work.ts'
+
+export interface Rendering {
+  accountId: string
+  id: string
+  version: number
+  mergeData: Record<string, string>
+  links: { unsubscribe: string | null }
+}
+
+/** Projects by `<account> <id>`, rendered as plainly as can be, with what each rendering was asked for. */
+export const plainProjects = () => {
+  const known = new Map<string, { name: string; version: number }>()
+  const renderings: Rendering[] = []
+  const projects: Projects = {
+    async loadProject({ accountId }, id) {
+      const found = known.get(`${accountId} ${id}`)
+      return found ? { id, ...found } : null
+    },
+    async renderProject(_app, rendering) {
+      renderings.push(rendering)
+      const text = `version ${rendering.version} for ${rendering.mergeData.name ?? 'nobody'}`
+      return { html: `<p>${text}</p>`, text }
+    },
+  }
+  return {
+    projects,
+    renderings,
+    add: (accountId: string, id: string, name: string, version = 1) =>
+      void known.set(`${accountId} ${id}`, { name, version }),
+  }
+}
