@@ -48,8 +48,8 @@ const wide: Rooms = {
   asks: [],
   accounts: {},
   accountDefault: 1000,
-  unknown: { room: 1000, targets: 100, perAccount: 100 },
-  hanging: { targets: 10, perAccount: 5 },
+  unknown: { room: 1000, targets: 100, perAccount: 100, accounts: {} },
+  hanging: { targets: 10, perAccount: 5, accounts: {} },
 }
 const ok = { ok: true, status: 200, error: null, retryAfterSeconds: null, durationMs: 5, snippet: '', stopped: false }
 const failed = { ...ok, ok: false, status: 500, error: 'answered 500' }
