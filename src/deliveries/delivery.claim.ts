@@ -222,13 +222,17 @@ export const releaseClaims = async (
 }
 
 /**
- * Frees what workers that are no more had claimed: they can't record it any more. Rows that somebody has locked are left
- * for the next time; `freed` is how many were not, `left` whether there are others.
+ * Frees what workers had claimed, but for the deliveries named: they can't record it any more. Rows that somebody has
+ * locked are left for the next time; `freed` is how many were not, `left` whether there are others.
  */
-export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promise<{ freed: number; left: boolean }> => {
+export const freeClaimsOf = async (
+  sql: Sql,
+  workers: readonly number[],
+  except: readonly string[] = [],
+): Promise<{ freed: number; left: boolean }> => {
   const [row] = await sql<{ found: number; freed: number }>(
     `with claimed as materialized (
-       select ctid as row from pending_deliveries where worker = any($1)
+       select ctid as row from pending_deliveries where worker = any($1) and id <> all($2::text[])
      ), locked as materialized (
        select ctid as row from pending_deliveries
        where ctid = any(array(select row from claimed)) and worker = any($1) for update skip locked
@@ -241,7 +245,7 @@ export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promis
        ${lowered('select id, due_at from target')}
      )
      select (select count(*) from claimed) as found, (select count(*) from freed) as freed`,
-    [workers],
+    [workers, except],
   )
   return { freed: row!.freed, left: row!.found > row!.freed }
 }

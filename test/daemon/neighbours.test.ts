@@ -3,7 +3,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
-import { backlog, emitSteadily, hold, latenciesOf, repeatsOf, subscribeMany } from '../support/neighbours.ts'
+import {
+  backlog,
+  emitSteadily,
+  hold,
+  latenciesOf,
+  repeatsOf,
+  startWorking,
+  subscribeMany,
+} from '../support/neighbours.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
 // What one account does or suffers is no other's business: each test makes one a bad neighbour, and looks at the healthy one.
@@ -33,7 +41,7 @@ afterEach(async () => {
 afterAll(() => t?.close())
 
 const start = async (): Promise<Daemon> => {
-  const daemon = await startDaemon(t)
+  const daemon = await startWorking(t.app, () => startDaemon(t))
   daemons.push(daemon)
   return daemon
 }

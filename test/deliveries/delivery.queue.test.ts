@@ -341,6 +341,28 @@ describe('the loop', () => {
     await running
   })
 
+  test('what a claim took whose answer was lost on the way is claimed again', async () => {
+    await subscribe(t.app, account.id, receiver.url)
+    receiver.always({ delayMs: 500 })
+    let claims = 0
+    const sql = (async (text: string, params?: unknown[], name?: string) => {
+      const rows = await t.app.sql(text, params, name)
+      if (name === 'claim-deliveries' && rows.length > 0 && ++claims === 2)
+        throw Object.assign(new Error('cut'), { code: '08006' })
+      return rows
+    }) as typeof t.app.sql
+    const stop = new AbortController()
+    const running = runDeliveries({ ...t.app, sql }, stop.signal)
+    await emitEvents(t.app, account.id)
+    await receiver.arrived(1)
+    await emitEvents(t.app, account.id, 2)
+    await receiver.arrived(3, 5000)
+    await eventually(async () => (await counts()).delivered === 3)
+    stop.abort()
+    await running
+    expect(receiver.requests).toHaveLength(3)
+  })
+
   test('a fault of ours is reported, and the loop goes on', async () => {
     const reported: unknown[] = []
     const stop = new AbortController()
