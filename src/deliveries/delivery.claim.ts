@@ -40,6 +40,13 @@ export interface Ask {
   since: number | null
 }
 
+/** How many targets, and how many of an account: who is not named may have `perAccount`. */
+interface Share {
+  targets: number
+  perAccount: number
+  accounts: Record<string, number>
+}
+
 /** How much may be claimed. */
 export interface Rooms {
   /** Deliveries in all. */
@@ -54,9 +61,9 @@ export interface Rooms {
   accounts: Record<string, number>
   accountDefault: number
   /** For targets that are not among the asks: how many each may have, and how many of them, of an account at most. */
-  unknown: { room: number; targets: number; perAccount: number }
+  unknown: { room: number } & Share
   /** The same for those among them that timed out at last, one delivery each. */
-  hanging: { targets: number; perAccount: number }
+  hanging: Share
 }
 
 /** From when on a target's deliveries are read: what was due while it was quiet lies before its due time. */
@@ -94,8 +101,10 @@ const claiming = `
             and (quiet_until is null or quiet_until <= (select now from clock)) and id <> all(array(select id from ask))
           order by next_due_at limit ${dueTargets}
         ) t
-      ) t where place <= case when timeouts > 0 then $10::int else $8::int end
-    ) t where turn <= case when timeouts > 0 then $9::int else $7::int end
+      ) t where place <= case
+        when timeouts > 0 then coalesce(($8::jsonb -> 'accounts' ->> account_id)::int, ($8::jsonb ->> 'perAccount')::int)
+        else coalesce(($7::jsonb -> 'accounts' ->> account_id)::int, ($7::jsonb ->> 'perAccount')::int) end
+    ) t where turn <= case when timeouts > 0 then ($8::jsonb ->> 'targets')::int else ($7::jsonb ->> 'targets')::int end
   ), candidate as materialized (
     select * from known union all select * from timed
   ), due as (
@@ -111,13 +120,13 @@ const claiming = `
     select *, sum(size) over (order by turn, due_at rows unbounded preceding) - size as before,
       sum(size) over (partition by account_id order by turn rows unbounded preceding) - size as before_own,
       sum(size) over (partition by hangs order by turn, due_at rows unbounded preceding) - size as before_hanging
-    from (select *, case when bytes > ($11::jsonb ->> 'small')::int then bytes else 0 end as size from shared) d
+    from (select *, case when bytes > ($9::jsonb ->> 'small')::int then bytes else 0 end as size from shared) d
     where turn <= coalesce(($4::jsonb ->> account_id)::int, $5::int)
   ), chosen as (
     select row from fitting
-    where size = 0 or (before < ($11::jsonb ->> 'total')::float8
-      and before_own < coalesce(($11::jsonb -> 'accounts' ->> account_id)::float8, ($11::jsonb ->> 'accountDefault')::float8)
-      and (not hangs or before_hanging < ($11::jsonb ->> 'hanging')::float8))
+    where size = 0 or (before < ($9::jsonb ->> 'total')::float8
+      and before_own < coalesce(($9::jsonb -> 'accounts' ->> account_id)::float8, ($9::jsonb ->> 'accountDefault')::float8)
+      and (not hangs or before_hanging < ($9::jsonb ->> 'hanging')::float8))
     order by turn, due_at limit $3
   ), locked as materialized (
     select ctid as row, target_id as target from pending_deliveries
@@ -167,10 +176,8 @@ export const claimDue = async (sql: Sql, worker: number, rooms: Rooms): Promise<
       JSON.stringify(rooms.accounts),
       rooms.accountDefault,
       rooms.unknown.room,
-      rooms.unknown.targets,
-      rooms.unknown.perAccount,
-      rooms.hanging.targets,
-      rooms.hanging.perAccount,
+      JSON.stringify(rooms.unknown),
+      JSON.stringify(rooms.hanging),
       JSON.stringify(rooms.bytes),
     ],
     'claim-deliveries',
@@ -215,13 +222,17 @@ export const releaseClaims = async (
 }
 
 /**
- * Frees what workers that are no more had claimed: they can't record it any more. Rows that somebody has locked are left
- * for the next time; `freed` is how many were not, `left` whether there are others.
+ * Frees what workers had claimed, but for the deliveries named: they can't record it any more. Rows that somebody has
+ * locked are left for the next time; `freed` is how many were not, `left` whether there are others.
  */
-export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promise<{ freed: number; left: boolean }> => {
+export const freeClaimsOf = async (
+  sql: Sql,
+  workers: readonly number[],
+  except: readonly string[] = [],
+): Promise<{ freed: number; left: boolean }> => {
   const [row] = await sql<{ found: number; freed: number }>(
     `with claimed as materialized (
-       select ctid as row from pending_deliveries where worker = any($1)
+       select ctid as row from pending_deliveries where worker = any($1) and id <> all($2::text[])
      ), locked as materialized (
        select ctid as row from pending_deliveries
        where ctid = any(array(select row from claimed)) and worker = any($1) for update skip locked
@@ -234,7 +245,7 @@ export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promis
        ${lowered('select id, due_at from target')}
      )
      select (select count(*) from claimed) as found, (select count(*) from freed) as freed`,
-    [workers],
+    [workers, except],
   )
   return { freed: row!.freed, left: row!.found > row!.freed }
 }

@@ -2,15 +2,7 @@ import type { PostOutcome } from '../net/http.ts'
 import type { Ask, ClaimedDelivery, Rooms } from './delivery.claim.ts'
 import { goneStatus } from './delivery.post.ts'
 import { isTimeout, quietMsAfter } from './delivery.record.ts'
-import {
-  countedBytes,
-  createSlots,
-  hangingPerAccount,
-  newLimit,
-  newPerAccount,
-  type Standing,
-  totalLimit,
-} from './delivery.slots.ts'
+import { countedBytes, createSlots, newLimit, type Standing, totalLimit } from './delivery.slots.ts'
 
 /*
  * Who may have how much claimed at once. Slots are for those who answer: an endpoint that answers earns more, those that
@@ -31,6 +23,8 @@ const slowMs = 1000
 const stallMs = 1000
 /** What an endpoint has earned is kept for so long after its last delivery. */
 const idleMs = 60_000
+/** How so many of those that are forgotten stood is remembered. */
+const maxRemembered = 10_000
 /** After 410 an endpoint gets nothing for so long: by then its target has ended. */
 const goneMs = 2000
 /** For so long a quiet endpoint gets nothing by our own knowledge; by then its target's row says until when. */
@@ -64,11 +58,10 @@ interface Endpoint {
 
 const limits = { new: newLimit, answering: firstLimit, hanging: 1 }
 
-const open = (id: string, accountId: string, timeouts: number, nowMs: number): Endpoint => {
-  const standing = timeouts > 0 ? 'hanging' : 'new'
+const open = (id: string, accountId: string, standing: Standing, nowMs: number): Endpoint => {
   const times = { timedOutAt: 0, busyAt: nowMs, usedAt: nowMs, quietUntil: 0 }
   const counts = { posting: 0, unrecorded: 0, waiting: [], bytes: 0, since: null, told: null }
-  return { id, accountId, standing, limit: limits[standing], timeouts, ...counts, ...times }
+  return { id, accountId, standing, limit: limits[standing], timeouts: 0, ...counts, ...times }
 }
 
 const claimedOf = ({ posting, unrecorded, waiting }: Endpoint): number => posting + unrecorded + waiting.length
@@ -89,6 +82,7 @@ const roomOf = (endpoint: Endpoint, nowMs: number): number => {
 
 export const createEndpoints = () => {
   const endpoints = new Map<string, Endpoint>()
+  const remembered = new Map<string, Standing>()
   const slots = createSlots()
   /** The last claim was cut by a limit of the process: there may be more for who has room. */
   let isCut = false
@@ -128,11 +122,22 @@ export const createEndpoints = () => {
     return taken
   }
 
+  const find = (id: string, accountId: string, nowMs: number): Endpoint =>
+    endpoints.getOrInsertComputed(id, () => open(id, accountId, remembered.get(id) ?? 'new', nowMs))
+
+  const remember = ({ id, standing }: Endpoint) => {
+    remembered.delete(id)
+    if (standing !== 'new') remembered.set(id, standing)
+    if (remembered.size > maxRemembered) remembered.delete(remembered.keys().next().value!)
+  }
+
   const forgetIdle = (nowMs: number) => {
     for (const endpoint of endpoints.values()) {
       if (claimedOf(endpoint) > 0 || mayHave(endpoint) || nowMs < endpoint.quietUntil) continue
       const hasEarned = endpoint.limit > firstLimit && nowMs - endpoint.usedAt < idleMs
-      if (!hasEarned) endpoints.delete(endpoint.id)
+      if (hasEarned) continue
+      remember(endpoint)
+      endpoints.delete(endpoint.id)
     }
   }
 
@@ -169,12 +174,8 @@ export const createEndpoints = () => {
         total: slots.total(),
         ...slots.ofAccounts(),
         bytes: slots.bytes(),
-        unknown: {
-          room: newLimit,
-          targets: Math.floor(left.new.all() / newLimit),
-          perAccount: newPerAccount / newLimit,
-        },
-        hanging: { targets: left.hanging.all(), perAccount: hangingPerAccount },
+        unknown: { room: newLimit, ...left.new.inUnits(newLimit) },
+        hanging: left.hanging.inUnits(1),
       }
     },
 
@@ -184,11 +185,9 @@ export const createEndpoints = () => {
       const ofAccounts = new Map<string, number>()
       for (const claimed of claims) {
         const { targetId, accountId, timeouts } = claimed
-        const endpoint = endpoints.getOrInsertComputed(targetId, () => open(targetId, accountId, timeouts, nowMs))
-        if (endpoint.standing === 'new' && timeouts > 0) {
-          stand(endpoint, 'hanging')
-          endpoint.timeouts = timeouts
-        }
+        const endpoint = find(targetId, accountId, nowMs)
+        if (endpoint.standing === 'new' && timeouts > 0) stand(endpoint, 'hanging')
+        if (endpoint.standing === 'hanging') endpoint.timeouts = Math.max(endpoint.timeouts, timeouts)
         endpoint.usedAt = nowMs
         endpoint.waiting.push(claimed)
         take(endpoint, countedBytes(claimed.bytes))
@@ -212,7 +211,7 @@ export const createEndpoints = () => {
     /** There may be something for these targets of an account since a time (microseconds since the epoch). */
     told(accountId: string, ids: readonly string[], since: number, nowMs: number): void {
       for (const id of ids) {
-        const endpoint = endpoints.getOrInsertComputed(id, () => open(id, accountId, 0, nowMs))
+        const endpoint = find(id, accountId, nowMs)
         endpoint.told = earliest(endpoint.told, since)
       }
     },

@@ -33,8 +33,16 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
   const strays = createStrays(app, signal, { isPassing, report })
   /** Targets that changed while a claim was under way: what it brings of them is of before. */
   const changed = new Set<string>()
+  /** What we know to have claimed, by id, with the claim. */
+  const ours = new Map<string, number>()
+  /** A claim failed: it may have taken what we know nothing of. */
+  let isUnsure = false
   let isClaiming = false
   let lookAt = 0
+
+  const isDone = ({ id, claim }: ClaimedDelivery) => {
+    if (ours.get(id) === claim) ours.delete(id)
+  }
 
   const giveBack = (claims: readonly ClaimedDelivery[]) => {
     if (claims.length === 0) return
@@ -70,6 +78,7 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
 
   const recorder = createRecorder(app, {
     recorded: ({ claimed }: Result) => {
+      isDone(claimed)
       if (endpoints.recorded(claimed, performance.now())) bell.ring()
     },
     isPassing,
@@ -114,6 +123,7 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
       back.push(...claims)
       throw error
     })
+    claims.forEach(isDone)
   }
 
   const look = async () => {
@@ -123,17 +133,26 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
     lookAt = performance.now() + (isLeft ? pollMs : lookMs)
   }
 
+  const freeLost = async (id: number) => {
+    if (isUnsure) isUnsure = (await freeClaimsOf(app.sql, [id], [...ours.keys()])).left
+  }
+
   const claim = async () => {
     const nowMs = performance.now()
     back.push(...endpoints.back('stalled', nowMs))
     await release()
     await look()
     const rooms = endpoints.rooms(nowMs)
-    if (worker.id === null || recorder.isStuck || rooms.total <= 0) return
+    const { id: me } = worker
+    if (me === null || recorder.isStuck || rooms.total <= 0) return
+    await freeLost(me)
     isClaiming = true
-    const claims = await claimDue(app.sql, worker.id, rooms).finally(() => {
+    isUnsure = true
+    const claims = await claimDue(app.sql, me, rooms).finally(() => {
       isClaiming = false
     })
+    isUnsure = false
+    for (const { id, claim: nth } of claims) ours.set(id, nth)
     endpoints.add(claims, rooms, performance.now())
     giveBack(endpoints.back([...changed], performance.now()))
     changed.clear()

@@ -11,10 +11,12 @@ const leastAccountLimit = 16
 /** Claims of an endpoint that has not answered this process yet, and of all of those. */
 export const newLimit = 4
 const newPool = 256
-export const newPerAccount = 32
+const newPerAccount = 32
 /** Of those whose last attempt timed out each has one claim. */
 const hangingPool = 32
-export const hangingPerAccount = 8
+const hangingPerAccount = 8
+/** This part of what is left of a pool is not given by one claim. */
+const leftForNext = 0.25
 
 const mebibyte = 1024 * 1024
 /** Bytes of claims at once: of a process, of an account, and of all that time out. */
@@ -39,7 +41,7 @@ export const createSlots = () => {
   const bytes = noCounts()
   const limitOf = () =>
     Math.max(leastAccountLimit, Math.min(accountLimit, Math.floor(totalLimit / (accounts.size + 1))))
-  const shared = { new: [newPool, newPerAccount], hanging: [hangingPool, hangingPerAccount] } as const
+  const shared = { new: [newPool, newPerAccount, newLimit], hanging: [hangingPool, hangingPerAccount, 1] } as const
   return {
     count({ accountId, standing }: { accountId: string; standing: Standing }, change: number, changedBytes: number) {
       const account = accounts.get(accountId) ?? { slots: noCounts(), bytes: 0 }
@@ -63,18 +65,29 @@ export const createSlots = () => {
       accounts: Object.fromEntries([...accounts].map(([id, account]) => [id, accountBytes - account.bytes])),
       accountDefault: accountBytes,
     }),
-    /** What is left of a shared pool, for all and for each account; `take` counts against both as long as this is used. */
+    /**
+     * What is left of a shared pool, for all and for each account: the more accounts have some of it, the less each may
+     * have, so that a part is left for the next. `take` counts against both as long as this is used.
+     */
     left(standing: 'new' | 'hanging') {
-      const [pool, each] = shared[standing]
-      const taken = new Map<string, number>()
+      const [pool, most, least] = shared[standing]
+      const held = new Map(
+        [...accounts].flatMap(([id, { slots }]) => (slots[standing] > 0 ? [[id, slots[standing]]] : [])),
+      )
+      const each = Math.max(least, Math.min(most, Math.floor(pool / (held.size + 1))))
       let all = Math.max(0, pool - pools[standing])
+      const own = (accountId: string) => Math.max(0, each - (held.get(accountId) ?? 0))
       return {
-        all: () => all,
+        /** In units of so many slots, for accounts that the process does not know beforehand. */
+        inUnits: (size: number) => ({
+          targets: Math.ceil((all * (1 - leftForNext)) / size),
+          perAccount: Math.floor(each / size),
+          accounts: Object.fromEntries([...held.keys()].map((id) => [id, Math.floor(own(id) / size)])),
+        }),
         take(accountId: string, wanted: number): number {
-          const own = each - (accounts.get(accountId)?.slots[standing] ?? 0) - (taken.get(accountId) ?? 0)
-          const given = Math.max(0, Math.min(wanted, own, all))
+          const given = Math.min(wanted, own(accountId), all)
           all -= given
-          taken.set(accountId, (taken.get(accountId) ?? 0) + given)
+          held.set(accountId, (held.get(accountId) ?? 0) + given)
           return given
         },
       }

@@ -14,8 +14,8 @@ const roomsFor = (id: string, since: number): Rooms => ({
   asks: [{ id, room: batch, since }],
   accounts: {},
   accountDefault: 512,
-  unknown: { room: 4, targets: 64, perAccount: 8 },
-  hanging: { targets: 32, perAccount: 8 },
+  unknown: { room: 4, targets: 64, perAccount: 8, accounts: {} },
+  hanging: { targets: 32, perAccount: 8, accounts: {} },
 })
 
 /** What claiming and recording 256 deliveries take, in ms: the median of each over some rounds of 1,024. */

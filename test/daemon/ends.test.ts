@@ -7,7 +7,7 @@ import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
-import { backlog, repeatsOf, subscribeMany } from '../support/neighbours.ts'
+import { backlog, repeatsOf, startWorking, subscribeMany } from '../support/neighbours.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
 // What leaves after somebody said stop, and what is left behind; what the database refuses to record.
@@ -32,7 +32,7 @@ afterEach(async () => {
 afterAll(() => t?.close())
 
 const start = async (): Promise<Daemon> => {
-  const daemon = await startDaemon(t)
+  const daemon = await startWorking(t.app, () => startDaemon(t))
   daemons.push(daemon)
   return daemon
 }

@@ -3,7 +3,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
-import { backlog, emitSteadily, hold, latenciesOf, repeatsOf, subscribeMany } from '../support/neighbours.ts'
+import {
+  backlog,
+  emitSteadily,
+  hold,
+  latenciesOf,
+  repeatsOf,
+  startWorking,
+  subscribeMany,
+} from '../support/neighbours.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
 // What one account does or suffers is no other's business: each test makes one a bad neighbour, and looks at the healthy one.
@@ -33,7 +41,7 @@ afterEach(async () => {
 afterAll(() => t?.close())
 
 const start = async (): Promise<Daemon> => {
-  const daemon = await startDaemon(t)
+  const daemon = await startWorking(t.app, () => startDaemon(t))
   daemons.push(daemon)
   return daemon
 }
@@ -133,25 +141,25 @@ test('a webhook deleted with 100,000 pending: they are moved beside what others 
   expect((await tally(t.app, bad.id)).cancelled).toBe(100_000)
 }, 120_000)
 
-describe('300 endpoints of six accounts that hang, with a backlog', () => {
-  const hanging = async () => {
+describe('hundreds of endpoints that hang, with a backlog', () => {
+  const hanging = async (accounts: number) => {
     theirs.always({ mode: 'hang' })
-    for (let i = 0; i < 6; i++) {
+    for (let i = 0; i < accounts; i++) {
       const { id } = await t.account()
       await backlog(t.app, id, await subscribeMany(t.app, id, `${theirs.url}/${i}`, 50), 10)
     }
   }
 
-  test('hold back nobody whom the process knows', async () => {
+  test('of six accounts: hold back nobody whom the process knows', async () => {
     await start()
     await staysHealthy({ least: 5 })
-    await hanging()
+    await hanging(6)
     await theirs.arrived(32)
     await staysHealthy({ least: 300 })
   })
 
-  test('hold back nobody when the process has just begun', async () => {
-    await hanging()
+  test('of twelve: hold back nobody when the process has just begun', async () => {
+    await hanging(12)
     await emitEvents(t.app, healthy.id)
     await start()
     await receiver.arrived(1, 2000)

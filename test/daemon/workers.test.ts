@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { deliveriesOf, emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
-import { backlog, keyOf, repeatsOf, subscribeMany } from '../support/neighbours.ts'
+import { backlog, keyOf, repeatsOf, startWorking, subscribeMany } from '../support/neighbours.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { skewedBy } from '../support/skew.ts'
 
@@ -29,7 +29,7 @@ afterEach(async () => {
 afterAll(() => t?.close())
 
 const start = async (env: Record<string, string> = {}): Promise<Daemon> => {
-  const daemon = await startDaemon(t, { env })
+  const daemon = await startWorking(t.app, () => startDaemon(t, { env }))
   daemons.push(daemon)
   return daemon
 }
@@ -71,28 +71,26 @@ describe('clocks', () => {
 })
 
 describe('kill -9', () => {
-  /** A process that has earned much room at the receiver, and hundreds of claims there. */
-  const busy = async (): Promise<Daemon> => {
+  /** 3,000 on the way to one receiver, of which the first process has hundreds. */
+  const busy = async () => {
     receiver.always({ delayMs: 50 })
     const { id } = await subscribe(t.app, account.id, receiver.url)
-    const daemon = await start()
     await backlog(t.app, account.id, [id], 3000)
     await receiver.arrived(1000)
-    return daemon
+    await eventually(async () => ((await claimed())[0] ?? 0) > 64)
   }
 
   test('of one of two that had claimed much: the other delivers it within 5 s', async () => {
-    const [first] = [await busy(), await start()]
-    await receiver.arrived(2000)
-    expect((await claimed())[0]).toBeGreaterThan(64)
+    const first = await start()
+    await start()
+    await busy()
     await first.kill('SIGKILL')
     await delivered(3000, 5000)
   })
 
   test('of the only one: the next delivers the rest within 5 s of its start', async () => {
-    const first = await busy()
-    await receiver.arrived(2000)
-    expect((await claimed())[0]).toBeGreaterThan(64)
+    const first = await start()
+    await busy()
     await first.kill('SIGKILL')
     await start()
     await delivered(3000, 5000)

@@ -48,8 +48,8 @@ const wide: Rooms = {
   asks: [],
   accounts: {},
   accountDefault: 1000,
-  unknown: { room: 1000, targets: 100, perAccount: 100 },
-  hanging: { targets: 10, perAccount: 5 },
+  unknown: { room: 1000, targets: 100, perAccount: 100, accounts: {} },
+  hanging: { targets: 10, perAccount: 5, accounts: {} },
 }
 const ok = { ok: true, status: 200, error: null, retryAfterSeconds: null, durationMs: 5, snippet: '', stopped: false }
 const failed = { ...ok, ok: false, status: 500, error: 'answered 500' }
@@ -339,6 +339,28 @@ describe('the loop', () => {
     await receiver.arrived(2, 3000)
     stop.abort()
     await running
+  })
+
+  test('what a claim took whose answer was lost on the way is claimed again', async () => {
+    await subscribe(t.app, account.id, receiver.url)
+    receiver.always({ delayMs: 500 })
+    let claims = 0
+    const sql = (async (text: string, params?: unknown[], name?: string) => {
+      const rows = await t.app.sql(text, params, name)
+      if (name === 'claim-deliveries' && rows.length > 0 && ++claims === 2)
+        throw Object.assign(new Error('cut'), { code: '08006' })
+      return rows
+    }) as typeof t.app.sql
+    const stop = new AbortController()
+    const running = runDeliveries({ ...t.app, sql }, stop.signal)
+    await emitEvents(t.app, account.id)
+    await receiver.arrived(1)
+    await emitEvents(t.app, account.id, 2)
+    await receiver.arrived(3, 5000)
+    await eventually(async () => (await counts()).delivered === 3)
+    stop.abort()
+    await running
+    expect(receiver.requests).toHaveLength(3)
   })
 
   test('a fault of ours is reported, and the loop goes on', async () => {

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { OpenApp } from '../../src/app/app.ts'
 import { newId } from '../../src/lib/ids.ts'
-import { emitEvents, subscribe } from './deliveries.ts'
+import type { Daemon } from './daemon.ts'
+import { emitEvents, eventually, subscribe } from './deliveries.ts'
 import type { Received, Receiver } from './receiver.ts'
 
 /** Webhooks of the account, each with a path of its own at the receiver; their ids. */
@@ -75,4 +76,13 @@ export const hold = async (url: string, statement: string, params: unknown[]): P
   await client.query('begin')
   await client.query(statement, params)
   return () => client.end()
+}
+
+/** Starts a process, and waits until its thread that delivers hears notices. */
+export const startWorking = async (app: OpenApp, start: () => Promise<Daemon>): Promise<Daemon> => {
+  const newest = async () => (await app.sql<{ id: number }>('select coalesce(max(id), 0) as id from workers'))[0]!.id
+  const before = await newest()
+  const daemon = await start()
+  await eventually(async () => (await newest()) > before)
+  return daemon
 }
