@@ -230,9 +230,7 @@ test.each(['empty', 'full'])(
     await stops.splice(0)[0]!()
     const after = await reads()
     expect(after.scanned - before.scanned).toBe(0)
-    // A look for what is due passes by what is in hand: how often it looks hangs on the machine. A plan that turned would
-    // read the whole queue for each run.
-    expect((after.entries - before.entries) / count).toBeLessThan(count / 10)
+    expect((after.entries - before.entries) / count).toBeLessThan(40)
     expect(faults).toEqual([])
   },
 )
