@@ -69,8 +69,8 @@ export interface Rooms {
 /** From when on a target's deliveries are read: what was due while it was quiet lies before its due time. */
 const readFrom = (dueAt: string) => `case when quiet_until >= ${dueAt} then '-infinity' else ${dueAt} end`
 
-/** Targets that came due by time are looked at up to so many at once. */
-const dueTargets = 500
+/** Targets that came due by time are looked at up to so many at once, if there is room for any. */
+const dueTargets = 2000
 
 // `locked` is what is taken: what somebody else holds is left out there. Rows are named by ctid, which holds while the
 // statement looks at them or has them locked, and reached by laterals: whatever the planner knows of the tables, no plan but
@@ -88,23 +88,26 @@ const claiming = `
       where id = a.id and status = 'active' and (quiet_until is null or quiet_until <= clock.now) limit 1
     ) t
     where a.room > 0 and (a.since is not null or t.next_due_at <= clock.now)
-  ), timed as (
-    select id, account_id, kind, url, sealed_secret, timeouts, next_due_at, touched, quiet_until,
-      case when timeouts > 0 then 1 else $6::int end as room, ${readFrom('next_due_at')} as since
-    from (
+  ), turns as (
+    select row from (
       select *, row_number() over (partition by timeouts > 0 order by place, next_due_at) as turn
       from (
         select *, row_number() over (partition by account_id, timeouts > 0 order by next_due_at) as place
         from (
-          select * from delivery_targets
+          select ctid as row, account_id, timeouts, next_due_at from delivery_targets
           where status = 'active' and next_due_at <= (select now from clock)
-            and (quiet_until is null or quiet_until <= (select now from clock)) and id <> all(array(select id from ask))
-          order by next_due_at limit ${dueTargets}
+            and (quiet_until is null or quiet_until <= (select now from clock)) and id not in (select id from ask)
+          order by next_due_at
+          limit case when ($7::jsonb ->> 'targets')::int + ($8::jsonb ->> 'targets')::int > 0 then ${dueTargets} else 0 end
         ) t
       ) t where place <= case
         when timeouts > 0 then coalesce(($8::jsonb -> 'accounts' ->> account_id)::int, ($8::jsonb ->> 'perAccount')::int)
         else coalesce(($7::jsonb -> 'accounts' ->> account_id)::int, ($7::jsonb ->> 'perAccount')::int) end
     ) t where turn <= case when timeouts > 0 then ($8::jsonb ->> 'targets')::int else ($7::jsonb ->> 'targets')::int end
+  ), timed as (
+    select id, account_id, kind, url, sealed_secret, timeouts, next_due_at, touched, quiet_until,
+      case when timeouts > 0 then 1 else $6::int end as room, ${readFrom('next_due_at')} as since
+    from delivery_targets where ctid = any(array(select row from turns))
   ), candidate as materialized (
     select * from known union all select * from timed
   ), due as (

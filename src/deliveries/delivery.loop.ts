@@ -129,7 +129,7 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
   const look = async () => {
     if (performance.now() < lookAt) return
     const isLeft = await lookEverywhere(app.sql)
-    await strays.look()
+    strays.look()
     lookAt = performance.now() + (isLeft ? pollMs : lookMs)
   }
 
