@@ -18,6 +18,8 @@ const leaves = (command: Command, path: string[] = []): string[][] =>
 
 /** These run until they are told to stop. */
 const runsOn = ['serve', 'dev', 'jobs run', 'listen']
+/** These wait for something, unless they are told for how long. */
+const waits: Record<string, string[]> = { 'mail wait': ['--timeout', '1s'] }
 
 const all = leaves(
   buildProgram(await loadCommands(), async () => {
@@ -31,8 +33,8 @@ const colour = /\u001b\[/
 describe('every command, with stdin closed and pipes for output', () => {
   test.each(all.map((path) => [path.join(' '), path] as const).filter(([name]) => !runsOn.includes(name)))(
     '%s --json: valid JSON, or nothing on stdout and a status that is not 0',
-    async (_, path) => {
-      const ran = await svc(t, [...path, '--json'])
+    async (name, path) => {
+      const ran = await svc(t, [...path, ...(waits[name] ?? []), '--json'])
       expect(ran.stdout + ran.stderr).not.toMatch(colour)
       if (ran.status === 0) {
         for (const line of ran.stdout.trim().split('\n')) if (path[0] !== 'openapi') JSON.parse(line)
