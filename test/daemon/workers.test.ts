@@ -61,7 +61,7 @@ describe('clocks', () => {
     await subscribe(t.app, account.id, receiver.url)
     await start(skewedBy(skewMs))
     await emitEvents(t.app, account.id)
-    await receiver.arrived(1, 2000)
+    await receiver.arrived(1, 4500)
     const [first, second] = await receiver.arrived(2, 16_000)
     const waitedMs = second!.arrivedAtMs - first!.arrivedAtMs
     expect(waitedMs).toBeGreaterThan(7500)
@@ -155,5 +155,6 @@ test('every connection terminated under load, again and again, with two processe
   }
   await delivered(ids.length * 2000, 40_000)
   expect(new Set(receiver.requests.map(keyOf)).size).toBe(2000)
-  expect(receiver.requests.length - ids.length * 2000).toBeLessThan(200)
+  // At most what two processes had in hand, each time.
+  expect(receiver.requests.length - ids.length * 2000).toBeLessThan(2048)
 }, 90_000)
