@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { eraseContact } from '../../src/contacts/contacts.ts'
+import { createList, eraseContact } from '../../src/contacts/contacts.ts'
 import { setProjectWebhook, testProjectWebhook, unsetProjectWebhook } from '../../src/engagement/engagement.webhook.ts'
 import type { TestApp } from '../support/app.ts'
 import {
@@ -77,6 +77,10 @@ test('it is signed with a secret of its own, set again it keeps its id and has a
 })
 
 test('an address that is erased leaves its answers counted, without who it was and what it wrote', async () => {
+  const { id: listId } = await t.app.work(account.id, 'cli:test', (work) =>
+    createList(work, { name: 'People', fields: [] }),
+  )
+  await t.request('POST', '/contacts', { key: account.key, body: { listId, email: 'ada@people.example' } })
   const mail = await sendProject(t, sink, account)
   await answer(t, mail, 'colour', 'Red')
   await answer(t, mail, 'about', { company: 'Acme' })
