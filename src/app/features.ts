@@ -56,6 +56,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../messages/methods.commands.ts'),
     import('../messages/messages.commands.ts'),
     import('../messages/suppressions.commands.ts'),
+    import('../messages/bounces.commands.ts'),
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),

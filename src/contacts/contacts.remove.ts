@@ -83,6 +83,8 @@ const erase = `
     delete from contacts where account_id = $1 and email = $2 returning list_id, row_id
   ), address as (
     delete from addresses where account_id = $1 and email = $2 returning 1
+  ), shown as (
+    delete from address_findings where account_id = $1 and email = $2
   ), rejected as (
     delete from import_rejects where account_id = $1 and lower(trim(email)) = $2 returning 1
   ), counted as (

@@ -1,3 +1,4 @@
+export { type BounceCounts, ingestBounces } from './bounces.ts'
 export {
   addDomain,
   type DomainRecord,
