@@ -26,13 +26,6 @@ export const ingestMessage = async (app: App, raw: Uint8Array, ingestion: Ingest
   return report ? recordReport(app, report, ingestion) : 'unmatched'
 }
 
-export const noBounces = (): BounceCounts => ({ read: 0, bounced: 0, delayed: 0, complained: 0, unmatched: 0 })
-
-export const countOutcome = (counts: BounceCounts, outcome: ReportOutcome): void => {
-  counts.read++
-  if (outcome !== 'known') counts[outcome]++
-}
-
 /**
  * Reads the reports of a message or an mbox and records each in a unit of work of its own: what was read before is known when
  * it comes again, so that an interrupted run is simply repeated (decisions.md, Bounces and complaints). Stops at `signal`.
@@ -42,10 +35,12 @@ export const ingestBounces = async (
   bytes: AsyncIterable<Uint8Array>,
   { signal, ...ingestion }: Ingestion & { signal?: AbortSignal },
 ): Promise<BounceCounts> => {
-  const counts = noBounces()
+  const counts: BounceCounts = { read: 0, bounced: 0, delayed: 0, complained: 0, unmatched: 0 }
   for await (const message of splitMessages(bytes)) {
     if (signal?.aborted) break
-    countOutcome(counts, await ingestMessage(app, message, ingestion))
+    const outcome = await ingestMessage(app, message, ingestion)
+    counts.read++
+    if (outcome !== 'known') counts[outcome]++
   }
   return counts
 }

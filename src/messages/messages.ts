@@ -7,6 +7,7 @@ export {
   showDomain,
   verifyDomain,
 } from './domains.ts'
+export { type MailboxView, setMailbox, showMailbox, testMailbox, unsetMailbox } from './mailboxes.ts'
 export { listMessages, type MessageDetail, type MessageFilter, type MessageView, showMessage } from './messages.find.ts'
 export type { Source } from './messages.insert.ts'
 export { type Queued, type QueuedMail, queueMails, queueMessage } from './messages.queue.ts'

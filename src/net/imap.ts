@@ -9,7 +9,7 @@ import type { Resolver } from './resolver.ts'
 export interface ImapAccess {
   host: string
   port: number
-  /** TLS from the first byte (imaps); else STARTTLS, which only a server on this machine may lack. */
+  /** TLS from the first byte (imaps); else STARTTLS, unless the server is on this machine. */
   isSecure: boolean
   username: string
   password: string
@@ -67,7 +67,7 @@ const open = async (resolver: Pick<Resolver, 'addresses'>, access: ImapAccess): 
     port,
     secure: isSecure,
     ...(isIP(host) === 0 && { servername: host }),
-    ...(!isSecure && !isHere && { doSTARTTLS: true }),
+    ...(!isSecure && { doSTARTTLS: !isHere }),
     auth: { user: username, pass: password },
     tls: { lookup },
     connectionTimeout: connectMs,
@@ -113,7 +113,7 @@ export const withMailbox = async <T>(
       async read(uid, maxBytes) {
         const query = { source: { maxLength: maxBytes } }
         const found = await asked(client.fetchOne(String(uid), query, { uid: true }))
-        return (found && found.source) || null
+        return found ? (found.source ?? null) : null
       },
       async markSeen(uid) {
         await asked(client.messageFlagsAdd(String(uid), ['\\Seen'], { uid: true }))
