@@ -1,9 +1,14 @@
 import type { CommandSet } from '../cli/command.ts'
+import { held as heldOfContacts } from '../contacts/contacts.held.ts'
+import { held as heldOfDeals } from '../deals/deals.held.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
 import type { Route } from '../http/route.ts'
+import { held as heldOfJourneys } from '../journeys/journeys.held.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
+import { held as heldOfMessages } from '../messages/messages.held.ts'
+import { forgetRecipients } from '../messages/messages.listeners.ts'
 import type { Page } from '../pages/page.ts'
-import type { Listener, Projects } from '../store/work.ts'
+import type { HeldPart, Listener, Projects } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 
 /**
@@ -70,5 +75,8 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
 /** What renders projects to mail. */
 export const projects: Projects | null = null
 
+/** What the features hold about an address, in the order of `svc contacts export --email`. */
+export const heldAbout: readonly HeldPart[] = [...heldOfMessages, heldOfDeals, heldOfJourneys, ...heldOfContacts]
+
 /** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
-export const listeners: readonly Listener[] = [deliverEvents, forgetErased, runJourneysByEvents]
+export const listeners: readonly Listener[] = [deliverEvents, forgetRecipients, forgetErased, runJourneysByEvents]

@@ -9,6 +9,7 @@ export {
   showContact,
 } from './contacts.find.ts'
 export { addFinding, dropFindings, type Finding } from './contacts.findings.ts'
+export { type Person, readPerson } from './contacts.held.ts'
 export { type ContactUpdate, countJoined, joinList, updateContacts } from './contacts.known.ts'
 export { leaveList } from './contacts.leave.ts'
 export {
