@@ -116,7 +116,8 @@ export const eraseContact = async (
   const [found] = dryRun
     ? await sql<Counts>(countErasure, [accountId, email])
     : await sql<Counts>(erase, [accountId, email, now])
-  if (!found || (found.contacts + found.rejects === 0 && !(await isHeld(heldAbout, work, email)))) throw missing(`There is no contact ${email}`)
+  if (!found || (found.contacts + found.rejects === 0 && !(await isHeld(heldAbout, work, email))))
+    throw missing(`There is no contact ${email}`)
   const { rowId, ...counts } = found
   if (!dryRun) await tellRemoved(work, { email, ...(rowId && { rowId }) })
   return { email, ...counts }
