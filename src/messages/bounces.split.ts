@@ -1,5 +1,8 @@
-/** What of a message is kept. A report says what it says at its beginning; what follows is the mail that it is about. */
-const maxKept = 1024 * 1024
+/**
+ * Bytes of a message that are read. A report says what it says at its beginning; what follows is the mail that it is about. It
+ * also bounds what somebody who means harm can have parsed: the worst of that size, all boundaries, takes half a second.
+ */
+export const keptBytes = 256 * 1024
 /** A line that is longer comes in pieces. */
 const maxLine = 64 * 1024
 
@@ -42,7 +45,7 @@ const createLines = () => {
 }
 
 /**
- * Splits what is one message or an mbox into messages, of each the first megabyte. In an mbox one begins at a line `From …`
+ * Splits what is one message or an mbox into messages, of each the first `keptBytes`. In an mbox one begins at a line `From …`
  * that stands first or after an empty line and has a header field behind it; what is no mbox is one message, whatever is in it.
  */
 const createSplitter = () => {
@@ -55,9 +58,9 @@ const createSplitter = () => {
 
   const keep = (line: Line) => {
     hasText ||= !isBlank(line)
-    if (size >= maxKept) return
+    if (size >= keptBytes) return
     // A copy: the chunk that it is a part of may be big.
-    kept.push(Uint8Array.from(line.bytes.subarray(0, maxKept - size)))
+    kept.push(Uint8Array.from(line.bytes.subarray(0, keptBytes - size)))
     size += line.bytes.length
   }
   const take = (): Uint8Array[] => {

@@ -20,7 +20,7 @@ interface Ingestion {
   dryRun?: boolean
 }
 
-/** Reads one message of anybody, a megabyte of it at most, and does what it asks for if it is a report of ours. */
+/** Reads one message of anybody, or its beginning, and does what it asks for if it is a report of ours. */
 export const ingestMessage = async (app: App, raw: Uint8Array, ingestion: Ingestion): Promise<ReportOutcome> => {
   const report = await readReport(raw)
   return report ? recordReport(app, report, ingestion) : 'unmatched'

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { MailboxFailure, withMailbox } from '../net/imap.ts'
 import { isPassing } from '../store/queue.ts'
 import type { App, Report } from '../store/work.ts'
+import { keptBytes } from './bounces.split.ts'
 import { ingestMessage } from './bounces.ts'
 import { accessOf, mailboxColumns, type StoredMailbox } from './mailboxes.ts'
 
@@ -19,7 +20,6 @@ const turnMs = 40_000
 const limitMs = 50_000
 /** One that hangs holds back few others. */
 const atOnce = 16
-const maxBytes = 1024 * 1024
 
 interface DueMailbox extends StoredMailbox {
   accountId: string
@@ -32,7 +32,7 @@ const readMailbox = async (app: App, mailbox: DueMailbox, signal: AbortSignal, r
   await withMailbox(app.resolver, accessOf(app, accountId, mailbox), signal, async (box) => {
     for (const uid of await box.unseen()) {
       if (signal.aborted || performance.now() > endsAt) break
-      const raw = await box.read(uid, maxBytes)
+      const raw = await box.read(uid, keptBytes)
       if (!raw) continue
       try {
         await ingestMessage(app, raw, { accountId, actor: 'job:bounces' })

@@ -310,17 +310,18 @@ describe('an mbox', () => {
 
 describe('hostile input', () => {
   const within = async (ms: number, text: string | Buffer) => {
-    const startedAt = performance.now()
+    const before = process.threadCpuUsage()
     const counted = await read(text)
-    expect(performance.now() - startedAt).toBeLessThan(ms)
+    const { user, system } = process.threadCpuUsage(before)
+    expect((user + system) / 1000).toBeLessThan(ms)
     return counted
   }
 
   test('50 MB of one line, or of garbage, are one message', async () => {
-    expect(await within(20_000, Buffer.alloc(50_000_000, 'x'))).toEqual(counts({ unmatched: 1 }))
+    expect(await within(10_000, Buffer.alloc(50_000_000, 'x'))).toEqual(counts({ unmatched: 1 }))
     const garbage = Buffer.alloc(5_000_000)
     for (let i = 0; i < garbage.length; i++) garbage[i] = (i * 7919 + (i >> 8) * 104_729) & 255
-    expect(await within(20_000, garbage)).toEqual(counts({ unmatched: 1 }))
+    expect(await within(10_000, garbage)).toEqual(counts({ unmatched: 1 }))
   })
 
   test('a report that returns 50 MB is a report', async () => {
@@ -328,7 +329,7 @@ describe('hostile input', () => {
       'It is on its way.',
       `${'It is on its way. '.repeat(50)}\r\n`.repeat(55_000),
     )
-    expect(await within(20_000, report)).toEqual(counts({ bounced: 1 }))
+    expect(await within(10_000, report)).toEqual(counts({ bounced: 1 }))
   })
 
   test('messages or multiparts nested 1,000 deep are no report and end nobody', async () => {
@@ -348,7 +349,7 @@ describe('hostile input', () => {
   })
 
   test.each([
-    ['200,000 parts', () => `Content-Type: multipart/report; boundary=b\r\n\r\n${'--b\r\n'.repeat(200_000)}`],
+    ['a million parts', () => `Content-Type: multipart/report; boundary=b\r\n\r\n${'--b\r\n'.repeat(1_000_000)}`],
     [
       'a recipient of a megabyte',
       () => `To: ${'+msg_'.repeat(200_000)}\r\nContent-Type: message/delivery-status\r\n\r\nAction: failed\r\n`,
@@ -359,6 +360,6 @@ describe('hostile input', () => {
         `Content-Type: message/delivery-status\r\n\r\nAction: failed\r\nStatus: ${' '.repeat(500_000)}${'\r\n '.repeat(100_000)}\r\n`,
     ],
   ])('%s cost no more than others', async (_, text) => {
-    expect(await within(10_000, text())).toEqual(counts({ unmatched: 1 }))
+    expect(await within(5000, text())).toEqual(counts({ unmatched: 1 }))
   })
 })
