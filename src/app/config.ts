@@ -57,6 +57,9 @@ const Environment = z.object({
     .optional(),
   SVC_RATE_LIMIT: count.default(60),
   SVC_RATE_LIMIT_WEBHOOKS: count.default(30),
+  SVC_TRUST_PROXY: commaSeparated
+    .refine(isTaken(parseCidrs), 'must be addresses or CIDR blocks, comma-separated')
+    .default([]),
   SVC_JOURNEY_RETENTION_DAYS: count.refine((days) => days > 0, 'must be at least 1').default(90),
   SVC_LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
 })
@@ -76,6 +79,8 @@ export interface Config {
   /** Requests per minute for each key and route family; 0 turns the limit off. */
   rateLimit: number
   rateLimitWebhooks: number
+  /** CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
+  trustProxy: readonly string[]
   /** How long journey runs are kept once they have ended, with what they did. */
   journeyRetentionDays: number
   logLevel: string
@@ -172,6 +177,7 @@ export const readConfig = (env: Environment = process.env): Config => {
     allowPrivateWebhooks: e.SVC_ALLOW_PRIVATE_WEBHOOKS ?? (e.DATABASE_URL ? [] : openedBy(dataDir)),
     rateLimit: e.SVC_RATE_LIMIT,
     rateLimitWebhooks: e.SVC_RATE_LIMIT_WEBHOOKS,
+    trustProxy: e.SVC_TRUST_PROXY,
     journeyRetentionDays: e.SVC_JOURNEY_RETENTION_DAYS,
     logLevel: e.SVC_LOG_LEVEL,
   })

@@ -16,14 +16,22 @@ const refusal = (description: string) => ({
   content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
 })
 
+interface RouteConfig {
+  refusals?: readonly number[]
+  isOpen: boolean
+}
+
 /** Every keyed route can answer 400, 401 and 429; the others are those that the route names. */
-const withRefusals = (schema: Record<string, unknown>, refusals: readonly number[]) => ({
+const withRefusals = (schema: Record<string, unknown>, { refusals = [], isOpen }: RouteConfig) => ({
   ...schema,
-  security: [{ apiKey: [] }],
+  security: isOpen ? [] : [{ apiKey: [] }],
   response: {
     ...(schema.response as object),
     ...Object.fromEntries(
-      [400, 401, ...refusals, 429].map((status) => [status, refusal(meanings[status] ?? 'Refused')]),
+      (isOpen ? refusals : [400, 401, ...refusals, 429]).map((status) => [
+        status,
+        refusal(meanings[status] ?? 'Refused'),
+      ]),
     ),
   },
 })
@@ -48,8 +56,8 @@ export const describe = async (server: FastifyInstance, publicUrl: string): Prom
     },
     transform: (input) => {
       const { schema, url } = toJsonSchema(input as never)
-      const config = input.route.config as { refusals?: readonly number[] } | undefined
-      return { url, schema: (config?.refusals ? withRefusals(schema as never, config.refusals) : schema) as never }
+      const config = input.route.config as RouteConfig | undefined
+      return { url, schema: (config?.refusals ? withRefusals(schema as never, config) : schema) as never }
     },
   })
   server.get('/openapi.json', { schema: { hide: true } }, async () => server.swagger())

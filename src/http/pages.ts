@@ -1,18 +1,44 @@
-import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../lib/problem.ts'
 import { html } from '../pages/html.ts'
-import { document, notFound, type Page, type PageView, pageHeaders } from '../pages/page.ts'
+import {
+  document,
+  fileHeaders,
+  notFound,
+  type Page,
+  type PageAnswer,
+  type PageView,
+  pageHeaders,
+} from '../pages/page.ts'
 import { isUnavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
+import { answerError } from './errors.ts'
 
 /** Forms are small; what a mail client posts for a one-click unsubscription is smaller. */
 const formLimit = 64 * 1024
+/** What programs post: a payment provider's event. */
+const programLimit = 1024 * 1024
 
-const show = (reply: FastifyReply, view: PageView) =>
-  reply
-    .code(view.status ?? 200)
-    .headers(pageHeaders)
-    .send(document(view))
+const send = (request: FastifyRequest, reply: FastifyReply, answer: PageAnswer) => {
+  if ('redirect' in answer) {
+    const headers = {
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'private, no-store',
+      'x-robots-tag': 'noindex',
+    }
+    return reply.headers(headers).redirect(answer.redirect, request.method === 'POST' ? 303 : 302)
+  }
+  if ('content' in answer) {
+    return reply
+      .code(answer.status ?? 200)
+      .headers(fileHeaders(answer))
+      .send(answer.content)
+  }
+  return reply
+    .code(answer.status ?? 200)
+    .headers(pageHeaders(answer))
+    .send(document(answer))
+}
 
 const failure = (status: number, sentence: string): PageView => ({
   status,
@@ -20,44 +46,68 @@ const failure = (status: number, sentence: string): PageView => ({
   body: html`<h1>${sentence}</h1><p>Please try again in a moment.</p>`,
 })
 
+const refusals: Partial<Record<Problem['kind'], number>> = { conflict: 409, limited: 429, forbidden: 403 }
+
 const failureOf = (error: FastifyError | Problem): PageView => {
   if (error instanceof Problem && error.kind === 'missing') return notFound
-  if (error instanceof Problem && error.kind !== 'unavailable') return failure(400, error.message)
+  if (error instanceof Problem && error.kind !== 'unavailable')
+    return failure(refusals[error.kind] ?? 400, error.message)
   if (isUnavailable(error) || error instanceof Problem) return failure(503, 'This page is not available just now')
   if (error.statusCode === 413) return failure(413, 'That is more than this page takes')
   if (error.statusCode && error.statusCode < 500) return failure(400, 'This page did not understand what was sent')
   return failure(500, 'Something went wrong')
 }
 
-/** Adds the pages, each with its headers and frame; whatever fails in one is a page too. */
+const isJson = (request: FastifyRequest): boolean => /^application\/json\b/i.test(request.headers['content-type'] ?? '')
+
+/** What was posted, as the page takes it. */
+const posted = ({ takes }: Page, request: FastifyRequest) => {
+  const raw = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+  if (takes === 'json' && isJson(request)) {
+    try {
+      return { raw, form: {}, json: JSON.parse(raw.toString()) as unknown }
+    } catch {
+      throw new Problem('invalid', 'body must be valid JSON')
+    }
+  }
+  // What else is posted is not looked at: some mail clients unsubscribe by multipart/form-data (RFC 8058 section 3.2).
+  const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
+  return { raw, json: undefined, form: isForm ? Object.fromEntries(new URLSearchParams(raw.toString())) : {} }
+}
+
+/** Adds the pages, each with its headers and frame; whatever fails in one is a page too, or for programs an `{ error }`. */
 export const addPages = (server: FastifyInstance, app: App, pages: readonly Page[]): void => {
   server.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser(
-      'application/x-www-form-urlencoded',
-      { parseAs: 'string', bodyLimit: formLimit },
-      (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(body as string))),
-    )
-    // What else is posted is not looked at: some mail clients unsubscribe by multipart/form-data (RFC 8058 section 3.2).
-    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: formLimit }, (_request, _body, done) =>
-      done(null, {}),
-    )
-    scope.setErrorHandler((error: FastifyError | Problem, request, reply) => {
-      const view = failureOf(error)
-      if (view.status === 500) request.log.error({ err: error }, 'page failed')
-      return show(reply, view)
-    })
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
     for (const page of pages) {
       scope.route({
         method: page.method,
         url: page.path,
         schema: { hide: true },
+        bodyLimit: page.takes === 'raw' ? programLimit : formLimit,
         // Looking at a page twice, or before it is opened, must be free of effects: HEAD is GET without its body.
         exposeHeadRoute: page.method === 'GET',
+        errorHandler: (error: FastifyError | Problem, request, reply) => {
+          if (page.takes === 'raw' || (page.takes === 'json' && isJson(request)))
+            return answerError(error, request, reply)
+          const view = failureOf(error)
+          if (view.status === 500) request.log.error({ err: error }, 'page failed')
+          if (error instanceof Problem && error.detail.retryAfterSeconds)
+            reply.header('retry-after', String(error.detail.retryAfterSeconds))
+          return send(request, reply, view)
+        },
         handler: async (request, reply) => {
-          const params = request.params as Record<string, string>
-          const form = (request.body ?? {}) as Record<string, string>
-          return show(reply, await page.handle({ app, params, form }))
+          const call = {
+            app,
+            method: request.method,
+            params: request.params as Record<string, string>,
+            query: Object.fromEntries(new URLSearchParams(request.url.split('?')[1])),
+            headers: request.headers,
+            address: request.ip,
+            ...posted(page, request),
+          }
+          return send(request, reply, await page.handle(call))
         },
       })
     }

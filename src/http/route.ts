@@ -44,12 +44,30 @@ interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
   handle(call: Call<Read<P>, Read<Q>, Read<B>>): Promise<Answer>
 }
 
-export type Route = Definition<z.ZodType, z.ZodType, z.ZodType>
+/** What a call without a key has. */
+export type OpenCall<Params, Query, Body> = Omit<Call<Params, Query, Body>, 'caller' | 'work'>
+
+type OpenDefinition<P extends Shape, Q extends Shape, B extends Shape> = Omit<
+  Definition<P, Q, B>,
+  'handle' | 'replay'
+> & {
+  handle(call: OpenCall<Read<P>, Read<Q>, Read<B>>): Promise<Answer>
+}
+
+export type Route = Definition<z.ZodType, z.ZodType, z.ZodType> & {
+  /** A signed token in its path stands for the key: it has no caller, and no limit counts it. */
+  isOpen?: boolean
+}
 
 /** A route as data: the server adds key, limits, validation, errors and its page in the OpenAPI document. */
 export const route = <P extends Shape = undefined, Q extends Shape = undefined, B extends Shape = undefined>(
   definition: Definition<P, Q, B>,
 ): Route => definition as unknown as Route
+
+/** A route whose path holds a signed token, which is its only authorization (api.md section 5, rule 3). */
+export const openRoute = <P extends Shape = undefined, Q extends Shape = undefined, B extends Shape = undefined>(
+  definition: OpenDefinition<P, Q, B>,
+): Route => ({ ...(definition as unknown as Route), isOpen: true })
 
 export const ok = (body: unknown): Answer => ({ status: 200, body })
 export const made = (body: unknown): Answer => ({ status: 201, body })

@@ -79,8 +79,8 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
       ...(body && { body }),
       response: route.answers,
     },
-    config: { refusals: route.refusals ?? [] } as FastifyContextConfig,
-    onRequest: authenticate(app, family, limitOf(app, family)),
+    config: { refusals: route.refusals ?? [], isOpen: route.isOpen === true } as FastifyContextConfig,
+    ...(!route.isOpen && { onRequest: authenticate(app, family, limitOf(app, family)) }),
     ...(route.replay && {
       preValidation: async (request, reply) => {
         const answer = await route.replay!({ app, caller: request.caller!, headers: request.headers })
@@ -88,6 +88,7 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
       },
     }),
     handler: async (request, reply) => {
+      // Of an open route, whose handler knows neither, there is no caller.
       const caller = request.caller!
       const answer = await route.handle({
         app,
@@ -140,6 +141,7 @@ export const buildServer = async (
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 500 },
+    trustProxy: [...app.config.trustProxy],
     frameworkErrors: (error, request, reply) => answerError(error, request, reply),
     clientErrorHandler: answerMalformed as never,
   }) as unknown as FastifyInstance

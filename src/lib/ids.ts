@@ -26,6 +26,8 @@ export type IdPrefix =
   | 'frm'
   | 'imp'
   | 'log'
+  | 'int'
+  | 'bct'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 

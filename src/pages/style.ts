@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-
 /** The style of every page: small, legible from 320 px on, light and dark, loaded from nowhere. */
 export const style = `
 :root { color-scheme: light dark; --ink: #1b1f24; --quiet: #57606a; --ground: #f6f7f9; --card: #ffffff; --line: #d0d7de; --act: #1f4fbf; --on-act: #ffffff }
@@ -13,6 +11,3 @@ a { color: var(--act) }
 button { font: inherit; font-weight: 600; padding: .65rem 1.1rem; min-height: 2.75rem; border: 0; border-radius: .5rem; background: var(--act); color: var(--on-act); cursor: pointer }
 :focus-visible { outline: 3px solid var(--act); outline-offset: 2px }
 `
-
-/** What a Content-Security-Policy calls the style by: nothing but it is allowed inline. */
-export const styleHash = `'sha256-${createHash('sha256').update(style).digest('base64')}'`

@@ -98,6 +98,8 @@ export interface App {
     rateLimitWebhooks: number
     allowPrivateWebhooks: readonly string[]
     journeyRetentionDays: number
+    /** CIDR blocks of proxies that may say whose address a request comes from. */
+    trustProxy: readonly string[]
   }
   readonly database: Database
   /** Outside any transaction. */
