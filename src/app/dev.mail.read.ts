@@ -38,5 +38,9 @@ export const detailOf = (mail: CaughtMail, email: Email): MailDetail => {
 export const attachmentName = ({ filename, mimeType }: Attachment, nth: number): string =>
   filename || `attachment-${nth + 1}${mimeType === 'text/calendar' ? '.ics' : ''}`
 
-export const attachmentBytes = ({ content, encoding }: Attachment): Buffer =>
-  typeof content === 'string' ? Buffer.from(content, encoding ?? 'utf8') : Buffer.from(content as Uint8Array)
+export const attachmentBytes = ({ content, encoding, mimeType }: Attachment): Buffer => {
+  const bytes =
+    typeof content === 'string' ? Buffer.from(content, encoding ?? 'utf8') : Buffer.from(content as Uint8Array)
+  // postal-mime gives a calendar entry with line ends of its own; RFC 5545 has CRLF.
+  return mimeType === 'text/calendar' ? Buffer.from(bytes.toString().replace(/\r?\n/g, '\r\n')) : bytes
+}
