@@ -103,7 +103,6 @@ test('a project is named by its id or its name', async () => {
     ['Greeting', true],
     ['Greeting', true],
   ])
-  expect((await run(['send', '--to', 'ada@people.example', '--project', 'Another'])).status).toBe(3)
 })
 
 test('html comes from stdin by -', async () => {
