@@ -207,6 +207,8 @@ describe('all that is held about a person', () => {
       'verification',
       'messages',
       'suppressions',
+      'interactions',
+      'leadScore',
       'deals',
       'journeyRuns',
       'findings',
