@@ -7,7 +7,17 @@ const root = join(import.meta.dirname, '..')
 /** Lower first: a file imports from its own layer or from lower ones (src/README.md, Arrows). */
 const layers = ['lib', 'net', 'store', 'events', 'features', 'pages', 'http', 'cli', 'app', 'bin', 'jobs'] as const
 /** Features side by side, lower first: an arrow points left only, and only at the front file. */
-const features = ['accounts', 'deliveries', 'contacts', 'studio', 'messages', 'deals', 'journeys', 'webhooks']
+const features = [
+  'accounts',
+  'deliveries',
+  'contacts',
+  'studio',
+  'messages',
+  'deals',
+  'journeys',
+  'lifecycle',
+  'webhooks',
+]
 
 const files = ['src', 'bin', 'jobs'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -44,7 +54,7 @@ const shown = (found: Import[]) => found.map(({ from, to }) => `${from} -> ${to}
 /** `http/` and `cli/` stand side by side; a feature's routes and commands take their types, and only their types. */
 const isEdgeShape = ({ from, to, typeOnly }: Import) =>
   (/\.routes\.ts$/.test(from) && to === 'src/http/route.ts') ||
-  (/\.pages\.ts$/.test(from) && /^src\/pages\/(page|html)\.ts$/.test(to)) ||
+  (/\.(pages|mails)\.ts$/.test(from) && /^src\/pages\/(page|html)\.ts$/.test(to)) ||
   (/\.commands\.ts$/.test(from) && /^src\/cli\/(command|input|output|progress|memory|source)\.ts$/.test(to)) ||
   (typeOnly && /^src\/(http|cli)\//.test(to) && feature(from) >= 0)
 

@@ -2,8 +2,9 @@ import type { CommandSet } from '../cli/command.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
+import { missing } from '../lib/problem.ts'
 import type { Page } from '../pages/page.ts'
-import type { Listener, Projects } from '../store/work.ts'
+import type { Bindable, Listener, Projects } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 
 /**
@@ -18,6 +19,7 @@ export const loadEntities = async () => {
     import('../messages/messages.entities.ts'),
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
+    import('../lifecycle/lifecycle.entities.ts'),
     import('../deliveries/deliveries.entities.ts'),
     import('../webhooks/webhooks.entities.ts'),
     import('../store/worker.entities.ts'),
@@ -59,6 +61,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),
+    import('../lifecycle/lifecycle.commands.ts'),
     import('../deliveries/deliveries.commands.ts'),
     import('../webhooks/webhooks.commands.ts'),
     import('../webhooks/listen.commands.ts'),
@@ -68,6 +71,16 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
 
 /** What renders projects to mail. */
 export const projects: Projects | null = null
+
+/** What lifecycle mails may be bound to. */
+export const bindable: Bindable = {
+  course: async (_work, id) => {
+    throw missing(`There is no course ${id}`)
+  },
+  webinar: async (_work, id) => {
+    throw missing(`There is no webinar ${id}`)
+  },
+}
 
 /** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
 export const listeners: readonly Listener[] = [deliverEvents, forgetErased, runJourneysByEvents]
