@@ -31,7 +31,11 @@ export const takeSlug = async ({ sql }: Operation, accountId: string, slug: stri
 
 /** The account's slug; null where it has claimed none. Throws Problem `missing` where the account is gone. */
 export const slugOf = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<string | null> => {
-  const [account] = await sql<{ slug: string | null }>('select slug from accounts where id = $1', [accountId], 'slug-of')
+  const [account] = await sql<{ slug: string | null }>(
+    'select slug from accounts where id = $1',
+    [accountId],
+    'slug-of',
+  )
   if (!account) throw missing('There is no such account')
   return account.slug
 }

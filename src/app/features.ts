@@ -3,8 +3,9 @@ import { forgetMembers } from '../courses/courses.listeners.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
+import { missing } from '../lib/problem.ts'
 import type { Page } from '../pages/page.ts'
-import type { Listener, Projects } from '../store/work.ts'
+import type { Bindable, Listener, Projects } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 
 /**
@@ -19,6 +20,7 @@ export const loadEntities = async () => {
     import('../messages/messages.entities.ts'),
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
+    import('../lifecycle/lifecycle.entities.ts'),
     import('../courses/courses.entities.ts'),
     import('../deliveries/deliveries.entities.ts'),
     import('../webhooks/webhooks.entities.ts'),
@@ -38,7 +40,14 @@ export const loadRoutes = async (): Promise<Route[]> => {
     import('../courses/courses.routes.ts'),
     import('../webhooks/webhooks.routes.ts'),
   ])
-  return [...contacts.routes, ...messages.routes, ...deals.routes, ...journeys.routes, ...courses.routes, ...webhooks.routes]
+  return [
+    ...contacts.routes,
+    ...messages.routes,
+    ...deals.routes,
+    ...journeys.routes,
+    ...courses.routes,
+    ...webhooks.routes,
+  ]
 }
 
 export const loadPages = async (): Promise<Page[]> => {
@@ -62,6 +71,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),
+    import('../lifecycle/lifecycle.commands.ts'),
     import('../deliveries/deliveries.commands.ts'),
     import('../webhooks/webhooks.commands.ts'),
     import('../webhooks/listen.commands.ts'),
@@ -71,6 +81,14 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
 
 /** What renders projects to mail. */
 export const projects: Projects | null = null
+
+/** What lifecycle mails may be bound to. */
+export const bindable: Bindable = {
+  course: async (work, id) => (await import('../courses/courses.ts')).findCourseNamed(work, id),
+  webinar: async (_work, id) => {
+    throw missing(`There is no webinar ${id}`)
+  },
+}
 
 /** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
 export const listeners: readonly Listener[] = [deliverEvents, forgetErased, forgetMembers, runJourneysByEvents]

@@ -97,7 +97,9 @@ export const listMembers = async (
   { limit, cursor }: { limit: number; cursor?: string | undefined },
 ): Promise<Page<MemberView>> => {
   const [after = ''] = cursor === undefined ? [] : decodeCursor(cursor, 1)
-  const rows = await sql<Omit<MemberView, 'completedAt' | 'enrolledAt'> & { completedAt: Date | null; enrolledAt: Date }>(
+  const rows = await sql<
+    Omit<MemberView, 'completedAt' | 'enrolledAt'> & { completedAt: Date | null; enrolledAt: Date }
+  >(
     `select m.id as "subscriberId", m.email, e.active,
        exists (select from enrolments o where o.account_id = $1 and o.member_id = m.id and o.active) as entitled,
        (select count(*) from finished_lessons f

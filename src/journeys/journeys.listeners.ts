@@ -3,7 +3,14 @@ import { type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
 import type { EmittedEvent, Listener, Work } from '../store/work.ts'
 import { exitRules, type TriggerKind, triggerKinds } from './journeys.definition.ts'
-import { type EnterableJourney, type Entrant, enabledJourneys, enterLocked, lockEntrants, startJourneys } from './journeys.enrol.ts'
+import {
+  type EnterableJourney,
+  type Entrant,
+  enabledJourneys,
+  enterLocked,
+  lockEntrants,
+  startJourneys,
+} from './journeys.enrol.ts'
 import { contextOf, isPulled, keysOf, subjectOf, triggersOf } from './journeys.triggers.ts'
 import { endRuns, type Happening, settleCalls, tellRuns } from './run.wake.ts'
 

@@ -68,6 +68,14 @@ export interface Projects {
   ): Promise<{ html: string; text: string }>
 }
 
+/**
+ * What lifecycle mails are about, by the features that have them: each finds one of the account by its id. Throws Problem
+ * `missing`.
+ */
+export type Bindable = Readonly<
+  Record<'course' | 'webinar', (work: Work, id: string) => Promise<{ id: string; title: string }>>
+>
+
 /** The end of a delivery that somebody waits for. */
 export interface EndedDelivery {
   id: string
@@ -113,6 +121,7 @@ export interface App {
   readonly tokens: Tokens
   /** null where no feature renders projects: there are none then. */
   readonly projects: Projects | null
+  readonly bindable: Bindable
   readonly report: Report
   /** Has `end` run before the app closes: what works in the background ends its work while there is a database. */
   onClose(end: () => Promise<void>): void
