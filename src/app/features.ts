@@ -51,7 +51,7 @@ export const loadRoutes = async (): Promise<Route[]> => {
 }
 
 export const loadPages = async (): Promise<Page[]> => {
-  const modules = await Promise.all([import('../messages/messages.pages.ts')])
+  const modules = await Promise.all([import('../messages/messages.pages.ts'), import('../courses/courses.pages.ts')])
   return modules.flatMap(({ pages }) => pages)
 }
 
