@@ -20,6 +20,7 @@ const features = [
   'deals',
   'journeys',
   'lifecycle',
+  'courses',
   'webhooks',
 ]
 

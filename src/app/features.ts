@@ -21,6 +21,7 @@ export const loadEntities = async () => {
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
     import('../lifecycle/lifecycle.entities.ts'),
+    import('../courses/courses.entities.ts'),
     import('../deliveries/deliveries.entities.ts'),
     import('../webhooks/webhooks.entities.ts'),
     import('../store/worker.entities.ts'),
@@ -78,9 +79,7 @@ export const projects: Projects = {
 
 /** What lifecycle mails may be bound to. */
 export const bindable: Bindable = {
-  course: async (_work, id) => {
-    throw missing(`There is no course ${id}`)
-  },
+  course: async (work, id) => (await import('../courses/courses.ts')).findCourse(work, id),
   webinar: async (_work, id) => {
     throw missing(`There is no webinar ${id}`)
   },
