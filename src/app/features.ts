@@ -1,4 +1,5 @@
 import type { CommandSet } from '../cli/command.ts'
+import { forgetMembers } from '../courses/courses.listeners.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
@@ -32,14 +33,22 @@ export const loadEntities = async () => {
 }
 
 export const loadRoutes = async (): Promise<Route[]> => {
-  const [contacts, messages, deals, journeys, webhooks] = await Promise.all([
+  const [contacts, messages, deals, journeys, courses, webhooks] = await Promise.all([
     import('../contacts/contacts.routes.ts'),
     import('../messages/messages.routes.ts'),
     import('../deals/deals.routes.ts'),
     import('../journeys/journeys.routes.ts'),
+    import('../courses/courses.routes.ts'),
     import('../webhooks/webhooks.routes.ts'),
   ])
-  return [...contacts.routes, ...messages.routes, ...deals.routes, ...journeys.routes, ...webhooks.routes]
+  return [
+    ...contacts.routes,
+    ...messages.routes,
+    ...deals.routes,
+    ...journeys.routes,
+    ...courses.routes,
+    ...webhooks.routes,
+  ]
 }
 
 export const loadPages = async (): Promise<Page[]> => {
@@ -79,11 +88,11 @@ export const projects: Projects = {
 
 /** What lifecycle mails may be bound to. */
 export const bindable: Bindable = {
-  course: async (work, id) => (await import('../courses/courses.ts')).findCourse(work, id),
+  course: async (work, id) => (await import('../courses/courses.ts')).findCourseNamed(work, id),
   webinar: async (_work, id) => {
     throw missing(`There is no webinar ${id}`)
   },
 }
 
 /** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
-export const listeners: readonly Listener[] = [deliverEvents, forgetErased, runJourneysByEvents]
+export const listeners: readonly Listener[] = [deliverEvents, forgetErased, forgetMembers, runJourneysByEvents]

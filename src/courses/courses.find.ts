@@ -68,3 +68,13 @@ export const lessonsOf = ({ sql, accountId }: Reader, courseId: string): Promise
     [accountId, courseId],
     'lessons-of-course',
   )
+
+/** Whether any of the member's keys is active. */
+export const isEntitled = async ({ sql, accountId }: Reader, memberId: string): Promise<boolean> => {
+  const keys = await sql(
+    'select from enrolments where account_id = $1 and member_id = $2 and active limit 1',
+    [accountId, memberId],
+    'is-entitled',
+  )
+  return keys.length > 0
+}

@@ -7,3 +7,13 @@ export {
   lessonsOf,
   listCourses,
 } from './courses.find.ts'
+export { memberOfLink, memberOfSession, mintPortalUrl, openSession } from './courses.links.ts'
+export {
+  EnrolmentBody,
+  EnrolmentResult,
+  enrolMember,
+  listMembers,
+  MemberEmail,
+  type MemberView,
+} from './courses.members.ts'
+export { entitledEmail, finishLesson, type Progress, publishedCourses, readProgress } from './courses.progress.ts'

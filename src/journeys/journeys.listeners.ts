@@ -1,8 +1,16 @@
+import { locateContact } from '../contacts/contacts.ts'
 import { type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
 import type { EmittedEvent, Listener, Work } from '../store/work.ts'
-import { exitRules, triggerKinds } from './journeys.definition.ts'
-import { type EnterableJourney, type Entrant, enabledJourneys, enterLocked, lockEntrants } from './journeys.enrol.ts'
+import { exitRules, type TriggerKind, triggerKinds } from './journeys.definition.ts'
+import {
+  type EnterableJourney,
+  type Entrant,
+  enabledJourneys,
+  enterLocked,
+  lockEntrants,
+  startJourneys,
+} from './journeys.enrol.ts'
 import { contextOf, isPulled, keysOf, subjectOf, triggersOf } from './journeys.triggers.ts'
 import { endRuns, type Happening, settleCalls, tellRuns } from './run.wake.ts'
 
@@ -114,6 +122,17 @@ const forget = async (work: Work, email: string, rowId?: string): Promise<void> 
   ])
 }
 
+/** Starts the journeys of what is no event, for an address (normalised) in its most recently updated list; in none, it starts nothing. */
+const startOf = async (
+  work: Work,
+  kind: TriggerKind,
+  { id, title }: { id: string; title: string },
+  email: string,
+): Promise<void> => {
+  const entrant = await locateContact(work, { email })
+  if (entrant) await startJourneys(work, { kind, key: id, name: title, entrant })
+}
+
 /** Starts, wakes and ends journey runs by events (decisions.md, Journeys). */
 export const runJourneysByEvents: Listener = {
   async wants(work, type) {
@@ -143,6 +162,8 @@ export const runJourneysByEvents: Listener = {
     if (email === undefined || rowId !== undefined) await exitRemoved(work, listId, rowId)
     if (email !== undefined && listId === undefined) await forget(work, email, rowId)
   },
+
+  memberEnrolled: (work, { course, email }) => startOf(work, 'course-enrolled', course, email),
 
   deliveriesEnded: settleCalls,
 }
