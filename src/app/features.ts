@@ -18,6 +18,7 @@ export const loadEntities = async () => {
     import('../contacts/contacts.entities.ts'),
     import('../studio/studio.entities.ts'),
     import('../messages/messages.entities.ts'),
+    import('../engagement/engagement.entities.ts'),
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
     import('../lifecycle/lifecycle.entities.ts'),
@@ -79,8 +80,11 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
   return modules.map((module) => module.commands)
 }
 
-/** What renders projects to mail. */
-export const projects: Projects | null = null
+/** What renders projects to mail, loaded where the first mail of a project is sent. */
+export const projects: Projects = {
+  loadProject: async (...of) => (await import('../engagement/engagement.projects.ts')).projects.loadProject(...of),
+  renderProject: async (...of) => (await import('../engagement/engagement.projects.ts')).projects.renderProject(...of),
+}
 
 /** What lifecycle mails may be bound to. */
 export const bindable: Bindable = {
