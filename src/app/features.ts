@@ -1,6 +1,7 @@
 import type { CommandSet } from '../cli/command.ts'
 import { forgetMembers } from '../courses/courses.listeners.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
+import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import { missing } from '../lib/problem.ts'
@@ -32,10 +33,24 @@ export const loadEntities = async () => {
   return modules.flatMap((module) => Object.values(module))
 }
 
+/** The kinds of interactive blocks: how they are seen and answered. */
+export const loadBlocks = async (): Promise<BlockKind[]> => {
+  const modules = await Promise.all([import('../engagement/engagement.answers.ts')])
+  return modules.flatMap(({ blocks }) => blocks)
+}
+
+/** The same as they stand in pages. */
+const loadBlockForms = async (): Promise<BlockForm[]> => {
+  const modules = await Promise.all([import('../engagement/liveview.answers.pages.ts')])
+  return modules.flatMap(({ forms }) => forms)
+}
+
 export const loadRoutes = async (): Promise<Route[]> => {
-  const [contacts, messages, deals, journeys, courses, webhooks] = await Promise.all([
+  const [blocks, contacts, messages, engagement, deals, journeys, courses, webhooks] = await Promise.all([
+    loadBlocks(),
     import('../contacts/contacts.routes.ts'),
     import('../messages/messages.routes.ts'),
+    import('../engagement/engagement.routes.ts'),
     import('../deals/deals.routes.ts'),
     import('../journeys/journeys.routes.ts'),
     import('../courses/courses.routes.ts'),
@@ -44,6 +59,7 @@ export const loadRoutes = async (): Promise<Route[]> => {
   return [
     ...contacts.routes,
     ...messages.routes,
+    ...engagement.routesOf(blocks),
     ...deals.routes,
     ...journeys.routes,
     ...courses.routes,
@@ -52,8 +68,15 @@ export const loadRoutes = async (): Promise<Route[]> => {
 }
 
 export const loadPages = async (): Promise<Page[]> => {
-  const modules = await Promise.all([import('../messages/messages.pages.ts'), import('../courses/courses.pages.ts')])
-  return modules.flatMap(({ pages }) => pages)
+  const [kinds, forms, liveview, ...modules] = await Promise.all([
+    loadBlocks(),
+    loadBlockForms(),
+    import('../engagement/liveview.pages.ts'),
+    import('../messages/messages.pages.ts'),
+    import('../engagement/tracking.pages.ts'),
+    import('../courses/courses.pages.ts'),
+  ])
+  return [...liveview.pagesOf(kinds, forms), ...modules.flatMap(({ pages }) => pages)]
 }
 
 export const loadCommands = async (): Promise<CommandSet[]> => {
@@ -73,6 +96,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),
     import('../lifecycle/lifecycle.commands.ts'),
+    import('../courses/courses.commands.ts'),
     import('../deliveries/deliveries.commands.ts'),
     import('../webhooks/webhooks.commands.ts'),
     import('../webhooks/listen.commands.ts'),
