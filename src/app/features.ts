@@ -1,6 +1,7 @@
 import type { CommandSet } from '../cli/command.ts'
 import { forgetMembers } from '../courses/courses.listeners.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
+import { deliverToProjects, forgetInteractions } from '../engagement/engagement.listeners.ts'
 import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
@@ -80,6 +81,7 @@ export const loadPages = async (): Promise<Page[]> => {
 }
 
 export const loadCommands = async (): Promise<CommandSet[]> => {
+  const { commandsOf } = await import('../engagement/engagement.commands.ts')
   const modules = await Promise.all([
     import('./daemon.commands.ts'),
     import('./dev.commands.ts'),
@@ -101,7 +103,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../webhooks/webhooks.commands.ts'),
     import('../webhooks/listen.commands.ts'),
   ])
-  return modules.map((module) => module.commands)
+  return [...modules.map((module) => module.commands), commandsOf(loadBlocks)]
 }
 
 /** What renders projects to mail, loaded where the first mail of a project is sent. */
@@ -119,4 +121,11 @@ export const bindable: Bindable = {
 }
 
 /** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
-export const listeners: readonly Listener[] = [deliverEvents, forgetErased, forgetMembers, runJourneysByEvents]
+export const listeners: readonly Listener[] = [
+  deliverEvents,
+  deliverToProjects,
+  forgetErased,
+  forgetInteractions,
+  forgetMembers,
+  runJourneysByEvents,
+]
