@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { deleteAccount } from '../../src/accounts/accounts.ts'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
+import { held } from '../../src/courses/courses.held.ts'
 import { addLesson, createCourse, publishCourse } from '../../src/courses/courses.ts'
 import { type Reply, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { claim, course, enrol, mailsOf } from '../support/courses.ts'
@@ -239,6 +240,40 @@ test('an unpublished course is closed at once, for who is reading it too', async
   expectPage(await get(opened), 404, 'This course is not available')
   expect((await finish(sessionOf(opened))).status).toBe(404)
   expect(await progress()).toEqual([])
+})
+
+/** All that courses hold about an address, by part. */
+const heldAbout = async (address: string) => {
+  const reader = { sql: t.app.sql, accountId: account.id }
+  const parts = await Promise.all(held.map(async ({ name, read }) => [name, await read(reader, address)] as const))
+  return Object.fromEntries(parts)
+}
+
+test('what is held about a person are keys and progress; of nobody else, and nothing after the erasure', async () => {
+  const session = sessionOf(await open())
+  for (const lesson of lessons) await finish(session, lesson)
+  await enrol(t, account, courseId, 'bob@people.example')
+  const at = expect.any(Number)
+  const title = 'Sourdough'
+  expect(await heldAbout(email)).toEqual({
+    enrolments: [
+      { subscriberId: expect.stringMatching(/^sub_/), courseId, title, active: true, enrolledAt: at, updatedAt: at },
+    ],
+    finishedLessons: [
+      { courseId, lessonId: lessons[0], title: 'Flour', finishedAt: at },
+      { courseId, lessonId: lessons[1], title: 'Water', finishedAt: at },
+    ].toSorted((a, b) => (a.lessonId! < b.lessonId! ? -1 : 1)),
+    completedCourses: [{ courseId, title, completedAt: at }],
+  })
+  const nothing = { enrolments: [], finishedLessons: [], completedCourses: [] }
+  expect(await heldAbout('stranger@people.example')).toEqual(nothing)
+  await t.app.work(account.id, 'cli:test', async (work) => {
+    const { id } = await createList(work, { name: 'People' })
+    await writeContacts(work, id, [{ email, fields: {} }], new Map())
+    await eraseContact(work, email, { dryRun: false })
+  })
+  expect(await heldAbout(email)).toEqual(nothing)
+  expect((await heldAbout('bob@people.example')).enrolments).toHaveLength(1)
 })
 
 test('an erased member’s portal ends at once, with its progress', async () => {
