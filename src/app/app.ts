@@ -13,7 +13,7 @@ import { openingOf } from '../store/living.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Bindable, Operation, Projects, Report } from '../store/work.ts'
 import type { Config } from './config.ts'
-import { bindable, listeners, loadEntities, projects } from './features.ts'
+import { bindable, heldAbout, listeners, loadEntities, projects } from './features.ts'
 
 export interface OpenApp extends App {
   readonly config: Config
@@ -93,6 +93,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       tokens: createTokens(config.secret),
       projects: options.projects ?? projects,
       bindable: options.bindable ?? bindable,
+      heldAbout,
       report: options.report ?? (() => {}),
       onClose: (end) => void ends.push(end),
       now,

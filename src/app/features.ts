@@ -1,13 +1,20 @@
 import type { CommandSet } from '../cli/command.ts'
+import { held as heldOfContacts } from '../contacts/contacts.held.ts'
+import { held as heldOfCourses } from '../courses/courses.held.ts'
 import { forgetMembers } from '../courses/courses.listeners.ts'
+import { held as heldOfDeals } from '../deals/deals.held.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
+import { held as heldOfEngagement } from '../engagement/engagement.held.ts'
 import { deliverToProjects, forgetInteractions } from '../engagement/engagement.listeners.ts'
 import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
 import type { Route } from '../http/route.ts'
+import { held as heldOfJourneys } from '../journeys/journeys.held.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import { missing } from '../lib/problem.ts'
+import { held as heldOfMessages } from '../messages/messages.held.ts'
+import { forgetRecipients } from '../messages/messages.listeners.ts'
 import type { Page } from '../pages/page.ts'
-import type { Bindable, Listener, Projects } from '../store/work.ts'
+import type { Bindable, HeldPart, Listener, Projects } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 
 /**
@@ -94,6 +101,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../messages/methods.commands.ts'),
     import('../messages/messages.commands.ts'),
     import('../messages/suppressions.commands.ts'),
+    import('../messages/bounces.commands.ts'),
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),
@@ -120,12 +128,23 @@ export const bindable: Bindable = {
   },
 }
 
+/** What the features hold about an address, in the order of `svc contacts export --email`. */
+export const heldAbout: readonly HeldPart[] = [
+  ...heldOfMessages,
+  ...heldOfEngagement,
+  heldOfDeals,
+  heldOfJourneys,
+  ...heldOfCourses,
+  ...heldOfContacts,
+]
+
 /** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
 export const listeners: readonly Listener[] = [
   deliverEvents,
   deliverToProjects,
-  forgetErased,
+  forgetRecipients,
   forgetInteractions,
+  forgetErased,
   forgetMembers,
   runJourneysByEvents,
 ]

@@ -1,12 +1,12 @@
-import type { Reader } from './courses.find.ts'
+import type { HeldPart } from '../store/work.ts'
 
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
 /** What courses hold about an address: its keys, and what it has finished. Erasing the address takes all of it. */
-export const held = [
+export const held: readonly HeldPart[] = [
   {
     name: 'enrolments',
-    read: ({ sql, accountId }: Reader, email: string): Promise<object[]> =>
+    read: ({ sql, accountId }, email) =>
       sql(
         `select m.id as "subscriberId", e.course_id as "courseId", c.title, e.active, ${epochMs('e.created_at')} as "enrolledAt",
            ${epochMs('e.updated_at')} as "updatedAt"
@@ -18,7 +18,7 @@ export const held = [
   },
   {
     name: 'finishedLessons',
-    read: ({ sql, accountId }: Reader, email: string): Promise<object[]> =>
+    read: ({ sql, accountId }, email) =>
       sql(
         `select f.course_id as "courseId", f.lesson_id as "lessonId", l.title, ${epochMs('f.finished_at')} as "finishedAt"
          from members m join finished_lessons f on f.account_id = $1 and f.member_id = m.id
@@ -29,7 +29,7 @@ export const held = [
   },
   {
     name: 'completedCourses',
-    read: ({ sql, accountId }: Reader, email: string): Promise<object[]> =>
+    read: ({ sql, accountId }, email) =>
       sql(
         `select o.course_id as "courseId", c.title, ${epochMs('o.completed_at')} as "completedAt"
          from members m join course_completions o on o.account_id = $1 and o.member_id = m.id

@@ -245,6 +245,16 @@ test('erasing a person takes the membership along; others keep theirs', async ()
   expect((await enroll({ email: 'ada@people.example' })).body.subscriberId).not.toBe(before.subscriberId)
 })
 
+test('a member who is in no list can be erased too', async () => {
+  await enroll({ email: 'ada@people.example' })
+  const { heldAbout } = t.app
+  const erase = () =>
+    t.app.work(account.id, 'cli:test', (work) => eraseContact(work, 'ada@people.example', { dryRun: false, heldAbout }))
+  await erase()
+  expect(await members()).toEqual([])
+  await expect(erase()).rejects.toMatchObject({ kind: 'missing' })
+})
+
 test('a deleted account takes its courses and members along', async () => {
   await enroll({ email: 'ada@people.example' })
   expect(await countOwned(t.app, account.id)).toMatchObject({ courses: 1, members: 1, enrolments: 1 })
