@@ -41,6 +41,21 @@ export const takeQuota = async (
   return taken.length > 0 ? 'taken' : 'used up'
 }
 
+/** What is left of a monthly quota: looked at, not taken. Throws Problem `missing` where the account is gone. */
+export const quotaStanding = async (
+  { sql, accountId, now }: Pick<Work, 'sql' | 'accountId' | 'now'>,
+  quota: Quota,
+): Promise<'left' | 'used up' | 'not in plan'> => {
+  const [plan] = await sql<{ limit: number | null; used: number }>(
+    `select p.${limitColumns[quota]} as limit, coalesce(q.used, 0) as used from accounts a join plans p on p.name = a.plan
+     left join quota_uses q on q.account_id = a.id and q.quota = $2 and q.month = $3 where a.id = $1`,
+    [accountId, quota, month(now)],
+  )
+  if (!plan) throw missing('There is no such account')
+  if (plan.limit === 0) return 'not in plan'
+  return plan.limit === null || plan.used < plan.limit ? 'left' : 'used up'
+}
+
 export interface Usage {
   quota: Quota | 'contacts'
   used: number

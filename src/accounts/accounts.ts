@@ -1,16 +1,27 @@
 import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
-import { conflict, invalid, missing, Problem } from '../lib/problem.ts'
+import { conflict, missing, Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { Operation } from '../store/work.ts'
 import { Account, Plan } from './accounts.entities.ts'
+import { takeSlug } from './accounts.slug.ts'
 
 export { type Admission, admit } from './accounts.admission.ts'
 export { countOwned, type Deletion, deleteAccount, findDeletable } from './accounts.delete.ts'
+export { demandEmbedUnit, takeEmbedUnit } from './accounts.embed.ts'
 export { createKey, type KeyView, listKeys, revokeKey } from './accounts.keys.ts'
 export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
-export { accountUsage, type Quota, secondsToNextMonth, takeQuota, takeUpTo, usedUp } from './accounts.quotas.ts'
+export {
+  accountUsage,
+  type Quota,
+  quotaStanding,
+  secondsToNextMonth,
+  takeQuota,
+  takeUpTo,
+  usedUp,
+} from './accounts.quotas.ts'
+export { accountOfSlug, isReservedSlug, slugOf } from './accounts.slug.ts'
 
 const NewAccount = z.object({ name: text(200).trim().min(1, 'is required'), plan: text(100) })
 
@@ -92,15 +103,10 @@ export const setPlan = async (operation: Operation, ref: string, plan: string): 
   return view(account)
 }
 
-const slugPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
-
-/** The membership's part of portal URLs. Throws `invalid` for what can't stand in a host name, `conflict` where it is taken. */
+/** Claims a slug for the account, as `takeSlug` does, and gives the account. */
 export const claimSlug = async (operation: Operation, ref: string, slug: string): Promise<AccountView> => {
-  if (!slugPattern.test(slug)) throw invalid('slug must be 1 to 63 lower-case letters, digits and inner hyphens')
   const account = await findAccount(operation, ref)
-  const owner = await operation.em.findOne(Account, { slug })
-  if (owner && owner.id !== account.id) throw conflict(`The slug ${slug} is taken`)
+  await takeSlug(operation, account.id, slug)
   account.slug = slug
-  await operation.em.flush()
   return view(account)
 }

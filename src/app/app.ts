@@ -11,9 +11,9 @@ import { type Client, isUnavailable, openDatabase, queueSettings, type Sql, unav
 import { checkSecret } from '../store/installation.ts'
 import { openingOf } from '../store/living.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
-import type { App, Operation, Projects, Report } from '../store/work.ts'
+import type { App, Bindable, Operation, Projects, Report } from '../store/work.ts'
 import type { Config } from './config.ts'
-import { heldAbout, listeners, loadEntities, projects } from './features.ts'
+import { bindable, heldAbout, listeners, loadEntities, projects } from './features.ts'
 
 export interface OpenApp extends App {
   readonly config: Config
@@ -36,6 +36,7 @@ interface Options {
   /** Marks the database as one for development, whose clock may be moved (`svc dev`). */
   development?: boolean
   projects?: Projects
+  bindable?: Bindable
   /** Where faults of ours in the background are told. */
   report?: Report
 }
@@ -91,6 +92,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       smtp,
       tokens: createTokens(config.secret),
       projects: options.projects ?? projects,
+      bindable: options.bindable ?? bindable,
       heldAbout,
       report: options.report ?? (() => {}),
       onClose: (end) => void ends.push(end),

@@ -1,5 +1,7 @@
 import type { CommandSet } from '../cli/command.ts'
 import { held as heldOfContacts } from '../contacts/contacts.held.ts'
+import { held as heldOfCourses } from '../courses/courses.held.ts'
+import { forgetMembers } from '../courses/courses.listeners.ts'
 import { held as heldOfDeals } from '../deals/deals.held.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
 import { held as heldOfEngagement } from '../engagement/engagement.held.ts'
@@ -8,10 +10,11 @@ import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
 import type { Route } from '../http/route.ts'
 import { held as heldOfJourneys } from '../journeys/journeys.held.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
+import { missing } from '../lib/problem.ts'
 import { held as heldOfMessages } from '../messages/messages.held.ts'
 import { forgetRecipients } from '../messages/messages.listeners.ts'
 import type { Page } from '../pages/page.ts'
-import type { HeldPart, Listener, Projects } from '../store/work.ts'
+import type { Bindable, HeldPart, Listener, Projects } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 
 /**
@@ -27,6 +30,8 @@ export const loadEntities = async () => {
     import('../engagement/engagement.entities.ts'),
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
+    import('../lifecycle/lifecycle.entities.ts'),
+    import('../courses/courses.entities.ts'),
     import('../deliveries/deliveries.entities.ts'),
     import('../webhooks/webhooks.entities.ts'),
     import('../store/worker.entities.ts'),
@@ -49,13 +54,14 @@ const loadBlockForms = async (): Promise<BlockForm[]> => {
 }
 
 export const loadRoutes = async (): Promise<Route[]> => {
-  const [blocks, contacts, messages, engagement, deals, journeys, webhooks] = await Promise.all([
+  const [blocks, contacts, messages, engagement, deals, journeys, courses, webhooks] = await Promise.all([
     loadBlocks(),
     import('../contacts/contacts.routes.ts'),
     import('../messages/messages.routes.ts'),
     import('../engagement/engagement.routes.ts'),
     import('../deals/deals.routes.ts'),
     import('../journeys/journeys.routes.ts'),
+    import('../courses/courses.routes.ts'),
     import('../webhooks/webhooks.routes.ts'),
   ])
   return [
@@ -64,6 +70,7 @@ export const loadRoutes = async (): Promise<Route[]> => {
     ...engagement.routesOf(blocks),
     ...deals.routes,
     ...journeys.routes,
+    ...courses.routes,
     ...webhooks.routes,
   ]
 }
@@ -75,6 +82,7 @@ export const loadPages = async (): Promise<Page[]> => {
     import('../engagement/liveview.pages.ts'),
     import('../messages/messages.pages.ts'),
     import('../engagement/tracking.pages.ts'),
+    import('../courses/courses.pages.ts'),
   ])
   return [...liveview.pagesOf(kinds, forms), ...modules.flatMap(({ pages }) => pages)]
 }
@@ -97,6 +105,8 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),
+    import('../lifecycle/lifecycle.commands.ts'),
+    import('../courses/courses.commands.ts'),
     import('../deliveries/deliveries.commands.ts'),
     import('../webhooks/webhooks.commands.ts'),
     import('../webhooks/listen.commands.ts'),
@@ -110,12 +120,21 @@ export const projects: Projects = {
   renderProject: async (...of) => (await import('../engagement/engagement.projects.ts')).projects.renderProject(...of),
 }
 
+/** What lifecycle mails may be bound to. */
+export const bindable: Bindable = {
+  course: async (work, id) => (await import('../courses/courses.ts')).findCourseNamed(work, id),
+  webinar: async (_work, id) => {
+    throw missing(`There is no webinar ${id}`)
+  },
+}
+
 /** What the features hold about an address, in the order of `svc contacts export --email`. */
 export const heldAbout: readonly HeldPart[] = [
   ...heldOfMessages,
   ...heldOfEngagement,
   heldOfDeals,
   heldOfJourneys,
+  ...heldOfCourses,
   ...heldOfContacts,
 ]
 
@@ -126,5 +145,6 @@ export const listeners: readonly Listener[] = [
   forgetRecipients,
   forgetInteractions,
   forgetErased,
+  forgetMembers,
   runJourneysByEvents,
 ]

@@ -19,7 +19,7 @@ const formLimit = 64 * 1024
 /** What programs post: a payment provider's event. */
 const programLimit = 1024 * 1024
 
-const send = (request: FastifyRequest, reply: FastifyReply, answer: PageAnswer) => {
+const send = (page: Page, request: FastifyRequest, reply: FastifyReply, answer: PageAnswer) => {
   if ('redirect' in answer) {
     const headers = {
       'referrer-policy': 'no-referrer',
@@ -36,7 +36,7 @@ const send = (request: FastifyRequest, reply: FastifyReply, answer: PageAnswer) 
   }
   return reply
     .code(answer.status ?? 200)
-    .headers(pageHeaders(answer))
+    .headers(pageHeaders(answer, page.isFramed))
     .send(document(answer))
 }
 
@@ -99,9 +99,10 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
           if (view.status === 500) request.log.error({ err: error }, 'page failed')
           if (error instanceof Problem && error.detail.retryAfterSeconds)
             reply.header('retry-after', String(error.detail.retryAfterSeconds))
-          return send(request, reply, view)
+          return send(page, request, reply, view)
         },
         handler: async (request, reply) => {
+          if (page.isAt && !page.isAt(request.params as Record<string, string>)) return reply.callNotFound()
           const call = {
             app,
             method: request.method,
@@ -111,7 +112,7 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
             address: request.ip,
             ...posted(page, request),
           }
-          return send(request, reply, await page.handle(call))
+          return send(page, request, reply, await page.handle(call))
         },
       })
     }

@@ -39,6 +39,11 @@ interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
   answers: Record<number, z.ZodType>
   /** The refusals that the contract names beside 400, 401 and 429. */
   refusals?: readonly number[]
+  /**
+   * The monthly quota that each success takes one of (api.md section 8). It is looked at before anything else of the call,
+   * and counted at the end of the unit of work that `handle` opens: exactly one, else nothing or too much is counted.
+   */
+  quota?: 'embedApi'
   /** Answers a repeated call before its body is looked at; null lets it pass on to `handle`. */
   replay?(call: Pick<Call<undefined, undefined, undefined>, 'app' | 'caller' | 'headers'>): Promise<Answer | null>
   handle(call: Call<Read<P>, Read<Q>, Read<B>>): Promise<Answer>

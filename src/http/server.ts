@@ -9,13 +9,14 @@ import fastify, {
 } from 'fastify'
 import { serializerCompiler } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
+import { demandEmbedUnit, takeEmbedUnit } from '../accounts/accounts.ts'
 import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
 import type { Page } from '../pages/page.ts'
 import { isUnavailable } from '../store/database.ts'
 import { schemaState } from '../store/schema.ts'
-import type { App } from '../store/work.ts'
+import type { App, Work } from '../store/work.ts'
 import { type Answered, observeAnswers } from './answered.ts'
 import { authenticate } from './auth.ts'
 import { answerError } from './errors.ts'
@@ -66,6 +67,21 @@ const addBodyParsers = (server: FastifyInstance) => {
   )
 }
 
+/** 401 and the key's limit, then the plan's: all of them before any look at the body. */
+const admission = (app: App, route: Route, family: string) => {
+  const key = authenticate(app, family, limitOf(app, family))
+  if (!route.quota) return key
+  return [key, (request: FastifyRequest) => demandEmbedUnit(app, request.caller!.accountId)]
+}
+
+const counted =
+  <T>(run: (work: Work) => Promise<T>) =>
+  async (work: Work): Promise<T> => {
+    const result = await run(work)
+    await takeEmbedUnit(work)
+    return result
+  }
+
 const addRoute = (server: FastifyInstance, app: App, route: Route) => {
   const family = route.path.split('/')[1]!
   const { params, query, body } = route
@@ -81,7 +97,7 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
       response: route.answers,
     },
     config: { refusals: route.refusals ?? [], isOpen: route.isOpen === true } as FastifyContextConfig,
-    ...(!route.isOpen && { onRequest: authenticate(app, family, limitOf(app, family)) }),
+    ...(!route.isOpen && { onRequest: admission(app, route, family) }),
     ...(route.replay && {
       preValidation: async (request, reply) => {
         const answer = await route.replay!({ app, caller: request.caller!, headers: request.headers })
@@ -98,7 +114,7 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
         query: request.query,
         body: request.body,
         headers: request.headers,
-        work: (run) => app.work(caller.accountId, `key:${caller.keyId}`, run),
+        work: (run) => app.work(caller.accountId, `key:${caller.keyId}`, route.quota ? counted(run) : run),
       })
       return send(reply, answer)
     },

@@ -131,16 +131,17 @@ export const enterJourney = async (work: Work, journey: EnterableJourney, entran
   return enterLocked(work, journey, entrants)
 }
 
-/** Something that starts journeys: what happened, to whom. `key` is what a trigger may be bound to (a course, a webinar). */
+/** Something that starts journeys: what happened, to whom. `key` is what a trigger may be bound to (a course, a webinar), by its id or by its `name`. */
 export interface Occasion {
   kind: TriggerKind
   key?: string
+  name?: string
   entrant: Entrant
 }
 
 /** Starts the journeys of what is no event: a pending contact becomes active, a course is enrolled in, a webinar registered for. */
-export const startJourneys = async (work: Work, { kind, key, entrant }: Occasion): Promise<void> => {
-  for (const journey of await enabledJourneys(work, kind, key === undefined ? [] : [key])) {
+export const startJourneys = async (work: Work, { kind, key, name, entrant }: Occasion): Promise<void> => {
+  for (const journey of await enabledJourneys(work, kind, [key ?? [], name ?? []].flat())) {
     await enterJourney(work, journey, [entrant])
   }
 }

@@ -1,7 +1,8 @@
+import { locateContact } from '../contacts/contacts.ts'
 import { type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
 import type { EmittedEvent, Listener, Work } from '../store/work.ts'
-import { exitRules, triggerKinds } from './journeys.definition.ts'
+import { exitRules, type TriggerKind, triggerKinds } from './journeys.definition.ts'
 import {
   type EnterableJourney,
   type Entrant,
@@ -121,6 +122,17 @@ const forget = async (work: Work, email: string, rowId?: string): Promise<void> 
   ])
 }
 
+/** Starts the journeys of what is no event, for an address (normalised) in its most recently updated list; in none, it starts nothing. */
+const startOf = async (
+  work: Work,
+  kind: TriggerKind,
+  { id, title }: { id: string; title: string },
+  email: string,
+): Promise<void> => {
+  const entrant = await locateContact(work, { email })
+  if (entrant) await startJourneys(work, { kind, key: id, name: title, entrant })
+}
+
 /** Starts, wakes and ends journey runs by events (decisions.md, Journeys). */
 export const runJourneysByEvents: Listener = {
   async wants(work, type) {
@@ -156,6 +168,8 @@ export const runJourneysByEvents: Listener = {
     for (const { listId, rowId, email } of contacts)
       await startJourneys(work, { kind: 'list-added', key: listId, entrant: { listId, rowId, email } })
   },
+
+  memberEnrolled: (work, { course, email }) => startOf(work, 'course-enrolled', course, email),
 
   deliveriesEnded: settleCalls,
 }

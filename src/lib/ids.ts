@@ -20,6 +20,7 @@ export type IdPrefix =
   | 'web'
   | 'reg'
   | 'crs'
+  | 'les'
   | 'sub'
   | 'bkg'
   | 'pay'

@@ -38,6 +38,8 @@ export interface Listener {
   contactsRemoved?(work: Work, removed: { listId?: string; email?: string; rowId?: string }): Promise<void>
   /** Contacts that were pending have become active; told in the transaction that confirms them. */
   contactsActivated?(work: Work, contacts: readonly { listId: string; rowId: string; email: string }[]): Promise<void>
+  /** A course's key was given to an address (normalised) that did not have it; told in the transaction that writes it. */
+  memberEnrolled?(work: Work, enrolled: { course: { id: string; title: string }; email: string }): Promise<void>
   /** Deliveries that somebody waits for have ended; told in the transaction that records it. */
   deliveriesEnded?(work: Work, ended: readonly EndedDelivery[]): Promise<void>
   /** A normalised address gets no mail any more, or (`unsubscribed`) no marketing; told in the transaction that writes it. */
@@ -68,6 +70,14 @@ export interface Projects {
     },
   ): Promise<{ html: string; text: string }>
 }
+
+/**
+ * What lifecycle mails are about, by the features that have them: each finds one of the account by its id. Throws Problem
+ * `missing`.
+ */
+export type Bindable = Readonly<
+  Record<'course' | 'webinar', (work: Work, id: string) => Promise<{ id: string; title: string }>>
+>
 
 /** A part of all that is held about an address: what one feature keeps of it (`svc contacts export --email`). */
 export interface HeldPart {
@@ -124,6 +134,7 @@ export interface App {
   readonly tokens: Tokens
   /** null where no feature renders projects: there are none then. */
   readonly projects: Projects | null
+  readonly bindable: Bindable
   /** What the features hold about addresses. */
   readonly heldAbout: readonly HeldPart[]
   readonly report: Report

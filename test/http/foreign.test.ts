@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadRoutes } from '../../src/app/features.ts'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
+import { createCourse } from '../../src/courses/courses.ts'
 import { createDeal, listPipelines } from '../../src/deals/deals.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
@@ -13,6 +14,7 @@ let stranger: TestAccount
 let listId: string
 let journeyId: string
 let dealId: string
+let courseId: string
 const studio = plainProjects()
 const projectId = 'prj_01k0000000000000000000000a'
 
@@ -27,6 +29,8 @@ beforeAll(async () => {
     return (await createDeal(work, { title: 'Mine', email: 'owner@b.example' }, { source: 'manual' })).deal.id
   })
   await t.app.work(stranger.id, 'cli:test', listPipelines)
+  const course = { title: 'Mine', published: true }
+  courseId = (await t.app.work(owner.id, 'cli:test', (work) => createCourse(work, course))).id
   const journey = { name: 'Mine', trigger: { kind: 'api' }, steps: [{ kind: 'exit' }] }
   journeyId = (await t.app.work(owner.id, 'cli:test', (work) => applyJourneys(work, [journey])))[0]!.id!
 })
@@ -43,6 +47,8 @@ const named: Record<string, (id: string) => { path: string; body?: unknown }> = 
     path: `/journeys/${id}/trigger`,
     body: { email: 'a@b.example', listId },
   }),
+  'POST /courses/:id/enroll': (id) => ({ path: `/courses/${id}/enroll`, body: { email: 'a@b.example' } }),
+  'POST /courses/:id/embed-token': (id) => ({ path: `/courses/${id}/embed-token`, body: { email: 'a@b.example' } }),
   'DELETE /webhooks/:id': (id) => ({ path: `/webhooks/${id}` }),
 }
 const takesNoId = [
@@ -57,6 +63,7 @@ const takesNoId = [
 const ownersId = async (name: string): Promise<string> => {
   if (name.includes('journeys')) return journeyId
   if (name.includes('send')) return projectId
+  if (name.includes('courses')) return courseId
   if (name.includes('deals/:id')) return dealId
   if (!name.includes('webhooks')) return listId
   const { body } = await t.request('POST', '/webhooks', {
@@ -79,6 +86,9 @@ const dump = async () => {
     'webhooks',
     'delivery_targets',
     'deliveries',
+    'courses',
+    'members',
+    'enrolments',
     'messages',
     'message_queue',
     'quota_uses',

@@ -5,7 +5,7 @@ import { readConfig } from '../../src/app/config.ts'
 import { loadPages, loadRoutes } from '../../src/app/features.ts'
 import { buildServer, type Server } from '../../src/http/server.ts'
 import { advanceClock } from '../../src/store/clock.ts'
-import type { Projects } from '../../src/store/work.ts'
+import type { Bindable, Projects } from '../../src/store/work.ts'
 import { cloneDatabase } from './database.ts'
 
 export interface Reply {
@@ -52,12 +52,14 @@ export interface StartOptions {
   development?: boolean
   /** What renders projects, in place of the studio. */
   projects?: Projects
+  /** What lifecycle mails may be bound to, in place of courses and webinars. */
+  bindable?: Bindable
 }
 
 let accounts = 0
 
 /** Every other path is relative to `/api/v1`. */
-const unprefixed = /^\/(api|healthz|readyz|openapi\.json|[a-z]\/|join\/)/
+const unprefixed = /^\/(api|healthz|readyz|openapi\.json|[a-z]\/|join\/|[^/]+\/[^/]+\/embed(\?|$))/
 
 /** The whole app on a database of its own, with the HTTP server answering by `inject`: no port is opened. */
 export const startApp = async (options: StartOptions = {}): Promise<TestApp> => {
@@ -74,6 +76,7 @@ export const startApp = async (options: StartOptions = {}): Promise<TestApp> => 
     ...(options.now && { now: options.now }),
     ...(options.development && { development: true }),
     ...(options.projects && { projects: options.projects }),
+    ...(options.bindable && { bindable: options.bindable }),
   })
   const server = await buildServer(app, await loadRoutes(), pino({ level: 'silent' }), await loadPages())
   return {

@@ -1,0 +1,101 @@
+import { defineEntity, p } from '@mikro-orm/postgresql'
+import { tenantFilter } from '../store/owned.ts'
+
+const CourseSchema = defineEntity({
+  name: 'Course',
+  tableName: 'courses',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    id: p.text().collation('C').primary(),
+    title: p.text(),
+    published: p.boolean(),
+    createdAt: p.datetime(),
+    updatedAt: p.datetime(),
+  },
+})
+export class Course extends CourseSchema.class {}
+CourseSchema.setClass(Course)
+
+const LessonSchema = defineEntity({
+  name: 'Lesson',
+  tableName: 'lessons',
+  filters: tenantFilter,
+  uniques: [{ properties: ['accountId', 'courseId', 'position'] }],
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    id: p.text().collation('C').primary(),
+    courseId: p.text().collation('C'),
+    title: p.text(),
+    content: p.text(),
+    /** From 1 on, given under the lock of the course. */
+    position: p.integer(),
+  },
+})
+export class Lesson extends LessonSchema.class {}
+LessonSchema.setClass(Lesson)
+
+/** An address of the account's membership, with or without a key to it. Its id stays the same for ever. */
+const MemberSchema = defineEntity({
+  name: 'Member',
+  tableName: 'members',
+  filters: tenantFilter,
+  uniques: [{ properties: ['accountId', 'email'] }],
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    id: p.text().collation('C').primary(),
+    email: p.text().collation('C'),
+    createdAt: p.datetime(),
+  },
+})
+export class Member extends MemberSchema.class {}
+MemberSchema.setClass(Member)
+
+/** One course's key to the whole membership: the member is entitled while any of its keys is active. Changed under the member's lock. */
+const EnrolmentSchema = defineEntity({
+  name: 'Enrolment',
+  tableName: 'enrolments',
+  filters: tenantFilter,
+  indexes: [{ properties: ['accountId', 'courseId', 'memberId'] }],
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    memberId: p.text().collation('C').primary(),
+    courseId: p.text().collation('C').primary(),
+    active: p.boolean(),
+    createdAt: p.datetime(),
+    updatedAt: p.datetime(),
+  },
+})
+export class Enrolment extends EnrolmentSchema.class {}
+EnrolmentSchema.setClass(Enrolment)
+
+/** A row for each lesson that a member has finished. Written under the member's lock, so that one of them is the last. */
+const FinishedLessonSchema = defineEntity({
+  name: 'FinishedLesson',
+  tableName: 'finished_lessons',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    memberId: p.text().collation('C').primary(),
+    courseId: p.text().collation('C').primary(),
+    lessonId: p.text().collation('C').primary(),
+    finishedAt: p.datetime(),
+  },
+})
+export class FinishedLesson extends FinishedLessonSchema.class {}
+FinishedLessonSchema.setClass(FinishedLesson)
+
+/** That a member has completed a course, for ever: lessons that are added later complete it no second time. */
+const CompletionSchema = defineEntity({
+  name: 'Completion',
+  tableName: 'course_completions',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    memberId: p.text().collation('C').primary(),
+    courseId: p.text().collation('C').primary(),
+    completedAt: p.datetime(),
+  },
+})
+export class Completion extends CompletionSchema.class {}
+CompletionSchema.setClass(Completion)

@@ -1,0 +1,97 @@
+import { Problem } from '../lib/problem.ts'
+import type { App, Work } from '../store/work.ts'
+import { findProject } from '../studio/studio.ts'
+
+/** What a lifecycle mail is about. */
+export interface Subject {
+  kind: 'course' | 'webinar'
+  id: string
+}
+
+/** Which events of what may be bound to a project (api.md section 4, Lifecycle email bindings). */
+const eventsOf = {
+  course: ['enrolled', 'completed', 'reminder'],
+  webinar: ['registered', 'reminder'],
+} as const satisfies Record<Subject['kind'], readonly string[]>
+
+export type LifecycleEvent = (typeof eventsOf)[Subject['kind']][number]
+
+/** A binding as the terminal shows it; `projectName` is null where the project was deleted. */
+export interface BindingView {
+  /** `course:<id>` or `webinar:<id>` */
+  subject: string
+  event: LifecycleEvent
+  projectId: string
+  projectName: string | null
+  /** epoch ms */
+  updatedAt: number
+}
+
+/** Throws Problem `usage` for what is neither `course:<id>` nor `webinar:<id>`. */
+const parseSubject = (ref: string): Subject => {
+  const [, kind, id] = /^(course|webinar):(.+)$/.exec(ref) ?? []
+  if (!kind || !id) throw new Problem('usage', 'What is bound must be course:<id> or webinar:<id>')
+  return { kind: kind as Subject['kind'], id }
+}
+
+/** Throws Problem `usage` for an event that what is bound does not have. */
+const parseEvent = ({ kind }: Subject, event: string): LifecycleEvent => {
+  const events: readonly string[] = eventsOf[kind]
+  if (!events.includes(event)) throw new Problem('usage', `The event of a ${kind} must be one of ${events.join(', ')}`)
+  return event as LifecycleEvent
+}
+
+/** Ordered by what is bound, then by event. */
+export const listBindings = async ({ sql, accountId }: Work): Promise<BindingView[]> => {
+  const rows = await sql<Omit<BindingView, 'updatedAt'> & { updatedAt: Date }>(
+    `select b.subject_kind || ':' || b.subject_id as subject, b.event, b.project_id as "projectId",
+       p.name as "projectName", b.updated_at as "updatedAt"
+     from lifecycle_bindings b
+     left join projects p on p.account_id = b.account_id and p.id = b.project_id and p.deleted_at is null
+     where b.account_id = $1 order by b.subject_kind, b.subject_id, b.event`,
+    [accountId],
+  )
+  return rows.map((row) => ({ ...row, updatedAt: row.updatedAt.getTime() }))
+}
+
+/**
+ * Binds an event to a project (by id or name), in place of what it was bound to; it holds for the next event, however that
+ * comes about. Throws Problem `usage` for a malformed `ref` or event, `missing` for a course, webinar or project that is
+ * not the account's.
+ */
+export const setBinding = async (
+  { bindable }: Pick<App, 'bindable'>,
+  work: Work,
+  ref: string,
+  eventName: string,
+  projectRef: string,
+): Promise<BindingView> => {
+  const subject = parseSubject(ref)
+  const event = parseEvent(subject, eventName)
+  const { id } = await bindable[subject.kind](work, subject.id)
+  const project = await findProject(work, projectRef)
+  await work.sql(
+    `insert into lifecycle_bindings (account_id, subject_kind, subject_id, event, project_id, updated_at)
+     values ($1, $2, $3, $4, $5, $6)
+     on conflict (account_id, subject_kind, subject_id, event) do update set project_id = $5, updated_at = $6`,
+    [work.accountId, subject.kind, id, event, project.id, work.now],
+  )
+  return {
+    subject: `${subject.kind}:${id}`,
+    event,
+    projectId: project.id,
+    projectName: project.name,
+    updatedAt: work.now.getTime(),
+  }
+}
+
+/** The plain mail again; false where nothing was bound. Throws Problem `usage` for a malformed `ref` or event. */
+export const unsetBinding = async ({ sql, accountId }: Work, ref: string, eventName: string): Promise<boolean> => {
+  const subject = parseSubject(ref)
+  const rows = await sql(
+    `delete from lifecycle_bindings where account_id = $1 and subject_kind = $2 and subject_id = $3 and event = $4
+     returning 1`,
+    [accountId, subject.kind, subject.id, parseEvent(subject, eventName)],
+  )
+  return rows.length > 0
+}

@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { setPlanLimits } from '../../src/accounts/accounts.ts'
+import { missing } from '../../src/lib/problem.ts'
+import {
+  type LifecycleMail,
+  listBindings,
+  plainMail,
+  queueLifecycleMails,
+  setBinding,
+  unsetBinding,
+} from '../../src/lifecycle/lifecycle.ts'
+import { applyProjects } from '../../src/studio/studio.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { sendingAccount } from '../support/messages.ts'
+import { plainProjects } from '../support/projects.ts'
+
+const studio = plainProjects()
+const known = new Set<string>()
+const find = async ({ accountId }: { accountId: string }, id: string) => {
+  if (!known.has(`${accountId} ${id}`)) throw missing(`There is no ${id}`)
+  return { id, title: `Title of ${id}` }
+}
+let t: TestApp
+let account: TestAccount
+let projectId: string
+
+beforeAll(async () => {
+  t = await startApp({
+    env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' },
+    projects: studio.projects,
+    bindable: { course: find, webinar: find },
+  })
+})
+beforeEach(async () => {
+  account = await sendingAccount(t)
+  projectId = await makeProject('Welcome, {{ name }}')
+  for (const id of ['crs_1', 'web_1']) known.add(`${account.id} ${id}`)
+})
+afterAll(() => t.close())
+
+const work = <T>(run: Parameters<typeof t.app.work<T>>[2], id = account.id) => t.app.work(id, 'cli:test', run)
+const makeProject = async (name: string, of = account.id): Promise<string> => {
+  const document = { name, theme: {}, blocks: [{ id: 'a', type: 'text', props: { text: 'Hi' } }] }
+  const [made] = await t.app.work(of, 'cli:test', (w) => applyProjects(w, [document]))
+  studio.add(of, made!.id!, name)
+  return made!.id!
+}
+const bind = (subject = 'webinar:web_1', event = 'registered', project = projectId) =>
+  work((w) => setBinding(t.app, w, subject, event, project))
+const mail = (more: Partial<LifecycleMail> = {}): LifecycleMail => ({
+  subject: { kind: 'webinar', id: 'web_1' },
+  event: 'registered',
+  to: 'ada@people.example',
+  key: null,
+  mergeData: { name: 'Ada' },
+  plain: { subject: 'You are registered', html: '<p>Plain</p>', text: 'Plain' },
+  ...more,
+})
+const queue = (...mails: LifecycleMail[]) => work((w) => queueLifecycleMails(t.app, w, mails))
+const rows = () =>
+  t.app.sql(
+    `select email, subject, text, project_id as "projectId", merge_data as "mergeData", source_kind || ' ' || source_id as source,
+       type, status, error from messages where account_id = $1 order by status desc, id`,
+    [account.id],
+  )
+const plainRow = { subject: 'You are registered', text: 'Plain', projectId: null, status: 'pending' }
+
+describe('a binding', () => {
+  test('is of an event that its subject has, to a project of the account by id or name', async () => {
+    for (const [subject, event] of [
+      ['course:crs_1', 'enrolled'],
+      ['course:crs_1', 'completed'],
+      ['course:crs_1', 'reminder'],
+      ['webinar:web_1', 'registered'],
+      ['webinar:web_1', 'reminder'],
+    ] as const)
+      expect(await bind(subject, event, 'Welcome, {{ name }}')).toMatchObject({ subject, event, projectId })
+    const all = await work(listBindings)
+    expect(all.map(({ subject, event }) => `${subject} ${event}`)).toEqual([
+      'course:crs_1 completed',
+      'course:crs_1 enrolled',
+      'course:crs_1 reminder',
+      'webinar:web_1 registered',
+      'webinar:web_1 reminder',
+    ])
+    expect(all[0]).toMatchObject({ projectName: 'Welcome, {{ name }}', updatedAt: expect.any(Number) })
+  })
+
+  test('of an event that its subject does not have, or of no subject at all, is a usage error', async () => {
+    for (const [subject, event] of [
+      ['webinar:web_1', 'enrolled'],
+      ['webinar:web_1', 'completed'],
+      ['course:crs_1', 'registered'],
+      ['course:crs_1', 'toString'],
+      ['list:lst_1', 'registered'],
+      ['webinar:', 'registered'],
+      ['web_1', 'registered'],
+    ] as const)
+      await expect(bind(subject, event)).rejects.toMatchObject({ kind: 'usage' })
+    await expect(work((w) => unsetBinding(w, 'web_1', 'registered'))).rejects.toMatchObject({ kind: 'usage' })
+    expect(await work(listBindings)).toEqual([])
+  })
+
+  test('of a subject or to a project that is not the account’s is missing', async () => {
+    const other = await t.account()
+    const foreign = await makeProject('Theirs', other.id)
+    known.add(`${other.id} web_9`)
+    await expect(bind('webinar:web_9')).rejects.toMatchObject({ kind: 'missing' })
+    await expect(bind('webinar:web_1', 'registered', foreign)).rejects.toMatchObject({ kind: 'missing' })
+    expect(await work(listBindings)).toEqual([])
+  })
+
+  test('is replaced by the next one, unset once, and no other account’s', async () => {
+    await bind()
+    const other = await makeProject('Another')
+    await bind('webinar:web_1', 'registered', other)
+    expect(await work(listBindings)).toMatchObject([{ projectId: other }])
+    const stranger = await t.account()
+    expect(await work(listBindings, stranger.id)).toEqual([])
+    expect(await work((w) => unsetBinding(w, 'webinar:web_1', 'registered'), stranger.id)).toBe(false)
+    expect(await work((w) => unsetBinding(w, 'webinar:web_1', 'registered'))).toBe(true)
+    expect(await work((w) => unsetBinding(w, 'webinar:web_1', 'registered'))).toBe(false)
+  })
+})
+
+describe('a lifecycle mail', () => {
+  test('of a bound event is made of the project, with its merge fields and the project’s name for a subject', async () => {
+    await bind()
+    expect(await queue(mail())).toMatchObject([{ status: 'pending' }])
+    expect(await rows()).toEqual([
+      {
+        email: 'ada@people.example',
+        subject: 'Welcome, Ada',
+        text: null,
+        projectId,
+        mergeData: { name: 'Ada' },
+        source: 'lifecycle web_1',
+        type: 'transactional',
+        status: 'pending',
+        error: null,
+      },
+    ])
+  })
+
+  test('of an unbound event is plain, and of another event or subject than the bound one too', async () => {
+    await bind()
+    await queue(
+      mail({ event: 'reminder' }),
+      mail({ subject: { kind: 'webinar', id: 'web_2' } }),
+      mail({ subject: { kind: 'course', id: 'web_1' } }),
+    )
+    expect(await rows()).toMatchObject([plainRow, plainRow, plainRow])
+  })
+
+  test('bound to a project that was deleted, or that is another account’s, is plain', async () => {
+    const other = await t.account()
+    const foreign = await makeProject('Theirs', other.id)
+    await bind()
+    for (const project of ['prj_gone', foreign]) {
+      await t.app.sql('update lifecycle_bindings set project_id = $2 where account_id = $1', [account.id, project])
+      await queue(mail())
+    }
+    expect(await rows()).toMatchObject([plainRow, plainRow])
+  })
+
+  test('without event is plain, whatever is bound', async () => {
+    await bind()
+    await queue(mail({ event: null }))
+    expect(await rows()).toMatchObject([plainRow])
+  })
+
+  test('goes once for a key, and none of it where the unit of work fails', async () => {
+    await bind()
+    expect(await queue(mail({ key: 'reminder:1' }), mail({ key: 'reminder:1' }))).toMatchObject([
+      { status: 'pending' },
+      { status: 'known' },
+    ])
+    const failing = work(async (w) => {
+      await queueLifecycleMails(t.app, w, [mail()])
+      throw new Error('after')
+    })
+    await expect(failing).rejects.toThrow('after')
+    expect(await rows()).toHaveLength(1)
+  })
+
+  test('that can’t go, for want of a sender or of volume, throws nothing and stands in the list with its reason', async () => {
+    account = await t.account()
+    expect(await queue(mail())).toMatchObject([{ status: 'failed' }])
+    expect(await rows()).toMatchObject([{ status: 'failed', error: expect.stringContaining('sender') }])
+    account = await sendingAccount(t, { plan: 'starter' })
+    await t.app.operate('cli:test', (operation) => setPlanLimits(operation, 'starter', { sends: 1 }))
+    expect(await queue(mail(), mail())).toMatchObject([{ status: 'pending' }, { status: 'failed' }])
+    expect(await rows()).toMatchObject([{ error: null }, { error: 'Monthly send quota for your plan exceeded' }])
+  })
+})
+
+test('a plain mail shows its texts as text, in html and text alike, with a subject of one line', () => {
+  const { subject, html, text } = plainMail('Hi\r\nBcc: <b>x</b>\u2028y', [
+    '<script>1</script> & more',
+    { label: 'Join "now"', url: 'https://svc.example/join/a?b=1&c="' },
+  ])
+  expect(subject).toBe('Hi Bcc: <b>x</b> y')
+  expect(html).not.toMatch(/<script|<b>/)
+  expect(html).toContain('&lt;script&gt;1&lt;/script&gt; &amp; more')
+  expect(html).toContain('href="https://svc.example/join/a?b=1&amp;c=&quot;"')
+  expect(text).toBe(
+    'Hi Bcc: <b>x</b> y\n\n<script>1</script> & more\n\nJoin "now": https://svc.example/join/a?b=1&c="\n',
+  )
+})
