@@ -109,6 +109,7 @@ test.each([
   ['imapflow', ['net']],
   ['postal-mime', ['app', 'messages']],
   ['smtp-server', ['app']],
+  ['stripe', ['net']],
   ['mjml', ['studio']],
   ['pg', ['store']],
   ['kysely', ['store']],

@@ -61,6 +61,9 @@ const Environment = z.object({
     .refine(isTaken(parseCidrs), 'must be addresses or CIDR blocks, comma-separated')
     .default([]),
   SVC_JOURNEY_RETENTION_DAYS: count.refine((days) => days > 0, 'must be at least 1').default(90),
+  SVC_STRIPE_API_URL: url(/^https?:$/, 'http://127.0.0.1:12111')
+    .refine((text) => !URL.canParse(text) || /^\/?$/.test(new URL(text).pathname), 'must have no path')
+    .optional(),
   SVC_LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
 })
 
@@ -83,6 +86,8 @@ export interface Config {
   trustProxy: readonly string[]
   /** How long journey runs are kept once they have ended, with what they did. */
   journeyRetentionDays: number
+  /** Where Stripe's API is, for tests; null: where Stripe says. */
+  stripeApiUrl: string | null
   logLevel: string
 }
 
@@ -182,6 +187,7 @@ export const readConfig = (env: Environment = process.env): Config => {
     rateLimitWebhooks: e.SVC_RATE_LIMIT_WEBHOOKS,
     trustProxy: e.SVC_TRUST_PROXY,
     journeyRetentionDays: e.SVC_JOURNEY_RETENTION_DAYS,
+    stripeApiUrl: e.SVC_STRIPE_API_URL ?? null,
     logLevel: e.SVC_LOG_LEVEL,
   })
 }

@@ -1,3 +1,5 @@
+import { held as heldOfCheckout } from '../checkout/checkout.held.ts'
+import { forgetPayer } from '../checkout/checkout.listeners.ts'
 import type { CommandSet } from '../cli/command.ts'
 import { held as heldOfContacts } from '../contacts/contacts.held.ts'
 import { held as heldOfCourses } from '../courses/courses.held.ts'
@@ -28,6 +30,7 @@ export const loadEntities = async () => {
     import('../studio/studio.entities.ts'),
     import('../messages/messages.entities.ts'),
     import('../engagement/engagement.entities.ts'),
+    import('../checkout/checkout.entities.ts'),
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
     import('../lifecycle/lifecycle.entities.ts'),
@@ -43,13 +46,19 @@ export const loadEntities = async () => {
 
 /** The kinds of interactive blocks: how they are seen and answered. */
 export const loadBlocks = async (): Promise<BlockKind[]> => {
-  const modules = await Promise.all([import('../engagement/engagement.answers.ts')])
+  const modules = await Promise.all([
+    import('../engagement/engagement.answers.ts'),
+    import('../checkout/checkout.block.ts'),
+  ])
   return modules.flatMap(({ blocks }) => blocks)
 }
 
 /** The same as they stand in pages. */
 const loadBlockForms = async (): Promise<BlockForm[]> => {
-  const modules = await Promise.all([import('../engagement/liveview.answers.pages.ts')])
+  const modules = await Promise.all([
+    import('../engagement/liveview.answers.pages.ts'),
+    import('../checkout/checkout.pages.ts'),
+  ])
   return modules.flatMap(({ forms }) => forms)
 }
 
@@ -83,6 +92,7 @@ export const loadPages = async (): Promise<Page[]> => {
     import('../messages/messages.pages.ts'),
     import('../engagement/tracking.pages.ts'),
     import('../courses/courses.pages.ts'),
+    import('../checkout/checkout.pages.ts'),
   ])
   return [...liveview.pagesOf(kinds, forms), ...modules.flatMap(({ pages }) => pages)]
 }
@@ -102,6 +112,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../messages/messages.commands.ts'),
     import('../messages/suppressions.commands.ts'),
     import('../messages/bounces.commands.ts'),
+    import('../checkout/checkout.commands.ts'),
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),
@@ -132,6 +143,7 @@ export const bindable: Bindable = {
 export const heldAbout: readonly HeldPart[] = [
   ...heldOfMessages,
   ...heldOfEngagement,
+  heldOfCheckout,
   heldOfDeals,
   heldOfJourneys,
   ...heldOfCourses,
@@ -143,6 +155,7 @@ export const listeners: readonly Listener[] = [
   deliverEvents,
   deliverToProjects,
   forgetRecipients,
+  forgetPayer,
   forgetInteractions,
   forgetErased,
   forgetMembers,

@@ -16,6 +16,7 @@ const statuses: Record<ProblemKind, number> = {
   limited: 6,
   unauthorized: 1,
   unavailable: 7,
+  upstream: 7,
 }
 
 export interface GlobalOptions {

@@ -49,7 +49,7 @@ export const routesOf = (kinds: readonly BlockKind[]): readonly Route[] => [
     params: Token,
     body: Answer,
     answers: { 200: z.object({ ok: z.literal(true), duplicate: z.boolean(), redirectUrl: z.string().optional() }) },
-    refusals: [400, 404, 409],
+    refusals: [400, 404, 409, 502],
     handle: async (call) => {
       const { blockId, value } = call.body
       const answered = await answerBlock(call.app, await sentOf(call), kinds, { blockId, value })

@@ -13,6 +13,8 @@ export interface BlockPage {
 /** A kind of interactive block as the page shows it (app/features.ts lists them). */
 export interface BlockForm<Type extends BlockType = BlockType> {
   type: Type
+  /** An answer leads to another host (`redirectUrl`), where a script of ours can't follow. */
+  leaves?: true
   /**
    * The inside of the block's form, its button included; `block.props` are those of the kind's `view`. Names of inputs are the
    * block's own: each block is a form by itself. What needs no button any more has none.

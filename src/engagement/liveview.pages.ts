@@ -4,7 +4,7 @@ import { notFound, type Page, type PageView } from '../pages/page.ts'
 import type { App } from '../store/work.ts'
 import { type Block, type LeafBlock, readableOn } from '../studio/studio.ts'
 import type { BlockKind } from './engagement.blocks.ts'
-import { sentOfToken } from './engagement.sent.ts'
+import { leavesOf, sentOfToken } from './engagement.sent.ts'
 import type { BlockForm, BlockPage } from './liveview.forms.pages.ts'
 import { liveViewStyle } from './liveview.style.ts'
 import { answerBlock, filledLeaves, type LiveView, showLiveView } from './liveview.ts'
@@ -73,10 +73,10 @@ const interactive = (shown: Shown, block: LeafBlock): Html => {
     state: view.state[block.id],
     chosen: chosen?.blockId === block.id ? chosen.value : undefined,
   }
-  // A checkout leads elsewhere, where a script of ours can't follow.
-  const inPlace = block.type !== 'checkout' && html` data-in-place="true"`
+  // The part of the page that is asked for would stand in the other host's address too.
+  const inPlace = !form.leaves && html` data-in-place="true"`
   return html`<section id="${block.id}">
-${refusal?.blockId === block.id && html`<p class="problem" role="alert">${refusal.sentence}</p>`}<form method="post" action="/v/${token}#${block.id}"${inPlace}>
+${refusal?.blockId === block.id && html`<p class="problem" role="alert">${refusal.sentence}</p>`}<form method="post" action="/v/${token}${!form.leaves && `#${block.id}`}"${inPlace}>
 <input type="hidden" name="block" value="${block.id}">
 ${form.form(block as never, page)}
 </form></section>
@@ -136,6 +136,7 @@ const pageOf = (shown: Shown): PageView => {
     title: project.name,
     style: liveViewStyle(theme) + boxStyles(blocks, theme.text),
     script,
+    formsLeave: leavesOf(blocks).some((block) => shown.forms.some(({ type, leaves }) => leaves && type === block.type)),
     body: html`<h1 class="hidden">${project.name}</h1>
 ${blocks.map((block) => blockHtml(shown, block))}`,
   }

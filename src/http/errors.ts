@@ -12,6 +12,7 @@ const statuses: Record<ProblemKind, number> = {
   limited: 429,
   configuration: 500,
   unavailable: 503,
+  upstream: 502,
 }
 
 /** What the framework refuses by itself, in our words. Its own would name its internals. */

@@ -9,6 +9,7 @@ const meanings: Record<number, string> = {
   404: 'Missing, or not of this account',
   409: 'Conflict with what is stored, or a limit reached',
   429: 'Rate limit exceeded, or a monthly quota used up',
+  502: 'A service that this one needs did not answer',
 }
 
 const refusal = (description: string) => ({

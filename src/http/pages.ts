@@ -46,7 +46,12 @@ const failure = (status: number, sentence: string): PageView => ({
   body: html`<h1>${sentence}</h1><p>Please try again in a moment.</p>`,
 })
 
-const refusals: Partial<Record<Problem['kind'], number>> = { conflict: 409, limited: 429, forbidden: 403 }
+const refusals: Partial<Record<Problem['kind'], number>> = {
+  conflict: 409,
+  limited: 429,
+  forbidden: 403,
+  upstream: 502,
+}
 
 const failureOf = (error: FastifyError | Problem): PageView => {
   if (error instanceof Problem && error.kind === 'missing') return notFound
@@ -96,7 +101,7 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
           if (page.takes === 'raw' || (page.takes === 'json' && isJson(request)))
             return answerError(error, request, reply)
           const view = failureOf(error)
-          if (view.status === 500) request.log.error({ err: error }, 'page failed')
+          if (view.status === 500 || view.status === 502) request.log.error({ err: error }, 'page failed')
           if (error instanceof Problem && error.detail.retryAfterSeconds)
             reply.header('retry-after', String(error.detail.retryAfterSeconds))
           return send(page, request, reply, view)

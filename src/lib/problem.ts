@@ -9,12 +9,15 @@ export type ProblemKind =
   | 'usage' // CLI only: exit 2
   | 'configuration' // CLI and start: exit 4
   | 'unavailable' // 503, exit 7
+  | 'upstream' // 502, exit 7: a service that we call did not answer, or refused us
 
 export interface ProblemDetail {
   /** A next step for the terminal (`next: svc …`). Never shown by HTTP. */
   hint?: string
   /** Seconds until a retry makes sense: becomes `Retry-After`. */
   retryAfterSeconds?: number
+  /** What happened, for the operator's log alone: no secrets, no addresses. */
+  cause?: Error
 }
 
 /** A refusal with a sentence for the caller (api.md section 7). Everything that is no Problem is a fault of ours. */
@@ -23,7 +26,7 @@ export class Problem extends Error {
   readonly detail: ProblemDetail
 
   constructor(kind: ProblemKind, sentence: string, detail: ProblemDetail = {}) {
-    super(sentence)
+    super(sentence, detail.cause && { cause: detail.cause })
     this.name = 'Problem'
     this.kind = kind
     this.detail = detail

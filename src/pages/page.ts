@@ -13,6 +13,8 @@ export interface PageView {
   style?: string
   /** Runs once the page is there, and may call this host alone. The page works without it. */
   script?: string
+  /** Its forms may be answered with a redirect to another host, such as a payment provider's. */
+  formsLeave?: boolean
   headers?: Readonly<Record<string, string>>
 }
 
@@ -97,7 +99,8 @@ const policy = (view: PageView, isFramed: boolean): string =>
     `style-src ${styleHash}${view.style ? ` ${hashOf(view.style)}` : ''}`,
     ...(view.script ? [`script-src ${hashOf(view.script)}`, "connect-src 'self'"] : []),
     "img-src 'self'",
-    "form-action 'self'",
+    // Browsers hold the target of a redirect against it too; a provider's host may be any.
+    view.formsLeave ? 'form-action *' : "form-action 'self'",
     "base-uri 'none'",
     isFramed ? 'frame-ancestors *' : "frame-ancestors 'none'",
   ].join('; ')

@@ -73,6 +73,10 @@ export const markDevelopment = async (sql: Sql): Promise<void> => {
   await sql('insert into development_clock (id, offset_ms) values (1, 0) on conflict do nothing')
 }
 
+/** Whether the database was made, or opened, by `svc dev`. */
+export const isDevelopment = async (sql: Sql): Promise<boolean> =>
+  (await sql('select from development_clock', [], 'is-development')).length > 0
+
 /**
  * The clock of the database, followed until `close`; that of a development database within moments where another process
  * moves it. Keeps no process alive.

@@ -121,6 +121,8 @@ export interface App {
     rateLimitWebhooks: number
     allowPrivateWebhooks: readonly string[]
     journeyRetentionDays: number
+    /** Where Stripe's API is; null: where Stripe says. */
+    stripeApiUrl: string | null
     /** CIDR blocks of proxies that may say whose address a request comes from. */
     trustProxy: readonly string[]
   }

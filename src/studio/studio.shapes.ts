@@ -55,6 +55,15 @@ export const Currency = text(10)
   .toUpperCase()
   .refine((code) => currencies.has(code), 'must be a currency such as EUR')
 
-/** How many decimals an amount of the currency has (ISO 4217): 2 for EUR, 0 for JPY. */
+const currenciesOfDigits: [digits: number, currencies: string[]][] = [
+  [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'.split(' ')],
+  [3, 'BHD IQD JOD KWD LYD OMR TND'.split(' ')],
+  [4, 'CLF UYW'.split(' ')],
+]
+
+/**
+ * How many decimals an amount of the currency has (ISO 4217): 2 for EUR, 0 for JPY. Not asked of Intl: that knows how people
+ * write an amount, and for HUF, IDR and others it is without the two decimals in which they are charged.
+ */
 export const currencyDigits = (currency: string): number =>
-  new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2
+  currenciesOfDigits.find(([, currencies]) => currencies.includes(currency))?.[0] ?? 2

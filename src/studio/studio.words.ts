@@ -1,4 +1,5 @@
 import type { CheckoutItem, LeafBlock } from './studio.blocks.ts'
+import { currencyDigits } from './studio.shapes.ts'
 
 /** What the mail itself says around the author's blocks, in html and text alike. */
 export const words = {
@@ -9,11 +10,16 @@ export const words = {
   checkout: 'Go to checkout',
 } as const
 
-const money = (amount: number, currency: string): string =>
-  new Intl.NumberFormat('en', { style: 'currency', currency, currencyDisplay: 'code' })
-    .format(amount)
-    // Between code and digits stands a blank that does not break; a terminal shows it as another character.
-    .replace('\u00a0', ' ')
+const money = (amount: number, currency: string): string => {
+  const digits = currencyDigits(currency)
+  const options = { style: 'currency', currency, currencyDisplay: 'code' } as const
+  return (
+    new Intl.NumberFormat('en', { ...options, minimumFractionDigits: digits, maximumFractionDigits: digits })
+      .format(amount)
+      // Between code and digits stands a blank that does not break; a terminal shows it as another character.
+      .replace('\u00a0', ' ')
+  )
+}
 
 const inCents = ({ amount, quantity }: CheckoutItem): number => Math.round(amount * 100) * quantity
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
-import { applyProjects, loadProject, sampleProject } from '../../src/studio/studio.ts'
+import { applyProjects, currencyDigits, loadProject, priceLines, sampleProject } from '../../src/studio/studio.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { projectOf } from './support.ts'
 
@@ -401,4 +401,17 @@ describe('what is refused', () => {
   test.each([null, 'text', 7, [], [{ name: 'x' }]])('%j, which is no project', async (document) => {
     expect(await faultsOf(document)).toEqual(['a project must be an object with name and blocks'])
   })
+})
+
+test.each([
+  ['HUF', 2],
+  ['IDR', 2],
+  ['JPY', 0],
+  ['KWD', 3],
+  ['EUR', 2],
+])('%s has %i decimals by ISO 4217, however people write it', (currency, digits) => {
+  expect(currencyDigits(currency)).toBe(digits)
+  const items = [{ name: 'Mug', quantity: 3, amount: 1500 }]
+  const { total } = priceLines({ title: 'T', items, currency })
+  expect(total).toBe(`${currency} 4,500${digits > 0 ? `.${'0'.repeat(digits)}` : ''}`)
 })

@@ -78,7 +78,9 @@ export const sendProject = async (
   if (result.status !== 'sent') throw new Error(JSON.stringify(result))
   await sink.arrived(before + 1)
   const { html = '', text = '' } = await PostalMime.parse(sink.mails.at(-1)!.raw)
-  const links = [...html.matchAll(/(?:href|src)="https:\/\/svc\.example([^"]*)"/g)].map(([, path]) => decoded(path!))
+  const base = t.app.config.publicUrl
+  const urls = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, url]) => decoded(url!))
+  const links = urls.filter((url) => url.startsWith(base)).map((url) => url.slice(base.length))
   const view = links.find((path) => /^\/v\/[^?#]*$/.test(path))!
   return {
     ...{ id: result.id, html, text, view, token: view.slice('/v/'.length) },

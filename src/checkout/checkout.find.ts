@@ -1,0 +1,75 @@
+import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
+import { toNumber } from '../lib/money.ts'
+import type { PageRequest } from '../lib/page.ts'
+import { missing } from '../lib/problem.ts'
+import type { Work } from '../store/work.ts'
+import type { CheckoutItem } from '../studio/studio.ts'
+import { type Order, shownItems } from './checkout.orders.ts'
+import type { ProviderKind } from './checkout.provider.ts'
+
+export const paymentStatuses = ['open', 'paid', 'expired'] as const satisfies readonly Order['status'][]
+
+/** A payment as `svc payments` shows it. Times in epoch ms. */
+export interface PaymentView {
+  id: string
+  status: Order['status']
+  /** Of all items. */
+  amount: number
+  currency: string
+  /** Each with the amount of one. */
+  items: CheckoutItem[]
+  /** Empty once the recipient was erased. */
+  email: string
+  projectId: string
+  messageId: string
+  blockId: string
+  provider: ProviderKind
+  createdAt: number
+  paidAt: number | null
+}
+
+const columns = `id, status, amount, currency, items, email, project_id as "projectId", message_id as "messageId",
+  block_id as "blockId", provider, (extract(epoch from created_at) * 1000)::int8 as "createdAt",
+  (extract(epoch from paid_at) * 1000)::int8 as "paidAt"`
+
+type Row = Omit<PaymentView, 'amount'> & { amount: string }
+
+const viewOf = (row: Row): PaymentView => ({ ...row, amount: toNumber(row.amount), items: shownItems(row.items) })
+
+/** The account's payments, newest first. */
+export const listPayments = async (
+  { sql, accountId }: Work,
+  { status }: { status: PaymentView['status'] | null },
+  { limit, cursor }: PageRequest,
+): Promise<Page<PaymentView>> => {
+  const before = cursor === undefined ? null : idOfCursor('pay', cursor)
+  const rows = await sql<Row>(
+    `select ${columns} from payment_orders
+     where account_id = $1 and ($2::text is null or id < $2) and ($3::text is null or status = $3)
+     order by id desc limit $4`,
+    [accountId, before, status, limit + 1],
+  )
+  return pageOf(rows.map(viewOf), limit)
+}
+
+/** All payments of a normalised address, oldest first. */
+export const paymentsOf = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  email: string,
+): Promise<PaymentView[]> => {
+  const rows = await sql<Row>(
+    `select ${columns} from payment_orders where account_id = $1 and email = $2 order by id`,
+    [accountId, email],
+  )
+  return rows.map(viewOf)
+}
+
+/** Throws Problem `missing`. */
+export const showPayment = async ({ sql, accountId }: Work, id: string): Promise<PaymentView> => {
+  const [row] = await sql<Row>(`select ${columns} from payment_orders where account_id = $1 and id = $2`, [
+    accountId,
+    id,
+  ])
+  if (!row) throw missing(`There is no payment ${id}`, { hint: 'svc payments list' })
+  return viewOf(row)
+}

@@ -1,0 +1,197 @@
+import { readContacts } from '../contacts/contacts.ts'
+import { type BlockOf, loadSent, recordInteraction, type SentMail } from '../engagement/engagement.ts'
+import { emit } from '../events/emit.ts'
+import { newId } from '../lib/ids.ts'
+import { toNumber } from '../lib/money.ts'
+import type { CheckoutEvent, CheckoutSession } from '../net/stripe.ts'
+import type { Work } from '../store/work.ts'
+import { type CheckoutItem, loadVersion } from '../studio/studio.ts'
+import type { ProviderKind } from './checkout.provider.ts'
+
+/*
+ * Orders (decisions.md, Checkout). A recipient has at most one open order for a block, which a unique index says; it goes to
+ * `paid` or `expired`, and from `expired` to `paid` where the money came all the same. What was paid is told once, by the
+ * transaction that marks it.
+ */
+
+export interface Order {
+  accountId: string
+  id: string
+  messageId: string
+  blockId: string
+  email: string
+  currency: string
+  /** Of one item, as in the project. */
+  items: CheckoutItem[]
+  provider: ProviderKind
+  status: 'open' | 'paid' | 'expired'
+  session: { id: string; url: string | null; endsAt: Date | null } | null
+}
+
+interface OrderRow extends Omit<Order, 'session'> {
+  sessionId: string | null
+  sessionUrl: string | null
+  sessionEndsAt: Date | null
+}
+
+const columns = `account_id as "accountId", id, message_id as "messageId", block_id as "blockId", email, currency, items, provider,
+  status, session_id as "sessionId", session_url as "sessionUrl", session_ends_at as "sessionEndsAt"`
+
+/** As they are shown: the database keeps no order of keys. */
+export const shownItems = (items: readonly CheckoutItem[]): CheckoutItem[] =>
+  items.map(({ name, quantity, amount }) => ({ name, quantity, amount }))
+
+const orderOf = ({ sessionId, sessionUrl, sessionEndsAt, ...order }: OrderRow): Order => ({
+  ...order,
+  session: sessionId === null ? null : { id: sessionId, url: sessionUrl, endsAt: sessionEndsAt },
+})
+
+/** Outside any transaction; null where the account has no such order. */
+export const loadOrder = async ({ sql }: Pick<Work, 'sql'>, accountId: string, id: string): Promise<Order | null> => {
+  const [row] = await sql<OrderRow>(`select ${columns} from payment_orders where account_id = $1 and id = $2`, [
+    accountId,
+    id,
+  ])
+  return row ? orderOf(row) : null
+}
+
+/** The recipient's order for a block, locked: the paid one, else the open one. */
+export const lockOrder = async (
+  { sql, accountId }: Work,
+  messageId: string,
+  blockId: string,
+): Promise<Order | null> => {
+  // The statuses are judged here: who waited for a lock is given the row as it is by then, in the order of before.
+  const rows = await sql<OrderRow>(
+    `select ${columns} from payment_orders
+     where account_id = $1 and message_id = $2 and block_id = $3 and status <> 'expired' order by id for update`,
+    [accountId, messageId, blockId],
+    'lock-payment-order',
+  )
+  const row = rows.find(({ status }) => status === 'paid') ?? rows[0]
+  return row ? orderOf(row) : null
+}
+
+/** What all items cost together, to the cent: each has at most two decimals. */
+const amountOf = (items: readonly CheckoutItem[]): number =>
+  items.reduce((cents, { amount, quantity }) => cents + Math.round(amount * 100) * quantity, 0) / 100
+
+/** Opens an order for what the block offered as it was sent; null where somebody else has just opened it. */
+export const addOrder = async (
+  { sql, accountId, now }: Work,
+  sent: SentMail,
+  { id: blockId, props }: BlockOf<'checkout'>,
+  provider: ProviderKind,
+): Promise<Order | null> => {
+  const { items, currency } = props
+  const [row] = await sql<OrderRow>(
+    `insert into payment_orders (account_id, id, message_id, block_id, project_id, project_version, email, currency, amount, items,
+       provider, status, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'open', $12)
+     on conflict (account_id, message_id, block_id) where status = 'open' do nothing returning ${columns}`,
+    [
+      accountId,
+      newId('pay', now.getTime()),
+      sent.id,
+      blockId,
+      sent.projectId,
+      sent.projectVersion,
+      sent.email,
+      currency,
+      amountOf(items),
+      JSON.stringify(items),
+      provider,
+      now,
+    ],
+    'add-payment-order',
+  )
+  return row ? orderOf(row) : null
+}
+
+const untoldSessionMs = 24 * 60 * 60_000
+
+/** Notes where the order is paid, and gives where: what was noted first stays. */
+export const recordSession = async (
+  { sql, accountId, now }: Work,
+  id: string,
+  session: CheckoutSession,
+): Promise<string> => {
+  const endsAt = new Date(session.expiresAt ?? now.getTime() + untoldSessionMs)
+  const [row] = await sql<{ url: string }>(
+    `update payment_orders set session_id = coalesce(session_id, $3), session_url = coalesce(session_url, $4),
+       session_ends_at = coalesce(session_ends_at, $5)
+     where account_id = $1 and id = $2 returning session_url as url`,
+    [accountId, id, session.id, session.url, endsAt],
+    'record-payment-session',
+  )
+  return row?.url ?? session.url
+}
+
+/** The order can't be paid any more: the next answer opens a new one. */
+export const closeOrder = async ({ sql, accountId }: Work, id: string): Promise<void> => {
+  await sql(
+    `update payment_orders set status = 'expired' where account_id = $1 and id = $2 and status = 'open'`,
+    [accountId, id],
+    'close-payment-order',
+  )
+}
+
+/**
+ * The id of the order that a session of Stripe is of, whose row is locked; null: of none of the account's. A session that was
+ * opened and not noted, as by a crash between the two, is known by the order that it was opened for.
+ */
+export const orderOfSession = async (
+  { sql, accountId }: Work,
+  { id, reference }: CheckoutEvent['session'],
+): Promise<string | null> => {
+  const [row] = await sql<{ id: string }>(
+    `update payment_orders set session_id = $2
+     where account_id = $1 and provider = 'stripe' and (session_id = $2 or (id = $3 and session_id is null)) returning id`,
+    [accountId, id, reference],
+    'payment-order-of-session',
+  )
+  return row?.id ?? null
+}
+
+interface Paid {
+  id: string
+  messageId: string
+  blockId: string
+  projectId: string
+  projectVersion: number
+  email: string
+  currency: string
+  amount: string
+  items: CheckoutItem[]
+}
+
+/**
+ * Marks an order paid, and tells it: `purchase.completed`, and `interaction.received` with its part in the lead score. Once, however
+ * often it is called.
+ */
+export const settleOrder = async (work: Work, id: string): Promise<void> => {
+  const { sql, accountId, now } = work
+  const [paid] = await sql<Paid>(
+    `update payment_orders set status = 'paid', paid_at = $3 where account_id = $1 and id = $2 and status <> 'paid'
+     returning id, message_id as "messageId", block_id as "blockId", project_id as "projectId",
+       project_version as "projectVersion", email, currency, amount, items`,
+    [accountId, id, now],
+    'settle-payment-order',
+  )
+  if (!paid) return
+  const { messageId, blockId, projectId, currency } = paid
+  const amount = toNumber(paid.amount)
+  const { name } = await loadVersion(work, projectId, paid.projectVersion)
+  const [contact = null] = await readContacts(work, paid.email)
+  await emit(work, 'purchase.completed', () => [
+    {
+      purchase: { id, amount, currency, items: shownItems(paid.items), paidAt: now.getTime() },
+      project: { id: projectId, name },
+      contact,
+    },
+  ])
+  // Of who was erased meanwhile the payment alone stays.
+  const sent = paid.email === '' ? null : await loadSent(work, accountId, messageId)
+  if (sent)
+    await recordInteraction(work, sent, { kind: 'purchase', blockId, value: { amount, currency }, onOther: 'keep' })
+}

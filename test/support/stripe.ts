@@ -1,0 +1,116 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import Stripe from 'stripe'
+import type { Reply, TestApp } from './app.ts'
+
+export const stripeKey = 'sk_test_51AbCdEfGhIjKlMn4242'
+export const webhookSecret = 'whsec_OfTheTestsAlone123'
+
+export interface FakeSession {
+  id: string
+  url: string
+  status: 'open' | 'complete' | 'expired'
+  payment_status: 'unpaid' | 'paid'
+  client_reference_id: string
+  payment_intent: { status: string } | null
+  /** What it was asked for, by Stripe's names: `line_items[0][quantity]`. */
+  asked: Record<string, string>
+}
+
+/** How the next requests are answered: `silent` never, `drop` after the session was made. */
+type Manner = 'well' | 'silent' | 'drop' | { status: number; error: object }
+
+export interface FakeStripe {
+  url: string
+  sessions: FakeSession[]
+  /** Requests to make a session, repeats included. */
+  creations: number
+  /** Its requests, `POST /v1/checkout/sessions`, with the key that they brought. */
+  requests: { line: string; key: string }[]
+  manner: Manner
+  /** ms before an answer. */
+  delay: number
+  close(): Promise<void>
+}
+
+/** The few endpoints of Stripe that a checkout needs, with its idempotency. */
+export const openStripe = async (): Promise<FakeStripe> => {
+  const made = new Map<string, FakeSession>()
+  const handle = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await text(request)
+    const line = `${request.method} ${request.url!.split('?')[0]}`
+    fake.requests.push({ line, key: String(request.headers.authorization).replace('Bearer ', '') })
+    const answer = (status: number, json: object) =>
+      response
+        .writeHead(status, { 'content-type': 'application/json', 'request-id': 'req_1' })
+        .end(JSON.stringify(json))
+    const { manner } = fake
+    if (manner === 'silent') return
+    if (typeof manner === 'object') return answer(manner.status, { error: manner.error })
+    if (fake.delay > 0) await new Promise((resolve) => setTimeout(resolve, fake.delay))
+    if (line === 'POST /v1/checkout/sessions') {
+      fake.creations++
+      const key = String(request.headers['idempotency-key'])
+      const asked = Object.fromEntries(new URLSearchParams(body))
+      const session = made.getOrInsertComputed(key, () => {
+        const id = `cs_test_${Math.random().toString(36).slice(2)}`
+        return {
+          ...{ id, object: 'checkout.session', url: `${fake.url}/pay/${id}`, status: 'open', payment_status: 'unpaid' },
+          ...{ client_reference_id: asked.client_reference_id!, payment_intent: null, asked },
+          expires_at: Math.floor(Date.now() / 1000) + 86_400,
+        } as FakeSession
+      })
+      if (!fake.sessions.includes(session)) fake.sessions.push(session)
+      if (manner === 'drop') return void request.socket.destroy()
+      return answer(200, session)
+    }
+    const id = line.split('/').at(-1)
+    const session = fake.sessions.find((one) => one.id === id)
+    if (line.startsWith('GET /v1/checkout/sessions/'))
+      return session
+        ? answer(200, session)
+        : answer(404, { error: { type: 'invalid_request_error', code: 'resource_missing', message: `No such ${id}` } })
+    if (line === 'GET /favicon.ico') return void response.writeHead(204).end()
+    if (line.startsWith('GET /pay/'))
+      return void response.writeHead(200, { 'content-type': 'text/html' }).end('<title>Pay</title><h1>Pay here</h1>')
+    answer(404, { error: { type: 'invalid_request_error', message: 'Unrecognized request URL' } })
+  }
+  const server = createServer((request, response) => void handle(request, response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const fake: FakeStripe = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...{ sessions: [], creations: 0, requests: [], manner: 'well', delay: 0 },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+  return fake
+}
+
+interface Told {
+  secret?: string
+  /** Seconds since it was signed. */
+  age?: number
+  /** Posted in place of what was signed. */
+  instead?: string
+}
+
+/** Posts an event to the account's webhook, signed by the library as Stripe signs. */
+export const tell = (
+  t: TestApp,
+  accountId: string,
+  type: string,
+  object: object,
+  { secret = webhookSecret, age = 0, instead }: Told = {},
+): Promise<Reply> => {
+  const payload = JSON.stringify({ id: 'evt_1', object: 'event', type, data: { object } }, null, 2)
+  const timestamp = Math.floor(t.app.systemNow().getTime() / 1000) - age
+  const header = Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp })
+  return t.request('POST', `/p/stripe/${accountId}`, {
+    body: instead ?? payload,
+    headers: { 'stripe-signature': header },
+  })
+}
