@@ -14,9 +14,11 @@ export { createKey, type KeyView, listKeys, revokeKey } from './accounts.keys.ts
 export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
 export {
   accountUsage,
+  countUse,
   type Quota,
   quotaStanding,
   secondsToNextMonth,
+  showsCourses,
   takeQuota,
   takeUpTo,
   usedUp,

@@ -3,10 +3,10 @@ import { forgetMembers } from '../courses/courses.listeners.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
-import { missing } from '../lib/problem.ts'
 import type { Page } from '../pages/page.ts'
 import type { Bindable, Listener, Projects } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
+import { forgetAttendees } from '../webinars/webinars.listeners.ts'
 
 /**
  * The features, each by its parts. Entities and routes are loaded when asked for: `svc --help` needs neither, a job's
@@ -23,6 +23,7 @@ export const loadEntities = async () => {
     import('../journeys/journeys.entities.ts'),
     import('../lifecycle/lifecycle.entities.ts'),
     import('../courses/courses.entities.ts'),
+    import('../webinars/webinars.entities.ts'),
     import('../deliveries/deliveries.entities.ts'),
     import('../webhooks/webhooks.entities.ts'),
     import('../store/worker.entities.ts'),
@@ -33,12 +34,13 @@ export const loadEntities = async () => {
 }
 
 export const loadRoutes = async (): Promise<Route[]> => {
-  const [contacts, messages, deals, journeys, courses, webhooks] = await Promise.all([
+  const [contacts, messages, deals, journeys, courses, webinars, webhooks] = await Promise.all([
     import('../contacts/contacts.routes.ts'),
     import('../messages/messages.routes.ts'),
     import('../deals/deals.routes.ts'),
     import('../journeys/journeys.routes.ts'),
     import('../courses/courses.routes.ts'),
+    import('../webinars/webinars.routes.ts'),
     import('../webhooks/webhooks.routes.ts'),
   ])
   return [
@@ -47,12 +49,13 @@ export const loadRoutes = async (): Promise<Route[]> => {
     ...deals.routes,
     ...journeys.routes,
     ...courses.routes,
+    ...webinars.routes,
     ...webhooks.routes,
   ]
 }
 
 export const loadPages = async (): Promise<Page[]> => {
-  const modules = await Promise.all([import('../messages/messages.pages.ts')])
+  const modules = await Promise.all([import('../messages/messages.pages.ts'), import('../webinars/webinars.pages.ts')])
   return modules.flatMap(({ pages }) => pages)
 }
 
@@ -73,6 +76,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),
     import('../lifecycle/lifecycle.commands.ts'),
+    import('../webinars/webinars.commands.ts'),
     import('../deliveries/deliveries.commands.ts'),
     import('../webhooks/webhooks.commands.ts'),
     import('../webhooks/listen.commands.ts'),
@@ -89,10 +93,14 @@ export const projects: Projects = {
 /** What lifecycle mails may be bound to. */
 export const bindable: Bindable = {
   course: async (work, id) => (await import('../courses/courses.ts')).findCourseNamed(work, id),
-  webinar: async (_work, id) => {
-    throw missing(`There is no webinar ${id}`)
-  },
+  webinar: async (work, id) => (await import('../webinars/webinars.ts')).findWebinar(work, id),
 }
 
 /** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
-export const listeners: readonly Listener[] = [deliverEvents, forgetErased, forgetMembers, runJourneysByEvents]
+export const listeners: readonly Listener[] = [
+  deliverEvents,
+  forgetErased,
+  forgetMembers,
+  forgetAttendees,
+  runJourneysByEvents,
+]

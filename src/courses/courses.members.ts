@@ -13,7 +13,8 @@ const emailSentence = 'A valid email is required'
 export const MemberEmail = z
   .string(emailSentence)
   .transform(normalizeEmail)
-  .pipe(text(emailMaxLength).refine(isEmailSyntax, emailSentence))
+  .refine(isEmailSyntax, emailSentence)
+  .pipe(text(emailMaxLength))
 
 /** The body of POST /courses/{id}/enroll. */
 export const EnrolmentBody = z.object({ email: MemberEmail, active: z.boolean().default(true) })

@@ -163,6 +163,7 @@ export const runJourneysByEvents: Listener = {
     if (email !== undefined && listId === undefined) await forget(work, email, rowId)
   },
 
+  attendeeRegistered: (work, { webinar, email }) => startOf(work, 'webinar-registered', webinar, email),
   memberEnrolled: (work, { course, email }) => startOf(work, 'course-enrolled', course, email),
 
   deliveriesEnded: settleCalls,
