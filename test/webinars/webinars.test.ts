@@ -247,7 +247,9 @@ describe('a journey with the trigger webinar-registered', () => {
       })
     const [any, byId, byTitle] = [await make('Any'), await make('By id', mine.id), await make('By title', 'Mine')]
     const runs = async () =>
-      Promise.all([any, byId, byTitle].map(async (id) => (await bench.runs(id)).map(({ email }) => email.slice(0, 3)).sort()))
+      Promise.all(
+        [any, byId, byTitle].map(async (id) => (await bench.runs(id)).map(({ email }) => email.slice(0, 3)).sort()),
+      )
     await register(t, account, mine.id, 'ada@people.example')
     await register(t, account, mine.id, 'ada@people.example')
     await register(t, account, mine.id, 'bob@people.example')
