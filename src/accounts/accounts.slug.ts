@@ -42,6 +42,7 @@ export const slugOf = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>
 
 /** The id of the account whose membership has the slug; null where there is none, or it is being deleted. */
 export const accountOfSlug = async ({ sql }: Pick<App, 'sql'>, slug: string): Promise<string | null> => {
+  if (!pattern.test(slug)) return null
   const [account] = await sql<{ id: string }>(
     'select id from accounts where slug = $1 and deleted_at is null',
     [slug],

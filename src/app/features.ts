@@ -1,6 +1,8 @@
 import type { CommandSet } from '../cli/command.ts'
 import { forgetMembers } from '../courses/courses.listeners.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
+import { deliverToProjects, forgetInteractions } from '../engagement/engagement.listeners.ts'
+import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import type { Page } from '../pages/page.ts'
@@ -33,10 +35,24 @@ export const loadEntities = async () => {
   return modules.flatMap((module) => Object.values(module))
 }
 
+/** The kinds of interactive blocks: how they are seen and answered. */
+export const loadBlocks = async (): Promise<BlockKind[]> => {
+  const modules = await Promise.all([import('../engagement/engagement.answers.ts')])
+  return modules.flatMap(({ blocks }) => blocks)
+}
+
+/** The same as they stand in pages. */
+const loadBlockForms = async (): Promise<BlockForm[]> => {
+  const modules = await Promise.all([import('../engagement/liveview.answers.pages.ts')])
+  return modules.flatMap(({ forms }) => forms)
+}
+
 export const loadRoutes = async (): Promise<Route[]> => {
-  const [contacts, messages, deals, journeys, courses, webinars, webhooks] = await Promise.all([
+  const [blocks, contacts, messages, engagement, deals, journeys, courses, webinars, webhooks] = await Promise.all([
+    loadBlocks(),
     import('../contacts/contacts.routes.ts'),
     import('../messages/messages.routes.ts'),
+    import('../engagement/engagement.routes.ts'),
     import('../deals/deals.routes.ts'),
     import('../journeys/journeys.routes.ts'),
     import('../courses/courses.routes.ts'),
@@ -46,6 +62,7 @@ export const loadRoutes = async (): Promise<Route[]> => {
   return [
     ...contacts.routes,
     ...messages.routes,
+    ...engagement.routesOf(blocks),
     ...deals.routes,
     ...journeys.routes,
     ...courses.routes,
@@ -55,11 +72,20 @@ export const loadRoutes = async (): Promise<Route[]> => {
 }
 
 export const loadPages = async (): Promise<Page[]> => {
-  const modules = await Promise.all([import('../messages/messages.pages.ts'), import('../webinars/webinars.pages.ts')])
-  return modules.flatMap(({ pages }) => pages)
+  const [kinds, forms, liveview, ...modules] = await Promise.all([
+    loadBlocks(),
+    loadBlockForms(),
+    import('../engagement/liveview.pages.ts'),
+    import('../messages/messages.pages.ts'),
+    import('../engagement/tracking.pages.ts'),
+    import('../courses/courses.pages.ts'),
+    import('../webinars/webinars.pages.ts'),
+  ])
+  return [...liveview.pagesOf(kinds, forms), ...modules.flatMap(({ pages }) => pages)]
 }
 
 export const loadCommands = async (): Promise<CommandSet[]> => {
+  const { commandsOf } = await import('../engagement/engagement.commands.ts')
   const modules = await Promise.all([
     import('./daemon.commands.ts'),
     import('./dev.commands.ts'),
@@ -76,12 +102,13 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),
     import('../lifecycle/lifecycle.commands.ts'),
+    import('../courses/courses.commands.ts'),
     import('../webinars/webinars.commands.ts'),
     import('../deliveries/deliveries.commands.ts'),
     import('../webhooks/webhooks.commands.ts'),
     import('../webhooks/listen.commands.ts'),
   ])
-  return modules.map((module) => module.commands)
+  return [...modules.map((module) => module.commands), commandsOf(loadBlocks)]
 }
 
 /** What renders projects to mail, loaded where the first mail of a project is sent. */
@@ -99,7 +126,9 @@ export const bindable: Bindable = {
 /** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
 export const listeners: readonly Listener[] = [
   deliverEvents,
+  deliverToProjects,
   forgetErased,
+  forgetInteractions,
   forgetMembers,
   forgetAttendees,
   runJourneysByEvents,

@@ -1,5 +1,16 @@
 import { destination, type Logger, pino } from 'pino'
 
-/** Logs are JSON lines on stderr: stdout is for data. Keys and bodies are never logged. */
+interface Requested {
+  method: string
+  routeOptions?: { url?: string }
+  ip?: string
+}
+
+/** A request is logged by its route, not by its address: those of pages and of the live view hold tokens. */
+export const serializers = {
+  req: ({ method, routeOptions, ip }: Requested) => ({ method, route: routeOptions?.url, remoteAddress: ip }),
+}
+
+/** Logs are JSON lines on stderr: stdout is for data. Keys, tokens and bodies are never logged. */
 export const createLogger = (level: string): Logger =>
-  pino({ level, redact: ['req.headers.authorization'] }, destination({ fd: 2, sync: true }))
+  pino({ level, serializers, redact: ['req.headers.authorization'] }, destination({ fd: 2, sync: true }))

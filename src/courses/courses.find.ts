@@ -37,15 +37,21 @@ const view = ({ createdAt, updatedAt, ...course }: Row): CourseView => ({
 export const listCourses = async ({ sql, accountId }: Reader): Promise<CourseView[]> =>
   (await sql<Row>(`select ${columns} from courses c where c.account_id = $1 order by c.id desc`, [accountId])).map(view)
 
-/** By id. Throws Problem `missing`, for another account's course just as for none (api.md section 5). */
-export const findCourse = async ({ sql, accountId }: Reader, id: string): Promise<CourseView> => {
+/** null for another account's course just as for none. */
+export const courseById = async ({ sql, accountId }: Reader, id: string): Promise<CourseView | null> => {
   const [row] = await sql<Row>(
     `select ${columns} from courses c where c.account_id = $1 and c.id = $2`,
     [accountId, id],
-    'find-course',
+    'course-by-id',
   )
-  if (!row) throw missing('There is no such course')
-  return view(row)
+  return row ? view(row) : null
+}
+
+/** By id. Throws Problem `missing`, for another account's course just as for none (api.md section 5). */
+export const findCourse = async (reader: Reader, id: string): Promise<CourseView> => {
+  const course = await courseById(reader, id)
+  if (!course) throw missing('There is no such course')
+  return course
 }
 
 /** By id, else by a title that only one course has, for the terminal. Throws Problem `missing`, `conflict`. */

@@ -2,19 +2,20 @@ import { z } from 'zod'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../lib/email.ts'
 import { newId } from '../lib/ids.ts'
-import { text } from '../lib/text.ts'
 import type { App, Work } from '../store/work.ts'
 import { findCourse, isEntitled, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
 
 const emailSentence = 'A valid email is required'
 
+const isEmail = (email: string): boolean =>
+  email.length <= emailMaxLength && email.isWellFormed() && isEmailSyntax(email)
+
 /** A member's address, normalised; refused in the words of a registration (api.md section 7). */
 export const MemberEmail = z
   .string(emailSentence)
   .transform(normalizeEmail)
-  .refine(isEmailSyntax, emailSentence)
-  .pipe(text(emailMaxLength))
+  .pipe(z.string().refine(isEmail, emailSentence).meta({ format: 'email' }))
 
 /** The body of POST /courses/{id}/enroll. */
 export const EnrolmentBody = z.object({ email: MemberEmail, active: z.boolean().default(true) })

@@ -1,6 +1,6 @@
 import { missing, Problem } from '../lib/problem.ts'
 import type { App, Work } from '../store/work.ts'
-import { type CourseView, findCourse, isEntitled, type LessonView, type Reader } from './courses.find.ts'
+import { type CourseView, courseById, isEntitled, type LessonView, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
 
 /** A course as one member sees it. */
@@ -10,11 +10,10 @@ export interface Progress {
   isCompleted: boolean
 }
 
-/** A course that the membership shows. Throws Problem `missing` for one that is not the account's or not published. */
-const demandPublished = async (reader: Reader, courseId: string): Promise<CourseView> => {
-  const course = await findCourse(reader, courseId)
-  if (!course.published) throw missing('There is no such course')
-  return course
+/** A course that the membership shows; null for one that is not the account's or not published. */
+const publishedCourse = async (reader: Reader, courseId: string): Promise<CourseView | null> => {
+  const course = await courseById(reader, courseId)
+  return course?.published ? course : null
 }
 
 /** The member's address; null where it is not entitled, or has been erased. */
@@ -26,10 +25,11 @@ export const entitledEmail = async (reader: Reader, memberId: string): Promise<s
   return member && (await isEntitled(reader, memberId)) ? member.email : null
 }
 
-/** A published course with what the member has finished of it. Throws Problem `missing`. */
-export const readProgress = async (reader: Reader, memberId: string, courseId: string): Promise<Progress> => {
+/** A course with what the member has finished of it; null for one that the membership does not show. */
+export const readProgress = async (reader: Reader, memberId: string, courseId: string): Promise<Progress | null> => {
   const { sql, accountId } = reader
-  const course = await demandPublished(reader, courseId)
+  const course = await publishedCourse(reader, courseId)
+  if (!course) return null
   const lessons = await sql<Progress['lessons'][number]>(
     `select l.id, l.title, l.content, l.position, f.lesson_id is not null as "isFinished"
      from lessons l left join finished_lessons f
@@ -60,7 +60,8 @@ export const finishLesson = async (
   { memberId, courseId, lessonId }: { memberId: string; courseId: string; lessonId: string },
 ): Promise<void> => {
   const { sql, accountId, now } = work
-  const course = await demandPublished(work, courseId)
+  const course = await publishedCourse(work, courseId)
+  if (!course) throw missing('There is no such course')
   // Of two lessons that are finished at once one is the last, and whoever is revoked first finishes nothing.
   await sql('select from members where account_id = $1 and id = $2 for no key update', [accountId, memberId])
   const email = await entitledEmail(work, memberId)

@@ -19,7 +19,7 @@ const formLimit = 64 * 1024
 /** What programs post: a payment provider's event. */
 const programLimit = 1024 * 1024
 
-const send = (request: FastifyRequest, reply: FastifyReply, answer: PageAnswer) => {
+const send = (page: Page, request: FastifyRequest, reply: FastifyReply, answer: PageAnswer) => {
   if ('redirect' in answer) {
     const headers = {
       'referrer-policy': 'no-referrer',
@@ -36,7 +36,7 @@ const send = (request: FastifyRequest, reply: FastifyReply, answer: PageAnswer) 
   }
   return reply
     .code(answer.status ?? 200)
-    .headers(pageHeaders(answer))
+    .headers(pageHeaders(answer, page.isFramed))
     .send(document(answer))
 }
 
@@ -80,6 +80,10 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
   server.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+    // Browsers ask for it beside every page that may show pictures.
+    scope.get('/favicon.ico', { schema: { hide: true } }, (_request, reply) =>
+      reply.code(204).header('cache-control', 'public, max-age=86400').send(),
+    )
     for (const page of pages) {
       scope.route({
         method: page.method,
@@ -95,9 +99,10 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
           if (view.status === 500) request.log.error({ err: error }, 'page failed')
           if (error instanceof Problem && error.detail.retryAfterSeconds)
             reply.header('retry-after', String(error.detail.retryAfterSeconds))
-          return send(request, reply, view)
+          return send(page, request, reply, view)
         },
         handler: async (request, reply) => {
+          if (page.isAt && !page.isAt(request.params as Record<string, string>)) return reply.callNotFound()
           const call = {
             app,
             method: request.method,
@@ -107,7 +112,7 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
             address: request.ip,
             ...posted(page, request),
           }
-          return send(request, reply, await page.handle(call))
+          return send(page, request, reply, await page.handle(call))
         },
       })
     }

@@ -163,6 +163,12 @@ export const runJourneysByEvents: Listener = {
     if (email !== undefined && listId === undefined) await forget(work, email, rowId)
   },
 
+  // A contact that waits for its confirmation has not come to its list yet: only then do the list's journeys begin.
+  async contactsActivated(work, contacts) {
+    for (const { listId, rowId, email } of contacts)
+      await startJourneys(work, { kind: 'list-added', key: listId, entrant: { listId, rowId, email } })
+  },
+
   attendeeRegistered: (work, { webinar, email }) => startOf(work, 'webinar-registered', webinar, email),
   memberEnrolled: (work, { course, email }) => startOf(work, 'course-enrolled', course, email),
 

@@ -13,8 +13,6 @@ export interface PageView {
   style?: string
   /** Runs once the page is there, and may call this host alone. The page works without it. */
   script?: string
-  /** Other sites may show it in a frame. */
-  isFramed?: boolean
   headers?: Readonly<Record<string, string>>
 }
 
@@ -65,6 +63,10 @@ export interface Page {
   path: `/${string}`
   /** What it can be posted beside a browser's form. Who posts so is a program: its failures are `{ "error": … }`, no pages. */
   takes?: 'json' | 'raw'
+  /** Other sites may show it, and its failures, in a frame. */
+  isFramed?: boolean
+  /** Whether a path is this page's at all, where its first part is a name that somebody chose; left out: every one. */
+  isAt?(params: Readonly<Record<string, string>>): boolean
   handle(call: PageCall): Promise<PageAnswer>
 }
 
@@ -89,7 +91,7 @@ const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(
 
 const styleHash = hashOf(style)
 
-const policy = (view: PageView): string =>
+const policy = (view: PageView, isFramed: boolean): string =>
   [
     "default-src 'none'",
     `style-src ${styleHash}${view.style ? ` ${hashOf(view.style)}` : ''}`,
@@ -97,15 +99,15 @@ const policy = (view: PageView): string =>
     "img-src 'self'",
     "form-action 'self'",
     "base-uri 'none'",
-    view.isFramed ? 'frame-ancestors *' : "frame-ancestors 'none'",
+    isFramed ? 'frame-ancestors *' : "frame-ancestors 'none'",
   ].join('; ')
 
 /** The headers of a page: nothing from elsewhere, and in nobody's frame unless it says so. */
-export const pageHeaders = (view: PageView): Record<string, string> => ({
+export const pageHeaders = (view: PageView, isFramed = false): Record<string, string> => ({
   ...publicHeaders,
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': policy(view),
-  ...(!view.isFramed && { 'x-frame-options': 'DENY' }),
+  'content-security-policy': policy(view, isFramed),
+  ...(!isFramed && { 'x-frame-options': 'DENY' }),
   ...view.headers,
 })
 

@@ -36,6 +36,8 @@ export interface Listener {
   keyRevoked?(work: Work, keyId: string): Promise<void>
   /** Contacts left a list (`listId`), the account (`email`), or that address that list (both). `rowId` is the address's. */
   contactsRemoved?(work: Work, removed: { listId?: string; email?: string; rowId?: string }): Promise<void>
+  /** Contacts that were pending have become active; told in the transaction that confirms them. */
+  contactsActivated?(work: Work, contacts: readonly { listId: string; rowId: string; email: string }[]): Promise<void>
   /** A course's key was given to an address (normalised) that did not have it; told in the transaction that writes it. */
   memberEnrolled?(work: Work, enrolled: { course: { id: string; title: string }; email: string }): Promise<void>
   /** A seat in a webinar was given to an address (normalised): at its registration, or from the waitlist; told where it is written. */

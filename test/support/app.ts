@@ -59,7 +59,7 @@ export interface StartOptions {
 let accounts = 0
 
 /** Every other path is relative to `/api/v1`. */
-const unprefixed = /^\/(api|healthz|readyz|openapi\.json|[a-z]\/|join\/)/
+const unprefixed = /^\/(api|healthz|readyz|openapi\.json|[a-z]\/|join\/|[^/]+\/[^/]+\/embed(\?|$))/
 
 /** The whole app on a database of its own, with the HTTP server answering by `inject`: no port is opened. */
 export const startApp = async (options: StartOptions = {}): Promise<TestApp> => {

@@ -1,0 +1,27 @@
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { loadPages, loadRoutes } from '../../src/app/features.ts'
+import { serializers } from '../../src/app/log.ts'
+import { buildServer } from '../../src/http/server.ts'
+import { startApp } from '../support/app.ts'
+
+test('no token of a link or a session is logged, neither of a page nor of the live view', async () => {
+  const t = await startApp()
+  const lines: string[] = []
+  const logger = pino({ level: 'trace', serializers }, { write: (line) => void lines.push(line) })
+  const { fastify, drain } = await buildServer(t.app, await loadRoutes(), logger, await loadPages())
+  for (const url of [
+    '/u/SECRET',
+    '/api/v1/liveview/SECRET',
+    '/bakery/crs_1/embed?token=SECRET',
+    '/bakery/crs_1/embed?session=SECRET',
+    '/api/v1/embed?token=SECRET',
+    '/%ZZ?SECRET',
+  ])
+    for (const method of ['GET', 'POST', 'PUT'] as const) await fastify.inject({ method, url })
+  await drain()
+  await t.close()
+  expect(lines.length).toBeGreaterThan(18)
+  expect(lines.join('')).toContain('"route":"/:slug/:courseId/embed"')
+  expect(lines.filter((line) => line.includes('SECRET'))).toEqual([])
+})

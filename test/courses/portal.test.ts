@@ -1,0 +1,311 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { deleteAccount } from '../../src/accounts/accounts.ts'
+import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
+import { held } from '../../src/courses/courses.held.ts'
+import { addLesson, createCourse, publishCourse } from '../../src/courses/courses.ts'
+import { type Reply, startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { claim, course, enrol, mailsOf } from '../support/courses.ts'
+import { testClock } from '../support/journeys.ts'
+import { sendingAccount } from '../support/messages.ts'
+
+const email = 'ada@people.example'
+const minute = 60_000
+const clock = testClock()
+let t: TestApp
+let account: TestAccount
+let slug: string
+let courseId: string
+let lessons: string[]
+let claimed = 0
+
+beforeAll(async () => {
+  t = await startApp({
+    env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_PUBLIC_URL: 'https://svc.example' },
+    now: clock.now,
+  })
+})
+beforeEach(async () => {
+  account = await sendingAccount(t)
+  ;({ id: courseId, lessons } = await course(t, account, 'Sourdough', ['Flour', 'Water']))
+  slug = `bakery-${++claimed}`
+  await claim(t, account, slug)
+  await enrol(t, account, courseId, email)
+})
+afterAll(() => t.close())
+
+const link = async (id = courseId): Promise<string> => {
+  const { body } = await t.request('POST', `/courses/${id}/embed-token`, { key: account.key, body: { email } })
+  return body.portalUrl.replace('https://svc.example', '')
+}
+const get = (path: string) => t.request('GET', path)
+/** Where a reply leads, from the portal of a course. */
+const led = (reply: Reply, id = courseId) => `/${slug}/${id}/embed${reply.headers.location}`
+const open = async (id = courseId) => led(await get(await link(id)), id)
+const finish = (session: string, lesson = lessons[0]!, id = courseId) =>
+  t.request('POST', `/${slug}/${id}/embed`, {
+    body: new URLSearchParams({ session, lesson }).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+const sessionOf = (path: string) => new URLSearchParams(path.split('?')[1]).get('session')!
+const progress = () =>
+  t.app.sql('select lesson_id from finished_lessons where account_id = $1 order by 1', [account.id])
+const subjects = async () => (await mailsOf(t, account)).map(({ subject }) => subject).sort()
+const expectPage = (reply: Reply, status: number, text: string) => {
+  expect(reply.status).toBe(status)
+  expect(reply.headers['content-type']).toBe('text/html; charset=utf-8')
+  expect(reply.body).toContain(text)
+}
+
+test('the portal URL signs in and shows the course with its lessons; loaded again within its 5 minutes it does so again', async () => {
+  const portalUrl = await link()
+  for (const waited of [0, 4 * minute]) {
+    clock.advance(waited)
+    const entered = await get(portalUrl)
+    expect(entered.status).toBe(302)
+    const reply = await get(led(entered))
+    expectPage(reply, 200, '<h1>Sourdough</h1>')
+    for (const text of ['Flour', 'Water', '0 of 2 lessons finished', `Signed in as ${email}`])
+      expect(reply.body).toContain(text)
+  }
+})
+
+test('it works in an iframe: the page, its redirect and its failures may be framed; nothing is loaded, cached or indexed', async () => {
+  const portalUrl = await link()
+  const replies = [await get(await open()), await get(`${portalUrl}x`), await get(`/nobody/${courseId}/embed`)]
+  for (const reply of replies) {
+    expect(reply.headers).not.toHaveProperty('x-frame-options')
+    expect(reply.headers).toMatchObject({
+      'content-security-policy': expect.stringContaining('frame-ancestors *'),
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'private, no-store',
+      'x-robots-tag': 'noindex',
+    })
+    expect(reply.headers['content-security-policy']).not.toContain('unsafe-inline')
+    expect(reply.body).not.toMatch(/<script|src=|https?:/)
+    expect(reply.headers).not.toHaveProperty('set-cookie')
+  }
+  expect((await get(portalUrl)).headers).not.toHaveProperty('x-frame-options')
+})
+
+test('not opened within 5 minutes it is dead; opened, the page lives on, but not for ever', async () => {
+  const [unopened, opened] = [await link(), await open()]
+  clock.advance(5 * minute - 1)
+  expect((await get(unopened)).status).toBe(302)
+  clock.advance(1)
+  expectPage(await get(unopened), 404, 'You are signed out')
+  expectPage(await get(opened), 200, 'Sourdough')
+  expect((await finish(sessionOf(opened))).status).toBe(303)
+  clock.advance(12 * 60 * minute)
+  expectPage(await get(opened), 404, 'You are signed out')
+  expectPage(await finish(sessionOf(opened), lessons[1]), 404, 'You are signed out')
+  expect(await progress()).toHaveLength(1)
+})
+
+test('a tampered token, one of another course, membership or purpose, and none at all are a 404 page', async () => {
+  const portalUrl = await link()
+  const other = (await course(t, account, 'Rye')).id
+  const stranger = await t.account()
+  await claim(t, stranger, `other-${claimed}`)
+  const session = sessionOf(await open())
+  const token = portalUrl.split('token=')[1]!
+  const unsubscribe = t.app.tokens.sign('unsubscribe', [account.id, email], null)
+  for (const path of [
+    portalUrl.slice(0, -1),
+    `${portalUrl}A`,
+    portalUrl.replace('token=', 'token=A'),
+    portalUrl.replace(courseId, other),
+    portalUrl.replace(slug, `other-${claimed}`),
+    `/other-${claimed}/${courseId}/embed?session=${session}`,
+    `/${slug}/${courseId}/embed?token=${session}`,
+    `/${slug}/${courseId}/embed?session=${token}`,
+    `/${slug}/${courseId}/embed?token=${unsubscribe}`,
+    `/${slug}/${courseId}/embed?session=${unsubscribe}`,
+    `/${slug}/${courseId}/embed?token=`,
+    `/${slug}/${courseId}/embed`,
+  ])
+    expectPage(await get(path), 404, 'You are signed out')
+})
+
+test('an unknown membership, course or lesson is a page; everything else at the root is JSON as ever', async () => {
+  const opened = await open()
+  for (const path of ['/nobody/crs_none/embed', '/No%00body/x/embed', `/${slug}-x/${courseId}/embed?token=x`])
+    expectPage(await get(path), 404, 'This link does not work')
+  for (const path of [opened.replace(courseId, 'crs_none'), opened.replace(courseId, '%00')])
+    expectPage(await get(path), 404, 'This course is not available')
+  expectPage(await get(`${opened}&lesson=les_none`), 404, 'This link does not work')
+  for (const lesson of ['les_none', '\0', ''])
+    expectPage(await finish(sessionOf(opened), lesson), 404, 'This link does not work')
+  for (const path of ['/api/v1/embed', '/f/x/embed', '/healthz/x/embed', '/docs/x/embed', '/openapi.json/x/embed/y']) {
+    const reply = await t.server.fastify.inject({ method: 'GET', url: path })
+    expect([path, reply.statusCode, reply.json()]).toEqual([path, 404, { error: 'Not found' }])
+  }
+  const posted = await t.server.fastify.inject({ method: 'POST', url: '/api/v1/embed', payload: {} })
+  expect([posted.statusCode, posted.json()]).toEqual([404, { error: 'Not found' }])
+  for (const path of [`/${slug}`, `/${slug}/${courseId}`, `/${slug}/${courseId}/embed/x`])
+    expect((await t.server.fastify.inject({ method: 'GET', url: path })).json()).toEqual({ error: 'Not found' })
+})
+
+test('a lesson is shown as text in paragraphs, with a POST form that finishes it, once', async () => {
+  const attack = '<script>alert(1)</script> & "more"'
+  const bad = await t.app.work(account.id, 'cli:test', (work) =>
+    addLesson(work, courseId, { title: attack, content: `${attack}\n\nSecond\nline` }),
+  )
+  const opened = await open()
+  const reply = await get(`${opened}&lesson=${bad.id}`)
+  expectPage(reply, 200, '<form method="post" action="?">')
+  expect(reply.body).toContain('&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;more&quot;</p>')
+  expect(reply.body).toContain('<p class="content">Second\nline</p>')
+  expect(reply.body).not.toContain('<script')
+  const finished = await finish(sessionOf(opened), bad.id)
+  expect(finished.status).toBe(303)
+  await finish(sessionOf(opened), bad.id)
+  expectPage(await get(led(finished)), 200, 'You have finished this lesson.')
+  expect((await get(led(finished))).body).not.toContain('<form')
+  expectPage(await get(opened), 200, '1 of 3 lessons finished')
+  expect(await progress()).toHaveLength(1)
+})
+
+test('looking finishes nothing', async () => {
+  const opened = await open()
+  await get(`${opened}&lesson=${lessons[0]}`)
+  await t.server.fastify.inject({ method: 'HEAD', url: `${opened}&lesson=${lessons[1]}` })
+  expect(await progress()).toEqual([])
+})
+
+test('finishing the last lesson sends completed once; a lesson added later completes it no second time', async () => {
+  const session = sessionOf(await open())
+  await finish(session, lessons[1])
+  expect(await subjects()).toEqual(['You now have access to Sourdough'])
+  const last = await finish(session, lessons[0])
+  expect((await get(led(last))).body).toContain('You have completed this course.')
+  await finish(session, lessons[0])
+  expect(await subjects()).toEqual(['You have completed Sourdough', 'You now have access to Sourdough'])
+  const added = await t.app.work(account.id, 'cli:test', (work) =>
+    addLesson(work, courseId, { title: 'Salt', content: 'Salt.' }),
+  )
+  await finish(session, added.id)
+  expect(await subjects()).toHaveLength(2)
+})
+
+test('both last lessons at once, ten times over, send completed once', async () => {
+  const session = sessionOf(await open())
+  const replies = await Promise.all(Array.from({ length: 20 }, (_, i) => finish(session, lessons[i % 2])))
+  expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 303))
+  expect(await subjects()).toEqual(['You have completed Sourdough', 'You now have access to Sourdough'])
+})
+
+test('the portal shows the published courses of the whole membership, and opens them with any key', async () => {
+  const rye = await course(t, account, 'Rye', ['Grain'])
+  await t.app.work(account.id, 'cli:test', (work) => createCourse(work, { title: 'Draft' }))
+  await course(t, await t.account(), 'Foreign')
+  const opened = await open()
+  const { body } = await get(opened)
+  expect(body).toContain(`<a href="../${rye.id}/embed?session=`)
+  expect(body).not.toMatch(/Draft|Foreign/)
+  expectPage(await get(opened.replace(courseId, rye.id)), 200, 'Grain')
+  await finish(sessionOf(opened), rye.lessons[0], rye.id)
+  expect(await subjects()).toEqual(['You have completed Rye', 'You now have access to Sourdough'])
+})
+
+test('a lesson of one course can’t be finished under another', async () => {
+  const rye = await course(t, account, 'Rye', ['Grain'])
+  expect((await finish(sessionOf(await open()), rye.lessons[0])).status).toBe(404)
+  expect(await progress()).toEqual([])
+})
+
+test('a revoked member with an open portal loses access at once, and gets it back with its progress', async () => {
+  const [opened, unopened] = [await open(), await link()]
+  await finish(sessionOf(opened))
+  await enrol(t, account, courseId, email, false)
+  expectPage(await get(opened), 403, 'You no longer have access')
+  expectPage(await get(`${opened}&lesson=${lessons[0]}`), 403, 'You no longer have access')
+  expectPage(await get(led(await get(unopened))), 403, 'You no longer have access')
+  expectPage(await finish(sessionOf(opened), lessons[1]), 403, 'You no longer have access')
+  expect(await progress()).toHaveLength(1)
+  expect(await subjects()).toEqual(['You now have access to Sourdough'])
+  await enrol(t, account, courseId, email)
+  expectPage(await get(opened), 200, '1 of 2 lessons finished')
+})
+
+test('with another key a revoked one takes nothing away', async () => {
+  const opened = await open()
+  await enrol(t, account, (await course(t, account, 'Rye')).id, email)
+  await enrol(t, account, courseId, email, false)
+  expectPage(await get(opened), 200, 'Sourdough')
+})
+
+test('an unpublished course is closed at once, for who is reading it too', async () => {
+  const opened = await open()
+  await t.app.work(account.id, 'cli:test', (work) => publishCourse(work, courseId, false))
+  expectPage(await get(opened), 404, 'This course is not available')
+  expect((await finish(sessionOf(opened))).status).toBe(404)
+  expect(await progress()).toEqual([])
+})
+
+/** All that courses hold about an address, by part. */
+const heldAbout = async (address: string) => {
+  const reader = { sql: t.app.sql, accountId: account.id }
+  const parts = await Promise.all(held.map(async ({ name, read }) => [name, await read(reader, address)] as const))
+  return Object.fromEntries(parts)
+}
+
+test('what is held about a person are keys and progress; of nobody else, and nothing after the erasure', async () => {
+  const session = sessionOf(await open())
+  for (const lesson of lessons) await finish(session, lesson)
+  await enrol(t, account, courseId, 'bob@people.example')
+  const at = expect.any(Number)
+  const title = 'Sourdough'
+  expect(await heldAbout(email)).toEqual({
+    enrolments: [
+      { subscriberId: expect.stringMatching(/^sub_/), courseId, title, active: true, enrolledAt: at, updatedAt: at },
+    ],
+    finishedLessons: [
+      { courseId, lessonId: lessons[0], title: 'Flour', finishedAt: at },
+      { courseId, lessonId: lessons[1], title: 'Water', finishedAt: at },
+    ].toSorted((a, b) => (a.lessonId! < b.lessonId! ? -1 : 1)),
+    completedCourses: [{ courseId, title, completedAt: at }],
+  })
+  const nothing = { enrolments: [], finishedLessons: [], completedCourses: [] }
+  expect(await heldAbout('stranger@people.example')).toEqual(nothing)
+  await t.app.work(account.id, 'cli:test', async (work) => {
+    const { id } = await createList(work, { name: 'People' })
+    await writeContacts(work, id, [{ email, fields: {} }], new Map())
+    await eraseContact(work, email, { dryRun: false })
+  })
+  expect(await heldAbout(email)).toEqual(nothing)
+  expect((await heldAbout('bob@people.example')).enrolments).toHaveLength(1)
+})
+
+test('an erased member’s portal ends at once, with its progress', async () => {
+  await t.app.work(account.id, 'cli:test', async (work) => {
+    const { id } = await createList(work, { name: 'People' })
+    await writeContacts(work, id, [{ email, fields: {} }], new Map())
+  })
+  const opened = await open()
+  for (const lesson of lessons) await finish(sessionOf(opened), lesson)
+  await t.app.work(account.id, 'cli:test', (work) => eraseContact(work, email, { dryRun: false }))
+  expectPage(await get(opened), 403, 'You no longer have access')
+  expect((await finish(sessionOf(opened))).status).toBe(403)
+  expect(await progress()).toEqual([])
+  expect(await t.app.sql('select from course_completions where account_id = $1', [account.id])).toEqual([])
+})
+
+test('the portal of an account that is deleted is gone', async () => {
+  const opened = await open()
+  await deleteAccount(t.app, account.id, { actor: 'cli:test' })
+  expectPage(await get(opened), 404, 'This link does not work')
+})
+
+test('the link in a mail opens the portal for 30 days', async () => {
+  const [mail] = await mailsOf(t, account)
+  const path = /https:\/\/svc\.example(\S+)/.exec(mail!.text!)![1]!
+  clock.advance(30 * 24 * 60 * minute - 1)
+  expectPage(await get(led(await get(path))), 200, 'Sourdough')
+  clock.advance(1)
+  expectPage(await get(path), 404, 'You are signed out')
+})
+
+test('a course without lessons says so', async () => {
+  const { id } = await course(t, account, 'Empty')
+  expectPage(await get(await open(id)), 200, 'There are no lessons yet.')
+})
