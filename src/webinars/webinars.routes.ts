@@ -8,7 +8,7 @@ import {
   NewWebinar,
   RegistrationBody,
   RegistrationResult,
-  registerAttendee,
+  registerTogether,
   WebinarBody,
   WebinarShape,
 } from './webinars.ts'
@@ -51,7 +51,9 @@ const register = route({
   body: RegistrationBody,
   answers: { 200: RegistrationResult },
   refusals: [403, 404, 409],
-  handle: async ({ app, params, body, work }) => ok(await work((w) => registerAttendee(app, w, params.id, body))),
+  // It counts its calls itself: those that come at once share a unit of work.
+  handle: async ({ app, caller: { accountId, keyId }, params, body }) =>
+    ok(await registerTogether(app, accountId, `key:${keyId}`, params.id, body)),
 })
 
 export const routes = [list, create, register]

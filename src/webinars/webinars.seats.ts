@@ -25,56 +25,70 @@ export const demandOpen = ({ status }: Held): void => {
 // The webinar is locked, and its numbers with it.
 const inserting = `
   with counted as (
-    update webinars set last_number = last_number + 1,
-      registered_count = registered_count + case when $6 = 'confirmed' then 1 else 0 end,
-      waitlisted_count = waitlisted_count + case when $6 = 'waitlisted' then 1 else 0 end
-    where account_id = $1 and id = $2 returning last_number
+    update webinars set last_number = last_number + cardinality($3::text[]),
+      registered_count = registered_count + cardinality(array_positions($6::text[], 'confirmed')),
+      waitlisted_count = waitlisted_count + cardinality(array_positions($6::text[], 'waitlisted'))
+    where account_id = $1 and id = $2 returning last_number - cardinality($3::text[]) as before
   )
   insert into webinar_registrations (account_id, id, webinar_id, email, name, status, number, remind_at, created_at, updated_at)
-  select $1, $3, $2, $4, $5, $6, last_number, $7, $8, $8 from counted`
+  select $1, r.id, $2, r.email, r.name, r.status, before + r.n, case when r.status = 'confirmed' then $7::timestamptz end, $8, $8
+  from counted cross join unnest($3::text[], $4::text[], $5::text[], $6::text[]) with ordinality as r(id, email, name, status, n)`
 
-/** Tells who may want to know of a seat, then its attendee. */
-const tellSeated = async (app: MailApp, work: Work, webinar: Held, attendee: Attendee): Promise<void> => {
+/** Tells who may want to know of seats, then their attendees. */
+const tellSeated = async (app: MailApp, work: Work, webinar: Held, attendees: readonly Attendee[]): Promise<void> => {
   const { id, title } = webinar
-  const registered = { webinar: { id, title }, email: attendee.email }
-  for (const listener of work.listeners) await listener.attendeeRegistered?.(work, registered)
-  await notify(app, work, webinar, 'registered', [attendee])
+  // In the order in which contacts are locked.
+  for (const { email } of attendees.toSorted((a, b) => (a.email < b.email ? -1 : 1)))
+    for (const listener of work.listeners) await listener.attendeeRegistered?.(work, { webinar: { id, title }, email })
+  await notify(app, work, webinar, 'registered', attendees)
+}
+
+interface Seated extends Attendee {
+  status: RegistrationResult['status']
 }
 
 /**
- * Registers an address (api.md section 4, POST /webinars/{id}/register): with a seat, else on the waitlist, with the mail that
- * says so. Who is registered already gets the state that it has, and no second mail; who has cancelled registers anew.
- * Throws Problem `missing`, `invalid` for a webinar without registration, `conflict` once it has ended.
+ * Registers addresses in their order (api.md section 4, POST /webinars/{id}/register): each with a seat, else on the waitlist,
+ * with the mail that says so. Who is registered already gets the state that it has, and no second mail; who has cancelled
+ * registers anew. Throws Problem `missing`, `invalid` for a webinar without registration, `conflict` once it has ended.
  */
-export const registerAttendee = async (
+export const registerAttendees = async (
   app: MailApp,
   work: Work,
   webinarId: string,
-  { email, name }: z.output<typeof RegistrationBody>,
-): Promise<RegistrationResult> => {
+  people: readonly z.output<typeof RegistrationBody>[],
+): Promise<RegistrationResult[]> => {
   const { sql, accountId, now } = work
   const webinar = await holdWebinar(work, webinarId)
   if (webinar.accessMode !== 'registration') throw invalid('The webinar does not take registrations')
   demandOpen(webinar)
-  const resultOf = ({ id, status }: { id: string; status: RegistrationResult['status'] }): RegistrationResult => ({
-    status,
-    joinUrl: status === 'confirmed' ? linksOf(app, accountId, id).join : null,
-  })
-  const [known] = await sql<{ id: string; status: RegistrationResult['status'] }>(
-    `select id, status from webinar_registrations
-     where account_id = $1 and webinar_id = $2 and email = $3 and status <> 'cancelled' and email <> ''`,
-    [accountId, webinarId, email],
-    'registration-of-email',
+  const rows = await sql<Seated>(
+    `select id, email, name, status from webinar_registrations
+     where account_id = $1 and webinar_id = $2 and email = any($3) and status <> 'cancelled' and email <> ''`,
+    [accountId, webinarId, people.map(({ email }) => email)],
+    'registrations-of-emails',
   )
-  if (known) return resultOf(known)
-  const status = hasFreeSeat(webinar) ? 'confirmed' : 'waitlisted'
-  const remindAt = status === 'confirmed' ? firstReminderAt(webinar, now) : null
-  const id = newId('reg', now.getTime())
-  await sql(inserting, [accountId, webinarId, id, email, name, status, remindAt, now], 'register-attendee')
-  const attendee = { id, email, name }
-  if (status === 'confirmed') await tellSeated(app, work, webinar, attendee)
-  else await notify(app, work, webinar, 'waitlisted', [attendee])
-  return resultOf({ id, status })
+  const known = new Map(rows.map((row) => [row.email, row]))
+  const added: Seated[] = []
+  for (const { email, name } of people) {
+    if (known.has(email)) continue
+    const status = hasFreeSeat(webinar) ? 'confirmed' : 'waitlisted'
+    if (status === 'confirmed') webinar.registeredCount++
+    const registration: Seated = { id: newId('reg', now.getTime()), email, name, status }
+    known.set(email, registration)
+    added.push(registration)
+  }
+  if (added.length > 0) {
+    const columns = (['id', 'email', 'name', 'status'] as const).map((column) => added.map((row) => row[column]))
+    await sql(inserting, [accountId, webinarId, ...columns, firstReminderAt(webinar, now), now], 'register-attendees')
+  }
+  const of = (status: Seated['status']) => added.filter((registration) => registration.status === status)
+  await tellSeated(app, work, webinar, of('confirmed'))
+  await notify(app, work, webinar, 'waitlisted', of('waitlisted'))
+  return people.map(({ email }) => {
+    const { id, status } = known.get(email)!
+    return { status, joinUrl: status === 'confirmed' ? linksOf(app, accountId, id).join : null }
+  })
 }
 
 /** Gives the seat to one who waits, and changes `webinar` with it. */
@@ -90,7 +104,7 @@ const seat = async (app: MailApp, work: Work, webinar: Held, attendee: Attendee)
   )
   webinar.registeredCount++
   webinar.waitlistedCount--
-  await tellSeated(app, work, webinar, attendee)
+  await tellSeated(app, work, webinar, [attendee])
 }
 
 /** Those who wait, in their order. An erased person has no address that a seat could be told to. */

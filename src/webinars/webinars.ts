@@ -4,7 +4,7 @@ export { createWebinar } from './webinars.create.ts'
 export { findWebinar, listWebinars } from './webinars.find.ts'
 export { demandLive } from './webinars.quota.ts'
 export { cancelWebinar, endWebinar, startWebinar } from './webinars.run.ts'
-export { cancelRegistration, promoteRegistration, registerAttendee } from './webinars.seats.ts'
+export { cancelRegistration, promoteRegistration, registerAttendees } from './webinars.seats.ts'
 export {
   NewWebinar,
   RegistrationBody,
@@ -14,3 +14,4 @@ export {
   WebinarShape,
   type WebinarView,
 } from './webinars.shapes.ts'
+export { registerTogether } from './webinars.together.ts'

@@ -4,7 +4,7 @@ import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { setBinding } from '../../src/lifecycle/lifecycle.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
-import { cancelWebinar, endWebinar, registerAttendee, startWebinar } from '../../src/webinars/webinars.ts'
+import { cancelWebinar, endWebinar, registerTogether, startWebinar } from '../../src/webinars/webinars.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { hour, linkIn, mailed, mailsOf, makeWebinar, register, webinarOf } from './support.ts'
@@ -154,9 +154,10 @@ test('200 at once over two daemons on 50 seats: 50 confirmed with their mail, 15
   const startedAt = performance.now()
   const results = await Promise.all(
     Array.from({ length: 200 }, (_, i) =>
-      (i % 2 ? other : t.app).work(account.id, 'key:test', (w) =>
-        registerAttendee(t.app, w, id, { email: `p${i}@people.example`, name: `P ${i}` }),
-      ),
+      registerTogether(i % 2 ? other : t.app, account.id, 'key:test', id, {
+        email: `p${i}@people.example`,
+        name: `P ${i}`,
+      }),
     ),
   )
   process.stderr.write(`200 registrations in ${Math.round(performance.now() - startedAt)} ms\n`)
@@ -174,6 +175,31 @@ test('200 at once over two daemons on 50 seats: 50 confirmed with their mail, 15
   ).toHaveLength(150)
   expect(new Set(mails.map(({ email }) => email)).size).toBe(200)
   expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 50, waitlistedCount: 150 })
+})
+
+test('of ten at once on the last three units of the Embed quota three pass, and the others have written nothing', async () => {
+  account = await sendingAccount(t, { plan: 'pro' })
+  const { id } = await makeWebinar(t, account, { capacity: 2 })
+  await t.app.sql(
+    `insert into quota_uses (account_id, quota, month, used) select $1, 'embedApi', '2026-11-01', embed_api - 3 from plans where name = 'pro'`,
+    [account.id],
+  )
+  const replies = await Promise.all(
+    Array.from({ length: 10 }, (_, i) => register(t, account, id, `p${i}@people.example`)),
+  )
+  expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, ...Array(7).fill(429)])
+  expect(await mailsOf(t, account)).toHaveLength(3)
+  expect(
+    await t.app.sql('select registered_count as r, waitlisted_count as w from webinars where id = $1', [id]),
+  ).toEqual([{ r: 2, w: 1 }])
+})
+
+test('one address twenty times at once is one registration with one mail', async () => {
+  const { id } = await makeWebinar(t, account, { capacity: 5 })
+  const replies = await Promise.all(Array.from({ length: 20 }, () => register(t, account, id, 'ada@people.example')))
+  expect(new Set(replies.map(({ body }) => body.joinUrl)).size).toBe(1)
+  expect(await mailed(t, account)).toEqual(['ada@people.example You are registered: Live!'])
+  expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 0 })
 })
 
 test('a bound confirmation has the merge fields of a webinar', async () => {
