@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { accountUsage, type Quota } from '../../src/accounts/accounts.ts'
 import { createList, eraseContact, upsertBatch } from '../../src/contacts/contacts.ts'
 import { createCourse } from '../../src/courses/courses.ts'
+import { held } from '../../src/webinars/webinars.held.ts'
 import {
   cancelWebinar,
   endWebinar,
@@ -276,8 +277,11 @@ test('an erased person stands in no registration, keeps the seat taken, and has 
   })
   for (const name of names) await register(t, account, id, `${name}@people.example`)
   const [mail] = await mailsOf(t, account)
+  const about = () => work((w) => held[0]!.read(w, 'ada@people.example'))
+  expect(await about()).toMatchObject([{ webinarId: id, title: 'Live!', name: 'Ada', status: 'confirmed' }])
   for (const name of ['ada', 'bob', 'cyd'])
     await work((w) => eraseContact(w, `${name}@people.example`, { dryRun: false }))
+  expect(await about()).toEqual([])
   const rows = await t.app.sql(
     'select email, name, status, remind_at as "remindAt" from webinar_registrations where account_id = $1 order by number',
     [account.id],
