@@ -21,6 +21,7 @@ const features = [
   'journeys',
   'lifecycle',
   'courses',
+  'webinars',
   'webhooks',
 ]
 
@@ -127,7 +128,7 @@ test('operations take the time from their unit of work, never from the clock', (
   const clocks = files.filter(
     (file) =>
       feature(file) >= 0 &&
-      !/\.commands\.ts$/.test(file) &&
+      !/\.(commands|script)\.ts$/.test(file) &&
       /Date\.now\(\)|new Date\(\)/.test(readFileSync(join(root, file), 'utf8')),
   )
   expect(clocks).toEqual([])

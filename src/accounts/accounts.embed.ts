@@ -19,8 +19,8 @@ export const demandEmbedUnit = async ({ sql, now }: Pick<App, 'sql' | 'now'>, ac
   if (standing !== 'left') throw refusal(standing, at)
 }
 
-/** Counts a call that succeeded, last in its unit of work. Throws as `demandEmbedUnit`: of those on the last unit one passes. */
-export const takeEmbedUnit = async (work: Work): Promise<void> => {
-  const taken = await takeQuota(work, 'embedApi')
+/** Counts calls that succeeded, all or none, last in their unit of work. Throws as `demandEmbedUnit`: of those on the last unit one passes. */
+export const takeEmbedUnits = async (work: Work, calls: number): Promise<void> => {
+  const taken = await takeQuota(work, 'embedApi', calls)
   if (taken !== 'taken') throw refusal(taken, work.now)
 }

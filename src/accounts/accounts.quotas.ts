@@ -56,6 +56,24 @@ export const quotaStanding = async (
   return plan.limit === null || plan.used < plan.limit ? 'left' : 'used up'
 }
 
+/** Counts what has been used whether or not it was left: the month may end beyond its limit. Last in a unit of work. */
+export const countUse = async ({ sql, accountId, now }: Work, quota: Quota, units: number): Promise<void> => {
+  await sql(
+    `insert into quota_uses as q (account_id, quota, month, used) values ($1, $2, $3, $4)
+     on conflict (account_id, quota, month) do update set used = q.used + excluded.used`,
+    [accountId, quota, month(now), units],
+  )
+}
+
+/** Whether the account's plan may tie a course to a webinar. */
+export const showsCourses = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<boolean> => {
+  const [plan] = await sql<{ webinarCourses: boolean }>(
+    'select p.webinar_courses as "webinarCourses" from accounts a join plans p on p.name = a.plan where a.id = $1',
+    [accountId],
+  )
+  return plan?.webinarCourses ?? false
+}
+
 export interface Usage {
   quota: Quota | 'contacts'
   used: number

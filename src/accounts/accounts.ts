@@ -9,14 +9,16 @@ import { takeSlug } from './accounts.slug.ts'
 
 export { type Admission, admit } from './accounts.admission.ts'
 export { countOwned, type Deletion, deleteAccount, findDeletable } from './accounts.delete.ts'
-export { demandEmbedUnit, takeEmbedUnit } from './accounts.embed.ts'
+export { demandEmbedUnit, takeEmbedUnits } from './accounts.embed.ts'
 export { createKey, type KeyView, listKeys, revokeKey } from './accounts.keys.ts'
 export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
 export {
   accountUsage,
+  countUse,
   type Quota,
   quotaStanding,
   secondsToNextMonth,
+  showsCourses,
   takeQuota,
   takeUpTo,
   usedUp,

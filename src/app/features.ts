@@ -12,12 +12,13 @@ import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
 import type { Route } from '../http/route.ts'
 import { held as heldOfJourneys } from '../journeys/journeys.held.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
-import { missing } from '../lib/problem.ts'
 import { held as heldOfMessages } from '../messages/messages.held.ts'
 import { forgetRecipients } from '../messages/messages.listeners.ts'
 import type { Page } from '../pages/page.ts'
 import type { Bindable, HeldPart, Listener, Projects } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
+import { held as heldOfWebinars } from '../webinars/webinars.held.ts'
+import { forgetAttendees } from '../webinars/webinars.listeners.ts'
 
 /**
  * The features, each by its parts. Entities and routes are loaded when asked for: `svc --help` needs neither, a job's
@@ -35,6 +36,7 @@ export const loadEntities = async () => {
     import('../journeys/journeys.entities.ts'),
     import('../lifecycle/lifecycle.entities.ts'),
     import('../courses/courses.entities.ts'),
+    import('../webinars/webinars.entities.ts'),
     import('../deliveries/deliveries.entities.ts'),
     import('../webhooks/webhooks.entities.ts'),
     import('../store/worker.entities.ts'),
@@ -63,7 +65,7 @@ const loadBlockForms = async (): Promise<BlockForm[]> => {
 }
 
 export const loadRoutes = async (): Promise<Route[]> => {
-  const [blocks, contacts, messages, engagement, deals, journeys, courses, webhooks] = await Promise.all([
+  const [blocks, contacts, messages, engagement, deals, journeys, courses, webinars, webhooks] = await Promise.all([
     loadBlocks(),
     import('../contacts/contacts.routes.ts'),
     import('../messages/messages.routes.ts'),
@@ -71,6 +73,7 @@ export const loadRoutes = async (): Promise<Route[]> => {
     import('../deals/deals.routes.ts'),
     import('../journeys/journeys.routes.ts'),
     import('../courses/courses.routes.ts'),
+    import('../webinars/webinars.routes.ts'),
     import('../webhooks/webhooks.routes.ts'),
   ])
   return [
@@ -80,6 +83,7 @@ export const loadRoutes = async (): Promise<Route[]> => {
     ...deals.routes,
     ...journeys.routes,
     ...courses.routes,
+    ...webinars.routes,
     ...webhooks.routes,
   ]
 }
@@ -92,6 +96,7 @@ export const loadPages = async (): Promise<Page[]> => {
     import('../messages/messages.pages.ts'),
     import('../engagement/tracking.pages.ts'),
     import('../courses/courses.pages.ts'),
+    import('../webinars/webinars.pages.ts'),
     import('../checkout/checkout.pages.ts'),
   ])
   return [...liveview.pagesOf(kinds, forms), ...modules.flatMap(({ pages }) => pages)]
@@ -118,6 +123,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../journeys/journeys.commands.ts'),
     import('../lifecycle/lifecycle.commands.ts'),
     import('../courses/courses.commands.ts'),
+    import('../webinars/webinars.commands.ts'),
     import('../deliveries/deliveries.commands.ts'),
     import('../webhooks/webhooks.commands.ts'),
     import('../webhooks/listen.commands.ts'),
@@ -134,9 +140,7 @@ export const projects: Projects = {
 /** What lifecycle mails may be bound to. */
 export const bindable: Bindable = {
   course: async (work, id) => (await import('../courses/courses.ts')).findCourseNamed(work, id),
-  webinar: async (_work, id) => {
-    throw missing(`There is no webinar ${id}`)
-  },
+  webinar: async (work, id) => (await import('../webinars/webinars.ts')).findWebinar(work, id),
 }
 
 /** What the features hold about an address, in the order of `svc contacts export --email`. */
@@ -147,6 +151,7 @@ export const heldAbout: readonly HeldPart[] = [
   heldOfDeals,
   heldOfJourneys,
   ...heldOfCourses,
+  ...heldOfWebinars,
   ...heldOfContacts,
 ]
 
@@ -159,5 +164,6 @@ export const listeners: readonly Listener[] = [
   forgetInteractions,
   forgetErased,
   forgetMembers,
+  forgetAttendees,
   runJourneysByEvents,
 ]

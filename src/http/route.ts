@@ -41,7 +41,7 @@ interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
   refusals?: readonly number[]
   /**
    * The monthly quota that each success takes one of (api.md section 8). It is looked at before anything else of the call,
-   * and counted at the end of the unit of work that `handle` opens: exactly one, else nothing or too much is counted.
+   * and counted at the end of the unit of work that `handle` opens by `work`: exactly one, else nothing or too much is counted.
    */
   quota?: 'embedApi'
   /** Answers a repeated call before its body is looked at; null lets it pass on to `handle`. */

@@ -9,7 +9,7 @@ import fastify, {
 } from 'fastify'
 import { serializerCompiler } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
-import { demandEmbedUnit, takeEmbedUnit } from '../accounts/accounts.ts'
+import { demandEmbedUnit, takeEmbedUnits } from '../accounts/accounts.ts'
 import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
@@ -78,7 +78,7 @@ const counted =
   <T>(run: (work: Work) => Promise<T>) =>
   async (work: Work): Promise<T> => {
     const result = await run(work)
-    await takeEmbedUnit(work)
+    await takeEmbedUnits(work, 1)
     return result
   }
 

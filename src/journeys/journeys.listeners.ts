@@ -169,6 +169,7 @@ export const runJourneysByEvents: Listener = {
       await startJourneys(work, { kind: 'list-added', key: listId, entrant: { listId, rowId, email } })
   },
 
+  attendeeRegistered: (work, { webinar, email }) => startOf(work, 'webinar-registered', webinar, email),
   memberEnrolled: (work, { course, email }) => startOf(work, 'course-enrolled', course, email),
 
   deliveriesEnded: settleCalls,

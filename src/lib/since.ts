@@ -10,6 +10,19 @@ export const parseDuration = (text: string): number => {
   return Number(amount) * secondsOf[unit]! * 1000
 }
 
+const timeOf = (text: string): number => (isoTime.test(text) ? Date.parse(text) : Number.NaN)
+
+/**
+ * A time to come in epoch ms: an ISO time (a date alone is midnight UTC), epoch ms, or a duration (`30m`, `2h`, `2d`) after
+ * `nowMs`. Throws `invalid` for anything else.
+ */
+export const parseTime = (text: string, nowMs: number): number => {
+  if (/^\d{1,6}[smhdw]$/.test(text)) return nowMs + parseDuration(text)
+  const time = /^\d{9,15}$/.test(text) ? Number(text) : timeOf(text)
+  if (!(time >= 0)) throw invalid('time must be such as 2026-11-20T08:00:00Z, or from now on such as 2h')
+  return time
+}
+
 /**
  * The start of a period in epoch ms: an age (`30m`, `2h`, `7d`) before `nowMs`, or an ISO time (a date alone is midnight
  * UTC). Throws `invalid` for anything else.
@@ -17,7 +30,7 @@ export const parseDuration = (text: string): number => {
 export const parseSince = (text: string, nowMs: number): number => {
   const [, amount, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
   if (amount && unit) return Math.max(nowMs - Number(amount) * secondsOf[unit]! * 1000, 0)
-  const time = isoTime.test(text) ? Date.parse(text) : Number.NaN
+  const time = timeOf(text)
   if (!(time >= 0)) throw invalid('since must be an age such as 2h or a time such as 2026-11-20T08:00:00Z')
   return time
 }

@@ -40,6 +40,8 @@ export interface Listener {
   contactsActivated?(work: Work, contacts: readonly { listId: string; rowId: string; email: string }[]): Promise<void>
   /** A course's key was given to an address (normalised) that did not have it; told in the transaction that writes it. */
   memberEnrolled?(work: Work, enrolled: { course: { id: string; title: string }; email: string }): Promise<void>
+  /** A seat in a webinar was given to an address (normalised): at its registration, or from the waitlist; told where it is written. */
+  attendeeRegistered?(work: Work, registered: { webinar: { id: string; title: string }; email: string }): Promise<void>
   /** Deliveries that somebody waits for have ended; told in the transaction that records it. */
   deliveriesEnded?(work: Work, ended: readonly EndedDelivery[]): Promise<void>
   /** A normalised address gets no mail any more, or (`unsubscribed`) no marketing; told in the transaction that writes it. */

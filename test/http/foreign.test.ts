@@ -4,6 +4,7 @@ import { createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { createCourse } from '../../src/courses/courses.ts'
 import { createDeal, listPipelines } from '../../src/deals/deals.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
+import { createWebinar, NewWebinar } from '../../src/webinars/webinars.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { plainProjects } from '../support/projects.ts'
@@ -14,6 +15,7 @@ let stranger: TestAccount
 let listId: string
 let journeyId: string
 let dealId: string
+let webinarId: string
 let courseId: string
 const studio = plainProjects()
 const projectId = 'prj_01k0000000000000000000000a'
@@ -29,6 +31,9 @@ beforeAll(async () => {
     return (await createDeal(work, { title: 'Mine', email: 'owner@b.example' }, { source: 'manual' })).deal.id
   })
   await t.app.work(stranger.id, 'cli:test', listPipelines)
+  webinarId = (
+    await t.app.work(owner.id, 'cli:test', (work) => createWebinar(work, NewWebinar.parse({ title: 'Mine' })))
+  ).id
   const course = { title: 'Mine', published: true }
   courseId = (await t.app.work(owner.id, 'cli:test', (work) => createCourse(work, course))).id
   const journey = { name: 'Mine', trigger: { kind: 'api' }, steps: [{ kind: 'exit' }] }
@@ -47,11 +52,17 @@ const named: Record<string, (id: string) => { path: string; body?: unknown }> = 
     path: `/journeys/${id}/trigger`,
     body: { email: 'a@b.example', listId },
   }),
+  'POST /webinars': (id) => ({ path: '/webinars', body: { title: 'x', courseId: id } }),
+  'POST /webinars/:id/register': (id) => ({
+    path: `/webinars/${id}/register`,
+    body: { email: 'a@b.example', name: 'x' },
+  }),
   'POST /courses/:id/enroll': (id) => ({ path: `/courses/${id}/enroll`, body: { email: 'a@b.example' } }),
   'POST /courses/:id/embed-token': (id) => ({ path: `/courses/${id}/embed-token`, body: { email: 'a@b.example' } }),
   'DELETE /webhooks/:id': (id) => ({ path: `/webhooks/${id}` }),
 }
 const takesNoId = [
+  'GET /webinars',
   'GET /lists',
   'GET /pipelines',
   'GET /journeys',
@@ -62,8 +73,9 @@ const takesNoId = [
 
 const ownersId = async (name: string): Promise<string> => {
   if (name.includes('journeys')) return journeyId
+  if (name.includes('register')) return webinarId
   if (name.includes('send')) return projectId
-  if (name.includes('courses')) return courseId
+  if (name.includes('courses') || name === 'POST /webinars') return courseId
   if (name.includes('deals/:id')) return dealId
   if (!name.includes('webhooks')) return listId
   const { body } = await t.request('POST', '/webhooks', {
@@ -92,6 +104,8 @@ const dump = async () => {
     'messages',
     'message_queue',
     'quota_uses',
+    'webinars',
+    'webinar_registrations',
     'events',
   ]
   return Promise.all(tables.map((table) => t.app.sql(`select * from ${table} order by 1, 2`)))

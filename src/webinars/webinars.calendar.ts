@@ -1,0 +1,26 @@
+import { ICalCalendar, ICalCalendarMethod } from 'ical-generator'
+
+/** Nobody says how long a session takes: a calendar gets an hour. */
+const assumedMs = 3_600_000
+
+/** A session as a calendar takes it over (RFC 5545). `stamp` is the time at which it is made. */
+export const calendarOf = (session: {
+  id: string
+  title: string
+  scheduledAt: Date
+  joinUrl: string
+  stamp: Date
+}): string => {
+  const { id, title, scheduledAt, joinUrl, stamp } = session
+  const calendar = new ICalCalendar({ prodId: '//svc//webinars//EN', method: ICalCalendarMethod.PUBLISH })
+  calendar.createEvent({
+    id: `${id}@${new URL(joinUrl).hostname}`,
+    stamp,
+    start: scheduledAt,
+    end: new Date(scheduledAt.getTime() + assumedMs),
+    summary: title,
+    description: `Join: ${joinUrl}`,
+    url: joinUrl,
+  })
+  return calendar.toString()
+}

@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { MemberEmail } from '../courses/courses.ts'
+import { text } from '../lib/text.ts'
+
+const titleMaxLength = 200
+const nameMaxLength = 200
+const largestInt = 2_147_483_647
+/** The end of the year 9999. */
+const latestMs = 253_402_300_799_999
+
+/** The body of POST /webinars; null is as if left out. */
+export const WebinarBody = z.object({
+  title: text(100_000).trim().min(1, 'must not be empty').max(titleMaxLength),
+  /** epoch ms */
+  scheduledAt: z.int().min(0).max(latestMs).nullish(),
+  courseId: text(100).nullish(),
+  capacity: z.int().min(0).max(largestInt).nullish(),
+})
+
+export const StreamUrl = text(2000).refine(
+  (url) => /^https?:\/\//i.test(url) && URL.canParse(url),
+  'must be an http or https URL',
+)
+
+/** What a webinar is made of; the terminal may say more than the API. */
+export const NewWebinar = WebinarBody.extend({
+  accessMode: z.enum(['registration', 'subscribers']).default('registration'),
+  streamUrl: StreamUrl.nullish(),
+})
+
+/** A webinar as the API and the terminal show it; times in epoch ms (decisions.md, Webinars and courses). */
+export const WebinarShape = z.object({
+  id: z.string(),
+  title: z.string(),
+  accessMode: z.enum(['registration', 'subscribers']),
+  status: z.enum(['scheduled', 'live', 'ended', 'cancelled']),
+  scheduledAt: z.int().nullable(),
+  startedAt: z.int().nullable(),
+  endedAt: z.int().nullable(),
+  courseId: z.string().nullable(),
+  capacity: z.int().nullable(),
+  registeredCount: z.int(),
+  waitlistedCount: z.int(),
+  createdAt: z.int(),
+  updatedAt: z.int(),
+})
+export type WebinarView = z.infer<typeof WebinarShape>
+
+const nameSentence = 'A name is required'
+
+/** The body of POST /webinars/{id}/register. */
+export const RegistrationBody = z.object({
+  email: MemberEmail,
+  name: z.string(nameSentence).trim().min(1, nameSentence).pipe(text(nameMaxLength)),
+})
+
+export const RegistrationResult = z.object({ status: z.enum(['confirmed', 'waitlisted']), joinUrl: z.url().nullable() })
+export type RegistrationResult = z.infer<typeof RegistrationResult>

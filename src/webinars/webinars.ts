@@ -1,0 +1,17 @@
+export { listRegistrations, type Place, placeOf, type RegistrationView } from './webinars.attendees.ts'
+export { calendarOf } from './webinars.calendar.ts'
+export { createWebinar } from './webinars.create.ts'
+export { findWebinar, listWebinars } from './webinars.find.ts'
+export { demandLive } from './webinars.quota.ts'
+export { cancelWebinar, endWebinar, startWebinar } from './webinars.run.ts'
+export { cancelRegistration, promoteRegistration, registerAttendees } from './webinars.seats.ts'
+export {
+  NewWebinar,
+  RegistrationBody,
+  RegistrationResult,
+  StreamUrl,
+  WebinarBody,
+  WebinarShape,
+  type WebinarView,
+} from './webinars.shapes.ts'
+export { registerTogether } from './webinars.together.ts'

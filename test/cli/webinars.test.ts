@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createCourse } from '../../src/courses/courses.ts'
+import { applyProjects } from '../../src/studio/studio.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { svc } from '../support/cli.ts'
+import { sendingAccount } from '../support/messages.ts'
+import { mailed, register } from '../webinars/support.ts'
+
+let t: TestApp
+let account: TestAccount
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' } })
+})
+beforeEach(async () => {
+  account = await sendingAccount(t)
+})
+afterAll(() => t.close())
+
+const run = (...args: string[]) => svc(t, [...args, '--account', account.id])
+const json = async (...args: string[]) => {
+  const ran = await run(...args, '--json')
+  expect(ran.stderr).toBe('')
+  return ran.json
+}
+/** Runs each, a few at a time, and looks at its exit status. */
+const demand = async (noun: string, calls: readonly (readonly [number, ...string[]])[]) => {
+  const statuses: number[] = []
+  for (let from = 0; from < calls.length; from += 4) {
+    const some = calls.slice(from, from + 4).map(([, ...args]) => run(noun, ...args))
+    for (const { status } of await Promise.all(some)) statuses.push(status!)
+  }
+  expect(calls.map(([, ...args], i) => [statuses[i], ...args])).toEqual(calls)
+}
+const work = <T>(act: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', act)
+
+test('a webinar is made, registered for, promoted on, started, ended and listed', async () => {
+  const { id: courseId } = await work((w) => createCourse(w, { title: 'Gardening' }))
+  const flags = ['--at', '2027-01-05T17:00:00+01:00', '--capacity', '1', '--course', 'Gardening']
+  const made = await json('webinars', 'create', '--title', 'Growing', ...flags, '--stream', 'https://stream.example/1')
+  expect(made).toEqual({
+    id: expect.stringMatching(/^web_/),
+    title: 'Growing',
+    accessMode: 'registration',
+    status: 'scheduled',
+    scheduledAt: Date.UTC(2027, 0, 5, 16),
+    startedAt: null,
+    endedAt: null,
+    courseId,
+    capacity: 1,
+    registeredCount: 0,
+    waitlistedCount: 0,
+    createdAt: expect.any(Number),
+    updatedAt: expect.any(Number),
+  })
+  for (const name of ['ada', 'bob', 'cyd']) await register(t, account, made.id, `${name}@people.example`)
+  const { registrations } = await json('webinars', 'registrations', 'Growing')
+  expect(registrations).toMatchObject([
+    { email: 'ada@people.example', status: 'confirmed', joinUrl: expect.stringContaining('/join/') },
+    { email: 'bob@people.example', status: 'waitlisted', joinUrl: null },
+    { email: 'cyd@people.example', status: 'waitlisted' },
+  ])
+  const promoted = await json('webinars', 'promote', made.id, registrations[2].id)
+  expect(promoted).toMatchObject({ id: registrations[2].id, status: 'confirmed', joinUrl: expect.any(String) })
+  expect(await json('webinars', 'promote', made.id)).toMatchObject({ email: 'bob@people.example' })
+  const [again, waiting, live] = await Promise.all([
+    run('webinars', 'promote', made.id),
+    json('webinars', 'registrations', made.id, '--status', 'waitlisted'),
+    json('webinars', 'start', made.id),
+  ])
+  expect([again.status, waiting.registrations, live.status]).toEqual([6, [], 'live'])
+  expect(await json('webinars', 'end', made.id)).toMatchObject({ status: 'ended', endedAt: expect.any(Number) })
+  const [over, list, plain] = await Promise.all([
+    run('webinars', 'end', made.id),
+    json('webinars'),
+    run('webinars', 'list'),
+  ])
+  expect(over.status).toBe(6)
+  expect(list.webinars).toMatchObject([{ id: made.id, registeredCount: 3, waitlistedCount: 0 }])
+  expect(plain.stdout.trim().split('\t').slice(0, 4)).toEqual([made.id, 'Growing', 'ended', '2027-01-05T16:00:00.000Z'])
+})
+
+test('a subscribers session is listed here and not by the API; a wrong flag is exit 2, an unknown thing exit 3, a plan exit 6', async () => {
+  const { id } = await json('webinars', 'create', '--title', 'Members', '--access-mode', 'subscribers')
+  expect((await json('webinars', 'list')).webinars).toMatchObject([{ id, accessMode: 'subscribers' }])
+  expect((await t.request('GET', '/webinars', { key: account.key })).body).toEqual({ webinars: [] })
+  const verbs = ['show', 'start', 'end', 'cancel', 'registrations', 'promote'].map(
+    (verb) => [3, verb, 'web_none'] as const,
+  )
+  await demand('webinars', [
+    [2, 'create'],
+    [2, 'create', '--title', ' '],
+    [2, 'create', '--title', 'x', '--capacity', '-1'],
+    [2, 'create', '--title', 'x', '--capacity', '1.5'],
+    [2, 'create', '--title', 'x', '--at', 'tomorrow'],
+    [2, 'create', '--title', 'x', '--access-mode', 'public'],
+    [2, 'create', '--title', 'x', '--stream', 'javascript:alert(1)'],
+    [3, 'create', '--title', 'x', '--course', 'crs_none'],
+    ...verbs,
+  ])
+  account = await t.account({ plan: 'free' })
+  expect(await run('webinars', 'create', '--title', 'x')).toMatchObject({
+    status: 6,
+    stdout: '',
+    stderr: "error: Live sessions aren't included in your plan\n",
+  })
+  expect((await json('webinars', 'list')).webinars).toEqual([])
+})
+
+test('cancel tells those who registered; --dry-run says whom and changes nothing', async () => {
+  const { id } = await json('webinars', 'create', '--title', 'Growing', '--at', '2d')
+  await register(t, account, id, 'ada@people.example')
+  expect((await run('webinars', 'cancel', id, '--dry-run')).stderr).toContain('cancel Growing and mail 1 people')
+  expect(await json('webinars', 'show', id)).toMatchObject({ status: 'scheduled' })
+  expect(await json('webinars', 'cancel', id, '--yes')).toMatchObject({ status: 'cancelled' })
+  expect(await mailed(t, account)).toEqual([
+    'ada@people.example Cancelled: Growing',
+    'ada@people.example You are registered: Growing',
+  ])
+})
+
+test('bindings are set, listed and unset; a wrong event or subject is exit 2, what is not there exit 3', async () => {
+  const blocks = [{ id: 'a', type: 'text', props: { text: 'Hi' } }]
+  const [project] = await work((w) => applyProjects(w, [{ name: 'Welcome', theme: {}, blocks }]))
+  const course = await work((w) => createCourse(w, { title: 'Gardening' }))
+  const { id } = await json('webinars', 'create', '--title', 'Growing')
+  const bound = { subject: `webinar:${id}`, event: 'registered', projectId: project!.id, projectName: 'Welcome' }
+  expect(await json('bindings', 'set', `webinar:${id}`, 'registered', 'Welcome')).toMatchObject(bound)
+  await json('bindings', 'set', `course:${course.id}`, 'completed', project!.id!)
+  expect((await json('bindings')).bindings).toMatchObject([{ subject: `course:${course.id}` }, bound])
+  await demand('bindings', [
+    [2, 'set', `webinar:${id}`, 'enrolled', 'Welcome'],
+    [2, 'set', id, 'registered', 'Welcome'],
+    [2, 'set', `webinar:${id}`],
+    [3, 'set', 'webinar:web_none', 'registered', 'Welcome'],
+    [3, 'set', `course:${id}`, 'enrolled', 'Welcome'],
+    [3, 'set', `webinar:${id}`, 'registered', 'Nothing'],
+  ])
+  const unset = ['bindings', 'unset', `webinar:${id}`, 'registered'] as const
+  expect(await json(...unset)).toEqual({ subject: `webinar:${id}`, event: 'registered', removed: true })
+  expect(await json(...unset)).toMatchObject({ removed: false })
+  expect((await json('bindings')).bindings).toHaveLength(1)
+})

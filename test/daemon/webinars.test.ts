@@ -1,0 +1,75 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { advanceClock } from '../../src/store/clock.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/deliveries.ts'
+import { sendingAccount } from '../support/messages.ts'
+import { openSink, type Sink } from '../support/smtp.ts'
+import { hour, makeWebinar, webinarOf } from '../webinars/support.ts'
+
+let t: TestApp
+let sink: Sink
+let account: TestAccount
+const daemons: Daemon[] = []
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_SMTP_URL: `smtp://127.0.0.1:${await freePort()}` }, development: true })
+})
+beforeEach(async () => {
+  sink = await openSink({ port: Number(new URL(t.env.SVC_SMTP_URL!).port) })
+  account = await sendingAccount(t)
+})
+afterEach(async () => {
+  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
+  await sink.close()
+})
+afterAll(() => t?.close())
+
+const start = async (args = ['serve']) => {
+  const daemon = await startDaemon(t, { args })
+  daemons.push(daemon)
+  return daemon
+}
+const register = async (daemon: Daemon, id: string, i: number) => {
+  const answer = await fetch(`${daemon.url}/api/v1/webinars/${id}/register`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ email: `p${i}@people.example`, name: `P ${i}` }),
+  })
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body
+  return (await answer.json()) as any
+}
+const subjects = () => {
+  const counts: Record<string, number> = {}
+  for (const mail of sink.mails) counts[mail.header('subject')!] = (counts[mail.header('subject')!] ?? 0) + 1
+  return counts
+}
+
+test('two daemons: 200 at once on 50 seats, every mail once; tomorrow’s reminder once each; killed after its seat, a mail still goes', async () => {
+  const [one, two] = await Promise.all([start(), start()])
+  const { id } = await makeWebinar(t, account, { capacity: 50, scheduledAt: t.app.now().getTime() + 24 * hour })
+  const startedAt = performance.now()
+  const results = await Promise.all(Array.from({ length: 200 }, (_, i) => register(i % 2 ? one : two, id, i)))
+  process.stderr.write(`200 registrations over two daemons in ${Math.round(performance.now() - startedAt)} ms\n`)
+  expect(results.filter(({ status }) => status === 'confirmed')).toHaveLength(50)
+  expect(results.filter(({ status }) => status === 'waitlisted')).toHaveLength(150)
+  await sink.arrived(200, 20_000)
+  expect(subjects()).toEqual({ 'You are registered: Live!': 50, 'You are on the waitlist: Live!': 150 })
+  expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 50, waitlistedCount: 150 })
+
+  await advanceClock(t.app.sql, 23 * hour)
+  await sink.arrived(250, 20_000)
+  // Both have looked again by now.
+  await new Promise((resolve) => setTimeout(resolve, 4500))
+  expect(subjects()).toMatchObject({ 'Reminder: Live!': 50 })
+  expect(sink.mails).toHaveLength(250)
+
+  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
+  const api = await start(['serve', '--no-jobs'])
+  const later = await makeWebinar(t, account, { title: 'Later' })
+  expect((await register(api, later.id, 1)).status).toBe('confirmed')
+  await api.kill('SIGKILL')
+  await start()
+  await eventually(() => subjects()['You are registered: Later'] === 1)
+  expect(sink.mails).toHaveLength(251)
+}, 90_000)

@@ -1,0 +1,152 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { endWebinar, startWebinar } from '../../src/webinars/webinars.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { sendingAccount } from '../support/messages.ts'
+import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
+import { hour, mailsOf, makeWebinar, register } from '../webinars/support.ts'
+
+let t: TestApp
+let origin: string
+let account: TestAccount
+let page: Page
+
+describePages('the join page', (openPage) => {
+  beforeAll(async () => {
+    t = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' } })
+    origin = await t.server.fastify.listen({ host: '127.0.0.1', port: 0 })
+  })
+  beforeEach(async () => {
+    account = await sendingAccount(t)
+  })
+  afterEach(() => page.context().close())
+  afterAll(() => t.close())
+
+  const open = async (path: string, options: object = {}) => {
+    page = await openPage({ timezoneId: 'America/New_York', ...options })
+    await page.goto(origin + path)
+  }
+  const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
+  const prepare = async (more: object = {}) => {
+    const scheduledAt = t.app.now().getTime() + 26 * hour
+    const title = 'Growing <b>tomatoes</b> & Krautwickelrezepturenweiterentwicklungsgesellschaft'
+    const { id } = await makeWebinar(t, account, {
+      title,
+      scheduledAt,
+      streamUrl: 'https://stream.example/a?b=1&c=2',
+      ...more,
+    })
+    const { joinUrl } = (await register(t, account, id, 'ada@people.example')).body
+    return { id, scheduledAt, path: joinUrl === null ? '' : new URL(joinUrl).pathname }
+  }
+  const says = (text: string | RegExp) => page.getByText(text).first().waitFor()
+
+  test('shows title, time in UTC and in the visitor’s zone, a countdown that runs, and the way out by keyboard', async () => {
+    const { path, scheduledAt } = await prepare()
+    await open(path)
+    expect(await page.locator('h1').textContent()).toContain('Growing <b>tomatoes</b>')
+    expect(await page.locator('time').getAttribute('datetime')).toBe(new Date(scheduledAt).toISOString())
+    const inNewYork = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', timeZone: 'America/New_York' })
+    await says(/^For you \(America\/New_York\): /)
+    expect(await page.locator('#local').textContent()).toContain(inNewYork.format(scheduledAt))
+    const count = page.getByRole('timer')
+    expect(await count.textContent()).toMatch(/^1 day 0[12]:[0-5]\d:[0-5]\d$/)
+    const first = await count.textContent()
+    await expect.poll(() => count.textContent(), { timeout: 5000 }).not.toBe(first)
+    await expectGoodOnEveryScreen(page, 'join-scheduled')
+    expect(await page.content()).not.toContain('stream.example')
+    const file = await page.request.get(`${origin}${path}/calendar.ics`)
+    expect(file.headers()['content-type']).toBe('text/calendar; charset=utf-8; method=PUBLISH')
+    expect(await file.text()).toContain(`DTSTART:${new Date(scheduledAt).toISOString().replace(/[-:]|\.\d+/g, '')}`)
+
+    await page.getByRole('link', { name: 'Give up your seat' }).press('Enter')
+    await says('Give up your seat?')
+    await expectGoodOnEveryScreen(page, 'join-cancel')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await says('You gave up your place')
+    await page.reload()
+    await says('You gave up your place')
+    await expectGoodOnEveryScreen(page, 'join-cancelled')
+    // Chromium looks for a favicon by itself.
+    expect(faultsOf(page).filter((fault) => !fault.includes('404'))).toEqual([])
+    expectNothingFromElsewhere(page, origin)
+  })
+
+  test('counts by the server’s clock where the visitor’s is wrong', async () => {
+    const { path } = await prepare()
+    page = await openPage()
+    await page.clock.install({ time: Date.now() - 5 * hour })
+    await page.goto(origin + path)
+    expect(await page.getByRole('timer').textContent()).toMatch(/^1 day 0[12]:/)
+  })
+
+  test('works without scripts: time in UTC, stream once live, cancelling', async () => {
+    const { id, path } = await prepare()
+    await open(path, { javaScriptEnabled: false })
+    await says(/UTC/)
+    expect(await page.locator('#count').isVisible()).toBe(false)
+    await work((w) => startWebinar(w, id))
+    await page.getByRole('link', { name: 'look again' }).click()
+    const stream = page.getByRole('link', { name: 'Watch the stream' })
+    expect(await stream.getAttribute('href')).toBe('https://stream.example/a?b=1&c=2')
+    await page.getByRole('link', { name: 'Give up your seat' }).click()
+    await page.getByRole('button').click()
+    await says('You gave up your place')
+  })
+
+  test('is good on every screen while it is live, on the waitlist, over, and for a token that is none', async () => {
+    const { id, path } = await prepare({ capacity: 1 })
+    await register(t, account, id, 'bob@people.example')
+    const [, waitlist] = await mailsOf(t, account)
+    const waiting = new URL(/Leave the waitlist: (\S+)/.exec(waitlist!.text!)![1]!).pathname.replace('/cancel', '')
+    await open(waiting)
+    await says('You are on the waitlist')
+    expect((await page.request.get(`${origin}${waiting}/calendar.ics`)).status()).toBe(404)
+    await expectGoodOnEveryScreen(page, 'join-waitlist')
+    await work((w) => startWebinar(w, id))
+    await page.goto(origin + path)
+    await says('The session is live')
+    await expectGoodOnEveryScreen(page, 'join-live')
+    await work((w) => endWebinar(w, id))
+    await page.reload()
+    await says('This session has ended')
+    await expectGoodOnEveryScreen(page, 'join-ended')
+    expect(await page.getByRole('link').count()).toBe(0)
+    for (const bad of [
+      path.slice(0, -1),
+      `${path}A`,
+      path.replace('.', 'A.'),
+      '/join/x',
+      `${path.slice(0, -1)}/cancel`,
+    ]) {
+      const answer = await page.goto(origin + bad)
+      expect([bad, answer!.status()]).toEqual([bad, 404])
+      await says('This link does not work')
+    }
+    await expectGoodOnEveryScreen(page, 'join-bad')
+    expect(faultsOf(page).filter((fault) => !fault.includes('404'))).toEqual([])
+  })
+})
+
+test('a token of another purpose, of another secret or of an account that is gone opens nothing, by GET or POST', async () => {
+  const app = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' } })
+  const owner = await sendingAccount(app)
+  const { id } = await makeWebinar(app, owner, {})
+  const { joinUrl } = (await register(app, owner, id, 'ada@people.example')).body
+  const [registration] = await app.app.sql<{ id: string }>('select id from webinar_registrations')
+  const sign = (purpose: 'unsubscribe' | 'join', of: string) =>
+    app.app.tokens.sign(purpose, [of, registration!.id], null)
+  expect(new URL(joinUrl).pathname).toBe(`/join/${sign('join', owner.id)}`)
+  const other = await app.account()
+  for (const token of [sign('unsubscribe', owner.id), sign('join', other.id), sign('join', 'acc_gone')])
+    for (const [method, path] of [
+      ['GET', ''],
+      ['GET', '/calendar.ics'],
+      ['GET', '/cancel'],
+      ['POST', '/cancel'],
+    ] as const)
+      expect((await app.request(method, `/join/${token}${path}`)).status).toBe(404)
+  expect(await app.app.sql('select status from webinar_registrations')).toEqual([{ status: 'confirmed' }])
+  await app.close()
+})

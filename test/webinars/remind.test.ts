@@ -1,0 +1,190 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { setBinding } from '../../src/lifecycle/lifecycle.ts'
+import { applyProjects } from '../../src/studio/studio.ts'
+import { runReminders } from '../../src/webinars/webinars.loop.ts'
+import { remindDue } from '../../src/webinars/webinars.remind.ts'
+import { cancelWebinar, promoteRegistration, startWebinar } from '../../src/webinars/webinars.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { eventually } from '../support/deliveries.ts'
+import { sendingAccount } from '../support/messages.ts'
+import { hour, linkIn, mailsOf, makeWebinar, register } from './support.ts'
+
+let t: TestApp
+let account: TestAccount
+const clock = { now: 0 }
+const start = Date.UTC(2026, 10, 22, 12)
+const at = (hours: number) => start + hours * hour
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, now: () => new Date(clock.now) })
+})
+beforeEach(async () => {
+  clock.now = start
+  account = await sendingAccount(t)
+})
+afterEach(() => t.app.sql('update webinar_registrations set remind_at = null'))
+afterAll(() => t.close())
+
+const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
+const never = new AbortController().signal
+const remind = (hours: number, app = t.app) => {
+  clock.now = at(hours)
+  return remindDue(
+    app,
+    never,
+    (fault) => {
+      throw fault
+    },
+    new Set(),
+  )
+}
+/** The keys of the reminders so far, their registrations left out. */
+const reminders = async () =>
+  (await mailsOf(t, account)).flatMap(({ email, key }) =>
+    key?.startsWith('reminder:') ? `${email.split('@')[0]} ${key.split(':')[2]}` : [],
+  )
+/** A webinar at +48 h, with a registration of Ada's. */
+const prepare = async (more: object = {}) => {
+  const webinar = await makeWebinar(t, account, { scheduledAt: at(48), ...more })
+  await register(t, account, webinar.id, 'ada@people.example')
+  return webinar.id
+}
+
+test('a reminder comes 24 h and 1 h before, once each, with the join link', async () => {
+  await prepare()
+  const seen: string[][] = []
+  for (const hours of [23.99, 24, 24.5, 46.9, 47, 47.5, 48, 49]) {
+    await remind(hours)
+    seen.push(await reminders())
+  }
+  const both = ['ada 1h', 'ada 24h']
+  expect((await reminders()).toSorted()).toEqual(both)
+  expect(seen.map((names) => names.length)).toEqual([0, 1, 1, 1, 2, 2, 2, 2])
+  expect(seen[1]).toEqual(['ada 24h'])
+  const mail = (await mailsOf(t, account)).find(({ key }) => key?.endsWith('24h'))!
+  expect(mail.subject).toBe('Reminder: Live!')
+  expect(mail.text).toContain('Tuesday, 24 November 2026 at 12:00 UTC')
+  expect((await t.request('GET', linkIn(mail, 'Join here'))).status).toBe(200)
+})
+
+test('of two that are overdue only the 1 h one goes; one that is overdue goes before the session begins, never after', async () => {
+  await prepare()
+  await remind(47.8)
+  expect(await reminders()).toEqual(['ada 1h'])
+  account = await sendingAccount(t)
+  clock.now = start
+  await prepare()
+  await remind(30)
+  expect(await reminders()).toEqual(['ada 24h'])
+  await remind(48)
+  await remind(47.9)
+  expect(await reminders()).toEqual(['ada 24h'])
+})
+
+test('who registers inside 24 h gets only the 1 h one', async () => {
+  const id = await makeWebinar(t, account, { scheduledAt: at(48) }).then((webinar) => webinar.id)
+  clock.now = at(24)
+  await register(t, account, id, 'day@people.example')
+  clock.now = at(23.9)
+  await register(t, account, id, 'early@people.example')
+  clock.now = at(47.5)
+  await register(t, account, id, 'late@people.example')
+  await remind(24)
+  expect(await reminders()).toEqual(['early 24h'])
+  await remind(47.6)
+  expect((await reminders()).toSorted()).toEqual(['day 1h', 'early 1h', 'early 24h', 'late 1h'])
+})
+
+test('the waitlist is not reminded; who is seated from it is, and who left is not', async () => {
+  const id = await prepare({ capacity: 1 })
+  await register(t, account, id, 'bob@people.example')
+  await register(t, account, id, 'cyd@people.example')
+  const [ada] = await mailsOf(t, account)
+  await t.request('POST', linkIn(ada!, 'somebody else'))
+  await remind(24)
+  expect(await reminders()).toEqual(['bob 24h'])
+  await work((w) => promoteRegistration(t.app, w, id, null))
+  await remind(47)
+  expect((await reminders()).toSorted()).toEqual(['bob 1h', 'bob 24h', 'cyd 1h'])
+})
+
+test('nobody is reminded of a session that is live, cancelled or without a time', async () => {
+  const [live, cancelled] = [await prepare(), await prepare()]
+  await prepare({ scheduledAt: null })
+  await work((w) => startWebinar(w, live))
+  await work((w) => cancelWebinar(t.app, w, cancelled))
+  for (const hours of [24, 47]) await remind(hours)
+  expect(await reminders()).toEqual([])
+})
+
+test('a bound reminder is made of its project; without one, or of another webinar, it is plain', async () => {
+  const blocks = [{ id: 'a', type: 'text', props: { text: '{{ title }}' } }]
+  const [project] = await work((w) => applyProjects(w, [{ name: 'Soon, {{ name }}', theme: {}, blocks }]))
+  const id = await prepare()
+  const other = await makeWebinar(t, account, { scheduledAt: at(48), title: 'Other' })
+  await register(t, account, other.id, 'bob@people.example')
+  await work((w) => setBinding(t.app, w, `webinar:${id}`, 'reminder', project!.id!))
+  await remind(24)
+  const mails = (await mailsOf(t, account)).filter(({ key }) => key !== null)
+  expect(mails).toMatchObject([
+    { subject: 'Soon, Ada', projectId: project!.id, mergeData: { title: 'Live!', name: 'Ada' } },
+    { subject: 'Reminder: Other', projectId: null },
+  ])
+})
+
+test('700 of two accounts are reminded once each by three loops at once', async () => {
+  const others = await Promise.all([0, 1].map(() => openApp(readConfig(t.env), { now: () => new Date(clock.now) })))
+  const seed = async () => {
+    const { id } = await makeWebinar(t, account, { scheduledAt: at(48) })
+    await t.app.sql(
+      `insert into webinar_registrations (account_id, id, webinar_id, email, name, status, number, remind_at, created_at, updated_at)
+       select $1, $2 || n, $2, 'p' || n || '@people.example', 'P', 'confirmed', n, $3, $3, $3 from generate_series(1, 350) n`,
+      [account.id, id, new Date(at(24))],
+    )
+    return account
+  }
+  const first = await seed()
+  account = await sendingAccount(t)
+  await seed()
+  await Promise.all([t.app, ...others].flatMap((app) => [remind(24, app), remind(24, app)]))
+  for (account of [first, account]) expect((await reminders()).length).toBe(350)
+  await Promise.all(others.map((app) => app.close()))
+})
+
+test('a fault of one webinar is reported and holds up no other; it is tried again later', async () => {
+  const [bad] = [await prepare({ title: 'Bad' }), await prepare({ title: 'Good' })]
+  await t.app.sql(`create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$`)
+  await t.app.sql(
+    `create trigger refuse before update on webinar_registrations for each row
+     when (old.webinar_id = '${bad}') execute function refuse()`,
+  )
+  clock.now = at(24)
+  const faults: object[] = []
+  const failed = new Set<string>()
+  for (let i = 0; i < 2; i++) await remindDue(t.app, never, (_, about) => void faults.push(about), failed)
+  expect(faults).toEqual([{ accountId: account.id, webinarId: bad }])
+  expect((await mailsOf(t, account)).filter(({ key }) => key).map(({ subject }) => subject)).toEqual(['Reminder: Good'])
+  await t.app.sql('drop function refuse cascade')
+  await remind(25)
+  expect((await reminders()).length).toBe(2)
+})
+
+test('the loop wakes as the clock of a development database moves', async () => {
+  const dev = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, development: true })
+  account = await sendingAccount(dev)
+  const { id } = await makeWebinar(dev, account, { scheduledAt: dev.app.now().getTime() + 24 * hour })
+  await register(dev, account, id, 'ada@people.example')
+  const stop = new AbortController()
+  const loop = runReminders(dev.app, stop.signal, (fault) => {
+    throw fault
+  })
+  const count = async () => (await mailsOf(dev, account)).filter(({ key }) => key).length
+  expect(await count()).toBe(0)
+  await dev.advance(23 * hour)
+  await eventually(async () => (await count()) === 1, 5000)
+  stop.abort()
+  await loop
+  await dev.close()
+})

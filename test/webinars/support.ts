@@ -1,0 +1,46 @@
+import { createWebinar, NewWebinar, type WebinarView } from '../../src/webinars/webinars.ts'
+import type { Reply, TestAccount, TestApp } from '../support/app.ts'
+
+export const hour = 3_600_000
+
+/** A webinar of the account, made as `svc webinars create` makes it. */
+export const makeWebinar = (t: TestApp, account: TestAccount, more: object = {}): Promise<WebinarView> =>
+  t.app.work(account.id, 'cli:test', (work) => createWebinar(work, NewWebinar.parse({ title: 'Live!', ...more })))
+
+export const register = (t: TestApp, account: TestAccount, id: string, email: string, name = 'Ada'): Promise<Reply> =>
+  t.request('POST', `/webinars/${id}/register`, { key: account.key, body: { email, name } })
+
+export const webinarOf = async (t: TestApp, account: TestAccount, id: string): Promise<WebinarView> => {
+  const { body } = await t.request('GET', '/webinars', { key: account.key })
+  return body.webinars.find((webinar: WebinarView) => webinar.id === id)
+}
+
+export interface MailRow {
+  email: string
+  subject: string
+  status: string
+  projectId: string | null
+  text: string | null
+  html: string | null
+  mergeData: Record<string, string> | null
+  key: string | null
+}
+
+/** The account's mails in the outbox, by address and subject. */
+export const mailsOf = (t: TestApp, account: TestAccount): Promise<MailRow[]> =>
+  t.app.sql<MailRow>(
+    `select email, subject, status, project_id as "projectId", text, html, merge_data as "mergeData", key from messages
+     where account_id = $1 order by email, subject`,
+    [account.id],
+  )
+
+/** `<address> <subject>` of each mail. */
+export const mailed = async (t: TestApp, account: TestAccount): Promise<string[]> =>
+  (await mailsOf(t, account)).map(({ email, subject }) => `${email} ${subject}`)
+
+/** The path of a link in a mail's text, by what stands before it. */
+export const linkIn = ({ text }: { text: string | null }, label: string): `/${string}` => {
+  const [, link] = new RegExp(`${label}: (\\S+)`).exec(text ?? '') ?? []
+  if (!link) throw new Error(`There is no link ${label} in ${text}`)
+  return new URL(link).pathname as `/${string}`
+}
