@@ -57,7 +57,7 @@ const shown = (found: Import[]) => found.map(({ from, to }) => `${from} -> ${to}
 /** `http/` and `cli/` stand side by side; a feature's routes and commands take their types, and only their types. */
 const isEdgeShape = ({ from, to, typeOnly }: Import) =>
   (/\.routes\.ts$/.test(from) && to === 'src/http/route.ts') ||
-  (/\.pages\.ts$/.test(from) && /^src\/pages\/(page|html)\.ts$/.test(to)) ||
+  (/\.(pages|mails)\.ts$/.test(from) && /^src\/pages\/(page|html)\.ts$/.test(to)) ||
   (/\.commands\.ts$/.test(from) && /^src\/cli\/(command|input|output|progress|memory|source)\.ts$/.test(to)) ||
   (typeOnly && /^src\/(http|cli)\//.test(to) && feature(from) >= 0)
 

@@ -6,7 +6,7 @@ import { text } from '../lib/text.ts'
 import type { Operation } from '../store/work.ts'
 import { Account, Plan } from './accounts.entities.ts'
 
-export { type Admission, admit } from './accounts.admission.ts'
+export { type Admission, admit, demandAdmission } from './accounts.admission.ts'
 export { countOwned, type Deletion, deleteAccount, findDeletable } from './accounts.delete.ts'
 export { createKey, type KeyView, listKeys, revokeKey } from './accounts.keys.ts'
 export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'

@@ -99,6 +99,7 @@ export interface App {
     smtpUrl: string | null
     rateLimit: number
     rateLimitWebhooks: number
+    rateLimitForms: number
     allowPrivateWebhooks: readonly string[]
     journeyRetentionDays: number
     /** CIDR blocks of proxies that may say whose address a request comes from. */
