@@ -10,7 +10,7 @@ export const trapName = 'confirm_url'
 
 /** `first_name` is asked for as `First name`. */
 const labelOf = (name: string): string => {
-  const words = name.replace(/[_-]+/g, ' ').trim() || name
+  const words = name.replace(/[_-]+/g, ' ').trim() || name.trim()
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
@@ -18,7 +18,7 @@ const labelOf = (name: string): string => {
 const wholeField = (given: unknown): unknown => {
   const field = typeof given === 'string' ? { name: given } : recordOf(given)
   if (!field) return given
-  return { ...(typeof field.name === 'string' && { label: labelOf(field.name) }), type: 'text', ...field }
+  return { ...(typeof field.name === 'string' && { label: labelOf(field.name) || 'Field' }), type: 'text', ...field }
 }
 
 const reserved = ['email', trapName]
@@ -34,10 +34,13 @@ const Fields = z
 
 /** `https://shop.example`: scheme, host and port, as a browser sends it. */
 const Origin = text(300)
-  .refine((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && /^[^/]+\/\/[^/?#@]+\/?$/.test(url), {
-    error: 'must be an origin such as https://shop.example',
-    abort: true,
-  })
+  .refine(
+    (url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && /^[^/]+\/\/[^/?#@*]+\/?$/.test(url),
+    {
+      error: 'must be an origin such as https://shop.example',
+      abort: true,
+    },
+  )
   .transform((url) => new URL(url).origin)
 
 const Ref = text(200).min(1)
