@@ -2,7 +2,7 @@ import { demandAdmission } from '../accounts/accounts.ts'
 import { recordOf } from '../lib/faults.ts'
 import { invalid, missing, Problem, type ProblemKind } from '../lib/problem.ts'
 import { json, notFound, type Page, type PageAnswer, type PageCall } from '../pages/page.ts'
-import { closedPage, confirmedPage, formPage, noForm, questionPage, thanksPage } from './form.pages.ts'
+import { closedPage, confirmedPage, formPage, noForm, questionPage, thanksPage } from './signup.pages.ts'
 import {
   confirmSignup,
   demandSubmission,
