@@ -2,7 +2,6 @@ import { demandAdmission } from '../accounts/accounts.ts'
 import { recordOf } from '../lib/faults.ts'
 import { invalid, missing, Problem, type ProblemKind } from '../lib/problem.ts'
 import { json, notFound, type Page, type PageAnswer, type PageCall } from '../pages/page.ts'
-import { closedPage, confirmedPage, formPage, noForm, questionPage, thanksPage } from './signup.pages.ts'
 import {
   confirmSignup,
   demandSubmission,
@@ -14,6 +13,7 @@ import {
   type Submission,
   submitForm,
 } from './forms.ts'
+import { closedPage, confirmedPage, formPage, noForm, questionPage, thanksPage } from './signup.pages.ts'
 
 /*
  * The pages of signup forms (decisions.md, Public pages and forms): the form, what is posted to it by browsers and by scripts,
