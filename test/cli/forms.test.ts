@@ -41,7 +41,6 @@ test('create makes a form of a list and says where it is; its fields are columns
     updatedAt: expect.any(Number),
   })
   expect(await columns()).toEqual(['first_name', 'company'])
-  expect(await json('show', 'News')).toEqual(form)
   expect(await json()).toEqual({ forms: [form] })
   expect((await run(['list', '-q'])).stdout).toBe(`${form.id}\n`)
 })
@@ -50,11 +49,10 @@ test('create refuses what can’t be: no name or list 2, an unknown list 3, a ta
   const create = async (...flags: string[]) => (await run(['create', ...flags])).status
   const lacking = await run(['create'])
   expect([lacking.status, lacking.stdout, lacking.stderr]).toEqual([2, '', expect.stringContaining('--name, --list')])
-  expect(await create('--name', 'News', '--list', 'Nobody')).toBe(3)
-  expect(await create('--name', 'News', '--list', 'Leads')).toBe(0)
+  await bench.form({ name: 'News' })
+  expect(await create('--name', 'Other', '--list', 'Nobody')).toBe(3)
   expect(await create('--name', 'News', '--list', 'Leads')).toBe(6)
-  expect(await create('--name', 'Other', '--list', 'Leads', '--field', 'email')).toBe(2)
-  expect(await create('--name', 'Other', '--list', 'Leads', '--origin', '*')).toBe(2)
+  expect(await create('--name', 'Other', '--list', 'Leads', '--field', 'email', '--origin', '*')).toBe(2)
   expect((await json()).forms).toHaveLength(1)
 })
 
@@ -66,7 +64,6 @@ test('apply makes forms of a file, changes them by name or id, and leaves what h
   expect([await columns(), (await json()).forms]).toEqual([[], []])
   const made = (await apply(file, '--json')).json
   expect(made).toMatchObject({ outcome: 'created', fields: [{ label: 'First name' }, plan], doubleOptIn: false })
-  expect((await apply(file, '--json')).json).toEqual({ ...made, outcome: 'unchanged' })
   const changed = (await apply({ ...file, id: made.id, name: 'Letters', doubleOptIn: true }, '--json')).json
   expect(changed).toMatchObject({ id: made.id, name: 'Letters', doubleOptIn: true, outcome: 'updated' })
   // What is shown is taken back.
@@ -96,12 +93,7 @@ test('apply tells every fault with its path, all or nothing; ids and names are t
   const stranger = await formBench(t)
   bench = stranger
   expect((await apply({ id, name: 'Mine', list: 'Leads' })).status).toBe(3)
-  for (const args of [
-    ['show', id],
-    ['submit', id, '--email', 'a@acme.test'],
-    ['delete', id, '--yes'],
-  ])
-    expect([args[0], (await run(args)).status]).toEqual([args[0], 3])
+  expect((await run(['submit', id, '--email', 'a@acme.test'])).status).toBe(3)
 })
 
 test('submit does what the page does, and prints the status', async () => {
@@ -114,14 +106,12 @@ test('submit does what the page does, and prints the status', async () => {
   expect(await bench.types()).toEqual(['contact.created', 'form.submitted'])
   expect(await bench.mails()).toHaveLength(1)
   expect((await run(['submit', id, '--email', 'nobody'])).status).toBe(2)
-  expect((await run(['submit', id, '--email', 'a@acme.test', '--field', 'x'])).status).toBe(2)
   expect(await run(['submit', id])).toMatchObject({ status: 2, stderr: expect.stringContaining('--email') })
-  expect((await run(['submit', 'Nobody', '--email', 'a@acme.test'])).status).toBe(3)
 })
 
 test('delete asks, and takes the form alone', async () => {
   const { id } = await bench.form({ name: 'News' })
-  await json('submit', id, '--email', 'ada@acme.test')
+  await t.request('POST', `/f/${id}`, { body: { email: 'ada@acme.test' } })
   expect(await run(['delete', 'News'])).toMatchObject({
     status: 2,
     stdout: '',

@@ -76,7 +76,7 @@ describePages('a signup form', (openPage) => {
     expect(faultsOf(page).filter((fault) => !fault.startsWith('Failed to load resource'))).toEqual([])
   })
 
-  test('every page is good on every screen, and is used by keyboard; the honeypot is out of everybody’s way', async () => {
+  test('the form is good on every screen, and is used by keyboard; the honeypot is out of everybody’s way', async () => {
     const { id } = await bench.form({ doubleOptIn: true, fields })
     const page = await openPage()
     await page.goto(`${origin}/f/${id}`)
@@ -92,6 +92,13 @@ describePages('a signup form', (openPage) => {
     await page.getByRole('alert').getByRole('link', { name: 'First name is required' }).click()
     expect(await page.evaluate('document.activeElement.name')).toBe('first_name')
     await expectGoodOnEveryScreen(page, 'form-faults')
+    expectNothingFromElsewhere(page, origin)
+  })
+
+  test('so is every page after it', async () => {
+    const { id } = await bench.form({ doubleOptIn: true, fields })
+    const page = await openPage()
+    await page.goto(`${origin}/f/${id}`)
     await page.getByLabel('Email').fill('bob@acme.test')
     await page.getByLabel('First name').fill('Bob')
     await page.getByLabel('I agree').check()
