@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Problem } from '../lib/problem.ts'
 import type { Sql } from '../store/database.ts'
 
 export interface Admission {
@@ -13,22 +14,26 @@ export interface Admission {
 /** SHA-256 of the whole key in hex: what is stored, and what is looked up. */
 export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex')
 
+/** Counts on in the running minute, or opens a new one; `limit` is a parameter. A call over the limit parks the counter at limit + 1. */
+const countOn = (limit: string) => `
+    on conflict (key_id, family) do update set
+      used = case when w.started_at <= now() - interval '60 seconds' then 1 else least(w.used + 1, ${limit}::int + 1) end,
+      started_at = case when w.started_at <= now() - interval '60 seconds' then now() else w.started_at end`
+
+const secondsLeft = (startedAt: string) => `ceil(extract(epoch from ${startedAt} + interval '60 seconds' - now()))::int`
+
 // One statement, so that key, limit and account cost one round trip, and so that no cache can outlive a revocation.
-// Time is the database's: the window is one for all daemons. A call over the limit parks the counter at limit + 1.
+// Time is the database's: the window is one for all daemons.
 const admission = `
   with caller as (
     select id, account_id from api_keys where hash = $1 and revoked_at is null
   ), counted as (
     insert into rate_windows as w (key_id, family, started_at, used)
-    select id, $2, now(), 1 from caller where $3::int > 0
-    on conflict (key_id, family) do update set
-      used = case when w.started_at <= now() - interval '60 seconds' then 1 else least(w.used + 1, $3::int + 1) end,
-      started_at = case when w.started_at <= now() - interval '60 seconds' then now() else w.started_at end
-    returning used, started_at
+    select id, $2, now(), 1 from caller where $3::int > 0 ${countOn('$3')} returning used, started_at
   )
   select caller.id as "keyId", caller.account_id as "accountId",
     coalesce($3::int - counted.used, 0) as remaining,
-    coalesce(ceil(extract(epoch from counted.started_at + interval '60 seconds' - now()))::int, 60) as "resetSeconds"
+    coalesce(${secondsLeft('counted.started_at')}, 60) as "resetSeconds"
   from caller left join counted on true`
 
 /**
@@ -38,4 +43,27 @@ const admission = `
 export const admit = async (sql: Sql, key: string, family: string, limit: number): Promise<Admission | null> => {
   const [row] = await sql<Admission>(admission, [hashKey(key), family, limit], 'admit')
   return row ?? null
+}
+
+const countingClient = `
+  insert into rate_windows as w (key_id, family, started_at, used) values ($1, $2, now(), 1) ${countOn('$3')}
+  returning used, ${secondsLeft('started_at')} as "resetSeconds"`
+
+/** An IPv4 address has one name, however the socket spells it. */
+const clientOf = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '').slice(0, 100)
+
+/**
+ * Counts a call of who has no key, by the client's address, as `admit` counts those of a key. Throws Problem `limited` past
+ * `limit` a minute; 0 counts nothing.
+ */
+export const demandAdmission = async (sql: Sql, family: string, address: string, limit: number): Promise<void> => {
+  if (limit === 0) return
+  const [window] = await sql<{ used: number; resetSeconds: number }>(
+    countingClient,
+    [clientOf(address), family, limit],
+    'admit-client',
+  )
+  const { used, resetSeconds } = window!
+  if (used > limit)
+    throw new Problem('limited', 'Too many submissions in a minute', { retryAfterSeconds: Math.max(resetSeconds, 1) })
 }

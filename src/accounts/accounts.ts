@@ -7,7 +7,7 @@ import type { Operation } from '../store/work.ts'
 import { Account, Plan } from './accounts.entities.ts'
 import { takeSlug } from './accounts.slug.ts'
 
-export { type Admission, admit } from './accounts.admission.ts'
+export { type Admission, admit, demandAdmission } from './accounts.admission.ts'
 export { countOwned, type Deletion, deleteAccount, findDeletable } from './accounts.delete.ts'
 export { demandEmbedUnit, takeEmbedUnits } from './accounts.embed.ts'
 export { createKey, type KeyView, listKeys, revokeKey } from './accounts.keys.ts'

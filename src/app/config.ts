@@ -57,6 +57,7 @@ const Environment = z.object({
     .optional(),
   SVC_RATE_LIMIT: count.default(60),
   SVC_RATE_LIMIT_WEBHOOKS: count.default(30),
+  SVC_RATE_LIMIT_FORMS: count.default(30),
   SVC_TRUST_PROXY: commaSeparated
     .refine(isTaken(parseCidrs), 'must be addresses or CIDR blocks, comma-separated')
     .default([]),
@@ -82,6 +83,8 @@ export interface Config {
   /** Requests per minute for each key and route family; 0 turns the limit off. */
   rateLimit: number
   rateLimitWebhooks: number
+  /** Submissions of signup forms per minute for each client address; 0 turns the limit off. */
+  rateLimitForms: number
   /** CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
   trustProxy: readonly string[]
   /** How long journey runs are kept once they have ended, with what they did. */
@@ -185,6 +188,7 @@ export const readConfig = (env: Environment = process.env): Config => {
     allowPrivateWebhooks: e.SVC_ALLOW_PRIVATE_WEBHOOKS ?? (e.DATABASE_URL ? [] : openedBy(dataDir)),
     rateLimit: e.SVC_RATE_LIMIT,
     rateLimitWebhooks: e.SVC_RATE_LIMIT_WEBHOOKS,
+    rateLimitForms: e.SVC_RATE_LIMIT_FORMS,
     trustProxy: e.SVC_TRUST_PROXY,
     journeyRetentionDays: e.SVC_JOURNEY_RETENTION_DAYS,
     stripeApiUrl: e.SVC_STRIPE_API_URL ?? null,

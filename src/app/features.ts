@@ -9,6 +9,7 @@ import { forgetErased } from '../deals/deals.listeners.ts'
 import { held as heldOfEngagement } from '../engagement/engagement.held.ts'
 import { deliverToProjects, forgetInteractions } from '../engagement/engagement.listeners.ts'
 import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
+import { forgetSignups } from '../forms/forms.listeners.ts'
 import type { Route } from '../http/route.ts'
 import { held as heldOfJourneys } from '../journeys/journeys.held.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
@@ -32,6 +33,7 @@ export const loadEntities = async () => {
     import('../messages/messages.entities.ts'),
     import('../engagement/engagement.entities.ts'),
     import('../checkout/checkout.entities.ts'),
+    import('../forms/forms.entities.ts'),
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
     import('../lifecycle/lifecycle.entities.ts'),
@@ -98,6 +100,7 @@ export const loadPages = async (): Promise<Page[]> => {
     import('../courses/courses.pages.ts'),
     import('../webinars/webinars.pages.ts'),
     import('../checkout/checkout.pages.ts'),
+    import('../forms/forms.pages.ts'),
   ])
   return [...liveview.pagesOf(kinds, forms), ...modules.flatMap(({ pages }) => pages)]
 }
@@ -118,6 +121,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../messages/suppressions.commands.ts'),
     import('../messages/bounces.commands.ts'),
     import('../checkout/checkout.commands.ts'),
+    import('../forms/forms.commands.ts'),
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),
@@ -160,6 +164,7 @@ export const listeners: readonly Listener[] = [
   deliverEvents,
   deliverToProjects,
   forgetRecipients,
+  forgetSignups,
   forgetPayer,
   forgetInteractions,
   forgetErased,

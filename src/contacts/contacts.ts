@@ -14,9 +14,11 @@ export { type ContactUpdate, countJoined, joinList, updateContacts } from './con
 export { addLead, confirmLead, type Lead, type LeadCause } from './contacts.leads.ts'
 export { leaveList } from './contacts.leave.ts'
 export {
+  addColumns,
   type ContactListView,
   createList,
   demandList,
+  extendColumns,
   findList,
   listLists,
   NewList,

@@ -11,6 +11,7 @@ export type TokenPurpose =
   | 'portal'
   | 'portal-session'
   | 'join'
+  | 'confirm'
 export type StampPurpose = 'bounce'
 
 /** Makes and reads the signed tokens of links that recipients follow. */

@@ -121,6 +121,7 @@ export interface App {
     smtpUrl: string | null
     rateLimit: number
     rateLimitWebhooks: number
+    rateLimitForms: number
     allowPrivateWebhooks: readonly string[]
     journeyRetentionDays: number
     /** Where Stripe's API is; null: where Stripe says. */

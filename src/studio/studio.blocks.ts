@@ -48,7 +48,7 @@ const leaf = <const Type extends string, Props extends z.ZodType>(type: Type, pr
 
 const Question = { question: Line, options: Options }
 
-const FormField = z
+export const FormField = z
   .strictObject({
     name: text(100)
       .trim()
@@ -66,9 +66,9 @@ const FormField = z
   })
 export type FormField = z.output<typeof FormField>
 
-const FormFields = z
+/** What a form asks for, each name once. */
+export const FormFields = z
   .array(FormField)
-  .min(1)
   .max(40)
   .superRefine((fields, context) => {
     for (const [i, { name }] of fields.entries()) {
@@ -140,7 +140,7 @@ const Leaf = [
         message: 'must be the index of an option, the first being 0',
       }),
   ),
-  leaf('form', z.strictObject({ title: Line, fields: FormFields, listId: Ref.optional() })),
+  leaf('form', z.strictObject({ title: Line, fields: FormFields.min(1), listId: Ref.optional() })),
   leaf(
     'booking',
     z.strictObject({

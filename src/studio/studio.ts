@@ -1,11 +1,12 @@
 export { type AppliedProject, applyProjects, deleteProject } from './studio.apply.ts'
-export type {
-  Block,
-  CheckoutItem,
-  Content,
+export {
+  type Block,
+  type CheckoutItem,
+  type Content,
   FormField,
-  LeafBlock,
-  Theme,
+  FormFields,
+  type LeafBlock,
+  type Theme,
 } from './studio.blocks.ts'
 export {
   findProject,

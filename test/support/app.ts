@@ -69,6 +69,7 @@ export const startApp = async (options: StartOptions = {}): Promise<TestApp> => 
     SVC_SECRET: 'a secret that only tests use',
     SVC_RATE_LIMIT: '0',
     SVC_RATE_LIMIT_WEBHOOKS: '0',
+    SVC_RATE_LIMIT_FORMS: '0',
     SVC_LOG_LEVEL: 'silent',
     ...options.env,
   }

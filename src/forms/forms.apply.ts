@@ -1,0 +1,135 @@
+import { isDeepStrictEqual } from 'node:util'
+import { addColumns, extendColumns, findList } from '../contacts/contacts.ts'
+import { type Checked, demandFiles, type Fault, faultText, recordOf, shapeFaults } from '../lib/faults.ts'
+import { newId } from '../lib/ids.ts'
+import { conflict, missing, Problem } from '../lib/problem.ts'
+import type { Work } from '../store/work.ts'
+import { type Form, formsNamed } from './forms.find.ts'
+import { FormFile } from './forms.shapes.ts'
+
+/** What became of one document. `id` is null where a dry run would make the form. */
+export interface AppliedForm extends Omit<Form, 'id'> {
+  id: string | null
+  outcome: 'created' | 'updated' | 'unchanged'
+}
+
+/** What an author says of a form, its list by id. */
+type Draft = Pick<Form, 'name' | 'listId' | 'fields' | 'doubleOptIn' | 'origins'>
+
+const draftOf = ({ name, listId, fields, doubleOptIn, origins }: Draft): Draft => ({
+  name,
+  listId,
+  fields,
+  doubleOptIn,
+  origins,
+})
+
+const namesOf = ({ fields }: Pick<Draft, 'fields'>) => new Set(fields.map(({ name }) => name))
+
+/**
+ * The list that a file names, which has room for the form's fields as columns. Throws Problem `missing`, or `invalid`
+ * where it has not.
+ */
+const resolveList = async (work: Work, { list, listId, fields }: FormFile): Promise<string> => {
+  const found = await findList(work, (list ?? listId)!)
+  extendColumns(found.fields, namesOf({ fields }))
+  return found.id
+}
+
+/** The list gets the form's columns at once: no submission can then find it full. */
+const keepColumns = async (work: Work, { listId, fields }: Draft): Promise<void> => {
+  if (fields.length > 0) await addColumns(work, listId, namesOf({ fields }))
+}
+
+/** One at a time in an account: what is there is looked at first, then changed. */
+const lockForms = ({ sql, accountId }: Work) =>
+  sql(`select pg_advisory_xact_lock(hashtextextended('forms:' || $1, 0))`, [accountId])
+
+const insert = async (work: Work, draft: Draft): Promise<Form | null> => {
+  const { sql, accountId, now } = work
+  const id = newId('frm', now.getTime())
+  const rows = await sql(
+    `insert into forms (id, account_id, name, list_id, fields, double_opt_in, origins, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $8) on conflict (account_id, name) do nothing returning id`,
+    [id, accountId, draft.name, draft.listId, JSON.stringify(draft.fields), draft.doubleOptIn, draft.origins, now],
+  )
+  if (rows.length === 0) return null
+  await keepColumns(work, draft)
+  return { id, ...draft, createdAt: now.getTime(), updatedAt: now.getTime() }
+}
+
+const update = async (work: Work, id: string, draft: Draft): Promise<void> => {
+  const { sql, accountId, now } = work
+  await sql(
+    `update forms set name = $3, list_id = $4, fields = $5, double_opt_in = $6, origins = $7, updated_at = $8
+     where account_id = $1 and id = $2`,
+    [accountId, id, draft.name, draft.listId, JSON.stringify(draft.fields), draft.doubleOptIn, draft.origins, now],
+  )
+  await keepColumns(work, draft)
+}
+
+/** Makes a form. Throws Problem `missing` for its list, `conflict` where its name is taken, `invalid` past 40 columns. */
+export const createForm = async (work: Work, file: FormFile): Promise<Form> => {
+  await lockForms(work)
+  const form = await insert(work, draftOf({ ...file, listId: await resolveList(work, file) }))
+  if (!form) throw conflict(`There is already a form named ${file.name}`)
+  return form
+}
+
+const checkForm = async (work: Work, document: unknown): Promise<Checked<FormFile & { listId: string }>> => {
+  if (!recordOf(document)) return { file: null, faults: ['a form must be an object with name and list'] }
+  const checked = FormFile.safeParse(document)
+  if (!checked.success) return { file: null, faults: shapeFaults(checked.error, 'the form') }
+  try {
+    return { file: { ...checked.data, listId: await resolveList(work, checked.data) }, faults: null }
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    const named = checked.data.listId === undefined ? 'list' : 'listId'
+    const fault: Fault = { path: [error.kind === 'missing' ? named : 'fields'], message: error.message }
+    return { file: null, faults: [faultText(fault)] }
+  }
+}
+
+const currentOf = async (work: Work, { id, name }: FormFile): Promise<Form | undefined> => {
+  const found = await formsNamed(work, { id: id ?? null, name })
+  if (id === undefined) return found[0]
+  if (found[0]?.id !== id) throw missing(`There is no form ${id}`, { hint: 'svc forms list' })
+  if (found.length > 1) throw conflict(`There is already a form named ${name}`)
+  return found[0]
+}
+
+const applyOne = async (work: Work, file: FormFile & Draft, dryRun: boolean): Promise<AppliedForm> => {
+  const draft = draftOf(file)
+  const current = await currentOf(work, file)
+  const nowMs = work.now.getTime()
+  if (!current) {
+    const form = dryRun ? { id: null, ...draft, createdAt: nowMs, updatedAt: nowMs } : (await insert(work, draft))!
+    return { ...form, outcome: 'created' }
+  }
+  if (isDeepStrictEqual(draft, draftOf(current))) return { ...current, outcome: 'unchanged' }
+  if (!dryRun) await update(work, current.id, draft)
+  return { ...current, ...draft, updatedAt: nowMs, outcome: 'updated' }
+}
+
+/**
+ * Makes forms of documents, or changes those that are there (by id where one is given, else by name), all or nothing.
+ * `dryRun` writes nothing. Throws Problem `invalid` with every fault of every document, `missing` for an id that is not
+ * the account's, `conflict` where a name is taken.
+ */
+export const applyForms = async (
+  work: Work,
+  documents: readonly unknown[],
+  { dryRun = false }: { dryRun?: boolean } = {},
+): Promise<AppliedForm[]> => {
+  await lockForms(work)
+  const files = await demandFiles(documents, 'form', (document) => checkForm(work, document))
+  const applied: AppliedForm[] = []
+  for (const file of files) applied.push(await applyOne(work, file, dryRun))
+  return applied
+}
+
+/** Deletes a form by its id; links that were mailed for it still confirm. Throws Problem `missing`. */
+export const deleteForm = async ({ sql, accountId }: Work, id: string): Promise<void> => {
+  const gone = await sql('delete from forms where account_id = $1 and id = $2 returning id', [accountId, id])
+  if (gone.length === 0) throw missing(`There is no form ${id}`, { hint: 'svc forms list' })
+}

@@ -1,0 +1,145 @@
+import { demandAdmission } from '../accounts/accounts.ts'
+import { recordOf } from '../lib/faults.ts'
+import { invalid, missing, Problem, type ProblemKind } from '../lib/problem.ts'
+import { json, notFound, type Page, type PageAnswer, type PageCall } from '../pages/page.ts'
+import {
+  confirmSignup,
+  demandSubmission,
+  findPublicForm,
+  type PublicForm,
+  readSignup,
+  readSubmission,
+  type SignupStatus,
+  type Submission,
+  submitForm,
+} from './forms.ts'
+import { closedPage, confirmedPage, formPage, noForm, questionPage, thanksPage } from './signup.pages.ts'
+
+/*
+ * The pages of signup forms (decisions.md, Public pages and forms): the form, what is posted to it by browsers and by scripts,
+ * and the link that confirms.
+ */
+
+const path = '/f/:id'
+
+/** What lets scripts of the form's own sites read the answers; of all others the browser keeps them. */
+const corsHeaders = (form: PublicForm | null, origin: unknown): Record<string, string> => ({
+  vary: 'Origin',
+  ...(typeof origin === 'string' && form?.origins.includes(origin) && { 'access-control-allow-origin': origin }),
+})
+
+const show: Page = {
+  method: 'GET',
+  path,
+  async handle({ app, params }) {
+    const form = await findPublicForm(app, params.id!)
+    return form ? formPage(form) : noForm
+  },
+}
+
+const preflight: Page = {
+  method: 'OPTIONS',
+  path,
+  async handle({ app, params, headers }) {
+    const allowed = corsHeaders(await findPublicForm(app, params.id!), headers.origin)
+    const isAllowed = 'access-control-allow-origin' in allowed
+    const how = {
+      'access-control-allow-methods': 'POST',
+      'access-control-allow-headers': 'content-type',
+      'access-control-max-age': '600',
+    }
+    return { type: 'text/plain', content: '', status: 204, headers: { ...allowed, ...(isAllowed && how) } }
+  },
+}
+
+const count = ({ app, address }: PageCall) => demandAdmission(app.sql, 'forms', address, app.config.rateLimitForms)
+
+const submit = ({ app }: PageCall, { accountId, id }: PublicForm, submission: Submission): Promise<SignupStatus> =>
+  submitForm(app, { accountId, actor: 'page:form' }, id, submission)
+
+/** `email` and the fields side by side, or the fields in an object of their own, as the API takes them. */
+const givenOf = (body: unknown): Record<string, unknown> => {
+  const record = recordOf(body)
+  if (!record) throw invalid('body must be a JSON object')
+  return { ...recordOf(record.fields), ...record }
+}
+
+const statuses: Partial<Record<ProblemKind, number>> = { missing: 404, conflict: 409, limited: 429 }
+
+/** A refusal too is answered here, not by http/: a script can read it only with the form's headers. */
+const answerScript = async (call: PageCall, form: PublicForm | null): Promise<PageAnswer> => {
+  const headers = corsHeaders(form, call.headers.origin)
+  try {
+    await count(call)
+    if (!form) throw missing('There is no such form')
+    const status = await submit(call, form, demandSubmission(form, givenOf(call.json)))
+    return json(200, { ok: true, status }, headers)
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    const { retryAfterSeconds } = error.detail
+    return json(
+      statuses[error.kind] ?? 400,
+      { error: error.message },
+      { ...headers, ...(retryAfterSeconds && { 'retry-after': String(retryAfterSeconds) }) },
+    )
+  }
+}
+
+const answerBrowser = async (call: PageCall, form: PublicForm | null): Promise<PageAnswer> => {
+  await count(call)
+  if (!form) return noForm
+  const { submission, faults } = readSubmission(form, call.form, { isWhole: true })
+  if (!submission) return formPage(form, { values: call.form, faults })
+  try {
+    const status = await submit(call, form, submission)
+    return { redirect: `/f/${form.id}/thanks${status === 'pending' ? '?status=pending' : ''}` }
+  } catch (error) {
+    if (error instanceof Problem && error.kind === 'missing') return noForm
+    if (error instanceof Problem && error.kind === 'conflict') return closedPage(form.name)
+    throw error
+  }
+}
+
+const take: Page = {
+  method: 'POST',
+  path,
+  takes: 'json',
+  async handle(call) {
+    const form = await findPublicForm(call.app, call.params.id!)
+    return call.json === undefined ? answerBrowser(call, form) : answerScript(call, form)
+  },
+}
+
+const thank: Page = {
+  method: 'GET',
+  path: '/f/:id/thanks',
+  async handle({ app, params, query }) {
+    const form = await findPublicForm(app, params.id!)
+    return form ? thanksPage(form.name, query.status === 'pending' ? 'pending' : 'active') : noForm
+  },
+}
+
+const confirmPath = '/f/confirm/:token'
+
+const ask: Page = {
+  method: 'GET',
+  path: confirmPath,
+  async handle({ app, params }) {
+    const signup = await readSignup(app, params.token!)
+    if (!signup) return notFound
+    return signup.isPending ? questionPage(signup) : confirmedPage(signup)
+  },
+}
+
+const confirm: Page = {
+  method: 'POST',
+  path: confirmPath,
+  async handle({ app, params }) {
+    const signup = await readSignup(app, params.token!)
+    if (!signup) return notFound
+    if (signup.isPending) await app.work(signup.accountId, 'page:confirm', (work) => confirmSignup(work, signup))
+    return confirmedPage(signup)
+  },
+}
+
+export const pages: readonly Page[] = [show, preflight, take, thank, ask, confirm]

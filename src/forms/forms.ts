@@ -1,0 +1,20 @@
+export { type AnswerFault, answerMaxLength } from './forms.answers.ts'
+export { type AppliedForm, applyForms, createForm, deleteForm } from './forms.apply.ts'
+export { confirmSignup, readSignup, type Signup } from './forms.confirm.ts'
+export {
+  type Form,
+  type FormView,
+  findForm,
+  findPublicForm,
+  listForms,
+  type PublicForm,
+  viewForm,
+} from './forms.find.ts'
+export { FormFile, trapName } from './forms.shapes.ts'
+export {
+  demandSubmission,
+  readSubmission,
+  type SignupStatus,
+  type Submission,
+  submitForm,
+} from './forms.submit.ts'

@@ -1,0 +1,140 @@
+import { type Html, html } from '../pages/html.ts'
+import type { PageView } from '../pages/page.ts'
+import type { FormField } from '../studio/studio.ts'
+import { type AnswerFault, answerMaxLength, type Form, type Signup, type SignupStatus, trapName } from './forms.ts'
+
+/** What the pages of signup forms show: functions of plain data. */
+
+const style = `
+.field { margin: 0 0 1rem } label { display: block; margin: 0 0 .25rem; font-weight: 600 } label span { font-weight: 400; color: var(--quiet) }
+input, select, textarea { font: inherit; width: 100%; min-height: 2.75rem; padding: .55rem .7rem; border: 1px solid var(--quiet); border-radius: .5rem; background: var(--card); color: var(--ink) }
+.tick { display: flex; gap: .6rem; align-items: center } .tick input { flex: none; width: 1.25rem; min-height: 1.25rem; margin: 0 } .tick label { margin: 0; font-weight: 400 }
+:root { --fault: #b3261e } @media (prefers-color-scheme: dark) { :root { --fault: #ffb4ab } }
+.fault { margin: .25rem 0 0; color: var(--fault) } [aria-invalid] { border-color: var(--fault) }
+.faults { margin: 0 0 1rem; padding: .75rem 1rem; border: 1px solid var(--fault); border-radius: .5rem } .faults ul { margin: .25rem 0 0; padding-left: 1.25rem }
+.trap { position: absolute; left: -10000px; width: 1px; height: 1px; overflow: hidden }
+`
+
+/** What browsers can fill in by themselves, by the usual names of columns. */
+const autocompletes: Readonly<Record<string, string>> = {
+  name: 'name',
+  first_name: 'given-name',
+  last_name: 'family-name',
+  company: 'organization',
+  phone: 'tel',
+  country: 'country-name',
+  city: 'address-level2',
+}
+
+const emailField: FormField = { name: 'email', label: 'Email', type: 'email', required: true }
+
+interface Entered {
+  /** What was typed, by the names of the fields. */
+  values: Readonly<Record<string, string>>
+  faults: readonly AnswerFault[]
+}
+
+const control = (field: FormField, own: Html, value: string): Html => {
+  switch (field.type) {
+    case 'textarea':
+      return html`<textarea ${own} rows="4">${'\n'}${value}</textarea>`
+    case 'select':
+      return html`<select ${own}><option value="">Please choose</option>${field.options!.map(
+        (option) => html`<option${option === value && html` selected`}>${option}</option>`,
+      )}</select>`
+    case 'checkbox':
+      return html`<input type="checkbox" value="true" ${own}${value !== '' && html` checked`}>`
+    case 'email':
+      return html`<input type="email" ${own} value="${value}">`
+    case 'number':
+      return html`<input type="text" inputmode="decimal" ${own} value="${value}">`
+    default:
+      return html`<input type="text" ${own} value="${value}">`
+  }
+}
+
+const completing = ({ name, type }: FormField): string | undefined =>
+  type === 'email' ? 'email' : autocompletes[name.toLowerCase()]
+
+/** The field with its label, what was entered into it, and what is wrong with that. */
+const fieldOf = (field: FormField, id: string, { values, faults }: Entered): Html => {
+  const { name, label, type, required } = field
+  const fault = faults.find((one) => one.name === name)
+  const complete = completing(field)
+  const isText = type !== 'select' && type !== 'checkbox'
+  const own = html`id="${id}" name="${name}"${required && html` required`}${
+    isText && html` maxlength="${answerMaxLength(type)}"`
+  }${complete && html` autocomplete="${complete}"`}${fault && html` aria-invalid="true" aria-describedby="${id}-fault"`}`
+  const title = html`<label for="${id}">${label}${!required && type !== 'checkbox' && html` <span>(optional)</span>`}</label>`
+  const input = control(field, own, values[name] ?? '')
+  return html`<div class="field">
+<div${type === 'checkbox' && html` class="tick"`}>${type === 'checkbox' ? [input, title] : [title, input]}</div>
+${fault && html`<p class="fault" id="${id}-fault">${label} ${fault.message}</p>`}</div>
+`
+}
+
+const summary = (fields: readonly FormField[], faults: readonly AnswerFault[]): Html | false =>
+  faults.length > 0 &&
+  html`<div class="faults" role="alert"><strong>Please look at this again:</strong><ul>${faults.map(
+    ({ name, message }) => {
+      const place = fields.findIndex((field) => field.name === name)
+      return html`<li><a href="#field-${place}">${fields[place]!.label} ${message}</a></li>`
+    },
+  )}</ul></div>
+`
+
+/** The hosted form; with faults, what was entered stands in it. */
+export const formPage = (
+  { name, fields, doubleOptIn }: Pick<Form, 'name' | 'fields' | 'doubleOptIn'>,
+  entered: Entered = { values: {}, faults: [] },
+): PageView => {
+  const all = [emailField, ...fields]
+  return {
+    status: entered.faults.length > 0 ? 400 : 200,
+    title: entered.faults.length > 0 ? `Please look at this again: ${name}` : name,
+    style,
+    body: html`<h1>${name}</h1>
+${summary(all, entered.faults)}<form method="post">
+${all.map((field, i) => fieldOf(field, `field-${i}`, entered))}<div class="trap" aria-hidden="true"><label>Leave this empty<input type="text" name="${trapName}" tabindex="-1" autocomplete="off"></label></div>
+${doubleOptIn && html`<p class="quiet">We send you a mail with a link to confirm that it is you.</p>`}
+<button type="submit">Sign up</button>
+</form>`,
+  }
+}
+
+export const noForm: PageView = {
+  status: 404,
+  title: 'There is no form here',
+  body: html`<h1>There is no form here</h1>
+<p>It may have been closed, or its address was cut off on the way.</p>`,
+}
+
+export const closedPage = (name: string): PageView => ({
+  status: 409,
+  title: name,
+  body: html`<h1>${name}</h1>
+<p>Sorry, nobody new can sign up here just now. Please try again later.</p>`,
+})
+
+export const thanksPage = (name: string, status: SignupStatus): PageView =>
+  status === 'pending'
+    ? {
+        title: `Look into your mail: ${name}`,
+        body: html`<h1>One more step</h1>
+<p>We have sent you a mail with a link. Please open it to confirm that it is you; only then are you signed up.</p>
+<p class="quiet">Nothing came? Look among your spam, or sign up again after five minutes.</p>`,
+      }
+    : { title: `Thank you: ${name}`, body: html`<h1>Thank you</h1><p>You are signed up for ${name}.</p>` }
+
+export const questionPage = ({ email, formName }: Signup): PageView => ({
+  title: 'Confirm your sign-up',
+  body: html`<h1>Confirm your sign-up</h1>
+<p>Please confirm that <strong>${email}</strong> is to be signed up for ${formName}.</p>
+<form method="post"><button type="submit">Confirm</button></form>`,
+})
+
+export const confirmedPage = ({ email }: Signup): PageView => ({
+  title: 'You are signed up',
+  body: html`<h1>You are signed up</h1>
+<p><strong>${email}</strong> is confirmed. Thank you.</p>`,
+})

@@ -1,0 +1,296 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
+import { trapName } from '../../src/forms/forms.ts'
+import { type FormBench, type FormsApp, formBench, startForms, urlencoded } from './support.ts'
+
+let t: FormsApp
+let bench: FormBench
+
+beforeAll(async () => {
+  t = await startForms()
+})
+afterAll(() => t.close())
+beforeEach(async () => {
+  bench = await formBench(t)
+})
+
+const postJson = (id: string, body: unknown, headers: Record<string, string> = {}) =>
+  t.request('POST', `/f/${id}`, { body, headers })
+const postForm = (id: string, fields: Record<string, string>, headers?: Record<string, string>) =>
+  t.request('POST', `/f/${id}`, urlencoded(fields, headers))
+const ada = { email: 'ada@acme.test', first_name: 'Ada' }
+
+describe('a form without double opt-in', () => {
+  test('a browser gets the thank-you page by 303, and the contact is active at once, verified, with its fields', async () => {
+    const { id } = await bench.form({ name: 'Newsletter' })
+    const reply = await postForm(id, { ...ada, email: '  ADA@Acme.test ' })
+    expect([reply.status, reply.headers.location]).toEqual([303, `/f/${id}/thanks`])
+    const thanks = await t.request('GET', `/f/${id}/thanks`)
+    expect(thanks.status).toBe(200)
+    expect(thanks.body).toContain('You are signed up for Newsletter')
+    expect(await bench.contact()).toMatchObject({
+      listId: bench.listId,
+      email: 'ada@acme.test',
+      status: 'active',
+      fields: { first_name: 'Ada' },
+      verification: { status: 'valid' },
+    })
+    expect(await bench.mails()).toEqual([])
+  })
+
+  test('it fires contact.created, form.submitted with the contact, and lead.new, source signup-form, and nothing else', async () => {
+    const { id, name } = await bench.form()
+    const reply = await postJson(id, ada)
+    expect([reply.status, reply.body]).toEqual([200, { ok: true, status: 'active' }])
+    const contact = await bench.contact()
+    expect(await bench.events()).toEqual({
+      'contact.created': { contact },
+      'form.submitted': {
+        source: 'signup-form',
+        form: { id, name },
+        fields: { first_name: 'Ada' },
+        contact,
+        submittedAt: contact.updatedAt,
+      },
+      'lead.new': { contact, source: 'signup-form', form: { id, name } },
+    })
+    expect(await bench.types()).toHaveLength(3)
+  })
+
+  test('who is in the list already is no new lead: changed fields fire contact.updated, the form is submitted all the same', async () => {
+    const { id } = await bench.form({ fields: ['first_name', 'city'] })
+    await postJson(id, ada)
+    await postJson(id, { email: 'ada@acme.test', first_name: ' ', city: 'Rome' })
+    await postJson(id, ada)
+    expect(await bench.types()).toEqual(
+      'contact.created contact.updated form.submitted form.submitted form.submitted lead.new'.split(' '),
+    )
+    expect(await bench.contact()).toMatchObject({ fields: { first_name: 'Ada', city: 'Rome' } })
+  })
+
+  test('twenty submissions at once make one contact and one new lead', async () => {
+    const { id } = await bench.form()
+    const replies = await Promise.all(Array.from({ length: 20 }, () => postJson(id, ada)))
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
+    const types = await bench.types()
+    expect(types.filter((type) => type !== 'form.submitted')).toEqual(['contact.created', 'lead.new'])
+  })
+
+  test('what the form does not ask for is never stored and nowhere told', async () => {
+    const { id } = await bench.form()
+    await postJson(id, { ...ada, role: 'admin', status: 'x', fields: { listId: 'y' } })
+    expect((await bench.contact()).fields).toEqual({ first_name: 'Ada' })
+    expect((await bench.events())['form.submitted'].fields).toEqual({ first_name: 'Ada' })
+    const { body } = await t.request('GET', '/lists', { key: bench.account.key })
+    expect(body.lists[0].fields).toEqual(['first_name'])
+  })
+
+  test('the fields may stand in an object of their own, as the API takes them', async () => {
+    const { id } = await bench.form()
+    await postJson(id, { email: 'ada@acme.test', fields: { first_name: 'Ada' } })
+    expect((await bench.contact()).fields).toEqual({ first_name: 'Ada' })
+  })
+})
+
+describe('what is refused', () => {
+  const every = [
+    { name: 'age', type: 'number' },
+    { name: 'work', type: 'email', label: 'Work email' },
+    { name: 'plan', type: 'select', options: ['Small', 'Large'] },
+    { name: 'terms', type: 'checkbox', required: true, label: 'I agree' },
+    { name: 'about', type: 'textarea' },
+    { name: 'first_name', required: true },
+  ]
+  const good = { email: 'ada@acme.test', first_name: 'Ada', terms: true }
+
+  test.each([
+    [{ email: 'nobody' }, 'email must be an email address'],
+    [{ email: '' }, 'email is required'],
+    [{ email: undefined }, 'email is required'],
+    [{ email: ['a@acme.test'] }, 'email is required'],
+    [{ email: 'a\u0000@acme.test' }, 'email must be an email address'],
+    [{ first_name: '  ' }, 'first_name is required'],
+    [{ first_name: null }, 'first_name is required'],
+    [{ first_name: 'x\u0000' }, 'first_name must not contain NUL characters or broken Unicode'],
+    [{ first_name: '\ud800' }, 'first_name must not contain NUL characters or broken Unicode'],
+    [{ first_name: 'x'.repeat(1_001) }, 'first_name must be at most 1,000 characters'],
+    [{ about: 'x'.repeat(10_001) }, 'about must be at most 10,000 characters'],
+    [{ age: 'ten' }, 'age must be a number'],
+    [{ work: 'ada' }, 'work must be an email address'],
+    [{ plan: 'small' }, 'plan must be one of its options'],
+    [{ terms: false }, 'terms must be ticked'],
+    [{ terms: undefined }, 'terms must be ticked'],
+  ])('JSON: %j is 400 in one sentence that names the field, and nothing happens', async (change, error) => {
+    const { id } = await bench.form({ fields: every })
+    const reply = await postJson(id, { ...good, ...change })
+    expect([reply.status, reply.body]).toEqual([400, { error }])
+    expect([await bench.contact(), await bench.types()]).toEqual([undefined, []])
+  })
+
+  test('every kind of field is stored as text, a checkbox as true or false', async () => {
+    const { id } = await bench.form({ fields: every })
+    await postJson(id, { ...good, age: 36, work: 'ADA@work.test', plan: 'Large', about: 'a\r\nb' })
+    const whole = { age: '36', work: 'ada@work.test', plan: 'Large', terms: 'true', about: 'a\nb', first_name: 'Ada' }
+    expect((await bench.contact()).fields).toEqual(whole)
+    // A script that does not name a box leaves it; a browser that posts none says that it is not ticked.
+    const other = await bench.form({ fields: [{ name: 'news', type: 'checkbox' }] })
+    await postJson(other.id, { email: 'ada@acme.test' })
+    expect((await bench.contact()).fields.news).toBeUndefined()
+    await postForm(other.id, { email: 'ada@acme.test' })
+    expect((await bench.contact()).fields.news).toBe('false')
+  })
+
+  test.each(['[]', '"x"', 'null', '3'])('a JSON body that is no object (%s) is 400', async (body) => {
+    const { id } = await bench.form()
+    const reply = await postJson(id, body)
+    expect([reply.status, reply.body]).toEqual([400, { error: 'body must be a JSON object' }])
+  })
+
+  test('malformed JSON is 400, an unknown form 404, each exactly { error }', async () => {
+    const { id } = await bench.form()
+    expect(await postJson(id, '{')).toMatchObject({ status: 400, body: { error: expect.any(String) } })
+    for (const unknown of [`${id.slice(0, -3)}zzz`, 'x', '%00', bench.listId]) {
+      const reply = await postJson(unknown, ada)
+      expect([reply.status, reply.body]).toEqual([404, { error: 'There is no such form' }])
+    }
+  })
+
+  test('a browser gets the page again with each field’s message, and what was typed stands in it', async () => {
+    const { id } = await bench.form({ fields: every })
+    const reply = await postForm(id, { email: '<ada>', first_name: '', about: '</textarea>x', plan: 'Large' })
+    expect([reply.status, reply.headers['content-type']]).toEqual([400, 'text/html; charset=utf-8'])
+    for (const message of ['Email must be an email address', 'First name is required', 'I agree must be ticked'])
+      expect(reply.body).toContain(message)
+    expect(reply.body).toContain('value="&lt;ada&gt;"')
+    expect(reply.body).toContain('&lt;/textarea&gt;x</textarea>')
+    expect(reply.body).toContain('<option selected>Large</option>')
+    expect([await bench.contact(), await bench.types()]).toEqual([undefined, []])
+  })
+
+  test('beyond the plan’s contact limit a new address is refused with 409; a known one still joins the list', async () => {
+    bench = await formBench(t, 'free')
+    const { id } = await bench.form({ doubleOptIn: true })
+    await t.app.sql('update accounts set contact_count = 1000 where id = $1', [bench.account.id])
+    const reply = await postJson(id, ada)
+    expect([reply.status, reply.body]).toEqual([409, { error: "The plan's contact limit is reached" }])
+    const page = await postForm(id, ada)
+    expect([page.status, page.headers['content-type']]).toEqual([409, 'text/html; charset=utf-8'])
+    expect(page.body).not.toContain('plan')
+    expect([await bench.contact(), await bench.types(), await bench.mails()]).toEqual([undefined, [], []])
+  })
+
+  test('an unknown form, and one whose list is deleted, is a 404 page', async () => {
+    const { id } = await bench.form()
+    await t.app.sql('delete from contact_lists where id = $1', [bench.listId])
+    for (const path of [`/f/${id}`, `/f/${id}/thanks`, '/f/nothing']) {
+      const reply = await t.request('GET', path)
+      expect([path, reply.status, String(reply.headers['content-type'])]).toEqual([
+        path,
+        404,
+        'text/html; charset=utf-8',
+      ])
+      expect(reply.body).toContain('There is no form here')
+    }
+    expect((await postForm(id, ada)).status).toBe(404)
+    expect((await postJson(id, ada)).status).toBe(404)
+    expect(await bench.types()).toEqual([])
+  })
+})
+
+test('a filled honeypot answers as ever and does nothing', async () => {
+  for (const [doubleOptIn, status] of [
+    [false, 'active'],
+    [true, 'pending'],
+  ] as const) {
+    const { id } = await bench.form({ doubleOptIn })
+    expect((await t.request('GET', `/f/${id}`)).body).toContain(`name="${trapName}"`)
+    const trapped = { ...ada, [trapName]: 'http://spam.example' }
+    const [json, page] = [await postJson(id, trapped), await postForm(id, trapped)]
+    expect([json.status, json.body]).toEqual([200, { ok: true, status }])
+    expect([page.status, page.headers.location]).toEqual([
+      303,
+      `/f/${id}/thanks${doubleOptIn ? '?status=pending' : ''}`,
+    ])
+  }
+  expect([await bench.contact(), await bench.types(), await bench.mails()]).toEqual([undefined, [], []])
+})
+
+describe('CORS', () => {
+  const origin = 'https://shop.example'
+  const inject = (method: string, id: string, headers: Record<string, string>, payload?: string) =>
+    t.server.fastify.inject({ method: method as 'GET', url: `/f/${id}`, headers, ...(payload && { payload }) })
+  const asks = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' }
+  const json = { 'content-type': 'application/json' }
+
+  test('the form’s own origins may post by a script and read answers and refusals; all vary by origin', async () => {
+    const { id } = await bench.form({ origins: [`${origin}/`] })
+    const preflight = await inject('OPTIONS', id, { origin, ...asks })
+    expect(preflight.statusCode).toBe(204)
+    expect(preflight.headers).toMatchObject({
+      'access-control-allow-origin': origin,
+      'access-control-allow-methods': 'POST',
+      'access-control-allow-headers': 'content-type',
+      vary: 'Origin',
+    })
+    for (const [body, status] of [
+      [ada, 200],
+      [{ email: 'x' }, 400],
+    ] as const) {
+      const reply = await inject('POST', id, { origin, ...json }, JSON.stringify(body))
+      expect([reply.statusCode, reply.headers['access-control-allow-origin'], reply.headers.vary]).toEqual([
+        status,
+        origin,
+        'Origin',
+      ])
+    }
+  })
+
+  test.each(['https://evil.example', 'http://shop.example', 'https://shop.example:8443', 'null'])(
+    'any other origin (%s) is not allowed anything',
+    async (other) => {
+      const { id } = await bench.form({ origins: [origin] })
+      const preflight = await inject('OPTIONS', id, { origin: other, ...asks })
+      const posted = await inject('POST', id, { origin: other, ...json }, JSON.stringify({ email: 'x' }))
+      for (const { headers } of [preflight, posted]) {
+        expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([])
+        expect(headers.vary).toBe('Origin')
+      }
+    },
+  )
+
+  test('a plain HTML form of any site may post', async () => {
+    const { id } = await bench.form()
+    expect((await postForm(id, ada, { origin: 'https://elsewhere.example' })).status).toBe(303)
+  })
+})
+
+test('the page of a form says nothing to caches, indexes and frames, and loads nothing from elsewhere', async () => {
+  const { id } = await bench.form({ doubleOptIn: true })
+  const reply = await t.request('GET', `/f/${id}`)
+  expect(reply.headers).toMatchObject({
+    'content-security-policy': expect.stringMatching(/^default-src 'none'; style-src 'sha256-/),
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'private, no-store',
+    'x-robots-tag': 'noindex',
+    'x-frame-options': 'DENY',
+  })
+  expect(reply.body).not.toMatch(/<script|src=|https?:/)
+})
+
+test('an erased contact may sign up anew, and is a new lead', async () => {
+  const { id } = await bench.form()
+  await postJson(id, ada)
+  await t.app.work(bench.account.id, 'cli:test', (work) => eraseContact(work, 'ada@acme.test', { dryRun: false }))
+  await postJson(id, ada)
+  expect((await bench.types()).filter((type) => type === 'lead.new')).toHaveLength(2)
+})
+
+test('a form of 40 fields finds room in its list although others fill it meanwhile', async () => {
+  const { id } = await bench.form({ fields: Array.from({ length: 40 }, (_, i) => `f${i}`) })
+  const more = t.app.work(bench.account.id, 'cli:test', (work) =>
+    writeContacts(work, bench.listId, [{ email: 'b@acme.test', fields: { other: 'x' } }], new Map()),
+  )
+  await expect(more).rejects.toMatchObject({ kind: 'invalid', message: 'A list can have at most 40 columns' })
+  expect((await postJson(id, { email: 'ada@acme.test', f39: 'x' })).status).toBe(200)
+  await expect(bench.form({ fields: ['one_more'] })).rejects.toMatchObject({ kind: 'invalid' })
+})
