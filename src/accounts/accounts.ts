@@ -6,11 +6,11 @@ import { text } from '../lib/text.ts'
 import type { Operation } from '../store/work.ts'
 import { Account, Plan } from './accounts.entities.ts'
 
+export { accountUsage, type Quota, secondsToNextMonth, takeQuota, takeUpTo, usedUp } from '../quotas/quotas.ts'
 export { type Admission, admit } from './accounts.admission.ts'
 export { countOwned, type Deletion, deleteAccount, findDeletable } from './accounts.delete.ts'
 export { createKey, type KeyView, listKeys, revokeKey } from './accounts.keys.ts'
 export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
-export { accountUsage, type Quota, secondsToNextMonth, takeQuota, takeUpTo, usedUp } from './accounts.quotas.ts'
 
 const NewAccount = z.object({ name: text(200).trim().min(1, 'is required'), plan: text(100) })
 

@@ -3,7 +3,7 @@ import { forgetErased } from '../deals/deals.listeners.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import type { Page } from '../pages/page.ts'
-import type { Listener, Projects } from '../store/work.ts'
+import type { Listener, Projects, Sources } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 
 /**
@@ -68,6 +68,11 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
 
 /** What renders projects to mail. */
 export const projects: Projects | null = null
+
+/** What the definitions of journeys name of other features. */
+export const sources: Sources = {
+  project: async (work, ref) => (await import('../studio/studio.ts')).findProject(work, ref),
+}
 
 /** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
 export const listeners: readonly Listener[] = [deliverEvents, forgetErased, runJourneysByEvents]

@@ -35,7 +35,10 @@ export interface NewMessage {
 export interface Inserted {
   id: string
   status: 'pending' | 'suppressed' | 'failed'
+  /** Why it was suppressed. */
   reason: string | null
+  /** Why it failed. */
+  error: string | null
 }
 
 // The messages of one statement are due a microsecond after one another, so that the due time alone tells where a claim
@@ -58,14 +61,14 @@ const inserting = `
       reason, error, $2, case when coalesce(error, reason) is not null then $2::timestamptz end
     from draft order by n
     on conflict (account_id, key) where key is not null do nothing
-    returning id, status, reason
+    returning id, status, reason, error
   ), queued as (
     insert into message_queue (account_id, id, due_at, worker, claim, is_patient)
     select $1, d.id, clock.now + (d.n - 1) * interval '1 microsecond', $20::int, case when $20::int is null then 0 else 1 end,
       d.is_patient
     from draft d join inserted i on i.id = d.id, clock where i.status = 'pending'
   )
-  select i.id, i.status, i.reason, (extract(epoch from clock.now) * 1e6)::int8 as "dueAt" from inserted i, clock`
+  select i.id, i.status, i.reason, i.error, (extract(epoch from clock.now) * 1e6)::int8 as "dueAt" from inserted i, clock`
 
 /**
  * Writes messages and their places in the queue, in the transaction of what causes them; whether a recipient is suppressed
@@ -114,7 +117,7 @@ export const insertMessages = async (
   )
   const queued = rows.find(({ status }) => status === 'pending')
   if (queued && worker === null) await sql(`select pg_notify('${mailChannel}', $1)`, [`${queued.dueAt} ${accountId}`])
-  const byId = new Map(rows.map(({ id, status, reason }) => [id, { id, status, reason }]))
+  const byId = new Map(rows.map(({ id, status, reason, error }) => [id, { id, status, reason, error }]))
   return ids.map((id) => byId.get(id))
 }
 

@@ -1,6 +1,6 @@
-import { takeUpTo } from '../accounts/accounts.ts'
 import { Problem } from '../lib/problem.ts'
-import type { App, Work } from '../store/work.ts'
+import { takeUpTo } from '../quotas/quotas.ts'
+import type { App, Projects, Work } from '../store/work.ts'
 import { failInserted, type Inserted, insertMessages, type NewMessage, type Source } from './messages.insert.ts'
 import { type FromChoice, readMethod } from './messages.method.ts'
 import { quotaSentences } from './messages.reserve.ts'
@@ -23,11 +23,19 @@ export interface QueuedMail extends FromChoice {
 export type Queued = Inserted | { status: 'known' }
 
 type Drafted = Pick<NewMessage, 'subject' | 'content' | 'error'>
+type Project = Awaited<ReturnType<Projects['loadProject']>>
 
-const contentOf = async (app: App, work: Work, { subject, content }: QueuedMail): Promise<Drafted> => {
+/** Each loaded once: the mails of one call are mostly of one project. */
+const createLoader = ({ projects }: Pick<App, 'projects'>, work: Work) => {
+  const loaded = new Map<string, Promise<Project>>()
+  return (id: string): Promise<Project> =>
+    loaded.getOrInsertComputed(id, async () => (await projects?.loadProject(work, id)) ?? null)
+}
+
+const contentOf = async (load: ReturnType<typeof createLoader>, { subject, content }: QueuedMail): Promise<Drafted> => {
   if ('html' in content) return { subject: subjectLine(subject ?? ''), content, error: null }
   const { projectId, mergeData } = content
-  const project = (await app.projects?.loadProject(work, projectId)) ?? null
+  const project = await load(projectId)
   const line = subjectLine(fillSubject(subject ?? project?.name ?? '', mergeData))
   if (!project) return { subject: line, content: null, error: 'There is no such project' }
   return { subject: line, content: { projectId, version: project.version, mergeData }, error: null }
@@ -45,10 +53,11 @@ export const queueMails = async (
 ): Promise<Queued[]> => {
   if (mails.length === 0) return []
   const method = await readMethod(app, work, mails)
+  const load = createLoader(app, work)
   const messages: NewMessage[] = []
   for (const mail of mails) {
     const { key, source, type, to } = mail
-    const drafted = await contentOf(app as App, work, mail)
+    const drafted = await contentOf(load, mail)
     const from = method.from(mail)
     const refusal = method.refusal ?? (from instanceof Problem ? from : null)
     messages.push({
@@ -71,7 +80,7 @@ export const queueMails = async (
     )
   return inserted.map((row) => {
     if (!row) return { status: 'known' }
-    return refused.has(row) ? { ...row, status: 'failed' } : row
+    return refused.has(row) ? { ...row, status: 'failed', error: quotaSentences.sends } : row
   })
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { usedUp } from '../accounts/accounts.ts'
 import { Problem } from '../lib/problem.ts'
+import { usedUp } from '../quotas/quotas.ts'
 import { unavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import { type Call, quotaProblem, type Reserved, reserve } from './messages.reserve.ts'
