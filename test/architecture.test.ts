@@ -7,7 +7,22 @@ const root = join(import.meta.dirname, '..')
 /** Lower first: a file imports from its own layer or from lower ones (src/README.md, Arrows). */
 const layers = ['lib', 'net', 'store', 'events', 'features', 'pages', 'http', 'cli', 'app', 'bin', 'jobs'] as const
 /** Features side by side, lower first: an arrow points left only, and only at the front file. */
-const features = ['quotas', 'accounts', 'deliveries', 'contacts', 'studio', 'messages', 'deals', 'journeys', 'webhooks']
+const features = [
+  'quotas',
+  'accounts',
+  'deliveries',
+  'contacts',
+  'studio',
+  'messages',
+  'broadcasts',
+  'engagement',
+  'bookings',
+  'checkout',
+  'forms',
+  'deals',
+  'journeys',
+  'webhooks',
+]
 
 const files = ['src', 'bin', 'jobs'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

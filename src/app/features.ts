@@ -16,6 +16,7 @@ export const loadEntities = async () => {
     import('../contacts/contacts.entities.ts'),
     import('../studio/studio.entities.ts'),
     import('../messages/messages.entities.ts'),
+    import('../engagement/engagement.entities.ts'),
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
     import('../deliveries/deliveries.entities.ts'),
@@ -66,8 +67,11 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
   return modules.map((module) => module.commands)
 }
 
-/** What renders projects to mail. */
-export const projects: Projects | null = null
+/** What renders projects to mail, loaded where the first mail of a project is sent. */
+export const projects: Projects = {
+  loadProject: async (...of) => (await import('../engagement/engagement.projects.ts')).projects.loadProject(...of),
+  renderProject: async (...of) => (await import('../engagement/engagement.projects.ts')).projects.renderProject(...of),
+}
 
 /** What the definitions of journeys name of other features. */
 export const sources: Sources = {

@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 
 /** What a token may be for: one of a purpose opens nothing of another. */
-export type TokenPurpose = 'unsubscribe'
+export type TokenPurpose = 'unsubscribe' | 'liveview' | 'click' | 'open' | 'booking' | 'payment'
 export type StampPurpose = 'bounce'
 
 /** Makes and reads the signed tokens of links that recipients follow. */

@@ -64,11 +64,12 @@ export const createComposer = (app: App) => {
     content: Content,
     unsubscribe: string | null,
   ): Promise<{ html: string; text: string } | null> => {
-    const { accountId, projectId: id, projectVersion: version, mergeData } = content
+    const { accountId, id: messageId, projectId: id, projectVersion: version, mergeData } = content
     if (id === null) return { html: content.html ?? '', text: content.text ?? '' }
     if (!app.projects) return null
     return app.projects.renderProject(app, {
       accountId,
+      messageId,
       id,
       version: version!,
       mergeData: mergeData ?? {},

@@ -74,3 +74,38 @@ export const showMessage = async ({ sql, accountId }: Work, id: string): Promise
   if (!row) throw missing(`There is no send ${id}`, { hint: 'svc sends list' })
   return row
 }
+
+/** A mail made of a project, as who answers for its links knows it. */
+export interface ProjectMail {
+  accountId: string
+  id: string
+  email: string
+  /** Of the address; null: the account has no such contact. */
+  rowId: string | null
+  projectId: string
+  projectVersion: number
+  mergeData: Record<string, string>
+  source: { kind: 'send' | 'journey' | 'lifecycle'; id: string }
+  /** epoch ms */
+  createdAt: number
+}
+
+/** null where there is no such mail, or it is of no project, or the recipient was erased. */
+export const findProjectMail = async (
+  { sql }: Pick<Work, 'sql'>,
+  accountId: string,
+  id: string,
+): Promise<ProjectMail | null> => {
+  const [row] = await sql<ProjectMail>(
+    `select m.account_id as "accountId", m.id, m.email, a.row_id as "rowId", m.project_id as "projectId",
+       m.project_version as "projectVersion", m.merge_data as "mergeData",
+       json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
+       (extract(epoch from m.created_at) * 1000)::int8 as "createdAt"
+     from messages m left join addresses a on a.account_id = m.account_id and a.email = m.email
+     where m.account_id = $1 and m.id = $2 and m.project_id is not null and m.project_version is not null
+       and m.merge_data is not null`,
+    [accountId, id],
+    'project-mail',
+  )
+  return row ?? null
+}

@@ -1,6 +1,6 @@
 import { Problem } from '../lib/problem.ts'
 import { takeUpTo } from '../quotas/quotas.ts'
-import type { App, Projects, Work } from '../store/work.ts'
+import type { App, Work } from '../store/work.ts'
 import { failInserted, type Inserted, insertMessages, type NewMessage, type Source } from './messages.insert.ts'
 import { type FromChoice, readMethod } from './messages.method.ts'
 import { quotaSentences } from './messages.reserve.ts'
@@ -23,19 +23,15 @@ export interface QueuedMail extends FromChoice {
 export type Queued = Inserted | { status: 'known' }
 
 type Drafted = Pick<NewMessage, 'subject' | 'content' | 'error'>
-type Project = Awaited<ReturnType<Projects['loadProject']>>
 
-/** Each loaded once: the mails of one call are mostly of one project. */
-const createLoader = ({ projects }: Pick<App, 'projects'>, work: Work) => {
-  const loaded = new Map<string, Promise<Project>>()
-  return (id: string): Promise<Project> =>
-    loaded.getOrInsertComputed(id, async () => (await projects?.loadProject(work, id)) ?? null)
-}
-
-const contentOf = async (load: ReturnType<typeof createLoader>, { subject, content }: QueuedMail): Promise<Drafted> => {
+const contentOf = async (
+  { projects }: Pick<App, 'projects'>,
+  work: Work,
+  { subject, content }: QueuedMail,
+): Promise<Drafted> => {
   if ('html' in content) return { subject: subjectLine(subject ?? ''), content, error: null }
   const { projectId, mergeData } = content
-  const project = await load(projectId)
+  const project = (await projects?.loadProject(work, projectId)) ?? null
   const line = subjectLine(fillSubject(subject ?? project?.name ?? '', mergeData))
   if (!project) return { subject: line, content: null, error: 'There is no such project' }
   return { subject: line, content: { projectId, version: project.version, mergeData }, error: null }
@@ -53,11 +49,10 @@ export const queueMails = async (
 ): Promise<Queued[]> => {
   if (mails.length === 0) return []
   const method = await readMethod(app, work, mails)
-  const load = createLoader(app, work)
   const messages: NewMessage[] = []
   for (const mail of mails) {
     const { key, source, type, to } = mail
-    const drafted = await contentOf(load, mail)
+    const drafted = await contentOf(app, work, mail)
     const from = method.from(mail)
     const refusal = method.refusal ?? (from instanceof Problem ? from : null)
     messages.push({

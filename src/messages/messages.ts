@@ -6,7 +6,15 @@ export {
   showDomain,
   verifyDomain,
 } from './domains.ts'
-export { listMessages, type MessageDetail, type MessageFilter, type MessageView, showMessage } from './messages.find.ts'
+export {
+  findProjectMail,
+  listMessages,
+  type MessageDetail,
+  type MessageFilter,
+  type MessageView,
+  type ProjectMail,
+  showMessage,
+} from './messages.find.ts'
 export type { Source } from './messages.insert.ts'
 export { type Queued, type QueuedMail, queueMails, queueMessage } from './messages.queue.ts'
 export { demandQuota, resultOfKey, type SendOptions, sendMessage } from './messages.send.ts'

@@ -67,6 +67,7 @@ export interface Projects {
     app: App,
     mail: {
       accountId: string
+      messageId: string
       id: string
       version: number
       mergeData: Record<string, string>

@@ -1,4 +1,5 @@
 import { missing } from '../lib/problem.ts'
+import { createRecent } from '../lib/recent.ts'
 import type { Work } from '../store/work.ts'
 import type { Content } from './studio.blocks.ts'
 
@@ -77,13 +78,16 @@ export const findProject = async ({ sql, accountId }: Reader, ref: string): Prom
   return view(row)
 }
 
+const versions = createRecent<Content>(100)
+
 /** What a mail that was sent was made of, whether or not its project is still there. Throws Problem `missing`. */
-export const loadVersion = async ({ sql, accountId }: Reader, id: string, version: number): Promise<Content> => {
-  const [row] = await sql<{ content: Content }>(
-    'select content from project_versions where account_id = $1 and project_id = $2 and version = $3',
-    [accountId, id, version],
-    'load-project-version',
-  )
-  if (!row) throw noProject(id)
-  return row.content
-}
+export const loadVersion = ({ sql, accountId }: Reader, id: string, version: number): Promise<Content> =>
+  versions(JSON.stringify([accountId, id, version]), async () => {
+    const [row] = await sql<{ content: Content }>(
+      'select content from project_versions where account_id = $1 and project_id = $2 and version = $3',
+      [accountId, id, version],
+      'load-project-version',
+    )
+    if (!row) throw noProject(id)
+    return row.content
+  })

@@ -1,4 +1,5 @@
 import { missing } from '../lib/problem.ts'
+import { createRecent } from '../lib/recent.ts'
 import { tagParts } from '../lib/tags.ts'
 import type { App } from '../store/work.ts'
 import type { Content } from './studio.blocks.ts'
@@ -10,7 +11,6 @@ const renderer = 1
 /** A process keeps the templates that it used last, some 25 kB each; one beyond all measure is read again each time. */
 const maxKept = 100
 const maxKeptLength = 250_000
-const kept = new Map<string, Promise<Template>>()
 
 /** Which version of which project, of which account. */
 export interface VersionRef {
@@ -57,25 +57,13 @@ const load = async ({ sql }: Pick<App, 'sql'>, { accountId, id, version }: Versi
 const lengthOf = ({ html, text }: Template): number =>
   [...html, ...text].reduce((length, part) => length + (typeof part === 'string' ? part.length : 0), 0)
 
+const recent = createRecent<Template>(maxKept, (template) => lengthOf(template) <= maxKeptLength)
+
 /**
  * The template of a version: rendered at its first use, once for all processes, since it is stored. Throws Problem `missing`.
  */
-export const loadTemplate = (app: Pick<App, 'sql'>, ref: VersionRef): Promise<Template> => {
-  const key = JSON.stringify([ref.accountId, ref.id, ref.version])
-  const known = kept.get(key)
-  const found = known ?? load(app, ref)
-  // Set anew, it is the last of the map: the first is the one that was not used for longest.
-  kept.delete(key)
-  kept.set(key, found)
-  if (kept.size > maxKept) kept.delete(kept.keys().next().value!)
-  if (!known) {
-    found.then(
-      (template) => lengthOf(template) > maxKeptLength && kept.delete(key),
-      () => kept.delete(key),
-    )
-  }
-  return found
-}
+export const loadTemplate = (app: Pick<App, 'sql'>, ref: VersionRef): Promise<Template> =>
+  recent(JSON.stringify([ref.accountId, ref.id, ref.version]), () => load(app, ref))
 
 export interface Rendering extends VersionRef {
   mergeData: MergeData

@@ -97,6 +97,17 @@ export const fillTemplate = (template: Template, data: MergeData, links: Links):
     .concat('\n'),
 })
 
+/** The web addresses that the mail's links lead to, each once, in the order in which they stand in its html, then its text. */
+export const linksIn = (template: Template, data: MergeData): string[] => {
+  const found = new Set<string>()
+  const click = (url: string): string => {
+    found.add(url)
+    return url
+  }
+  fillTemplate(template, data, { view: '', click, answer: () => '', open: '', unsubscribe: '' })
+  return [...found].filter((url) => /^https?:/i.test(url))
+}
+
 /** The parts with neighbouring literals joined. */
 export const joined = (parts: readonly Part[]): Part[] => {
   const result: Part[] = []

@@ -45,7 +45,7 @@ const messages = () =>
   target.app.sql<Record<string, unknown>>(
     `select id, key, source_kind as kind, source_id as source, type, email, subject, status, reason, error,
        project_id as project, merge_data as data
-     from messages where account_id = $1 order by email, id`,
+     from messages where account_id = $1 order by email, key`,
     [bench.account.id],
   )
 const outcomes = async (journey: string) =>

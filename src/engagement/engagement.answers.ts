@@ -1,0 +1,138 @@
+import { readContacts } from '../contacts/contacts.ts'
+import { emit } from '../events/emit.ts'
+import { isEmailSyntax, normalizeEmail } from '../lib/email.ts'
+import { invalid } from '../lib/problem.ts'
+import type { App, Work } from '../store/work.ts'
+import type { FormField } from '../studio/studio.ts'
+import type { Answered, BlockKind, BlockOf } from './engagement.blocks.ts'
+import { type InteractionValue, type NewInteraction, type Recorded, recordInteraction } from './engagement.record.ts'
+import type { SentMail } from './engagement.sent.ts'
+
+/*
+ * The blocks that are nobody's but the mail's: vote, rating, quiz and form (decisions.md, Studio projects).
+ */
+
+/** Who answers on the pages and by the signed API: the recipient. */
+export const recipientActor = 'page:liveview'
+
+const answered = (recorded: Recorded): Answered => ({ duplicate: recorded === 'same' })
+
+const recordAnswer = async (
+  app: App,
+  sent: SentMail,
+  blockId: string,
+  answer: Pick<NewInteraction, 'kind' | 'value' | 'onOther'>,
+): Promise<Answered> =>
+  answered(
+    await app.work(sent.accountId, recipientActor, (work) => recordInteraction(work, sent, { blockId, ...answer })),
+  )
+
+const optionOf = (options: readonly string[], value: unknown): string => {
+  if (typeof value === 'string' && options.includes(value)) return value
+  throw invalid('value must be the text of one of the options')
+}
+
+const vote: BlockKind<'vote'> = {
+  type: 'vote',
+  answer: (app, sent, { id, props }, value) =>
+    recordAnswer(app, sent, id, { kind: 'vote', value: optionOf(props.options, value) }),
+}
+
+const rating: BlockKind<'rating'> = {
+  type: 'rating',
+  async answer(app, sent, { id, props }, value) {
+    if (!Number.isInteger(value) || (value as number) < 1 || (value as number) > props.max)
+      throw invalid(`value must be a whole number from 1 to ${props.max}`)
+    return recordAnswer(app, sent, id, { kind: 'rating', value: value as number })
+  },
+}
+
+const quiz: BlockKind<'quiz'> = {
+  type: 'quiz',
+  answer: (app, sent, { id, props }, value) =>
+    recordAnswer(app, sent, id, { kind: 'quiz', value: optionOf(props.options, value), onOther: 'keep' }),
+}
+
+const maxTextLength = 10_000
+const checked = ['true', 'false']
+
+/** Why a field can't have the text; null: it can. */
+const refusalOf = ({ type, options = [] }: FormField, text: string): string | null => {
+  if (text.length > maxTextLength) return `must have at most ${maxTextLength} characters`
+  if (type === 'email' && !isEmailSyntax(normalizeEmail(text))) return 'must be an email address'
+  if (type === 'number' && !Number.isFinite(Number(text))) return 'must be a number'
+  if (type === 'select' && !options.includes(text)) return 'must be one of its options'
+  if (type === 'checkbox' && !checked.includes(text)) return 'must be true or false'
+  return null
+}
+
+const isGiven = ({ type }: FormField, text: string): boolean =>
+  text !== '' && !(type === 'checkbox' && text === 'false')
+
+/** The texts of a form's fields, in their order; a field that was left out is not there. Throws Problem `invalid`. */
+export const formFieldsOf = (fields: readonly FormField[], value: unknown): Record<string, string> => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalid('value must be an object of texts')
+  const given = new Map(Object.entries(value))
+  const unknown = [...given.keys()].find((name) => !fields.some((field) => field.name === name))
+  if (unknown !== undefined) throw invalid(`value has no field ${unknown.slice(0, 100)}`)
+  return Object.fromEntries(
+    fields.flatMap((field) => {
+      const text = given.get(field.name) ?? ''
+      if (typeof text !== 'string') throw invalid(`value.${field.name} must be a text`)
+      const trimmed = text.replaceAll('\0', '').toWellFormed().trim()
+      if (field.required && !isGiven(field, trimmed)) throw invalid(`value.${field.name} is required`)
+      if (trimmed === '') return []
+      const refusal = refusalOf(field, trimmed)
+      if (refusal) throw invalid(`value.${field.name} ${refusal}`)
+      return [[field.name, trimmed] as const]
+    }),
+  )
+}
+
+/** Whether the address had answered no form of the project before. */
+const isFirstForm = async ({ sql, accountId }: Work, { email, projectId, id }: SentMail, blockId: string) => {
+  const before = await sql(
+    `select from interactions where account_id = $1 and email = $2 and project_id = $3 and kind = 'form'
+       and (message_id, block_id) <> ($4, $5) limit 1`,
+    [accountId, email, projectId, id, blockId],
+    'first-form',
+  )
+  return before.length === 0
+}
+
+/** Tells of a form's first answer: `form.submitted`, and `lead.new` for a known contact's first one in the project. */
+const tellForm = async (
+  work: Work,
+  sent: SentMail,
+  { id, props }: BlockOf<'form'>,
+  fields: Record<string, string>,
+): Promise<void> => {
+  const form = { id, name: props.title }
+  const [contact = null] = await readContacts(work, sent.email)
+  await emit(work, 'form.submitted', () => [
+    { source: 'email-form', form, fields, contact, submittedAt: work.now.getTime() },
+  ])
+  if (contact && (await isFirstForm(work, sent, id)))
+    await emit(work, 'lead.new', () => [{ contact, source: 'email-form', form }])
+}
+
+const form: BlockKind<'form'> = {
+  type: 'form',
+  async answer(app, sent, block, value) {
+    const fields = formFieldsOf(block.props.fields, value)
+    return app.work(sent.accountId, recipientActor, async (work) => {
+      const interaction = {
+        kind: 'form',
+        blockId: block.id,
+        value: fields as InteractionValue,
+        onOther: 'keep',
+      } as const
+      const recorded = await recordInteraction(work, sent, interaction)
+      if (recorded === 'first') await tellForm(work, sent, block, fields)
+      return answered(recorded)
+    })
+  },
+}
+
+export const blocks: readonly BlockKind[] = [vote, rating, quiz, form] as unknown as readonly BlockKind[]

@@ -1,0 +1,116 @@
+import { emit } from '../events/emit.ts'
+import { newId } from '../lib/ids.ts'
+import type { Work } from '../store/work.ts'
+import type { Interaction } from './engagement.entities.ts'
+import { addToScore } from './engagement.score.ts'
+import type { SentMail } from './engagement.sent.ts'
+
+export type InteractionKind = Interaction['kind']
+
+export interface NewInteraction {
+  kind: InteractionKind
+  /** null: of the mail as a whole. */
+  blockId: string | null
+  value: InteractionValue
+  /** The number of the link that was followed. */
+  link?: number
+  isBot?: boolean
+  /** What another answer to the same block does: `replace` (told again), `keep` (the first stands), `move` (replaces it, told to nobody). */
+  onOther?: 'replace' | 'keep' | 'move'
+}
+
+type Scalar = string | number | boolean | null
+export type InteractionValue = Scalar | Record<string, Scalar>
+
+/** `same`: nothing was written, or (`move`) told. */
+export type Recorded = 'first' | 'changed' | 'same'
+
+const upsert = async (
+  { sql, accountId, now }: Work,
+  sent: SentMail,
+  id: string,
+  { kind, blockId, value, link, isBot = false, onOther = 'replace' }: NewInteraction,
+): Promise<Recorded> => {
+  const onConflict =
+    onOther === 'keep'
+      ? 'do nothing'
+      : `do update set id = excluded.id, value = excluded.value, at = excluded.at
+         where interactions.value is distinct from excluded.value`
+  const [row] = await sql<{ isNew: boolean }>(
+    `insert into interactions (account_id, message_id, kind, block_id, link, is_bot, id, project_id, email, value, at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+     on conflict (account_id, message_id, kind, block_id, link, is_bot) ${onConflict} returning xmax = 0 as "isNew"`,
+    [
+      accountId,
+      sent.id,
+      kind,
+      blockId ?? '',
+      link === undefined ? '' : String(link),
+      isBot,
+      id,
+      sent.projectId,
+      sent.email,
+      JSON.stringify(value),
+      now,
+    ],
+    `record-interaction-${onOther === 'keep' ? 'once' : 'latest'}`,
+  )
+  if (!row) return 'same'
+  return row.isNew ? 'first' : 'changed'
+}
+
+/**
+ * Records what a recipient did with a mail, with its `interaction.received` and its part in the lead score, unless it is a
+ * repeat (decisions.md, Studio projects). What machines do is kept, and neither told nor scored; a changed answer is told
+ * but scored once. Call it late in the unit of work: the score is locked.
+ */
+export const recordInteraction = async (work: Work, sent: SentMail, interaction: NewInteraction): Promise<Recorded> => {
+  const { kind, blockId, value, isBot = false, onOther } = interaction
+  const at = work.now.getTime()
+  const id = newId('int', at)
+  const recorded = await upsert(work, sent, id, interaction)
+  if (recorded === 'same' || isBot || (recorded === 'changed' && onOther === 'move')) return recorded
+  const { email, rowId, source, projectId, content } = sent
+  await emit(work, 'interaction.received', () => [
+    {
+      interaction: { id, kind, blockId, value, at },
+      project: { id: projectId, name: content.name },
+      recipient: { email, rowId },
+      source,
+    },
+  ])
+  if (recorded === 'first') await addToScore(work, email, kind)
+  return recorded
+}
+
+/** Takes an answer back: its block can be answered anew. */
+export const withdrawInteraction = async (
+  { sql, accountId }: Work,
+  messageId: string,
+  kind: InteractionKind,
+  blockId: string,
+): Promise<void> => {
+  await sql(
+    'delete from interactions where account_id = $1 and message_id = $2 and kind = $3 and block_id = $4 and not is_bot',
+    [accountId, messageId, kind, blockId],
+  )
+}
+
+/** What the recipient has answered in a mail, by block. `answeredAt` in epoch ms. */
+export type AnswerState = Record<string, { kind: InteractionKind; value: unknown; answeredAt: number }>
+
+/** The state of every block that was answered. */
+export const readState = async (
+  { sql }: Pick<Work, 'sql'>,
+  { accountId, id }: Pick<SentMail, 'accountId' | 'id'>,
+): Promise<AnswerState> => {
+  const rows = await sql<{ blockId: string; kind: InteractionKind; value: unknown; at: Date }>(
+    `select block_id as "blockId", kind, value, at from interactions
+     where account_id = $1 and message_id = $2 and kind <> all('{open,click}') and not is_bot order by at, id`,
+    [accountId, id],
+    'answer-state',
+  )
+  return Object.fromEntries(
+    rows.map(({ blockId, kind, value, at }) => [blockId, { kind, value, answeredAt: at.getTime() }]),
+  )
+}
