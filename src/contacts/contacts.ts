@@ -4,8 +4,10 @@ export {
   exportContacts,
   findContacts,
   listContacts,
+  type Recipient,
   readContacts,
   readContactsOf,
+  readRecipients,
   showContact,
 } from './contacts.find.ts'
 export { type ContactUpdate, countJoined, joinList, updateContacts } from './contacts.known.ts'

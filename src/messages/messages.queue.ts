@@ -1,7 +1,14 @@
 import { Problem } from '../lib/problem.ts'
 import { takeUpTo } from '../quotas/quotas.ts'
 import type { App, Work } from '../store/work.ts'
-import { failInserted, type Inserted, insertMessages, type NewMessage, type Source } from './messages.insert.ts'
+import {
+  type Batch,
+  failInserted,
+  type Inserted,
+  insertMessages,
+  type NewMessage,
+  type Source,
+} from './messages.insert.ts'
 import { type FromChoice, readMethod } from './messages.method.ts'
 import { quotaSentences } from './messages.reserve.ts'
 import { fillSubject, type MessageType, subjectLine } from './messages.shapes.ts'
@@ -40,12 +47,13 @@ const contentOf = async (
 /**
  * Puts mails into the outbox, in the unit of work of what causes them; the jobs send them, trying again while the relay is
  * away. Never throws for what speaks against a mail (no sender, quota used up, project gone): that is in its row, and
- * here. Counts the volume quota, so call it late in the unit of work.
+ * here. Counts the volume quota, so call it late in the unit of work. `batch`: they wait behind the account's other mails.
  */
 export const queueMails = async (
   app: Pick<App, 'config' | 'projects'>,
   work: Work,
   mails: readonly QueuedMail[],
+  batch?: Batch,
 ): Promise<Queued[]> => {
   if (mails.length === 0) return []
   const method = await readMethod(app, work, mails)
@@ -63,7 +71,7 @@ export const queueMails = async (
       isPatient: true,
     })
   }
-  const inserted = await insertMessages(work, messages, null)
+  const inserted = await insertMessages(work, messages, null, batch)
   const pending = inserted.flatMap((row) => (row?.status === 'pending' ? row : []))
   const granted = await takeUpTo(work, 'sends', pending.length)
   const refused = new Set(pending.slice(granted))
