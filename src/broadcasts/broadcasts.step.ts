@@ -126,9 +126,8 @@ const pace = async (work: Work, state: State, rate: number): Promise<number> => 
 const goOn = async (app: App, work: Work, state: State): Promise<Step> => {
   if (state.startedAt === null) await begin(work, state)
   await addTally(work, state)
-  // Quotas are counted last.
-  const waitMs = state.rate === null ? null : await pace(work, state, state.rate)
   if (state.checkpoint !== null) await queueNext(app, work, state)
+  const waitMs = state.rate === null ? null : await pace(work, state, state.rate)
   if (state.checkpoint === null && state.queued === 0) Object.assign(state, { status: 'done', finishedAt: work.now })
   return { isMore: state.checkpoint !== null, waitMs: state.finishedAt === null ? waitMs : null }
 }

@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
 import { runBroadcasts } from '../../src/broadcasts/broadcasts.loop.ts'
 import { advanceBroadcast } from '../../src/broadcasts/broadcasts.step.ts'
 import {
@@ -68,26 +70,30 @@ const startLoop = () => {
     await running
   })
 }
-const send = () => void ends.push(startMail(t.app).stop)
+/** The mail loop, in an app of its own as in its thread: a stop closes its connections to relays. */
+const send = async () => {
+  const app = await openApp(readConfig(t.env), { orm: false })
+  ends.push(app.close, startMail(app).stop)
+}
 const isDone = (who: Audience, id: string) => async () => (await show(who, id)).status === 'done'
 
 test('every active contact of the list gets one marketing mail, of its fields and its email', async () => {
-  const who = await audience(t, 1203)
+  const who = await audience(t, 603)
   await t.app.sql(`update contacts set status = 'pending' where account_id = $1 and email = 'c5@people.example'`, [
     who.account.id,
   ])
   const { id, ...made } = await create(who, { subject: 'For {{ name }} <{{ email }}>' })
   expect(id).toMatch(/^bct_/)
   expect(made).toEqual({
-    ...{ status: 'scheduled', listId: who.listId, projectId: who.projectId, scheduledAt: null, recipients: 1202 },
+    ...{ status: 'scheduled', listId: who.listId, projectId: who.projectId, scheduledAt: null, recipients: 602 },
     ...{ queued: 0, sent: 0, failed: 0, suppressed: 0, createdAt: expect.any(Number) },
   })
   startLoop()
-  send()
+  await send()
   await eventually(isDone(who, id), 30_000)
-  expect(await show(who, id)).toMatchObject({ status: 'done', recipients: 1202, queued: 0, sent: 1202, failed: 0 })
-  expect(new Set(sink.mails.map(({ to }) => to[0])).size).toBe(1202)
-  expect(sink.mails).toHaveLength(1202)
+  expect(await show(who, id)).toMatchObject({ status: 'done', recipients: 602, queued: 0, sent: 602, failed: 0 })
+  expect(new Set(sink.mails.map(({ to }) => to[0])).size).toBe(602)
+  expect(sink.mails).toHaveLength(602)
   const mail = sink.mails.find(({ to }) => to[0] === 'c7@people.example')!
   expect(mail.header('subject')).toBe('For N7 <c7@people.example>')
   expect(mail.header('list-unsubscribe')).toBeDefined()
@@ -97,7 +103,7 @@ test('every active contact of the list gets one marketing mail, of its fields an
     [who.account.id],
   )
   expect(rows).toEqual([{ type: 'marketing', source_kind: 'send', source_id: null, data: true }])
-  expect(await used(who)).toBe(1202)
+  expect(await used(who)).toBe(602)
   expect(await t.app.sql('select from message_tallies where account_id = $1', [who.account.id])).toEqual([])
 }, 60_000)
 
@@ -117,7 +123,7 @@ test('suppressed ones are counted and not sent, those too that come to be while 
   expect(await used(who)).toBe(8)
   await suppress(['c3@people.example'])
   startLoop()
-  send()
+  await send()
   await eventually(isDone(who, id))
   expect(await show(who, id)).toMatchObject({ recipients: 10, queued: 0, sent: 7, suppressed: 3, failed: 0 })
   expect(sink.mails).toHaveLength(7)
@@ -198,7 +204,7 @@ describe('cancel', () => {
     sink.always({ delayMs: 50 })
     const { id } = await create(who)
     await steps(who, id)
-    send()
+    await send()
     await sink.arrived(10)
     const cancelled = await cancel(who, id)
     expect(cancelled.status).toBe('cancelled')
@@ -228,7 +234,7 @@ describe('cancel', () => {
     expect(await cancel(who, later.id)).toMatchObject({ status: 'cancelled', recipients: 3, queued: 0, failed: 0 })
     await t.advance(3_600_000)
     startLoop()
-    send()
+    await send()
     const { id } = await create(who)
     await eventually(isDone(who, id))
     expect(sink.mails).toHaveLength(3)
@@ -252,7 +258,7 @@ describe('cancel', () => {
     sink.always({ delayMs: 300, refuse: { at: 'data', answer: '451 4.7.1 Later' } })
     const { id } = await create(who)
     await steps(who, id)
-    send()
+    await send()
     await eventually(async () => (await t.app.sql('select from message_queue where is_handing')).length === 3)
     await cancel(who, id)
     startLoop()
@@ -264,7 +270,7 @@ describe('cancel', () => {
 
 test('--rate is mails a minute, whoever takes the steps, and what was missed is not made up for', async () => {
   const who = await audience(t, 700)
-  const { id } = await create(who, { rate: '120' })
+  const { id } = await create(who, { rate: '12' })
   await steps(who, id)
   const released = async () => {
     const rows = await t.app.sql(`select from message_queue where account_id = $1 and due_at < '9999-01-01'`, [
@@ -273,25 +279,25 @@ test('--rate is mails a minute, whoever takes the steps, and what was missed is 
     return rows.length
   }
   expect([await released(), (await show(who, id)).queued]).toEqual([1, 700])
-  await t.advance(1000)
+  await t.advance(5000)
   await step(who, id)
-  const afterASecond = await released()
-  expect([3, 4]).toContain(afterASecond)
+  await step(who, id)
+  expect(await released()).toBe(2)
   await t.advance(3_600_000)
   await step(who, id)
-  expect((await released()) - afterASecond).toBe(4)
+  expect(await released()).toBe(3)
   // A relay that takes none: a minute’s worth waits for it at most.
-  for (let i = 0; i < 40; i++) {
-    await t.advance(2000)
+  for (let i = 0; i < 15; i++) {
+    await t.advance(5000)
     await step(who, id)
   }
-  expect(await released()).toBe(120)
+  expect(await released()).toBe(12)
 }, 30_000)
 
 test('a paced broadcast leaves at its pace, and each of its mails once', async () => {
   const who = await audience(t, 12)
   startLoop()
-  send()
+  await send()
   const before = performance.now()
   const { id } = await create(who, { rate: '240' })
   await eventually(isDone(who, id), 20_000)
@@ -304,7 +310,7 @@ test('a mail of its own waits for no broadcast of the account, whatever of it is
   sink.always({ delayMs: 50 })
   const { id } = await create(who)
   await steps(who, id)
-  send()
+  await send()
   await sink.arrived(40)
   await t.app.work(who.account.id, 'cli:test', (work) =>
     queueMails(t.app, work, [
