@@ -1,5 +1,7 @@
 import type { CommandSet } from '../cli/command.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
+import { deliverToProjects, forgetInteractions } from '../engagement/engagement.listeners.ts'
+import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import type { Page } from '../pages/page.ts'
@@ -29,23 +31,51 @@ export const loadEntities = async () => {
   return modules.flatMap((module) => Object.values(module))
 }
 
+/** The kinds of interactive blocks: how they are seen and answered. */
+export const loadBlocks = async (): Promise<BlockKind[]> => {
+  const modules = await Promise.all([import('../engagement/engagement.answers.ts')])
+  return modules.flatMap(({ blocks }) => blocks)
+}
+
+/** The same as they stand in pages. */
+const loadBlockForms = async (): Promise<BlockForm[]> => {
+  const modules = await Promise.all([import('../engagement/liveview.answers.pages.ts')])
+  return modules.flatMap(({ forms }) => forms)
+}
+
 export const loadRoutes = async (): Promise<Route[]> => {
-  const [contacts, messages, deals, journeys, webhooks] = await Promise.all([
+  const [blocks, contacts, messages, engagement, deals, journeys, webhooks] = await Promise.all([
+    loadBlocks(),
     import('../contacts/contacts.routes.ts'),
     import('../messages/messages.routes.ts'),
+    import('../engagement/engagement.routes.ts'),
     import('../deals/deals.routes.ts'),
     import('../journeys/journeys.routes.ts'),
     import('../webhooks/webhooks.routes.ts'),
   ])
-  return [...contacts.routes, ...messages.routes, ...deals.routes, ...journeys.routes, ...webhooks.routes]
+  return [
+    ...contacts.routes,
+    ...messages.routes,
+    ...engagement.routesOf(blocks),
+    ...deals.routes,
+    ...journeys.routes,
+    ...webhooks.routes,
+  ]
 }
 
 export const loadPages = async (): Promise<Page[]> => {
-  const modules = await Promise.all([import('../messages/messages.pages.ts')])
-  return modules.flatMap(({ pages }) => pages)
+  const [kinds, forms, liveview, ...modules] = await Promise.all([
+    loadBlocks(),
+    loadBlockForms(),
+    import('../engagement/liveview.pages.ts'),
+    import('../messages/messages.pages.ts'),
+    import('../engagement/tracking.pages.ts'),
+  ])
+  return [...liveview.pagesOf(kinds, forms), ...modules.flatMap(({ pages }) => pages)]
 }
 
 export const loadCommands = async (): Promise<CommandSet[]> => {
+  const { commandsOf } = await import('../engagement/engagement.commands.ts')
   const modules = await Promise.all([
     import('./daemon.commands.ts'),
     import('./dev.commands.ts'),
@@ -66,7 +96,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../webhooks/webhooks.commands.ts'),
     import('../webhooks/listen.commands.ts'),
   ])
-  return modules.map((module) => module.commands)
+  return [...modules.map((module) => module.commands), commandsOf(loadBlocks)]
 }
 
 /** What renders projects to mail, loaded where the first mail of a project is sent. */
@@ -81,4 +111,10 @@ export const sources: Sources = {
 }
 
 /** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
-export const listeners: readonly Listener[] = [deliverEvents, forgetErased, runJourneysByEvents]
+export const listeners: readonly Listener[] = [
+  deliverEvents,
+  deliverToProjects,
+  forgetErased,
+  forgetInteractions,
+  runJourneysByEvents,
+]
