@@ -1,11 +1,17 @@
 import type { CommandSet } from '../cli/command.ts'
+import { held as heldOfContacts } from '../contacts/contacts.held.ts'
+import { held as heldOfDeals } from '../deals/deals.held.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
+import { held as heldOfEngagement } from '../engagement/engagement.held.ts'
 import { deliverToProjects, forgetInteractions } from '../engagement/engagement.listeners.ts'
 import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
 import type { Route } from '../http/route.ts'
+import { held as heldOfJourneys } from '../journeys/journeys.held.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
+import { held as heldOfMessages } from '../messages/messages.held.ts'
+import { forgetRecipients } from '../messages/messages.listeners.ts'
 import type { Page } from '../pages/page.ts'
-import type { Listener, Projects, Sources } from '../store/work.ts'
+import type { HeldPart, Listener, Projects, Sources } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 
 /**
@@ -88,6 +94,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../messages/methods.commands.ts'),
     import('../messages/messages.commands.ts'),
     import('../messages/suppressions.commands.ts'),
+    import('../messages/bounces.commands.ts'),
     import('../broadcasts/broadcasts.commands.ts'),
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
@@ -110,11 +117,21 @@ export const sources: Sources = {
   project: async (work, ref) => (await import('../studio/studio.ts')).findProject(work, ref),
 }
 
+/** What the features hold about an address, in the order of `svc contacts export --email`. */
+export const heldAbout: readonly HeldPart[] = [
+  ...heldOfMessages,
+  ...heldOfEngagement,
+  heldOfDeals,
+  heldOfJourneys,
+  ...heldOfContacts,
+]
+
 /** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
 export const listeners: readonly Listener[] = [
   deliverEvents,
   deliverToProjects,
-  forgetErased,
+  forgetRecipients,
   forgetInteractions,
+  forgetErased,
   runJourneysByEvents,
 ]

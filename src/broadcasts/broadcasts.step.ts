@@ -1,5 +1,13 @@
 import { type Recipient, readRecipients } from '../contacts/contacts.ts'
-import { dropBatch, failDropped, type QueuedMail, queueMails, releaseMails, takeTally } from '../messages/messages.ts'
+import {
+  dropBatch,
+  failDropped,
+  isBatchOut,
+  type QueuedMail,
+  queueMails,
+  releaseMails,
+  takeTally,
+} from '../messages/messages.ts'
 import { returnQuota } from '../quotas/quotas.ts'
 import type { App, Work } from '../store/work.ts'
 
@@ -134,6 +142,7 @@ const goOn = async (app: App, work: Work, state: State): Promise<Step> => {
 
 /** Ends what was taken out of the queue, and what a relay has put off since. */
 const settle = async (work: Work, state: State): Promise<Step> => {
+  const isOut = await isBatchOut(work, state.id)
   await addTally(work, state)
   if ((await dropBatch(work, state.id)) > 0) state.checkpoint = ''
   if (state.checkpoint !== null) {
@@ -143,7 +152,10 @@ const settle = async (work: Work, state: State): Promise<Step> => {
     state.failed += failed
     for (const { month, count } of months) await returnQuota(work, 'sends', month, count)
   }
-  if (state.checkpoint === null && state.queued === 0) state.finishedAt = work.now
+  if (state.checkpoint === null && isOut) {
+    // Others have ended what was in no queue any more: the recipient was erased.
+    Object.assign(state, { failed: state.failed + state.queued, queued: 0, finishedAt: work.now })
+  }
   return { isMore: state.checkpoint !== null, waitMs: null }
 }
 

@@ -67,6 +67,10 @@ export const dropBatch = async ({ sql, accountId }: Work, batch: string): Promis
   return row!.count
 }
 
+/** Whether nothing of a batch is in the queue: then all its ends are tallied. */
+export const isBatchOut = async ({ sql, accountId }: Work, batch: string): Promise<boolean> =>
+  (await sql('select from message_queue where account_id = $1 and batch = $2 limit 1', [accountId, batch])).length === 0
+
 const pageSize = 1000
 
 /**

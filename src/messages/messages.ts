@@ -1,4 +1,5 @@
-export { countRecipients, dropBatch, failDropped, releaseMails, type Tally, takeTally } from './batches.ts'
+export { countRecipients, dropBatch, failDropped, isBatchOut, releaseMails, type Tally, takeTally } from './batches.ts'
+export { type BounceCounts, ingestBounces } from './bounces.ts'
 export {
   addDomain,
   type DomainRecord,
@@ -7,6 +8,7 @@ export {
   showDomain,
   verifyDomain,
 } from './domains.ts'
+export { type MailboxView, setMailbox, showMailbox, testMailbox, unsetMailbox } from './mailboxes.ts'
 export {
   findProjectMail,
   listMessages,

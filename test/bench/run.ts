@@ -16,6 +16,7 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench): Promise<Row[]
   journeys: () => import('./journeys.ts'),
   mail: () => import('./mail.ts'),
   broadcasts: () => import('./broadcasts.ts'),
+  engagement: () => import('./engagement.ts'),
 }
 
 const asked = process.argv.slice(2)

@@ -10,6 +10,7 @@ import {
   planBroadcast,
   showBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
+import { eraseContact } from '../../src/contacts/contacts.ts'
 import { queueMails, suppressAddresses } from '../../src/messages/messages.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type Audience, addPeople, audience } from '../support/broadcasts.ts'
@@ -266,6 +267,26 @@ describe('cancel', () => {
     expect(await used(who)).toBe(0)
     expect(await t.app.sql('select from message_queue where account_id = $1', [who.account.id])).toEqual([])
   }, 20_000)
+})
+
+test('who is erased while mails wait gets none: it counts as failed, before a broadcast is cancelled and after', async () => {
+  const who = await audience(t, 4)
+  const erase = (email: string) =>
+    t.app.work(who.account.id, 'cli:test', (work) => eraseContact(work, email, { dryRun: false }))
+  const [sent, stopped] = [await create(who), await create(who)]
+  await steps(who, sent.id)
+  await steps(who, stopped.id)
+  await erase('c1@people.example')
+  expect(await show(who, sent.id)).toMatchObject({ recipients: 4, queued: 3, failed: 1 })
+  await cancel(who, stopped.id)
+  await erase('c2@people.example')
+  startLoop()
+  await send()
+  await eventually(isDone(who, sent.id))
+  await eventually(async () => (await show(who, stopped.id)).queued === 0)
+  expect(await show(who, sent.id)).toMatchObject({ queued: 0, sent: 2, failed: 2 })
+  expect(await show(who, stopped.id)).toMatchObject({ status: 'cancelled', queued: 0, sent: 0, failed: 4 })
+  expect(sink.mails).toHaveLength(2)
 })
 
 test('--rate is mails a minute, whoever takes the steps, and what was missed is not made up for', async () => {
