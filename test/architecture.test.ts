@@ -8,11 +8,13 @@ const root = join(import.meta.dirname, '..')
 const layers = ['lib', 'net', 'store', 'events', 'features', 'pages', 'http', 'cli', 'app', 'bin', 'jobs'] as const
 /** Features side by side, lower first: an arrow points left only, and only at the front file. */
 const features = [
+  'quotas',
   'accounts',
   'deliveries',
   'contacts',
   'studio',
   'messages',
+  'broadcasts',
   'engagement',
   'bookings',
   'checkout',

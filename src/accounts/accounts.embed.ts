@@ -1,6 +1,6 @@
 import { Problem } from '../lib/problem.ts'
+import { quotaStanding, secondsToNextMonth, takeQuota } from '../quotas/quotas.ts'
 import type { App, Work } from '../store/work.ts'
-import { quotaStanding, secondsToNextMonth, takeQuota } from './accounts.quotas.ts'
 
 const refusal = (standing: 'used up' | 'not in plan', now: Date): Problem =>
   standing === 'not in plan'

@@ -7,11 +7,6 @@ import type { Operation } from '../store/work.ts'
 import { Account, Plan } from './accounts.entities.ts'
 import { takeSlug } from './accounts.slug.ts'
 
-export { type Admission, admit, demandAdmission } from './accounts.admission.ts'
-export { countOwned, type Deletion, deleteAccount, findDeletable } from './accounts.delete.ts'
-export { demandEmbedUnit, takeEmbedUnits } from './accounts.embed.ts'
-export { createKey, type KeyView, listKeys, revokeKey } from './accounts.keys.ts'
-export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
 export {
   accountUsage,
   countUse,
@@ -22,7 +17,12 @@ export {
   takeQuota,
   takeUpTo,
   usedUp,
-} from './accounts.quotas.ts'
+} from '../quotas/quotas.ts'
+export { type Admission, admit, demandAdmission } from './accounts.admission.ts'
+export { countOwned, type Deletion, deleteAccount, findDeletable } from './accounts.delete.ts'
+export { demandEmbedUnit, takeEmbedUnits } from './accounts.embed.ts'
+export { createKey, type KeyView, listKeys, revokeKey } from './accounts.keys.ts'
+export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
 export { accountOfSlug, isReservedSlug, slugOf } from './accounts.slug.ts'
 
 const NewAccount = z.object({ name: text(200).trim().min(1, 'is required'), plan: text(100) })

@@ -13,7 +13,7 @@ import { openingOf } from '../store/living.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Bindable, Operation, Projects, Report } from '../store/work.ts'
 import type { Config } from './config.ts'
-import { bindable, heldAbout, listeners, loadEntities, projects } from './features.ts'
+import { bindable, heldAbout, listeners, loadEntities, projects, sources } from './features.ts'
 
 export interface OpenApp extends App {
   readonly config: Config
@@ -140,6 +140,7 @@ const operation = ({ sql, client, orm, actor, now, accountId }: Parts): Operatio
     actor,
     now,
     listeners,
+    sources,
     get em() {
       if (!orm) throw new Error('This process was opened without MikroORM')
       em ??= orm(client, accountId ?? null)

@@ -16,7 +16,7 @@ import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import { held as heldOfMessages } from '../messages/messages.held.ts'
 import { forgetRecipients } from '../messages/messages.listeners.ts'
 import type { Page } from '../pages/page.ts'
-import type { Bindable, HeldPart, Listener, Projects } from '../store/work.ts'
+import type { Bindable, HeldPart, Listener, Projects, Sources } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 import { held as heldOfWebinars } from '../webinars/webinars.held.ts'
 import { forgetAttendees } from '../webinars/webinars.listeners.ts'
@@ -31,6 +31,7 @@ export const loadEntities = async () => {
     import('../contacts/contacts.entities.ts'),
     import('../studio/studio.entities.ts'),
     import('../messages/messages.entities.ts'),
+    import('../broadcasts/broadcasts.entities.ts'),
     import('../engagement/engagement.entities.ts'),
     import('../checkout/checkout.entities.ts'),
     import('../forms/forms.entities.ts'),
@@ -122,6 +123,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../messages/bounces.commands.ts'),
     import('../checkout/checkout.commands.ts'),
     import('../forms/forms.commands.ts'),
+    import('../broadcasts/broadcasts.commands.ts'),
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),
@@ -145,6 +147,14 @@ export const projects: Projects = {
 export const bindable: Bindable = {
   course: async (work, id) => (await import('../courses/courses.ts')).findCourseNamed(work, id),
   webinar: async (work, id) => (await import('../webinars/webinars.ts')).findWebinar(work, id),
+}
+
+/** What the definitions of journeys name of other features. */
+export const sources: Sources = {
+  project: async (work, ref) => (await import('../studio/studio.ts')).findProject(work, ref),
+  form: async (work, ref) => (await import('../forms/forms.ts')).findForm(work, ref),
+  course: async (work, ref) => (await import('../courses/courses.ts')).findCourseNamed(work, ref),
+  webinar: async (work, ref) => (await import('../webinars/webinars.ts')).findWebinar(work, ref),
 }
 
 /** What the features hold about an address, in the order of `svc contacts export --email`. */

@@ -107,6 +107,27 @@ export const listContacts = async (
   return { rows: page, nextCursor: rows.length > limit ? encodeCursor(nextKey) : null }
 }
 
+/** An active contact of a list, as a mail is made for it. */
+export interface Recipient {
+  rowId: string
+  email: string
+  fields: Record<string, string>
+}
+
+/** The next active contacts of a list in the order of `rowId`, those alone that were in it at a time. Not recorded. */
+export const readRecipients = (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  listId: string,
+  { after, at, limit }: { after: string; at: Date; limit: number },
+): Promise<Recipient[]> =>
+  sql<Recipient>(
+    `select row_id as "rowId", email, fields from contacts
+     where account_id = $1 and list_id = $2 and row_id > $3 and status = 'active' and created_at <= $4
+     order by row_id limit $5`,
+    [accountId, listId, after, at, limit],
+    'read-recipients',
+  )
+
 const exportPage = 1_000
 
 /** A whole list in pages, each read by a statement of its own: no transaction stays open while a reader is slow. */

@@ -4,8 +4,10 @@ export {
   exportContacts,
   findContacts,
   listContacts,
+  type Recipient,
   readContacts,
   readContactsOf,
+  readRecipients,
   showContact,
 } from './contacts.find.ts'
 export { addFinding, dropFindings, type Finding } from './contacts.findings.ts'

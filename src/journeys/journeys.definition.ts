@@ -7,9 +7,8 @@ import { text } from '../lib/text.ts'
 
 /*
  * What a journey's file may say (decisions.md, Journeys: the table of triggers and steps). Strict throughout: a property
- * that is not listed is refused. What is parsed here still names lists, stages and pipelines as the author did;
- * journeys.resolve.ts puts ids in their place. Projects, blocks, forms, courses and webinars are kept as they are named:
- * the features that own them look them up.
+ * that is not listed is refused. What is parsed here still names lists, stages, pipelines, projects and the like as the
+ * author did; journeys.resolve.ts puts ids in their place. Blocks are kept as they are named.
  */
 
 const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
@@ -205,7 +204,7 @@ export const JourneyFile = z.strictObject({
 })
 export type JourneyFile = z.output<typeof JourneyFile>
 
-/** What a version stores, its lists, stages and pipelines by id. */
+/** What a version stores, all that it names by id. */
 export type Definition = Pick<JourneyFile, 'trigger' | 'reentry' | 'exitOn' | 'steps'>
 
 /** What a trigger is bound to first, by which whoever happens finds its journeys; null where anything of its kind does. */

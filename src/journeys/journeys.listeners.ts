@@ -1,7 +1,7 @@
 import { locateContact } from '../contacts/contacts.ts'
 import { type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
-import type { EmittedEvent, Listener, Work } from '../store/work.ts'
+import type { EmittedEvent, Listener, SuppressionReason, Work } from '../store/work.ts'
 import { exitRules, type TriggerKind, triggerKinds } from './journeys.definition.ts'
 import {
   type EnterableJourney,
@@ -110,12 +110,22 @@ const startsOf = async (work: Work, type: EventType, happenings: readonly Happen
 const exitRemoved = async (work: Work, listId?: string, rowId?: string): Promise<void> => {
   const { exits } = await interestsIn(work)
   const rule = 'list-removed'
-  if (exits.includes(rule)) await endRuns(work, `exit rule: ${rule}`, { listId, rowId, rule })
+  if (exits.includes(rule))
+    await endRuns(work, `exit rule: ${rule}`, { listId, rowIds: rowId === undefined ? undefined : [rowId], rule })
+}
+
+/** The exit rules `unsubscribed` and `suppressed`, which is every other reason. */
+const exitSuppressed = async (work: Work, emails: readonly string[], reason: SuppressionReason): Promise<void> => {
+  const rule = reason === 'unsubscribed' ? reason : 'suppressed'
+  const { exits } = await interestsIn(work)
+  if (!exits.includes(rule)) return
+  const rowIds = [...(await readRowIds(work, emails)).values()]
+  if (rowIds.length > 0) await endRuns(work, `exit rule: ${rule}`, { rowIds, rule })
 }
 
 /** An erased address ends its runs and stands in none of them any more, nor does what started them. */
 const forget = async (work: Work, email: string, rowId?: string): Promise<void> => {
-  if (rowId !== undefined) await endRuns(work, 'the contact was erased', { rowId })
+  if (rowId !== undefined) await endRuns(work, 'the contact was erased', { rowIds: [rowId] })
   await work.sql(`update journey_runs set email = '', context = '{}' where account_id = $1 and email = $2`, [
     work.accountId,
     email,
@@ -162,6 +172,8 @@ export const runJourneysByEvents: Listener = {
     if (email === undefined || rowId !== undefined) await exitRemoved(work, listId, rowId)
     if (email !== undefined && listId === undefined) await forget(work, email, rowId)
   },
+
+  addressesSuppressed: exitSuppressed,
 
   // A contact that waits for its confirmation has not come to its list yet: only then do the list's journeys begin.
   async contactsActivated(work, contacts) {

@@ -2,15 +2,20 @@ import { findList } from '../contacts/contacts.ts'
 import { findPipeline, findStage } from '../deals/deals.ts'
 import { type Fault, type Path, recordOf } from '../lib/faults.ts'
 import { Problem } from '../lib/problem.ts'
-import type { Work } from '../store/work.ts'
+import type { Sources, Work } from '../store/work.ts'
 import { stepsOf } from './journeys.tree.ts'
 
-type Property = 'list' | 'pipeline' | 'stage' | 'from'
+type Property = 'list' | 'pipeline' | 'stage' | 'from' | keyof Sources
 
-/** Which properties of which kinds name a list, a pipeline or a stage. All others are kept as they are. */
+/** Which properties of which kinds name something. All others are kept as they are. */
 const named: Record<string, readonly Property[]> = {
   'list-added': ['list'],
+  'form-submitted': ['form'],
   'deal-stage-changed': ['pipeline', 'stage', 'from'],
+  interaction: ['project'],
+  'course-enrolled': ['course'],
+  'webinar-registered': ['webinar'],
+  'send-email': ['project'],
   'add-to-list': ['list'],
   'remove-from-list': ['list'],
   'create-deal': ['pipeline', 'stage'],
@@ -36,6 +41,10 @@ const find = async (work: Work, property: Property, ref: string, { pipeline, nea
   if (property === 'pipeline') {
     const { id } = await findPipeline(work, ref)
     return { id, pipelineId: id }
+  }
+  if (property !== 'stage' && property !== 'from') {
+    const source = work.sources[property]
+    return source ? { id: (await source(work, ref)).id } : { id: ref }
   }
   const stage = await findStage(work, ref, pipeline, near)
   return { id: stage.id, pipelineId: stage.pipeline.id }
@@ -92,8 +101,8 @@ const resolveHolder = async (
 const isBefore = (step: Path, path: Path): boolean => step.slice(0, -1).every((part, i) => part === path[i])
 
 /**
- * Puts the ids of lists, pipelines and stages in place of their names in `file`, which is changed, and gives what could
- * not be found. A file that is otherwise faulty is looked through as far as it can be. Near to a step is the pipeline of
+ * Puts ids in place of the names in `file`, which is changed, and gives what could not be found. What no source knows
+ * (`work.sources`) stays as it is named. A file that is otherwise faulty is looked through as far as it can be. Near to a step is the pipeline of
  * the trigger; without one, to a `move-deal`, that of the deal made last before it.
  */
 export const resolveNames = async (work: Work, file: unknown): Promise<Fault[]> => {

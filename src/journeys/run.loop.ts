@@ -68,7 +68,7 @@ const isBusy = (error: unknown): boolean => isPassing(error) || (error as { code
  * under way and resolves. Any number may run on one database. A Problem ends the run that it is about. Any other fault is
  * reported and recorded on the run, which is tried again with growing waits; none ends the loop. Each step is done once.
  */
-export const runJourneys = (app: App, signal: AbortSignal, { report = () => {}, ...ports }: JobPorts = {}) =>
+export const runJourneys = (app: App, signal: AbortSignal, { report = () => {}, ...ports }: JobPorts) =>
   runQueue(app.database, 'svc_journeys', signal, ({ stop, ring }) => {
     const units = createLanes(working)
     const hands = createHands(ring)

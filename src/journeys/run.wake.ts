@@ -43,18 +43,18 @@ const cancelWaits = async (work: Work, condition: string, params: readonly unkno
   }
 }
 
-/** Whose runs are to end: of a list, of a person (in it), or those alone that have the exit rule. */
+/** Whose runs are to end: of a list, of persons (in it), or those alone that have the exit rule. */
 export interface Leaving {
   listId?: string | undefined
-  rowId?: string | undefined
+  rowIds?: readonly string[] | undefined
   rule?: string
 }
 
 /** Ends open runs at once, for a reason. */
-export const endRuns = async (work: Work, reason: string, { listId, rowId, rule }: Leaving): Promise<void> => {
-  const whose = rowId === undefined ? `r.account_id = $1 and ${open} and $2::text[] is null` : ofPersons('$2')
+export const endRuns = async (work: Work, reason: string, { listId, rowIds, rule }: Leaving): Promise<void> => {
+  const whose = rowIds === undefined ? `r.account_id = $1 and ${open} and $2::text[] is null` : ofPersons('$2')
   const condition = `${whose} and ($3::text is null or r.list_id = $3) and ($4::text[] is null or ${hasRule('$4')})`
-  const params = [rowId === undefined ? null : [rowId], listId ?? null, rule === undefined ? null : [rule]]
+  const params = [rowIds ?? null, listId ?? null, rule === undefined ? null : [rule]]
   await cancelWaits(work, condition, params)
   const rows = await work.sql<{ id: string }>(
     `with leaving as (

@@ -37,7 +37,7 @@ export interface Doer {
 
 /** What journeys are given of other features. */
 export interface Ports {
-  sendMails?: SendMails
+  sendMails: SendMails
 }
 
 /** The deals that the run made, newest first. */

@@ -3,7 +3,7 @@ import { insertCalls } from '../deliveries/deliveries.ts'
 import type { Work } from '../store/work.ts'
 import type { Step } from './journeys.definition.ts'
 import type { Doer, Effect } from './steps.effects.ts'
-import { fillJson, fillTags } from './steps.tags.ts'
+import { fillJson } from './steps.tags.ts'
 
 /*
  * Steps whose effect leaves the house. Here they write a row, in the transaction that moves the run; carrying it out is
@@ -13,16 +13,18 @@ import { fillJson, fillTags } from './steps.tags.ts'
 /** A mail of a run. `key` is one for a run and step: at most one mail is sent for it. */
 export interface JourneyMail {
   key: string
-  runId: string
+  journeyId: string
   contact: Contact
+  /** Its id; of a version that was applied before names were resolved, its name. */
   project: string
   type: 'marketing' | 'transactional'
+  /** Its merge tags not filled yet; left out: the project's name. */
   subject: string | undefined
 }
 
 /**
  * The mail feature, as journeys call it: inserts a message for each mail, in the unit of work, and gives what the step log
- * shows of each, in their order. Suppressed is such an outcome. Throws Problem for what must end the run.
+ * shows of each, in their order. That a mail can't go is such an outcome: it ends no run.
  */
 export type SendMails = (work: Work, mails: readonly JourneyMail[]) => Promise<string[]>
 
@@ -58,14 +60,12 @@ export const sendMails = async (
   work: Work,
   step: StepOf<'send-email'>,
   doers: readonly Doer[],
-  send: SendMails | undefined,
+  send: SendMails,
 ): Promise<Effect[]> => {
-  if (!send) return doers.map(() => ({ failed: 'this version of svc sends no mail' }))
-  const { project, type } = step
+  const { project, type, subject } = step
   const mails = doers.map((doer) => {
-    const { runId, contact } = doer
-    const subject = step.subject === undefined ? undefined : fillTags(step.subject, contact)
-    return { key: keyOf(doer), runId, contact, project, type, subject }
+    const { journeyId, contact } = doer
+    return { key: keyOf(doer), journeyId, contact, project, type, subject }
   })
   return (await send(work, mails)).map((outcome) => ({ outcome }))
 }

@@ -7,8 +7,10 @@ import type { Sql } from '../store/database.ts'
  * failed, for the relay may have it. So each message leaves once at most.
  */
 
-/** The jobs that hand mail over listen on this channel: `<microseconds> <account>`, or anything else: look everywhere. */
+/** The jobs that hand mail over listen on this channel: `<microseconds> <account> <batch>`, or anything else: look everywhere. */
 export const mailChannel = 'svc_mail'
+
+export const noticeOf = (accountId: string, batch: string, dueAt: number): string => `${dueAt} ${accountId} ${batch}`
 
 /** A relay as it is stored; its password is sealed with the account's id as context. */
 export interface StoredRelay {
@@ -24,6 +26,8 @@ export interface StoredRelay {
 export interface ClaimedMessage {
   accountId: string
   id: string
+  /** '': none. */
+  batch: string
   worker: number
   /** Which claim this is. */
   claim: number
@@ -33,16 +37,22 @@ export interface ClaimedMessage {
   relay: StoredRelay | null
 }
 
-/** An account for which there may be something unclaimed since a time (microseconds), and how much may be claimed. */
-export interface Ask {
+/** What waits together, in the order of its due times: a batch of an account, or all of the account's that is of none (''). */
+export interface Stream {
   accountId: string
+  batch: string
+}
+
+export const streamKey = ({ accountId, batch }: Stream): string => `${accountId} ${batch}`
+
+/** A stream in which there may be something unclaimed since a time (microseconds), and how much may be claimed. */
+export interface Ask extends Stream {
   room: number
   since: number
 }
 
-/** What was there for an account: `found` rows up to `last` (microseconds), claimed or not. */
-export interface Found {
-  accountId: string
+/** What was there in a stream: `found` rows up to `last` (microseconds), claimed or not. */
+export interface Found extends Stream {
   found: number
   last: number
 }
@@ -55,12 +65,14 @@ const claiming = `
   with clock as materialized (
     select svc_now() as now
   ), ask as materialized (
-    select * from jsonb_to_recordset($2::jsonb) as a("accountId" text, room int, since float8)
+    select * from jsonb_to_recordset($2::jsonb) as a("accountId" text, batch text, room int, since float8)
   ), due as materialized (
-    select a."accountId" as account, d.*, row_number() over (partition by a."accountId" order by d.due_at) as turn
+    select a."accountId" as account, a.batch, d.*,
+      row_number() over (partition by a."accountId", a.batch order by d.due_at) as turn
     from ask a, clock cross join lateral (
       select ctid as row, due_at from message_queue
-      where account_id = a."accountId" and due_at >= to_timestamp(a.since / 1e6 - 1e-6) and due_at <= clock.now and worker is null
+      where account_id = a."accountId" and batch = a.batch and due_at >= to_timestamp(a.since / 1e6 - 1e-6)
+        and due_at <= clock.now and worker is null
       order by due_at limit a.room
     ) d
   ), locked as materialized (
@@ -68,18 +80,18 @@ const claiming = `
     where ctid = any(array(select row from due order by turn, due_at limit $3)) and worker is null for update skip locked
   ), taken as (
     update message_queue set worker = $1, claim = claim + 1 where ctid = any(array(select row from locked))
-    returning account_id, id, claim, tries, is_patient, due_at
+    returning account_id, id, batch, claim, tries, is_patient, due_at
   )
-  select f.account as "accountId", f.found, (extract(epoch from f.last) * 1e6)::int8 as last, t.id, t.claim, t.tries,
+  select f.account as "accountId", f.batch, f.found, (extract(epoch from f.last) * 1e6)::int8 as last, t.id, t.claim, t.tries,
     t.is_patient as "isPatient", r.relay
-  from (select account, count(*) as found, max(due_at) as last from due group by account) f
-    left join taken t on t.account_id = f.account
+  from (select account, batch, count(*) as found, max(due_at) as last from due group by account, batch) f
+    left join taken t on t.account_id = f.account and t.batch = f.batch
     left join lateral (
       select row_to_json(r) as relay from (select ${relayColumns} from relays r where r.account_id = f.account limit 1) r
     ) r on true
   order by t.due_at`
 
-/** Claims what is due for those asked, the oldest of each first and the accounts in turn, at most `total`. */
+/** Claims what is due in the streams asked for, the oldest of each first and the streams in turn, at most `total`. */
 export const claimDue = async (
   sql: Sql,
   worker: number,
@@ -93,7 +105,7 @@ export const claimDue = async (
   )
   return {
     claims: rows.flatMap(({ found: _, last: __, id, ...row }) => (id === null ? [] : { ...row, id, worker })),
-    found: new Map(rows.map(({ accountId, found, last }) => [accountId, { accountId, found, last }])),
+    found: new Map(rows.map((row) => [streamKey(row), row])),
   }
 }
 
@@ -129,13 +141,18 @@ export const releaseClaims = async (sql: Sql, claims: readonly Owned[], waitMs: 
     `with freed as (
        update message_queue q set worker = null, is_handing = false, claim = q.claim + 1,
          due_at = case when $2::float8 > 0 then svc_now() + $2 * interval '1 ms' else q.due_at end
-       from (select l.row from ${ownedRows()}) l where q.ctid = l.row returning q.account_id, q.due_at
+       from (select l.row from ${ownedRows()}) l where q.ctid = l.row returning q.account_id, q.batch, q.due_at
      )
-     select pg_notify('${mailChannel}', (extract(epoch from due_at) * 1e6)::int8 || ' ' || account_id)
-     from (select account_id, min(due_at) as due_at from freed group by account_id) f`,
+     select pg_notify('${mailChannel}', (extract(epoch from due_at) * 1e6)::int8 || ' ' || account_id || ' ' || batch)
+     from (select account_id, batch, min(due_at) as due_at from freed group by account_id, batch) f`,
     [ownedJson(claims), waitMs],
   )
 }
+
+/** Tallies the ends of messages that belong to a batch; `ended` is SQL that gives the account, batch and status of each. */
+export const tallying = (ended: string) => `
+  insert into message_tallies (account_id, batch, status, count)
+  select account_id, batch, status, count(*) from (${ended}) e where batch <> '' group by account_id, batch, status`
 
 /** What a message ends with whose worker died when the relay may have had it. */
 export const unknownState = 'delivery state unknown'
@@ -152,7 +169,9 @@ export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promis
        select ctid as row from message_queue
        where ctid = any(array(select row from claimed)) and worker = any($1) for update skip locked
      ), gone as (
-       delete from message_queue where ctid = any(array(select row from locked)) and is_handing returning account_id, id
+       delete from message_queue where ctid = any(array(select row from locked)) and is_handing returning account_id, id, batch
+     ), tallied as (
+       ${tallying(`select account_id, batch, 'failed' as status from gone`)}
      ), freed as (
        update message_queue set worker = null, claim = claim + 1
        where ctid = any(array(select row from locked)) and not is_handing
@@ -166,19 +185,21 @@ export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promis
   return row!.found === row!.taken
 }
 
-/** The accounts that have something due that nobody has, and since when (microseconds). One index entry is read for each. */
-export const findDue = (sql: Sql): Promise<{ accountId: string; since: number }[]> =>
+/** The streams that have something due that nobody has, and since when (microseconds). One index entry is read for each. */
+export const findDue = (sql: Sql): Promise<(Stream & { since: number })[]> =>
   sql(
     `with recursive waiting as (
-       (select account_id from message_queue order by account_id limit 1)
+       (select account_id, batch from message_queue order by account_id, batch limit 1)
        union all
-       select (select q.account_id from message_queue q where q.account_id > w.account_id order by q.account_id limit 1)
-       from waiting w where w.account_id is not null
+       select n.account_id, n.batch from waiting w cross join lateral (
+         select q.account_id, q.batch from message_queue q where (q.account_id, q.batch) > (w.account_id, w.batch)
+         order by q.account_id, q.batch limit 1
+       ) n
      )
-     select w.account_id as "accountId", (extract(epoch from d.due_at) * 1e6)::int8 as since
+     select w.account_id as "accountId", w.batch, (extract(epoch from d.due_at) * 1e6)::int8 as since
      from waiting w, (select svc_now() as now) clock cross join lateral (
        select due_at from message_queue
-       where account_id = w.account_id and due_at <= clock.now and worker is null order by due_at limit 1
+       where account_id = w.account_id and batch = w.batch and due_at <= clock.now and worker is null order by due_at limit 1
      ) d`,
     [],
     'find-due-messages',

@@ -1,11 +1,12 @@
 import { timeoutBackoffMs } from '../lib/backoff.ts'
 import type { HandOver } from '../net/smtp.ts'
-import type { Ask, ClaimedMessage, Found } from './mail.claim.ts'
+import { type Ask, type ClaimedMessage, type Found, type Stream, streamKey } from './mail.claim.ts'
 
 /*
  * Who may have how much claimed at once. Each relay has a lane: what waits for it in this process, and what it has in hand.
  * A relay that answers earns room for claims ahead; one that has not answered yet, or takes its time, gets few, and one that
  * is away none for a while. So a relay that hangs holds its own mail and nobody else's. The accounts of a lane share it.
+ * Batches get what room single mails leave, and single mails pass them: they wait for what is in hand, and for no batch.
  */
 
 /** Claims of a process at once. */
@@ -23,8 +24,11 @@ const idleMs = 60_000
 
 interface Lane {
   key: string
+  /** Single mails before those of batches. */
   waiting: ClaimedMessage[]
   inHand: number
+  /** How many of those that wait or are in hand are single mails. */
+  singles: number
   limit: number
   /** Times in a row that it could not be reached. */
   failures: number
@@ -41,6 +45,7 @@ const open = (key: string, nowMs: number): Lane => ({
   key,
   waiting: [],
   inHand: 0,
+  singles: 0,
   limit: newLimit,
   failures: 0,
   quietUntil: 0,
@@ -49,22 +54,24 @@ const open = (key: string, nowMs: number): Lane => ({
 })
 
 const claimedOf = ({ waiting, inHand }: Lane): number => waiting.length + inHand
+const isSingle = ({ batch }: Stream): boolean => batch === ''
 
 /** Times in ms of `performance.now()`. */
 export const createLanes = () => {
   const lanes = new Map<string, Lane>()
   /** Where the mail of an account went last. */
   const homes = new Map<string, string>()
-  /** Accounts for which there may be something unclaimed, the one that was served longest ago first. */
-  const since = new Map<string, number>()
+  /** Streams in which there may be something unclaimed, and since when; the one that was served longest ago first. */
+  const since = new Map<string, Stream & { dueAt: number }>()
 
   const total = () => [...lanes.values()].reduce((sum, lane) => sum + claimedOf(lane), 0)
 
-  const roomOf = (lane: Lane | undefined, nowMs: number): number => {
+  /** For single mails what batches have claimed takes no room. */
+  const roomOf = (lane: Lane | undefined, nowMs: number, forSingle: boolean): number => {
     if (!lane) return newLimit
     const isStalled = lane.inHand > 0 && nowMs - lane.busyAt > stallMs
     if (nowMs < lane.quietUntil || isStalled) return 0
-    const claimed = claimedOf(lane)
+    const claimed = forSingle ? lane.singles : claimedOf(lane)
     return claimed * 2 <= lane.limit ? lane.limit - claimed : 0
   }
 
@@ -75,27 +82,31 @@ export const createLanes = () => {
   }
 
   return {
-    /** There may be something for the account that is due since a time (microseconds since the epoch). */
-    told(accountId: string, dueAt: number): void {
-      since.set(accountId, Math.min(since.get(accountId) ?? dueAt, dueAt))
+    /** There may be something in the stream that is due since a time (microseconds since the epoch). */
+    told({ accountId, batch }: Stream, dueAt: number): void {
+      const key = streamKey({ accountId, batch })
+      since.set(key, { accountId, batch, dueAt: Math.min(since.get(key)?.dueAt ?? dueAt, dueAt) })
     },
 
-    /** What the next claim asks for. The accounts of a lane have equal parts of it, and take turns where it is too small. */
+    /** What the next claim asks for. The streams of a lane have equal parts of it, and take turns where it is too small. */
     rooms(nowMs: number): { asks: Ask[]; total: number } {
       forgetIdle(nowMs)
       let unproven = newPool
       for (const lane of lanes.values()) if (lane.limit < answeringLimit) unproven -= claimedOf(lane)
-      const byLane = Map.groupBy(since, ([accountId]) => homes.get(accountId) ?? `new ${accountId}`)
-      const asks = [...byLane].flatMap(([key, accounts]) => {
-        const lane = lanes.get(key)
+      const laneKey = ({ accountId }: Stream) => homes.get(accountId) ?? `new ${accountId}`
+      const streams = [...since.values()].sort((a, b) => Number(isSingle(b)) - Number(isSingle(a)))
+      const shares = Map.groupBy(streams, (stream) => `${laneKey(stream)} ${isSingle(stream)}`)
+      const asks = [...shares.values()].flatMap((sharing) => {
+        const lane = lanes.get(laneKey(sharing[0]!))
         const isProven = lane?.limit === answeringLimit
-        let left = isProven ? roomOf(lane, nowMs) : Math.max(0, Math.min(roomOf(lane, nowMs), unproven))
+        const room = roomOf(lane, nowMs, isSingle(sharing[0]!))
+        let left = isProven ? room : Math.max(0, Math.min(room, unproven))
         if (!isProven) unproven -= left
-        const each = Math.ceil(left / accounts.length)
-        return accounts.flatMap(([accountId, dueAt]) => {
-          const room = Math.min(each, left)
-          left -= room
-          return room > 0 ? { accountId, room, since: dueAt } : []
+        const each = Math.ceil(left / sharing.length)
+        return sharing.flatMap(({ accountId, batch, dueAt }) => {
+          const part = Math.min(each, left)
+          left -= part
+          return part > 0 ? { accountId, batch, room: part, since: dueAt } : []
         })
       })
       return { asks, total: totalLimit - total() }
@@ -109,16 +120,17 @@ export const createLanes = () => {
       nowMs: number,
     ): void {
       for (const claimed of claims) this.push(claimed, nowMs)
-      for (const { accountId, room, since: asked } of asks) {
-        const there = found.get(accountId)
-        const told = since.get(accountId)
-        since.delete(accountId)
+      for (const { accountId, batch, room, since: asked } of asks) {
+        const key = streamKey({ accountId, batch })
+        const there = found.get(key)
+        const told = since.get(key)?.dueAt
+        since.delete(key)
         const hasMore = there !== undefined && there.found >= room
         const next = hasMore ? there.last : null
         // What a notice told meanwhile holds beside what the claim leaves.
         const isNews = told !== undefined && told !== asked
-        if (next !== null) since.set(accountId, isNews ? Math.min(told, next) : next)
-        else if (isNews) since.set(accountId, told)
+        if (next !== null) since.set(key, { accountId, batch, dueAt: isNews ? Math.min(told, next) : next })
+        else if (isNews) since.set(key, { accountId, batch, dueAt: told })
       }
     },
 
@@ -127,12 +139,19 @@ export const createLanes = () => {
       homes.set(claimed.accountId, key)
       const lane = lanes.getOrInsertComputed(key, () => open(key, nowMs))
       lane.usedAt = nowMs
-      lane.waiting.push(claimed)
+      if (!isSingle(claimed)) lane.waiting.push(claimed)
+      else {
+        lane.singles++
+        const behind = lane.waiting.findIndex((waiting) => !isSingle(waiting))
+        lane.waiting.splice(behind < 0 ? lane.waiting.length : behind, 0, claimed)
+      }
     },
 
     /** Whether a claim that was cut by room may be followed by another one. */
     hasRoom: (nowMs: number): boolean =>
-      [...since.keys()].some((id) => roomOf(lanes.get(homes.get(id) ?? ''), nowMs) > 0),
+      [...since.values()].some(
+        (stream) => roomOf(lanes.get(homes.get(stream.accountId) ?? ''), nowMs, isSingle(stream)) > 0,
+      ),
 
     /** The next messages to hand over, as many as their lanes may have in hand. */
     next(nowMs: number): ClaimedMessage[] {
@@ -166,7 +185,9 @@ export const createLanes = () => {
 
     /** It is recorded, or not ours any more. */
     done(claimed: ClaimedMessage): void {
-      lanes.get(laneOf(claimed))!.inHand--
+      const lane = lanes.get(laneOf(claimed))!
+      lane.inHand--
+      if (isSingle(claimed)) lane.singles--
     },
 
     /** Takes out of the lanes what waits and was chosen: nothing of it has left. */
@@ -174,6 +195,7 @@ export const createLanes = () => {
       return [...lanes.values()].flatMap((lane) => {
         const back = lane.waiting.filter(isChosen)
         lane.waiting = lane.waiting.filter((claimed) => !isChosen(claimed))
+        lane.singles -= back.filter(isSingle).length
         return back
       })
     },

@@ -3,7 +3,7 @@ import { createBell, isPassing, settleMs } from '../store/queue.ts'
 import type { App, Report } from '../store/work.ts'
 import { openWorker } from '../store/worker.ts'
 import { createCarrier } from './mail.carrier.ts'
-import { claimDue, findDue, freeClaimsOf, mailChannel } from './mail.claim.ts'
+import { claimDue, findDue, freeClaimsOf, mailChannel, type Stream } from './mail.claim.ts'
 import { createLanes } from './mail.lanes.ts'
 
 /** Notices wake the loop; this is for what they do not tell. */
@@ -13,10 +13,10 @@ const lookMs = 10_000
 const finishMs = 5000
 const longestFaultMs = 60_000
 
-/** `<microseconds> <account>`; null for a notice that names nothing. */
-export const readNotice = (payload: string): { accountId: string; since: number } | null => {
-  const [since, accountId] = payload.split(' ')
-  return accountId ? { accountId, since: Number(since) } : null
+/** As `noticeOf` makes it; null for a notice that names nothing. */
+export const readNotice = (payload: string): (Stream & { since: number }) | null => {
+  const [since, accountId, batch = ''] = payload.split(' ')
+  return accountId ? { accountId, batch, since: Number(since) } : null
 }
 
 /**
@@ -32,7 +32,7 @@ export const runMail = async (app: App, signal: AbortSignal, report: Report = ()
   const worker = openWorker(app.database, 'mail', [mailChannel, 'svc_clock'], {
     notice(channel, payload) {
       const notice = channel === mailChannel ? readNotice(payload) : null
-      if (notice) lanes.told(notice.accountId, notice.since)
+      if (notice) lanes.told(notice, notice.since)
       else lookAt = 0
       bell.ring()
     },
@@ -59,7 +59,7 @@ export const runMail = async (app: App, signal: AbortSignal, report: Report = ()
   const look = async () => {
     if (performance.now() < lookAt) return
     const nextAt = performance.now() + lookMs
-    for (const { accountId, since } of await findDue(app.sql)) lanes.told(accountId, since)
+    for (const due of await findDue(app.sql)) lanes.told(due, due.since)
     lookAt = nextAt
   }
 

@@ -1,7 +1,7 @@
 import { nextRetryMs } from '../lib/backoff.ts'
 import type { HandOver } from '../net/smtp.ts'
 import type { Sql } from '../store/database.ts'
-import { type ClaimedMessage, ownedRows, stillOurs, unknownState } from './mail.claim.ts'
+import { type ClaimedMessage, ownedRows, stillOurs, tallying, unknownState } from './mail.claim.ts'
 
 /** What became of one claim. `queued`: the relay was away or put it off, and it is tried again after `waitMs`. */
 export interface Result {
@@ -73,6 +73,9 @@ const recording = `
     from result r, clock where q.ctid = r.row and r.status = 'queued'
   ), gone as (
     delete from message_queue q using result r where q.ctid = r.row and r.status <> 'queued'
+    returning q.account_id, q.batch, r.status
+  ), tallied as (
+    ${tallying('select account_id, batch, status from gone')}
   ), ended as (
     update messages m set status = r.status, reason = r.reason, error = r.error, finished_at = clock.now
     from result r, clock where m.ctid = r.message and r.status <> 'queued'

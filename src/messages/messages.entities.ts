@@ -142,10 +142,12 @@ MessageSchema.setClass(Message)
 const QueuedMessageSchema = defineEntity({
   name: 'QueuedMessage',
   tableName: 'message_queue',
-  indexes: [{ name: 'message_queue_due_index', properties: ['accountId', 'dueAt'] }],
+  indexes: [{ name: 'message_queue_due_index', properties: ['accountId', 'batch', 'dueAt'] }],
   properties: {
     accountId: p.text().collation('C').primary(),
     id: p.text().collation('C').primary(),
+    /** The batch that it belongs to, which waits in a queue of its own behind the account's single mails; '': none. */
+    batch: p.text().collation('C').default(''),
     dueAt: p.datetime(),
     /** Whose it is (workers.id); null: anybody's once it is due. */
     worker: p.integer().nullable(),
@@ -161,6 +163,24 @@ const QueuedMessageSchema = defineEntity({
 })
 export class QueuedMessage extends QueuedMessageSchema.class {}
 QueuedMessageSchema.setClass(QueuedMessage)
+
+/**
+ * How many mails of a batch have ended, a row for each statement that ended some: nobody who records waits for another, and
+ * nobody who looks counts the batch. Whoever made the batch takes them away as it adds them up.
+ */
+const MessageTallySchema = defineEntity({
+  name: 'MessageTally',
+  tableName: 'message_tallies',
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    batch: p.text().collation('C').primary(),
+    id: p.uuid().defaultRaw('gen_random_uuid()').primary(),
+    status: p.enum(['sent', 'failed', 'suppressed'] as const),
+    count: p.integer(),
+  },
+})
+export class MessageTally extends MessageTallySchema.class {}
+MessageTallySchema.setClass(MessageTally)
 
 /** Which reports of a message were recorded: the same one again changes nothing. It holds no address: that is the message's. */
 const MessageReportSchema = defineEntity({

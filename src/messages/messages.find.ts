@@ -2,6 +2,7 @@ import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
+import { heldUntil } from './messages.insert.ts'
 
 /** A mail as `svc sends` shows it. Times in epoch ms. */
 export interface MessageView {
@@ -26,8 +27,8 @@ export interface MessageDetail extends MessageView {
   text: string | null
   projectVersion: number | null
   mergeData: Record<string, string> | null
-  /** null: its way is over. */
-  queue: { state: 'queued' | 'claimed' | 'handing'; tries: number; dueAt: number } | null
+  /** null: its way is over. `dueAt` null: it is held back until its turn comes. */
+  queue: { state: 'queued' | 'claimed' | 'handing'; tries: number; dueAt: number | null } | null
 }
 
 export interface MessageFilter {
@@ -71,7 +72,7 @@ export const showMessage = async ({ sql, accountId }: Work, id: string): Promise
     `select ${detailColumns},
        case when q.id is not null then json_build_object(
          'state', case when q.is_handing then 'handing' when q.worker is not null then 'claimed' else 'queued' end,
-         'tries', q.tries, 'dueAt', ${epochMs('q.due_at')}) end as queue
+         'tries', q.tries, 'dueAt', case when q.due_at < ${heldUntil} then ${epochMs('q.due_at')} end) end as queue
      from messages m left join message_queue q on q.account_id = m.account_id and q.id = m.id
      where m.account_id = $1 and m.id = $2`,
     [accountId, id],

@@ -1,6 +1,6 @@
 import { newId } from '../lib/ids.ts'
 import type { Work } from '../store/work.ts'
-import { mailChannel } from './mail.claim.ts'
+import { mailChannel, noticeOf } from './mail.claim.ts'
 import type { MessageType } from './messages.shapes.ts'
 import { suppressedReason } from './suppressed.ts'
 
@@ -35,8 +35,21 @@ export interface NewMessage {
 export interface Inserted {
   id: string
   status: 'pending' | 'suppressed' | 'failed'
+  /** Why it was suppressed. */
   reason: string | null
+  /** Why it failed. */
+  error: string | null
 }
+
+/** Mails that belong together and wait apart from the account's others. */
+export interface Batch {
+  id: string
+  /** Nothing of it is due before it is released. */
+  isHeld: boolean
+}
+
+/** When what is held is due: beyond all times. */
+export const heldUntil = `timestamptz '9999-12-31 00:00:00Z'`
 
 // The messages of one statement are due a microsecond after one another, so that the due time alone tells where a claim
 // stopped. A key that is taken is left out, whoever has it: in this statement, or in a transaction that this waits for.
@@ -58,14 +71,14 @@ const inserting = `
       reason, error, $2, case when coalesce(error, reason) is not null then $2::timestamptz end
     from draft order by n
     on conflict (account_id, key) where key is not null do nothing
-    returning id, status, reason
+    returning id, status, reason, error
   ), queued as (
-    insert into message_queue (account_id, id, due_at, worker, claim, is_patient)
-    select $1, d.id, clock.now + (d.n - 1) * interval '1 microsecond', $20::int, case when $20::int is null then 0 else 1 end,
+    insert into message_queue (account_id, id, batch, due_at, worker, claim, is_patient)
+    select $1, d.id, $21, case when $22 then ${heldUntil} else clock.now + (d.n - 1) * interval '1 microsecond' end, $20::int, case when $20::int is null then 0 else 1 end,
       d.is_patient
     from draft d join inserted i on i.id = d.id, clock where i.status = 'pending'
   )
-  select i.id, i.status, i.reason, (extract(epoch from clock.now) * 1e6)::int8 as "dueAt" from inserted i, clock`
+  select i.id, i.status, i.reason, i.error, (extract(epoch from clock.now) * 1e6)::int8 as "dueAt" from inserted i, clock`
 
 /**
  * Writes messages and their places in the queue, in the transaction of what causes them; whether a recipient is suppressed
@@ -76,6 +89,7 @@ export const insertMessages = async (
   { sql, accountId, now }: Work,
   messages: readonly NewMessage[],
   worker: number | null,
+  batch: Batch = { id: '', isHeld: false },
 ): Promise<(Inserted | undefined)[]> => {
   const ids = messages.map(() => newId('msg', now.getTime()))
   const contents = messages.map(({ content }) => ({
@@ -109,12 +123,16 @@ export const insertMessages = async (
       messages.map(({ error }) => error),
       messages.map(({ isPatient }) => isPatient),
       worker,
+      batch.id,
+      batch.isHeld,
     ],
     'insert-messages',
   )
   const queued = rows.find(({ status }) => status === 'pending')
-  if (queued && worker === null) await sql(`select pg_notify('${mailChannel}', $1)`, [`${queued.dueAt} ${accountId}`])
-  const byId = new Map(rows.map(({ id, status, reason }) => [id, { id, status, reason }]))
+  if (queued && worker === null && !batch.isHeld) {
+    await sql(`select pg_notify('${mailChannel}', $1)`, [noticeOf(accountId, batch.id, queued.dueAt)])
+  }
+  const byId = new Map(rows.map(({ id, status, reason, error }) => [id, { id, status, reason, error }]))
   return ids.map((id) => byId.get(id))
 }
 

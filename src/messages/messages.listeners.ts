@@ -1,4 +1,5 @@
 import type { Listener } from '../store/work.ts'
+import { tallying } from './mail.claim.ts'
 
 /**
  * A message stays when its recipient is erased, as a record that one was sent, without the address and all that may name the
@@ -12,8 +13,10 @@ export const forgetRecipients: Listener = {
     if (listId !== undefined || email === undefined) return
     // The queue before the messages, as whoever ends one.
     await sql(
-      `delete from message_queue q using messages m
-       where m.account_id = $1 and m.email = $2 and q.account_id = $1 and q.id = m.id`,
+      `with gone as (
+         delete from message_queue q using messages m
+         where m.account_id = $1 and m.email = $2 and q.account_id = $1 and q.id = m.id returning q.account_id, q.batch
+       ) ${tallying(`select account_id, batch, 'failed' as status from gone`)}`,
       [accountId, email],
     )
     await sql(

@@ -1,5 +1,5 @@
 import { emailDomain } from '../lib/email.ts'
-import { invalid, type Problem } from '../lib/problem.ts'
+import { invalid, Problem } from '../lib/problem.ts'
 import type { App, Work } from '../store/work.ts'
 import { relayColumns, type StoredRelay } from './mail.claim.ts'
 import { asciiAddress } from './messages.shapes.ts'
@@ -93,4 +93,11 @@ export const readMethod = async (
       relay || config.smtpUrl !== null ? null : invalid('The account has no sending method', { hint: 'svc relay set' }),
     from: (choice) => choose(setup!, choice),
   }
+}
+
+/** Throws Problem `invalid` where the account has no sending method, or nobody to send from. */
+export const demandMethod = async (app: Pick<App, 'config'>, work: Work): Promise<void> => {
+  const method = await readMethod(app, work, [])
+  const refusal = method.refusal ?? method.from({})
+  if (refusal instanceof Problem) throw refusal
 }

@@ -1,7 +1,14 @@
-import { takeUpTo } from '../accounts/accounts.ts'
 import { Problem } from '../lib/problem.ts'
+import { takeUpTo } from '../quotas/quotas.ts'
 import type { App, Work } from '../store/work.ts'
-import { failInserted, type Inserted, insertMessages, type NewMessage, type Source } from './messages.insert.ts'
+import {
+  type Batch,
+  failInserted,
+  type Inserted,
+  insertMessages,
+  type NewMessage,
+  type Source,
+} from './messages.insert.ts'
 import { type FromChoice, readMethod } from './messages.method.ts'
 import { quotaSentences } from './messages.reserve.ts'
 import { fillSubject, type MessageType, subjectLine } from './messages.shapes.ts'
@@ -24,10 +31,14 @@ export type Queued = Inserted | { status: 'known' }
 
 type Drafted = Pick<NewMessage, 'subject' | 'content' | 'error'>
 
-const contentOf = async (app: App, work: Work, { subject, content }: QueuedMail): Promise<Drafted> => {
+const contentOf = async (
+  { projects }: Pick<App, 'projects'>,
+  work: Work,
+  { subject, content }: QueuedMail,
+): Promise<Drafted> => {
   if ('html' in content) return { subject: subjectLine(subject ?? ''), content, error: null }
   const { projectId, mergeData } = content
-  const project = (await app.projects?.loadProject(work, projectId)) ?? null
+  const project = (await projects?.loadProject(work, projectId)) ?? null
   const line = subjectLine(fillSubject(subject ?? project?.name ?? '', mergeData))
   if (!project) return { subject: line, content: null, error: 'There is no such project' }
   return { subject: line, content: { projectId, version: project.version, mergeData }, error: null }
@@ -36,19 +47,20 @@ const contentOf = async (app: App, work: Work, { subject, content }: QueuedMail)
 /**
  * Puts mails into the outbox, in the unit of work of what causes them; the jobs send them, trying again while the relay is
  * away. Never throws for what speaks against a mail (no sender, quota used up, project gone): that is in its row, and
- * here. Counts the volume quota, so call it late in the unit of work.
+ * here. Counts the volume quota, so call it late in the unit of work. `batch`: they wait behind the account's other mails.
  */
 export const queueMails = async (
   app: Pick<App, 'config' | 'projects'>,
   work: Work,
   mails: readonly QueuedMail[],
+  batch?: Batch,
 ): Promise<Queued[]> => {
   if (mails.length === 0) return []
   const method = await readMethod(app, work, mails)
   const messages: NewMessage[] = []
   for (const mail of mails) {
     const { key, source, type, to } = mail
-    const drafted = await contentOf(app as App, work, mail)
+    const drafted = await contentOf(app, work, mail)
     const from = method.from(mail)
     const refusal = method.refusal ?? (from instanceof Problem ? from : null)
     messages.push({
@@ -59,7 +71,7 @@ export const queueMails = async (
       isPatient: true,
     })
   }
-  const inserted = await insertMessages(work, messages, null)
+  const inserted = await insertMessages(work, messages, null, batch)
   const pending = inserted.flatMap((row) => (row?.status === 'pending' ? row : []))
   const granted = await takeUpTo(work, 'sends', pending.length)
   const refused = new Set(pending.slice(granted))
@@ -71,7 +83,7 @@ export const queueMails = async (
     )
   return inserted.map((row) => {
     if (!row) return { status: 'known' }
-    return refused.has(row) ? { ...row, status: 'failed' } : row
+    return refused.has(row) ? { ...row, status: 'failed', error: quotaSentences.sends } : row
   })
 }
 

@@ -1,5 +1,5 @@
-import { secondsToNextMonth, takeQuota } from '../accounts/accounts.ts'
 import { missing, Problem } from '../lib/problem.ts'
+import { secondsToNextMonth, takeQuota } from '../quotas/quotas.ts'
 import type { App, Work } from '../store/work.ts'
 import type { StoredRelay } from './mail.claim.ts'
 import { type Inserted, insertMessages, type NewMessage } from './messages.insert.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { usedUp } from '../accounts/accounts.ts'
 import { Problem } from '../lib/problem.ts'
+import { usedUp } from '../quotas/quotas.ts'
 import { unavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import { type Call, quotaProblem, type Reserved, reserve } from './messages.reserve.ts'
@@ -132,7 +132,7 @@ export const sendMessage = async (
   const { inserted, relay, worker } = reserved
   const { id, status, reason } = inserted
   if (status !== 'pending') return { result: resultOf({ id, status, reason, error: null }), isReplay: false }
-  const claimed = { accountId, id, worker, claim: 1, tries: 0, isPatient: false, relay }
+  const claimed = { accountId, id, batch: '', worker, claim: 1, tries: 0, isPatient: false, relay }
   const verdict = await senderOf(app).carry(claimed, verdictMs)
   if (!verdict || verdict.status === 'queued') return { result: { id, status: 'pending' }, isReplay: false }
   return { result: resultOf({ ...verdict, id, status: verdict.status }), isReplay: false }

@@ -1,3 +1,4 @@
+export { countRecipients, dropBatch, failDropped, isBatchOut, releaseMails, type Tally, takeTally } from './batches.ts'
 export { type BounceCounts, ingestBounces } from './bounces.ts'
 export {
   addDomain,
@@ -17,7 +18,8 @@ export {
   type ProjectMail,
   showMessage,
 } from './messages.find.ts'
-export type { Source } from './messages.insert.ts'
+export type { Batch, Source } from './messages.insert.ts'
+export { demandMethod } from './messages.method.ts'
 export { type Queued, type QueuedMail, queueMails, queueMessage } from './messages.queue.ts'
 export { demandQuota, resultOfKey, type SendOptions, sendMessage } from './messages.send.ts'
 export { MessageType, Recipient, SendBody, SendResult } from './messages.shapes.ts'

@@ -20,6 +20,7 @@ export interface Operation {
   /** The time of everything that this unit of work does. Operations never ask the clock. */
   readonly now: Date
   readonly listeners: readonly Listener[]
+  readonly sources: Sources
 }
 
 /** A unit of work of one account: every query in it names that account. */
@@ -54,6 +55,14 @@ export interface Listener {
 }
 
 export type SuppressionReason = 'complained' | 'bounced' | 'manual' | 'unsubscribed'
+
+/**
+ * Finds what definitions name, by id or name, for features that do not know its owner; throws Problem `missing`. A kind that no
+ * feature owns is not here: its names stay as they are written.
+ */
+export type Sources = {
+  readonly [kind in 'project' | 'form' | 'webinar' | 'course']?: (work: Work, ref: string) => Promise<{ id: string }>
+}
 
 /** Mail that is rendered of a project, as the messages know it. */
 export interface Projects {

@@ -1,7 +1,9 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenApp } from '../../src/app/app.ts'
 import { startDaemon } from '../../src/app/daemon.ts'
+import { journeyMails } from '../../src/app/journeys.mail.ts'
 import { createList, upsertContact, writeContacts } from '../../src/contacts/contacts.ts'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
@@ -55,7 +57,7 @@ const ours = async (app: OpenApp, count: number): Promise<number> => {
   const stop = new AbortController()
   let running: Promise<void> | undefined
   const elapsedMs = await timed(async () => {
-    running = runJourneys(app, stop.signal)
+    running = runJourneys(app, stop.signal, { sendMails: journeyMails(app) })
     await until(async () => !(await isLeft(app)), 5)
   })
   stop.abort()

@@ -4,19 +4,24 @@ import { createList } from '../../src/contacts/contacts.ts'
 import { createPipeline, listPipelines, type PipelineView } from '../../src/deals/deals.ts'
 import { eventTypes } from '../../src/events/types.ts'
 import { applyJourneys, findJourney } from '../../src/journeys/journeys.ts'
+import { missing } from '../../src/lib/problem.ts'
+import { applyProjects } from '../../src/studio/studio.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { plainProject } from '../support/projects.ts'
 
 let t: TestApp
 let account: TestAccount
 let listId: string
 let sales: PipelineView
 let renewals: PipelineView
+let projectId: string
 
 beforeAll(async () => {
   t = await startApp()
   account = await t.account()
   await t.app.work(account.id, 'cli:test', async (work) => {
     listId = (await createList(work, { name: 'Customers' })).id
+    projectId = (await applyProjects(work, [plainProject('P')]))[0]!.id!
     sales = (await listPipelines(work))[0]!
     renewals = await createPipeline(work, {
       name: 'Renewals',
@@ -87,10 +92,51 @@ describe('names', () => {
     })
   })
 
-  test('what belongs to other features is kept as it is named', async () => {
-    const steps = [{ kind: 'send-email', project: 'Welcome', type: 'marketing' }]
-    await apply({ name: 'Kept', trigger: { kind: 'form-submitted', form: 'Signup' }, steps })
-    expect((await find('Kept')).definition).toMatchObject({ trigger: { form: 'Signup' }, steps })
+  test('a project is stored by id, in steps and in triggers', async () => {
+    const steps = [{ kind: 'send-email', project: 'P', type: 'marketing' }]
+    await apply({ name: 'Mailing', trigger: { kind: 'interaction', project: 'P', block: 'b' }, steps })
+    expect((await find('Mailing')).definition).toMatchObject({
+      trigger: { project: projectId, block: 'b' },
+      steps: [{ ...steps[0], project: projectId }],
+    })
+    await apply({ name: 'Mailing', trigger: { kind: 'interaction', project: projectId }, steps })
+    expect((await find('Mailing')).definition.trigger).toMatchObject({ project: projectId })
+  })
+
+  test('what no feature owns yet is kept as it is named', async () => {
+    const sources = { form: undefined, webinar: undefined, course: undefined }
+    const triggers = [
+      { kind: 'form-submitted', form: 'Signup' },
+      { kind: 'webinar-registered', webinar: 'W' },
+      { kind: 'course-enrolled', course: 'C' },
+    ]
+    for (const trigger of triggers) {
+      const document = { name: 'Kept', trigger, steps: [{ kind: 'exit' }] }
+      await t.app.work(account.id, 'cli:test', (work) =>
+        applyJourneys(Object.assign(Object.create(work), { sources }), [document]),
+      )
+      expect((await find('Kept')).definition.trigger).toEqual(trigger)
+    }
+  })
+
+  test('a source says where a form, a webinar or a course is, and what it does not find is refused', async () => {
+    const find = async (_: unknown, ref: string) => {
+      if (ref !== 'Known') throw missing(`There is no such thing as ${ref}`)
+      return { id: 'id_1' }
+    }
+    const sources = { form: find, webinar: find, course: find }
+    const applied = (trigger: object) =>
+      t.app.work(account.id, 'cli:test', (work) =>
+        applyJourneys(Object.assign(Object.create(work), { sources }), [
+          { name: 'Sourced', trigger, steps: [{ kind: 'exit' }] },
+        ]),
+      )
+    await applied({ kind: 'webinar-registered', webinar: 'Known' })
+    await applied({ kind: 'course-enrolled', course: 'Known' })
+    await applied({ kind: 'form-submitted', form: 'Known' })
+    await expect(applied({ kind: 'form-submitted', form: 'x' })).rejects.toThrow(
+      'trigger.form: there is no such thing as x',
+    )
   })
 
   test('a name that is not there is refused with its path', async () => {
@@ -101,6 +147,7 @@ describe('names', () => {
           { kind: 'branch', if: { field: 'plan', exists: true }, then: [{ kind: 'add-to-list', list: 'x' }] },
           { kind: 'create-deal', title: 'T', pipeline: 'Nope', stage: 'Won' },
           { kind: 'create-deal', title: 'T', pipeline: 'Renewals', stage: 'Lost' },
+          { kind: 'send-email', project: 'Nope' },
         ],
       }),
     ).toEqual([
@@ -108,6 +155,7 @@ describe('names', () => {
       'steps[0].then[0].list: there is no list x',
       'steps[1].pipeline: there is no pipeline Nope',
       'steps[2].stage: there is no stage Lost in Renewals',
+      'steps[3].project: there is no project Nope',
     ])
   })
 

@@ -327,15 +327,6 @@ test('a title is cut to 200 characters, and never within one', async () => {
   expect(rows[0]!.title).toBe('x'.repeat(199))
 })
 
-test('send-email without a mail feature fails the run and says so', async () => {
-  const journey = await onAdded([{ kind: 'send-email', project: 'Welcome' }])
-  await bench.add(listId, ['ada@example.com'])
-  await bench.drain()
-  expect(await outcomes(journey)).toMatchObject([
-    { status: 'failed', reason: 'send-email: this version of svc sends no mail' },
-  ])
-})
-
 test('a version pins its runs: what is applied later holds for those that enter later', async () => {
   const steps = (value: string) => [
     { kind: 'delay', for: '1d' },

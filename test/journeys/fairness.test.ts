@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { journeyMails } from '../../src/app/journeys.mail.ts'
 import { runJourneys } from '../../src/journeys/run.loop.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { journeyBench } from '../support/journeys.ts'
@@ -40,7 +41,7 @@ test('an account with 20,000 runs due does not hold back the few of another', { 
     [crowd.account.id, many],
   )
   const stop = new AbortController()
-  const running = runJourneys(target.app, stop.signal)
+  const running = runJourneys(target.app, stop.signal, { sendMails: journeyMails(target.app) })
   while ((await left(crowd.account.id)) > many * 0.95) await new Promise((resolve) => setTimeout(resolve, 5))
   const start = performance.now()
   await enter(few)

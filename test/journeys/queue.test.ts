@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
+import { journeyMails } from '../../src/app/journeys.mail.ts'
 import { upsertContact } from '../../src/contacts/contacts.ts'
 import { findDue } from '../../src/journeys/run.due.ts'
 import { runJourneys } from '../../src/journeys/run.loop.ts'
@@ -31,7 +32,7 @@ const startEngine = async (name: string) => {
   const stop = new AbortController()
   const faults: FaultSeen[] = []
   const report = (fault: unknown, at: object) => void faults.push({ message: String(fault), ...at })
-  const running = runJourneys(app, stop.signal, { report })
+  const running = runJourneys(app, stop.signal, { report, sendMails: journeyMails(app) })
   stops.push(async () => {
     stop.abort()
     await running

@@ -5,8 +5,10 @@ import { emit } from '../../src/events/emit.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
 import type { EventData } from '../../src/events/shapes.ts'
 import { startJourneys } from '../../src/journeys/journeys.ts'
+import { applyProjects } from '../../src/studio/studio.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type JourneyBench, journeyBench } from '../support/journeys.ts'
+import { plainProject } from '../support/projects.ts'
 
 let target: TestApp
 let bench: JourneyBench
@@ -101,22 +103,25 @@ const contactOf = async (email: string) => (await bench.contacts(email))[0]!
 test('interaction starts by project, block and kind, for the list that has the address', async () => {
   await bench.add(listId, ['a@example.com'])
   const contact = await contactOf('a@example.com')
+  const sent = await bench.work((work) => applyProjects(work, [plainProject('Spring'), plainProject('Autumn')]))
+  const project = { id: sent[0]!.id!, name: 'Spring' }
   const journeys = {
     any: await on({ kind: 'interaction' }),
-    project: await on({ kind: 'interaction', project: 'Spring newsletter', interaction: 'rating' }),
+    project: await on({ kind: 'interaction', project: 'Spring', interaction: 'rating' }),
+    otherProject: await on({ kind: 'interaction', project: 'Autumn' }),
     block: await on({ kind: 'interaction', block: 'other' }),
     kind: await on({ kind: 'interaction', interaction: 'click' }),
   }
   const happen = (recipient: EventData<'interaction.received'>['recipient']) =>
     bench.work((work) =>
       emit(work, 'interaction.received', () => [
-        { ...sampleEvent('interaction.received', { now: 0 }).data, recipient },
+        { ...sampleEvent('interaction.received', { now: 0 }).data, project, recipient },
       ]),
     )
   await happen({ email: 'a@example.com', rowId: contact.rowId })
   await happen({ email: 'stranger@example.com', rowId: null })
   const counts = await Promise.all(Object.values(journeys).map(async (id) => (await entered(id)).length))
-  expect(counts).toEqual([1, 1, 0, 0])
+  expect(counts).toEqual([1, 1, 0, 0, 0])
 })
 
 test('form-submitted, lead-hot and purchase-completed start by their events; without a contact nobody enters', async () => {

@@ -1,3 +1,4 @@
+import { journeyMails } from '../../src/app/journeys.mail.ts'
 import { createList, readContacts, upsertBatch } from '../../src/contacts/contacts.ts'
 import { listPipelines } from '../../src/deals/deals.ts'
 import { runDeliveries } from '../../src/deliveries/delivery.loop.ts'
@@ -78,7 +79,7 @@ export const drain = async (target: TestApp, faults?: FaultSeen[], timeoutMs = 2
   const stop = new AbortController()
   const seen: FaultSeen[] = faults ?? []
   const report = (fault: unknown, at: object) => void seen.push({ message: (fault as Error).message, ...at })
-  const journeys = runJourneys(target.app, stop.signal, { report })
+  const journeys = runJourneys(target.app, stop.signal, { report, sendMails: journeyMails(target.app) })
   const running = Promise.all([journeys, runDeliveries(target.app, stop.signal)])
   const deadline = Date.now() + timeoutMs
   try {

@@ -8,6 +8,13 @@ export interface Rendering {
   links: { unsubscribe: string | null }
 }
 
+/** The least that a project's file may say. */
+export const plainProject = (name: string) => ({
+  name,
+  theme: {},
+  blocks: [{ id: 'hello', type: 'text', props: { text: 'Hello {{ name }}' } }],
+})
+
 /** Projects by `<account> <id>`, rendered as plainly as can be, with what each rendering was asked for. */
 export const plainProjects = () => {
   const known = new Map<string, { name: string; version: number }>()
@@ -28,5 +35,6 @@ export const plainProjects = () => {
     renderings,
     add: (accountId: string, id: string, name: string, version = 1) =>
       void known.set(`${accountId} ${id}`, { name, version }),
+    remove: (accountId: string, id: string) => void known.delete(`${accountId} ${id}`),
   }
 }

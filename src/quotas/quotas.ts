@@ -132,3 +132,33 @@ export const usedUp = async (
   )
   return quotas.filter((quota) => rows.some((row) => row.quota === quota))
 }
+
+/** Gives back what was taken of a month's quota (`2026-11-01`) and not used. As `takeQuota`, last in a unit of work. */
+export const returnQuota = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  quota: Quota,
+  ofMonth: string,
+  units: number,
+): Promise<void> => {
+  await sql('update quota_uses set used = greatest(used - $4, 0) where account_id = $1 and quota = $2 and month = $3', [
+    accountId,
+    quota,
+    ofMonth,
+    units,
+  ])
+}
+
+/** How much of a monthly quota is left at a time; null: unlimited. */
+export const quotaLeft = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  quota: Quota,
+  at: Date,
+): Promise<number | null> => {
+  const [row] = await sql<{ left: number | null }>(
+    `select greatest(p.${limitColumns[quota]} - coalesce(q.used, 0), 0) as left from accounts a join plans p on p.name = a.plan
+     left join quota_uses q on q.account_id = a.id and q.quota = $2 and q.month = $3
+     where a.id = $1 and p.${limitColumns[quota]} is not null`,
+    [accountId, quota, month(at)],
+  )
+  return row ? row.left : null
+}

@@ -1,0 +1,62 @@
+import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
+import type { PageRequest } from '../lib/page.ts'
+import { missing } from '../lib/problem.ts'
+import type { App, Work } from '../store/work.ts'
+
+/** A broadcast as decisions.md has it; times in epoch ms. `queued`, `sent`, `failed`, `suppressed` are its mails by where they stand now. */
+export interface BroadcastView {
+  id: string
+  status: 'scheduled' | 'sending' | 'done' | 'cancelled'
+  listId: string
+  projectId: string
+  /** null: it began at once. */
+  scheduledAt: number | null
+  recipients: number
+  /** On their way. */
+  queued: number
+  sent: number
+  failed: number
+  suppressed: number
+  createdAt: number
+}
+
+// What was tallied since it was last added up is added here: the numbers are exact, and the mails are not counted.
+const selecting = `
+  select b.id, b.status, b.list_id as "listId", b.project_id as "projectId",
+    (extract(epoch from b.scheduled_at) * 1000)::int8 as "scheduledAt", b.recipients,
+    b.queued - t.sent - t.failed - t.suppressed as queued, b.sent + t.sent as sent, b.failed + t.failed as failed,
+    b.suppressed + t.suppressed as suppressed, (extract(epoch from b.created_at) * 1000)::int8 as "createdAt"
+  from broadcasts b cross join lateral (
+    select coalesce(sum(count) filter (where status = 'sent'), 0)::int as sent,
+      coalesce(sum(count) filter (where status = 'failed'), 0)::int as failed,
+      coalesce(sum(count) filter (where status = 'suppressed'), 0)::int as suppressed
+    from message_tallies where account_id = b.account_id and batch = b.id
+  ) t`
+
+/** The account's broadcasts, newest first. */
+export const listBroadcasts = async (
+  { sql, accountId }: Work,
+  { limit, cursor }: PageRequest,
+): Promise<Page<BroadcastView>> => {
+  const before = cursor === undefined ? null : decodeCursor(cursor, 1)[0]
+  const rows = await sql<BroadcastView>(
+    `${selecting} where b.account_id = $1 and ($2::text is null or b.id < $2) order by b.id desc limit $3`,
+    [accountId, before, limit + 1],
+  )
+  return pageOf(rows, limit)
+}
+
+/** Throws Problem `missing`. */
+export const showBroadcast = async ({ sql, accountId }: Work, id: string): Promise<BroadcastView> => {
+  const [row] = await sql<BroadcastView>(`${selecting} where b.account_id = $1 and b.id = $2`, [accountId, id])
+  if (!row) throw missing(`There is no broadcast ${id}`, { hint: 'svc broadcasts list' })
+  return row
+}
+
+/** Whether somebody hands mail over just now: a daemon's job, seen by its connections. */
+export const isMailCarried = async ({ sql }: Pick<App, 'sql'>): Promise<boolean> => {
+  const rows = await sql(
+    `select from pg_stat_activity where datname = current_database() and application_name = 'svc mail' limit 1`,
+  )
+  return rows.length > 0
+}

@@ -1,0 +1,172 @@
+import { type Recipient, readRecipients } from '../contacts/contacts.ts'
+import {
+  dropBatch,
+  failDropped,
+  isBatchOut,
+  type QueuedMail,
+  queueMails,
+  releaseMails,
+  takeTally,
+} from '../messages/messages.ts'
+import { returnQuota } from '../quotas/quotas.ts'
+import type { App, Work } from '../store/work.ts'
+
+/*
+ * A broadcast goes on by steps, each a unit of work that holds its row: whoever takes one (a job of any daemon, the command)
+ * finds it as the last one left it. What a step queues and the checkpoint after it are one transaction, so that a crash
+ * neither repeats nor loses a mail; that a key is there once makes sure of it.
+ */
+
+export const batchSize = 500
+/** Who has been away for longer does not catch up. */
+const catchUpMs = 2000
+const soonestMs = 100
+const cancelledSentence = 'The broadcast was cancelled'
+
+/** A broadcast as a step finds and leaves it. */
+interface State {
+  id: string
+  status: 'scheduled' | 'sending' | 'done' | 'cancelled'
+  listId: string
+  projectId: string
+  subject: string | null
+  rate: number | null
+  scheduledAt: Date | null
+  startedAt: Date | null
+  checkpoint: string | null
+  pacedAt: Date | null
+  recipients: number
+  queued: number
+  sent: number
+  failed: number
+  suppressed: number
+  finishedAt: Date | null
+}
+
+/** Whether there is more to do at once; else, after how long, where that is known. null: not now, somebody else is at it, or it is over. */
+export type Step = { isMore: boolean; waitMs: number | null } | null
+
+const locking = `
+  select id, status, list_id as "listId", project_id as "projectId", subject, rate, scheduled_at as "scheduledAt",
+    started_at as "startedAt", checkpoint, paced_at as "pacedAt", recipients, queued, sent, failed, suppressed,
+    finished_at as "finishedAt"
+  from broadcasts where account_id = $1 and id = $2 and finished_at is null for no key update skip locked`
+
+const lock = async ({ sql, accountId }: Work, id: string): Promise<State | null> => {
+  await sql(`set local lock_timeout = '1s'`)
+  return (await sql<State>(locking, [accountId, id], 'lock-broadcast'))[0] ?? null
+}
+
+const save = ({ sql, accountId }: Work, state: State) =>
+  sql(
+    `update broadcasts set status = $3, started_at = $4, checkpoint = $5, paced_at = $6, recipients = $7, queued = $8,
+       sent = $9, failed = $10, suppressed = $11, finished_at = $12 where account_id = $1 and id = $2`,
+    [
+      accountId,
+      state.id,
+      state.status,
+      state.startedAt,
+      state.checkpoint,
+      state.pacedAt,
+      state.recipients,
+      state.queued,
+      state.sent,
+      state.failed,
+      state.suppressed,
+      state.finishedAt,
+    ],
+    'save-broadcast',
+  )
+
+/** What the keys of its mails begin with; the row id of the contact follows. */
+const keyPrefix = (id: string): string => `broadcast:${id}:`
+
+const begin = async ({ sql, accountId, now }: Work, state: State): Promise<void> => {
+  const [row] = await sql<{ count: number }>(
+    `select count(*) from contacts where account_id = $1 and list_id = $2 and status = 'active'`,
+    [accountId, state.listId],
+  )
+  Object.assign(state, { status: 'sending', startedAt: now, checkpoint: '', recipients: row!.count })
+}
+
+const mailOf = ({ id, projectId, subject }: State, { rowId, email, fields }: Recipient): QueuedMail => ({
+  to: email,
+  type: 'marketing',
+  key: `${keyPrefix(id)}${rowId}`,
+  source: { kind: 'send', id: null },
+  subject: subject ?? undefined,
+  content: { projectId, mergeData: { email, ...fields } },
+})
+
+const queueNext = async (app: App, work: Work, state: State): Promise<void> => {
+  const { listId, checkpoint, startedAt } = state
+  const page = { after: checkpoint!, at: startedAt!, limit: batchSize }
+  const recipients = await readRecipients(work, listId, page)
+  const mails = recipients.map((recipient) => mailOf(state, recipient))
+  for (const { status } of await queueMails(app, work, mails, { id: state.id, isHeld: state.rate !== null })) {
+    if (status === 'pending') state.queued++
+    else if (status !== 'known') state[status]++
+  }
+  state.checkpoint = recipients.length < batchSize ? null : recipients.at(-1)!.rowId
+  if (state.checkpoint === null) state.recipients = state.queued + state.sent + state.failed + state.suppressed
+}
+
+const addTally = async (work: Work, state: State): Promise<void> => {
+  const { sent, failed, suppressed } = await takeTally(work, state.id)
+  state.queued -= sent + failed + suppressed
+  state.sent += sent
+  state.failed += failed
+  state.suppressed += suppressed
+}
+
+/** Releases what its rate gives since the last time, and gives when there will be more. */
+const pace = async (work: Work, state: State, rate: number): Promise<number> => {
+  const nowMs = work.now.getTime()
+  const eachMs = 60_000 / rate
+  const usedUntil = Math.max(state.pacedAt?.getTime() ?? nowMs - eachMs, nowMs - Math.max(eachMs, catchUpMs))
+  const count = Math.floor((nowMs - usedUntil) / eachMs)
+  if (count > 0) await releaseMails(work, state.id, { count, most: rate })
+  const paced = usedUntil + count * eachMs
+  state.pacedAt = new Date(paced)
+  return Math.max(soonestMs, paced + eachMs - nowMs)
+}
+
+const goOn = async (app: App, work: Work, state: State): Promise<Step> => {
+  if (state.startedAt === null) await begin(work, state)
+  await addTally(work, state)
+  if (state.checkpoint !== null) await queueNext(app, work, state)
+  const waitMs = state.rate === null ? null : await pace(work, state, state.rate)
+  if (state.checkpoint === null && state.queued === 0) Object.assign(state, { status: 'done', finishedAt: work.now })
+  return { isMore: state.checkpoint !== null, waitMs: state.finishedAt === null ? waitMs : null }
+}
+
+/** Ends what was taken out of the queue, and what a relay has put off since. */
+const settle = async (work: Work, state: State): Promise<Step> => {
+  const isOut = await isBatchOut(work, state.id)
+  await addTally(work, state)
+  if ((await dropBatch(work, state.id)) > 0) state.checkpoint = ''
+  if (state.checkpoint !== null) {
+    const { last, failed, months } = await failDropped(work, keyPrefix(state.id), state.checkpoint, cancelledSentence)
+    state.checkpoint = last
+    state.queued -= failed
+    state.failed += failed
+    for (const { month, count } of months) await returnQuota(work, 'sends', month, count)
+  }
+  if (state.checkpoint === null && isOut) {
+    // Others have ended what was in no queue any more: the recipient was erased.
+    Object.assign(state, { failed: state.failed + state.queued, queued: 0, finishedAt: work.now })
+  }
+  return { isMore: state.checkpoint !== null, waitMs: null }
+}
+
+/**
+ * Takes the next step of a broadcast: begins it, queues its next 500 mails, releases what its rate gives, adds up what has
+ * ended, or ends what was cancelled. Nothing is done before its time.
+ */
+export const advanceBroadcast = async (app: App, work: Work, id: string): Promise<Step> => {
+  const state = await lock(work, id)
+  if (!state || (state.startedAt === null && state.scheduledAt !== null && state.scheduledAt > work.now)) return null
+  const step = state.status === 'cancelled' ? await settle(work, state) : await goOn(app, work, state)
+  await save(work, state)
+  return step
+}

@@ -1,0 +1,255 @@
+// biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { emit } from '../../src/events/emit.ts'
+import { sampleEvent } from '../../src/events/samples.ts'
+import { addSender, suppressAddresses } from '../../src/messages/messages.ts'
+import type { SuppressionReason } from '../../src/store/work.ts'
+import { applyProjects } from '../../src/studio/studio.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
+import { plainProject, plainProjects } from '../support/projects.ts'
+
+const clock = testClock()
+const studio = plainProjects()
+let target: TestApp
+let bench: JourneyBench
+let listId: string
+let projectId: string
+
+beforeAll(async () => {
+  target = await startApp({
+    now: clock.now,
+    projects: studio.projects,
+    env: { SVC_SMTP_URL: 'smtp://127.0.0.1:1' },
+  })
+  await target.app.sql(
+    `insert into mail_domains (domain, finding, expires_at) values ('example.com', 'mx', '2030-01-01')`,
+  )
+})
+afterAll(() => target.close())
+beforeEach(async () => {
+  bench = await journeyBench(target)
+  listId = await bench.list('Leads')
+  projectId = await bench.work(async (work) => {
+    await addSender(work, { email: 'hello@shop.example', name: 'The Shop' })
+    return (await applyProjects(work, [plainProject('Welcome')]))[0]!.id!
+  })
+  studio.add(bench.account.id, projectId, 'Welcome, {{ name }}')
+})
+
+const mail = { kind: 'send-email', project: 'Welcome' }
+const onAdded = (steps: object[], more: object = {}) =>
+  bench.apply({ name: 'J', trigger: { kind: 'list-added', list: 'Leads' }, ...more, steps })
+
+const messages = () =>
+  target.app.sql<Record<string, unknown>>(
+    `select id, key, source_kind as kind, source_id as source, type, email, subject, status, reason, error,
+       project_id as project, merge_data as data
+     from messages where account_id = $1 order by email, key`,
+    [bench.account.id],
+  )
+const outcomes = async (journey: string) =>
+  (await bench.runs(journey)).map(({ status, log }) => [status, ...log.map(({ outcome }) => outcome)])
+const usedVolume = async () => {
+  const [row] = await target.app.sql<{ used: number }>(
+    `select used from quota_uses where account_id = $1 and quota = 'sends'`,
+    [bench.account.id],
+  )
+  return row?.used ?? 0
+}
+const suppress = (email: string, reason: SuppressionReason) =>
+  bench.work((work) => suppressAddresses(work, [email], reason))
+
+test('a run’s mail is made of its contact’s fields and email, of its journey, one for the run and step', async () => {
+  const journey = await onAdded([{ ...mail, subject: 'For {{ name }} <{{ email }}>' }])
+  await bench.add(listId, ['ada@example.com'], { name: '{{ email }}', plan: 'pro' })
+  await bench.drain()
+  expect(await outcomes(journey)).toEqual([['completed', 'queued']])
+  const [run] = await bench.runs(journey)
+  expect(await messages()).toEqual([
+    {
+      id: expect.stringMatching(/^msg_/),
+      key: `run:${run!.id}:0`,
+      kind: 'journey',
+      source: journey,
+      type: 'marketing',
+      email: 'ada@example.com',
+      // What a value holds is no tag.
+      subject: 'For {{ email }} <ada@example.com>',
+      status: 'pending',
+      reason: null,
+      error: null,
+      project: projectId,
+      data: { email: 'ada@example.com', name: '{{ email }}', plan: 'pro' },
+    },
+  ])
+})
+
+test('its name is the default subject; two steps are two mails, and so are two runs', async () => {
+  await onAdded([mail, { ...mail, type: 'transactional' }], { reentry: 'always' })
+  await bench.add(listId, ['ada@example.com', 'bob@example.com'], { name: 'N' })
+  await bench.drain()
+  const rows = await messages()
+  expect(rows.map(({ email, type, subject }) => [email, type, subject])).toEqual([
+    ['ada@example.com', 'marketing', 'Welcome, N'],
+    ['ada@example.com', 'transactional', 'Welcome, N'],
+    ['bob@example.com', 'marketing', 'Welcome, N'],
+    ['bob@example.com', 'transactional', 'Welcome, N'],
+  ])
+  expect(await usedVolume()).toBe(4)
+})
+
+test('who is suppressed gets no mail: that is an outcome, the run goes on, and it uses no volume', async () => {
+  const journey = await onAdded([
+    mail,
+    { ...mail, type: 'transactional' },
+    { kind: 'update-field', field: 'a', value: 1 },
+  ])
+  await suppress('ada@example.com', 'unsubscribed')
+  await bench.add(listId, ['ada@example.com'])
+  await bench.drain()
+  expect(await outcomes(journey)).toEqual([['completed', 'suppressed: unsubscribed', 'queued', 'updated']])
+  expect((await messages()).map(({ status, reason }) => [status, reason])).toEqual([
+    ['suppressed', 'unsubscribed'],
+    ['pending', null],
+  ])
+  expect(await usedVolume()).toBe(1)
+})
+
+test('a mail that can’t go is in the list with its reason, and the run goes on', async () => {
+  const journey = await onAdded([mail, { kind: 'update-field', field: 'a', value: 1 }])
+  await target.app.sql('delete from senders where account_id = $1', [bench.account.id])
+  await bench.add(listId, ['ada@example.com'])
+  await bench.drain()
+  const why = 'from is required: the account has no default sender'
+  expect(await outcomes(journey)).toEqual([['completed', `failed: ${why}`, 'updated']])
+  expect(await messages()).toMatchObject([{ status: 'failed', error: why }])
+  expect(await usedVolume()).toBe(0)
+})
+
+test('a volume that is used up fails the mails that find none left, not their runs', async () => {
+  await target.app.sql(
+    `insert into plans select 'two sends', 8, null, 2, null, null, null, true on conflict do nothing`,
+  )
+  await target.app.sql(`update accounts set plan = 'two sends' where id = $1`, [bench.account.id])
+  const journey = await onAdded([mail])
+  await bench.add(listId, ['a@example.com', 'b@example.com', 'c@example.com'])
+  await bench.drain()
+  expect((await outcomes(journey)).map(([status, outcome]) => [status, outcome]).sort()).toEqual([
+    ['completed', 'failed: Monthly send quota for your plan exceeded'],
+    ['completed', 'queued'],
+    ['completed', 'queued'],
+  ])
+})
+
+test('a project that was deleted since is said in the step log, and the run goes on', async () => {
+  const journey = await onAdded([{ kind: 'delay', for: '1d' }, mail, { kind: 'update-field', field: 'a', value: 1 }])
+  await bench.add(listId, ['ada@example.com'])
+  await bench.drain()
+  studio.remove(bench.account.id, projectId)
+  await target.app.sql('update projects set deleted_at = now() where id = $1', [projectId])
+  clock.advance(day)
+  await bench.drain()
+  expect(await outcomes(journey)).toEqual([['completed', 'waited', 'failed: There is no such project', 'updated']])
+  expect(await messages()).toMatchObject([{ status: 'failed', error: 'There is no such project' }])
+})
+
+test('a version that was stored with the project’s name finds it when it sends', async () => {
+  const journey = await onAdded([mail])
+  await target.app.sql(
+    `update journey_versions set definition = jsonb_set(definition, '{steps,0,project}', '"Welcome"') where journey_id = $1`,
+    [journey],
+  )
+  await bench.add(listId, ['ada@example.com'])
+  await bench.drain()
+  expect(await outcomes(journey)).toEqual([['completed', 'queued']])
+  expect(await messages()).toMatchObject([{ project: projectId, status: 'pending' }])
+})
+
+test('the wait for a reaction is armed in the transaction that inserts the mail', async () => {
+  const journey = await onAdded([
+    mail,
+    {
+      kind: 'wait-for',
+      event: 'interaction.received',
+      where: { 'interaction.kind': 'click' },
+      timeout: '2d',
+      then: [{ kind: 'update-field', field: 'side', value: 'then' }],
+      else: [{ kind: 'update-field', field: 'side', value: 'else' }],
+    },
+  ])
+  // Answers the mail in the moment in which anybody can see it.
+  const react = async (email: string) => {
+    for (;;) {
+      const seen = await target.app.sql('select from messages where account_id = $1 and email = $2', [
+        bench.account.id,
+        email,
+      ])
+      if (seen.length > 0) break
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    const sample = sampleEvent('interaction.received', { now: 0 }).data
+    await bench.work((work) =>
+      emit(work, 'interaction.received', () => [
+        { ...sample, interaction: { ...sample.interaction, kind: 'click' }, recipient: { email, rowId: null } },
+      ]),
+    )
+  }
+  await bench.add(listId, ['quick@example.com', 'never@example.com'])
+  const reacting = react('quick@example.com')
+  await bench.drain()
+  await reacting
+  await bench.drain()
+  clock.advance(2 * day)
+  await bench.drain()
+  const logs = Object.fromEntries((await bench.runs(journey)).map(({ email, log }) => [email, log[1]!.outcome]))
+  expect(logs).toEqual({
+    'quick@example.com': 'interaction.received came',
+    'never@example.com': 'no interaction.received in 2d',
+  })
+  expect(await messages()).toHaveLength(2)
+})
+
+test('exit rule unsubscribed ends the runs of who unsubscribes, suppressed those of every other reason', async () => {
+  const waits = [{ kind: 'delay', for: '1d' }, mail]
+  const trigger = { kind: 'list-added', list: 'Leads' }
+  const unsubscribed = await bench.apply({ name: 'U', trigger, exitOn: ['unsubscribed'], steps: waits })
+  const suppressed = await bench.apply({ name: 'S', trigger, exitOn: ['suppressed'], steps: waits })
+  const neither = await bench.apply({ name: 'N', trigger, steps: waits })
+  const reasons = ['unsubscribed', 'complained', 'bounced', 'manual'] as const
+  await bench.add(
+    listId,
+    [...reasons, 'nobody'].map((name) => `${name}@example.com`),
+  )
+  await bench.drain()
+  for (const reason of reasons) await suppress(`${reason}@example.com`, reason)
+  const ended = async (journey: string) =>
+    (await bench.runs(journey)).flatMap(({ email, status, reason }) =>
+      status === 'exited' ? `${email.split('@')[0]}: ${reason}` : [],
+    )
+  expect(await ended(unsubscribed)).toEqual(['unsubscribed: exit rule: unsubscribed'])
+  expect((await ended(suppressed)).sort()).toEqual(
+    ['bounced', 'complained', 'manual'].map((reason) => `${reason}: exit rule: suppressed`),
+  )
+  expect(await ended(neither)).toEqual([])
+})
+
+test('a suppression of 500 at once ends their runs, of this account alone, and one that is known ends none anew', async () => {
+  const other = await journeyBench(target)
+  const theirs = await other.list('Leads')
+  const emails = Array.from({ length: 500 }, (_, i) => `c${i}@example.com`)
+  const definition = { name: 'J', trigger: { kind: 'list-added', list: 'Leads' }, exitOn: ['suppressed'] }
+  const steps = [{ kind: 'delay', for: '1d' }]
+  const [journey, kept] = [await bench.apply({ ...definition, steps }), await other.apply({ ...definition, steps })]
+  await other.add(theirs, emails.slice(0, 5))
+  await bench.add(listId, emails)
+  await bench.work((work) => suppressAddresses(work, emails, 'manual'))
+  expect((await bench.runs(journey)).every(({ status }) => status === 'exited')).toBe(true)
+  expect((await other.runs(kept)).every(({ status }) => status === 'running')).toBe(true)
+  const again = await bench.list('Leads 2')
+  await bench.apply({ ...definition, trigger: { kind: 'list-added', list: again }, steps })
+  await bench.add(again, ['c1@example.com'])
+  await suppress('c1@example.com', 'manual')
+  const open = (await bench.runs(journey)).filter(({ status }) => status === 'running')
+  expect(open.map(({ email }) => email)).toEqual(['c1@example.com'])
+})
