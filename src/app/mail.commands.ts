@@ -31,7 +31,8 @@ const pollMs = 100
 /** Where `svc dev` of this environment keeps what it caught. */
 const dataDir = (): string => resolve(process.env.SVC_DATA_DIR || '.svc')
 
-const parseMail = async ({ raw }: CaughtMail) => (await import('postal-mime')).default.parse(raw)
+const parseMail = async ({ raw }: CaughtMail) =>
+  (await import('postal-mime')).default.parse(raw, { attachmentEncoding: 'utf8' })
 
 const viewOf = async (mail: CaughtMail): Promise<MailView> => ({
   id: mail.id,
@@ -56,11 +57,12 @@ const find = async ({ to, subject }: Filter, limit: number): Promise<CaughtMail[
 }
 
 const detailOf = async (mail: CaughtMail) => {
-  const { headerLines, html, text } = await parseMail(mail)
+  const { headerLines, html, text, attachments } = await parseMail(mail)
   const headers = Object.fromEntries(
     headerLines.map(({ key, line }) => [key, line.slice(line.indexOf(':') + 1).trim()]),
   )
-  return { ...(await viewOf(mail)), headers, html: html ?? null, text: text ?? null }
+  const calendar = attachments.find(({ mimeType }) => mimeType === 'text/calendar')?.content as string | undefined
+  return { ...(await viewOf(mail)), headers, html: html ?? null, text: text ?? null, calendar: calendar ?? null }
 }
 
 /** `svc mail`: what the mail catcher of `svc dev` caught. */
@@ -83,7 +85,7 @@ export const commands: CommandSet = (cli) => {
 
   noun
     .command('show')
-    .description('Show a mail: headers, text and HTML')
+    .description('Show a mail: headers, text, HTML and calendar entry')
     .argument('<id>')
     .option('--raw', 'as it came')
     .action(

@@ -94,6 +94,7 @@ export const createComposer = (app: App) => {
         replyTo: content.replyTo,
         subject: content.subject,
         ...body,
+        calendar: content.calendar,
         messageId: `<${id}@${domain}>`,
         date: content.createdAt,
         bounceTo: bounceAddress === null ? content.fromEmail : verp(bounceAddress, id, app.tokens.stamp('bounce', id)),

@@ -24,6 +24,7 @@ export interface MessageDetail extends MessageView {
   replyTo: string | null
   html: string | null
   text: string | null
+  calendar: string | null
   projectVersion: number | null
   mergeData: Record<string, string> | null
   /** null: its way is over. */
@@ -40,6 +41,9 @@ export interface MessageFilter {
 const columns = `m.id, m.status, m.reason, m.error, m.type, m.email as "to", m.subject, m.project_id as "projectId",
   json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
   (extract(epoch from m.created_at) * 1000)::int8 as "createdAt", (extract(epoch from m.finished_at) * 1000)::int8 as "finishedAt"`
+
+const fromColumns = `case when m.from_email is not null
+    then json_build_object('email', m.from_email, 'name', m.from_name) end as "from", m.reply_to as "replyTo"`
 
 /** The account's mails, newest first. */
 export const listMessages = async (
@@ -61,9 +65,7 @@ export const listMessages = async (
 /** Throws Problem `missing`. */
 export const showMessage = async ({ sql, accountId }: Work, id: string): Promise<MessageDetail> => {
   const [row] = await sql<MessageDetail>(
-    `select ${columns}, case when m.from_email is not null
-         then json_build_object('email', m.from_email, 'name', m.from_name) end as "from",
-       m.reply_to as "replyTo", m.html, m.text, m.project_version as "projectVersion", m.merge_data as "mergeData",
+    `select ${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData",
        case when q.id is not null then json_build_object(
          'state', case when q.is_handing then 'handing' when q.worker is not null then 'claimed' else 'queued' end,
          'tries', q.tries, 'dueAt', (extract(epoch from q.due_at) * 1000)::int8) end as queue
@@ -82,6 +84,9 @@ export interface ProjectMail {
   email: string
   /** Of the address; null: the account has no such contact. */
   rowId: string | null
+  /** Who it was from, as its row has it. */
+  from: { email: string; name: string } | null
+  replyTo: string | null
   projectId: string
   projectVersion: number
   mergeData: Record<string, string>
@@ -97,7 +102,7 @@ export const findProjectMail = async (
   id: string,
 ): Promise<ProjectMail | null> => {
   const [row] = await sql<ProjectMail>(
-    `select m.account_id as "accountId", m.id, m.email, a.row_id as "rowId", m.project_id as "projectId",
+    `select m.account_id as "accountId", m.id, m.email, a.row_id as "rowId", ${fromColumns}, m.project_id as "projectId",
        m.project_version as "projectVersion", m.merge_data as "mergeData",
        json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
        (extract(epoch from m.created_at) * 1000)::int8 as "createdAt"

@@ -1,5 +1,5 @@
 import { emailDomain } from '../lib/email.ts'
-import { invalid, type Problem } from '../lib/problem.ts'
+import { invalid, Problem } from '../lib/problem.ts'
 import type { App, Work } from '../store/work.ts'
 import { relayColumns, type StoredRelay } from './mail.claim.ts'
 import { asciiAddress } from './messages.shapes.ts'
@@ -93,4 +93,21 @@ export const readMethod = async (
       relay || config.smtpUrl !== null ? null : invalid('The account has no sending method', { hint: 'svc relay set' }),
     from: (choice) => choose(setup!, choice),
   }
+}
+
+/**
+ * Who a mail can be from: the first of the choices that may be, with its address as the mail will have it. null: none may, or
+ * the account can't send at all; such a mail is queued all the same, and tells why.
+ */
+export const findFrom = async <Choice extends FromChoice>(
+  app: Pick<App, 'config'>,
+  work: Work,
+  choices: readonly Choice[],
+): Promise<{ choice: Choice; from: From } | null> => {
+  const method = await readMethod(app, work, choices)
+  for (const choice of choices) {
+    const from = method.from(choice)
+    if (!method.refusal && !(from instanceof Problem)) return { choice, from }
+  }
+  return null
 }

@@ -1,7 +1,14 @@
 import { takeUpTo } from '../accounts/accounts.ts'
 import { Problem } from '../lib/problem.ts'
 import type { App, Work } from '../store/work.ts'
-import { failInserted, type Inserted, insertMessages, type NewMessage, type Source } from './messages.insert.ts'
+import {
+  type Freeform,
+  failInserted,
+  type Inserted,
+  insertMessages,
+  type NewMessage,
+  type Source,
+} from './messages.insert.ts'
 import { type FromChoice, readMethod } from './messages.method.ts'
 import { quotaSentences } from './messages.reserve.ts'
 import { fillSubject, type MessageType, subjectLine } from './messages.shapes.ts'
@@ -16,7 +23,7 @@ export interface QueuedMail extends FromChoice {
   source: Source
   /** Merge tags in it are filled from the merge data; left out: the project's name. */
   subject?: string | undefined
-  content: { html: string; text: string } | { projectId: string; mergeData: Record<string, string> }
+  content: Freeform | { projectId: string; mergeData: Record<string, string> }
 }
 
 /** What became of it for now. `failed`: it stands in `svc sends list` with its reason. `known`: its key was used. */
