@@ -1,3 +1,4 @@
+import { forgetAttendee } from '../bookings/bookings.listeners.ts'
 import type { CommandSet } from '../cli/command.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
 import type { Route } from '../http/route.ts'
@@ -17,6 +18,7 @@ export const loadEntities = async () => {
     import('../studio/studio.entities.ts'),
     import('../messages/messages.entities.ts'),
     import('../engagement/engagement.entities.ts'),
+    import('../bookings/bookings.entities.ts'),
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
     import('../deliveries/deliveries.entities.ts'),
@@ -40,7 +42,7 @@ export const loadRoutes = async (): Promise<Route[]> => {
 }
 
 export const loadPages = async (): Promise<Page[]> => {
-  const modules = await Promise.all([import('../messages/messages.pages.ts')])
+  const modules = await Promise.all([import('../messages/messages.pages.ts'), import('../bookings/bookings.pages.ts')])
   return modules.flatMap(({ pages }) => pages)
 }
 
@@ -57,6 +59,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../messages/methods.commands.ts'),
     import('../messages/messages.commands.ts'),
     import('../messages/suppressions.commands.ts'),
+    import('../bookings/bookings.commands.ts'),
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),
@@ -74,4 +77,4 @@ export const projects: Projects = {
 }
 
 /** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
-export const listeners: readonly Listener[] = [deliverEvents, forgetErased, runJourneysByEvents]
+export const listeners: readonly Listener[] = [deliverEvents, forgetAttendee, forgetErased, runJourneysByEvents]

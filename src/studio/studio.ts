@@ -17,7 +17,7 @@ export {
 } from './studio.find.ts'
 export { loadTemplate, type Rendering, renderProject, type VersionRef } from './studio.render.ts'
 export { sampleProject } from './studio.sample.ts'
-export { type Links, linksIn, type Mail, type MergeData } from './studio.template.ts'
+export { escapeHtml, type Links, linksIn, type Mail, type MergeData } from './studio.template.ts'
 export { type FullTheme, fontFamily, fullTheme, readableOn } from './studio.theme.ts'
 export { fillUrl, type UrlKind, urlParts } from './studio.urls.ts'
 export { bookingLine, priceLines, words } from './studio.words.ts'
