@@ -1,6 +1,7 @@
 import { forgetAttendee } from '../bookings/bookings.listeners.ts'
 import type { CommandSet } from '../cli/command.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
+import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import type { Page } from '../pages/page.ts'
@@ -30,20 +31,54 @@ export const loadEntities = async () => {
   return modules.flatMap((module) => Object.values(module))
 }
 
+/** The kinds of interactive blocks: how they are seen and answered. */
+export const loadBlocks = async (): Promise<BlockKind[]> => {
+  const modules = await Promise.all([
+    import('../engagement/engagement.answers.ts'),
+    import('../bookings/bookings.blocks.ts'),
+  ])
+  return modules.flatMap(({ blocks }) => blocks)
+}
+
+/** The same as they stand in pages. */
+const loadBlockForms = async (): Promise<BlockForm[]> => {
+  const modules = await Promise.all([
+    import('../engagement/liveview.answers.pages.ts'),
+    import('../bookings/bookings.pages.ts'),
+  ])
+  return modules.flatMap(({ forms }) => forms)
+}
+
 export const loadRoutes = async (): Promise<Route[]> => {
-  const [contacts, messages, deals, journeys, webhooks] = await Promise.all([
+  const [blocks, contacts, messages, engagement, deals, journeys, webhooks] = await Promise.all([
+    loadBlocks(),
     import('../contacts/contacts.routes.ts'),
     import('../messages/messages.routes.ts'),
+    import('../engagement/engagement.routes.ts'),
     import('../deals/deals.routes.ts'),
     import('../journeys/journeys.routes.ts'),
     import('../webhooks/webhooks.routes.ts'),
   ])
-  return [...contacts.routes, ...messages.routes, ...deals.routes, ...journeys.routes, ...webhooks.routes]
+  return [
+    ...contacts.routes,
+    ...messages.routes,
+    ...engagement.routesOf(blocks),
+    ...deals.routes,
+    ...journeys.routes,
+    ...webhooks.routes,
+  ]
 }
 
 export const loadPages = async (): Promise<Page[]> => {
-  const modules = await Promise.all([import('../messages/messages.pages.ts'), import('../bookings/bookings.pages.ts')])
-  return modules.flatMap(({ pages }) => pages)
+  const [kinds, forms, liveview, ...modules] = await Promise.all([
+    loadBlocks(),
+    loadBlockForms(),
+    import('../engagement/liveview.pages.ts'),
+    import('../messages/messages.pages.ts'),
+    import('../engagement/tracking.pages.ts'),
+    import('../bookings/bookings.pages.ts'),
+  ])
+  return [...liveview.pagesOf(kinds, forms), ...modules.flatMap(({ pages }) => pages)]
 }
 
 export const loadCommands = async (): Promise<CommandSet[]> => {

@@ -18,7 +18,7 @@ const Value = z.object({
 })
 
 /** A block that offers times and takes one (decisions.md, Bookings). */
-export const bookingBlock: BlockKind<'booking'> = {
+const booking: BlockKind<'booking'> = {
   type: 'booking',
 
   async view(app, { accountId, projectId }, { id, props }) {
@@ -34,3 +34,5 @@ export const bookingBlock: BlockKind<'booking'> = {
     return { duplicate: !isNews }
   },
 }
+
+export const blocks: readonly BlockKind[] = [booking] as unknown as readonly BlockKind[]

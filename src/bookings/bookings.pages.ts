@@ -28,32 +28,30 @@ const bookedLine = ({ durationMinutes, timezone }: ShownProps, startAt: number):
 }
 
 /** A booking block as a form: free times by day, a name, and a button; once booked the time, and a form to move it. */
-export const bookingForm: BlockForm<'booking'> = {
+const bookingForm: BlockForm<'booking'> = {
   type: 'booking',
   form(block, { state, chosen }) {
     const props = block.props as typeof block.props & ShownProps
     const booked = (state?.value as { startAt: number } | undefined)?.startAt
-    const { timezone, durationMinutes, slots } = props
-    const [selectId, nameId] = [`${block.id}-start`, `${block.id}-name`]
-    const choice = html`<p><label for="${selectId}">${booked === undefined ? 'Time' : 'Another time'} (${durationMinutes} minutes, ${timezone})</label>
-<select id="${selectId}" name="startAt" required><option value="">Choose a time</option>${optionsOf(props, chosen)}</select></p>`
-    const name = html`<p><label for="${nameId}">Your name</label>
-<input id="${nameId}" name="name" maxlength="200" autocomplete="name"></p>`
-    return html`<h2>${props.title}</h2>
-${booked !== undefined && bookedLine(props, booked)}
-${
-  slots.length === 0
-    ? html`<p>${booked === undefined ? 'No time is free at the moment.' : 'No other time is free at the moment.'}</p>`
-    : html`${choice}
-${booked === undefined && name}
-<button type="submit">${booked === undefined ? 'Book' : 'Move my booking'}</button>`
-}`
+    const isBooked = booked !== undefined
+    const { title, timezone, durationMinutes, slots } = props
+    const [startId, nameId] = [`${block.id}.startAt`, `${block.id}.name`]
+    const heading = html`<h2>${title}</h2>
+${isBooked && bookedLine(props, booked)}`
+    if (slots.length === 0)
+      return html`${heading}<p>${isBooked ? 'No other time is free just now.' : 'No time is free just now.'}</p>`
+    const name = html`<div class="field"><label for="${nameId}">Your name</label><input id="${nameId}" name="name" maxlength="200" autocomplete="name"></div>
+`
+    return html`${heading}<div class="field"><label for="${startId}">${isBooked ? 'Another time' : 'Time'} <span class="quiet">(${durationMinutes} minutes, ${timezone})</span></label><select id="${startId}" name="startAt" required><option value="">Please choose</option>${optionsOf(props, chosen)}</select></div>
+${!isBooked && name}<button>${isBooked ? 'Move my booking' : 'Book'}</button>`
   },
   valueOf: (_block, { startAt = '', name = '' }) => ({
     ...(/^\d{1,15}$/.test(startAt) && { startAt: Number(startAt) }),
-    ...(name !== '' && { name }),
+    name,
   }),
 }
+
+export const forms: readonly BlockForm[] = [bookingForm] as unknown as readonly BlockForm[]
 
 interface Named {
   accountId: string

@@ -6,7 +6,7 @@ import type { Output } from './output.ts'
 export type CommandSet = (cli: Cli) => void
 
 export interface Cli {
-  /** `svc <noun>`: a command of its own that holds verbs. */
+  /** `svc <noun>`: a command of its own that holds verbs, also those that several features give it. */
   noun(name: string, summary: string): Command
   /** Wraps an action: opens the app, runs, prints the failure, sets the exit status, closes. */
   run<Args extends unknown[]>(

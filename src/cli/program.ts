@@ -35,8 +35,8 @@ export const buildProgram = (sets: readonly CommandSet[], open: Open): Command =
   const run = runner(open)
   const cli: Cli = {
     noun: (name, summary) => {
-      const noun = program.command(name).description(summary).exitOverride()
-      return noun
+      const known = program.commands.find((command) => command.name() === name)
+      return known ?? program.command(name).description(summary).exitOverride()
     },
     run: run as Cli['run'],
   }

@@ -4,7 +4,8 @@ import type { ContactRow } from './contacts.view.ts'
 /*
  * The statement behind every write of contacts into a list: one round trip, set-based, exact under concurrency.
  *
- * $1 account, $2 list, $3 the writes as JSON (distinct addresses), $4 now, $5 whether contacts that are there stay as they are.
+ * $1 account, $2 list, $3 the writes as JSON (distinct addresses), $4 now, $5 whether contacts that are there stay as they are,
+ * $6 the status of those that are added.
  *
  * Its rules. Identical data writes no heap at all. Rows are locked in the order of their addresses; the counters come
  * last. The list is share-locked by who adds to it, so that it can't be deleted meanwhile. A known address that joins the list is share-locked, so that it can't be deleted with its last list meanwhile.
@@ -59,7 +60,7 @@ const changes = `
     where account_id = $1 and id = $2 and exists (select from input where not is_present) for key share
   ), inserted as (
     insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
-    select $1, m.email, standing.id, m.row_id, m.fields, 'active', $4, $4
+    select $1, m.email, standing.id, m.row_id, m.fields, $6::text, $4, $4
     from standing, (
       select n.email, f.fields, n.row_id from added n join fresh f on f.email = n.email
       union all select email, fields, row_id from joining
@@ -114,7 +115,7 @@ export const bareStatement = `${changes}
 
 /** Gives `FullRow`s. */
 export const fullStatement = `${changes}
-  select 'created' as kind, n.email, n.row_id as "rowId", i.fields, null::jsonb as previous, 'active' as status,
+  select 'created' as kind, n.email, n.row_id as "rowId", i.fields, null::jsonb as previous, $6::text as status,
     $4::timestamptz as "createdAt", i.verdict, i.verdict_reasons as reasons, i.checked_at as "checkedAt"
   from inserted n join input i on i.email = n.email
   union all select 'updated', u.email, u.row_id, u.fields, u.previous, u.status, u.created_at, i.verdict, i.verdict_reasons,

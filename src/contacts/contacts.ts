@@ -9,6 +9,7 @@ export {
   showContact,
 } from './contacts.find.ts'
 export { type ContactUpdate, countJoined, joinList, updateContacts } from './contacts.known.ts'
+export { addLead, confirmLead, type Lead, type LeadCause } from './contacts.leads.ts'
 export { leaveList } from './contacts.leave.ts'
 export {
   type ContactListView,

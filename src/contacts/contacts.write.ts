@@ -6,7 +6,7 @@ import type { ContactWrite, Fields } from './contacts.fields.ts'
 import { addColumns, demandList, extendColumns } from './contacts.lists.ts'
 import { type BareRow, bareStatement, type FullRow, fullStatement } from './contacts.statement.ts'
 import type { Verdict } from './contacts.verify.ts'
-import { viewContact } from './contacts.view.ts'
+import { type Contact, viewContact } from './contacts.view.ts'
 
 /** `skipped`: a new address beyond the plan's contact limit, or one that `keepExisting` left as it is. */
 export type Outcome = 'created' | 'updated' | 'unchanged' | 'skipped'
@@ -16,6 +16,8 @@ export interface WriteOptions {
   keepExisting?: boolean
   /** false: fires no contact events. */
   events?: boolean
+  /** Of contacts that are added; one that is in the list keeps its own. */
+  status?: Contact['status']
 }
 
 /** A single write of more contacts fires no contact events (api.md section 6). */
@@ -56,12 +58,12 @@ const runStatement = async (
   listId: string,
   writes: readonly ContactWrite[],
   verdicts: ReadonlyMap<string, Verdict>,
-  { keepExisting, full }: { keepExisting: boolean; full: boolean },
+  { keepExisting, full, status }: { keepExisting: boolean; full: boolean; status: Contact['status'] },
 ): Promise<Result> => {
   const outcomes = new Map<string, Outcome>()
   const changes: FullRow[] = []
   for (let open = writes; open.length > 0; ) {
-    const params = [work.accountId, listId, encode(open, verdicts, work.now), work.now, keepExisting]
+    const params = [work.accountId, listId, encode(open, verdicts, work.now), work.now, keepExisting, status]
     const [statement, name] = full ? [fullStatement, 'write-contacts-full'] : [bareStatement, 'write-contacts']
     const rows = await work.sql<BareRow | FullRow>(statement, params, name)
     const refused = new Set<string>()
@@ -125,13 +127,13 @@ export const writeContacts = async (
   listId: string,
   writes: readonly ContactWrite[],
   verdicts: ReadonlyMap<string, Verdict>,
-  { keepExisting = false, events = true }: WriteOptions = {},
+  { keepExisting = false, events = true, status = 'active' }: WriteOptions = {},
 ): Promise<Map<string, Outcome>> => {
   const list = await demandList(work, listId)
   const names = namesOf(writes)
   const columns = extendColumns(list.fields, names)
   const full = events && writes.length <= eventsUpTo && (await isAnyWanted(work))
-  const { outcomes, changes } = await runStatement(work, listId, writes, verdicts, { keepExisting, full })
+  const { outcomes, changes } = await runStatement(work, listId, writes, verdicts, { keepExisting, full, status })
   const listFields = columns.length > list.fields.length ? await addColumns(work, listId, names) : list.fields
   await emitChanges(work, { listId, listName: list.name, listFields }, changes)
   return outcomes

@@ -48,13 +48,15 @@ const change = async (work: Work, email: string, changed: (before: number) => nu
   const held = await lockScore(work, email)
   const before = faded(held, now)
   const score = changed(before)
+  // As it is shown: ten votes within a minute are 50.
+  const isHot = shown(score) >= hotAt
   const wasHot = held.isHot && before >= coldBelow
   await sql(
     'update lead_scores set points = $3, at = $4, is_hot = $5 where account_id = $1 and email = $2',
-    [accountId, email, score, now, wasHot || score >= hotAt],
+    [accountId, email, score, now, wasHot || isHot],
     'set-lead-score',
   )
-  if (wasHot || score < hotAt) return score
+  if (wasHot || !isHot) return score
   const [contact] = await readContacts(work, email)
   // Who is in no list is no lead of anybody.
   if (contact)

@@ -2,7 +2,14 @@ import { type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
 import type { EmittedEvent, Listener, Work } from '../store/work.ts'
 import { exitRules, triggerKinds } from './journeys.definition.ts'
-import { type EnterableJourney, type Entrant, enabledJourneys, enterLocked, lockEntrants } from './journeys.enrol.ts'
+import {
+  type EnterableJourney,
+  type Entrant,
+  enabledJourneys,
+  enterLocked,
+  lockEntrants,
+  startJourneys,
+} from './journeys.enrol.ts'
 import { contextOf, isPulled, keysOf, subjectOf, triggersOf } from './journeys.triggers.ts'
 import { endRuns, type Happening, settleCalls, tellRuns } from './run.wake.ts'
 
@@ -142,6 +149,12 @@ export const runJourneysByEvents: Listener = {
   async contactsRemoved(work, { listId, email, rowId }) {
     if (email === undefined || rowId !== undefined) await exitRemoved(work, listId, rowId)
     if (email !== undefined && listId === undefined) await forget(work, email, rowId)
+  },
+
+  // A contact that waits for its confirmation has not come to its list yet: only then do the list's journeys begin.
+  async contactsActivated(work, contacts) {
+    for (const { listId, rowId, email } of contacts)
+      await startJourneys(work, { kind: 'list-added', key: listId, entrant: { listId, rowId, email } })
   },
 
   deliveriesEnded: settleCalls,

@@ -36,6 +36,8 @@ export interface Listener {
   keyRevoked?(work: Work, keyId: string): Promise<void>
   /** Contacts left a list (`listId`), the account (`email`), or that address that list (both). `rowId` is the address's. */
   contactsRemoved?(work: Work, removed: { listId?: string; email?: string; rowId?: string }): Promise<void>
+  /** Contacts that were pending have become active; told in the transaction that confirms them. */
+  contactsActivated?(work: Work, contacts: readonly { listId: string; rowId: string; email: string }[]): Promise<void>
   /** Deliveries that somebody waits for have ended; told in the transaction that records it. */
   deliveriesEnded?(work: Work, ended: readonly EndedDelivery[]): Promise<void>
   /** A normalised address gets no mail any more, or (`unsubscribed`) no marketing; told in the transaction that writes it. */

@@ -1,24 +1,17 @@
-import { existsSync } from 'node:fs'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { applyProjects, renderProject, sampleProject } from '../../src/studio/studio.ts'
 import { testLinks } from '../studio/support.ts'
 import { startApp, type TestApp } from '../support/app.ts'
-
-const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
-const title = existsSync(executablePath)
-  ? 'a rendered mail'
-  : `a rendered mail (skipped: there is no Chromium at ${executablePath}; CHROMIUM may name another)`
+import { describePages, faultsOf } from '../support/pages.ts'
 
 const imageUrl = 'https://images.example/harbour.svg'
 const picture =
   '<svg xmlns="http://www.w3.org/2000/svg" width="560" height="200"><rect width="560" height="200" fill="#7dd3fc"/></svg>'
 
 let t: TestApp
-let browser: Browser
 let page: Page
-/** Errors of the page, and what it fetched. */
-let faults: string[]
+/** What the page fetched. */
 let fetched: string[]
 
 /** A project as one mail. */
@@ -35,29 +28,15 @@ const render = (mergeData: Record<string, string>, theme: object = {}) => {
   return renderDocument({ ...sample, theme: { ...sample.theme, ...theme } }, mergeData)
 }
 
-describe.skipIf(!existsSync(executablePath))(title, () => {
+describePages('a rendered mail', (openPage) => {
   beforeAll(async () => {
-    const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run']
-    const asRoot = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-    browser = await chromium.launch({ executablePath, args: [...quiet, ...asRoot] })
     t = await startApp()
   })
-  afterAll(async () => {
-    await browser?.close()
-    await t?.close()
-  })
+  afterAll(() => t?.close())
 
   beforeEach(async () => {
-    faults = []
     fetched = []
-    page = await browser.newPage()
-    page.setDefaultTimeout(10_000)
-    page.on('console', (message) => faults.push(message.text()))
-    page.on('pageerror', (error) => faults.push(error.message))
-    page.on('dialog', (dialog) => {
-      faults.push(dialog.message())
-      return dialog.dismiss()
-    })
+    page = await openPage()
     await page.route('**/*', (route) => {
       fetched.push(route.request().url())
       return route.fulfill({ contentType: 'image/svg+xml', body: picture })
@@ -82,7 +61,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     // An option is clicked anywhere on its button, not on its label alone.
     expect((await box('Red')).width).toBeGreaterThan(Math.min(width, 600) - 60)
     expect([...new Set(fetched)].sort()).toEqual([imageUrl, 'https://svc.test/t/o/token.gif'])
-    expect(faults).toEqual([])
+    expect(faultsOf(page)).toEqual([])
     const folder = process.env.SCREENSHOTS
     if (folder) await page.screenshot({ path: `${folder}/mail-${width}.png`, fullPage: true })
   })
@@ -160,7 +139,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     const hrefs = await page.evaluate<string[]>(`Array.from(document.querySelectorAll('a'), (link) => link.href)`)
     expect(hrefs.filter((href) => !href.startsWith('https://svc.test/'))).toEqual([])
     expect(hrefs.length).toBeGreaterThan(15)
-    expect(faults).toEqual([])
+    expect(faultsOf(page)).toEqual([])
   })
 
   test.each(['#fde047', '#111827', '#0f766e', '#f97316'])(

@@ -1,20 +1,12 @@
-import { existsSync } from 'node:fs'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openReceiverPage } from '../../src/app/dev.receiver.ts'
 import { newSigningSecret, signedHeaders } from '../../src/lib/signature.ts'
 import type { Receiver } from '../../src/webhooks/receiver.ts'
+import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
 
-const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
-const title = existsSync(executablePath)
-  ? 'the receiver page'
-  : `the receiver page (skipped: there is no Chromium at ${executablePath}; CHROMIUM may name another)`
-
-let browser: Browser
 let page: Page
 let receiver: Receiver
-/** Errors of the page, and requests to anywhere but its own server. */
-let faults: string[]
 const secret = newSigningSecret()
 
 const open = (port = 0) => openReceiverPage({ port, token: 'token', secret: () => secret, now: () => new Date() })
@@ -25,26 +17,10 @@ const post = (id: string, data: unknown = {}, { signedWith = secret, type = 'con
   return fetch(receiver.hookUrl, { method: 'POST', headers, body })
 }
 
-describe.skipIf(!existsSync(executablePath))(title, () => {
-  beforeAll(async () => {
-    const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run']
-    const asRoot = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-    browser = await chromium.launch({ executablePath, args: [...quiet, ...asRoot] })
-  })
-  afterAll(() => browser?.close())
-
+describePages('the receiver page', (openPage) => {
   beforeEach(async () => {
     receiver = await open()
-    faults = []
-    page = await browser.newPage({ viewport: { width: 375, height: 700 } })
-    page.setDefaultTimeout(10_000)
-    page.on('console', (message) => {
-      if (message.type() === 'error') faults.push(message.text())
-    })
-    page.on('pageerror', (error) => faults.push(error.message))
-    page.on('request', (request) => {
-      if (!request.url().startsWith(receiver.url) && !request.url().startsWith('data:')) faults.push(request.url())
-    })
+    page = await openPage({ viewport: { width: 375, height: 700 } })
     await page.goto(receiver.url)
   })
   afterEach(async () => {
@@ -65,7 +41,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     await rows().nth(1).locator('summary').click()
     await shows('first@example.org')
     expect(await rows().nth(1).locator('pre').textContent()).toContain('\n  "type": "contact.created"')
-    expect(faults).toEqual([])
+    expect(faultsOf(page)).toEqual([])
   })
 
   test('what came before it was opened is there, with what was not verified and why', async () => {
@@ -84,7 +60,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     expect(await page.locator('#deliveries img, #deliveries script').count()).toBe(0)
     expect(await rows().first().locator('.type').textContent()).toBe(attack)
     expect(await page.title()).toBe('Webhook receiver · svc dev')
-    expect(faults).toEqual([])
+    expect(faultsOf(page)).toEqual([])
   })
 
   test('its policy forbids scripts that are not its own', async () => {
@@ -92,7 +68,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
       `document.body.append(Object.assign(document.createElement('script'), { textContent: 'ran = 1' }))`,
     )
     expect(await page.evaluate('typeof ran')).toBe('undefined')
-    expect(faults.join()).toContain('Content Security Policy')
+    expect(faultsOf(page).join()).toContain('Content Security Policy')
   })
 
   test('it stays usable while thousands arrive, and shows the last 200', { timeout: 60_000 }, async () => {
@@ -112,7 +88,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     await shows('3,001 deliveries, 0 not verified')
     expect(await rows().count()).toBe(200)
     expect(await page.evaluate('window.longestMs')).toBeLessThan(1000)
-    expect(faults).toEqual([])
+    expect(faultsOf(page)).toEqual([])
   })
 
   test('it holds still when it is paused, and catches up after', async () => {
@@ -136,8 +112,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     expect(await rows().locator('.id').allTextContents()).toEqual(['evt_2'])
   })
 
-  test.each(['light', 'dark'] as const)('it fits a phone, in %s', async (colorScheme) => {
-    await page.emulateMedia({ colorScheme })
+  test('it is good on every screen, and loads nothing from elsewhere', async () => {
     await post('evt_01m7z5d0h9g3sfrpypq771vaz9', {}, { signedWith: 'whsec_another' })
     await post(`evt_${'x'.repeat(300)}`, { long: 'y'.repeat(2000) })
     await post('evt_01m7z5d0h9x23w5kv0a092qm5g', {
@@ -147,9 +122,8 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     await rows().nth(0).locator('summary').click()
     await rows().nth(1).locator('summary').click()
     await page.locator('pre').nth(1).waitFor()
-    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
-    const folder = process.env.SCREENSHOTS
-    if (folder) await page.screenshot({ path: `${folder}/receiver-${colorScheme}.png` })
+    await expectGoodOnEveryScreen(page, 'receiver')
+    expectNothingFromElsewhere(page, receiver.url)
   })
 })
 

@@ -1,0 +1,97 @@
+import { missing } from '../lib/problem.ts'
+import { fillTags } from '../lib/tags.ts'
+import type { App } from '../store/work.ts'
+import {
+  type Block,
+  type FullTheme,
+  fillUrl,
+  fullTheme,
+  type LeafBlock,
+  type UrlKind,
+  urlParts,
+} from '../studio/studio.ts'
+import type { Answered, BlockKind } from './engagement.blocks.ts'
+import { type AnswerState, readState } from './engagement.record.ts'
+import { leavesOf, type SentMail } from './engagement.sent.ts'
+
+/** The live view of one mail (api.md section 4, Live view; its inner shape is in decisions.md). */
+export interface LiveView {
+  project: { id: string; name: string }
+  theme: FullTheme
+  blocks: Block[]
+  /** `id` is that of the message. */
+  recipient: { id: string; fields: Record<string, string> }
+  state: AnswerState
+  /** epoch ms */
+  createdAt: number
+}
+
+type Read = (field: string) => string
+
+const reader =
+  ({ mergeData }: SentMail): Read =>
+  (field) =>
+    Object.hasOwn(mergeData, field) ? mergeData[field]! : ''
+
+/** What leads nowhere safe once it is filled is empty. */
+const filledUrl = (url: string, read: Read, kind: UrlKind): string => fillUrl(urlParts(url), read, kind) ?? ''
+
+const urlKinds: Record<string, UrlKind> = { src: 'image', href: 'link', url: 'link' }
+
+/** Props with their merge tags filled, at any depth. */
+const filledProps = (value: unknown, read: Read, name = ''): unknown => {
+  if (typeof value === 'string') {
+    const kind = urlKinds[name]
+    return kind ? filledUrl(value, read, kind) : fillTags(value, read)
+  }
+  if (Array.isArray(value)) return value.map((item) => filledProps(item, read))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, filledProps(item, read, key)]))
+}
+
+const filledLeaf = (block: LeafBlock, read: Read): LeafBlock =>
+  ({ ...block, props: filledProps(block.props, read) }) as LeafBlock
+
+/** Every block that holds no others, its merge tags filled. */
+export const filledLeaves = (sent: SentMail): LeafBlock[] => {
+  const read = reader(sent)
+  return leavesOf(sent.content.blocks).map((block) => filledLeaf(block, read))
+}
+
+/** The view of a mail as its recipient sees it now. */
+export const showLiveView = async (app: App, sent: SentMail, kinds: readonly BlockKind[]): Promise<LiveView> => {
+  const read = reader(sent)
+  const fill = async (blocks: readonly Block[]): Promise<Block[]> =>
+    Promise.all(
+      blocks.map(async (block): Promise<Block> => {
+        if ('children' in block) return { ...block, children: await fill(block.children) }
+        const filled = filledLeaf(block, read)
+        const kind = kinds.find(({ type }) => type === filled.type)
+        if (!kind?.view) return filled
+        return { ...filled, props: { ...filled.props, ...(await kind.view(app, sent, filled as never)) } } as LeafBlock
+      }),
+    )
+  const [blocks, state] = await Promise.all([fill(sent.content.blocks), readState(app, sent)])
+  const { logo, ...theme } = fullTheme(sent.content.theme)
+  return {
+    project: { id: sent.projectId, name: fillTags(sent.content.name, read) },
+    theme: { ...theme, ...(logo && { logo: filledUrl(logo, read, 'image') }) },
+    blocks,
+    recipient: { id: sent.id, fields: sent.mergeData },
+    state,
+    createdAt: sent.createdAt,
+  }
+}
+
+/** Takes the recipient's answer to a block. Throws Problem `missing` for a block that can't be answered, and what its kind throws. */
+export const answerBlock = async (
+  app: App,
+  sent: SentMail,
+  kinds: readonly BlockKind[],
+  { blockId, value }: { blockId: string; value: unknown },
+): Promise<Answered> => {
+  const block = filledLeaves(sent).find(({ id }) => id === blockId)
+  const kind = block && kinds.find(({ type }) => type === block.type)
+  if (!kind) throw missing('There is no such block')
+  return kind.answer(app, sent, block as never, value)
+}

@@ -1,0 +1,26 @@
+import { notFound, type Page } from '../pages/page.ts'
+import { followLink, recordOpen } from './tracking.ts'
+
+/** A transparent GIF of one pixel. */
+const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+
+const click: Page = {
+  method: 'GET',
+  path: '/t/c/:token',
+  handle: async ({ app, params, method, headers }) => {
+    const redirect = await followLink(app, params.token!, { method, headers })
+    return redirect === null ? notFound : { redirect }
+  },
+}
+
+const open: Page = {
+  method: 'GET',
+  path: '/t/o/:file',
+  handle: async ({ app, params, method, headers }) => {
+    const [, token] = /^(.+)\.gif$/.exec(params.file!) ?? []
+    const isKnown = token !== undefined && (await recordOpen(app, token, { method, headers }))
+    return isKnown ? { type: 'image/gif', content: pixel } : notFound
+  },
+}
+
+export const pages: readonly Page[] = [click, open]

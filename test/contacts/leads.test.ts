@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import {
+  addLead,
+  confirmLead,
+  createList,
+  type Lead,
+  readContacts,
+  writeContacts,
+} from '../../src/contacts/contacts.ts'
+import { applyJourneys } from '../../src/journeys/journeys.ts'
+import { createWebhook } from '../../src/webhooks/webhooks.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+
+let t: TestApp
+let account: TestAccount
+let listId: string
+
+beforeAll(async () => {
+  t = await startApp()
+})
+afterAll(() => t.close())
+beforeEach(async () => {
+  account = await t.account()
+  listId = (await work((w) => createList(w, { name: 'Leads' }))).id
+  await createWebhook(
+    t.app,
+    account.id,
+    'cli:test',
+    { url: 'http://192.0.2.1/', events: ['contact.created', 'contact.updated', 'lead.new'] },
+    { createdVia: 'dashboard', trusted: true },
+  )
+})
+
+const work: <T>(run: Parameters<typeof t.app.work<T>>[2]) => Promise<T> = (run) =>
+  t.app.work(account.id, 'cli:test', run)
+const cause = { source: 'email-form', form: { id: 'prj_1', name: 'Spring' } } as const
+const lead = (more: Partial<Lead> = {}): Lead => ({
+  ...cause,
+  listId,
+  email: 'ada@b.example',
+  fields: { first_name: 'Ada' },
+  verdicts: new Map(),
+  ...more,
+})
+const add = (more?: Partial<Lead>) => work((w) => addLead(w, lead(more)))
+/** Ids of one millisecond have no order. */
+const types = async () => (await t.events(account.id)).map(({ type }) => type).sort()
+const newLead = async () => (await t.events(account.id)).find(({ type }) => type === 'lead.new')
+const rowCount = async () => (await t.request('GET', '/lists', { key: account.key })).body.lists[0].rowCount
+const onList = async (): Promise<string> => {
+  const journey = { name: 'Hello', trigger: { kind: 'list-added', list: 'Leads' }, steps: [{ kind: 'exit' }] }
+  return (await work((w) => applyJourneys(w, [journey])))[0]!.id!
+}
+const entered = (journeyId: string) =>
+  t.app.sql('select email from journey_runs where account_id = $1 and journey_id = $2', [account.id, journeyId])
+
+test('who is new to the list is active at once, and lead.new tells by which form', async () => {
+  const added = await add()
+  expect(added).toMatchObject({ isNew: true, contact: { listId, status: 'active', fields: { first_name: 'Ada' } } })
+  expect((await newLead()).data).toEqual({ ...cause, contact: added!.contact })
+  expect(await types()).toEqual(['contact.created', 'lead.new'])
+})
+
+test('an active contact stays active whatever is demanded, its fields change, and it is no new lead', async () => {
+  await work((w) => writeContacts(w, listId, [{ email: 'ada@b.example', fields: { a: '1' } }], new Map()))
+  expect(await add({ mustConfirm: true })).toMatchObject({
+    isNew: false,
+    contact: { status: 'active', fields: { a: '1', first_name: 'Ada' } },
+  })
+  expect(await add()).toMatchObject({ isNew: false, contact: { status: 'active' } })
+  expect(await types()).toEqual(['contact.created', 'contact.updated'])
+})
+
+test('who must confirm is pending: the contact is created, no lead is new and no list-added journey starts, until it is confirmed', async () => {
+  const journeyId = await onList()
+  const added = await add({ mustConfirm: true })
+  expect(added).toMatchObject({ isNew: false, contact: { status: 'pending' } })
+  expect(await add({ mustConfirm: true })).toEqual(added)
+  const [created] = await t.events(account.id)
+  expect(created.data.contact).toEqual(added!.contact)
+  expect([await types(), await entered(journeyId), await rowCount()]).toEqual([['contact.created'], [], 1])
+
+  const confirmed = await work((w) => confirmLead(w, added!.contact, cause))
+  expect(confirmed).toMatchObject({ rowId: added!.contact.rowId, status: 'active', fields: { first_name: 'Ada' } })
+  expect(await work((w) => confirmLead(w, added!.contact, cause))).toBeNull()
+  expect((await newLead()).data).toEqual({ ...cause, contact: confirmed })
+  expect([await types(), await entered(journeyId), await rowCount()]).toEqual([
+    ['contact.created', 'lead.new'],
+    [{ email: 'ada@b.example' }],
+    1,
+  ])
+})
+
+test('the API changes a pending contact and leaves it pending', async () => {
+  await add({ mustConfirm: true })
+  const body = { listId, email: 'ada@b.example', fields: { first_name: 'Bea' } }
+  const reply = await t.request('POST', '/contacts', { key: account.key, body })
+  expect(reply.body).toMatchObject({ updated: 1, contact: { status: 'pending', fields: { first_name: 'Bea' } } })
+})
+
+test('a form that asks for no confirmation makes a pending contact active', async () => {
+  const journeyId = await onList()
+  await add({ mustConfirm: true })
+  expect(await add()).toMatchObject({ isNew: true, contact: { status: 'active' } })
+  expect([await types(), await entered(journeyId)]).toEqual([
+    ['contact.created', 'lead.new'],
+    [{ email: 'ada@b.example' }],
+  ])
+})
+
+test('confirmed twenty times at once it becomes active once', async () => {
+  const { contact } = (await add({ mustConfirm: true }))!
+  const confirmed = await Promise.all(Array.from({ length: 20 }, () => work((w) => confirmLead(w, contact, cause))))
+  expect(confirmed.filter(Boolean)).toHaveLength(1)
+  expect(await types()).toEqual(['contact.created', 'lead.new'])
+})
+
+test('submitted twenty times at once, a new address is one contact and one new lead', async () => {
+  const added = await Promise.all(Array.from({ length: 20 }, () => add()))
+  expect(added.filter((one) => one?.isNew)).toHaveLength(1)
+  expect([await types(), await rowCount()]).toEqual([['contact.created', 'lead.new'], 1])
+})
+
+test('beyond the plan’s contact limit nobody comes in and nothing fires; a known address still joins', async () => {
+  const full = await t.account({ plan: 'free' })
+  account = full
+  listId = (await work((w) => createList(w, { name: 'Full' }))).id
+  const other = (await work((w) => createList(w, { name: 'Other' }))).id
+  const writes = Array.from({ length: 1_000 }, (_, i) => ({ email: `p${i}@b.example`, fields: {} }))
+  await work((w) => writeContacts(w, other, writes, new Map()))
+  expect(await add()).toBeNull()
+  expect(await add({ email: 'p1@b.example' })).toMatchObject({ isNew: true })
+  expect(await work((w) => readContacts(w, 'ada@b.example'))).toEqual([])
+})
+
+test('another account’s list is missing, and another account’s contact can’t be confirmed', async () => {
+  const { contact } = (await add({ mustConfirm: true }))!
+  account = await t.account()
+  await expect(add()).rejects.toMatchObject({ kind: 'missing' })
+  expect(await work((w) => confirmLead(w, contact, cause))).toBeNull()
+})
