@@ -1,6 +1,7 @@
 import { forgetAttendee } from '../bookings/bookings.listeners.ts'
 import type { CommandSet } from '../cli/command.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
+import { deliverToProjects, forgetInteractions } from '../engagement/engagement.listeners.ts'
 import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
 import type { Route } from '../http/route.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
@@ -82,6 +83,7 @@ export const loadPages = async (): Promise<Page[]> => {
 }
 
 export const loadCommands = async (): Promise<CommandSet[]> => {
+  const { commandsOf } = await import('../engagement/engagement.commands.ts')
   const modules = await Promise.all([
     import('./daemon.commands.ts'),
     import('./dev.commands.ts'),
@@ -102,7 +104,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../webhooks/webhooks.commands.ts'),
     import('../webhooks/listen.commands.ts'),
   ])
-  return modules.map((module) => module.commands)
+  return [...modules.map((module) => module.commands), commandsOf(loadBlocks)]
 }
 
 /** What renders projects to mail, loaded where the first mail of a project is sent. */
@@ -111,5 +113,15 @@ export const projects: Projects = {
   renderProject: async (...of) => (await import('../engagement/engagement.projects.ts')).projects.renderProject(...of),
 }
 
-/** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
-export const listeners: readonly Listener[] = [deliverEvents, forgetAttendee, forgetErased, runJourneysByEvents]
+/**
+ * Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs, bookings
+ * before interactions.
+ */
+export const listeners: readonly Listener[] = [
+  deliverEvents,
+  deliverToProjects,
+  forgetErased,
+  forgetAttendee,
+  forgetInteractions,
+  runJourneysByEvents,
+]

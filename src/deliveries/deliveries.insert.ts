@@ -36,7 +36,8 @@ export const noticesOf = (ids: readonly string[]): string[] =>
     ids.slice(i * idsPerNotice, (i + 1) * idsPerNotice).join(' '),
   )
 
-// The clock is read once. `told` names the targets, and from when on there is something for them.
+// The clock is read once. An event may go to the targets of several listeners: it is kept once.
+// `told` names the targets, and from when on there is something for them.
 const inserting = `
   with clock as materialized (
     select svc_now() as now
@@ -48,6 +49,7 @@ const inserting = `
   ), stored as (
     insert into events (account_id, id, type, payload, created_at)
     select $1, e.id, e.type, e.payload, $2 from unnest($9::text[], $10::text[], $11::text[]) as e(id, type, payload)
+    on conflict (account_id, id) do nothing
   )
   select pg_notify('${deliveriesChannel}', '+' || (extract(epoch from clock.now) * 1e6)::int8 || ' ' || $1 || ' ' || t.ids)
   from clock, unnest($12::text[]) as t(ids)`

@@ -9,3 +9,4 @@ export {
 } from './deliveries.end.ts'
 export { type DeliveryDetail, showDelivery } from './deliveries.find.ts'
 export { type Call, insertCalls, insertEvents, type Wanting } from './deliveries.insert.ts'
+export { publicUrl } from './deliveries.url.ts'

@@ -1,10 +1,9 @@
-import { readContacts } from '../contacts/contacts.ts'
-import { emit } from '../events/emit.ts'
 import { isEmailSyntax, normalizeEmail } from '../lib/email.ts'
 import { invalid } from '../lib/problem.ts'
-import type { App, Work } from '../store/work.ts'
+import type { App } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
-import type { Answered, BlockKind, BlockOf } from './engagement.blocks.ts'
+import type { Answered, BlockKind } from './engagement.blocks.ts'
+import { tellForm, verdictsFor } from './engagement.leads.ts'
 import { type InteractionValue, type NewInteraction, type Recorded, recordInteraction } from './engagement.record.ts'
 import type { SentMail } from './engagement.sent.ts'
 
@@ -90,37 +89,11 @@ export const formFieldsOf = (fields: readonly FormField[], value: unknown): Reco
   )
 }
 
-/** Whether the address had answered no form of the project before. */
-const isFirstForm = async ({ sql, accountId }: Work, { email, projectId, id }: SentMail, blockId: string) => {
-  const before = await sql(
-    `select from interactions where account_id = $1 and email = $2 and project_id = $3 and kind = 'form'
-       and (message_id, block_id) <> ($4, $5) limit 1`,
-    [accountId, email, projectId, id, blockId],
-    'first-form',
-  )
-  return before.length === 0
-}
-
-/** Tells of a form's first answer: `form.submitted`, and `lead.new` for a known contact's first one in the project. */
-const tellForm = async (
-  work: Work,
-  sent: SentMail,
-  { id, props }: BlockOf<'form'>,
-  fields: Record<string, string>,
-): Promise<void> => {
-  const form = { id, name: props.title }
-  const [contact = null] = await readContacts(work, sent.email)
-  await emit(work, 'form.submitted', () => [
-    { source: 'email-form', form, fields, contact, submittedAt: work.now.getTime() },
-  ])
-  if (contact && (await isFirstForm(work, sent, id)))
-    await emit(work, 'lead.new', () => [{ contact, source: 'email-form', form }])
-}
-
 const form: BlockKind<'form'> = {
   type: 'form',
   async answer(app, sent, block, value) {
     const fields = formFieldsOf(block.props.fields, value)
+    const verdicts = await verdictsFor(app, sent, block)
     return app.work(sent.accountId, recipientActor, async (work) => {
       const interaction = {
         kind: 'form',
@@ -129,7 +102,7 @@ const form: BlockKind<'form'> = {
         onOther: 'keep',
       } as const
       const recorded = await recordInteraction(work, sent, interaction)
-      if (recorded === 'first') await tellForm(work, sent, block, fields)
+      if (recorded === 'first') await tellForm(work, sent, block, fields, verdicts)
       return answered(recorded)
     })
   },

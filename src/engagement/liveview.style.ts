@@ -21,6 +21,7 @@ option { color: #000; background: #fff } input[type=checkbox] { width: 1.5rem; h
 table { width: 100%; border-collapse: collapse; margin: 0 0 .75rem } td, th { padding: .25rem 0; text-align: left } td:last-child { text-align: right; white-space: nowrap }
 img { max-width: 100%; height: auto } hr { border: 0; border-top: 1px solid var(--line); opacity: .4; margin: 0 0 1.5rem }
 .button { display: inline-block; padding: .65rem 1.1rem; border-radius: .5rem; font-weight: 600; background: var(--act); color: var(--on-act); text-decoration: none }
+.left > p, .center > p, .right > p { margin: 0 0 1rem }
 .left { text-align: left } .center { text-align: center } .right { text-align: right }
 .problem { padding: .5rem .75rem; border: 2px solid currentColor; border-radius: .5rem; font-weight: 600 }
 .hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }

@@ -4,8 +4,10 @@ import { buildData, type EventInput } from './builders.ts'
 import type { EventType } from './types.ts'
 
 const interested = async (work: Work, type: EventType): Promise<Listener[]> => {
-  const answers = await Promise.all(work.listeners.map((listener) => listener.wants(work, type)))
-  return work.listeners.filter((_, i) => answers[i])
+  // One after the other: they ask on one connection.
+  const found: Listener[] = []
+  for (const listener of work.listeners) if (await listener.wants(work, type)) found.push(listener)
+  return found
 }
 
 /** Whether anyone in this account would hear events of the type: lets a bulk write skip what only events need. */

@@ -80,6 +80,10 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
   server.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+    // Browsers ask for it beside every page that may show pictures.
+    scope.get('/favicon.ico', { schema: { hide: true } }, (_request, reply) =>
+      reply.code(204).header('cache-control', 'public, max-age=86400').send(),
+    )
     for (const page of pages) {
       scope.route({
         method: page.method,

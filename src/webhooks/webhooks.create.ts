@@ -1,11 +1,10 @@
 import type { z } from 'zod'
+import { publicUrl } from '../deliveries/deliveries.ts'
 import { eventTypes } from '../events/types.ts'
 import { newId } from '../lib/ids.ts'
 import { conflict, missing, Problem } from '../lib/problem.ts'
 import type { SecretBox } from '../lib/secrets.ts'
 import { newSigningSecret } from '../lib/signature.ts'
-import { parseCidrs } from '../net/addresses.ts'
-import { checkWebhookUrl } from '../net/webhook-url.ts'
 import type { App, Work } from '../store/work.ts'
 import { showWebhook } from './webhooks.find.ts'
 import type { NewSubscription, NewWebhook, Subscription } from './webhooks.shapes.ts'
@@ -18,12 +17,6 @@ export interface Origin {
   apiKeyId?: string
   temporary?: boolean
   trusted?: boolean
-}
-
-/** As it was written, where it was written plainly: what a client posts is what it reads. */
-const publicUrl = async ({ config, resolver }: App, url: string): Promise<string> => {
-  const { href } = await checkWebhookUrl(url, { resolver, allow: parseCidrs(config.allowPrivateWebhooks.join(',')) })
-  return /^[\x21-\x7e]+$/.test(url) ? url : href
 }
 
 /** The account's row is the lock under which its webhooks are counted: 60 callers at once make 50. */

@@ -88,7 +88,8 @@ const dump = async () => {
 }
 
 test('every route that takes an id is in this sweep', async () => {
-  const routes = (await loadRoutes()).map((route) => `${route.method} ${route.path}`)
+  // An open route takes a signed token: foreign ones are in test/engagement/liveview.test.ts.
+  const routes = (await loadRoutes()).filter(({ isOpen }) => !isOpen).map((route) => `${route.method} ${route.path}`)
   expect(routes.filter((route) => !named[route] && !takesNoId.includes(route))).toEqual([])
 })
 

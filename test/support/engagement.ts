@@ -1,6 +1,6 @@
 import PostalMime from 'postal-mime'
 import { eventTypes } from '../../src/events/types.ts'
-import { applyProjects, sampleProject } from '../../src/studio/studio.ts'
+import { applyProjects, loadTemplate, sampleProject } from '../../src/studio/studio.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import { type Reply, type StartOptions, startApp, type TestAccount, type TestApp } from './app.ts'
 import { openDnsServer } from './dns.ts'
@@ -39,6 +39,8 @@ export interface EngagedAccount extends TestAccount {
 export const engagedAccount = async (t: TestApp, file: object = sampleProject(`${publicUrl}/picture.png`)) => {
   const account = await sendingAccount(t)
   const [applied] = await t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [file as never]))
+  // As `svc projects apply` does: MJML takes its second here, and no mail waits for it.
+  await loadTemplate(t.app, { accountId: account.id, id: applied!.id!, version: applied!.version })
   await createWebhook(
     t.app,
     account.id,

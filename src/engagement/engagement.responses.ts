@@ -1,0 +1,98 @@
+import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
+import type { PageRequest } from '../lib/page.ts'
+import type { Work } from '../store/work.ts'
+import { findProject, loadProject } from '../studio/studio.ts'
+import type { InteractionKind } from './engagement.record.ts'
+import { leavesOf } from './engagement.sent.ts'
+
+/** One response of a recipient; `source` is what its mail belongs to. Time in epoch ms. */
+export interface ResponseView {
+  id: string
+  kind: InteractionKind
+  blockId: string | null
+  value: unknown
+  email: string
+  messageId: string
+  source: { kind: string; id: string }
+  at: number
+}
+
+/** A page of what recipients did with the mails of a project (id or name), newest first; machines left out. Throws `missing`, `invalid`. */
+export const listResponses = async (
+  work: Work,
+  ref: string,
+  { limit, cursor }: PageRequest,
+): Promise<Page<ResponseView>> => {
+  const { id } = await findProject(work, ref)
+  const rows = await work.sql<ResponseView>(
+    `select i.id, i.kind, nullif(i.block_id, '') as "blockId", i.value, i.email, i.message_id as "messageId",
+       json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
+       (extract(epoch from i.at) * 1000)::int8 as at
+     from interactions i join messages m on m.account_id = i.account_id and m.id = i.message_id
+     where i.account_id = $1 and i.project_id = $2 and ($3::text is null or i.id < $3) and not i.is_bot
+     order by i.id desc limit $4`,
+    [work.accountId, id, cursor ? idOfCursor('int', cursor) : null, limit + 1],
+  )
+  return pageOf(rows, limit)
+}
+
+/** How often each answer to a vote, rating or quiz was given, its options in the author's order. */
+export interface BlockTally {
+  blockId: string
+  kind: 'vote' | 'rating' | 'quiz'
+  question: string
+  total: number
+  answers: { value: string | number; count: number; correct?: boolean }[]
+}
+
+export interface ProjectTally {
+  /** Interactions by kind. */
+  counts: Partial<Record<InteractionKind, number>>
+  blocks: BlockTally[]
+}
+
+interface Row {
+  kind: InteractionKind
+  blockId: string
+  value: string | number | null
+  count: number
+}
+
+const optionsOf = (block: ReturnType<typeof leavesOf>[number]): (string | number)[] => {
+  if (block.type === 'vote' || block.type === 'quiz') return block.props.options
+  return block.type === 'rating' ? Array.from({ length: block.props.max }, (_, i) => i + 1) : []
+}
+
+/** What recipients answered in sum. Answers that the newest version does not offer come last. Throws `missing`. */
+export const tallyResponses = async (work: Work, ref: string): Promise<ProjectTally> => {
+  const { id, content } = await loadProject(work, ref)
+  const rows = await work.sql<Row>(
+    `select kind, block_id as "blockId", case when kind in ('vote', 'rating', 'quiz') then value end as value, count(*) as count
+     from interactions where account_id = $1 and project_id = $2 and not is_bot group by 1, 2, 3 order by count(*) desc`,
+    [work.accountId, id],
+  )
+  const counts: ProjectTally['counts'] = {}
+  for (const { kind, count } of rows) counts[kind] = (counts[kind] ?? 0) + count
+  const blocks = leavesOf(content.blocks).flatMap((block): BlockTally[] => {
+    const { id: blockId, type: kind } = block
+    if (kind !== 'vote' && kind !== 'rating' && kind !== 'quiz') return []
+    const given = rows.filter((row) => row.blockId === blockId && row.kind === kind)
+    const options = optionsOf(block)
+    const values = [
+      ...options,
+      ...given.flatMap(({ value }) => (value !== null && !options.includes(value) ? [value] : [])),
+    ]
+    return [
+      {
+        ...{ blockId, kind, question: block.props.question },
+        total: given.reduce((sum, { count }) => sum + count, 0),
+        answers: values.map((value, i) => ({
+          value,
+          count: given.find((row) => row.value === value)?.count ?? 0,
+          ...(kind === 'quiz' && { correct: i === block.props.correct }),
+        })),
+      },
+    ]
+  })
+  return { counts, blocks }
+}
