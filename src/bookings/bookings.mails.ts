@@ -27,7 +27,9 @@ interface Line {
 
 const htmlOf = (lines: readonly Line[]): string => {
   const paragraphs = lines.map(({ text, link }) =>
-    link ? `<p><a href="${escapeHtml(link)}">${escapeHtml(text)}</a></p>` : `<p>${escapeHtml(text)}</p>`,
+    link
+      ? `<p><a href="${escapeHtml(link)}">${escapeHtml(text)}</a></p>`
+      : `<p>${escapeHtml(text).replaceAll('\n', '<br>')}</p>`,
   )
   return `<!doctype html>
 <html lang="en">
