@@ -104,6 +104,8 @@ test.each([
   ['bree', ['app']],
   ['undici', ['net']],
   ['nodemailer', ['net']],
+  ['imapflow', ['net']],
+  ['postal-mime', ['app', 'messages']],
   ['smtp-server', ['app']],
   ['mjml', ['studio']],
   ['pg', ['store']],

@@ -13,7 +13,7 @@ import { openingOf } from '../store/living.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Operation, Projects, Report } from '../store/work.ts'
 import type { Config } from './config.ts'
-import { listeners, loadEntities, projects } from './features.ts'
+import { heldAbout, listeners, loadEntities, projects } from './features.ts'
 
 export interface OpenApp extends App {
   readonly config: Config
@@ -91,6 +91,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       smtp,
       tokens: createTokens(config.secret),
       projects: options.projects ?? projects,
+      heldAbout,
       report: options.report ?? (() => {}),
       onClose: (end) => void ends.push(end),
       now,

@@ -108,6 +108,9 @@ export const demoFile = (dataDir: string): string => join(dataDir, 'demo.json')
 /** `svc dev` keeps here what its mail catcher caught. */
 export const mailFolder = (dataDir: string): string => join(dataDir, 'mail')
 
+/** How the mail catcher of `svc dev` is set: what it does with mail. */
+export const mailModeFile = (dataDir: string): string => join(dataDir, 'mail-mode.json')
+
 /** Where the mail catcher of a running `svc dev` listens. */
 export const catcherFile = (dataDir: string): string => join(dataDir, 'catcher')
 

@@ -1,7 +1,9 @@
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { Answered } from '../http/answered.ts'
 import { Problem } from '../lib/problem.ts'
+import type { Page } from '../pages/page.ts'
 import type { SchemaRule } from '../store/schema.ts'
 import { type OpenApp, openApp } from './app.ts'
 import type { Config } from './config.ts'
@@ -15,6 +17,10 @@ export interface DaemonParts {
   schema?: SchemaRule
   /** The database is one for development: its clock may be moved. */
   development?: boolean
+  /** Pages beside those of the features. */
+  pages?: readonly Page[]
+  /** Hears of each request to the API or a page once it is answered. */
+  onAnswered?: (answered: Answered) => void
 }
 
 export interface Daemon {
@@ -28,9 +34,9 @@ export interface Daemon {
 /** In-flight requests and deliveries have this long; the whole stop stays below the 15 s of cli.md. */
 const drainMs = 10_000
 
-const listen = async (app: OpenApp, config: Config, logger: Logger) => {
+const listen = async (app: OpenApp, config: Config, logger: Logger, { pages = [], onAnswered }: DaemonParts) => {
   const { buildServer } = await import('../http/server.ts')
-  const server = await buildServer(app, await loadRoutes(), logger, await loadPages())
+  const server = await buildServer(app, await loadRoutes(), logger, [...(await loadPages()), ...pages], onAnswered)
   try {
     await server.fastify.listen({ host: config.host, port: config.port })
   } catch (error) {
@@ -62,7 +68,7 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
     report: (fault, about) => logger.error({ err: fault, ...about }, 'a fault of ours, tried again'),
   })
   try {
-    const api = parts.api ? await listen(app, config, logger) : null
+    const api = parts.api ? await listen(app, config, logger, parts) : null
     const jobs = parts.jobs ? await startJobs({ config, databaseUrl: app.databaseUrl }, logger) : null
     logger.info({ url: api?.url, jobs: parts.jobs }, 'ready')
     let stopping: Promise<void> | undefined

@@ -8,7 +8,7 @@ const environmentPrefix = (): string => {
   return dataDir && !databaseUrl ? `SVC_DATA_DIR=${dataDir} ` : ''
 }
 
-const introduction = ({ config, url, receiverUrl, catcherUrl, key, listId }: Development): string => {
+const introduction = ({ config, url, consoleUrl, catcherUrl, key, listId }: Development): string => {
   const contact = JSON.stringify({ listId, email: 'ada@sample.example', fields: { first_name: 'Ada' } })
   const svc = `${environmentPrefix()}npx svc`
   const upsert = `curl ${url}/api/v1/contacts -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${contact}'`
@@ -17,8 +17,9 @@ const introduction = ({ config, url, receiverUrl, catcherUrl, key, listId }: Dev
 
   API        ${url}/api/v1
   OpenAPI    ${url}/openapi.json
-  Webhooks   ${receiverUrl}  (each delivery, as it arrives)
-  Mail       ${catcherUrl ? `${catcherUrl}  (all mail is caught: svc mail)` : 'leaves by SVC_SMTP_URL'}
+  Console    ${consoleUrl}  (webhooks, mail, API calls, the clock, as they go)
+  Webhooks   ${consoleUrl}  (each delivery, as it arrives)
+  Mail       ${catcherUrl ? `${catcherUrl}  (all mail is caught: svc mail, and ${consoleUrl}/mail)` : 'leaves by SVC_SMTP_URL'}
   Database   ${config.databaseUrl ? new URL(config.databaseUrl).host : `embedded, in ${config.dataDir}`}
   Demo key   ${key}  (account demo)
 
@@ -26,7 +27,7 @@ Try, in another terminal:
 
   ${listId ? upsert : lists}
   printf 'E-mail,First\\nmaya@sample.example,Maya\\n' | ${svc} contacts import - --create-list --list Customers --map "E-mail=email,First=first_name"
-  ${svc} deliveries list
+  ${svc} send --project Welcome --to you@example.com --data name=Ada
 
 Ctrl-C stops it; the data stays.`
 }
@@ -43,6 +44,9 @@ const dev = async (context: Context): Promise<void> => {
 /** `svc dev`: everything on this machine, to try it and to build against it. */
 export const commands: CommandSet = (cli) => {
   cli
-    .noun('dev', 'Run everything on this machine: database, API, jobs, a webhook receiver and a demo account')
+    .noun(
+      'dev',
+      'Run everything on this machine: database, API, jobs, a console of webhooks and mail, and a demo account',
+    )
     .action(cli.run((context) => dev(context), { app: 'none' }))
 }

@@ -3,6 +3,7 @@ import { createAccount, createKey, listAccounts, listKeys } from '../accounts/ac
 import { createList, listLists, writeContacts } from '../contacts/contacts.ts'
 import { eventTypes } from '../events/types.ts'
 import { addSender, listSenders } from '../messages/messages.ts'
+import { applyProjects, listProjects, sampleProject } from '../studio/studio.ts'
 import { createWebhook } from '../webhooks/webhooks.ts'
 import type { OpenApp } from './app.ts'
 import { demoFile } from './config.ts'
@@ -17,6 +18,8 @@ export interface Keepsake {
   token: string
   /** The sample data was made: it does not come back when the user deletes it. */
   sampled: boolean
+  /** Where the picture of the sample project was; undefined: it was made before there was one. */
+  picture?: string
 }
 
 export interface Demo {
@@ -101,11 +104,30 @@ const addSamples = (app: OpenApp, accountId: string): Promise<void> =>
     await writeContacts(work, id, sampleContacts, verdicts)
   })
 
+/** So that a first mail with every block is one command. */
+const addSampleProject = (app: OpenApp, accountId: string, picture: string): Promise<void> =>
+  app.work(accountId, actor, async (work) => {
+    if ((await listProjects(work)).length > 0) return
+    await applyProjects(work, [sampleProject(picture)])
+  })
+
+/** The sample project, as long as it is as it was made, is led to where its picture is now. */
+const followPicture = (app: OpenApp, accountId: string, before: string, picture: string): Promise<void> =>
+  app.work(accountId, actor, async (work) => {
+    const [found] = await applyProjects(work, [sampleProject(before)], { dryRun: true })
+    if (found?.outcome === 'unchanged') await applyProjects(work, [sampleProject(picture)])
+  })
+
 /**
  * The account `demo` with a key, a subscription of the receiver at `hook` to every event and, when it is new, sample data.
- * What an earlier start made is kept; what was revoked or deleted since is made anew.
+ * What an earlier start made is kept; what was revoked or deleted since is made anew, but no sample data. `picture` is where
+ * the sample project's is.
  */
-export const prepareDemo = async (app: OpenApp, hook: { url: string; token: string }): Promise<Demo> => {
+export const prepareDemo = async (
+  app: OpenApp,
+  hook: { url: string; token: string },
+  picture: string,
+): Promise<Demo> => {
   const { dataDir } = app.config
   const account = await demandAccount(app)
   const keepsake = readKeepsake(dataDir)
@@ -114,7 +136,7 @@ export const prepareDemo = async (app: OpenApp, hook: { url: string; token: stri
     demandKey(app, account.id, kept),
     demandWebhook(app, account.id, hook.url, kept),
   ])
-  const keep = (sampled: boolean) =>
+  const keep = (sampled: boolean, pictureNow: string | undefined) =>
     writeKeepsake(dataDir, {
       accountId: account.id,
       keyId: key.id,
@@ -122,12 +144,20 @@ export const prepareDemo = async (app: OpenApp, hook: { url: string; token: stri
       webhookId: webhook.id,
       token: hook.token,
       sampled,
+      ...(pictureNow !== undefined && { picture: pictureNow }),
     })
-  keep(kept?.sampled ?? false)
+  keep(kept?.sampled ?? false, kept?.picture)
   if (!kept?.sampled) {
     await addSamples(app, account.id)
     await addSampleSender(app, account.id)
-    keep(true)
+    await addSampleProject(app, account.id, picture)
+    keep(true, picture)
+  } else if (kept.picture === undefined) {
+    await addSampleProject(app, account.id, picture)
+    keep(true, picture)
+  } else if (kept.picture !== picture) {
+    await followPicture(app, account.id, kept.picture, picture)
+    keep(true, picture)
   }
   const lists = await app.work(account.id, actor, listLists)
   const list = lists.find(({ name }) => name === sampleList) ?? lists[0]

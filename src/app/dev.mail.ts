@@ -3,13 +3,20 @@ import { join } from 'node:path'
 import { SMTPServer } from 'smtp-server'
 import { newId } from '../lib/ids.ts'
 import { catcherFile, mailFolder } from './config.ts'
+import { readMode, setMode, takeMode } from './dev.mail.mode.ts'
 
 /** The catcher keeps the newest; older ones go. */
 const keptMails = 1000
+/** How soon held mail follows a changed setting. */
+const lookMs = 100
 
 export interface Catcher {
   /** Where mail is caught, as SVC_SMTP_URL takes it. */
   url: string
+  /** How many mails came and wait for an answer. */
+  held(): number
+  /** Takes all mail again, what is held first: nobody waits for the end of a catcher. */
+  release(): void
   close(): Promise<void>
 }
 
@@ -57,12 +64,73 @@ const keep = (dataDir: string, mail: CaughtMail): void => {
   removeCaught(dataDir, caughtIds(dataDir).slice(0, -keptMails))
 }
 
+const refusals = {
+  // Not 5.1.x: a recipient that does not exist would be suppressed.
+  refuse: { responseCode: 550, message: '5.7.1 Refused by the mail catcher: svc mail mode accept takes mail again' },
+  defer: { responseCode: 451, message: '4.7.1 Deferred by the mail catcher: svc mail mode accept takes mail again' },
+}
+
+type Done = (error?: Error | null) => void
+
+/** Mail whose sender waits for an answer, by the connection that it came on. */
+interface HeldMail {
+  mail: CaughtMail
+  done: Done
+  /** Of the setting that holds it. */
+  settingId: string
+}
+
+/** Decides what becomes of mail that has come whole, by the setting of the moment; what hangs is held until another one. */
+const createJudge = (dataDir: string) => {
+  const held = new Map<string, HeldMail>()
+  let watching: NodeJS.Timeout | undefined
+
+  const judge = (connectionId: string, mail: CaughtMail, done: Done): void => {
+    held.delete(connectionId)
+    const { id, mode } = takeMode(dataDir)
+    if (mode === 'hang') {
+      held.set(connectionId, { mail, done, settingId: id })
+      watching ??= setInterval(look, lookMs)
+    } else if (mode === 'accept') {
+      keep(dataDir, mail)
+      done()
+    } else {
+      const { message, responseCode } = refusals[mode]
+      done(Object.assign(new Error(message), { responseCode }))
+    }
+  }
+
+  const look = () => {
+    const { id } = readMode(dataDir)
+    for (const [connectionId, { mail, done, settingId }] of held) if (settingId !== id) judge(connectionId, mail, done)
+    if (held.size > 0) return
+    clearInterval(watching)
+    watching = undefined
+  }
+
+  return {
+    judge,
+    /** Its sender has given up: it counts the mail as lost, so it is not caught either. */
+    forget: (connectionId: string) => void held.delete(connectionId),
+    held: () => held.size,
+    release() {
+      setMode(dataDir, 'accept', null)
+      look()
+    },
+    close: () => clearInterval(watching),
+  }
+}
+
 /**
- * The mail catcher of `svc dev`: an SMTP server on this machine that takes all mail and lets none out. What it caught is kept
- * in the data folder, and where it listens, for the commands beside it. Rejects with EADDRINUSE for a taken port.
+ * The mail catcher of `svc dev`: an SMTP server on this machine that takes all mail and lets none out, or refuses, defers or
+ * hangs where it is set to. What it caught is kept in the data folder, and where it listens, for the commands beside it.
+ * Rejects with EADDRINUSE for a taken port.
  */
 export const openCatcher = async (port: number, dataDir: string, now: () => Date): Promise<Catcher> => {
   mkdirSync(mailFolder(dataDir), { recursive: true })
+  // What was tried out yesterday surprises nobody today.
+  setMode(dataDir, 'accept', null)
+  const judge = createJudge(dataDir)
   const server = new SMTPServer({
     disabledCommands: ['STARTTLS'],
     authOptional: true,
@@ -70,7 +138,7 @@ export const openCatcher = async (port: number, dataDir: string, now: () => Date
     disableReverseLookup: true,
     closeTimeout: 500,
     onAuth: (_auth, _session, done) => done(null, { user: 'anyone' }),
-    onData(stream, { envelope }, done) {
+    onData(stream, { id: connectionId, envelope }, done) {
       const chunks: Buffer[] = []
       stream.on('data', (chunk: Buffer) => chunks.push(chunk))
       stream.on('end', () => {
@@ -78,9 +146,13 @@ export const openCatcher = async (port: number, dataDir: string, now: () => Date
         const { mailFrom, rcptTo } = envelope
         const to = rcptTo.map(({ address }) => address)
         const raw = Buffer.concat(chunks).toString()
-        keep(dataDir, { id: newId('msg', at), from: mailFrom ? mailFrom.address : '', to, at, raw })
-        done()
+        const mail = { id: newId('msg', at), from: mailFrom ? mailFrom.address : '', to, at, raw }
+        judge.judge(connectionId, mail, done)
       })
+    },
+    onClose({ id }, done) {
+      judge.forget(id)
+      done()
     },
   })
   await new Promise<void>((resolve, reject) => {
@@ -92,9 +164,12 @@ export const openCatcher = async (port: number, dataDir: string, now: () => Date
   writeFileSync(catcherFile(dataDir), `${url}\n`)
   return {
     url,
+    held: judge.held,
+    release: judge.release,
     close: () =>
       new Promise((resolve) => {
         rmSync(catcherFile(dataDir), { force: true })
+        judge.close()
         server.close(() => resolve())
       }),
   }

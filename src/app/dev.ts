@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Sql } from '../store/database.ts'
 import { prepareFolder } from '../store/embedded.cluster.ts'
 import { openEmbedded } from '../store/embedded.ts'
 import { type Config, readConfig } from './config.ts'
@@ -6,7 +7,8 @@ import { type Config, readConfig } from './config.ts'
 export interface Development {
   config: Config
   url: string
-  receiverUrl: string
+  /** The console: webhooks, mail, API calls and the clock. */
+  consoleUrl: string
   /** Where mail is caught; null: the environment names a relay. */
   catcherUrl: string | null
   key: string
@@ -27,16 +29,18 @@ const configOf = (env: Environment, defaults: Environment = {}): Config => {
 
 /** What the daemon is made of. Loaded while the database starts: each waits for the machine at another place. */
 const loadParts = async () => {
-  const [daemon, receiver, mail, demo] = await Promise.all([
+  const [daemon, console, mail, demo, sample, clock] = await Promise.all([
     import('./daemon.ts'),
-    import('./dev.receiver.ts'),
+    import('./console/console.ts'),
     import('./dev.mail.ts'),
     import('./dev.demo.ts'),
+    import('./dev.sample.ts'),
+    import('../store/clock.ts'),
     import('../http/server.ts'),
     import('../store/orm.ts'),
     import('./features.ts').then(({ loadRoutes, loadEntities }) => Promise.all([loadRoutes(), loadEntities()])),
   ])
-  return { ...daemon, ...receiver, ...mail, ...demo }
+  return { ...daemon, ...console, ...mail, ...demo, ...sample, ...clock }
 }
 
 /** Beside the API, so that it stays where it is from one start to the next; anywhere else if that port is taken. */
@@ -65,7 +69,7 @@ const closer = () => {
 }
 
 /**
- * `svc dev` (cli.md, Running): database, migrations, daemon with jobs, receiver page and demo account. The receiver opens
+ * `svc dev` (cli.md, Running): database, migrations, daemon with jobs, console with receiver, and demo account. The receiver opens
  * before the jobs start, so that what waited since the last time meets it. Throws a Problem that says what to do where a
  * part can't start; the parts that did are stopped.
  */
@@ -79,29 +83,56 @@ export const startDevelopment = async (env: Environment): Promise<Development> =
     () => {},
   )
   try {
-    const { startDaemon, openCatcher, openReceiverPage, prepareDemo, readKeepsake } = await loadParts()
+    const parts = await loadParts()
     await embedded
-    const token = readKeepsake(config.dataDir)?.token ?? randomBytes(24).toString('base64url')
+    const token = parts.readKeepsake(config.dataDir)?.token ?? randomBytes(24).toString('base64url')
     const secret = Promise.withResolvers<string>()
-    let now = () => new Date()
-    const receiver = await openBeside(config.port, 1, (port) =>
-      openReceiverPage({ port, token, secret: () => secret.promise, now: () => now() }),
+    const sql = Promise.withResolvers<Sql>()
+    let [now, origins, held]: [() => Date, string[], () => number | null] = [() => new Date(), [], () => null]
+    const console = await openBeside(config.port, 1, (port) =>
+      parts.openConsole({
+        port,
+        token,
+        secret: () => secret.promise,
+        now: () => now(),
+        dataDir: config.dataDir,
+        clock: {
+          advance: async (byMs) => parts.advanceClock(await sql.promise, byMs),
+          reset: async () => parts.resetClock(await sql.promise),
+        },
+        held: () => held(),
+        imageOrigins: () => origins,
+      }),
     )
-    opened.push(receiver.close)
-    const catcher = await openBeside(config.port, 2, (port) => openCatcher(port, config.dataDir, () => now()))
+    opened.push(console.close)
+    const catcher = await openBeside(config.port, 2, (port) => parts.openCatcher(port, config.dataDir, () => now()))
     opened.push(catcher.close)
     const mailing = configOf(env, { SVC_SMTP_URL: catcher.url })
-    const daemon = await startDaemon(mailing, { api: true, jobs: true, schema: 'migrate', development: true })
-    opened.push(daemon.stop)
-    now = daemon.app.systemNow
-    const demo = await prepareDemo(daemon.app, { url: receiver.hookUrl, token })
+    const isCaught = mailing.smtpUrl === catcher.url
+    if (isCaught) held = catcher.held
+    const { app, stop, url } = await parts.startDaemon(mailing, {
+      api: true,
+      jobs: true,
+      schema: 'migrate',
+      development: true,
+      pages: parts.samplePages,
+      onAnswered: console.told,
+    })
+    opened.push(stop)
+    // First of all: the daemon's stop would wait for mail that hangs.
+    opened.push(async () => catcher.release())
+    now = app.systemNow
+    origins = [...new Set([url!, app.config.publicUrl].map((one) => new URL(one).origin))]
+    sql.resolve(app.sql)
+    const picture = parts.pictureUrl(app.config.publicUrl)
+    const demo = await parts.prepareDemo(app, { url: console.hookUrl, token }, picture)
     secret.resolve(demo.secret)
     const { key, listId } = demo
     return {
       config,
-      url: daemon.url!,
-      receiverUrl: receiver.url,
-      catcherUrl: mailing.smtpUrl === catcher.url ? catcher.url : null,
+      url: url!,
+      consoleUrl: console.url,
+      catcherUrl: isCaught ? catcher.url : null,
       key,
       listId,
       stop: close,

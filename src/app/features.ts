@@ -1,12 +1,19 @@
+import { held as heldOfBookings } from '../bookings/bookings.held.ts'
 import { forgetAttendee } from '../bookings/bookings.listeners.ts'
 import type { CommandSet } from '../cli/command.ts'
+import { held as heldOfContacts } from '../contacts/contacts.held.ts'
+import { held as heldOfDeals } from '../deals/deals.held.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
+import { held as heldOfEngagement } from '../engagement/engagement.held.ts'
 import { deliverToProjects, forgetInteractions } from '../engagement/engagement.listeners.ts'
 import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
 import type { Route } from '../http/route.ts'
+import { held as heldOfJourneys } from '../journeys/journeys.held.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
+import { held as heldOfMessages } from '../messages/messages.held.ts'
+import { forgetRecipients } from '../messages/messages.listeners.ts'
 import type { Page } from '../pages/page.ts'
-import type { Listener, Projects } from '../store/work.ts'
+import type { HeldPart, Listener, Projects } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 
 /**
@@ -96,6 +103,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../messages/methods.commands.ts'),
     import('../messages/messages.commands.ts'),
     import('../messages/suppressions.commands.ts'),
+    import('../messages/bounces.commands.ts'),
     import('../bookings/bookings.commands.ts'),
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
@@ -113,6 +121,16 @@ export const projects: Projects = {
   renderProject: async (...of) => (await import('../engagement/engagement.projects.ts')).projects.renderProject(...of),
 }
 
+/** What the features hold about an address, in the order of `svc contacts export --email`. */
+export const heldAbout: readonly HeldPart[] = [
+  ...heldOfMessages,
+  ...heldOfEngagement,
+  heldOfBookings,
+  heldOfDeals,
+  heldOfJourneys,
+  ...heldOfContacts,
+]
+
 /**
  * Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs, bookings
  * before interactions.
@@ -120,8 +138,9 @@ export const projects: Projects = {
 export const listeners: readonly Listener[] = [
   deliverEvents,
   deliverToProjects,
-  forgetErased,
+  forgetRecipients,
   forgetAttendee,
   forgetInteractions,
+  forgetErased,
   runJourneysByEvents,
 ]

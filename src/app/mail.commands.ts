@@ -1,17 +1,12 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommandSet } from '../cli/command.ts'
-import type { Column } from '../cli/output.ts'
+import type { Column, Output } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
+import type { MailMode } from './dev.mail.mode.ts'
+import type { MailView } from './dev.mail.read.ts'
 import type { CaughtMail } from './dev.mail.ts'
-
-interface MailView {
-  id: string
-  from: string
-  to: string
-  subject: string
-  at: number
-}
 
 interface Filter {
   to?: string
@@ -31,16 +26,15 @@ const pollMs = 100
 /** Where `svc dev` of this environment keeps what it caught. */
 const dataDir = (): string => resolve(process.env.SVC_DATA_DIR || '.svc')
 
-const parseMail = async ({ raw }: CaughtMail) =>
-  (await import('postal-mime')).default.parse(raw, { attachmentEncoding: 'utf8' })
+const look = async (mail: CaughtMail): Promise<MailView> => {
+  const { parseMail, viewOf } = await import('./dev.mail.read.ts')
+  return viewOf(mail, await parseMail(mail))
+}
 
-const viewOf = async (mail: CaughtMail): Promise<MailView> => ({
-  id: mail.id,
-  from: mail.from,
-  to: mail.to.join(', '),
-  subject: (await parseMail(mail)).subject ?? '',
-  at: mail.at,
-})
+const lookInto = async (mail: CaughtMail) => {
+  const { detailOf, parseMail } = await import('./dev.mail.read.ts')
+  return detailOf(mail, await parseMail(mail))
+}
 
 /** What was caught and fits, newest first. */
 const find = async ({ to, subject }: Filter, limit: number): Promise<CaughtMail[]> => {
@@ -49,21 +43,21 @@ const find = async ({ to, subject }: Filter, limit: number): Promise<CaughtMail[
   for (const id of caughtIds(dataDir()).reverse()) {
     const mail = readCaught(dataDir(), id)
     if (!mail || (to !== undefined && !mail.to.includes(to.toLowerCase()))) continue
-    if (subject !== undefined && !(await viewOf(mail)).subject.includes(subject)) continue
+    if (subject !== undefined && !(await look(mail)).subject.includes(subject)) continue
     found.push(mail)
     if (found.length >= limit) break
   }
   return found
 }
 
-const detailOf = async (mail: CaughtMail) => {
-  const { headerLines, html, text, attachments } = await parseMail(mail)
-  const headers = Object.fromEntries(
-    headerLines.map(({ key, line }) => [key, line.slice(line.indexOf(':') + 1).trim()]),
-  )
-  const calendar = attachments.find(({ mimeType }) => mimeType === 'text/calendar')?.content as string | undefined
-  return { ...(await viewOf(mail)), headers, html: html ?? null, text: text ?? null, calendar: calendar ?? null }
+const timesOf = (text: string | undefined): number | null => {
+  if (text === undefined) return null
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new Problem('usage', '--times must be a whole number, 1 or more')
+  return Number(text)
 }
+
+const printMode = (out: Output, mode: MailMode, times: number | null) =>
+  out.one({ mode, times }, { mode: times === null ? mode : `${mode} (${times} times, then accept)` })
 
 /** `svc mail`: what the mail catcher of `svc dev` caught. */
 export const commands: CommandSet = (cli) => {
@@ -77,7 +71,7 @@ export const commands: CommandSet = (cli) => {
     .action(
       cli.run(
         async ({ out }, filter: Filter) => {
-          await out.list('mail', await Promise.all((await find(filter, 1000)).map(viewOf)), columns)
+          await out.list('mail', await Promise.all((await find(filter, 1000)).map(look)), columns)
         },
         { app: 'none' },
       ),
@@ -95,7 +89,7 @@ export const commands: CommandSet = (cli) => {
           const mail = /^msg_[0-9a-z]+$/.test(id) ? readCaught(dataDir(), id) : null
           if (!mail) throw new Problem('missing', `There is no mail ${id}`, { hint: 'svc mail list' })
           if (raw) return out.line(mail.raw)
-          out.one(await detailOf(mail))
+          out.one(await lookInto(mail))
         },
         { app: 'none' },
       ),
@@ -114,7 +108,7 @@ export const commands: CommandSet = (cli) => {
           const endsAt = performance.now() + parseDuration(timeout)
           for (;;) {
             const [mail] = await find(filter, 1)
-            if (mail) return out.one(await detailOf(mail))
+            if (mail) return out.one(await lookInto(mail))
             if (signal.aborted) return
             if (performance.now() >= endsAt) throw new Problem('unauthorized', `No such mail came within ${timeout}`)
             await sleep(pollMs)
@@ -137,6 +131,38 @@ export const commands: CommandSet = (cli) => {
           if (!(await confirm(`forget ${ids.length} caught mails`, options))) return
           removeCaught(dataDir(), ids)
           out.one({ ok: true, removed: ids.length })
+        },
+        { app: 'none' },
+      ),
+    )
+
+  noun
+    .command('mode')
+    .description('Show what the catcher does with mail, or have it accept, refuse (5xx), defer (4xx) or hang')
+    .argument('[mode]', 'accept, refuse, defer or hang; what hangs is let go by the next mode')
+    .option('--times <n>', 'for the next n mails alone, then accept again')
+    .action(
+      cli.run(
+        async ({ out }, mode: string | undefined, flags: { times?: string }) => {
+          const [{ mailModes, readMode, setMode }, { catcherFile }] = await Promise.all([
+            import('./dev.mail.mode.ts'),
+            import('./config.ts'),
+          ])
+          const times = timesOf(flags.times)
+          if (mode === undefined) {
+            if (times !== null) throw new Problem('usage', '--times needs a mode: refuse, defer or hang')
+            const now = readMode(dataDir())
+            return printMode(out, now.mode, now.times)
+          }
+          const wanted = mailModes.find((known) => known === mode)
+          if (!wanted) throw new Problem('usage', `The mode is one of ${mailModes.join(', ')}, not ${mode}`)
+          if (wanted === 'accept' && times !== null) throw new Problem('usage', 'accept takes no --times')
+          if (!existsSync(catcherFile(dataDir())))
+            throw new Problem('unavailable', 'No mail catcher is running here', {
+              hint: 'svc dev starts one; name its data folder with SVC_DATA_DIR',
+            })
+          const set = setMode(dataDir(), wanted, times)
+          printMode(out, set.mode, set.times)
         },
         { app: 'none' },
       ),

@@ -42,6 +42,19 @@ const parseEmail = async (given: string): Promise<string> => {
   return parse(z.object({ email: EmailInput }), { email: given }).email
 }
 
+/** `svc contacts export --email`: in every format one JSON, spread over lines where a person looks at it. */
+const exportPerson = async (
+  { app, out, work }: Context,
+  given: string,
+  { list, format }: { list?: string; format?: string },
+): Promise<void> => {
+  if (list !== undefined || format !== undefined) throw new Problem('usage', '--email goes without --list and --format')
+  const email = await parseEmail(given)
+  const { readPerson } = await import('./contacts.ts')
+  const person = await work((w) => readPerson(app, w, email))
+  out.line(JSON.stringify(person, null, out.isTerminal && out.format === 'table' ? 2 : 0))
+}
+
 const addReads = (noun: Command, cli: Cli): void => {
   paged(
     noun
@@ -81,11 +94,16 @@ const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('export')
     .hook('preAction', collectEarly)
-    .description('Write a list to stdout: CSV that an import takes back, or a JSON object a line')
+    .description(
+      'Write a list to stdout: CSV that an import takes back, or a JSON object a line; or all about a person',
+    )
     .option('--list <id|name>', 'the list')
+    .option('--email <email>', 'instead: everything that is held about an address, as one JSON')
     .option('--format <csv|jsonl>', 'csv, unless --json or --jsonl says otherwise')
     .action(
-      cli.run(async ({ app, out, work, require, account, signal }, flags: { list?: string; format?: string }) => {
+      cli.run(async (context, flags: { list?: string; format?: string; email?: string }) => {
+        const { app, out, work, require, account, signal } = context
+        if (flags.email !== undefined) return exportPerson(context, flags.email, flags)
         const { list: ref } = await require({ list: flags.list })
         const given = out.format === 'json' || out.format === 'jsonl' ? out.format : 'csv'
         const format = flags.format ?? given
@@ -138,19 +156,20 @@ const addWrites = (noun: Command, cli: Cli): void => {
 
   noun
     .command('erase')
-    .description('Erase an address from all lists, with its verdict and its rows among import rejects')
+    .description('Erase an address from all lists, messages, deals and import rejects, with its verdict')
     .argument('<email>')
     .option('--yes', 'do it without asking')
     .option('--dry-run', 'say what would go')
     .action(
-      cli.run(async ({ out, work, confirm }, given: string, flags: { yes?: boolean; dryRun?: boolean }) => {
+      cli.run(async ({ app, out, work, confirm }, given: string, flags: { yes?: boolean; dryRun?: boolean }) => {
+        const { heldAbout } = app
         const { eraseContact } = await import('./contacts.ts')
         const email = await parseEmail(given)
-        const planned = await work((w) => eraseContact(w, email, { dryRun: true }))
-        const what = `erase ${email} from ${planned.contacts} lists and ${planned.rejects} import rejects; no event fires`
+        const planned = await work((w) => eraseContact(w, email, { dryRun: true, heldAbout }))
+        const what = `erase ${email} from ${planned.contacts} lists and ${planned.rejects} import rejects, and blank it in messages, deals and journeys; what waits to be sent to it is cancelled; no event fires`
         const isMeant = await confirm(what, flags)
         if (!isMeant && !flags.dryRun) return
-        const erased = isMeant ? await work((w) => eraseContact(w, email, { dryRun: false })) : planned
+        const erased = isMeant ? await work((w) => eraseContact(w, email, { dryRun: false, heldAbout })) : planned
         out.one({ ...erased, ...(flags.dryRun && { dryRun: true }) })
       }),
     )

@@ -45,6 +45,21 @@ const AddressSchema = defineEntity({
 export class Address extends AddressSchema.class {}
 AddressSchema.setClass(Address)
 
+/** What mail has shown of an address, in a list or not: each verdict on it keeps that in mind. */
+const AddressFindingSchema = defineEntity({
+  name: 'AddressFinding',
+  tableName: 'address_findings',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    email: p.text().collation('C').primary(),
+    finding: p.enum(['hard_bounced', 'complained'] as const).primary(),
+    createdAt: p.datetime(),
+  },
+})
+export class AddressFinding extends AddressFindingSchema.class {}
+AddressFindingSchema.setClass(AddressFinding)
+
 /** An address in a list. `email` is repeated here: it never changes, and lookups need no join to find the rows.
  * No foreign key: the statement that adds contacts locks their list once, where a key would look for each row. */
 const ContactSchema = defineEntity({

@@ -3,7 +3,7 @@ import type { EventData } from '../events/shapes.ts'
 import type { Work } from '../store/work.ts'
 import type { Fields } from './contacts.fields.ts'
 import { readContacts } from './contacts.find.ts'
-import type { Verdict } from './contacts.verify.ts'
+import type { Verdict } from './contacts.verdict.ts'
 import type { Contact } from './contacts.view.ts'
 import { writeContacts } from './contacts.write.ts'
 

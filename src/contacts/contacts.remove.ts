@@ -1,5 +1,6 @@
 import { missing } from '../lib/problem.ts'
-import type { Work } from '../store/work.ts'
+import type { HeldPart, Work } from '../store/work.ts'
+import { isHeld } from './contacts.held.ts'
 import { type ContactListView, findList } from './contacts.lists.ts'
 
 /*
@@ -83,6 +84,8 @@ const erase = `
     delete from contacts where account_id = $1 and email = $2 returning list_id, row_id
   ), address as (
     delete from addresses where account_id = $1 and email = $2 returning 1
+  ), shown as (
+    delete from address_findings where account_id = $1 and email = $2
   ), rejected as (
     delete from import_rejects where account_id = $1 and lower(trim(email)) = $2 returning 1
   ), counted as (
@@ -99,16 +102,22 @@ const countErasure = `
 
 /**
  * Removes a normalised address from every list, with its verdict and its place in kept import rejects; `dryRun` only
- * counts. Its journey runs end; its deals stay, without the address. The access log stays: it shows who read. Throws Problem `missing` where there is nothing to erase.
+ * counts. Its journey runs end; its deals and messages stay, without the address. The access log stays: it shows who read; so
+ * do suppressions. Throws Problem `missing` where there is nothing to erase: in no list, and in none of `heldAbout` either.
  */
-export const eraseContact = async (work: Work, email: string, { dryRun }: { dryRun: boolean }): Promise<Erasure> => {
+export const eraseContact = async (
+  work: Work,
+  email: string,
+  { dryRun, heldAbout = [] }: { dryRun: boolean; heldAbout?: readonly HeldPart[] },
+): Promise<Erasure> => {
   const { sql, accountId, now } = work
   if (!dryRun) await sql('select 1 from addresses where account_id = $1 and email = $2 for update', [accountId, email])
   type Counts = Omit<Erasure, 'email'> & { rowId?: string | null }
   const [found] = dryRun
     ? await sql<Counts>(countErasure, [accountId, email])
     : await sql<Counts>(erase, [accountId, email, now])
-  if (!found || found.contacts + found.rejects === 0) throw missing(`There is no contact ${email}`)
+  if (!found || (found.contacts + found.rejects === 0 && !(await isHeld(heldAbout, work, email))))
+    throw missing(`There is no contact ${email}`)
   const { rowId, ...counts } = found
   if (!dryRun) await tellRemoved(work, { email, ...(rowId && { rowId }) })
   return { email, ...counts }

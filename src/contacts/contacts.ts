@@ -8,6 +8,8 @@ export {
   readContactsOf,
   showContact,
 } from './contacts.find.ts'
+export { addFinding, dropFindings, type Finding } from './contacts.findings.ts'
+export { type Person, readPerson } from './contacts.held.ts'
 export { type ContactUpdate, countJoined, joinList, updateContacts } from './contacts.known.ts'
 export { addLead, confirmLead, type Lead, type LeadCause } from './contacts.leads.ts'
 export { leaveList } from './contacts.leave.ts'
@@ -23,6 +25,7 @@ export {
 export { type ContactPlace, locateContact } from './contacts.locate.ts'
 export { deleteList, type Erasure, eraseContact, type Removal } from './contacts.remove.ts'
 export { type UpsertCounts, upsertBatch, upsertContact } from './contacts.upsert.ts'
-export { recheckDomains, type Verdict, verifyAddress, verifyAddresses } from './contacts.verify.ts'
+export type { Verdict } from './contacts.verdict.ts'
+export { recheckDomains, verifyAddress, verifyAddresses } from './contacts.verify.ts'
 export type { Contact } from './contacts.view.ts'
 export { type Outcome, type WriteOptions, writeContacts } from './contacts.write.ts'

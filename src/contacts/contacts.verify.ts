@@ -1,12 +1,9 @@
 import type { MailFact } from '../net/resolver.ts'
 import type { App, Work } from '../store/work.ts'
 import { type DomainFacts, domainFacts } from './contacts.domains.ts'
+import { type Judged, withFindings } from './contacts.findings.ts'
+import { type Reason, type Verdict, verdictOf } from './contacts.verdict.ts'
 import { isRoleAccount } from './role-accounts.ts'
-
-export interface Verdict {
-  status: 'valid' | 'risky' | 'invalid' | 'unknown'
-  reasons: string[]
-}
 
 export type Verifier = Pick<App, 'sql' | 'resolver' | 'now'>
 
@@ -28,7 +25,7 @@ let blocklist: ReadonlySet<string> | undefined
 const loadBlocklist = async (): Promise<ReadonlySet<string>> =>
   (blocklist ??= (await import('disposable-email-domains-js')).disposableEmailBlocklistSet())
 
-const dnsReasons: Record<MailFact, string | null> = {
+const dnsReasons: Record<MailFact, Reason | null> = {
   mx: null,
   null_mx: 'null_mx',
   no_mx: 'no_mx',
@@ -37,19 +34,13 @@ const dnsReasons: Record<MailFact, string | null> = {
   error: 'dns_error',
 }
 
-/** The first class with a reason decides, and all reasons are listed (decisions.md, Contacts). */
 const judge = (email: string, { disposable, typo }: DomainFacts, fact: MailFact): Verdict => {
   const dns = dnsReasons[fact]
-  const isUndecided = fact === 'timeout' || fact === 'error'
-  const bad = dns && !isUndecided ? [dns] : []
-  const risks = [
-    ...(disposable ? ['disposable'] : []),
-    ...(isRoleAccount(email) ? ['role_account'] : []),
-    ...(typo ? ['typo_domain'] : []),
-  ]
-  const doubts = dns && isUndecided ? [dns] : []
-  const status = bad.length > 0 ? 'invalid' : risks.length > 0 ? 'risky' : doubts.length > 0 ? 'unknown' : 'valid'
-  return { status, reasons: [...bad, ...risks, ...doubts] }
+  const reasons: Reason[] = dns ? [dns] : []
+  if (disposable) reasons.push('disposable')
+  if (isRoleAccount(email)) reasons.push('role_account')
+  if (typo) reasons.push('typo_domain')
+  return verdictOf(reasons)
 }
 
 const askDns = async ({ resolver }: Verifier, domains: readonly string[]): Promise<Map<string, MailFact>> => {
@@ -111,16 +102,9 @@ export const verifyAddresses = async (app: Verifier, emails: readonly string[]):
   const verdicts = new Map<string, Verdict>()
   for (const [email, facts] of known) {
     const answer = facts && (answers.get(facts.domain) ?? 'timeout')
-    verdicts.set(email, answer ? judge(email, facts, answer) : { status: 'invalid', reasons: ['bad_syntax'] })
+    verdicts.set(email, answer ? judge(email, facts, answer) : verdictOf(['bad_syntax']))
   }
   return verdicts
-}
-
-interface Judged {
-  accountId: string
-  email: string
-  status: Verdict['status']
-  reasons: string[]
 }
 
 /** Writes verdicts where they differ and gives how many did. */
@@ -178,7 +162,7 @@ export const recheckDomains = async (app: Verifier, signal: AbortSignal): Promis
       const verdict = verdicts.get(row.email)!
       return verdict.status === 'unknown' ? [] : [{ ...row, ...verdict }]
     })
-    changed += await keepVerdicts(app, decided, app.now())
+    changed += await keepVerdicts(app, await withFindings(app.sql, decided), app.now())
   }
   return changed
 }
@@ -186,6 +170,7 @@ export const recheckDomains = async (app: Verifier, signal: AbortSignal): Promis
 /** Judges one kept address of an account afresh (`svc contacts verify`), as far as the DNS cache allows. */
 export const verifyAddress = async (app: Verifier, accountId: string, email: string): Promise<Verdict> => {
   const verdict = (await verifyAddresses(app, [email])).get(email)!
-  await keepVerdicts(app, [{ accountId, email, ...verdict }], app.now())
-  return verdict
+  const judged = await withFindings(app.sql, [{ accountId, email, ...verdict }])
+  await keepVerdicts(app, judged, app.now())
+  return judged[0]!
 }

@@ -3,9 +3,10 @@ import { emailDomain } from '../lib/email.ts'
 import { newId } from '../lib/ids.ts'
 import type { Work } from '../store/work.ts'
 import type { ContactWrite, Fields } from './contacts.fields.ts'
+import { verdictsWithFindings } from './contacts.findings.ts'
 import { addColumns, demandList, extendColumns } from './contacts.lists.ts'
 import { type BareRow, bareStatement, type FullRow, fullStatement } from './contacts.statement.ts'
-import type { Verdict } from './contacts.verify.ts'
+import type { Verdict } from './contacts.verdict.ts'
 import { type Contact, viewContact } from './contacts.view.ts'
 
 /** `skipped`: a new address beyond the plan's contact limit, or one that `keepExisting` left as it is. */
@@ -133,7 +134,8 @@ export const writeContacts = async (
   const names = namesOf(writes)
   const columns = extendColumns(list.fields, names)
   const full = events && writes.length <= eventsUpTo && (await isAnyWanted(work))
-  const { outcomes, changes } = await runStatement(work, listId, writes, verdicts, { keepExisting, full, status })
+  const known = await verdictsWithFindings(work, verdicts)
+  const { outcomes, changes } = await runStatement(work, listId, writes, known, { keepExisting, full, status })
   const listFields = columns.length > list.fields.length ? await addColumns(work, listId, names) : list.fields
   await emitChanges(work, { listId, listName: list.name, listFields }, changes)
   return outcomes

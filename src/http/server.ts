@@ -16,6 +16,7 @@ import type { Page } from '../pages/page.ts'
 import { isUnavailable } from '../store/database.ts'
 import { schemaState } from '../store/schema.ts'
 import type { App } from '../store/work.ts'
+import { type Answered, observeAnswers } from './answered.ts'
 import { authenticate } from './auth.ts'
 import { answerError } from './errors.ts'
 import { describe } from './openapi.ts'
@@ -126,12 +127,13 @@ export interface Server {
   drain(): Promise<void>
 }
 
-/** The API of all `routes` and the `pages`, not yet listening. */
+/** The API of all `routes` and the `pages`, not yet listening. `onAnswered` hears of each request once it is answered. */
 export const buildServer = async (
   app: App,
   routes: readonly Route[],
   logger: FastifyBaseLogger,
   pages: readonly Page[] = [],
+  onAnswered?: (answered: Answered) => void,
 ): Promise<Server> => {
   let draining = false
   const server = fastify({
@@ -156,6 +158,7 @@ export const buildServer = async (
     reply.header('connection', 'close')
     return reply.code(503).send({ error: 'The service is stopping' })
   })
+  if (onAnswered) observeAnswers(server, onAnswered)
   // A connection kept alive by its client would hold up the stop.
   server.addHook('onSend', async (_request, reply) => {
     if (draining) reply.header('connection', 'close')

@@ -75,6 +75,18 @@ export const listRuns = async (
   return pageOf(rows.map(view), limit)
 }
 
+/** All runs of an address, oldest first, each with what its trigger brought along. */
+export const runsOf = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  email: string,
+): Promise<(RunView & { context: unknown })[]> => {
+  const rows = await sql<Row & { context: unknown }>(
+    `select ${columns}, r.context from journey_runs r where r.account_id = $1 and r.email = $2 order by r.id`,
+    [accountId, email],
+  )
+  return rows.map(({ context, ...row }) => ({ ...view(row), context }))
+}
+
 /** A run of a journey with what it did. Throws Problem `missing`. */
 export const showRun = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,

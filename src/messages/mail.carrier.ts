@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Problem } from '../lib/problem.ts'
 import { isPassing } from '../store/queue.ts'
 import type { App, Report } from '../store/work.ts'
 import { type ClaimedMessage, releaseClaims, stillOurs } from './mail.claim.ts'
@@ -7,7 +8,7 @@ import type { createLanes } from './mail.lanes.ts'
 import { type Content, markHanding } from './mail.mark.ts'
 import { createPipe } from './mail.pipe.ts'
 import { failedResult, judge, type Result, recordResults, suppressedResult } from './mail.record.ts'
-import { suppressAddresses } from './suppressions.ts'
+import { condemnAddress } from './suppressions.ts'
 
 const batchSize = 200
 const lockedRetryMs = 200
@@ -77,7 +78,7 @@ export const createCarrier = (
 
   const record = createPipe<Result>(batchSize, {
     async run(batch) {
-      for (const result of batch) if (result.isBounced) await suppressBounced(result)
+      for (const result of batch) if (result.isBounced) await condemnRecipient(result)
       const { written, locked } = await recordResults(app.sql, batch)
       if (locked.length > 0) later(() => record.push(locked))
       const ours = new Set([...written, ...locked])
@@ -92,18 +93,20 @@ export const createCarrier = (
   })
 
   // Before its record, which is the last that is heard of it; twice is as good as once.
-  const suppressBounced = ({ claimed: { accountId, id } }: Result) =>
-    app.work(accountId, 'job:mail', async (work) => {
-      const rows = await work.sql<{ email: string }>('select email from messages where account_id = $1 and id = $2', [
-        accountId,
-        id,
-      ])
-      await suppressAddresses(
-        work,
-        rows.map(({ email }) => email),
-        'bounced',
-      )
-    })
+  const condemnRecipient = async ({ claimed: { accountId, id } }: Result) => {
+    try {
+      await app.work(accountId, 'job:mail', async (work) => {
+        const rows = await work.sql<{ email: string }>(
+          `select email from messages where account_id = $1 and id = $2 and email <> ''`,
+          [accountId, id],
+        )
+        for (const { email } of rows) await condemnAddress(work, email, 'bounced')
+      })
+    } catch (error) {
+      // Its account is being deleted: there is nobody left to spare.
+      if (!(error instanceof Problem && error.kind === 'missing')) throw error
+    }
+  }
 
   const handOver = async (claimed: ClaimedMessage, content: Content): Promise<void> => {
     try {

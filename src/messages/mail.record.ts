@@ -14,6 +14,9 @@ export interface Result {
   isBounced: boolean
 }
 
+/** The enhanced status of an address that is none (RFC 3463), as a server says it first; 7 and 8 are about the sender. */
+const noSuchRecipient = /^\d{3}[ -]5\.1\.(?![78]\b)\d/
+
 const refusedSentence = (response: string) => `The relay refused the message: ${response}`
 
 const putOff = (claimed: ClaimedMessage, error: string, random: number): Result => {
@@ -33,7 +36,7 @@ export const judge = (claimed: ClaimedMessage, outcome: HandOver, random: number
   if (outcome.kind === 'unreached') return putOff(claimed, `The relay could not be reached: ${outcome.reason}`, random)
   const error = refusedSentence(outcome.response)
   if (outcome.code < 500) return putOff(claimed, error, random)
-  return { ...ended, status: 'failed', error, isBounced: outcome.ofRecipient && / 5\.1\.\d/.test(outcome.response) }
+  return { ...ended, status: 'failed', error, isBounced: outcome.ofRecipient && noSuchRecipient.test(outcome.response) }
 }
 
 export const suppressedResult = (claimed: ClaimedMessage, reason: string): Result => ({

@@ -64,7 +64,7 @@ const send: CommandSet = (cli) => {
   cli
     .noun('send', 'Send one mail, and tell what became of it')
     .option('--to <email>', 'its one recipient')
-    .option('--project <id>', 'the project that it is rendered of')
+    .option('--project <id|name>', 'the project that it is rendered of')
     .option('--data <name=value>', 'a merge field of the project', alsoThese)
     .option('--subject <subject>', 'left out: the name of the project')
     .option('--html <file|->', 'the HTML part, sent as it is')
@@ -75,13 +75,18 @@ const send: CommandSet = (cli) => {
     .option('--reply-to <email>', 'where answers go')
     .action(
       cli.run(async (context, flags: SendFlags) => {
-        const { app, account, actor, out, exit } = context
+        const { app, account, actor, out, exit, work } = context
         const input = await bodyOf(context, flags)
         const [{ SendBody, sendMessage }, { parse }] = await Promise.all([
           import('./messages.ts'),
           import('../lib/parse.ts'),
         ])
         const body = parse(SendBody, input)
+        const { projectId } = body
+        if (projectId !== undefined) {
+          const { findProject } = await import('../studio/studio.ts')
+          body.projectId = (await work((w) => findProject(w, projectId))).id
+        }
         const { result } = await sendMessage(app, (await account()).id, body, { actor, countsCall: false })
         out.one(result)
         if (result.status === 'failed') exit(1)

@@ -102,6 +102,8 @@ const MessageSchema = defineEntity({
       expression: `create unique index "messages_key_index" on "messages" ("account_id", "key") where "key" is not null`,
     },
     { name: 'messages_email_index', properties: ['accountId', 'email', 'id'] },
+    // A report names a message and no account.
+    { name: 'messages_id_index', expression: `create unique index "messages_id_index" on "messages" ("id")` },
   ],
   properties: {
     accountId: p.text().collation('C').primary(),
@@ -161,3 +163,43 @@ const QueuedMessageSchema = defineEntity({
 })
 export class QueuedMessage extends QueuedMessageSchema.class {}
 QueuedMessageSchema.setClass(QueuedMessage)
+
+/** Which reports of a message were recorded: the same one again changes nothing. It holds no address: that is the message's. */
+const MessageReportSchema = defineEntity({
+  name: 'MessageReport',
+  tableName: 'message_reports',
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    messageId: p.text().collation('C').primary(),
+    /** SHA-256 of what makes the report this one, in hex. */
+    fingerprint: p.text().collation('C').primary(),
+    kind: p.enum(['hard', 'soft', 'delayed', 'complaint', 'other'] as const),
+    createdAt: p.datetime(),
+  },
+})
+export class MessageReport extends MessageReportSchema.class {}
+MessageReportSchema.setClass(MessageReport)
+
+/** Where an account's reports arrive, read each minute. */
+const BounceMailboxSchema = defineEntity({
+  name: 'BounceMailbox',
+  tableName: 'bounce_mailboxes',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    host: p.text(),
+    port: p.integer(),
+    /** TLS from the first byte (imaps). */
+    isSecure: p.boolean(),
+    username: p.text(),
+    folder: p.text(),
+    /** Sealed with `bounces` and the account's id as context. */
+    sealedPassword: p.text().nullable(),
+    updatedAt: p.datetime(),
+    /** The last time it was tried, and why that failed; null: it went well. */
+    readAt: p.datetime().nullable(),
+    error: p.text().nullable(),
+  },
+})
+export class BounceMailbox extends BounceMailboxSchema.class {}
+BounceMailboxSchema.setClass(BounceMailbox)

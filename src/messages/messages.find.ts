@@ -38,12 +38,17 @@ export interface MessageFilter {
   sinceId: string | null
 }
 
+export const epochMs = (column: string): string => `(extract(epoch from ${column}) * 1000)::int8`
+
 const columns = `m.id, m.status, m.reason, m.error, m.type, m.email as "to", m.subject, m.project_id as "projectId",
   json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
-  (extract(epoch from m.created_at) * 1000)::int8 as "createdAt", (extract(epoch from m.finished_at) * 1000)::int8 as "finishedAt"`
+  ${epochMs('m.created_at')} as "createdAt", ${epochMs('m.finished_at')} as "finishedAt"`
 
 const fromColumns = `case when m.from_email is not null
     then json_build_object('email', m.from_email, 'name', m.from_name) end as "from", m.reply_to as "replyTo"`
+
+/** From `messages m`: all that a message was made of. */
+export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData"`
 
 /** The account's mails, newest first. */
 export const listMessages = async (
@@ -65,10 +70,10 @@ export const listMessages = async (
 /** Throws Problem `missing`. */
 export const showMessage = async ({ sql, accountId }: Work, id: string): Promise<MessageDetail> => {
   const [row] = await sql<MessageDetail>(
-    `select ${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData",
+    `select ${detailColumns},
        case when q.id is not null then json_build_object(
          'state', case when q.is_handing then 'handing' when q.worker is not null then 'claimed' else 'queued' end,
-         'tries', q.tries, 'dueAt', (extract(epoch from q.due_at) * 1000)::int8) end as queue
+         'tries', q.tries, 'dueAt', ${epochMs('q.due_at')}) end as queue
      from messages m left join message_queue q on q.account_id = m.account_id and q.id = m.id
      where m.account_id = $1 and m.id = $2`,
     [accountId, id],

@@ -1,3 +1,4 @@
+export { type BounceCounts, ingestBounces } from './bounces.ts'
 export {
   addDomain,
   type DomainRecord,
@@ -6,6 +7,7 @@ export {
   showDomain,
   verifyDomain,
 } from './domains.ts'
+export { type MailboxView, setMailbox, showMailbox, testMailbox, unsetMailbox } from './mailboxes.ts'
 export {
   findProjectMail,
   listMessages,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { addFinding, dropFindings } from '../contacts/contacts.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
 import type { SuppressionReason, Work } from '../store/work.ts'
@@ -34,16 +35,33 @@ export const suppressAddresses = async (
   return added
 }
 
-/** Takes suppressions of an address away, all of them or that of one reason, and gives their reasons. */
+/** What a bounce and a complaint show of an address: its verdict says it from then on. */
+const findings = { bounced: 'hard_bounced', complained: 'complained' } as const
+
+/**
+ * What follows from a bounce or a complaint for a normalised address: it gets no mail any more, and its verdict says why
+ * (decisions.md, Bounces and complaints). The address comes first, as for whoever else changes it.
+ */
+export const condemnAddress = async (work: Work, email: string, reason: keyof typeof findings): Promise<void> => {
+  await addFinding(work, email, findings[reason])
+  await suppressAddresses(work, [email], reason)
+}
+
+/**
+ * Takes suppressions of an address away, all of them or that of one reason, and gives their reasons. What its verdict says for
+ * the same reason goes as well: else that would stop its mail.
+ */
 export const removeSuppressions = async (
-  { sql, accountId }: Work,
+  work: Work,
   email: string,
   reason: SuppressionReason | null,
 ): Promise<SuppressionReason[]> => {
-  const rows = await sql<{ reason: SuppressionReason }>(
+  const gone = Object.entries(findings).flatMap(([name, finding]) => ((reason ?? name) === name ? finding : []))
+  await dropFindings(work, email, gone)
+  const rows = await work.sql<{ reason: SuppressionReason }>(
     `delete from suppressions where account_id = $1 and email = $2 and ($3::text is null or reason = $3)
      returning reason`,
-    [accountId, email, reason],
+    [work.accountId, email, reason],
   )
   return rows.map((row) => row.reason)
 }

@@ -3,7 +3,8 @@ import { connectToFirst } from './connect.ts'
 import { bareHost, isLoopbackName } from './dial.ts'
 import type { Address, Resolver } from './resolver.ts'
 
-const addressesOf = async (
+/** The addresses of a host that the operator chose, which may be any. */
+export const addressesOf = async (
   resolver: Pick<Resolver, 'addresses'>,
   name: string,
   limitMs: number,

@@ -69,6 +69,16 @@ export interface Projects {
   ): Promise<{ html: string; text: string }>
 }
 
+/** A part of all that is held about an address: what one feature keeps of it (`svc contacts export --email`). */
+export interface HeldPart {
+  /** The part's property in the export. */
+  name: string
+  /** Erasing the address leaves it, for a reason of the feature's. */
+  staysAtErasure?: boolean
+  /** The rows about a normalised address, as they are shown: times in epoch ms. */
+  read(reader: Pick<Work, 'sql' | 'accountId'>, email: string): Promise<readonly object[]>
+}
+
 /** The end of a delivery that somebody waits for. */
 export interface EndedDelivery {
   id: string
@@ -114,6 +124,8 @@ export interface App {
   readonly tokens: Tokens
   /** null where no feature renders projects: there are none then. */
   readonly projects: Projects | null
+  /** What the features hold about addresses. */
+  readonly heldAbout: readonly HeldPart[]
   readonly report: Report
   /** Has `end` run before the app closes: what works in the background ends its work while there is a database. */
   onClose(end: () => Promise<void>): void

@@ -34,7 +34,7 @@ export interface ReceiverOptions {
   /** What to answer; null to leave the sender without an answer. */
   answer(arrival: Arrival): Answer | null | Promise<Answer | null>
   /** Answers what is no delivery; 404 without it. */
-  otherwise?(request: IncomingMessage, response: ServerResponse): void
+  otherwise?(request: IncomingMessage, response: ServerResponse): void | Promise<void>
 }
 
 export interface Receiver extends LoopbackServer {
@@ -85,7 +85,7 @@ export const openReceiver = async (options: ReceiverOptions): Promise<Receiver> 
       if (answer) response.writeHead(answer.status, answer.headers).end(answer.body)
       return
     }
-    if (options.otherwise) options.otherwise(request, response)
+    if (options.otherwise) await options.otherwise(request, response)
     else response.writeHead(404).end()
   })
   return { ...server, hookUrl: server.url + path }

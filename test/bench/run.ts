@@ -15,6 +15,7 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench): Promise<Row[]
   growth: () => import('./growth.ts'),
   journeys: () => import('./journeys.ts'),
   mail: () => import('./mail.ts'),
+  engagement: () => import('./engagement.ts'),
 }
 
 const asked = process.argv.slice(2)

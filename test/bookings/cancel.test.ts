@@ -2,8 +2,9 @@ import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
+import { heldAbout } from '../../src/app/features.ts'
 import { listBookings, listUpcoming } from '../../src/bookings/bookings.ts'
-import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
+import { createList, eraseContact, readPerson, writeContacts } from '../../src/contacts/contacts.ts'
 import type { PageRequest } from '../../src/lib/page.ts'
 import { suppressAddresses } from '../../src/messages/messages.ts'
 import type { Work } from '../../src/store/work.ts'
@@ -251,9 +252,14 @@ describe('who is erased', () => {
     })
     await booked()
     const [events, mails] = [await t.events(account.id), await bookingMails(t, account.id)]
-    await t.app.work(account.id, 'cli:test', (work) => eraseContact(work, 'ada@people.example', { dryRun: false }))
+    const held = await t.app.work(account.id, 'cli:test', (work) => readPerson(t.app, work, 'ada@people.example'))
+    expect(held.bookings).toMatchObject([{ attendee: { name: 'Ada', email: 'ada@people.example' } }])
+    await t.app.work(account.id, 'cli:test', (work) =>
+      eraseContact(work, 'ada@people.example', { dryRun: false, heldAbout }),
+    )
     expect(await bookingsOf(t, account.id)).toMatchObject([{ status: 'cancelled', name: '', email: '' }])
     expect(await t.app.sql('select 1 from booking_slots where account_id = $1', [account.id])).toEqual([])
+    expect((await bookingMails(t, account.id)).map(({ html, calendar }) => [html, calendar])).toEqual([[null, null]])
     expect([(await t.events(account.id)).length, (await bookingMails(t, account.id)).length]).toEqual([
       events.length,
       mails.length,

@@ -92,6 +92,19 @@ test('a mail that the relay refuses is exit 1, a missing part exit 2, an unknown
   expect((await run(['sends', 'show', 'msg_x'])).status).toBe(3)
 })
 
+test('a project is named by its id or its name', async () => {
+  await addSender()
+  const project = { name: 'Greeting', theme: {}, blocks: [{ id: 'a', type: 'text', props: { text: 'Hi {{ name }}' } }] }
+  await json(['projects', 'apply', '-f', await file('p.json', JSON.stringify(project))])
+  const { id } = await json(['projects', 'show', 'Greeting'])
+  for (const ref of ['Greeting', id])
+    await json(['send', '--to', 'ada@people.example', '--project', ref, '--data', 'name=Ada'])
+  expect(sink.mails.map((mail) => [mail.header('subject'), mail.raw.includes('Hi Ada')])).toEqual([
+    ['Greeting', true],
+    ['Greeting', true],
+  ])
+})
+
 test('html comes from stdin by -', async () => {
   await addSender()
   const text = await file('m.txt', 'Hi')

@@ -53,6 +53,7 @@ const startDev = async (env: Record<string, string> = {}) => {
     stdout,
     stderr: () => stderr,
     api: /API\s+(\S+)/.exec(stdout)![1]!,
+    console: /Console\s+(\S+)/.exec(stdout)![1]!,
     receiver: /Webhooks\s+(\S+)/.exec(stdout)![1]!,
     key: /Demo key\s+(\S+)/.exec(stdout)![1]!,
   }
@@ -102,7 +103,7 @@ test('the first start brings everything up, says where it is, and has deliveries
 
 test('the commands that it prints work in another terminal', { timeout: 60_000 }, async () => {
   const dev = await startDev()
-  const [curl, imported, listed] = dev.stdout.split('\n').filter((line) => /^ {2}(curl|printf|.*npx svc)/.test(line))
+  const [curl, imported, sent] = dev.stdout.split('\n').filter((line) => /^ {2}(curl|printf|.*npx svc)/.test(line))
   const body = /-d '([^']+)'/.exec(curl!)![1]!
   const headers = { authorization: `Bearer ${dev.key}`, 'content-type': 'application/json' }
   const answer = await fetch(/curl (\S+)/.exec(curl!)![1]!, { method: 'POST', headers, body })
@@ -111,10 +112,21 @@ test('the commands that it prints work in another terminal', { timeout: 60_000 }
   const rows = /printf '([^']+)'/.exec(imported!)![1]!.replaceAll('\\n', '\n')
   const flags = ['--create-list', '--list', 'Customers', '--map', 'E-mail=email,First=first_name']
   expect(await svc(target, ['contacts', 'import', '-', ...flags], { stdin: rows })).toMatchObject({ status: 0 })
-  expect(listed).toContain('npx svc deliveries list')
   await deliveriesAt(dev.receiver, 2)
   const deliveries = await svc(target, ['deliveries', 'list', '--json'])
   expect(deliveries.json.deliveries.length).toBeGreaterThanOrEqual(7)
+  const [, flagsOfSend] = /npx svc (send .+)$/.exec(sent!)!
+  expect(await svc(target, flagsOfSend!.split(' '))).toMatchObject({ status: 0 })
+  const mail = (await svc(target, ['mail', 'wait', '--to', 'you@example.com', '--json'])).json
+  expect(mail).toMatchObject({ subject: 'Welcome', html: expect.stringContaining('Welcome aboard, Ada') })
+  // Its picture is there for whoever looks at the mail, and the console shows all three.
+  const [picture] = new RegExp(`http://127.0.0.1:${port}/sample/[^"]+`).exec(mail.html)!
+  const shown = await fetch(picture)
+  expect([shown.status, shown.headers.get('content-type')]).toEqual([200, 'image/png'])
+  expect(Buffer.from(await shown.arrayBuffer()).toString('latin1', 1, 4)).toBe('PNG')
+  const console = await (await fetch(dev.console)).text()
+  expect(console).toMatch(/1 caught[\s\S]*contact\.created[\s\S]*POST<[\s\S]*\/api\/v1\/contacts</)
+  expect(console).not.toContain(dev.key)
 })
 
 test('a second start keeps the account, the key and the subscription, also at another port', {
@@ -132,6 +144,12 @@ test('a second start keeps the account, the key and the subscription, also at an
   const accounts = await svc(target, ['accounts', 'list', '--json'])
   expect(accounts.json.accounts).toMatchObject([{ name: 'demo', plan: 'unlimited' }])
   expect((await svc(target, ['lists', 'list', '--json'])).json.lists.length).toBe(2)
+  // The sample project is as it was made, but for where its picture is now.
+  const { projects } = (await svc(target, ['projects', 'list', '--json'])).json
+  expect(projects).toMatchObject([{ name: 'Welcome' }])
+  const project = (await svc(target, ['projects', 'show', 'Welcome', '--json'])).json
+  expect(JSON.stringify(project)).toContain(`http://127.0.0.1:${target.env.SVC_PORT}/sample/harbour.png`)
+  expect((await svc(target, ['projects', 'delete', 'Welcome', '--yes'])).status).toBe(0)
   await svc(target, ['contacts', 'upsert', '--list', 'Sample contacts', '--email', 'new@sample.example'])
   expect(await deliveriesAt(second.receiver, 1)).toMatchObject({ total: 1, notVerified: 0 })
 })
@@ -147,6 +165,7 @@ test('what changed while it was stopped is delivered at its next start', { timeo
   ])
   expect(upserted.status).toBe(0)
   const dev = await startDev()
+  expect((await svc(target, ['projects', 'list', '--json'])).json).toEqual({ projects: [] })
   const { deliveries, notVerified } = await deliveriesAt(dev.receiver, 1)
   expect(deliveries[0]!.body).toContain('later@sample.example')
   expect(notVerified).toBe(0)
@@ -216,6 +235,24 @@ test('svc listen finds the daemon of svc dev without any setting', { timeout: 60
   expect(said).toMatch(/^Ready: deliveries of demo arrive here/)
   listener.kill('SIGINT')
   expect(await once(listener, 'close')).toEqual([0, null])
+})
+
+test('mail that hangs holds up no stop: it is caught as svc dev ends', { timeout: 60_000 }, async () => {
+  const dev = await startDev()
+  expect((await svc(target, ['mail', 'mode', 'hang'])).status).toBe(0)
+  const send = fetch(`${dev.api}/send`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${dev.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ to: 'late@example.com', subject: 'Late', html: '<p>Hi</p>', text: 'Hi' }),
+  })
+  const held = async () => (await (await fetch(dev.console)).text()).includes('1 held now')
+  await expect.poll(held, { timeout: 8000 }).toBe(true)
+  const began = performance.now()
+  expect(await dev.end('SIGTERM')).toBe(0)
+  expect(performance.now() - began).toBeLessThan(8000)
+  expect(await (await send).json()).toMatchObject({ status: 'sent' })
+  expect((await svc(target, ['mail', 'list', '--to', 'late@example.com', '--json'])).json.mail).toHaveLength(1)
+  expect((await svc(target, ['mail', 'clear', '--yes'])).status).toBe(0)
 })
 
 test('mail is caught: a first mail by the API and one by the CLI are in svc mail, with their parts; nothing leaves', async () => {

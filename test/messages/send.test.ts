@@ -366,10 +366,42 @@ describe('suppression', () => {
     expect(await reasonOf('marketing')).toBe(null)
   })
 
-  test('a recipient whom the relay does not know (5.1.x) is suppressed as bounced', async () => {
-    sink.next({ refuse: { at: 'to', answer: '550 5.1.1 No such user' } })
+  const verdict = async () =>
+    (
+      await t.app.sql(
+        'select verification_status as status, verification_reasons as reasons from addresses where account_id = $1',
+        [account.id],
+      )
+    )[0]
+
+  test.each(['550 5.1.1 No such user', '550 5.1.1 No such user\nthat we know of', '553 5.1.10 Recipient not found'])(
+    'a recipient whom the relay does not know (%s) is suppressed as bounced, its verdict invalid; the message stays failed',
+    async (answer) => {
+      await contact('active')
+      sink.next({ refuse: { at: 'to', answer } })
+      const { body } = await send(freeform())
+      expect(body).toMatchObject({ status: 'failed', error: expect.stringContaining('5.1.1') })
+      expect(await reasonOf('transactional')).toBe('bounced')
+      expect(await verdict()).toEqual({ status: 'invalid', reasons: ['hard_bounced'] })
+      expect((await messagesOf(t.app, account.id))[0]).toMatchObject({
+        id: body.id,
+        status: 'failed',
+        error: body.error,
+      })
+    },
+  )
+
+  test.each([
+    ['to', '550 5.1.8 Sender address rejected'],
+    ['to', '550 5.7.1 Relaying denied'],
+    ['to', '450 4.1.1 No such user yet'],
+    ['from', '550 5.1.7 Bad sender'],
+  ] as const)('a refusal that is not of the recipient suppresses nobody: at %s %s', async (at, answer) => {
+    await contact('active')
+    sink.next({ refuse: { at, answer } })
     expect((await send(freeform())).body.status).toBe('failed')
-    expect(await reasonOf('transactional')).toBe('bounced')
+    expect(await reasonOf('transactional')).toBe(null)
+    expect(await verdict()).toEqual({ status: 'valid', reasons: [] })
   })
 })
 

@@ -1,15 +1,36 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openReceiverPage } from '../../src/app/dev.receiver.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { openConsole } from '../../src/app/console/console.ts'
 import { newSigningSecret, signedHeaders } from '../../src/lib/signature.ts'
 import type { Receiver } from '../../src/webhooks/receiver.ts'
 import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
 
 let page: Page
 let receiver: Receiver
+let folder: string
 const secret = newSigningSecret()
 
-const open = (port = 0) => openReceiverPage({ port, token: 'token', secret: () => secret, now: () => new Date() })
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-receiver-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const noClock = () => Promise.reject(new Error('Nobody moves the clock here'))
+
+const open = (port = 0) =>
+  openConsole({
+    port,
+    token: 'token',
+    secret: () => secret,
+    now: () => new Date(),
+    dataDir: folder,
+    clock: { advance: noClock, reset: noClock },
+    held: () => null,
+    imageOrigins: () => [],
+  })
 
 const post = (id: string, data: unknown = {}, { signedWith = secret, type = 'contact.created' } = {}) => {
   const body = JSON.stringify({ id, type, createdAt: Date.now(), data })
@@ -21,7 +42,7 @@ describePages('the receiver page', (openPage) => {
   beforeEach(async () => {
     receiver = await open()
     page = await openPage({ viewport: { width: 375, height: 700 } })
-    await page.goto(receiver.url)
+    await page.goto(`${receiver.url}/webhooks`)
   })
   afterEach(async () => {
     await page.close()
@@ -108,6 +129,7 @@ describePages('the receiver page', (openPage) => {
     await shows('Not connected')
     receiver = await open(receiver.port)
     await post('evt_2')
+    await shows('evt_2')
     await shows('1 delivery,')
     expect(await rows().locator('.id').allTextContents()).toEqual(['evt_2'])
   })

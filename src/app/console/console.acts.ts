@@ -1,0 +1,81 @@
+import type { IncomingMessage } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseDuration } from '../../lib/since.ts'
+import type { ClockView } from '../../store/clock.ts'
+import { mailModes, setMode } from '../dev.mail.mode.ts'
+import { caughtIds, removeCaught } from '../dev.mail.ts'
+
+/** What moves the clock of the database, as `svc clock` does. */
+export interface ConsoleClock {
+  advance(byMs: number): Promise<ClockView>
+  reset(): Promise<ClockView>
+}
+
+interface Ports {
+  dataDir: string
+  clock: ConsoleClock
+  now(): Date
+}
+
+interface ActAnswer {
+  status: number
+  headers?: Record<string, string>
+  text?: string
+}
+
+/** How long a page waits until this process follows a clock that was moved. */
+const followMs = 1000
+
+/**
+ * Whether a form was sent from a page of the console itself: a browser says so, by either header, and no other site can make
+ * it say so (the name of the host was looked at before).
+ */
+const isOurs = ({ headers }: IncomingMessage): boolean =>
+  headers.origin === undefined || headers.origin === 'null'
+    ? headers['sec-fetch-site'] === 'same-origin'
+    : headers.origin === `http://${headers.host}`
+
+const pages = /^\/(mail(\/msg_[0-9a-z]+)?|webhooks|calls)?$/
+
+const refused = (status: number, text: string): ActAnswer => ({
+  status,
+  headers: { 'content-type': 'text/plain; charset=utf-8' },
+  text: `${text}\n`,
+})
+
+const moveClock = async ({ clock, now }: Ports, by: string): Promise<boolean> => {
+  if (by !== 'reset' && !/^\d{1,6}[smhdw]$/.test(by)) return false
+  const { offsetMs } = by === 'reset' ? await clock.reset() : await clock.advance(parseDuration(by))
+  // The page that comes next is to show it.
+  const isFollowed = () => Math.abs(now().getTime() - Date.now() - offsetMs) < 500
+  for (const endsAt = performance.now() + followMs; !isFollowed() && performance.now() < endsAt; ) await sleep(5)
+  return true
+}
+
+const change = async (path: string, form: URLSearchParams, ports: Ports): Promise<boolean> => {
+  if (path === '/mail/clear') {
+    removeCaught(ports.dataDir, caughtIds(ports.dataDir))
+    return true
+  }
+  if (path === '/clock') return moveClock(ports, form.get('by') ?? '')
+  const mode = mailModes.find((known) => known === form.get('mode'))
+  if (path !== '/mail/mode' || !mode) return false
+  setMode(ports.dataDir, mode, null)
+  return true
+}
+
+/** Does what a form of the console asks for, and sends the browser back to the page that it came from. */
+export const act = async (
+  request: IncomingMessage,
+  path: string,
+  body: Buffer | null,
+  ports: Ports,
+): Promise<ActAnswer> => {
+  if (!['/mail/clear', '/mail/mode', '/clock'].includes(path)) return refused(405, 'This page takes no form')
+  if (!isOurs(request)) return refused(403, 'Only the console itself may do this')
+  if (body === null) return refused(413, 'That is more than this page takes')
+  const form = new URLSearchParams(body.toString())
+  if (!(await change(path, form, ports))) return refused(400, 'This page did not understand what was sent')
+  const back = form.get('back') ?? ''
+  return { status: 303, headers: { location: pages.test(back) ? back : '/' } }
+}

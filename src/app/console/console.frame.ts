@@ -1,0 +1,150 @@
+import { type Html, type HtmlPart, html } from '../../pages/html.ts'
+import type { MailSetting } from '../dev.mail.mode.ts'
+import type { Topic } from './console.feed.ts'
+
+export interface ConsoleView {
+  status?: number
+  title: string
+  /** Where it stands in the navigation. */
+  section: '/' | '/mail' | '/webhooks' | '/calls' | null
+  /** What it follows while it is open. */
+  topics: readonly Topic[]
+  body: Html
+}
+
+/** What stands on every page. */
+export interface Surroundings {
+  /** epoch ms */
+  now: number
+  /** How far the clock is ahead of the system's. */
+  offsetMs: number
+  /** What the catcher does with mail; null where it catches none. */
+  mail: (MailSetting & { held: number }) | null
+  /** The page itself, to come back to after a form. */
+  path: string
+}
+
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "frame-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+export const consoleHeaders: Readonly<Record<string, string>> = {
+  'content-security-policy': policy,
+  'x-content-type-options': 'nosniff',
+  // A form's Origin is withheld with `no-referrer`, and it is what tells ours from others.
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cache-control': 'no-store',
+}
+
+const sections = [
+  ['/', 'Overview'],
+  ['/mail', 'Mail'],
+  ['/webhooks', 'Webhooks'],
+  ['/calls', 'API calls'],
+] as const
+
+const spans: readonly [ms: number, name: string][] = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1000, 's'],
+]
+
+/** `1 d 2 h`: of a span the two largest parts. */
+export const spanText = (ms: number): string => {
+  let left = Math.round(Math.abs(ms) / 1000) * 1000
+  const parts = spans.flatMap(([size, name]) => {
+    const count = Math.floor(left / size)
+    left -= count * size
+    return count > 0 ? [`${count} ${name}`] : []
+  })
+  return parts.slice(0, 2).join(' ') || '0 s'
+}
+
+const dayFormat = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short' })
+const timeFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+
+/** The local time of a moment; with its day where it was another one than now. */
+export const timeOf = (at: number, now: number): Html => {
+  const [day, today] = [dayFormat.format(at), dayFormat.format(now)]
+  const text = day === today ? timeFormat.format(at) : `${day} ${timeFormat.format(at).slice(0, 5)}`
+  return html`<time datetime="${new Date(at).toISOString()}">${text}</time>`
+}
+
+export const number = new Intl.NumberFormat('en-US')
+
+/** A form's hidden part: the page to come back to. */
+export const backTo = (path: string): Html => html`<input type="hidden" name="back" value="${path}">`
+
+const clockButton = (value: string, label: string): Html =>
+  html`<button name="by" value="${value}" id="clock-${value}" form="clock-form">${label}</button>`
+
+/** The clock, and what moves it. */
+export const clockBar = ({ now, offsetMs, path }: Surroundings): Html => {
+  const isMoved = Math.abs(offsetMs) >= 1000
+  return html`<section class="clock" aria-label="Clock">
+<form id="clock-form" method="post" action="/clock">${backTo(path)}</form>
+<p id="clock" data-live="clock">
+<span class="now" data-now="${Math.round(now)}">${dayFormat.format(now)} ${timeFormat.format(now)}</span>
+<span class="${isMoved ? 'pill warn' : 'quiet'}">${isMoved ? `${spanText(offsetMs)} ahead` : 'system time'}</span></p>
+<p class="buttons">${clockButton('1h', '+ 1 hour')}${clockButton('1d', '+ 1 day')}${clockButton('reset', 'Reset')}</p>
+</section>`
+}
+
+const modeSentences = {
+  accept: '',
+  refuse: 'Mail is refused: what is sent ends as failed.',
+  defer: 'Mail is deferred: a call ends as failed, what is queued is tried again.',
+  hang: 'Mail is held without an answer: a call ends as pending after 10 s.',
+}
+
+const mailBanner = ({ mail, path }: Surroundings): HtmlPart => {
+  if (!mail || (mail.mode === 'accept' && mail.held === 0)) return null
+  const times = mail.times === null ? '' : ` The next ${mail.times} only.`
+  const held = mail.held === 0 ? '' : ` ${mail.held} held now.`
+  const sentence = modeSentences[mail.mode] || 'Mail is accepted again, but what was held still waits.'
+  return html`<form class="banner" method="post" action="/mail/mode" aria-label="How mail is taken">${backTo(path)}
+<span>${sentence}${times}${held}</span> <button name="mode" value="accept" id="banner-accept">Accept mail again</button></form>`
+}
+
+/** The whole document of a view. */
+export const consoleDocument = (view: ConsoleView, surroundings: Surroundings): string =>
+  html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${view.title} · svc dev</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/page.css">
+<script type="module" src="/page.js"></script>
+</head>
+<body data-topics="${view.topics.join(' ')}">
+<a class="skip" href="#main">To the content</a>
+<header>
+<a class="brand" href="/">svc <b>dev</b></a>
+<nav aria-label="Console"><ul>
+${sections.map(
+  ([path, name]) =>
+    html`<li><a href="${path}"${view.section === path && html` aria-current="page"`}>${name}</a></li>
+`,
+)}</ul></nav>
+${clockBar(surroundings)}
+</header>
+<p id="connection" role="status"></p>
+<div id="banner" data-live="mail">${mailBanner(surroundings)}</div>
+<main id="main">
+${view.body}
+</main>
+</body>
+</html>
+`.text

@@ -1,0 +1,185 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Answered } from '../../http/answered.ts'
+import { readBody } from '../../net/loopback.ts'
+import { type Arrival, openReceiver, type Receiver } from '../../webhooks/receiver.ts'
+import { readMode } from '../dev.mail.mode.ts'
+import { picturePath } from '../dev.sample.ts'
+import { act, type ConsoleClock } from './console.acts.ts'
+import { createCalls, createDeliveries, createStream } from './console.feed.ts'
+import { type ConsoleView, consoleDocument, consoleHeaders, type Surroundings } from './console.frame.ts'
+import { mailsView, mailTabs, mailView } from './console.mail.views.ts'
+import { documentOf, openMails, originsOfImages } from './console.mails.ts'
+import { consoleScript } from './console.script.ts'
+import { consoleStyle } from './console.style.ts'
+import { callsView, noPage, overviewRows, overviewView, webhooksView } from './console.views.ts'
+
+const mailsOnPage = 100
+const mailsBeside = 50
+const formLimit = 4096
+/** Requests that nobody made to be seen. */
+const unseen = ['/healthz', '/readyz', '/metrics', picturePath]
+
+export interface ConsoleOptions {
+  port: number
+  /** The secret part of the receiver's path. */
+  token: string
+  secret(): string | Promise<string>
+  /** The time of the database, as this process follows it. */
+  now(): Date
+  /** Where the catcher keeps its mail. */
+  dataDir: string
+  clock: ConsoleClock
+  /** How many mails the catcher holds; null where mail leaves by a relay. */
+  held(): number | null
+  /** The places beside the console that images of a mail may come from: the daemon. */
+  imageOrigins(): readonly string[]
+}
+
+export interface Console extends Receiver {
+  /** Shows a request that the daemon has answered. */
+  told(answered: Answered): void
+}
+
+/** What a mail's own document may do: show itself. It runs no script, posts nothing, and is no part of the page around it. */
+const mailPolicy = (imageOrigins: readonly string[]): string =>
+  [
+    'sandbox allow-popups allow-popups-to-escape-sandbox',
+    "default-src 'none'",
+    "style-src 'unsafe-inline'",
+    `img-src data: ${imageOrigins.join(' ')}`,
+    "form-action 'none'",
+    "base-uri 'none'",
+    "frame-ancestors 'self'",
+  ].join('; ')
+
+/**
+ * The console of `svc dev`: takes webhooks (204, 401 where the signature is wrong) and shows them, the mail that was caught,
+ * the requests that the daemon answered, and the clock, each on a page of its own and all on the first; live where scripts
+ * run. Webhooks and requests are in memory alone. It answers on loopback under its own name (net/loopback.ts), and is changed
+ * by its own pages alone. Rejects with EADDRINUSE where the port is taken.
+ */
+export const openConsole = async (options: ConsoleOptions): Promise<Console> => {
+  const { now, dataDir } = options
+  const deliveries = createDeliveries()
+  const calls = createCalls()
+  const mails = openMails(dataDir)
+  const nowMs = () => now().getTime()
+  const mailState = () => {
+    const held = options.held()
+    return held === null ? null : { ...readMode(dataDir), held }
+  }
+  const stream = createStream(
+    () => ({
+      deliveries: String(deliveries.newest(0).total),
+      calls: String(calls.newest(0).total),
+      mail: `${mails.state()} ${JSON.stringify(mailState())}`,
+      // Of a clock that is followed, not read: it trembles by some ms.
+      clock: String(Math.round((nowMs() - Date.now()) / 1000)),
+    }),
+    consoleHeaders,
+  )
+
+  const surroundings = (path: string): Surroundings => ({
+    now: nowMs(),
+    offsetMs: nowMs() - Date.now(),
+    mail: mailState(),
+    path,
+  })
+
+  const viewMail = async (id: string, query: URLSearchParams, origins: readonly string[]) => {
+    const mail = await mails.show(id)
+    if (!mail) return noPage('This mail is not here any more')
+    const look = {
+      tab: mailTabs.find((tab) => tab === query.get('show')) ?? 'html',
+      isNarrow: query.get('width') === 'phone',
+      blocked: originsOfImages(mail.html ?? '', origins),
+    }
+    return mailView(mail, look, await mails.list(mailsBeside), nowMs())
+  }
+
+  const viewOf = async (path: string, query: URLSearchParams, origins: readonly string[]): Promise<ConsoleView> => {
+    if (path === '/') return overviewView(await mails.list(overviewRows), deliveries, calls, nowMs())
+    if (path === '/webhooks') return webhooksView(deliveries, nowMs())
+    if (path === '/calls') return callsView(calls, nowMs())
+    if (path === '/mail') {
+      const search = (query.get('q') ?? '').slice(0, 200)
+      const page = await mails.list(mailsOnPage, { search, before: query.get('before') ?? '' })
+      return mailsView(page, search, surroundings(path))
+    }
+    const [, id] = /^\/mail\/([^/]+)$/.exec(path) ?? []
+    return id ? viewMail(id, query, origins) : noPage('There is no such page')
+  }
+
+  /** What is no page: the parts of a mail, style and script, JSON. true where it was one. */
+  const answerFile = async (path: string, response: ServerResponse, origins: readonly string[]): Promise<boolean> => {
+    const answer = (type: string, body: string | Buffer, headers: Record<string, string> = {}) => {
+      response.writeHead(200, { ...consoleHeaders, 'content-type': type, ...headers }).end(body)
+      return true
+    }
+    if (path === '/page.css') return answer('text/css; charset=utf-8', consoleStyle)
+    if (path === '/page.js') return answer('text/javascript; charset=utf-8', consoleScript)
+    if (path === '/deliveries') return answer('application/json; charset=utf-8', JSON.stringify(deliveries.newest()))
+    const [, id, part, nth] = /^\/mail\/([^/]+)\/(html|source|attachments\/(\d{1,4}))$/.exec(path) ?? []
+    const mail = id ? await mails.show(id) : null
+    if (!mail) return false
+    const download = (name: string) => ({ 'content-disposition': `attachment; filename*=UTF-8''${encodeName(name)}` })
+    if (part === 'html')
+      return answer('text/html; charset=utf-8', documentOf(mail), {
+        'content-security-policy': mailPolicy(origins),
+        'referrer-policy': 'no-referrer',
+      })
+    if (part === 'source') return answer('message/rfc822', mail.raw, download(`${mail.id}.eml`))
+    const attachment = mail.attachments[Number(nth)]
+    return attachment ? answer('application/octet-stream', attachment.bytes, download(attachment.name)) : false
+  }
+
+  const read = async (request: IncomingMessage, response: ServerResponse) => {
+    const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'http://console')
+    if (path === '/stream' && request.method === 'GET') return stream.open(response)
+    const origins = [`http://${request.headers.host}`, ...options.imageOrigins()]
+    if (await answerFile(path, response, origins)) return
+    const view = await viewOf(path, query, origins)
+    response
+      .writeHead(view.status ?? 200, { ...consoleHeaders, 'content-type': 'text/html; charset=utf-8' })
+      .end(consoleDocument(view, surroundings(path)))
+  }
+
+  const post = async (request: IncomingMessage, response: ServerResponse) => {
+    const path = request.url ?? ''
+    if (path.startsWith('/hook/')) return response.writeHead(404).end()
+    const body = await readBody(request, formLimit)
+    const answer = await act(request, path, body, { dataDir, clock: options.clock, now })
+    response.writeHead(answer.status, { ...consoleHeaders, ...answer.headers }).end(answer.text)
+  }
+
+  const otherwise = async (request: IncomingMessage, response: ServerResponse) => {
+    if (request.method === 'GET' || request.method === 'HEAD') await read(request, response)
+    else if (request.method === 'POST') await post(request, response)
+    else response.writeHead(405, { allow: 'GET, HEAD, POST' }).end()
+  }
+
+  const answer = (arrival: Arrival) => {
+    const status = arrival.verdict === 'ok' ? 204 : 401
+    deliveries.add(arrival, status)
+    return { status }
+  }
+
+  const receiver = await openReceiver({ ...options, answer, otherwise })
+  return {
+    ...receiver,
+    told: (answered) => {
+      if (!unseen.includes(answered.path)) calls.add(answered, nowMs())
+    },
+    close: () => {
+      stream.close()
+      return receiver.close()
+    },
+  }
+}
+
+/** A file's name as a header takes it (RFC 8187). */
+const encodeName = (name: string): string =>
+  encodeURIComponent(name.toWellFormed().replace(/[/\\]/g, '_')).replace(
+    /['()*]/g,
+    (one) => `%${one.charCodeAt(0).toString(16)}`,
+  )

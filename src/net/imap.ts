@@ -1,0 +1,127 @@
+import { isIP, type LookupFunction } from 'node:net'
+import type { ImapFlow } from 'imapflow'
+import { bareHost, isLoopbackName } from './dial.ts'
+import { failureSentence } from './failure.ts'
+import { addressesOf } from './relay-socket.ts'
+import type { Resolver } from './resolver.ts'
+
+/** Where a mailbox is, on a server that the operator chose: at any address, as a relay. */
+export interface ImapAccess {
+  host: string
+  port: number
+  /** TLS from the first byte (imaps); else STARTTLS, unless the server is on this machine. */
+  isSecure: boolean
+  username: string
+  password: string
+  folder: string
+}
+
+/** What the server said, or that it said nothing, in a sentence for the operator. */
+export class MailboxFailure extends Error {}
+
+export interface Mailbox {
+  /** The messages that nobody has read, by their UIDs, oldest first. */
+  unseen(): Promise<number[]>
+  /** The first `maxBytes` of a message, which stays unread; null: it is gone. */
+  read(uid: number, maxBytes: number): Promise<Uint8Array | null>
+  markSeen(uid: number): Promise<void>
+}
+
+/** Name look-up, connection and TLS. */
+const connectMs = 10_000
+const greetingMs = 10_000
+/** The longest silence in mid-conversation. */
+const silenceMs = 30_000
+/** No answer to what is asked here is longer. */
+const answerBytes = 8 * 1024 * 1024
+
+interface ImapError extends Error {
+  code?: string
+  responseText?: string
+  authenticationFailed?: boolean
+  tlsFailed?: boolean
+}
+
+const sentenceOf = (error: ImapError): string => {
+  const { code = '', responseText, authenticationFailed, tlsFailed, message } = error
+  const said = (responseText ?? '').replace(/\s+/g, ' ').slice(0, 300)
+  if (authenticationFailed) return `the server refused the sign-in${said && `: ${said}`}`
+  if (said !== '') return `the server answered: ${said}`
+  if (/TIMEOUT$/.test(code)) return 'the server did not answer in time'
+  if (code === '' && tlsFailed) return message
+  return failureSentence(error)
+}
+
+const open = async (resolver: Pick<Resolver, 'addresses'>, access: ImapAccess): Promise<ImapFlow> => {
+  const { host, port, isSecure, username, password } = access
+  const lookup: LookupFunction = (name, { all }, done) => {
+    addressesOf(resolver, name, connectMs).then(
+      (found) => (all ? done(null, found) : done(null, found[0]!.address, found[0]!.family)),
+      (error) => done(error, []),
+    )
+  }
+  const isHere = isLoopbackName(bareHost(host)) || /^(127\.|::1$)/.test(bareHost(host))
+  // Loaded where there is a mailbox to read: nobody else pays for it.
+  const client = new (await import('imapflow')).ImapFlow({
+    host,
+    port,
+    secure: isSecure,
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(!isSecure && { doSTARTTLS: !isHere }),
+    auth: { user: username, pass: password },
+    tls: { lookup },
+    connectionTimeout: connectMs,
+    greetingTimeout: greetingMs,
+    socketTimeout: silenceMs,
+    maxLineLength: answerBytes,
+    maxLiteralSize: answerBytes,
+    maxResponseSize: 2 * answerBytes,
+    disableAutoIdle: true,
+    disableCompression: true,
+    logger: false,
+  })
+  // What ends a connection also fails the command at work: this listener only keeps it from being fatal.
+  client.on('error', () => {})
+  return client
+}
+
+/**
+ * Signs in, opens the folder, lets `run` work with it, and goes again. Rejects with MailboxFailure for whatever the server
+ * does or doesn't; it is cut off when `signal` is aborted. What `run` itself throws comes through as it is.
+ */
+export const withMailbox = async <T>(
+  resolver: Pick<Resolver, 'addresses'>,
+  access: ImapAccess,
+  signal: AbortSignal,
+  run: (mailbox: Mailbox) => Promise<T>,
+): Promise<T> => {
+  const asked = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
+    answer.catch((error: ImapError) => {
+      throw new MailboxFailure(signal.aborted ? 'the server did not answer in time' : sentenceOf(error))
+    })
+  const client = await open(resolver, access)
+  const cut = () => client.close()
+  signal.addEventListener('abort', cut)
+  try {
+    await asked(client.connect())
+    await asked(client.mailboxOpen(access.folder))
+    return await run({
+      async unseen() {
+        const found = await asked(client.search({ seen: false, deleted: false }, { uid: true }))
+        return found || []
+      },
+      async read(uid, maxBytes) {
+        const query = { source: { maxLength: maxBytes } }
+        const found = await asked(client.fetchOne(String(uid), query, { uid: true }))
+        return found ? (found.source ?? null) : null
+      },
+      async markSeen(uid) {
+        await asked(client.messageFlagsAdd(String(uid), ['\\Seen'], { uid: true }))
+      },
+    })
+  } finally {
+    signal.removeEventListener('abort', cut)
+    if (client.usable) await client.logout().catch(() => {})
+    client.close()
+  }
+}

@@ -1,0 +1,171 @@
+import { request } from 'node:http'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { readMode, setMode } from '../../../src/app/dev.mail.mode.ts'
+import { caughtIds, removeCaught } from '../../../src/app/dev.mail.ts'
+import { showClock } from '../../../src/store/clock.ts'
+import { startConsole, type TestConsole } from '../../support/console.ts'
+
+let c: TestConsole
+
+beforeAll(async () => {
+  c = await startConsole()
+})
+beforeEach(() => {
+  removeCaught(c.folder, caughtIds(c.folder))
+  setMode(c.folder, 'accept', null)
+})
+afterAll(() => c.close())
+
+const get = async (path: string) => {
+  const answer = await fetch(c.console.url + path)
+  return { status: answer.status, headers: answer.headers, text: await answer.text() }
+}
+const post = (
+  path: string,
+  form: Record<string, string>,
+  headers: Record<string, string> = { origin: c.console.url },
+) => fetch(c.console.url + path, { method: 'POST', headers, body: new URLSearchParams(form), redirect: 'manual' })
+const firstId = () => caughtIds(c.folder).at(-1)!
+
+test('a page without scripts shows what there is: mail, webhooks, API calls, the clock', async () => {
+  await c.mail({ subject: 'Grüße & <b>Küsse</b>' })
+  c.console.told({ method: 'PATCH', path: '/api/v1/deals/deal_1', status: 404, ms: 3.14, requestId: 'req_1' })
+  const { text, headers } = await get('/')
+  expect(text).toContain('Grüße &amp; &lt;b&gt;Küsse&lt;/b&gt;')
+  expect(text).toMatch(/PATCH[\s\S]*\/api\/v1\/deals\/deal_1[\s\S]*404[\s\S]*3\.1 ms[\s\S]*req_1/)
+  expect(text).toContain('Nothing has arrived yet')
+  expect(text).toContain('system time')
+  expect(headers.get('content-security-policy')).toMatch(/default-src 'none'; script-src 'self'; style-src 'self'/)
+  expect((await get('/calls')).text).toContain('1 request<')
+})
+
+test('mail is found by subject, by address and in its text, whatever the case', async () => {
+  await c.mail({ subject: 'Your order', to: 'ada@people.example', text: 'It has shipped' })
+  await c.mail({ subject: 'Your invoice', to: 'bob@people.example', text: 'Please pay' })
+  const found = async (q: string) => {
+    const { text } = await get(`/mail?${new URLSearchParams({ q })}`)
+    return ['Your order', 'Your invoice'].filter((subject) => text.includes(`>${subject}<`))
+  }
+  expect(await found('INVOICE')).toEqual(['Your invoice'])
+  expect(await found('ada@')).toEqual(['Your order'])
+  expect(await found('has shipped')).toEqual(['Your order'])
+  expect(await found('your')).toEqual(['Your order', 'Your invoice'])
+  expect((await get('/mail?q=%22%3E%3Cscript%3E')).text).toContain('No mail fits “&quot;&gt;&lt;script&gt;”')
+})
+
+test('more than a page of mail goes on at the next one', { timeout: 60_000 }, async () => {
+  for (let n = 0; n < 102; n++) await c.mail({ subject: `Mail number ${n}.` })
+  const first = (await get('/mail')).text
+  expect(first).toContain('102 caught')
+  expect([first.includes('number 101.'), first.includes('number 2.'), first.includes('number 1.')]).toEqual([
+    true,
+    true,
+    false,
+  ])
+  const older = /href="(\/mail\?before=[^"]+)"/.exec(first)![1]!
+  const second = (await get(older)).text
+  expect(second.match(/number \d+\./g)).toEqual(['number 1.', 'number 0.'])
+  expect(second).not.toContain('before=')
+})
+
+test('a mail has its HTML in a document of its own that may do nothing, its text, headers, source and attachments', async () => {
+  const calendar = 'BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n'
+  await c.mail({
+    subject: 'Your call',
+    html: '<!doctype html><html><head><title>x</title></head><body><p>See you</p></body></html>',
+    text: 'See <you>',
+    headers: { 'X-Mark': 'here' },
+    attachments: [
+      {
+        filename: 'a "call"/é.ics',
+        content: calendar,
+        contentType: 'text/calendar',
+        contentTransferEncoding: 'base64',
+      },
+    ],
+  })
+  const path = `/mail/${firstId()}`
+  const shown = (await get(path)).text
+  expect(shown).toContain(`src="${path}/html" sandbox="allow-popups allow-popups-to-escape-sandbox"`)
+  const frame = await get(`${path}/html`)
+  expect(frame.text).toContain('<head><base target="_blank"><title>x</title>')
+  const policy = frame.headers.get('content-security-policy')
+  expect(policy).toMatch(
+    /^sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data: /,
+  )
+  expect(policy).not.toMatch(/script-src|allow-scripts|allow-same-origin|allow-forms|allow-top-navigation/)
+  expect((await get(`${path}?show=text`)).text).toContain('<pre>See &lt;you&gt;')
+  expect((await get(`${path}?show=headers`)).text).toMatch(/<dt>X-Mark<\/dt><dd>here<\/dd>/)
+  expect((await get(`${path}?show=source`)).text).toContain('X-Mark: here')
+  expect((await get(`${path}/source`)).text).toContain('X-Mark: here')
+  const attachment = await get(`${path}/attachments/0`)
+  expect(attachment.text).toBe(calendar)
+  expect(attachment.headers.get('content-type')).toBe('application/octet-stream')
+  expect(attachment.headers.get('content-disposition')).toMatch(/^attachment; filename\*=UTF-8''[\w%.-]+\.ics$/)
+  for (const gone of [`${path}/attachments/1`, '/mail/msg_nothing', '/mail/..%2fdemo', '/nothing'])
+    expect((await get(gone)).status).toBe(404)
+})
+
+test('the switches and clear do what svc mail does, and lead back to the page they came from', async () => {
+  const set = await post('/mail/mode', { mode: 'hang', back: '/calls' })
+  expect([set.status, set.headers.get('location'), readMode(c.folder).mode]).toEqual([303, '/calls', 'hang'])
+  expect((await get('/calls')).text).toContain('Mail is held without an answer')
+  const held = c.mail({ subject: 'Held' })
+  await expect.poll(() => c.catcher.held()).toBe(1)
+  expect((await get('/')).text).toContain('1 held now')
+  await post('/mail/mode', { mode: 'accept', back: '//elsewhere.example/' }).then(({ headers }) =>
+    expect(headers.get('location')).toBe('/'),
+  )
+  await held
+  expect((await get('/mail')).text).toContain('Clear all 1')
+  expect((await post('/mail/clear', { back: '/mail' })).status).toBe(303)
+  expect(caughtIds(c.folder)).toEqual([])
+  expect((await post('/mail/mode', { mode: 'explode' })).status).toBe(400)
+})
+
+test('the clock moves on and back as by svc clock, and the next page shows it', async () => {
+  expect((await post('/clock', { by: '1d', back: '/' })).status).toBe(303)
+  expect((await showClock(c.t.app.sql)).offsetMs).toBe(86_400_000)
+  expect((await get('/')).text).toContain('1 d ahead')
+  await post('/clock', { by: '1h', back: '/' })
+  expect((await get('/webhooks')).text).toContain('1 d 1 h ahead')
+  expect((await post('/clock', { by: 'forever' })).status).toBe(400)
+  await post('/clock', { by: 'reset', back: '/' })
+  expect((await showClock(c.t.app.sql)).offsetMs).toBe(0)
+})
+
+test('no other site changes anything: what is not posted by the console itself is refused', async () => {
+  await c.mail({ subject: 'Stays' })
+  const strangers = [
+    {},
+    { origin: 'http://elsewhere.example' },
+    { origin: 'null', 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { origin: `${c.console.url}0` },
+  ] as Record<string, string>[]
+  for (const headers of strangers)
+    for (const path of ['/mail/clear', '/mail/mode', '/clock'])
+      expect((await post(path, { mode: 'refuse', by: '1d' }, headers)).status).toBe(403)
+  expect([caughtIds(c.folder).length, readMode(c.folder).mode]).toEqual([1, 'accept'])
+  expect((await showClock(c.t.app.sql)).offsetMs).toBe(0)
+  expect((await get('/mail/clear')).status).toBe(404)
+  expect((await post('/mail/mode', { mode: 'refuse' }, { 'sec-fetch-site': 'same-origin' })).status).toBe(303)
+})
+
+test('a name that a stranger leads to this machine gets nothing', async () => {
+  const status = (host: string) =>
+    new Promise((resolve) =>
+      request({ port: c.console.port, path: '/mail', headers: { host } }, (answer) =>
+        resolve(answer.resume().statusCode),
+      ).end(),
+    )
+  expect(await status(`rebound.example:${c.console.port}`)).toBe(421)
+  expect(await status(`localhost:${c.console.port}`)).toBe(200)
+})
+
+test('looks at health are no calls that anybody made', async () => {
+  const before = (await get('/calls')).text.match(/(\d+) requests?</)![1]
+  for (const path of ['/healthz', '/readyz', '/sample/harbour.png'])
+    c.console.told({ method: 'GET', path, status: 200, ms: 1, requestId: 'req_2' })
+  expect((await get('/calls')).text.match(/(\d+) requests?</)![1]).toBe(before)
+})

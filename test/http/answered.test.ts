@@ -1,0 +1,54 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { loadPages, loadRoutes } from '../../src/app/features.ts'
+import type { Answered } from '../../src/http/answered.ts'
+import { buildServer, type Server } from '../../src/http/server.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+
+let t: TestApp
+let server: Server
+let account: TestAccount
+const told: Answered[] = []
+
+beforeAll(async () => {
+  t = await startApp()
+  account = await t.account()
+  const log = pino({ level: 'silent' })
+  server = await buildServer(t.app, await loadRoutes(), log, await loadPages(), (answered) => void told.push(answered))
+})
+beforeEach(() => void told.splice(0))
+afterAll(async () => {
+  await server.drain()
+  await t.close()
+})
+
+const get = (url: string) => server.fastify.inject({ url, headers: { authorization: `Bearer ${account.key}` } })
+
+test('each request is told with its method, path, status, time and id', async () => {
+  const answer = await get('/api/v1/lists')
+  expect(told).toEqual([
+    {
+      method: 'GET',
+      path: '/api/v1/lists',
+      status: 200,
+      ms: expect.any(Number),
+      requestId: answer.headers['x-request-id'],
+    },
+  ])
+  await server.fastify.inject({ method: 'PATCH', url: '/api/v1/deals/deal_1', payload: {} })
+  expect(told[1]).toMatchObject({ method: 'PATCH', path: '/api/v1/deals/deal_1', status: 401 })
+})
+
+test('no query, key, body, token or address is told', async () => {
+  const token = 'x'.repeat(80)
+  await get('/api/v1/contacts?email=ada@people.example')
+  await get(`/u/${token}`)
+  await get(`/u/short-token`)
+  await get('/api/v1/nothing/ada@people.example')
+  await get('/api/v1/nothing/ada%40people.example')
+  await get(`/nothing/${token}?ada@people.example`)
+  await get('/%ZZ?ada@people.example')
+  expect(told.slice(0, 3).map(({ path }) => path)).toEqual(['/api/v1/contacts', '/u/:token', '/u/:token'])
+  expect(told.length).toBeGreaterThanOrEqual(6)
+  expect(JSON.stringify(told)).not.toMatch(/people|xxxx|short-token|svc_live/)
+})

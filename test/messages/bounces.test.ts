@@ -1,0 +1,365 @@
+import { Readable } from 'node:stream'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createList, showContact, verifyAddress, writeContacts } from '../../src/contacts/contacts.ts'
+import { type BounceCounts, ingestBounces, removeSuppressions } from '../../src/messages/messages.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { queueMany, sendingAccount } from '../support/messages.ts'
+import { exchange, exim, googleDelayed, mbox, postfix, qmail, type Reported, yahoo } from '../support/reports.ts'
+
+const day = 86_400_000
+const ada = 'ada@people.example'
+
+let t: TestApp
+let account: TestAccount
+
+beforeAll(async () => {
+  t = await startApp({ development: true, env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_DNS_SERVERS: '127.0.0.1:9' } })
+})
+beforeEach(async () => {
+  account = await sendingAccount(t)
+})
+afterAll(() => t.close())
+
+const read = (text: string | Buffer, more: { accountId?: string; dryRun?: boolean } = {}): Promise<BounceCounts> =>
+  ingestBounces(t.app, Readable.from([Buffer.from(text)]), { accountId: null, actor: 'cli:test', ...more })
+
+const counts = (more: Partial<BounceCounts> = {}): BounceCounts => ({
+  ...{ read: 1, bounced: 0, delayed: 0, complained: 0, unmatched: 0 },
+  ...more,
+})
+
+/** The ids of mails to Ada that are sent. */
+const sent = async (count = 1, of = account): Promise<string[]> => {
+  const queued = await queueMany(t.app, of.id, count, { to: ada })
+  return queued.map((mail) => ('id' in mail ? mail.id : ''))
+}
+const about = async (): Promise<Reported> => ({ id: (await sent())[0]! })
+const verp = (id: string, stamp = t.app.tokens.stamp('bounce', id)) => `bounces+${id}.${stamp}@shop.example`
+
+const suppressionsOf = async ({ id } = account) =>
+  (
+    await t.app.sql<{ email: string; reason: string }>(
+      'select email, reason from suppressions where account_id = $1 order by email, reason',
+      [id],
+    )
+  ).map(({ email, reason }) => `${email} ${reason}`)
+
+const contact = (verdict: 'valid' | 'risky' = 'valid', reasons: string[] = [], of = account) =>
+  t.app.work(of.id, 'cli:test', async (work) => {
+    const { id } = await createList(work, { name: 'People' })
+    await writeContacts(work, id, [{ email: ada, fields: {} }], new Map([[ada, { status: verdict, reasons }]]))
+  })
+const held = () => t.app.work(account.id, 'cli:test', async (work) => (await showContact(work, ada))[0]!)
+const verdict = async () => {
+  const { verification } = await held()
+  return `${verification?.status} ${verification?.reasons.join(' ')}`.trim()
+}
+
+describe('a delivery report', () => {
+  test.each([
+    ['Postfix', postfix],
+    ['Exchange', exchange],
+    ['Exim', exim],
+  ])('of %s is matched by the original’s Message-ID', async (_, write) => {
+    await contact()
+    expect(await read(write(await about()))).toEqual(counts({ bounced: 1 }))
+    expect(await suppressionsOf()).toEqual([`${ada} bounced`])
+    expect(await verdict()).toBe('invalid hard_bounced')
+    expect(await t.events(account.id)).toEqual([])
+  })
+
+  test.each([
+    ['Postfix', postfix],
+    ['Exchange', exchange],
+    ['Exim', exim],
+  ])('of %s is matched by the VERP recipient, whatever came back of the original', async (_, write) => {
+    const { id } = await about()
+    const report = write({ id, to: verp(id) }).replace(/<msg_\w+@shop\.example>/gi, '<another@elsewhere.example>')
+    expect(await read(report)).toEqual(counts({ bounced: 1 }))
+    expect(await suppressionsOf()).toEqual([`${ada} bounced`])
+  })
+
+  test('to the VERP recipient is matched in Delivered-To too, and in capitals', async () => {
+    const { id } = await about()
+    const report = `Delivered-To: ${verp(id).toUpperCase()}\r\n${postfix({ id: 'msg_unknown' })}`
+    expect(await read(report)).toEqual(counts({ bounced: 1 }))
+  })
+
+  test('failed with 5.x.x suppresses the message’s own recipient, whomever the report names', async () => {
+    expect(await read(postfix(await about(), { finalRecipient: 'eve@elsewhere.example' }))).toEqual(
+      counts({ bounced: 1 }),
+    )
+    expect(await suppressionsOf()).toEqual([`${ada} bounced`])
+  })
+
+  test('delayed changes nothing', async () => {
+    await contact()
+    const message = await about()
+    expect(await read(googleDelayed(message))).toEqual(counts({ delayed: 1 }))
+    expect([await suppressionsOf(), await verdict()]).toEqual([[], 'valid'])
+    expect(await read(postfix(message))).toEqual(counts({ bounced: 1 }))
+    expect(await suppressionsOf()).toEqual([`${ada} bounced`])
+  })
+
+  test.each(['delivered', 'relayed', 'expanded'])('%s is neither a bounce nor unmatched', async (action) => {
+    expect(await read(postfix(await about(), { action, status: '2.0.0' }))).toEqual(counts())
+    expect(await suppressionsOf()).toEqual([])
+  })
+
+  test('seen before counts only as read, by whatever way it comes again', async () => {
+    const report = postfix(await about())
+    expect(await read(mbox(report, report))).toEqual(counts({ read: 2, bounced: 1 }))
+    expect(await read(report.replace('Return-Path: <>\r\n', 'X-UID: 7\r\nStatus: RO\r\n'))).toEqual(counts())
+    await t.app.work(account.id, 'cli:test', (work) => removeSuppressions(work, ada, null))
+    expect(await read(report)).toEqual(counts())
+    expect(await suppressionsOf()).toEqual([])
+  })
+
+  test('two processes that read the same one at once count it once', async () => {
+    const report = postfix(await about())
+    const all = await Promise.all(Array.from({ length: 8 }, () => read(report)))
+    expect(all.reduce((sum, { bounced }) => sum + bounced, 0)).toBe(1)
+  })
+})
+
+describe('failed with 4.x.x', () => {
+  const soft = (id: string) => postfix({ id }, { status: '4.4.7', diagnostic: 'smtp; 452 4.2.2 Over quota' })
+
+  test('the third within 7 days suppresses, and each counts as bounced', async () => {
+    await contact()
+    const [first, second, third] = await sent(3)
+    expect(await read(soft(first!))).toEqual(counts({ bounced: 1 }))
+    expect(await read(mbox(soft(first!), soft(second!)))).toEqual(counts({ read: 2, bounced: 1 }))
+    expect([await suppressionsOf(), await verdict()]).toEqual([[], 'valid'])
+    expect(await read(soft(third!))).toEqual(counts({ bounced: 1 }))
+    expect([await suppressionsOf(), await verdict()]).toEqual([[`${ada} bounced`], 'invalid hard_bounced'])
+  })
+
+  test('the first of three that is more than 7 days old counts no more', async () => {
+    const ids = await sent(4)
+    await read(mbox(soft(ids[0]!), soft(ids[1]!)))
+    await t.advance(7 * day + 1000)
+    await read(soft(ids[2]!))
+    expect(await suppressionsOf()).toEqual([])
+    await t.advance(6 * day)
+    await read(soft(ids[3]!))
+    expect(await suppressionsOf()).toEqual([])
+  })
+
+  test('three of three people, or of two accounts, suppress nobody', async () => {
+    const other = await sendingAccount(t)
+    const mixed = await queueMany(t.app, account.id, 3)
+    const ids = [...mixed.map((mail) => ('id' in mail ? mail.id : '')), ...(await sent(2)), ...(await sent(1, other))]
+    expect(await read(mbox(...ids.map(soft)))).toEqual(counts({ read: 6, bounced: 6 }))
+    expect([await suppressionsOf(), await suppressionsOf(other)]).toEqual([[], []])
+  })
+
+  test('three at once are three', async () => {
+    await Promise.all((await sent(3)).map((id) => read(soft(id))))
+    expect(await suppressionsOf()).toEqual([`${ada} bounced`])
+  })
+})
+
+describe('an abuse report', () => {
+  test('suppresses as complained, and the verdict is risky', async () => {
+    await contact('valid')
+    expect(await read(yahoo(await about()))).toEqual(counts({ complained: 1 }))
+    expect([await suppressionsOf(), await verdict()]).toEqual([[`${ada} complained`], 'risky complained'])
+  })
+
+  test('is matched by the VERP recipient that it names as the envelope sender', async () => {
+    const { id } = await about()
+    const report = yahoo({ id }).replace('<hello@shop.example>\r\nOriginal-Rcpt', `<${verp(id)}>\r\nOriginal-Rcpt`)
+    expect(await read(report.replace(`<${id}@`, '<gone@'))).toEqual(counts({ complained: 1 }))
+  })
+
+  test.each(['not-spam', 'auth-failure'])('%s is no complaint', async (type) => {
+    expect(await read(yahoo(await about(), type))).toEqual(counts())
+    expect(await suppressionsOf()).toEqual([])
+  })
+
+  test('of an address that bounced too: all reasons stand in the verdict, the gravest decides', async () => {
+    await contact('risky', ['role_account'])
+    const message = await about()
+    expect(await read(mbox(yahoo(message), postfix(message)))).toEqual(counts({ read: 2, bounced: 1, complained: 1 }))
+    expect(await verdict()).toBe('invalid hard_bounced role_account complained')
+    expect(await suppressionsOf()).toEqual([`${ada} bounced`, `${ada} complained`])
+  })
+})
+
+describe('unmatched, changing nothing, is', () => {
+  const nothing = async () => {
+    expect(await suppressionsOf()).toEqual([])
+    expect(await t.app.sql('select 1 from message_reports where account_id = $1', [account.id])).toEqual([])
+  }
+
+  test.each([
+    ['a wrong stamp', (id: string) => verp(id, '0123456789abcdef')],
+    ['the stamp of another message', (id: string) => verp(id, t.app.tokens.stamp('bounce', 'msg_other'))],
+    ['a short stamp', (id: string) => verp(id, 'x')],
+    ['no stamp', (id: string) => `bounces+${id}@shop.example`],
+  ])('a forged report: %s, even with a known Message-ID', async (_, to) => {
+    const message = await about()
+    expect(await read(postfix({ ...message, to: to(message.id) }))).toEqual(counts({ unmatched: 1 }))
+    expect(await read(yahoo({ ...message, to: to(message.id) }))).toEqual(counts({ unmatched: 1 }))
+    await nothing()
+  })
+
+  test('a report of an unknown Message-ID, of ours with a strange domain, or of none', async () => {
+    const { id } = await about()
+    expect(await read(postfix({ id: `msg_${'0'.repeat(26)}` }))).toEqual(counts({ unmatched: 1 }))
+    expect(await read(postfix({ id, domain: 'elsewhere.example' }))).toEqual(counts({ unmatched: 1 }))
+    expect(await read(postfix({ id }).replace(/Message-ID:\r\n .*\r\n/, ''))).toEqual(counts({ unmatched: 1 }))
+    await nothing()
+  })
+
+  test('what is no report: qmail’s notice, a person’s answer, a report that somebody forwards, nothing but headers', async () => {
+    const message = await about()
+    expect(await read(qmail({ ...message, to: verp(message.id) }))).toEqual(counts({ unmatched: 1 }))
+    expect(await read('From: ada@people.example\r\nSubject: Re: Your order\r\n\r\nThanks\r\n')).toEqual(
+      counts({ unmatched: 1 }),
+    )
+    const forwarded = `From: eve@people.example\r\nTo: ${verp(message.id)}\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=fw\r\n\r\n--fw\r\nContent-Type: message/rfc822\r\n\r\n${postfix(message)}\r\n--fw--\r\n`
+    expect(await read(forwarded)).toEqual(counts({ unmatched: 1 }))
+    expect(await read('Subject: x\r\n')).toEqual(counts({ unmatched: 1 }))
+    await nothing()
+  })
+
+  test('a report without an action', async () => {
+    expect(await read(postfix(await about()).replace(/Action: .*\r\n/, ''))).toEqual(counts({ unmatched: 1 }))
+    await nothing()
+  })
+
+  test('another account’s, where one is named', async () => {
+    const other = await sendingAccount(t)
+    const report = postfix(await about())
+    expect(await read(report, { accountId: other.id })).toEqual(counts({ unmatched: 1 }))
+    await nothing()
+    expect(await read(report, { accountId: account.id })).toEqual(counts({ bounced: 1 }))
+  })
+})
+
+test('without an account the messages of all are matched, each in its own', async () => {
+  const other = await sendingAccount(t)
+  const [[mine], [theirs]] = [await sent(), await sent(1, other)]
+  expect(await read(mbox(postfix({ id: mine! }), yahoo({ id: theirs! })))).toEqual(
+    counts({ read: 2, bounced: 1, complained: 1 }),
+  )
+  expect([await suppressionsOf(), await suppressionsOf(other)]).toEqual([[`${ada} bounced`], [`${ada} complained`]])
+})
+
+test('a dry run counts and changes nothing', async () => {
+  const report = postfix(await about())
+  expect(await read(report, { dryRun: true })).toEqual(counts({ bounced: 1 }))
+  expect(await suppressionsOf()).toEqual([])
+  await read(report)
+  expect(await read(report, { dryRun: true })).toEqual(counts())
+})
+
+describe('a verdict keeps in mind what mail has shown', () => {
+  test('when the address is verified again, saved again, or comes into a list later', async () => {
+    await read(postfix(await about()))
+    await contact()
+    expect(await verdict()).toBe('invalid hard_bounced')
+    expect(await verifyAddress(t.app, account.id, ada)).toMatchObject({
+      status: 'invalid',
+      reasons: ['hard_bounced', 'dns_error'],
+    })
+    const { listId } = await held()
+    const valid = new Map([[ada, { status: 'valid' as const, reasons: [] }]])
+    await t.app.work(account.id, 'cli:test', (work) =>
+      writeContacts(work, listId, [{ email: ada, fields: { a: 'b' } }], valid),
+    )
+    expect(await verdict()).toBe('invalid hard_bounced')
+  })
+
+  test('until its suppression is removed, for that reason alone', async () => {
+    await contact('risky', ['role_account'])
+    const message = await about()
+    await read(mbox(postfix(message), yahoo(message)))
+    const remove = (reason: 'bounced' | null) =>
+      t.app.work(account.id, 'cli:test', (work) => removeSuppressions(work, ada, reason))
+    expect(await remove('bounced')).toEqual(['bounced'])
+    expect(await verdict()).toBe('risky role_account complained')
+    expect(await remove(null)).toEqual(['complained'])
+    expect(await verdict()).toBe('risky role_account')
+  })
+
+  test('in its own account alone', async () => {
+    const other = await sendingAccount(t)
+    await contact()
+    await contact('valid', [], other)
+    await read(postfix({ id: (await sent(1, other))[0]! }))
+    expect(await verdict()).toBe('valid')
+  })
+})
+
+describe('an mbox', () => {
+  test('is read in any chunks, with LF alone, with From lines quoted, and with none', async () => {
+    const ids = await sent(3)
+    const text = mbox(...ids.map((id) => postfix({ id })))
+      .replaceAll('\r\n', '\n')
+      .replace('It is on its way.', 'It is\n\nFrom here on its way')
+    const chunks = text.match(/.{1,7}/gs)!.map((part) => Buffer.from(part))
+    const ran = await ingestBounces(t.app, Readable.from(chunks), { accountId: null, actor: 'cli:test' })
+    expect(ran).toEqual(counts({ read: 3, bounced: 3 }))
+    expect(await read('')).toEqual(counts({ read: 0 }))
+    expect(await read('\n\n')).toEqual(counts({ read: 0 }))
+  })
+})
+
+describe('hostile input', () => {
+  const within = async (ms: number, text: string | Buffer) => {
+    const before = process.threadCpuUsage()
+    const counted = await read(text)
+    const { user, system } = process.threadCpuUsage(before)
+    expect((user + system) / 1000).toBeLessThan(ms)
+    return counted
+  }
+
+  test('50 MB of one line, or of garbage, are one message', async () => {
+    expect(await within(10_000, Buffer.alloc(50_000_000, 'x'))).toEqual(counts({ unmatched: 1 }))
+    const garbage = Buffer.alloc(5_000_000)
+    for (let i = 0; i < garbage.length; i++) garbage[i] = (i * 7919 + (i >> 8) * 104_729) & 255
+    expect(await within(10_000, garbage)).toEqual(counts({ unmatched: 1 }))
+  })
+
+  test('a report that returns 50 MB is a report', async () => {
+    const report = postfix(await about()).replace(
+      'It is on its way.',
+      `${'It is on its way. '.repeat(50)}\r\n`.repeat(55_000),
+    )
+    expect(await within(10_000, report)).toEqual(counts({ bounced: 1 }))
+  })
+
+  test('messages or multiparts nested 1,000 deep are no report and end nobody', async () => {
+    const nest = (type: string) =>
+      Array.from({ length: 1000 }, (_, i) => `Content-Type: ${type}; boundary=b${i}\r\n\r\n--b${i}\r\n`).join('')
+    const head = 'From: x@people.example\r\nMIME-Version: 1.0\r\n'
+    expect(await within(10_000, head + nest('multipart/mixed'))).toEqual(counts({ unmatched: 1 }))
+    expect(await within(10_000, head + 'Content-Type: message/rfc822\r\n\r\n'.repeat(1000))).toEqual(
+      counts({ unmatched: 1 }),
+    )
+    const message = await about()
+    const deep = postfix(message).replace(
+      /Content-Type: message\/rfc822\r\n/,
+      `Content-Type: message/rfc822\r\n\r\n${nest('multipart/mixed')}`,
+    )
+    expect((await within(10_000, deep)).read).toBe(1)
+  })
+
+  test.each([
+    ['a million parts', () => `Content-Type: multipart/report; boundary=b\r\n\r\n${'--b\r\n'.repeat(1_000_000)}`],
+    [
+      'a recipient of a megabyte',
+      () => `To: ${'+msg_'.repeat(200_000)}\r\nContent-Type: message/delivery-status\r\n\r\nAction: failed\r\n`,
+    ],
+    [
+      'a status of blanks',
+      () =>
+        `Content-Type: message/delivery-status\r\n\r\nAction: failed\r\nStatus: ${' '.repeat(500_000)}${'\r\n '.repeat(100_000)}\r\n`,
+    ],
+  ])('%s cost no more than others', async (_, text) => {
+    expect(await within(5000, text())).toEqual(counts({ unmatched: 1 }))
+  })
+})

@@ -1,0 +1,254 @@
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { deleteAccount } from '../../src/accounts/accounts.ts'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { heldAbout } from '../../src/app/features.ts'
+import { createList, deleteList, eraseContact, readPerson, writeContacts } from '../../src/contacts/contacts.ts'
+import { createDeal, NewDeal } from '../../src/deals/deals.ts'
+import { applyJourneys, triggerJourney } from '../../src/journeys/journeys.ts'
+import { ingestBounces, suppressAddresses } from '../../src/messages/messages.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { eventually } from '../support/deliveries.ts'
+import { messagesOf, queueMany, sendingAccount, startMail } from '../support/messages.ts'
+import { postfix } from '../support/reports.ts'
+import { openSink, type Sink } from '../support/smtp.ts'
+
+const ada = 'ada@people.example'
+const bob = 'bob@people.example'
+
+let t: TestApp
+let sink: Sink
+let account: TestAccount
+const ends: (() => Promise<void>)[] = []
+
+beforeAll(async () => {
+  sink = await openSink()
+  t = await startApp({ env: { SVC_SMTP_URL: sink.url } })
+})
+beforeEach(async () => {
+  account = await sendingAccount(t)
+  sink.always({})
+  sink.mails.length = 0
+})
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end()
+})
+afterAll(async () => {
+  await t.close()
+  await sink.close()
+})
+
+const inWork = <T>(run: Parameters<typeof t.app.work<T>>[2], of = account) => t.app.work(of.id, 'cli:test', run)
+const contact = (email: string, of = account, list = 'People') =>
+  inWork(async (work) => {
+    const { id } = await createList(work, { name: `${list} of ${email}` })
+    await writeContacts(work, id, [{ email, fields: { name: 'Ada' } }], new Map())
+    return id
+  }, of)
+const queue = async (email: string, count = 1, of = account) =>
+  (
+    await queueMany(t.app, of.id, count, {
+      to: email,
+      subject: `Dear ${email}`,
+      content: { html: `<p>${email}</p>`, text: email },
+    })
+  ).map((queued) => ('id' in queued ? queued.id : ''))
+const erase = (email = ada, of = account) =>
+  inWork((work) => eraseContact(work, email, { dryRun: false, heldAbout }), of)
+const start = async () => {
+  const app = await openApp(readConfig(t.env), { orm: false })
+  ends.push(app.close)
+  const loop = startMail(app)
+  ends.push(loop.stop)
+  return loop
+}
+const person = (email = ada, of = account) => inWork((work) => readPerson(t.app, work, email), of)
+const send = async (to: string) =>
+  (await t.request('POST', '/send', { key: account.key, body: { to, subject: `Dear ${to}`, html: to, text: to } })).body
+
+describe('an erased address', () => {
+  test('stands in no message any more, nor what was written to it; its messages stay', async () => {
+    await contact(ada)
+    await contact(bob)
+    const sent = await send(ada)
+    sink.next({ refuse: { at: 'data', answer: `554 5.7.1 <${ada.toUpperCase()}>: no` } })
+    const failed = await send(ada)
+    const others = await send(bob)
+    expect(failed.error).toContain(ada.toUpperCase())
+    await erase()
+    const rows = await t.app.sql<Record<string, unknown>>('select * from messages where account_id = $1 order by id', [
+      account.id,
+    ])
+    expect(rows.map(({ id, status, error }) => [id, status, error])).toEqual([
+      [sent.id, 'sent', null],
+      [failed.id, 'failed', 'The contact was erased'],
+      [others.id, 'sent', null],
+    ])
+    expect(JSON.stringify(rows.slice(0, 2)).toLowerCase()).not.toContain('ada@')
+    expect(rows[2]).toMatchObject({ email: bob, subject: `Dear ${bob}`, html: bob })
+  })
+
+  test('gets nothing of what was queued: that has failed, and others’ goes', async () => {
+    await contact(ada)
+    const [waiting] = await queue(ada)
+    const [others] = await queue(bob)
+    await erase()
+    await start()
+    await sink.arrived(1)
+    await sleep(200)
+    expect(sink.mails.map(({ to }) => to)).toEqual([[bob]])
+    const rows = await messagesOf(t.app, account.id)
+    expect(rows.find(({ id }) => id === waiting)).toEqual({
+      id: waiting,
+      status: 'failed',
+      reason: null,
+      error: 'The contact was erased',
+      state: null,
+    })
+    expect(rows.find(({ id }) => id === others)?.status).toBe('sent')
+  })
+
+  test('gets no second mail of one that was on the wire, and that one stays as it was ended', async () => {
+    await contact(ada)
+    sink.always({ delayMs: 400 })
+    const [id] = await queue(ada)
+    const begun = sink.begun
+    const loop = await start()
+    await eventually(() => sink.begun > begun)
+    await erase()
+    await sink.arrived(1)
+    await sleep(300)
+    await loop.stop()
+    expect(sink.begun).toBe(begun + 1)
+    expect(await messagesOf(t.app, account.id)).toMatchObject([{ id, status: 'failed', state: null }])
+  })
+
+  test('stays suppressed, so that who left gets no mail from whoever adds it again', async () => {
+    await contact(ada)
+    await inWork((work) => suppressAddresses(work, [ada], 'complained'))
+    await erase()
+    await contact(ada, account, 'Again')
+    expect(await send(ada)).toMatchObject({ status: 'suppressed', reason: 'complained' })
+  })
+
+  test('that was in no list is erased from its messages; once nothing is left it is missing', async () => {
+    await send(ada)
+    expect(await inWork((work) => eraseContact(work, ada, { dryRun: true, heldAbout }))).toEqual({
+      email: ada,
+      contacts: 0,
+      rejects: 0,
+    })
+    expect((await person()).messages).toHaveLength(1)
+    await erase()
+    await expect(erase()).rejects.toMatchObject({ kind: 'missing' })
+    await expect(person()).rejects.toMatchObject({ kind: 'missing' })
+  })
+
+  test('of another account stays there', async () => {
+    const other = await sendingAccount(t)
+    await contact(ada)
+    await contact(ada, other)
+    const [theirs] = await queue(ada, 1, other)
+    await erase()
+    const [row] = await t.app.sql('select email, status from messages where id = $1', [theirs])
+    expect(row).toEqual({ email: ada, status: 'pending' })
+    await erase(ada, other)
+  })
+
+  test('is suppressed by no report that comes late', async () => {
+    await contact(ada)
+    const { id } = await send(ada)
+    await erase()
+    const ran = await ingestBounces(t.app, Readable.from([Buffer.from(postfix({ id }))]), {
+      accountId: null,
+      actor: 'cli:test',
+    })
+    expect(ran).toMatchObject({ read: 1, unmatched: 0 })
+    expect(await t.app.sql('select 1 from suppressions where account_id = $1', [account.id])).toEqual([])
+  })
+
+  test('whose contact left a list only, or whose list was deleted, keeps its messages', async () => {
+    const listId = await contact(ada)
+    await queue(ada)
+    await inWork((work) => deleteList(work, listId, { dryRun: false }))
+    expect(await messagesOf(t.app, account.id)).toMatchObject([{ status: 'pending', state: 'queued' }])
+    await erase()
+  })
+})
+
+describe('all that is held about a person', () => {
+  test('is one object with a list for each feature; of others and other accounts nothing is in it', async () => {
+    const other = await sendingAccount(t)
+    await contact(ada, other)
+    await send(bob)
+    const listId = await contact(ada)
+    const sent = await send(ada)
+    await inWork((work) => suppressAddresses(work, [ada], 'unsubscribed'))
+    await t.request('GET', `/contacts?email=${ada}`, { key: account.key })
+    const { deal } = await inWork((work) =>
+      createDeal(work, NewDeal.parse({ title: 'T', email: ada }), { source: 'api' }),
+    )
+    const journey = { name: 'J', trigger: { kind: 'api' }, steps: [{ kind: 'delay', for: '1d' }] }
+    const [made] = await inWork((work) => applyJourneys(work, [journey]))
+    await triggerJourney(t.app, { accountId: account.id, actor: 'cli:test', by: 'api' }, made!.id!, {
+      listId,
+      email: ada,
+    })
+    await ingestBounces(t.app, Readable.from([Buffer.from(postfix({ id: sent.id }))]), {
+      accountId: null,
+      actor: 'cli:test',
+    })
+    const held = await person()
+    expect(Object.keys(held)).toEqual([
+      'email',
+      'contacts',
+      'verification',
+      'messages',
+      'suppressions',
+      'interactions',
+      'leadScore',
+      'bookings',
+      'deals',
+      'journeyRuns',
+      'findings',
+      'importRejects',
+      'accessLog',
+    ])
+    expect(held).toMatchObject({
+      email: ada,
+      contacts: [{ email: ada, listId, fields: { name: 'Ada' } }],
+      verification: { status: 'invalid', reasons: ['hard_bounced'] },
+      messages: [
+        { id: sent.id, to: ada, html: ada, status: 'sent', reports: [{ kind: 'hard', at: expect.any(Number) }] },
+      ],
+      suppressions: [{ reason: 'bounced' }, { reason: 'unsubscribed', createdAt: expect.any(Number) }],
+      deals: [{ id: deal.id, email: ada }],
+      journeyRuns: [{ email: ada, journeyId: made!.id }],
+      findings: [{ finding: 'hard_bounced', createdAt: expect.any(Number) }],
+      importRejects: [],
+      accessLog: [{ actor: `key:${account.keyId}`, found: 1 }],
+    })
+    expect(JSON.stringify(held)).not.toContain(bob)
+  })
+
+  test('is missing where nothing is held', async () => {
+    await expect(person('nobody@people.example')).rejects.toMatchObject({ kind: 'missing' })
+  })
+})
+
+test('what waits when its account is deleted is not sent any more', async () => {
+  await queue(ada, 3)
+  await t.app.sql('update accounts set deleted_at = now() where id = $1', [account.id])
+  await start()
+  const neighbour = await sendingAccount(t)
+  await queue(bob, 1, neighbour)
+  await sink.arrived(1)
+  await sleep(300)
+  expect(sink.mails.map(({ to }) => to)).toEqual([[bob]])
+  const { deleted } = await deleteAccount(t.app, account.id, { actor: 'cli:test' })
+  expect(deleted).toMatchObject({ messages: 3, message_queue: 3 })
+  await sleep(300)
+  expect(sink.mails).toHaveLength(1)
+})

@@ -1,0 +1,182 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { setMode } from '../../src/app/dev.mail.mode.ts'
+import { caughtIds, removeCaught } from '../../src/app/dev.mail.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import {
+  describePages,
+  expectGoodOnEveryScreen,
+  expectNothingFromElsewhere,
+  faultsOf,
+  requestsOf,
+} from '../support/pages.ts'
+
+let c: TestConsole
+let page: Page
+
+const hostile = `<html><head><meta http-equiv="refresh" content="0;url=https://elsewhere.example/refresh"></head><body>
+<h1>Order 7</h1><p><a href="https://elsewhere.example/more">More</a></p>
+<script>parent.document.title = 'taken'; top.location = 'https://elsewhere.example/script'</script>
+<img src="https://elsewhere.example/pixel.gif" onerror="parent.document.title = 'taken'">
+<link rel="stylesheet" href="https://elsewhere.example/style.css"><iframe src="https://elsewhere.example/frame"></iframe>
+<form action="/mail/clear" method="post" target="_top"><button>Press me</button></form></body></html>`
+
+describePages('the console of svc dev', (openPage) => {
+  beforeAll(async () => {
+    c = await startConsole()
+  })
+  beforeEach(async () => {
+    removeCaught(c.folder, caughtIds(c.folder))
+    page = await openPage({ viewport: { width: 1200, height: 800 } })
+  })
+  afterEach(async () => {
+    await page.close()
+    setMode(c.folder, 'accept', null)
+  })
+  afterAll(() => c?.close())
+
+  const go = (path: string) => page.goto(c.console.url + path)
+  const shows = (text: string | RegExp) => page.getByText(text).first().waitFor()
+  const call = (status: number, path: string) =>
+    c.console.told({ method: 'GET', path, status, ms: 12.3, requestId: 'req_01m80h0mcx04rxxvxgbf0v50ys' })
+  const subjects = () => page.locator('#mails .subject').allTextContents()
+
+  test('each page is good on every screen, empty and full, and loads nothing from elsewhere', {
+    timeout: 90_000,
+  }, async () => {
+    await go('/mail')
+    await shows('npx svc send --project Welcome')
+    await expectGoodOnEveryScreen(page, 'console-empty')
+    for (const [status, path] of [
+      [200, '/api/v1/lists'],
+      [404, `/api/v1/deals/${'d'.repeat(150)}`],
+    ] as const)
+      call(status, path)
+    await c.mail({ subject: 'Your order has shipped', text: 'It is on its way. '.repeat(30) })
+    await c.mail({
+      subject: `A long one ${'x'.repeat(120)}`,
+      html: '<p>Hello</p>',
+      attachments: [{ filename: 'call.ics', content: 'BEGIN:VCALENDAR' }],
+    })
+    setMode(c.folder, 'defer', 3)
+    const id = caughtIds(c.folder).at(-1)
+    const pages = {
+      overview: '/',
+      mail: '/mail',
+      one: `/mail/${id}`,
+      headers: `/mail/${id}?show=headers`,
+      calls: '/calls',
+    }
+    for (const [name, path] of Object.entries(pages)) {
+      await go(path)
+      await shows('Mail is deferred')
+      await expectGoodOnEveryScreen(page, `console-${name}`)
+    }
+    expectNothingFromElsewhere(page, c.console.url)
+    expect(faultsOf(page)).toEqual([])
+  })
+
+  test("a mail's own HTML runs nothing, fetches nothing from elsewhere, and can not touch the page around it", async () => {
+    await c.mail({ subject: 'Order 7', html: hostile })
+    await c.mail({ subject: 'Another' })
+    await go(`/mail/${caughtIds(c.folder)[0]}`)
+    const frame = page.frameLocator('iframe')
+    await frame.getByRole('heading', { name: 'Order 7' }).waitFor()
+    await shows('Not loaded here: images from https://elsewhere.example.')
+    await frame.getByRole('button', { name: 'Press me' }).click()
+    await page.waitForTimeout(500)
+    expect(await page.title()).toBe('Order 7 · svc dev')
+    expect(page.url()).toContain('/mail/msg_')
+    expect(caughtIds(c.folder)).toHaveLength(2)
+    expect(requestsOf(page).filter((url) => url.includes('elsewhere'))).toEqual([])
+    expect(page.frames().some((one) => one.url().includes('elsewhere'))).toBe(false)
+  })
+
+  test('a link of a mail opens in a tab of its own, which knows nothing of the console', async () => {
+    await c.mail({ subject: 'Order 7', html: '<p><a href="https://elsewhere.example/more">More</a></p>' })
+    await page
+      .context()
+      .route('https://elsewhere.example/**', (route) =>
+        route.fulfill({ contentType: 'text/html', body: '<h1>Elsewhere</h1>' }),
+      )
+    await go(`/mail/${caughtIds(c.folder)[0]}`)
+    const opened = page.context().waitForEvent('page')
+    await page.frameLocator('iframe').getByRole('link', { name: 'More' }).click()
+    const other = await opened
+    await other.getByRole('heading', { name: 'Elsewhere' }).waitFor()
+    expect(await other.evaluate('[String(opener), document.referrer]')).toEqual(['null', ''])
+    await other.close()
+  })
+
+  test('what happens shows by itself: mail that comes and goes, calls, switches and the clock', async () => {
+    await go('/')
+    await shows('0 caught')
+    await c.mail({ subject: 'First' })
+    await shows('First')
+    await c.mail({ subject: 'Second' })
+    await shows('2 caught')
+    expect(await subjects()).toEqual(['Second', 'First'])
+    call(200, '/api/v1/contacts')
+    await shows('/api/v1/contacts')
+    removeCaught(c.folder, caughtIds(c.folder))
+    await shows('0 caught')
+    expect(await subjects()).toEqual([])
+    setMode(c.folder, 'refuse', null)
+    await shows('Mail is refused')
+    await c.t.advance(86_400_000)
+    await shows('1 d ahead')
+    await page.getByRole('button', { name: 'Reset' }).click()
+    await shows('system time')
+    expect(faultsOf(page)).toEqual([])
+  })
+
+  test('it is used by the keyboard alone: a mail is found, read, and all are cleared', async () => {
+    await c.mail({ subject: 'Apples', html: '<p>Red</p>', text: 'Red' })
+    await c.mail({ subject: 'Pears', text: 'Green' })
+    await go('/mail')
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('To the content')
+    await page.getByLabel('Search subject').focus()
+    await page.keyboard.type('apples')
+    await page.keyboard.press('Enter')
+    await shows('1 of 2 found')
+    await page.locator('#mails a').focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Apples' }).waitFor()
+    await page.getByRole('link', { name: 'Text', exact: true }).focus()
+    await page.keyboard.press('Enter')
+    await page.locator('article pre', { hasText: 'Red' }).waitFor()
+    await go('/mail')
+    const refuse = page.getByRole('button', { name: 'Refuse (5xx)' })
+    await refuse.focus()
+    await page.keyboard.press('Enter')
+    await shows('Mail is refused')
+    expect(await refuse.getAttribute('aria-pressed')).toBe('true')
+    await page.getByRole('button', { name: 'Clear all 2' }).focus()
+    await page.keyboard.press('Enter')
+    await shows('0 caught')
+  })
+
+  test('it works without scripts: by reload, its forms included', async () => {
+    const plain = await openPage({ javaScriptEnabled: false })
+    await plain.goto(`${c.console.url}/mail`)
+    await c.mail({ subject: 'First', html: '<p>Hello</p>' })
+    await plain.reload()
+    await plain.getByText('First').click()
+    await plain.frameLocator('iframe').getByText('Hello').waitFor()
+    await plain
+      .getByRole('link', { name: 'All mail' })
+      .or(plain.getByRole('link', { name: 'Mail', exact: true }))
+      .first()
+      .click()
+    await plain.getByRole('button', { name: 'Hang' }).click()
+    await plain.getByText('Mail is held without an answer').waitFor()
+    await plain.getByRole('button', { name: 'Accept mail again' }).click()
+    await plain.getByRole('button', { name: '+ 1 hour' }).click()
+    await plain.getByText('1 h ahead').waitFor()
+    await plain.getByRole('button', { name: 'Reset' }).click()
+    await plain.getByText('system time').waitFor()
+    expect(await plain.getByRole('button', { name: 'Pause' }).count()).toBe(0)
+    await plain.close()
+  })
+})

@@ -1,0 +1,52 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createTransport, type SendMailOptions } from 'nodemailer'
+import { type Console, openConsole } from '../../src/app/console/console.ts'
+import { type Catcher, openCatcher } from '../../src/app/dev.mail.ts'
+import { newSigningSecret } from '../../src/lib/signature.ts'
+import { advanceClock, resetClock } from '../../src/store/clock.ts'
+import { startApp, type TestApp } from './app.ts'
+
+export interface TestConsole {
+  t: TestApp
+  console: Console
+  catcher: Catcher
+  folder: string
+  /** Sends a mail to the catcher, past everything else of ours. */
+  mail(mail: SendMailOptions): Promise<unknown>
+  close(): Promise<void>
+}
+
+/** The console of `svc dev` with its catcher, beside the app of a development database, in this process. */
+export const startConsole = async (): Promise<TestConsole> => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-console-'))
+  const catcher = await openCatcher(0, folder, () => new Date())
+  const t = await startApp({ env: { SVC_SMTP_URL: catcher.url }, development: true })
+  const secret = newSigningSecret()
+  const console = await openConsole({
+    port: 0,
+    token: 'token',
+    secret: () => secret,
+    now: t.app.systemNow,
+    dataDir: folder,
+    clock: { advance: (byMs) => advanceClock(t.app.sql, byMs), reset: () => resetClock(t.app.sql) },
+    held: catcher.held,
+    imageOrigins: () => [],
+  })
+  const transport = createTransport({ url: catcher.url, pool: true, maxConnections: 1 })
+  return {
+    t,
+    console,
+    catcher,
+    folder,
+    mail: (mail) => transport.sendMail({ from: 'shop@sample.example', to: 'ada@people.example', text: 'Hi', ...mail }),
+    async close() {
+      transport.close()
+      await console.close()
+      await t.close()
+      await catcher.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

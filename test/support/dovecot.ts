@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { certificate, certificateKey } from './certificate.ts'
+import { freePort } from './daemon.ts'
+
+const program = ['/usr/sbin/dovecot', '/usr/local/sbin/dovecot'].find((path) => existsSync(path))
+
+/** Whether there is a Dovecot here that can be started: it wants to be root. */
+export const hasDovecot = program !== undefined && process.getuid?.() === 0
+
+export interface Dovecot {
+  port: number
+  /** With TLS from the first byte, by the certificate of `tls.test`. */
+  securePort: number
+  /** Puts a message into the inbox of a user, who is made by it. */
+  deliver(user: string, message: string): Promise<void>
+  /** How many messages of the inbox are unread and read. */
+  tally(user: string): Promise<{ unread: number; read: number }>
+  close(): Promise<void>
+}
+
+/** A real IMAP server on loopback ports, in which everybody's password is `secret`. */
+export const openDovecot = async (): Promise<Dovecot> => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-dovecot-'))
+  await chmod(folder, 0o755)
+  const [port, securePort] = [await freePort(), await freePort()]
+  const at = (...parts: string[]) => join(folder, ...parts)
+  await Promise.all([mkdir(at('run')), mkdir(at('state')), mkdir(at('mail'))])
+  await Promise.all([writeFile(at('key.pem'), certificateKey), writeFile(at('certificate.pem'), certificate)])
+  await writeFile(
+    at('dovecot.conf'),
+    `base_dir = ${at('run')}
+state_dir = ${at('state')}
+log_path = ${at('log')}
+protocols = imap
+listen = 127.0.0.1
+ssl = yes
+ssl_cert = <${at('certificate.pem')}
+ssl_key = <${at('key.pem')}
+disable_plaintext_auth = no
+auth_failure_delay = 0
+first_valid_uid = 0
+mail_location = maildir:${at('mail')}/%u
+passdb {
+  driver = static
+  args = password=secret
+}
+userdb {
+  driver = static
+  args = uid=nobody gid=nogroup home=${at('mail')}/%u
+}
+service imap-login {
+  chroot =
+  inet_listener imap {
+    port = ${port}
+  }
+  inet_listener imaps {
+    port = ${securePort}
+  }
+}
+service anvil {
+  chroot =
+}
+`,
+  )
+  const child = spawn(program!, ['-F', '-c', at('dovecot.conf')], { stdio: 'ignore' })
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  for (const until = Date.now() + 10_000; !existsSync(at('run', 'login')) && Date.now() < until; ) await sleep(20)
+  let delivered = 0
+  return {
+    port,
+    securePort,
+    async deliver(user, message) {
+      const inbox = at('mail', user)
+      for (const place of ['', 'new', 'cur', 'tmp']) {
+        await mkdir(join(inbox, place), { recursive: true })
+        await chmod(join(inbox, place), 0o777)
+      }
+      const name = `${1_795_341_600 + delivered++}.test.here`
+      await writeFile(join(inbox, 'new', name), message.replaceAll('\r\n', '\n'))
+      await chmod(join(inbox, 'new', name), 0o666)
+    },
+    async tally(user) {
+      const files = [...(await readdir(at('mail', user, 'new'))), ...(await readdir(at('mail', user, 'cur')))]
+      const read = files.filter((name) => /:2,\w*S/.test(name)).length
+      return { unread: files.length - read, read }
+    },
+    async close() {
+      child.kill()
+      await ended
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
