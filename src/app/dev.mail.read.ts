@@ -14,6 +14,8 @@ export interface MailDetail extends MailView {
   headers: Record<string, string>
   html: string | null
   text: string | null
+  /** An iCalendar text that came with it. */
+  calendar: string | null
 }
 
 export const parseMail = async ({ raw }: CaughtMail): Promise<Email> => (await import('postal-mime')).default.parse(raw)
@@ -27,11 +29,13 @@ export const viewOf = ({ id, from, to, at }: CaughtMail, { subject = '' }: Pick<
 })
 
 export const detailOf = (mail: CaughtMail, email: Email): MailDetail => {
-  const { headerLines, html, text } = email
+  const { headerLines, html, text, attachments } = email
   const headers = Object.fromEntries(
     headerLines.map(({ key, line }) => [key, line.slice(line.indexOf(':') + 1).trim()]),
   )
-  return { ...viewOf(mail, email), headers, html: html ?? null, text: text ?? null }
+  const entry = attachments.find(({ mimeType }) => mimeType === 'text/calendar')
+  const calendar = entry ? attachmentBytes(entry).toString() : null
+  return { ...viewOf(mail, email), headers, html: html ?? null, text: text ?? null, calendar }
 }
 
 /** What an attachment is called; one without a name by its kind. */

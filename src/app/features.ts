@@ -1,3 +1,5 @@
+import { held as heldOfBookings } from '../bookings/bookings.held.ts'
+import { forgetAttendee } from '../bookings/bookings.listeners.ts'
 import { held as heldOfCheckout } from '../checkout/checkout.held.ts'
 import { forgetPayer } from '../checkout/checkout.listeners.ts'
 import type { CommandSet } from '../cli/command.ts'
@@ -35,6 +37,7 @@ export const loadEntities = async () => {
     import('../engagement/engagement.entities.ts'),
     import('../checkout/checkout.entities.ts'),
     import('../forms/forms.entities.ts'),
+    import('../bookings/bookings.entities.ts'),
     import('../deals/deals.entities.ts'),
     import('../journeys/journeys.entities.ts'),
     import('../lifecycle/lifecycle.entities.ts'),
@@ -54,6 +57,7 @@ export const loadBlocks = async (): Promise<BlockKind[]> => {
   const modules = await Promise.all([
     import('../engagement/engagement.answers.ts'),
     import('../checkout/checkout.block.ts'),
+    import('../bookings/bookings.blocks.ts'),
   ])
   return modules.flatMap(({ blocks }) => blocks)
 }
@@ -63,6 +67,7 @@ const loadBlockForms = async (): Promise<BlockForm[]> => {
   const modules = await Promise.all([
     import('../engagement/liveview.answers.pages.ts'),
     import('../checkout/checkout.pages.ts'),
+    import('../bookings/bookings.pages.ts'),
   ])
   return modules.flatMap(({ forms }) => forms)
 }
@@ -102,6 +107,7 @@ export const loadPages = async (): Promise<Page[]> => {
     import('../webinars/webinars.pages.ts'),
     import('../checkout/checkout.pages.ts'),
     import('../forms/forms.pages.ts'),
+    import('../bookings/bookings.pages.ts'),
   ])
   return [...liveview.pagesOf(kinds, forms), ...modules.flatMap(({ pages }) => pages)]
 }
@@ -124,6 +130,7 @@ export const loadCommands = async (): Promise<CommandSet[]> => {
     import('../checkout/checkout.commands.ts'),
     import('../forms/forms.commands.ts'),
     import('../broadcasts/broadcasts.commands.ts'),
+    import('../bookings/bookings.commands.ts'),
     import('../deals/pipelines.commands.ts'),
     import('../deals/deals.commands.ts'),
     import('../journeys/journeys.commands.ts'),
@@ -161,6 +168,7 @@ export const sources: Sources = {
 export const heldAbout: readonly HeldPart[] = [
   ...heldOfMessages,
   ...heldOfEngagement,
+  heldOfBookings,
   heldOfCheckout,
   heldOfDeals,
   heldOfJourneys,
@@ -169,12 +177,16 @@ export const heldAbout: readonly HeldPart[] = [
   ...heldOfContacts,
 ]
 
-/** Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs. */
+/**
+ * Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs, bookings
+ * before interactions.
+ */
 export const listeners: readonly Listener[] = [
   deliverEvents,
   deliverToProjects,
   forgetRecipients,
   forgetSignups,
+  forgetAttendee,
   forgetPayer,
   forgetInteractions,
   forgetErased,

@@ -79,7 +79,7 @@ export const commands: CommandSet = (cli) => {
 
   noun
     .command('show')
-    .description('Show a mail: headers, text and HTML')
+    .description('Show a mail: headers, text, HTML and calendar entry')
     .argument('<id>')
     .option('--raw', 'as it came')
     .action(

@@ -95,6 +95,7 @@ export const createComposer = (app: App) => {
         subject: content.subject,
         html: body.html,
         text: body.text,
+        calendar: content.calendar,
         messageId: `<${id}@${domain}>`,
         date: content.createdAt,
         bounceTo: bounceAddress === null ? content.fromEmail : verp(bounceAddress, id, app.tokens.stamp('bounce', id)),

@@ -14,6 +14,7 @@ export interface Content {
   subject: string
   html: string | null
   text: string | null
+  calendar: string | null
   projectId: string | null
   projectVersion: number | null
   mergeData: Record<string, string> | null
@@ -31,7 +32,7 @@ const marking = `
   ), content as materialized (
     select mine.row, m.* from mine cross join lateral (
       select m.account_id as "accountId", m.id, m.type, m.email, m.from_email as "fromEmail", m.from_name as "fromName",
-        m.reply_to as "replyTo", m.subject, m.html, m.text, m.project_id as "projectId",
+        m.reply_to as "replyTo", m.subject, m.html, m.text, m.calendar, m.project_id as "projectId",
         m.project_version as "projectVersion", m.merge_data as "mergeData", m.created_at as "createdAt",
         split_part(m.from_email, '@', 2) as domain, ${suppressedReason('m.account_id', 'm.email', 'm.type')} as reason
       from messages m where m.account_id = mine.account and m.id = mine.id

@@ -123,6 +123,8 @@ const MessageSchema = defineEntity({
     /** Freeform content; null where a project is rendered. */
     html: p.text().nullable(),
     text: p.text().nullable(),
+    /** An iCalendar text that goes with freeform content. */
+    calendar: p.text().nullable(),
     projectId: p.text().nullable(),
     projectVersion: p.integer().nullable(),
     mergeData: p.json<Record<string, string>>().nullable(),

@@ -25,6 +25,7 @@ export interface MessageDetail extends MessageView {
   replyTo: string | null
   html: string | null
   text: string | null
+  calendar: string | null
   projectVersion: number | null
   mergeData: Record<string, string> | null
   /** null: its way is over. `dueAt` null: it is held back until its turn comes. */
@@ -44,10 +45,11 @@ const columns = `m.id, m.status, m.reason, m.error, m.type, m.email as "to", m.s
   json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
   ${epochMs('m.created_at')} as "createdAt", ${epochMs('m.finished_at')} as "finishedAt"`
 
+const fromColumns = `case when m.from_email is not null
+    then json_build_object('email', m.from_email, 'name', m.from_name) end as "from", m.reply_to as "replyTo"`
+
 /** From `messages m`: all that a message was made of. */
-export const detailColumns = `${columns}, case when m.from_email is not null
-    then json_build_object('email', m.from_email, 'name', m.from_name) end as "from",
-  m.reply_to as "replyTo", m.html, m.text, m.project_version as "projectVersion", m.merge_data as "mergeData"`
+export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData"`
 
 /** The account's mails, newest first. */
 export const listMessages = async (
@@ -88,6 +90,9 @@ export interface ProjectMail {
   email: string
   /** Of the address; null: the account has no such contact. */
   rowId: string | null
+  /** Who it was from, as its row has it. */
+  from: { email: string; name: string } | null
+  replyTo: string | null
   projectId: string
   projectVersion: number
   mergeData: Record<string, string>
@@ -103,7 +108,7 @@ export const findProjectMail = async (
   id: string,
 ): Promise<ProjectMail | null> => {
   const [row] = await sql<ProjectMail>(
-    `select m.account_id as "accountId", m.id, m.email, a.row_id as "rowId", m.project_id as "projectId",
+    `select m.account_id as "accountId", m.id, m.email, a.row_id as "rowId", ${fromColumns}, m.project_id as "projectId",
        m.project_version as "projectVersion", m.merge_data as "mergeData",
        json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
        (extract(epoch from m.created_at) * 1000)::int8 as "createdAt"

@@ -10,6 +10,13 @@ export interface Source {
   id: string | null
 }
 
+/** `calendar`: an iCalendar text with a METHOD, such as an invitation. */
+export interface Freeform {
+  html: string
+  text: string
+  calendar?: string
+}
+
 /** A message as it is written. It has freeform content or a project's version. */
 export interface NewMessage {
   /** What makes it the only one of its account, for ever. */
@@ -22,10 +29,7 @@ export interface NewMessage {
   fromName: string | null
   replyTo: string | null
   subject: string
-  content:
-    | { html: string; text: string }
-    | { projectId: string; version: number; mergeData: Record<string, string> }
-    | null
+  content: Freeform | { projectId: string; version: number; mergeData: Record<string, string> } | null
   /** Why it can't be sent; null: it can. */
   error: string | null
   /** Whether it is tried again when the relay is away. */
@@ -59,14 +63,14 @@ const inserting = `
   ), draft as materialized (
     select d.*, case when d.error is null then ${suppressedReason('$1', 'd.email', 'd.type')} end as reason
     from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-      $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::int[], $17::text[], $18::text[], $19::boolean[])
+      $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::int[], $17::text[], $18::text[], $19::boolean[], $23::text[])
       with ordinality as d(id, key, source_kind, source_id, type, email, from_email, from_name, reply_to, subject, html,
-        text, project_id, project_version, merge_data, error, is_patient, n)
+        text, project_id, project_version, merge_data, error, is_patient, calendar, n)
   ), inserted as (
     insert into messages (account_id, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to,
-      subject, html, text, project_id, project_version, merge_data, status, reason, error, created_at, finished_at)
+      subject, html, text, calendar, project_id, project_version, merge_data, status, reason, error, created_at, finished_at)
     select $1, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to, subject, html, text,
-      project_id, project_version, merge_data::jsonb,
+      calendar, project_id, project_version, merge_data::jsonb,
       case when error is not null then 'failed' when reason is not null then 'suppressed' else 'pending' end,
       reason, error, $2, case when coalesce(error, reason) is not null then $2::timestamptz end
     from draft order by n
@@ -95,6 +99,7 @@ export const insertMessages = async (
   const contents = messages.map(({ content }) => ({
     html: null,
     text: null,
+    calendar: null,
     projectId: null,
     version: null,
     mergeData: null,
@@ -125,6 +130,7 @@ export const insertMessages = async (
       worker,
       batch.id,
       batch.isHeld,
+      contents.map(({ calendar }) => calendar),
     ],
     'insert-messages',
   )

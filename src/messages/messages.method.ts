@@ -101,3 +101,20 @@ export const demandMethod = async (app: Pick<App, 'config'>, work: Work): Promis
   const refusal = method.refusal ?? method.from({})
   if (refusal instanceof Problem) throw refusal
 }
+
+/**
+ * Who a mail can be from: the first of the choices that may be, with its address as the mail will have it. null: none may, or
+ * the account can't send at all; such a mail is queued all the same, and tells why.
+ */
+export const findFrom = async <Choice extends FromChoice>(
+  app: Pick<App, 'config'>,
+  work: Work,
+  choices: readonly Choice[],
+): Promise<{ choice: Choice; from: From } | null> => {
+  const method = await readMethod(app, work, choices)
+  for (const choice of choices) {
+    const from = method.from(choice)
+    if (!method.refusal && !(from instanceof Problem)) return { choice, from }
+  }
+  return null
+}

@@ -3,6 +3,7 @@ import { takeUpTo } from '../quotas/quotas.ts'
 import type { App, Work } from '../store/work.ts'
 import {
   type Batch,
+  type Freeform,
   failInserted,
   type Inserted,
   insertMessages,
@@ -23,7 +24,7 @@ export interface QueuedMail extends FromChoice {
   source: Source
   /** Merge tags in it are filled from the merge data; left out: the project's name. */
   subject?: string | undefined
-  content: { html: string; text: string } | { projectId: string; mergeData: Record<string, string> }
+  content: Freeform | { projectId: string; mergeData: Record<string, string> }
 }
 
 /** What became of it for now. `failed`: it stands in `svc sends list` with its reason. `known`: its key was used. */

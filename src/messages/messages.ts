@@ -19,7 +19,7 @@ export {
   showMessage,
 } from './messages.find.ts'
 export type { Batch, Source } from './messages.insert.ts'
-export { demandMethod } from './messages.method.ts'
+export { demandMethod, type From, type FromChoice, findFrom } from './messages.method.ts'
 export { type Queued, type QueuedMail, queueMails, queueMessage } from './messages.queue.ts'
 export { demandQuota, resultOfKey, type SendOptions, sendMessage } from './messages.send.ts'
 export { MessageType, Recipient, SendBody, SendResult } from './messages.shapes.ts'

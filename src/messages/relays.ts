@@ -137,6 +137,7 @@ export const testRelay = async (
     text: 'Your relay works: this mail came by it.\n',
     messageId: `<test.${app.now().getTime()}@${emailDomain(from.fromEmail)}>`,
     date: app.now(),
+    calendar: null,
     bounceTo: from.fromEmail,
     headers: {},
     dkim: null,

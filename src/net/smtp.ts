@@ -22,6 +22,8 @@ export interface Mail {
   subject: string
   html: string
   text: string
+  /** An iCalendar text: goes as a part of its own, and attached as a file. */
+  calendar: string | null
   /** With its angle brackets. */
   messageId: string
   date: Date
@@ -121,6 +123,9 @@ const isAscii = ({ subject, html, text }: Mail): boolean =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII begins with them
   [subject, html, text].every((part) => /^[\x00-\x7f]*$/.test(part))
 
+/** What it does stands in the part's type too: there mail programs look for it (RFC 6047). */
+const eventOf = (content: string) => ({ method: /^METHOD:([A-Z]+)/m.exec(content)?.[1] ?? 'PUBLISH', content })
+
 const optionsOf = (mail: Mail): SendMailOptions => ({
   from: mail.from,
   to: { name: '', address: mail.to },
@@ -128,6 +133,7 @@ const optionsOf = (mail: Mail): SendMailOptions => ({
   subject: mail.subject,
   html: mail.html,
   text: mail.text,
+  ...(mail.calendar !== null && { icalEvent: eventOf(mail.calendar) }),
   messageId: mail.messageId,
   date: mail.date,
   envelope: { from: mail.bounceTo, to: [mail.to] },

@@ -209,6 +209,7 @@ describe('all that is held about a person', () => {
       'suppressions',
       'interactions',
       'leadScore',
+      'bookings',
       'payments',
       'deals',
       'journeyRuns',

@@ -1,0 +1,78 @@
+import { decodeCursor, encodeCursor, idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
+import type { PageRequest } from '../lib/page.ts'
+import { invalid, missing } from '../lib/problem.ts'
+import type { Work } from '../store/work.ts'
+import { type BookingRow, type BookingView, bookingColumns, viewBooking } from './bookings.view.ts'
+
+export interface BookingFilter {
+  status: BookingView['status'] | null
+  /** Normalised. */
+  email: string | null
+}
+
+/** The account's bookings, the one that was made last first. Throws Problem `invalid` for a bad cursor. */
+export const listBookings = async (
+  { sql, accountId }: Work,
+  { status, email }: BookingFilter,
+  { limit, cursor }: PageRequest,
+): Promise<Page<BookingView>> => {
+  const before = cursor === undefined ? null : idOfCursor('bkg', cursor)
+  const rows = await sql<BookingRow>(
+    `select ${bookingColumns} from bookings
+     where account_id = $1 and ($2::text is null or id < $2) and ($3::text is null or status = $3)
+       and ($4::text is null or email = $4)
+     order by id desc limit $5`,
+    [accountId, before, status, email, limit + 1],
+  )
+  return pageOf(rows.map(viewBooking), limit)
+}
+
+/** What is still to come, the next first; else as `listBookings`. */
+export const listUpcoming = async (
+  { sql, accountId, now }: Work,
+  email: string | null,
+  { limit, cursor }: PageRequest,
+): Promise<Page<BookingView>> => {
+  const [start = '', id = ''] = cursor === undefined ? [] : decodeCursor(cursor, 2)
+  if (cursor !== undefined && !/^\d{1,15}$/.test(start)) throw invalid('cursor is not valid')
+  const rows = await sql<BookingRow>(
+    `select ${bookingColumns} from bookings
+     where account_id = $1 and status = 'confirmed' and start_at >= $2 and ($3::timestamptz is null or (start_at, id) > ($3, $4))
+       and ($5::text is null or email = $5)
+     order by start_at, id limit $6`,
+    [accountId, now, cursor === undefined ? null : new Date(Number(start)), id, email, limit + 1],
+  )
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)
+  const isMore = rows.length > limit && last
+  return { rows: page.map(viewBooking), nextCursor: isMore ? encodeCursor([String(last.startAt), last.id]) : null }
+}
+
+/** Throws Problem `missing`. */
+export const showBooking = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  id: string,
+): Promise<BookingView> => {
+  const [row] = await sql<BookingRow>(`select ${bookingColumns} from bookings where account_id = $1 and id = $2`, [
+    accountId,
+    id,
+  ])
+  if (!row) throw missing(`There is no booking ${id}`, { hint: 'svc bookings list' })
+  return viewBooking(row)
+}
+
+/** The starts of a calendar that are taken within a time, in epoch ms: outside of any unit of work. */
+export const takenStarts = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { projectId, blockId }: { projectId: string; blockId: string },
+  from: number,
+  until: number,
+): Promise<Set<number>> => {
+  const rows = await sql<{ startAt: Date }>(
+    `select start_at as "startAt" from booking_slots
+     where account_id = $1 and project_id = $2 and block_id = $3 and start_at >= $4 and start_at < $5`,
+    [accountId, projectId, blockId, new Date(from), new Date(until)],
+    'taken-booking-starts',
+  )
+  return new Set(rows.map(({ startAt }) => startAt.getTime()))
+}

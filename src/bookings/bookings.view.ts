@@ -1,0 +1,76 @@
+import type { EventData } from '../events/shapes.ts'
+import type { Booking as Entity } from './bookings.entities.ts'
+
+type Times = 'startAt' | 'endAt' | 'cancelledAt' | 'createdAt' | 'updatedAt'
+
+/** A booking as the terminal shows it; times in epoch ms. */
+export interface BookingView {
+  id: string
+  status: Entity['status']
+  title: string
+  startAt: number
+  endAt: number
+  timezone: string
+  attendee: { name: string; email: string }
+  cancelledBy: Entity['cancelledBy']
+  reason: string | null
+  /** The mail in which it was booked, and the block of it. */
+  sendId: string
+  projectId: string
+  blockId: string
+  createdAt: number
+  updatedAt: number
+  cancelledAt: number | null
+}
+
+/** A row, times in epoch ms. `messageId`: the mail in which it was booked. */
+export type BookingRow = Pick<
+  Entity,
+  | 'id'
+  | 'projectId'
+  | 'messageId'
+  | 'blockId'
+  | 'status'
+  | 'title'
+  | 'timezone'
+  | 'name'
+  | 'email'
+  | 'sequence'
+  | 'cancelledBy'
+  | 'reason'
+> &
+  Record<Exclude<Times, 'cancelledAt'>, number> & { cancelledAt: number | null }
+
+const ms = (column: string, name: string) => `(extract(epoch from ${column}) * 1000)::int8 as "${name}"`
+
+export const bookingColumns = `id, project_id as "projectId", message_id as "messageId", block_id as "blockId", status, title,
+  ${ms('start_at', 'startAt')}, ${ms('end_at', 'endAt')}, timezone, name, email, sequence, cancelled_by as "cancelledBy",
+  reason, ${ms('cancelled_at', 'cancelledAt')}, ${ms('created_at', 'createdAt')}, ${ms('updated_at', 'updatedAt')}`
+
+export const viewBooking = ({ name, email, messageId, ...row }: BookingRow): BookingView => ({
+  id: row.id,
+  status: row.status,
+  title: row.title,
+  startAt: row.startAt,
+  endAt: row.endAt,
+  timezone: row.timezone,
+  attendee: { name, email },
+  cancelledBy: row.cancelledBy ?? null,
+  reason: row.reason ?? null,
+  sendId: messageId,
+  projectId: row.projectId,
+  blockId: row.blockId,
+  createdAt: row.createdAt,
+  updatedAt: row.updatedAt,
+  cancelledAt: row.cancelledAt,
+})
+
+/** A booking as its events tell of it. */
+export const bookingData = (row: BookingRow): EventData<'booking.created'>['booking'] => ({
+  id: row.id,
+  title: row.title,
+  startAt: row.startAt,
+  endAt: row.endAt,
+  timezone: row.timezone,
+  attendee: { name: row.name, email: row.email },
+})

@@ -1,0 +1,354 @@
+import PostalMime from 'postal-mime'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { heldAbout } from '../../src/app/features.ts'
+import { listBookings, listUpcoming } from '../../src/bookings/bookings.ts'
+import { createList, eraseContact, readPerson, writeContacts } from '../../src/contacts/contacts.ts'
+import type { PageRequest } from '../../src/lib/page.ts'
+import { suppressAddresses } from '../../src/messages/messages.ts'
+import type { Work } from '../../src/store/work.ts'
+import type { TestApp } from '../support/app.ts'
+import { type Ran, svc } from '../support/cli.ts'
+import {
+  type Arrived,
+  answer,
+  type EngagedAccount,
+  type EngagedApp,
+  engagedAccount,
+  sendProject,
+  startEngaged,
+} from '../support/engagement.ts'
+import { startMail } from '../support/messages.ts'
+import type { Sink } from '../support/smtp.ts'
+import { bookingMails, bookingProject, bookingsOf, cancelPath, entryOf, toldBookings } from './support.ts'
+
+let engaged: EngagedApp
+let t: TestApp
+let sink: Sink
+let account: EngagedAccount
+let mail: Arrived
+let slots: number[]
+
+/** Around the clock, so that there are starts whenever the test runs. */
+const always = [1, 2, 3, 4, 5, 6, 7].map((day) => ({ day, from: '00:00', to: '23:59' }))
+
+beforeAll(async () => {
+  engaged = await startEngaged()
+  ;({ t, sink } = engaged)
+})
+beforeEach(async () => {
+  account = await engagedAccount(t, bookingProject({ availability: always }))
+  mail = await sendProject(t, sink, account)
+  slots = await slotsOf(mail)
+})
+afterAll(() => engaged.close())
+
+const shown = async ({ token }: Arrived) => (await t.request('GET', `/liveview/${token}`)).body
+const slotsOf = async (by: Arrived): Promise<number[]> => (await shown(by)).blocks[0].props.slots
+const book = (i: number, by = mail) => answer(t, by, 'call', { startAt: slots[i] })
+const booked = async (i = 0) => {
+  expect((await book(i)).body).toEqual({ ok: true, duplicate: false })
+  const [booking] = await bookingsOf(t, account.id)
+  const [told] = await bookingMails(t, account.id)
+  return { id: booking!.id, path: cancelPath(told!) }
+}
+const post = (path: string, form: Record<string, string> = {}) =>
+  t.request('POST', path, {
+    body: new URLSearchParams(form).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+const cancelled = async () => (await toldBookings(t, account)).filter(({ type }) => type === 'booking.cancelled')
+const statuses = async () => (await bookingsOf(t, account.id)).map(({ status }) => status)
+
+describe('the confirmation mail', () => {
+  test('arrives with the .ics, as a part that mail programs act on and as a file, and with a cancel link', async () => {
+    await booked()
+    const before = sink.mails.length
+    const app = await openApp(readConfig(t.env), { orm: false })
+    const loop = startMail(app)
+    const { raw } = (await sink.arrived(before + 1)).at(-1)!
+    await loop.stop()
+    await app.close()
+    expect(raw).toMatch(/^Content-Type: text\/calendar; charset=utf-8; method=REQUEST\r$/im)
+    const parsed = await PostalMime.parse(raw, { attachmentEncoding: 'utf8' })
+    const files = parsed.attachments.map(({ mimeType, filename }) => [mimeType, filename])
+    expect(files).toEqual(expect.arrayContaining([['application/ics', 'invite.ics']]))
+    const calendar = parsed.attachments.find(({ mimeType }) => mimeType === 'text/calendar')!.content as string
+    expect(entryOf(calendar, 'METHOD')).toBe('REQUEST')
+    expect(entryOf(calendar, 'SUMMARY')).toBe('A call\\, Ada')
+    expect(entryOf(calendar, 'ORGANIZER')).toBe('CN="The Shop":mailto:hello@shop.example')
+    expect(entryOf(calendar, 'ATTENDEE')).toMatch(/CN="Ada":MAILTO:ada@people\.example$/)
+    expect(parsed.from).toMatchObject({ address: 'hello@shop.example', name: 'The Shop' })
+    for (const part of [parsed.html, parsed.text]) expect(part).toContain('https://svc.example/b/')
+    expect((await bookingMails(t, account.id))[0]!.status).toBe('sent')
+  })
+
+  test('is transactional and counts as volume; what speaks against it changes no booking', async () => {
+    await t.app.work(account.id, 'cli:test', (work) => suppressAddresses(work, ['ada@people.example'], 'unsubscribed'))
+    const used = async () =>
+      (
+        await t.app.sql<{ used: number }>(`select used from quota_uses where account_id = $1 and quota = 'sends'`, [
+          account.id,
+        ])
+      )[0]!.used
+    const before = await used()
+    await booked()
+    expect([await used(), (await bookingMails(t, account.id))[0]!.status]).toEqual([before + 1, 'pending'])
+    await t.app.sql(
+      `insert into plans select 'no more sends', 9, null, 1, null, null, null, true on conflict do nothing`,
+    )
+    await t.app.sql(`update accounts set plan = 'no more sends' where id = $1`, [account.id])
+    expect((await book(1)).body).toEqual({ ok: true, duplicate: false })
+    expect((await bookingMails(t, account.id)).map(({ status, error }) => [status, error])).toEqual([
+      ['pending', null],
+      ['failed', 'Monthly send quota for your plan exceeded'],
+    ])
+    expect(await statuses()).toEqual(['confirmed'])
+  })
+
+  test('is from whom the mail came; an account that may not send any more still takes bookings', async () => {
+    await t.app.sql(
+      `insert into domains (account_id, domain, status, token, public_key, sealed_key, found, created_at)
+       values ($1, 'team.example', 'verified', '', '', $2, '{}', now())`,
+      [account.id, t.app.box.seal('x', `${account.id} team.example`)],
+    )
+    await t.app.sql(`update messages set from_email = 'dana@team.example', from_name = 'Dana' where account_id = $1`, [
+      account.id,
+    ])
+    await booked()
+    const from = async () =>
+      t.app.sql(
+        `select from_email as email, from_name as name, error from messages where account_id = $1 and key like 'booking:%' order by key`,
+        [account.id],
+      )
+    expect(await from()).toEqual([{ email: 'dana@team.example', name: 'Dana', error: null }])
+    expect(entryOf((await bookingMails(t, account.id))[0]!.calendar, 'ORGANIZER')).toContain('dana@team.example')
+    await t.app.sql(`delete from domains where account_id = $1`, [account.id])
+    await book(1)
+    expect((await from())[1]).toEqual({ email: 'hello@shop.example', name: 'The Shop', error: null })
+    await t.app.sql(`delete from senders where account_id = $1`, [account.id])
+    expect((await book(2)).body).toEqual({ ok: true, duplicate: false })
+    expect((await from())[2]).toMatchObject({ email: null, error: expect.stringContaining('default sender') })
+  })
+
+  test('nothing that an attendee or an author wrote breaks out of its place', async () => {
+    const evil = `<b>"x"</b>\r\nATTENDEE:MAILTO:evil@people.example`
+    account = await engagedAccount(t, bookingProject({ availability: always, title: '<i>Call</i>; {{ name }}' }))
+    mail = await sendProject(t, sink, account, { mergeData: { name: evil } })
+    const { path } = await booked()
+    const [told] = await bookingMails(t, account.id)
+    expect(told!.html).not.toMatch(/<b>|<i>/)
+    expect(told!.calendar!.match(/^ATTENDEE/gm)).toHaveLength(1)
+    expect((await t.request('GET', path as never)).body).not.toMatch(/<b>|<i>/)
+  })
+})
+
+describe('the cancel link', () => {
+  test('shows the time, a reason field and a button, and does nothing by itself', async () => {
+    const { path } = await booked()
+    const { status, body, headers } = await t.request('GET', path as never)
+    expect([status, headers['cache-control']]).toEqual([200, 'private, no-store'])
+    expect(body).toContain('A call, Ada')
+    expect(body).toContain('(Europe/Berlin)')
+    expect(body).toMatch(/<textarea[^>]* name="reason"/)
+    expect(body).toContain('Cancel the booking</button>')
+    expect(await statuses()).toEqual(['confirmed'])
+    expect(await cancelled()).toEqual([])
+  })
+
+  test('its button fires booking.cancelled by the attendee with the reason, and frees the time', async () => {
+    const { path, id } = await booked()
+    const { status, body } = await post(path, { reason: '  I am ill \0 ' })
+    expect([status, body]).toEqual([200, expect.stringContaining('Your booking is cancelled')])
+    const [event, ...more] = await cancelled()
+    expect(more).toEqual([])
+    expect(event.data).toEqual({
+      booking: {
+        id,
+        title: 'A call, Ada',
+        startAt: slots[0],
+        endAt: slots[0]! + 30 * 60_000,
+        timezone: 'Europe/Berlin',
+        attendee: { name: 'Ada', email: 'ada@people.example' },
+      },
+      cancelledBy: 'attendee',
+      reason: 'I am ill',
+    })
+    const { state, blocks } = await shown(mail)
+    expect(state).toEqual({})
+    expect(blocks[0].props.slots[0]).toBe(slots[0])
+    const entries = (await bookingMails(t, account.id)).map(({ calendar }) =>
+      ['METHOD', 'UID', 'SEQUENCE', 'STATUS'].map((name) => entryOf(calendar, name)),
+    )
+    expect(entries).toEqual([
+      ['REQUEST', id, '0', 'CONFIRMED'],
+      ['CANCEL', id, '1', 'CANCELLED'],
+    ])
+  })
+
+  test('of a cancelled booking says so and changes nothing; without a reason it is null', async () => {
+    const { path } = await booked()
+    await post(path)
+    expect((await cancelled())[0].data.reason).toBe(null)
+    for (const reply of [await t.request('GET', path as never), await post(path, { reason: 'again' })]) {
+      expect([reply.status, reply.body]).toEqual([200, expect.stringContaining('This booking was cancelled before')])
+      expect(reply.body).not.toContain('<form')
+    }
+    expect(await cancelled()).toHaveLength(1)
+    expect(await bookingMails(t, account.id)).toHaveLength(2)
+  })
+
+  test('pressed ten times at once it cancels once', async () => {
+    const { path } = await booked()
+    await Promise.all(Array.from({ length: 10 }, () => post(path)))
+    expect(await cancelled()).toHaveLength(1)
+    expect(await bookingMails(t, account.id)).toHaveLength(2)
+  })
+
+  test('once cancelled, the block can be answered anew: another booking, told as the first, whose own link works', async () => {
+    const { path, id } = await booked()
+    await post(path)
+    expect((await book(0)).body).toEqual({ ok: true, duplicate: false })
+    const told = (await toldBookings(t, account)).filter(({ type }) => type !== 'booking.cancelled')
+    expect(told).toHaveLength(4)
+    const again = (await bookingsOf(t, account.id)).find(({ status }) => status === 'confirmed')!
+    expect(again.id).not.toBe(id)
+    expect((await post(path)).body).toContain('cancelled before')
+    expect(await statuses()).toEqual(['cancelled', 'confirmed'])
+    const mails = await bookingMails(t, account.id)
+    await post(cancelPath(mails.find(({ calendar }) => entryOf(calendar, 'UID') === again.id)!))
+    expect(await statuses()).toEqual(['cancelled', 'cancelled'])
+  })
+
+  test('that was changed, or is of another purpose or of no booking, is a 404 page and changes nothing', async () => {
+    const { path, id } = await booked()
+    const { tokens } = t.app
+    for (const bad of [
+      `${path}A`,
+      path.slice(0, -1),
+      '/b/x',
+      `/b/${mail.token}`,
+      `/b/${tokens.sign('open', [account.id, id], null)}`,
+      `/b/${tokens.sign('booking', [account.id, 'bkg_none'], null)}`,
+      `/b/${tokens.sign('booking', ['acc_none', id], null)}`,
+    ]) {
+      for (const reply of [await t.request('GET', bad as never), await post(bad)])
+        expect([bad, reply.status, String(reply.headers['content-type'])]).toEqual([
+          bad,
+          404,
+          'text/html; charset=utf-8',
+        ])
+    }
+    expect(await statuses()).toEqual(['confirmed'])
+  })
+})
+
+describe('who is erased', () => {
+  test('stands in no booking any more; what was to come is freed, without event or mail', async () => {
+    await t.app.work(account.id, 'cli:test', async (work) => {
+      const { id } = await createList(work, { name: 'All' })
+      await writeContacts(work, id, [{ email: 'ada@people.example', fields: {} }], new Map())
+    })
+    await booked()
+    const [events, mails] = [await t.events(account.id), await bookingMails(t, account.id)]
+    const held = await t.app.work(account.id, 'cli:test', (work) => readPerson(t.app, work, 'ada@people.example'))
+    expect(held.bookings).toMatchObject([{ attendee: { name: 'Ada', email: 'ada@people.example' } }])
+    await t.app.work(account.id, 'cli:test', (work) =>
+      eraseContact(work, 'ada@people.example', { dryRun: false, heldAbout }),
+    )
+    expect(await bookingsOf(t, account.id)).toMatchObject([{ status: 'cancelled', name: '', email: '' }])
+    expect(await t.app.sql('select 1 from booking_slots where account_id = $1', [account.id])).toEqual([])
+    expect((await bookingMails(t, account.id)).map(({ html, calendar }) => [html, calendar])).toEqual([[null, null]])
+    expect([(await t.events(account.id)).length, (await bookingMails(t, account.id)).length]).toEqual([
+      events.length,
+      mails.length,
+    ])
+  })
+})
+
+describe('svc bookings', () => {
+  const run = (...args: string[]) => svc(t, ['bookings', ...args, '--account', account.id])
+  const json = async (...args: string[]) => {
+    const ran = await run(...args, '--json')
+    expect([ran.status, ran.stderr]).toEqual([0, ''])
+    return ran.json
+  }
+  const expectFailure = (ran: Ran, status: number, error: RegExp) => {
+    expect(ran.stderr).toMatch(error)
+    expect([ran.status, ran.stdout]).toEqual([status, ''])
+  }
+
+  test('list, show and cancel: by the host, with the reason, and a mail tells the attendee', async () => {
+    const { id, path } = await booked()
+    const view = {
+      id,
+      status: 'confirmed',
+      title: 'A call, Ada',
+      startAt: slots[0],
+      endAt: slots[0]! + 30 * 60_000,
+      timezone: 'Europe/Berlin',
+      attendee: { name: 'Ada', email: 'ada@people.example' },
+      cancelledBy: null,
+      reason: null,
+      sendId: mail.id,
+      projectId: account.projectId,
+      blockId: 'call',
+      createdAt: expect.any(Number),
+      updatedAt: expect.any(Number),
+      cancelledAt: null,
+    }
+    expect(await Promise.all([json(), json('show', id)])).toEqual([{ bookings: [view] }, view])
+    const after = await json('cancel', id, '--reason', 'We are closed')
+    const ended = { status: 'cancelled', cancelledBy: 'host', reason: 'We are closed', cancelledAt: expect.any(Number) }
+    expect(after).toEqual({ ...view, ...ended })
+    expect((await cancelled()).map(({ data }) => [data.booking.id, data.cancelledBy, data.reason])).toEqual([
+      [id, 'host', 'We are closed'],
+    ])
+    const last = (await bookingMails(t, account.id)).at(-1)!
+    expect(last.to).toBe('ada@people.example')
+    expect(last.text).toContain('Reason: We are closed')
+    expect(entryOf(last.calendar, 'METHOD')).toBe('CANCEL')
+    expect((await t.request('GET', path as never)).body).toContain('cancelled before')
+    expectFailure(await run('cancel', id), 6, /is cancelled already/)
+    expect(await cancelled()).toHaveLength(1)
+  }, 30_000)
+
+  test('one that is not there is exit 3, another account’s likewise; flags that can’t be are exit 2', async () => {
+    const { id } = await booked()
+    account = await engagedAccount(t)
+    const [shown, cancelled, both] = await Promise.all([
+      run('show', 'bkg_none'),
+      run('cancel', id),
+      run('list', '--upcoming', '--status', 'cancelled'),
+    ])
+    expectFailure(shown, 3, /There is no booking/)
+    expectFailure(cancelled, 3, /There is no booking/)
+    expectFailure(both, 2, /not both/)
+    expect(await t.app.sql(`select 1 from bookings where id = $1 and status = 'confirmed'`, [id])).toHaveLength(1)
+  }, 30_000)
+})
+
+test('bookings are listed a page at a time, the one that was made last first; those to come by their start', async () => {
+  const own = { status: null, email: null }
+  for (const [i, name] of ['bo', 'cy', 'di'].entries())
+    await book(5 - i, await sendProject(t, sink, account, { to: `${name}@people.example` }))
+  await book(20)
+  await post(cancelPath((await bookingMails(t, account.id)).find(({ to }) => to === 'ada@people.example')!))
+  await book(20)
+  const pages = async (list: (work: Work, page: PageRequest) => ReturnType<typeof listUpcoming>) => {
+    const emails: string[] = []
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page: PageRequest = { limit: 2, ...(cursor && { cursor }) }
+      const { rows, nextCursor } = await t.app.work(account.id, 'cli:test', (work) => list(work, page))
+      emails.push(...rows.map(({ attendee }) => attendee.email.split('@')[0]!))
+      cursor = nextCursor
+    }
+    return emails
+  }
+  expect(await pages((work, page) => listBookings(work, own, page))).toEqual(['ada', 'ada', 'di', 'cy', 'bo'])
+  expect(await pages((work, page) => listUpcoming(work, null, page))).toEqual(['di', 'cy', 'bo', 'ada'])
+  expect(await pages((work, page) => listBookings(work, { ...own, status: 'cancelled' }, page))).toEqual(['ada'])
+  expect(await pages((work, page) => listUpcoming(work, 'cy@people.example', page))).toEqual(['cy'])
+  await expect(pages((work) => listUpcoming(work, null, { limit: 2, cursor: 'x' }))).rejects.toThrow('cursor')
+})
