@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { missing } from '../lib/problem.ts'
 import { isIdle } from '../store/living.ts'
 import type { App, Operation } from '../store/work.ts'
-import { Account } from './accounts.entities.ts'
 
 /*
  * An account may own millions of rows, and its neighbours are not to feel that they go: a deletion is many short
@@ -29,8 +28,11 @@ export interface Deletion {
 }
 
 /** An account to delete, by id or by name: also one whose deletion has begun. Throws Problem `missing`. */
-export const findDeletable = async ({ em }: Operation, ref: string): Promise<{ id: string; name: string }> => {
-  const account = await em.findOne(Account, { $or: [{ id: ref }, { name: ref }] })
+export const findDeletable = async ({ sql }: Operation, ref: string): Promise<{ id: string; name: string }> => {
+  const [account] = await sql<{ id: string; name: string }>(
+    'select id, name from accounts where id = $1 or name = $1 order by id = $1 desc limit 1',
+    [ref],
+  )
   if (!account) throw missing(`There is no account ${ref}`, { hint: 'svc accounts list' })
   return account
 }

@@ -6,7 +6,7 @@ import { missing } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { Work } from '../store/work.ts'
 import { hashKey } from './accounts.admission.ts'
-import { ApiKey } from './accounts.entities.ts'
+import type { ApiKey } from './accounts.entities.ts'
 
 const NewKey = z.object({ name: text(200).trim().min(1, 'is required') })
 
@@ -38,12 +38,16 @@ const view = ({ id, name, prefix, lastFour, createdAt, revokedAt }: ApiKey): Key
   revokedAt: revokedAt?.getTime() ?? null,
 })
 
+const entitiesOf = (work: Work) => Promise.all([work.em(), import('./accounts.entities.ts')])
+
 /** Makes a key. `key` is in this answer only: what is stored is its SHA-256, a prefix to show and the last four characters. */
 export const createKey = async (
-  { em, accountId, now }: Work,
+  work: Work,
   input: z.input<typeof NewKey>,
 ): Promise<{ id: string; name: string; prefix: string; key: string }> => {
+  const { accountId, now } = work
   const { name } = parse(NewKey, input)
+  const [em, { ApiKey }] = await entitiesOf(work)
   const key = newKeyText()
   const prefix = key.slice(0, 13)
   const id = newId('key', now.getTime())
@@ -60,16 +64,19 @@ export const createKey = async (
   return { id, name, prefix, key }
 }
 
-export const listKeys = async ({ em }: Work): Promise<KeyView[]> =>
-  (await em.find(ApiKey, {}, { orderBy: { id: 'desc' } })).map(view)
+export const listKeys = async (work: Work): Promise<KeyView[]> => {
+  const [em, { ApiKey }] = await entitiesOf(work)
+  return (await em.find(ApiKey, {}, { orderBy: { id: 'desc' } })).map(view)
+}
 
 /** Revokes a key: from the next request on no daemon takes it. What it made elsewhere ends in the same transaction. */
 export const revokeKey = async (work: Work, id: string): Promise<KeyView> => {
-  const key = await work.em.findOne(ApiKey, { id })
+  const [em, { ApiKey }] = await entitiesOf(work)
+  const key = await em.findOne(ApiKey, { id })
   if (!key) throw missing(`There is no key ${id}`, { hint: 'svc keys list' })
   if (!key.revokedAt) {
     key.revokedAt = work.now
-    await work.em.flush()
+    await em.flush()
     for (const listener of work.listeners) await listener.keyRevoked?.(work, id)
   }
   return view(key)

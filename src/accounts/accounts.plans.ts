@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { parse } from '../lib/parse.ts'
 import { missing } from '../lib/problem.ts'
 import type { Operation } from '../store/work.ts'
-import { Plan } from './accounts.entities.ts'
+import type { Plan } from './accounts.entities.ts'
 
 const limit = z.int().min(0).max(2_147_483_647).nullable().optional()
 
@@ -36,14 +36,19 @@ const view = (plan: Plan): PlanView => ({
   webinarCourses: plan.webinarCourses,
 })
 
-const findPlan = async ({ em }: Operation, name: string): Promise<Plan> => {
+const entitiesOf = (operation: Operation) => Promise.all([operation.em(), import('./accounts.entities.ts')])
+
+const findPlan = async (operation: Operation, name: string): Promise<Plan> => {
+  const [em, { Plan }] = await entitiesOf(operation)
   const plan = await em.findOne(Plan, { name })
   if (!plan) throw missing(`There is no plan ${name}`, { hint: 'svc plans list' })
   return plan
 }
 
-export const listPlans = async ({ em }: Operation): Promise<PlanView[]> =>
-  (await em.find(Plan, {}, { orderBy: { position: 'asc' } })).map(view)
+export const listPlans = async (operation: Operation): Promise<PlanView[]> => {
+  const [em, { Plan }] = await entitiesOf(operation)
+  return (await em.find(Plan, {}, { orderBy: { position: 'asc' } })).map(view)
+}
 
 export const showPlan = async (operation: Operation, name: string): Promise<PlanView> =>
   view(await findPlan(operation, name))
@@ -56,6 +61,6 @@ export const setPlanLimits = async (
   const plan = await findPlan(operation, name)
   for (const [limitName, value] of Object.entries(parse(PlanChange, change)))
     if (value !== undefined) Object.assign(plan, { [limitName]: value })
-  await operation.em.flush()
+  await (await operation.em()).flush()
   return view(plan)
 }

@@ -4,7 +4,7 @@ import { parse } from '../lib/parse.ts'
 import { conflict, missing, Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { Operation } from '../store/work.ts'
-import { Account, Plan } from './accounts.entities.ts'
+import type { Account } from './accounts.entities.ts'
 import { takeSlug } from './accounts.slug.ts'
 
 export {
@@ -36,7 +36,9 @@ export interface AccountView {
   createdAt: number
 }
 
-const view = ({ id, name, slug, plan, contactCount, createdAt }: Account): AccountView => ({
+type AccountRow = Omit<AccountView, 'createdAt'> & { createdAt: Date }
+
+const view = ({ id, name, slug, plan, contactCount, createdAt }: Account | AccountRow): AccountView => ({
   id,
   name,
   slug: slug ?? null,
@@ -45,20 +47,26 @@ const view = ({ id, name, slug, plan, contactCount, createdAt }: Account): Accou
   createdAt: createdAt.getTime(),
 })
 
-const demandPlan = async ({ em }: Operation, name: string): Promise<void> => {
-  if (!(await em.findOne(Plan, { name }))) throw missing(`There is no plan ${name}`, { hint: 'svc plans list' })
+// Every command of an account begins with these: they are statements, so that it need not load MikroORM.
+const selecting = `select id, name, slug, plan, contact_count as "contactCount", created_at as "createdAt"
+  from accounts where deleted_at is null`
+
+const demandPlan = async ({ sql }: Operation, name: string): Promise<void> => {
+  const known = await sql('select from plans where name = $1', [name])
+  if (known.length === 0) throw missing(`There is no plan ${name}`, { hint: 'svc plans list' })
 }
 
 /** Throws `conflict` where the name is taken (also by an account that is still being deleted), `missing` for an unknown plan. */
 export const createAccount = async (operation: Operation, input: z.input<typeof NewAccount>): Promise<AccountView> => {
-  const { em, now } = operation
   const { name, plan } = parse(NewAccount, input)
   await demandPlan(operation, plan)
+  const [em, { Account }] = await Promise.all([operation.em(), import('./accounts.entities.ts')])
   const namesake = await em.findOne(Account, { name })
   if (namesake?.deletedAt) {
     throw conflict(`The account ${name} is still being deleted`, { hint: `svc accounts delete ${namesake.id}` })
   }
   if (namesake) throw conflict(`There is already an account named ${name}`)
+  const { now } = operation
   const account = em.create(Account, {
     id: newId('acc', now.getTime()),
     name,
@@ -70,23 +78,24 @@ export const createAccount = async (operation: Operation, input: z.input<typeof 
   return view(account)
 }
 
-export const listAccounts = async ({ em }: Operation): Promise<AccountView[]> =>
-  (await em.find(Account, { deletedAt: null }, { orderBy: { name: 'asc' } })).map(view)
+export const listAccounts = async ({ sql }: Operation): Promise<AccountView[]> =>
+  (await sql<AccountRow>(`${selecting} order by name`)).map(view)
 
 /** By id or by name; none that is being deleted. Throws `missing`. */
-export const findAccount = async ({ em }: Operation, ref: string): Promise<Account> => {
-  const account = await em.findOne(Account, { deletedAt: null, $or: [{ id: ref }, { name: ref }] })
+export const findAccount = async ({ sql }: Operation, ref: string): Promise<AccountView> => {
+  const [account] = await sql<AccountRow>(`${selecting} and (id = $1 or name = $1) order by id = $1 desc limit 1`, [
+    ref,
+  ])
   if (!account) throw missing(`There is no account ${ref}`, { hint: 'svc accounts list' })
-  return account
+  return view(account)
 }
 
-export const showAccount = async (operation: Operation, ref: string): Promise<AccountView> =>
-  view(await findAccount(operation, ref))
+export const showAccount = findAccount
 
 /** The account that a command works on: the named one, or the only one (cli.md, Conventions). */
 export const chooseAccount = async (operation: Operation, ref?: string): Promise<{ id: string; name: string }> => {
   if (ref) return findAccount(operation, ref)
-  const accounts = await operation.em.find(Account, { deletedAt: null }, { orderBy: { name: 'asc' }, limit: 21 })
+  const accounts = await operation.sql<AccountRow>(`${selecting} order by name limit 21`)
   if (accounts.length === 1) return accounts[0]!
   if (accounts.length === 0)
     throw new Problem('missing', 'There is no account yet', { hint: 'svc accounts create --name <name>' })
@@ -100,15 +109,13 @@ export const chooseAccount = async (operation: Operation, ref?: string): Promise
 export const setPlan = async (operation: Operation, ref: string, plan: string): Promise<AccountView> => {
   const account = await findAccount(operation, ref)
   await demandPlan(operation, plan)
-  account.plan = plan
-  await operation.em.flush()
-  return view(account)
+  await operation.sql('update accounts set plan = $2 where id = $1', [account.id, plan])
+  return { ...account, plan }
 }
 
 /** Claims a slug for the account, as `takeSlug` does, and gives the account. */
 export const claimSlug = async (operation: Operation, ref: string, slug: string): Promise<AccountView> => {
   const account = await findAccount(operation, ref)
   await takeSlug(operation, account.id, slug)
-  account.slug = slug
-  return view(account)
+  return { ...account, slug }
 }

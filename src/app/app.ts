@@ -3,9 +3,9 @@ import { missing } from '../lib/problem.ts'
 import { createSecretBox, secretFingerprint } from '../lib/secrets.ts'
 import { createTokens } from '../lib/token.ts'
 import { parseCidrs } from '../net/addresses.ts'
-import { createHttpClient } from '../net/http.ts'
+import type { HttpClient } from '../net/http.ts'
 import { createResolver } from '../net/resolver.ts'
-import { createSmtpClient } from '../net/smtp.ts'
+import type { SmtpClient } from '../net/smtp.ts'
 import { type Clock, markDevelopment, openClock } from '../store/clock.ts'
 import { type Client, isUnavailable, openDatabase, queueSettings, type Sql, unavailable } from '../store/database.ts'
 import { checkSecret } from '../store/installation.ts'
@@ -29,8 +29,6 @@ interface Options {
   /** Its connections run the statements of a queue. */
   queue?: boolean
   name?: string
-  /** MikroORM costs 150 ms and 40 MB: a job that has only statements goes without. Then `work.em` throws. */
-  orm?: boolean
   schema?: SchemaRule
   now?: () => Date
   /** Marks the database as one for development, whose clock may be moved (`svc dev`). */
@@ -59,8 +57,8 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
   })
   const allow = parseCidrs(config.allowPrivateWebhooks.join(','))
   const resolver = createResolver([...config.dnsServers])
-  const http = createHttpClient({ resolver, allow })
-  const smtp = createSmtpClient(resolver)
+  const http = lazyHttp(async () => (await import('../net/http.ts')).createHttpClient({ resolver, allow }))
+  const smtp = lazySmtp(async () => (await import('../net/smtp.ts')).createSmtpClient(resolver))
   const ends: (() => Promise<void>)[] = []
   let clock: Clock | undefined
   const close = async () => {
@@ -77,7 +75,11 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     const schema = options.schema ?? (embedded ? 'fresh' : 'require')
     await checkSchema(database, databaseUrl, schema)
     if (schema !== 'ignore') await checkSecret(database.sql, secretFingerprint(config.secret))
-    const orm = options.orm === false ? null : await loadOrm(databaseUrl)
+    let loading: Promise<EntityManagers> | undefined
+    const orm = () => {
+      loading ??= loadOrm(databaseUrl)
+      return loading
+    }
     if (options.development) await markDevelopment(database.sql)
     clock = options.now ? fixedClock(options.now) : await openClock(database)
     const { now, systemNow } = clock
@@ -113,6 +115,39 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
   }
 }
 
+/** Opens at the first use: undici and nodemailer cost a command that sends nothing 100 ms. */
+const once = <Client>(open: () => Promise<Client>) => {
+  let opened: Promise<Client> | undefined
+  return {
+    client: () => {
+      opened ??= open()
+      return opened
+    },
+    /** What is not open needs no end. */
+    ifOpen: async (end: (client: Client) => unknown) => {
+      if (opened) await end(await opened)
+    },
+  }
+}
+
+const lazyHttp = (open: () => Promise<HttpClient>): HttpClient => {
+  const { client, ifOpen } = once(open)
+  return {
+    post: async (...request) => (await client()).post(...request),
+    close: () => ifOpen((http) => http.close()),
+    destroy: () => ifOpen((http) => http.destroy()),
+  }
+}
+
+const lazySmtp = (open: () => Promise<SmtpClient>): SmtpClient => {
+  const { client, ifOpen } = once(open)
+  return {
+    send: async (...mail) => (await client()).send(...mail),
+    verify: async (relay) => (await client()).verify(relay),
+    close: () => void ifOpen((smtp) => smtp.close()),
+  }
+}
+
 const fixedClock = (now: () => Date): Clock => ({ now, systemNow: now, close: async () => {} })
 
 type EntityManagers = (client: Client, accountId: string | null) => EntityManager
@@ -126,7 +161,7 @@ const loadOrm = async (databaseUrl: string): Promise<EntityManagers> => {
 interface Parts {
   sql: Sql
   client: Client
-  orm: EntityManagers | null
+  orm(): Promise<EntityManagers>
   actor: string
   now: Date
   accountId?: string
@@ -134,16 +169,15 @@ interface Parts {
 
 /** `em` is made at its first use: a fork and its Kysely cost more than some whole operations. */
 const operation = ({ sql, client, orm, actor, now, accountId }: Parts): Operation => {
-  let em: EntityManager | undefined
+  let em: Promise<EntityManager> | undefined
   return {
     sql,
     actor,
     now,
     listeners,
     sources,
-    get em() {
-      if (!orm) throw new Error('This process was opened without MikroORM')
-      em ??= orm(client, accountId ?? null)
+    em() {
+      em ??= orm().then((managers) => managers(client, accountId ?? null))
       return em
     },
   }

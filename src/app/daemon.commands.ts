@@ -37,7 +37,7 @@ export const commands: CommandSet = (cli) => {
   const db = cli.noun('db', 'The database and its schema')
   const open = async () => {
     const [{ openApp }, { readConfig }] = await Promise.all([import('./app.ts'), import('./config.ts')])
-    return openApp(readConfig(), { schema: 'ignore', orm: false, connections: 2 })
+    return openApp(readConfig(), { schema: 'ignore', connections: 2 })
   }
 
   db.command('status', { isDefault: true })

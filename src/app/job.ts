@@ -24,7 +24,6 @@ export const runJob = async (
   }
   const app = await openApp(config, {
     databaseUrl,
-    orm: false,
     schema: 'ignore',
     connections,
     queue,

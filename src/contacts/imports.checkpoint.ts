@@ -1,7 +1,7 @@
 import { newId } from '../lib/ids.ts'
 import { conflict, missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import { Import } from './contacts.entities.ts'
+import type { Import } from './contacts.entities.ts'
 import type { Verdict } from './contacts.verdict.ts'
 import { writeContacts } from './contacts.write.ts'
 import type { Batch, Reject } from './imports.batch.ts'
@@ -50,7 +50,10 @@ export const viewImport = (row: Import): ImportView => ({
   finishedAt: row.finishedAt?.getTime() ?? null,
 })
 
-export const findImport = async ({ em }: Work, id: string): Promise<Import> => {
+const entitiesOf = (work: Work) => Promise.all([work.em(), import('./contacts.entities.ts')])
+
+export const findImport = async (work: Work, id: string): Promise<Import> => {
+  const [em, { Import }] = await entitiesOf(work)
   const row = await em.findOne(Import, { id })
   if (!row) throw missing(`There is no import ${id}`, { hint: 'svc imports list' })
   return row
@@ -58,10 +61,12 @@ export const findImport = async ({ em }: Work, id: string): Promise<Import> => {
 
 /** Records an import that is about to begin. */
 export const startImport = async (
-  { em, accountId, now }: Work,
+  work: Work,
   input: { listId: string; file: string; sha256: string | null; options: ImportOptions },
 ): Promise<OpenImport> => {
+  const { accountId, now } = work
   const { listId, file, sha256, options } = input
+  const [em, { Import }] = await entitiesOf(work)
   const row = em.create(Import, {
     id: newId('imp', now.getTime()),
     accountId,

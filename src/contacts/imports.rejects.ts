@@ -6,7 +6,6 @@ import { csvLine } from '../lib/csv.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { invalid, Problem } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import { ImportReject } from './contacts.entities.ts'
 import type { Reject } from './imports.batch.ts'
 import { findImport } from './imports.checkpoint.ts'
 
@@ -19,7 +18,8 @@ export const listRejects = async (
   const after = cursor === undefined ? 0 : Number(decodeCursor(cursor, 1)[0])
   if (!Number.isSafeInteger(after)) throw invalid('cursor is not valid')
   await findImport(work, id)
-  const rows = await work.em.find(
+  const [em, { ImportReject }] = await Promise.all([work.em(), import('./contacts.entities.ts')])
+  const rows = await em.find(
     ImportReject,
     { accountId: work.accountId, importId: id, line: { $gt: after } },
     { orderBy: { line: 'asc' }, limit: limit + 1 },

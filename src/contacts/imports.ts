@@ -1,6 +1,5 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { Work } from '../store/work.ts'
-import { Import } from './contacts.entities.ts'
 import { findImport, type ImportView, viewImport } from './imports.checkpoint.ts'
 
 export { type ImportOptions, type ImportView, type OpenImport, openImport, startImport } from './imports.checkpoint.ts'
@@ -14,10 +13,11 @@ export { runImport } from './imports.run.ts'
 
 /** Newest first. Throws Problem `invalid` for a bad cursor. */
 export const listImports = async (
-  { em }: Work,
+  work: Work,
   { limit, cursor }: { limit: number; cursor?: string },
 ): Promise<Page<ImportView>> => {
   const where = cursor === undefined ? {} : { id: { $lt: idOfCursor('imp', cursor) } }
+  const [em, { Import }] = await Promise.all([work.em(), import('./contacts.entities.ts')])
   const rows = await em.find(Import, where, { orderBy: { id: 'desc' }, limit: limit + 1 })
   return pageOf(rows.map(viewImport), limit)
 }

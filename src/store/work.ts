@@ -13,8 +13,8 @@ import type { Database, Sql } from './database.ts'
 export interface Operation {
   /** One statement with bound parameters, inside the transaction. Raw SQL names the account. */
   readonly sql: Sql
-  /** MikroORM on the same transaction, filtered to the account. */
-  readonly em: EntityManager
+  /** MikroORM on the same transaction, filtered to the account. It is loaded where a process first asks: 300 ms and 40 MB. */
+  em(): Promise<EntityManager>
   /** `key:<id>`, `cli:<user>`, `journey:<id>` or `job:<name>`. */
   readonly actor: string
   /** The time of everything that this unit of work does. Operations never ask the clock. */

@@ -77,7 +77,7 @@ const runScript = async (body: string, env: Record<string, string>, on: TestApp 
   const script = `
     const { openApp } = await import('${root}/app/app.ts')
     const { readConfig } = await import('${root}/app/config.ts')
-    const app = await openApp(readConfig(), { orm: false, connections: 2 })
+    const app = await openApp(readConfig(), { connections: 2 })
     ${body}
     await app.close()`
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {

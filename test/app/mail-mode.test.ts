@@ -66,7 +66,7 @@ test('refuse for so many times, then mail is accepted again', async () => {
 test('defer answers 4xx: POST /send says failed, what is queued is tried again', async () => {
   setMode(folder, 'defer', 2)
   expect(await send()).toMatchObject({ status: 'failed', error: expect.stringContaining('451') })
-  const worker = await openApp(readConfig(t.env), { orm: false })
+  const worker = await openApp(readConfig(t.env))
   const loop = startMail(worker)
   try {
     await queueMany(t.app, account.id, 1)

@@ -66,7 +66,7 @@ test('of two secrets that come first at once one is taken, whoever brings it, an
   const secrets = Array.from({ length: 12 }, (_, i) => (i % 2 ? right : wrong))
   const opened = await Promise.all(
     secrets.map(async (secret) => {
-      const app = await openApp(readConfig(envWith(secret).env), { orm: false, connections: 1 }).catch(
+      const app = await openApp(readConfig(envWith(secret).env), { connections: 1 }).catch(
         (problem) => problem.kind as string,
       )
       if (typeof app === 'string') return app

@@ -65,7 +65,7 @@ describe('the confirmation mail', () => {
   test('arrives with the .ics, as a part that mail programs act on and as a file, and with a cancel link', async () => {
     await booked()
     const before = sink.mails.length
-    const app = await openApp(readConfig(t.env), { orm: false })
+    const app = await openApp(readConfig(t.env))
     const loop = startMail(app)
     const { raw } = (await sink.arrived(before + 1)).at(-1)!
     await loop.stop()

@@ -73,7 +73,7 @@ const startLoop = () => {
 }
 /** The mail loop, in an app of its own as in its thread: a stop closes its connections to relays. */
 const send = async () => {
-  const app = await openApp(readConfig(t.env), { orm: false })
+  const app = await openApp(readConfig(t.env))
   ends.push(app.close, startMail(app).stop)
 }
 const isDone = (who: Audience, id: string) => async () => (await show(who, id)).status === 'done'

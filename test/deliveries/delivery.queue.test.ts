@@ -308,7 +308,7 @@ describe('the loop', () => {
     receiver.always({ delayMs: 20 })
     await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 1000)
-    const own = await openApp(readConfig(t.env), { orm: false, name: 'victim' })
+    const own = await openApp(readConfig(t.env), { name: 'victim' })
     const loop = startDeliveries(own)
     for (let i = 1; i <= 3; i++) {
       await receiver.arrived(i * 200)

@@ -63,7 +63,7 @@ test('a window ends after a minute, and answers 429 do not lengthen it', async (
 
 test('the limit is exact across daemons that share the database', async () => {
   const { key } = await t.account()
-  const other = await openApp(readConfig(t.env), { orm: false })
+  const other = await openApp(readConfig(t.env))
   const admitted = await times(100, (i) => admit(i % 2 ? other.sql : t.app.sql, key, 'lists', 60))
   await other.close()
   expect(admitted.filter((a) => a!.remaining >= 0)).toHaveLength(60)
@@ -71,7 +71,7 @@ test('the limit is exact across daemons that share the database', async () => {
 
 test('a revoked key stops at the next request on every daemon', async () => {
   const { key, keyId, id } = await t.account()
-  const other = await openApp(readConfig(t.env), { orm: false })
+  const other = await openApp(readConfig(t.env))
   expect(await admit(other.sql, key, 'lists', 60)).not.toBeNull()
   await t.app.work(id, 'cli:test', (work) => revokeKey(work, keyId))
   expect(await admit(other.sql, key, 'lists', 60)).toBeNull()

@@ -28,7 +28,7 @@ afterEach(async () => {
 
 /** An engine on connections of its own, as another process has it. */
 const startEngine = async (name: string) => {
-  const app = await openApp(readConfig(target.env), { connections: 4, name, orm: false })
+  const app = await openApp(readConfig(target.env), { connections: 4, name })
   const stop = new AbortController()
   const faults: FaultSeen[] = []
   const report = (fault: unknown, at: object) => void faults.push({ message: String(fault), ...at })

@@ -58,7 +58,7 @@ const queue = async (email: string, count = 1, of = account) =>
 const erase = (email = ada, of = account) =>
   inWork((work) => eraseContact(work, email, { dryRun: false, heldAbout }), of)
 const start = async () => {
-  const app = await openApp(readConfig(t.env), { orm: false })
+  const app = await openApp(readConfig(t.env))
   ends.push(app.close)
   const loop = startMail(app)
   ends.push(loop.stop)

@@ -31,7 +31,7 @@ afterEach(async () => {
 afterAll(() => t.close())
 
 const start = async () => {
-  const app = await openApp(readConfig(t.env), { orm: false })
+  const app = await openApp(readConfig(t.env))
   ends.push(app.close)
   const loop = startMail(app)
   ends.push(loop.stop)
@@ -203,7 +203,7 @@ test('a fault of ours (a password that does not open) is reported, loses nothing
   await t.app.sql(`update relays set sealed_password = 'v1.broken' where account_id = $1`, [broken.id])
   await queueMany(t.app, broken.id, 1)
   await queueMany(t.app, account.id, 1)
-  const app = await openApp(readConfig(t.env), { orm: false })
+  const app = await openApp(readConfig(t.env))
   const reported: unknown[] = []
   const stop = new AbortController()
   const running = runMail(app, stop.signal, (fault) => reported.push(fault))
