@@ -29,7 +29,7 @@ const newKeyText = (): string => {
   return `svc_live_${digits.padStart(43, '0')}`
 }
 
-const view = ({ id, name, prefix, lastFour, createdAt, revokedAt }: ApiKey): KeyView => ({
+const view = ({ id, name, prefix, lastFour, createdAt, revokedAt }: Omit<ApiKey, 'accountId' | 'hash'>): KeyView => ({
   id,
   name,
   prefix,
@@ -64,10 +64,14 @@ export const createKey = async (
   return { id, name, prefix, key }
 }
 
-export const listKeys = async (work: Work): Promise<KeyView[]> => {
-  const [em, { ApiKey }] = await entitiesOf(work)
-  return (await em.find(ApiKey, {}, { orderBy: { id: 'desc' } })).map(view)
-}
+export const listKeys = async ({ sql, accountId }: Work): Promise<KeyView[]> =>
+  (
+    await sql<Omit<ApiKey, 'accountId' | 'hash'>>(
+      `select id, name, prefix, last_four as "lastFour", created_at as "createdAt", revoked_at as "revokedAt"
+       from api_keys where account_id = $1 order by id desc`,
+      [accountId],
+    )
+  ).map(view)
 
 /** Revokes a key: from the next request on no daemon takes it. What it made elsewhere ends in the same transaction. */
 export const revokeKey = async (work: Work, id: string): Promise<KeyView> => {

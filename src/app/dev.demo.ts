@@ -2,6 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createAccount, createKey, listAccounts, listKeys } from '../accounts/accounts.ts'
 import { createList, listLists, writeContacts } from '../contacts/contacts.ts'
 import { eventTypes } from '../events/types.ts'
+import { createForm, FormFile } from '../forms/forms.ts'
 import { addSender, listSenders } from '../messages/messages.ts'
 import { applyProjects, listProjects, sampleProject } from '../studio/studio.ts'
 import { createWebhook } from '../webhooks/webhooks.ts'
@@ -33,6 +34,7 @@ export interface Demo {
 const actor = 'cli:dev'
 const accountName = 'demo'
 const sampleList = 'Sample contacts'
+const sampleForm = 'Newsletter'
 
 const sampleContacts = [
   ['amara.diallo', 'Amara', 'Diallo', 'Harbour & Pine'],
@@ -95,13 +97,15 @@ const addSampleSender = (app: OpenApp, accountId: string): Promise<void> =>
     await addSender(work, { email: 'hello@sample.example', name: 'Demo' })
   })
 
-/** A list with contacts, whose events are the first deliveries. Their verdicts are given: no name server is asked. */
+/** A list with contacts, whose events are the first deliveries, and a form by which others come into it. Their verdicts are given: no name server is asked. */
 const addSamples = (app: OpenApp, accountId: string): Promise<void> =>
   app.work(accountId, actor, async (work) => {
     if ((await listLists(work)).length > 0) return
     const { id } = await createList(work, { name: sampleList })
     const verdicts = new Map(sampleContacts.map(({ email }) => [email, { status: 'valid' as const, reasons: [] }]))
     await writeContacts(work, id, sampleContacts, verdicts)
+    const form = { name: sampleForm, listId: id, fields: ['first_name', 'company'], doubleOptIn: true }
+    await createForm(work, FormFile.parse(form))
   })
 
 /** So that a first mail with every block is one command. */

@@ -37,7 +37,7 @@ interface Shown {
   /** What the link in the mail names. */
   chosen?: { blockId: string; value: string }
   /** Why an answer was not taken. */
-  refusal?: { blockId: string; sentence: string }
+  refusal?: { blockId: string; sentence: string; status: number }
 }
 
 const paragraphs = (text: string): Html[] =>
@@ -132,7 +132,7 @@ const boxStyles = (blocks: readonly Block[], text: string): string =>
 const pageOf = (shown: Shown): PageView => {
   const { project, theme, blocks } = shown.view
   return {
-    ...(shown.refusal && { status: 400 }),
+    ...(shown.refusal && { status: shown.refusal.status }),
     title: project.name,
     style: liveViewStyle(theme) + boxStyles(blocks, theme.text),
     script,
@@ -177,7 +177,8 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
       } catch (error) {
         if (!(error instanceof Problem) || (error.kind !== 'invalid' && error.kind !== 'conflict')) throw error
         const view = await showLiveView(app, sent, kinds)
-        return pageOf({ app, view, token, forms, refusal: { blockId, sentence: error.message } })
+        const status = error.kind === 'conflict' ? 409 : 400
+        return pageOf({ app, view, token, forms, refusal: { blockId, sentence: error.message, status } })
       }
     },
   },
