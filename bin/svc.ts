@@ -6,11 +6,11 @@ const { directory } = module.enableCompileCache()
 if (directory) process.env.NODE_COMPILE_CACHE ??= directory
 
 const { buildProgram, runProgram } = await import('../src/cli/program.ts')
-const { loadCommands } = await import('../src/app/features.ts')
+const { loadCommands } = await import('../src/app/commands.ts')
 
 const open = async () => {
   const [{ openApp }, { readConfig }] = await Promise.all([import('../src/app/app.ts'), import('../src/app/config.ts')])
   return openApp(readConfig(), { connections: 4, name: 'svc cli' })
 }
 
-await runProgram(buildProgram(await loadCommands(), open), process.argv)
+await runProgram(buildProgram(await loadCommands(process.argv.slice(2)), open), process.argv)

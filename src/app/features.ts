@@ -2,7 +2,6 @@ import { held as heldOfBookings } from '../bookings/bookings.held.ts'
 import { forgetAttendee } from '../bookings/bookings.listeners.ts'
 import { held as heldOfCheckout } from '../checkout/checkout.held.ts'
 import { forgetPayer } from '../checkout/checkout.listeners.ts'
-import type { CommandSet } from '../cli/command.ts'
 import { held as heldOfContacts } from '../contacts/contacts.held.ts'
 import { held as heldOfCourses } from '../courses/courses.held.ts'
 import { forgetMembers } from '../courses/courses.listeners.ts'
@@ -110,38 +109,6 @@ export const loadPages = async (): Promise<Page[]> => {
     import('../bookings/bookings.pages.ts'),
   ])
   return [...liveview.pagesOf(kinds, forms), ...modules.flatMap(({ pages }) => pages)]
-}
-
-export const loadCommands = async (): Promise<CommandSet[]> => {
-  const { commandsOf } = await import('../engagement/engagement.commands.ts')
-  const modules = await Promise.all([
-    import('./daemon.commands.ts'),
-    import('./dev.commands.ts'),
-    import('./clock.commands.ts'),
-    import('./mail.commands.ts'),
-    import('../accounts/accounts.commands.ts'),
-    import('../contacts/contacts.commands.ts'),
-    import('../contacts/imports.commands.ts'),
-    import('../studio/studio.commands.ts'),
-    import('../messages/methods.commands.ts'),
-    import('../messages/messages.commands.ts'),
-    import('../messages/suppressions.commands.ts'),
-    import('../messages/bounces.commands.ts'),
-    import('../checkout/checkout.commands.ts'),
-    import('../forms/forms.commands.ts'),
-    import('../broadcasts/broadcasts.commands.ts'),
-    import('../bookings/bookings.commands.ts'),
-    import('../deals/pipelines.commands.ts'),
-    import('../deals/deals.commands.ts'),
-    import('../journeys/journeys.commands.ts'),
-    import('../lifecycle/lifecycle.commands.ts'),
-    import('../courses/courses.commands.ts'),
-    import('../webinars/webinars.commands.ts'),
-    import('../deliveries/deliveries.commands.ts'),
-    import('../webhooks/webhooks.commands.ts'),
-    import('../webhooks/listen.commands.ts'),
-  ])
-  return [...modules.map((module) => module.commands), commandsOf(loadBlocks)]
 }
 
 /** What renders projects to mail, loaded where the first mail of a project is sent. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { loadCommands } from '../../src/app/features.ts'
+import { loadCommands, nounsOfSets } from '../../src/app/commands.ts'
 import { buildProgram } from '../../src/cli/program.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { startSvc, svc } from '../support/cli.ts'
@@ -21,11 +21,30 @@ const runsOn = ['serve', 'dev', 'jobs run', 'listen']
 /** These wait for something, unless they are told for how long. */
 const waits: Record<string, string[]> = { 'mail wait': ['--timeout', '1s'] }
 
-const all = leaves(
-  buildProgram(await loadCommands(), async () => {
-    throw new Error('not opened here')
-  }),
-).filter((path) => path[0] !== 'help')
+const unopened = async (): Promise<never> => {
+  throw new Error('not opened here')
+}
+
+const all = leaves(buildProgram(await loadCommands(), unopened)).filter((path) => path[0] !== 'help')
+
+const captured = (command: Command, writeOut: (text: string) => void): void => {
+  command.configureOutput({ writeOut })
+  for (const child of command.commands) captured(child, writeOut)
+}
+
+/** What the program shows for `--help`, in this process: it is given nothing to open. */
+const help = async (path: readonly string[]): Promise<{ shown: string; exitCode: number }> => {
+  const program = buildProgram(await loadCommands(path), unopened)
+  let shown = ''
+  captured(program, (text) => {
+    shown += text
+  })
+  const { exitCode } = await program.parseAsync(['node', 'svc', ...path, '--help']).then(
+    () => ({ exitCode: -1 }),
+    (error: { exitCode: number }) => error,
+  )
+  return { shown, exitCode }
+}
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colour is what must not be there
 const colour = /\u001b\[/
@@ -47,10 +66,26 @@ describe('every command, with stdin closed and pipes for output', () => {
     },
   )
 
-  test.each(all.map((path) => [path.join(' '), path] as const))('%s --help needs no database', async (_, path) => {
-    const ran = await svc({ env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' } }, [...path, '--help'])
+  test('svc --help needs no database', async () => {
+    const ran = await svc({ env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' } }, ['--help'])
     expect(ran).toMatchObject({ status: 0, stderr: '' })
     expect(ran.stdout).toContain('Usage: svc')
+  })
+
+  test.each(all.map((path) => [path.join(' '), path] as const))('%s --help opens nothing', async (_, path) => {
+    const { shown, exitCode } = await help(path)
+    expect(exitCode).toBe(0)
+    expect(shown).toContain(`Usage: svc ${path.join(' ')}`)
+  })
+
+  test('each set of commands has the nouns that it is loaded for, and no others', async () => {
+    const loaded = await Promise.all(
+      nounsOfSets().map(async (nouns, i) => {
+        const program = buildProgram([(await loadCommands())[i]!], unopened)
+        return [nouns, program.commands.map((command) => command.name())]
+      }),
+    )
+    for (const [nouns, made] of loaded) expect([...made!].sort()).toEqual([...nouns!].sort())
   })
 })
 

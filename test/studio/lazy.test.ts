@@ -32,7 +32,8 @@ const loads = async (script: string) => {
 
 test('nothing that a daemon, a job or a command loads at its start brings MJML along', async () => {
   const { mjml } = await loads(`
-    const { loadCommands, loadEntities, loadRoutes } = await import(${url('src/app/features.ts')})
+    const { loadEntities, loadRoutes } = await import(${url('src/app/features.ts')})
+    const { loadCommands } = await import(${url('src/app/commands.ts')})
     await Promise.all([loadCommands(), loadEntities(), loadRoutes()])
     await import(${url('src/app/daemon.ts')})
     await import(${url('src/studio/studio.ts')})`)
