@@ -6,7 +6,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global.ts'],
     experimental: { viteModuleRunner: false },
-    maxWorkers: 2,
+    // Many tests wait for a time to pass: three share two cores well.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

@@ -1,11 +1,14 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for one side of a step
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
+import { createCourse } from '../../src/courses/courses.ts'
 import { createPipeline, listPipelines, type PipelineView } from '../../src/deals/deals.ts'
 import { eventTypes } from '../../src/events/types.ts'
 import { applyJourneys, findJourney } from '../../src/journeys/journeys.ts'
 import { missing } from '../../src/lib/problem.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
+import { createWebinar } from '../../src/webinars/webinars.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { plainProject } from '../support/projects.ts'
 
@@ -22,6 +25,8 @@ beforeAll(async () => {
   await t.app.work(account.id, 'cli:test', async (work) => {
     listId = (await createList(work, { name: 'Customers' })).id
     projectId = (await applyProjects(work, [plainProject('P')]))[0]!.id!
+    await createCourse(work, { title: 'C' })
+    await createWebinar(work, { title: 'W', accessMode: 'registration' })
     sales = (await listPipelines(work))[0]!
     renewals = await createPipeline(work, {
       name: 'Renewals',

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { writeContacts } from '../../src/contacts/contacts.ts'
+import { createCourse } from '../../src/courses/courses.ts'
 import { changeDeal, createDeal, createPipeline, NewDeal, NewPipeline } from '../../src/deals/deals.ts'
 import { emit } from '../../src/events/emit.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
 import type { EventData } from '../../src/events/shapes.ts'
+import { createForm, FormFile } from '../../src/forms/forms.ts'
 import { startJourneys } from '../../src/journeys/journeys.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
+import { createWebinar } from '../../src/webinars/webinars.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type JourneyBench, journeyBench } from '../support/journeys.ts'
 import { plainProject } from '../support/projects.ts'
@@ -127,13 +130,18 @@ test('interaction starts by project, block and kind, for the list that has the a
 test('form-submitted, lead-hot and purchase-completed start by their events; without a contact nobody enters', async () => {
   await bench.add(listId, ['a@example.com'])
   const contact = await contactOf('a@example.com')
+  const signup = await bench.work(async (work) => {
+    await createForm(work, FormFile.parse({ name: 'Other', listId }))
+    return createForm(work, FormFile.parse({ name: 'Newsletter signup', listId }))
+  })
   const form = await on({ kind: 'form-submitted', form: 'Newsletter signup' })
   const otherForm = await on({ kind: 'form-submitted', form: 'Other' })
   const hot = await on({ kind: 'lead-hot' })
   const purchase = await on({ kind: 'purchase-completed' })
   await bench.work(async (work) => {
     for (const who of [contact, null]) {
-      await emit(work, 'form.submitted', () => [{ ...sampleEvent('form.submitted', { now: 0 }).data, contact: who }])
+      const submitted = { ...sampleEvent('form.submitted', { now: 0 }).data, contact: who }
+      await emit(work, 'form.submitted', () => [{ ...submitted, form: { id: signup.id, name: signup.name } }])
       await emit(work, 'purchase.completed', () => [
         { ...sampleEvent('purchase.completed', { now: 0 }).data, contact: who },
       ])
@@ -149,9 +157,11 @@ test('what is no event starts its journeys by name: a course, a webinar, a pendi
   const { rowId } = await contactOf('a@example.com')
   const entrant = { listId, rowId, email: 'a@example.com' }
   const any = await on({ kind: 'course-enrolled' })
-  const one = await on({ kind: 'course-enrolled', course: 'crs_1' })
-  const webinar = await on({ kind: 'webinar-registered', webinar: 'web_1' })
-  await bench.work((work) => startJourneys(work, { kind: 'course-enrolled', key: 'crs_1', entrant }))
+  const course = await bench.work((work) => createCourse(work, { title: 'Sailing' }))
+  await bench.work((work) => createWebinar(work, { title: 'Live', accessMode: 'registration' }))
+  const one = await on({ kind: 'course-enrolled', course: 'Sailing' })
+  const webinar = await on({ kind: 'webinar-registered', webinar: 'Live' })
+  await bench.work((work) => startJourneys(work, { kind: 'course-enrolled', key: course.id, entrant }))
   await bench.work((work) => startJourneys(work, { kind: 'course-enrolled', key: 'crs_2', entrant }))
   await bench.work((work) => startJourneys(work, { kind: 'webinar-registered', key: 'web_2', entrant }))
   const counts = await Promise.all([any, one, webinar].map(async (id) => (await entered(id)).length))
