@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadCommands, nounsOfSets } from '../../src/app/commands.ts'
 import { buildProgram } from '../../src/cli/program.ts'
 import { startApp, type TestApp } from '../support/app.ts'
-import { startSvc, svc } from '../support/cli.ts'
+import { startSvc, svcProcess as svc } from '../support/cli.ts'
 
 let t: TestApp
 

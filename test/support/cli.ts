@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { join } from 'node:path'
+import type { Asked } from './cli.host.ts'
 
 export interface Ran {
   status: number | null
@@ -29,8 +30,8 @@ export const startSvc = (
     ...(cwd && { cwd }),
   })
 
-/** Runs the real CLI to its end, with pipes for stdin, stdout and stderr. */
-export const svc = (
+/** Runs the real CLI to its end as a process of its own, with pipes for stdin, stdout and stderr. */
+export const svcProcess = (
   target: { env: Record<string, string> },
   args: readonly string[],
   options: Options = {},
@@ -47,9 +48,52 @@ export const svc = (
     })
     child.on('error', reject)
     child.on('close', (status) => {
-      const ran = { status, stdout, stderr }
-      resolve(Object.defineProperty(ran, 'json', { get: () => JSON.parse(stdout) }) as Ran)
+      resolve(withJson({ status, stdout, stderr }))
     })
     child.stdin.on('error', () => {})
     child.stdin.end(options.stdin ?? '')
   })
+
+const withJson = (ran: Omit<Ran, 'json'>): Ran =>
+  Object.defineProperty(ran, 'json', { get: () => JSON.parse(ran.stdout) }) as Ran
+
+const host = join(import.meta.dirname, 'cli.host.ts')
+const idle: ChildProcess[] = []
+
+const openHost = (): ChildProcess => {
+  const child = fork(host, { execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  child.unref()
+  child.channel?.unref()
+  return child
+}
+
+/**
+ * Runs the CLI to its end, with what it would read and write as a process of its own, in one that has its modules loaded: a
+ * process for each command would cost the suite ten minutes.
+ */
+export const svc = async (
+  target: { env: Record<string, string> },
+  args: readonly string[],
+  { env = {}, cwd = process.cwd(), stdin = '' }: Options = {},
+): Promise<Ran> => {
+  const child = idle.pop() ?? openHost()
+  child.channel?.ref()
+  const ran = await new Promise<Omit<Ran, 'json'>>((resolve, reject) => {
+    const fail = () => reject(new Error(`svc ${args.join(' ')} ended its host`))
+    child.once('exit', fail)
+    child.once('message', (message) => {
+      child.off('exit', fail)
+      resolve(message as Omit<Ran, 'json'>)
+    })
+    const asked: Asked = {
+      args,
+      cwd,
+      env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...target.env, ...env },
+      stdin: Buffer.from(stdin).toString('base64'),
+    }
+    child.send(asked)
+  })
+  child.channel?.unref()
+  idle.push(child)
+  return withJson(ran)
+}

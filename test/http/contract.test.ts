@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { loadRoutes } from '../../src/app/features.ts'
+import { eventTypes } from '../../src/events/types.ts'
+
+const folder = join(import.meta.dirname, '..')
+
+const rows = readFileSync(join(folder, 'README.md'), 'utf8')
+  .split('\n')
+  .filter((line) => line.startsWith('| `'))
+  .map((line) => line.slice(2, -2).split(' | '))
+const routeRows = rows.filter((cells) => cells.length === 3)
+const eventRows = rows.filter((cells) => cells.length === 2)
+const named = (cell: string) => cell.replaceAll('`', '')
+
+test('each route is listed with each status that it names, and nothing else is', async () => {
+  const listed = Map.groupBy(routeRows, ([route]) => named(route!))
+  const routes = await loadRoutes()
+  expect([...listed.keys()].sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort())
+  for (const { method, path, answers, refusals = [] } of routes) {
+    const route = `${method} ${path}`
+    const statuses = listed.get(route)!.map(([, status]) => Number(status))
+    expect([route, statuses]).toEqual([
+      route,
+      expect.arrayContaining([...Object.keys(answers).map(Number), ...refusals.filter((status) => status !== 429)]),
+    ])
+  }
+})
+
+test('each event is listed', () => {
+  expect(eventRows.map(([type]) => named(type!)).sort()).toEqual([...eventTypes].sort())
+})
+
+test.each(rows.map((cells) => [cells.at(-1)!]))('the test is there: %s', (cell) => {
+  const [, file, title] = /^`([^`]+)`: (.+)$/.exec(cell)!
+  expect(readFileSync(join(folder, file!), 'utf8')).toContain(title)
+})
