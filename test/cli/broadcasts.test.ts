@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { isMailCarried } from '../../src/broadcasts/broadcasts.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type Audience, audience } from '../support/broadcasts.ts'
 import { type Ran, svc } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/deliveries.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
 
 let t: TestApp
@@ -75,6 +77,8 @@ test('what is missing is exit 2, what is not there 3, too little volume 6 with b
 test('with a daemon --follow waits for the end, and a broadcast that is done can’t be cancelled', async () => {
   const who = await audience(t, 30)
   daemon = await startDaemon(t)
+  // Its jobs come to work a moment after it is ready.
+  await eventually(() => isMailCarried(t.app))
   const made = await create(who, '--follow', '--subject', 'Hi {{ name }}')
   expect(made).toMatchObject({ status: 0, json: { status: 'done', queued: 0, sent: 30 } })
   expect(sink.mails.find(({ to }) => to[0] === 'c3@people.example')!.header('subject')).toBe('Hi N3')
