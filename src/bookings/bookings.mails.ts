@@ -1,4 +1,4 @@
-import { escapeHtml } from '../studio/studio.ts'
+import { escapeHtml } from '../lib/html.ts'
 import { clockOf, dayOf, spanText } from './bookings.times.ts'
 import type { BookingRow } from './bookings.view.ts'
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { emailDomain, emailMaxLength, isEmailSyntax, normalizeEmail } from '../lib/email.ts'
+import { fillTags } from '../lib/tags.ts'
 import { text } from '../lib/text.ts'
 
 const subjectMaxLength = 200
@@ -80,9 +81,7 @@ export const subjectLine = (subject: string): string =>
 
 /** The text with its merge tags (`{{ field }}`) filled; an unknown one is empty. */
 export const fillSubject = (subject: string, mergeData: Readonly<Record<string, string>>): string =>
-  subject.replace(/\{\{\s*([^{}]*?)\s*\}\}/g, (_, name: string) =>
-    Object.hasOwn(mergeData, name) ? mergeData[name]! : '',
-  )
+  fillTags(subject, (name) => (Object.hasOwn(mergeData, name) ? mergeData[name] : undefined))
 
 /** The address with its domain in ASCII, as it can stand in every envelope. */
 export const asciiAddress = (email: string): string => `${email.slice(0, email.lastIndexOf('@'))}@${emailDomain(email)}`

@@ -1,11 +1,9 @@
+import { escapeHtml } from '../lib/html.ts'
+
 /** HTML that is safe to put into a page: made by `html`, or escaped. */
 export interface Html {
   readonly text: string
 }
-
-const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-
-export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => escapes[character]!)
 
 export type HtmlPart = Html | string | number | null | undefined | false | readonly HtmlPart[]
 

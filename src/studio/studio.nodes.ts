@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { escapeHtml } from '../lib/html.ts'
 import { tagParts } from '../lib/tags.ts'
-import { escapeHtml, joined, type Part } from './studio.template.ts'
+import { joined, type Part } from './studio.template.ts'
 
 /** An element as MJML takes it. */
 export interface Node {

@@ -1,3 +1,4 @@
+import { escapeHtml } from '../lib/html.ts'
 import type { TagPart } from '../lib/tags.ts'
 import { fillUrl, type UrlKind, type UrlPart } from './studio.urls.ts'
 
@@ -41,12 +42,6 @@ interface Filling {
   /** What the medium makes of a text. */
   write(text: string): string
 }
-
-const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-
-/** The text as HTML, in content and in quoted attributes. */
-export const escapeHtml = (text: string): string =>
-  /[&<>"']/.test(text) ? text.replace(/[&<>"']/g, (c) => escapes[c]!) : text
 
 const plain = (text: string): string => text
 

@@ -19,7 +19,7 @@ export {
 export { loadTemplate, type Rendering, renderProject, type VersionRef } from './studio.render.ts'
 export { sampleProject } from './studio.sample.ts'
 export { currencyDigits } from './studio.shapes.ts'
-export { escapeHtml, type Links, linksIn, type Mail, type MergeData } from './studio.template.ts'
+export { type Links, linksIn, type Mail, type MergeData } from './studio.template.ts'
 export { type FullTheme, fontFamily, fullTheme, readableOn } from './studio.theme.ts'
 export { fillUrl, type UrlKind, urlParts } from './studio.urls.ts'
 export { bookingLine, priceLines, words } from './studio.words.ts'
