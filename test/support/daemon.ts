@@ -12,21 +12,23 @@ export interface Daemon {
   stop(): Promise<number | null>
 }
 
-const isFree = async (port: number): Promise<boolean> => {
-  const server = createServer().listen(port, '127.0.0.1')
-  const opened = await Promise.race([once(server, 'listening'), once(server, 'error')])
-  const isOpen = opened.length === 0
-  if (isOpen) {
-    server.close()
-    await once(server, 'close')
-  }
-  return isOpen
-}
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+
+// Workers of a run draw from ranges of their own, and none twice: what one found free no other takes meanwhile.
+const portsOfWorker = 4_000
+const firstPort = 10_000 + portsOfWorker * (Number(process.env.VITEST_POOL_ID ?? 0) % 4)
+let drawn = 2 * Math.floor((Math.random() * portsOfWorker) / 2)
 
 /** Free, as the one after it is; below those that outgoing connections and the embedded server take. */
 export const freePort = async (): Promise<number> => {
   for (;;) {
-    const port = 10_000 + 2 * Math.floor(Math.random() * 900)
+    drawn = (drawn + 2) % portsOfWorker
+    const port = firstPort + drawn
     if ((await isFree(port)) && (await isFree(port + 1))) return port
   }
 }
