@@ -9,7 +9,6 @@ const schedule = [
   { name: 'deliveries', timeout: 0 },
   { name: 'mail', timeout: 0 },
   { name: 'journeys', timeout: 0 },
-  { name: 'webinars', timeout: 0 },
   { name: 'housekeeping', timeout: '20s', interval: '1m' },
 ]
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import PostalMime, { type Attachment } from 'postal-mime'
+import type { Attachment } from 'postal-mime'
 
 /*
  * Reads delivery reports (RFC 3464) and abuse reports (RFC 5965). What comes is anybody's: nothing in it is trusted but the
@@ -86,6 +86,7 @@ const originalIn = (text: string): Report['original'] => {
 /** The report that a message is; null where it is none. Never throws. */
 export const readReport = async (raw: Uint8Array): Promise<Report | null> => {
   // Embedded messages stay as they are: what they have in them is nothing that this one says.
+  const { default: PostalMime } = await import('postal-mime')
   const mail = await PostalMime.parse(raw, { forceRfc822Attachments: true }).catch(() => null)
   if (!mail) return null
   const { attachments, headers, messageId = '' } = mail

@@ -1,4 +1,3 @@
-import { parse as csv } from 'csv-parse'
 import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../lib/email.ts'
 import { invalid } from '../lib/problem.ts'
 import type { SuppressionReason, Work } from '../store/work.ts'
@@ -30,6 +29,8 @@ const readRows = async function* (
   bytes: AsyncIterable<Uint8Array>,
   otherwise: SuppressionReason,
 ): AsyncGenerator<Row | null> {
+  // Loaded for who imports: the threads of jobs are small.
+  const { parse: csv } = await import('csv-parse')
   const parser = csv({ bom: true, relax_column_count: true, skip_empty_lines: true, trim: true })
   const feeding = (async () => {
     for await (const chunk of bytes)

@@ -1,5 +1,4 @@
 import { connect, type Socket } from 'node:net'
-import { errors } from 'undici'
 import type { Address } from './resolver.ts'
 
 /** How long an address is tried alone (RFC 8305 section 5). */
@@ -8,6 +7,9 @@ const aloneMs = 250
 const allTriedMs = 2000
 /** A name can have any number of addresses, and each is a connection. */
 const mostTried = 16
+
+// Not undici's error, which would load undici for who only speaks to relays.
+const timedOut = () => Object.assign(new Error('The connection timed out'), { code: 'ETIMEDOUT' })
 
 /** The families in turn, the one of the first address first (RFC 8305 section 4). */
 const inTurn = (addresses: readonly Address[]): Address[] => {
@@ -20,8 +22,8 @@ const inTurn = (addresses: readonly Address[]): Address[] => {
 /**
  * A TCP connection to the first of the addresses that takes one (RFC 8305, Happy Eyeballs): the next is tried beside the
  * others when these have failed, or have said nothing for a moment. So an address that is a black hole costs a moment, and
- * one that is slow is not given up for it. Rejects with the first failure when all have failed, with undici's
- * ConnectTimeoutError after `limitMs`.
+ * one that is slow is not given up for it. Rejects with the first failure when all have failed, with ETIMEDOUT after
+ * `limitMs`.
  */
 export const connectToFirst = (addresses: readonly Address[], port: number, limitMs: number): Promise<Socket> =>
   new Promise((resolve, reject) => {
@@ -59,6 +61,6 @@ export const connectToFirst = (addresses: readonly Address[], port: number, limi
       if (untried.length > 0) next = setTimeout(tryNext, stepMs)
     }
 
-    const deadline = setTimeout(() => end(() => reject(new errors.ConnectTimeoutError())), limitMs)
+    const deadline = setTimeout(() => end(() => reject(timedOut())), limitMs)
     tryNext()
   })

@@ -4,9 +4,6 @@ import { listen } from './wakeup.ts'
 
 /* What the queues in the database have in common (deliveries, journey runs): the loop of a job, from start to orderly end. */
 
-/** Notices wake the loop; this is for what they do not tell: what comes due by time, and notices that were lost. */
-const pollMs = 2000
-
 /** How long the end may take once the database is away. */
 export const settleMs = 3000
 
@@ -56,8 +53,8 @@ export interface Worker {
 }
 
 /**
- * Has `worker` claim at each notice on `channel`, at each ring, and every two seconds, until `signal` is aborted; then it
- * finishes. Any number may run on one database. While the database is away it waits; any other fault rejects, after the
+ * Has `worker` claim at each notice on `channel`, at each ring, and each `pollMs` (what comes due by time, notices that were
+ * lost), until `signal` is aborted; then it finishes. Any number may run on one database. While the database is away it waits; any other fault rejects, after the
  * same orderly end.
  */
 export const runQueue = async (
@@ -65,6 +62,7 @@ export const runQueue = async (
   channel: string,
   signal: AbortSignal,
   open: (queue: Queue) => Worker,
+  pollMs = 2000,
 ): Promise<void> => {
   const fault = new AbortController()
   const stop = AbortSignal.any([signal, fault.signal])
