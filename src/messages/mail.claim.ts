@@ -35,6 +35,15 @@ export interface ClaimedMessage {
   isPatient: boolean
   /** null: the platform's. */
   relay: StoredRelay | null
+  /** Who has just written it has its content at hand: it is not read again. */
+  body?: Body
+}
+
+/** What is of the size of the mail. */
+export interface Body {
+  html: string
+  text: string
+  calendar: string | null
 }
 
 /** What waits together, in the order of its due times: a batch of an account, or all of the account's that is of none (''). */
@@ -109,10 +118,12 @@ export const claimDue = async (
   }
 }
 
-type Owned = Pick<ClaimedMessage, 'accountId' | 'id' | 'claim' | 'worker'>
+type Owned = Pick<ClaimedMessage, 'accountId' | 'id' | 'claim' | 'worker' | 'body'>
 
 export const ownedJson = (claims: readonly Owned[]): string =>
-  JSON.stringify(claims.map(({ accountId, id, claim, worker }) => ({ accountId, id, claim, worker })))
+  JSON.stringify(
+    claims.map(({ accountId, id, claim, worker, body }) => ({ accountId, id, claim, worker, bare: !!body })),
+  )
 
 /** The rows of claims that are still ours, as `row`, beside the columns of the claims as `c`; locked ones are left out. */
 export const ownedRows = (more = '') => `

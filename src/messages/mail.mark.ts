@@ -28,11 +28,12 @@ export interface Content {
 
 const marking = `
   with mine as materialized (
-    select l.row, c."accountId" as account, c.id from ${ownedRows()}
+    select l.row, c."accountId" as account, c.id, c.bare from ${ownedRows(', bare boolean')}
   ), content as materialized (
     select mine.row, m.* from mine cross join lateral (
       select m.account_id as "accountId", m.id, m.type, m.email, m.from_email as "fromEmail", m.from_name as "fromName",
-        m.reply_to as "replyTo", m.subject, m.html, m.text, m.calendar, m.project_id as "projectId",
+        m.reply_to as "replyTo", m.subject, case when not mine.bare then m.html end as html,
+        case when not mine.bare then m.text end as text, case when not mine.bare then m.calendar end as calendar, m.project_id as "projectId",
         m.project_version as "projectVersion", m.merge_data as "mergeData", m.created_at as "createdAt",
         split_part(m.from_email, '@', 2) as domain, ${suppressedReason('m.account_id', 'm.email', 'm.type')} as reason
       from messages m where m.account_id = mine.account and m.id = mine.id
@@ -52,5 +53,6 @@ const marking = `
  */
 export const markHanding = async (sql: Sql, claims: readonly ClaimedMessage[]): Promise<Map<string, Content>> => {
   const rows = await sql<Content>(marking, [ownedJson(claims)], 'mark-messages')
-  return new Map(rows.map((row) => [row.id, row]))
+  const bodies = new Map(claims.map(({ id, body }) => [id, body]))
+  return new Map(rows.map((row) => [row.id, { ...row, ...bodies.get(row.id) }]))
 }

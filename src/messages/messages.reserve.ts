@@ -1,5 +1,5 @@
 import { missing, Problem } from '../lib/problem.ts'
-import { secondsToNextMonth, takeQuota } from '../quotas/quotas.ts'
+import { secondsToNextMonth, takeQuotas } from '../quotas/quotas.ts'
 import type { App, Work } from '../store/work.ts'
 import type { StoredRelay } from './mail.claim.ts'
 import { type Inserted, insertMessages, type NewMessage } from './messages.insert.ts'
@@ -44,10 +44,6 @@ const contentOf = async (
   }
 }
 
-const take = async (work: Work, quota: keyof typeof quotaSentences, units: number): Promise<void> => {
-  if (units > 0 && (await takeQuota(work, quota, units)) !== 'taken') throw quotaProblem(quota, work.now)
-}
-
 /**
  * Reserves calls of one account in one unit of work: all that decides is read by one statement, the messages are written by
  * another, claimed by `worker`, and the quotas counted last. Throws Problem `limited` where a quota has not enough left for
@@ -85,7 +81,9 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
     return row ? { inserted: row, relay: method.relay, worker } : { taken: true }
   })
   const counted = results.filter((result, i) => 'inserted' in result && calls[i]!.countsCall)
-  await take(work, 'sendApiCalls', counted.length)
-  await take(work, 'sends', inserted.filter((row) => row?.status === 'pending').length)
+  const sends = inserted.filter((row) => row?.status === 'pending').length
+  const units = { ...(counted.length > 0 && { sendApiCalls: counted.length }), ...(sends > 0 && { sends }) }
+  const refused = Object.keys(units).length > 0 ? await takeQuotas(work, units) : new Map()
+  for (const quota of ['sendApiCalls', 'sends'] as const) if (refused.has(quota)) throw quotaProblem(quota, work.now)
   return results
 }

@@ -17,29 +17,47 @@ const month = (now: Date): string => `${now.toISOString().slice(0, 7)}-01`
 export const secondsToNextMonth = (now: Date): number =>
   Math.ceil((Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1) - now.getTime()) / 1000)
 
+// The limit of each quota of the account's plan, as `l(quota, most)`.
+const limits = `accounts a join plans p on p.name = a.plan cross join lateral (values ${Object.entries(limitColumns)
+  .map(([quota, column]) => `('${quota}', p.${column})`)
+  .join(', ')}) l(quota, most)`
+
+// In the order of their names, so that those who take several wait for each other in no circle.
+const taking = `
+  with asked as materialized (
+    select w.quota, w.units, l.most
+    from ${limits} join unnest($2::text[], $3::int[]) as w(quota, units) on w.quota = l.quota where a.id = $1
+  ), taken as (
+    insert into quota_uses as q (account_id, quota, month, used)
+    select $1, quota, $4, units from asked where most is null or units <= most order by quota
+    on conflict (account_id, quota, month) do update set used = q.used + excluded.used
+      where q.used + excluded.used <= coalesce((select most from asked where asked.quota = excluded.quota), 2147483647)
+    returning quota
+  )
+  select asked.quota, asked.most, taken.quota is not null as "isTaken" from asked left join taken on taken.quota = asked.quota`
+
 /**
- * Takes `units` of a monthly quota, or nothing. One statement on one row: of fifty callers on the last unit one passes,
- * whichever daemon they ask. Call it last in a unit of work: the row stays locked until its end.
+ * Takes units of monthly quotas, of each all or nothing, and gives those that could not be taken. One statement: of fifty
+ * callers on the last unit one passes, whichever daemon they ask. Call it last in a unit of work: the rows stay locked until
+ * its end.
  */
-export const takeQuota = async (
+export const takeQuotas = async (
   { sql, accountId, now }: Work,
-  quota: Quota,
-  units = 1,
-): Promise<'taken' | 'used up' | 'not in plan'> => {
-  const [plan] = await sql<{ limit: number | null }>(
-    `select p.${limitColumns[quota]} as limit from accounts a join plans p on p.name = a.plan where a.id = $1`,
-    [accountId],
+  units: Partial<Record<Quota, number>>,
+): Promise<Map<Quota, 'used up' | 'not in plan'>> => {
+  const rows = await sql<{ quota: Quota; most: number | null; isTaken: boolean }>(
+    taking,
+    [accountId, Object.keys(units), Object.values(units), month(now)],
+    'take-quotas',
   )
-  if (!plan) throw missing('There is no such account')
-  if (plan.limit === 0) return 'not in plan'
-  const taken = await sql(
-    `insert into quota_uses as q (account_id, quota, month, used) select $1, $2, $3, $4::int where $5::int is null or $4 <= $5
-     on conflict (account_id, quota, month) do update set used = q.used + $4 where $5::int is null or q.used + $4 <= $5
-     returning used`,
-    [accountId, quota, month(now), units, plan.limit],
-  )
-  return taken.length > 0 ? 'taken' : 'used up'
+  if (rows.length < Object.keys(units).length) throw missing('There is no such account')
+  const refused = rows.filter(({ isTaken }) => !isTaken)
+  return new Map(refused.map(({ quota, most }) => [quota, most === 0 ? 'not in plan' : 'used up']))
 }
+
+/** `takeQuotas` for one of them. */
+export const takeQuota = async (work: Work, quota: Quota, units = 1): Promise<'taken' | 'used up' | 'not in plan'> =>
+  (await takeQuotas(work, { [quota]: units })).get(quota) ?? 'taken'
 
 /** What is left of a monthly quota: looked at, not taken. Throws Problem `missing` where the account is gone. */
 export const quotaStanding = async (
@@ -121,12 +139,9 @@ export const usedUp = async (
   quotas: readonly Quota[],
 ): Promise<Quota[]> => {
   const rows = await sql<{ quota: Quota }>(
-    `select l.quota from accounts a join plans p on p.name = a.plan
-       cross join lateral (values ${Object.entries(limitColumns)
-         .map(([quota, column]) => `('${quota}', p.${column})`)
-         .join(', ')}) l(quota, units)
+    `select l.quota from ${limits}
        left join quota_uses q on q.account_id = a.id and q.quota = l.quota and q.month = $2
-     where a.id = $1 and l.quota = any($3) and l.units <= coalesce(q.used, 0)`,
+     where a.id = $1 and l.quota = any($3) and l.most <= coalesce(q.used, 0)`,
     [accountId, month(now), quotas],
     'used-up-quotas',
   )
