@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { type BlockKind, recipientActor } from '../engagement/engagement.ts'
 import { parse } from '../lib/parse.ts'
 import { text } from '../lib/text.ts'
+import { together } from '../lib/together.ts'
+import type { App } from '../store/work.ts'
 import { bookStart } from './bookings.book.ts'
 import { takenStarts } from './bookings.find.ts'
 import { freeStarts, offeredUntil } from './bookings.slots.ts'
@@ -17,14 +19,35 @@ const Value = z.object({
     .transform((name) => name || null),
 })
 
+interface Target {
+  sql: App['sql']
+  accountId: string
+  projectId: string
+  blockId: string
+}
+
+const mostAtOnce = 64
+
+/** What is taken of a block. Those who ask while others are told share the next statement, and see what was taken for any of them. */
+const takenTogether = together(
+  mostAtOnce,
+  async ({ sql, accountId, ...block }: Target, asked: readonly { from: number; until: number }[]) => {
+    const from = Math.min(...asked.map((one) => one.from))
+    const until = Math.max(...asked.map((one) => one.until))
+    const taken = await takenStarts({ sql, accountId }, block, from, until)
+    return asked.map(() => taken)
+  },
+)
+
 /** A block that offers times and takes one (decisions.md, Bookings). */
 const booking: BlockKind<'booking'> = {
   type: 'booking',
 
   async view(app, { accountId, projectId }, { id, props }) {
     const now = app.now().getTime()
-    const calendar = { projectId, blockId: id }
-    const taken = await takenStarts({ sql: app.sql, accountId }, calendar, now, offeredUntil(props, now))
+    const target = { sql: app.sql, accountId, projectId, blockId: id }
+    const asked = { from: now, until: offeredUntil(props, now) }
+    const taken = await takenTogether(target, app.database, JSON.stringify([accountId, projectId, id]), asked)
     return { slots: freeStarts(props, now, taken) }
   },
 

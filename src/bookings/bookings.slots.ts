@@ -39,11 +39,30 @@ const instantOf = (local: Temporal.PlainDateTime, timezone: string): number | nu
   return time.toPlainDateTime().equals(local) ? time.epochMilliseconds : null
 }
 
+/** Local days are numbered from 1970-01-01, as the days of UTC are. */
+const numberOf = ({ year, month, day }: Temporal.PlainDate): number => Date.UTC(year, month - 1, day) / dayMs
+const dateOf = (day: number): Temporal.PlainDate => zoned(day * dayMs, 'UTC').toPlainDate()
+/** 1 is Monday. */
+const weekdayOf = (day: number): number => ((day + 3) % 7) + 1
+
+const mostKept = 10_000
+const midnights = new Map<string, number | null>()
+
+/** When a local day begins, in epoch ms, where the clocks don't change on it; else null. Kept: zones are the dear part of a view. */
+const midnightOf = (day: number, timezone: string): number | null => {
+  if (midnights.size >= mostKept) midnights.clear()
+  return midnights.getOrInsertComputed(`${day} ${timezone}`, () => {
+    const date = dateOf(day)
+    const midnight = date.toZonedDateTime(timezone)
+    return midnight.hoursInDay === 24 && midnight.toPlainDate().equals(date) ? midnight.epochMilliseconds : null
+  })
+}
+
 /** The starts of a local day. Where the clocks don't change on it, minutes are minutes: a hundredth of the work. */
-const startsOn = (date: Temporal.PlainDate, steps: readonly number[], timezone: string): number[] => {
-  const midnight = date.toZonedDateTime(timezone)
-  if (midnight.hoursInDay === 24 && midnight.toPlainDate().equals(date))
-    return steps.map((minute) => midnight.epochMilliseconds + minute * minuteMs)
+const startsOn = (day: number, steps: readonly number[], timezone: string): number[] => {
+  const midnight = midnightOf(day, timezone)
+  if (midnight !== null) return steps.map((minute) => midnight + minute * minuteMs)
+  const date = dateOf(day)
   const local = (minute: number) => date.toPlainDateTime({ hour: Math.floor(minute / 60), minute: minute % 60 })
   return steps.flatMap((minute) => instantOf(local(minute), timezone) ?? [])
 }
@@ -55,11 +74,10 @@ export const offeredUntil = ({ days }: Calendar, nowMs: number): number => nowMs
 function* offeredStarts(calendar: Calendar, nowMs: number): Generator<number> {
   const { timezone } = calendar
   const untilMs = offeredUntil(calendar, nowMs)
-  const lastDate = zoned(untilMs, timezone).toPlainDate()
+  const last = numberOf(zoned(untilMs, timezone).toPlainDate())
   const steps = Array.from({ length: 8 }, (_, day) => stepsOf(calendar, day))
-  let date = zoned(nowMs, timezone).toPlainDate()
-  for (; Temporal.PlainDate.compare(date, lastDate) <= 0; date = date.add({ days: 1 })) {
-    for (const start of startsOn(date, steps[date.dayOfWeek]!, timezone)) {
+  for (let day = numberOf(zoned(nowMs, timezone).toPlainDate()); day <= last; day++) {
+    for (const start of startsOn(day, steps[weekdayOf(day)]!, timezone)) {
       if (start >= nowMs && start < untilMs) yield start
     }
   }

@@ -1,6 +1,8 @@
 import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
-import type { Work } from '../store/work.ts'
+import { together } from '../lib/together.ts'
+import type { MessageKey } from '../messages/messages.ts'
+import type { App, Work } from '../store/work.ts'
 import type { Interaction } from './engagement.entities.ts'
 import { addToScore } from './engagement.score.ts'
 import type { SentMail } from './engagement.sent.ts'
@@ -99,18 +101,27 @@ export const withdrawInteraction = async (
 /** What the recipient has answered in a mail, by block. `answeredAt` in epoch ms. */
 export type AnswerState = Record<string, { kind: InteractionKind; value: unknown; answeredAt: number }>
 
-/** The state of every block that was answered. */
-export const readState = async (
-  { sql }: Pick<Work, 'sql'>,
-  { accountId, id }: Pick<SentMail, 'accountId' | 'id'>,
-): Promise<AnswerState> => {
-  const rows = await sql<{ blockId: string; kind: InteractionKind; value: unknown; at: Date }>(
-    `select block_id as "blockId", kind, value, at from interactions
-     where account_id = $1 and message_id = $2 and kind <> all('{open,click}') and not is_bot order by at, id`,
-    [accountId, id],
-    'answer-state',
-  )
-  return Object.fromEntries(
-    rows.map(({ blockId, kind, value, at }) => [blockId, { kind, value, answeredAt: at.getTime() }]),
-  )
-}
+const mostAtOnce = 64
+
+const readStates = together(
+  mostAtOnce,
+  async ({ sql }: Pick<Work, 'sql'>, mails: readonly MessageKey[]): Promise<AnswerState[]> => {
+    const rows = await sql<{ place: number; blockId: string; kind: InteractionKind; value: unknown; at: Date }>(
+      `select k.place::int, i.* from unnest($1::text[], $2::text[]) with ordinality as k(account, id, place)
+       cross join lateral (
+         select block_id as "blockId", kind, value, at from interactions
+         where account_id = k.account and message_id = k.id and kind <> all('{open,click}') and not is_bot order by at, id
+       ) i`,
+      [mails.map(({ accountId }) => accountId), mails.map(({ id }) => id)],
+      'answer-states',
+    )
+    const states = mails.map((): [string, AnswerState[string]][] => [])
+    for (const { place, blockId, kind, value, at } of rows)
+      states[place - 1]!.push([blockId, { kind, value, answeredAt: at.getTime() }])
+    return states.map((state) => Object.fromEntries(state))
+  },
+)
+
+/** The state of every block that was answered. Those who ask while others are told share the next statement. */
+export const readState = ({ sql, database }: Pick<App, 'sql' | 'database'>, mail: MessageKey): Promise<AnswerState> =>
+  readStates({ sql }, database, '', mail)

@@ -1,4 +1,5 @@
-import { findProjectMail, type ProjectMail } from '../messages/messages.ts'
+import { together } from '../lib/together.ts'
+import { findProjectMail, findProjectMails, type MessageKey, type ProjectMail } from '../messages/messages.ts'
 import type { App } from '../store/work.ts'
 import { type Block, type Content, type LeafBlock, type Links, loadVersion } from '../studio/studio.ts'
 
@@ -10,21 +11,32 @@ export interface SentMail extends ProjectMail {
 
 type Reader = Pick<App, 'sql'>
 
-/** null where there is none, as for an account that is gone. */
-export const loadSent = async (app: Reader, accountId: string, messageId: string): Promise<SentMail | null> => {
-  const mail = await findProjectMail(app, accountId, messageId)
+const withContent = async ({ sql }: Reader, mail: ProjectMail | null): Promise<SentMail | null> => {
   if (!mail) return null
-  const content = await loadVersion({ sql: app.sql, accountId }, mail.projectId, mail.projectVersion)
-  return { ...mail, content }
+  const { accountId, projectId, projectVersion } = mail
+  return { ...mail, content: await loadVersion({ sql, accountId }, projectId, projectVersion) }
 }
 
-/** The mail of a live view's token; null for a token that is not ours, was changed, or whose mail is gone. */
+/** null where there is none, as for an account that is gone. */
+export const loadSent = async (app: Reader, accountId: string, messageId: string): Promise<SentMail | null> =>
+  withContent(app, await findProjectMail(app, accountId, messageId))
+
+const mostAtOnce = 64
+const findTogether = together(mostAtOnce, (reader: Reader, keys: readonly MessageKey[]) =>
+  findProjectMails(reader, keys),
+)
+
+/**
+ * The mail of a live view's token; null for a token that is not ours, was changed, or whose mail is gone. Those who ask while
+ * others are told share the next statement.
+ */
 export const sentOfToken = async (
-  app: Reader & Pick<App, 'tokens' | 'now'>,
+  app: Reader & Pick<App, 'tokens' | 'now' | 'database'>,
   token: string,
 ): Promise<SentMail | null> => {
   const [accountId, messageId] = app.tokens.read('liveview', token, app.now().getTime()) ?? []
-  return accountId && messageId ? loadSent(app, accountId, messageId) : null
+  if (!accountId || !messageId) return null
+  return withContent(app, await findTogether({ sql: app.sql }, app.database, '', { accountId, id: messageId }))
 }
 
 /** Every block that holds no others, in the order of the mail. */

@@ -101,22 +101,38 @@ export interface ProjectMail {
   createdAt: number
 }
 
-/** null where there is no such mail, or it is of no project, or the recipient was erased. */
-export const findProjectMail = async (
+/** Names a message; its account goes with it wherever it is looked for. */
+export interface MessageKey {
+  accountId: string
+  id: string
+}
+
+/** By their place in `keys`; null where there is no such mail, or it is of no project, or the recipient was erased. */
+export const findProjectMails = async (
   { sql }: Pick<Work, 'sql'>,
+  keys: readonly MessageKey[],
+): Promise<(ProjectMail | null)[]> => {
+  const rows = await sql<ProjectMail & { place: number }>(
+    `select k.place::int, m.* from unnest($1::text[], $2::text[]) with ordinality as k(account, id, place)
+     cross join lateral (
+       select m.account_id as "accountId", m.id, m.email, a.row_id as "rowId", ${fromColumns}, m.project_id as "projectId",
+         m.project_version as "projectVersion", m.merge_data as "mergeData",
+         json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
+         (extract(epoch from m.created_at) * 1000)::int8 as "createdAt"
+       from messages m left join addresses a on a.account_id = m.account_id and a.email = m.email
+       where m.account_id = k.account and m.id = k.id and m.project_id is not null and m.project_version is not null
+         and m.merge_data is not null limit 1
+     ) m`,
+    [keys.map(({ accountId }) => accountId), keys.map(({ id }) => id)],
+    'project-mails',
+  )
+  const byPlace = new Map(rows.map(({ place, ...mail }) => [place, mail]))
+  return keys.map((_, i) => byPlace.get(i + 1) ?? null)
+}
+
+/** `findProjectMails` for one. */
+export const findProjectMail = async (
+  reader: Pick<Work, 'sql'>,
   accountId: string,
   id: string,
-): Promise<ProjectMail | null> => {
-  const [row] = await sql<ProjectMail>(
-    `select m.account_id as "accountId", m.id, m.email, a.row_id as "rowId", ${fromColumns}, m.project_id as "projectId",
-       m.project_version as "projectVersion", m.merge_data as "mergeData",
-       json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
-       (extract(epoch from m.created_at) * 1000)::int8 as "createdAt"
-     from messages m left join addresses a on a.account_id = m.account_id and a.email = m.email
-     where m.account_id = $1 and m.id = $2 and m.project_id is not null and m.project_version is not null
-       and m.merge_data is not null`,
-    [accountId, id],
-    'project-mail',
-  )
-  return row ?? null
-}
+): Promise<ProjectMail | null> => (await findProjectMails(reader, [{ accountId, id }]))[0]!

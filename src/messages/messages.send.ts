@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../lib/problem.ts'
+import { together } from '../lib/together.ts'
 import { usedUp } from '../quotas/quotas.ts'
 import { unavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
@@ -12,53 +13,26 @@ const verdictMs = 10_000
 /** Who comes with a key whose message is under way waits so long for its end. */
 const replayMs = 2000
 const replayPollMs = 50
-const batchSize = 50
+const mostAtOnce = 50
 
-interface Waiting {
-  call: Call
+interface Caller {
+  app: App
+  accountId: string
   actor: string
-  done(result: Reserved): void
-  failed(error: unknown): void
-}
-
-const reserving = new WeakMap<App['database'], Map<string, Waiting[]>>()
-
-const reserveBatch = async (app: App, accountId: string, batch: readonly Waiting[]): Promise<void> => {
-  try {
-    const worker = await senderOf(app).ready()
-    if (worker === null) throw unavailable()
-    const calls = batch.map(({ call }) => call)
-    const results = await app.work(accountId, batch[0]!.actor, (work) => reserve(app, work, calls, worker))
-    batch.forEach(({ done }, i) => void done(results[i]!))
-  } catch (error) {
-    // Each alone: of those who ask for the last unit of a quota some pass, and a fault with one is not the others'.
-    if (batch.length > 1) for (const one of batch) await reserveBatch(app, accountId, [one])
-    else batch[0]!.failed(error)
-  }
 }
 
 /**
  * Reserves a call. Those of an account that come while one is being reserved are reserved together after it: they would
- * wait for each other's commit anyway, at the counter of the quota.
+ * wait for each other's commit anyway, at the counter of the quota. Of those who ask for its last unit some pass, alone.
  */
-const reserveCall = (app: App, accountId: string, actor: string, call: Call): Promise<Reserved> => {
-  const accounts = reserving.getOrInsertComputed(app.database, () => new Map())
-  const { promise, resolve: done, reject: failed } = Promise.withResolvers<Reserved>()
-  const waiting = { call, actor, done, failed }
-  const queue = accounts.get(accountId)
-  if (queue) {
-    queue.push(waiting)
-    return promise
-  }
-  const opened = [waiting]
-  accounts.set(accountId, opened)
-  const run = async () => {
-    while (opened.length > 0) await reserveBatch(app, accountId, opened.splice(0, batchSize))
-    accounts.delete(accountId)
-  }
-  run()
-  return promise
-}
+const reserveCall = together(
+  mostAtOnce,
+  async ({ app, accountId, actor }: Caller, calls: readonly Call[]): Promise<Reserved[]> => {
+    const worker = await senderOf(app).ready()
+    if (worker === null) throw unavailable()
+    return app.work(accountId, actor, (work) => reserve(app, work, calls, worker))
+  },
+)
 
 interface StoredResult {
   id: string
@@ -122,7 +96,7 @@ export const sendMessage = async (
   { actor, idempotencyKey, countsCall }: SendOptions,
 ): Promise<{ result: SendResult; isReplay: boolean }> => {
   const key = idempotencyKey === undefined ? null : keyOf(idempotencyKey)
-  const reserved = await reserveCall(app, accountId, actor, { body, key, countsCall })
+  const reserved = await reserveCall({ app, accountId, actor }, app.database, accountId, { body, key, countsCall })
   if ('refusal' in reserved) throw reserved.refusal
   if ('taken' in reserved) {
     const result = await resultOfKey(app, accountId, idempotencyKey!)

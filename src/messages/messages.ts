@@ -11,9 +11,11 @@ export {
 export { type MailboxView, setMailbox, showMailbox, testMailbox, unsetMailbox } from './mailboxes.ts'
 export {
   findProjectMail,
+  findProjectMails,
   listMessages,
   type MessageDetail,
   type MessageFilter,
+  type MessageKey,
   type MessageView,
   type ProjectMail,
   showMessage,
