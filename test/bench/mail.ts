@@ -8,14 +8,17 @@ import { loadRoutes } from '../../src/app/features.ts'
 import { buildServer } from '../../src/http/server.ts'
 import { runMail } from '../../src/messages/mail.loop.ts'
 import { addSender, queueMails } from '../../src/messages/messages.ts'
+import { applyProjects } from '../../src/studio/studio.ts'
 import { type Bench, benchAccount, interleaved, type Row, row } from './support.ts'
 
 const calls = 3_000
 const callers = 32
 const waiting = 20_000
+const recorded = 1_000_000
 const batch = 1_000
 
-const html = `<p>${'A paragraph of a newsletter, as they are. '.repeat(330)}</p>`
+const paragraphs = 'A paragraph of a newsletter, as they are. '.repeat(330)
+const html = `<p>${paragraphs}</p>`
 const text = 'A paragraph of a newsletter.'
 
 const perSecond = async (count: number, run: () => Promise<unknown>): Promise<number> => {
@@ -44,22 +47,26 @@ const viaPool = (url: string, count: number) => async () => {
   return rate
 }
 
-const viaApi = (port: number, key: string) => async () => {
+type Body = (n: number) => object
+
+const freeform: Body = (n) => ({ to: `p${n}@people.example`, subject: `Mail ${n}`, html, text })
+
+const viaApi = (port: number, key: string, body: Body, count: number, callers: number) => async () => {
   const pool = new Pool(`http://127.0.0.1:${port}`, { connections: callers })
   let next = 0
   const caller = async () => {
-    for (let n = next++; n < calls; n = next++) {
+    for (let n = next++; n < count; n = next++) {
       const answer = await pool.request({
         method: 'POST',
         path: '/api/v1/send',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ to: `p${n}@people.example`, subject: `Mail ${n}`, html, text }),
+        body: JSON.stringify(body(n)),
       })
       const { status } = (await answer.body.json()) as { status: string }
       if (status !== 'sent') throw new Error(`POST /send answered ${status}`)
     }
   }
-  const rate = await perSecond(calls, () => Promise.all(Array.from({ length: callers }, caller)))
+  const rate = await perSecond(count, () => Promise.all(Array.from({ length: callers }, caller)))
   await pool.close()
   return rate
 }
@@ -71,11 +78,35 @@ export const bench = async (b: Bench): Promise<Row[]> => {
   const url = `smtp://127.0.0.1:${port}`
   const app = await b.app({ SVC_SMTP_URL: url })
   const account = await benchAccount(app)
-  await app.work(account.id, 'cli:bench', (work) => addSender(work, { email: 'hello@shop.example', name: 'Shop' }))
+  const projectId = await app.work(account.id, 'cli:bench', async (work) => {
+    await addSender(work, { email: 'hello@shop.example', name: 'Shop' })
+    const half = { type: 'text', props: { text: `Hello {{ name }}, ${paragraphs.slice(0, 7000)}` } }
+    const blocks = ['first', 'second'].map((id) => ({ id, ...half }))
+    return (await applyProjects(work, [{ name: 'Newsletter', theme: {}, blocks }]))[0]!.id
+  })
   const { fastify } = await buildServer(app, await loadRoutes(), pino({ level: 'error' }))
   await fastify.listen({ port: 0, host: '127.0.0.1' })
   const api = (fastify.server.address() as { port: number }).port
-  const called = await interleaved(3, viaApi(api, account.key), viaPool(url, calls))
+  const called = await interleaved(3, viaApi(api, account.key, freeform, calls, callers), viaPool(url, calls))
+
+  const template: Body = (n) => ({ to: `p${n}@people.example`, projectId, mergeData: { name: `P${n}` } })
+  const filled = await interleaved(
+    3,
+    viaApi(api, account.key, template, calls, callers),
+    viaApi(api, account.key, freeform, calls, callers),
+  )
+
+  const alone = async () => 1000 / (await viaApi(api, account.key, freeform, 300, 1)())
+  const few = await alone()
+  await app.sql(
+    `insert into messages (account_id, id, source_kind, type, email, from_email, from_name, subject, project_id,
+       project_version, merge_data, status, created_at, finished_at)
+     select $1, 'msg_' || lpad(n::text, 26, '0'), 'send', 'marketing', 'p' || n || '@people.example', 'hello@shop.example',
+       'Shop', 'Mail ' || n, $2, 1, jsonb_build_object('name', 'P' || n), 'sent', svc_now(), svc_now()
+     from generate_series(1, $3::int) n`,
+    [account.id, projectId, recorded],
+  )
+  const grown = { limit: few, ours: await alone() }
 
   const fill = async () => {
     for (let n = 0; n < waiting; n += batch) {
@@ -112,6 +143,8 @@ export const bench = async (b: Bench): Promise<Row[]> => {
   sink.disconnect()
   return [
     row('POST /send beside nodemailer’s pool', 'mails/s', called, { atLeast: 0.6 }),
+    row('POST /send of a project beside freeform', 'mails/s', filled, { atLeast: 0.8 }),
+    row('POST /send after 1,000,000 messages beside before', 'ms', grown, { atMost: 1.3 }),
     row('20,000 waiting mails beside nodemailer’s pool', 'mails/s', drained, { atLeast: 0.8 }),
   ]
 }
