@@ -6,6 +6,7 @@ import fastify, {
   type FastifyReply,
   type FastifyRequest,
   type FastifySchemaCompiler,
+  LogController,
 } from 'fastify'
 import { serializerCompiler } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
@@ -17,7 +18,7 @@ import type { Page } from '../pages/page.ts'
 import { isUnavailable } from '../store/database.ts'
 import { schemaState } from '../store/schema.ts'
 import type { App, Work } from '../store/work.ts'
-import { type Answered, observeAnswers } from './answered.ts'
+import { type Answered, logAtEnd, observeAnswers } from './answered.ts'
 import { authenticate } from './auth.ts'
 import { answerError } from './errors.ts'
 import { describe } from './openapi.ts'
@@ -155,12 +156,18 @@ export const buildServer = async (
   const server = fastify({
     loggerInstance: logger,
     genReqId: () => newId('log', Date.now()).replace('log_', 'req_'),
+    // Its own lines name addresses with their queries; ours is logAtEnd's.
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: 8 * megabyte,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 500 },
     trustProxy: [...app.config.trustProxy],
-    frameworkErrors: (error, request, reply) => answerError(error, request, reply),
+    frameworkErrors: (error, request, reply) => {
+      // Such a request comes past every hook.
+      logAtEnd(request, reply)
+      answerError(error, request, reply)
+    },
     clientErrorHandler: answerMalformed as never,
   }) as unknown as FastifyInstance
   addBodyParsers(server)
@@ -169,6 +176,7 @@ export const buildServer = async (
   server.setErrorHandler(answerError)
   server.decorateRequest('caller', null)
   server.addHook('onRequest', async (request, reply) => {
+    logAtEnd(request, reply)
     reply.header('x-request-id', request.id)
     if (!draining || request.url === '/healthz' || request.url === '/readyz') return
     reply.header('connection', 'close')
