@@ -52,7 +52,7 @@ export const migrate = async (database: Database, databaseUrl: string): Promise<
       extensions: [Migrator],
       discovery: { warnWhenNoEntities: false },
       ensureDatabase: false,
-      // `up()` would write the snapshot file, which belongs to `svc db diff` alone.
+      // A snapshot is for generating migrations; an installation has no place for one.
       migrations: { path: folder, snapshot: false, silent: true, transactional: true, allOrNothing: true },
       logger: () => {},
     })
