@@ -121,7 +121,7 @@ const collect = (env: Environment, faults: string[]): Environment => {
   return found
 }
 
-/** `svc dev` keeps its demo account here, and so marks the folder as one for development. */
+/** `svc dev` keeps its demo account here. */
 export const demoFile = (dataDir: string): string => join(dataDir, 'demo.json')
 
 /** `svc dev` keeps here what its mail catcher caught. */
@@ -139,8 +139,8 @@ const caughtBy = (dataDir: string): string | null => {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : null
 }
 
-/** In a folder for development webhooks may go to this machine: the CLI must judge a URL as the daemon beside it does. */
-const openedBy = (dataDir: string): string[] => (existsSync(demoFile(dataDir)) ? ['127.0.0.0/8', '::1/128'] : [])
+/** Beside a running `svc dev` webhooks may go to this machine: the CLI must judge a URL as the daemon does. */
+const openedBy = (dataDir: string): string[] => (existsSync(catcherFile(dataDir)) ? ['127.0.0.0/8', '::1/128'] : [])
 
 /** The embedded database brings its secret along: made once, kept in the data folder, readable by its owner alone. */
 const keptSecret = (dataDir: string): string => {
@@ -208,4 +208,14 @@ export const readConfig = (env: Environment = process.env): Config => {
     stripeApiUrl: e.SVC_STRIPE_API_URL ?? null,
     logLevel: e.SVC_LOG_LEVEL,
   })
+}
+
+/** As `readConfig`, for a daemon that is not `svc dev`: what one left in the data folder opens no way to this machine. */
+export const readServing = (env: Environment = process.env): Config =>
+  Object.freeze({ ...readConfig(env), ...(!env.SVC_ALLOW_PRIVATE_WEBHOOKS && { allowPrivateWebhooks: [] }) })
+
+/** As `readConfig`, for who needs no secret: neither it nor the data folder is looked for, or made. */
+export const readPlaces = (env: Environment = process.env): Omit<Config, 'secret'> => {
+  const { secret: _, ...config } = readConfig({ ...env, SVC_SECRET: 'stands for the one that is not read' })
+  return config
 }
