@@ -66,14 +66,14 @@ const ownedTables = `
 
 const identifier = (name: string) => `"${name.replaceAll('"', '""')}"`
 
-/** How many rows the account owns, by table. */
+/** How many rows the account owns, by table: all at one moment, as jobs move rows from one table to another. */
 export const countOwned = async ({ sql }: Pick<Operation, 'sql'>, id: string): Promise<Record<string, number>> => {
-  const counts: Record<string, number> = {}
-  for (const { name } of await sql<OwnedTable>(ownedTables)) {
-    const [row] = await sql<{ n: number }>(`select count(*) as n from ${identifier(name)} where account_id = $1`, [id])
-    if (row!.n > 0) counts[name] = row!.n
-  }
-  return counts
+  const tables = await sql<OwnedTable>(ownedTables)
+  const counting = tables.map(
+    ({ name }, i) => `select ${i} as at, count(*) as n from ${identifier(name)} where account_id = $1`,
+  )
+  const counts = await sql<{ at: number; n: number }>(`${counting.join(' union all ')} order by at`, [id])
+  return Object.fromEntries(counts.filter(({ n }) => n > 0).map(({ at, n }) => [tables[at]!.name, n]))
 }
 
 /** Ends the account: its keys open nothing from here on, and what leaves for it ends. */

@@ -15,7 +15,7 @@ export const isReservedSlug = (slug: string): boolean => slug.length === 1 || re
 
 /**
  * Claims the membership's part of portal URLs for an account (id); the one that it had is free again. Throws Problem
- * `invalid` for what can't stand in a host name or is reserved, `conflict` where another account has it.
+ * `invalid` for what can't stand in a host name or is reserved, `conflict` where another account has it, `missing` where the account is gone or going.
  */
 export const takeSlug = async ({ sql }: Operation, accountId: string, slug: string): Promise<void> => {
   if (!pattern.test(slug)) throw invalid('slug must be 1 to 63 lower-case letters, digits and inner hyphens')
@@ -23,10 +23,13 @@ export const takeSlug = async ({ sql }: Operation, accountId: string, slug: stri
   // One claim at a time: of two on the same slug the second one is told, not failed by the index.
   await sql(`select pg_advisory_xact_lock(hashtextextended('slugs', 0))`)
   const rows = await sql(
-    'update accounts set slug = $2 where id = $1 and not exists (select from accounts where slug = $2 and id <> $1) returning 1',
+    `update accounts set slug = $2
+     where id = $1 and deleted_at is null and not exists (select from accounts where slug = $2 and id <> $1) returning 1`,
     [accountId, slug],
   )
-  if (rows.length === 0) throw conflict(`The slug ${slug} is taken`)
+  if (rows.length > 0) return
+  const lives = await sql('select from accounts where id = $1 and deleted_at is null', [accountId])
+  throw lives.length > 0 ? conflict(`The slug ${slug} is taken`) : missing('There is no such account')
 }
 
 /** The account's slug; null where it has claimed none. Throws Problem `missing` where the account is gone. */

@@ -4,7 +4,6 @@ import { parse } from '../lib/parse.ts'
 import { conflict, missing, Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { Operation } from '../store/work.ts'
-import type { Account } from './accounts.entities.ts'
 import { takeSlug } from './accounts.slug.ts'
 
 export {
@@ -38,18 +37,11 @@ export interface AccountView {
 
 type AccountRow = Omit<AccountView, 'createdAt'> & { createdAt: Date }
 
-const view = ({ id, name, slug, plan, contactCount, createdAt }: Account | AccountRow): AccountView => ({
-  id,
-  name,
-  slug: slug ?? null,
-  plan,
-  contactCount,
-  createdAt: createdAt.getTime(),
-})
+const view = ({ createdAt, ...account }: AccountRow): AccountView => ({ ...account, createdAt: createdAt.getTime() })
 
 // Every command of an account begins with these: they are statements, so that it need not load MikroORM.
-const selecting = `select id, name, slug, plan, contact_count as "contactCount", created_at as "createdAt"
-  from accounts where deleted_at is null`
+const columns = 'id, name, slug, plan, contact_count as "contactCount", created_at as "createdAt"'
+const selecting = `select ${columns} from accounts where deleted_at is null`
 
 const demandPlan = async ({ sql }: Operation, name: string): Promise<void> => {
   const known = await sql('select from plans where name = $1', [name])
@@ -60,22 +52,18 @@ const demandPlan = async ({ sql }: Operation, name: string): Promise<void> => {
 export const createAccount = async (operation: Operation, input: z.input<typeof NewAccount>): Promise<AccountView> => {
   const { name, plan } = parse(NewAccount, input)
   await demandPlan(operation, plan)
-  const [em, { Account }] = await Promise.all([operation.em(), import('./accounts.entities.ts')])
-  const namesake = await em.findOne(Account, { name })
-  if (namesake?.deletedAt) {
-    throw conflict(`The account ${name} is still being deleted`, { hint: `svc accounts delete ${namesake.id}` })
-  }
-  if (namesake) throw conflict(`There is already an account named ${name}`)
-  const { now } = operation
-  const account = em.create(Account, {
-    id: newId('acc', now.getTime()),
+  const { sql, now } = operation
+  const [account] = await sql<AccountRow>(
+    `insert into accounts (id, name, plan, created_at) values ($1, $2, $3, $4) on conflict (name) do nothing returning ${columns}`,
+    [newId('acc', now.getTime()), name, plan, now],
+  )
+  if (account) return view(account)
+  const [namesake] = await sql<{ id: string }>('select id from accounts where name = $1 and deleted_at is not null', [
     name,
-    plan,
-    contactCount: 0,
-    createdAt: now,
-  })
-  await em.flush()
-  return view(account)
+  ])
+  throw namesake
+    ? conflict(`The account ${name} is still being deleted`, { hint: `svc accounts delete ${namesake.id}` })
+    : conflict(`There is already an account named ${name}`)
 }
 
 export const listAccounts = async ({ sql }: Operation): Promise<AccountView[]> =>
@@ -113,7 +101,7 @@ export const setPlan = async (operation: Operation, ref: string, plan: string): 
   return { ...account, plan }
 }
 
-/** Claims a slug for the account, as `takeSlug` does, and gives the account. */
+/** Claims a slug for the account, as `takeSlug` does, and gives the account. Throws Problem `missing` too. */
 export const claimSlug = async (operation: Operation, ref: string, slug: string): Promise<AccountView> => {
   const account = await findAccount(operation, ref)
   await takeSlug(operation, account.id, slug)

@@ -6,7 +6,7 @@ import { parseCidrs } from '../net/addresses.ts'
 import type { HttpClient } from '../net/http.ts'
 import { createResolver } from '../net/resolver.ts'
 import type { SmtpClient } from '../net/smtp.ts'
-import { type Clock, markDevelopment, openClock } from '../store/clock.ts'
+import { type Clock, demandDevelopment, markDevelopment, openClock } from '../store/clock.ts'
 import { type Client, isUnavailable, openDatabase, queueSettings, type Sql, unavailable } from '../store/database.ts'
 import { checkSecret } from '../store/installation.ts'
 import { openingOf } from '../store/living.ts'
@@ -73,6 +73,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
   try {
     // An embedded database that is still empty is set up by whoever comes first; one that is behind waits for the operator.
     const schema = options.schema ?? (embedded ? 'fresh' : 'require')
+    if (options.development && !embedded) await demandDevelopment(database.sql)
     await checkSchema(database, databaseUrl, schema)
     if (schema !== 'ignore') await checkSecret(database.sql, secretFingerprint(config.secret))
     let loading: Promise<EntityManagers> | undefined

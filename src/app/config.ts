@@ -14,6 +14,9 @@ const count = z
   .string()
   .regex(/^\d{1,9}$/, 'must be a whole number')
   .transform(Number)
+/** How long something is kept: at least one day or month, and no longer than times are counted from 1970. */
+const upTo = (most: number) =>
+  count.refine((given) => given >= 1 && given <= most, `must be a whole number from 1 to ${most}`)
 const url = (protocols: RegExp, example: string) =>
   z
     .string()
@@ -61,7 +64,10 @@ const Environment = z.object({
   SVC_TRUST_PROXY: commaSeparated
     .refine(isTaken(parseCidrs), 'must be addresses or CIDR blocks, comma-separated')
     .default([]),
-  SVC_JOURNEY_RETENTION_DAYS: count.refine((days) => days > 0, 'must be at least 1').default(90),
+  SVC_JOURNEY_RETENTION_DAYS: upTo(10_000).default(90),
+  SVC_ACCESS_LOG_RETENTION_MONTHS: upTo(300).default(13),
+  SVC_IMPORT_RETENTION_DAYS: upTo(10_000).default(90),
+  SVC_REJECT_RETENTION_DAYS: upTo(10_000).default(90),
   SVC_STRIPE_API_URL: url(/^https?:$/, 'http://127.0.0.1:12111')
     .refine((text) => !URL.canParse(text) || /^\/?$/.test(new URL(text).pathname), 'must have no path')
     .optional(),
@@ -89,6 +95,11 @@ export interface Config {
   trustProxy: readonly string[]
   /** How long journey runs are kept once they have ended, with what they did. */
   journeyRetentionDays: number
+  /** How long reads of contacts by API are kept, in calendar months. */
+  accessLogRetentionMonths: number
+  /** How long imports are kept once they have ended, and the rows that they rejected. */
+  importRetentionDays: number
+  rejectRetentionDays: number
   /** Where Stripe's API is, for tests; null: where Stripe says. */
   stripeApiUrl: string | null
   logLevel: string
@@ -110,7 +121,7 @@ const collect = (env: Environment, faults: string[]): Environment => {
   return found
 }
 
-/** `svc dev` keeps its demo account here, and so marks the folder as one for development. */
+/** `svc dev` keeps its demo account here. */
 export const demoFile = (dataDir: string): string => join(dataDir, 'demo.json')
 
 /** `svc dev` keeps here what its mail catcher caught. */
@@ -128,8 +139,8 @@ const caughtBy = (dataDir: string): string | null => {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : null
 }
 
-/** In a folder for development webhooks may go to this machine: the CLI must judge a URL as the daemon beside it does. */
-const openedBy = (dataDir: string): string[] => (existsSync(demoFile(dataDir)) ? ['127.0.0.0/8', '::1/128'] : [])
+/** Beside a running `svc dev` webhooks may go to this machine: the CLI must judge a URL as the daemon does. */
+const openedBy = (dataDir: string): string[] => (existsSync(catcherFile(dataDir)) ? ['127.0.0.0/8', '::1/128'] : [])
 
 /** The embedded database brings its secret along: made once, kept in the data folder, readable by its owner alone. */
 const keptSecret = (dataDir: string): string => {
@@ -191,7 +202,20 @@ export const readConfig = (env: Environment = process.env): Config => {
     rateLimitForms: e.SVC_RATE_LIMIT_FORMS,
     trustProxy: e.SVC_TRUST_PROXY,
     journeyRetentionDays: e.SVC_JOURNEY_RETENTION_DAYS,
+    accessLogRetentionMonths: e.SVC_ACCESS_LOG_RETENTION_MONTHS,
+    importRetentionDays: e.SVC_IMPORT_RETENTION_DAYS,
+    rejectRetentionDays: e.SVC_REJECT_RETENTION_DAYS,
     stripeApiUrl: e.SVC_STRIPE_API_URL ?? null,
     logLevel: e.SVC_LOG_LEVEL,
   })
+}
+
+/** As `readConfig`, for a daemon that is not `svc dev`: what one left in the data folder opens no way to this machine. */
+export const readServing = (env: Environment = process.env): Config =>
+  Object.freeze({ ...readConfig(env), ...(!env.SVC_ALLOW_PRIVATE_WEBHOOKS && { allowPrivateWebhooks: [] }) })
+
+/** As `readConfig`, for who needs no secret: neither it nor the data folder is looked for, or made. */
+export const readPlaces = (env: Environment = process.env): Omit<Config, 'secret'> => {
+  const { secret: _, ...config } = readConfig({ ...env, SVC_SECRET: 'stands for the one that is not read' })
+  return config
 }

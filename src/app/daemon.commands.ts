@@ -8,8 +8,8 @@ const stopped = (signal: AbortSignal): Promise<void> =>
   })
 
 const serve = async (context: Context, parts: { api: boolean; jobs: boolean }): Promise<void> => {
-  const [{ startDaemon }, { readConfig }] = await Promise.all([import('./daemon.ts'), import('./config.ts')])
-  const daemon = await startDaemon(readConfig(), parts)
+  const [{ startDaemon }, { readServing }] = await Promise.all([import('./daemon.ts'), import('./config.ts')])
+  const daemon = await startDaemon(readServing(), parts)
   if (daemon.url) context.out.note(`svc is ready at ${daemon.url}`)
   await stopped(context.signal)
   await daemon.stop()
@@ -35,9 +35,31 @@ export const commands: CommandSet = (cli) => {
     .action(cli.run((context) => serve(context, { api: false, jobs: true }), { app: 'none' }))
 
   const db = cli.noun('db', 'The database and its schema')
+  // The database alone, whatever its schema and secret.
   const open = async () => {
-    const [{ openApp }, { readConfig }] = await Promise.all([import('./app.ts'), import('./config.ts')])
-    return openApp(readConfig(), { schema: 'ignore', connections: 2 })
+    const [{ readPlaces }, { openDatabase }] = await Promise.all([
+      import('./config.ts'),
+      import('../store/database.ts'),
+    ])
+    const { databaseUrl, dataDir } = readPlaces()
+    const embedded = databaseUrl ? null : await (await import('../store/embedded.ts')).openEmbedded(dataDir)
+    const url = databaseUrl ?? embedded!.url
+    const database = openDatabase(url, { max: 2, name: 'svc db' })
+    const close = async () => {
+      await database.close()
+      await embedded?.close()
+    }
+    return { database, databaseUrl: url, close }
+  }
+  /** Where it is, in words, and whether it is made yet: an embedded one is by who needs it first. */
+  const placeOf = async () => {
+    const [{ readPlaces }, { findCluster }] = await Promise.all([
+      import('./config.ts'),
+      import('../store/embedded.cluster.ts'),
+    ])
+    const { databaseUrl, dataDir } = readPlaces()
+    if (databaseUrl) return { place: new URL(databaseUrl).host, isMade: true }
+    return { place: `embedded in ${dataDir}`, isMade: (await findCluster(dataDir)) !== undefined }
   }
 
   db.command('status', { isDefault: true })
@@ -45,23 +67,23 @@ export const commands: CommandSet = (cli) => {
     .action(
       cli.run(
         async ({ out, exit }) => {
-          const app = await open()
+          const { place, isMade } = await placeOf()
+          if (!isMade) {
+            out.note('There is no database yet: whoever needs it first makes it.')
+            out.one({ database: place, version: null, size: 0, applied: 0, pending: [], unknown: [] })
+            return exit(7)
+          }
+          const { database, close } = await open()
           try {
             const { schemaState } = await import('../store/schema.ts')
-            const { applied, pending } = await schemaState(app.database)
-            const [server] = await app.sql<{ version: string; size: number }>(
+            const { applied, pending, unknown } = await schemaState(database)
+            const [server] = await database.sql<{ version: string; size: number }>(
               `select current_setting('server_version') as version, pg_database_size(current_database()) as size`,
             )
-            const embedded = app.config.databaseUrl === null
-            out.one({
-              database: embedded ? `embedded in ${app.config.dataDir}` : new URL(app.databaseUrl).host,
-              ...server,
-              applied: applied.length,
-              pending,
-            })
-            if (pending.length > 0) exit(7)
+            out.one({ database: place, ...server, applied: applied.length, pending, unknown })
+            if (pending.length > 0 || unknown.length > 0) exit(7)
           } finally {
-            await app.close()
+            await close()
           }
         },
         { app: 'none' },
@@ -77,7 +99,7 @@ export const commands: CommandSet = (cli) => {
           const app = await open()
           try {
             const { migrate, schemaState } = await import('../store/schema.ts')
-            const pending = (await schemaState(app.database)).pending
+            const { pending } = await schemaState(app.database)
             const applied = options.dryRun ? [] : await migrate(app.database, app.databaseUrl)
             out.one({ applied, pending: options.dryRun ? pending : [] })
           } finally {
@@ -97,7 +119,7 @@ export const commands: CommandSet = (cli) => {
         async ({ out, confirm }, options: { yes?: boolean; dryRun?: boolean }) => {
           const app = await open()
           try {
-            const [row] = await app.sql<{ name: string }>('select current_database() as name')
+            const [row] = await app.database.sql<{ name: string }>('select current_database() as name')
             if (options.dryRun) out.one({ dryRun: true, database: row?.name })
             if (!(await confirm(`delete everything in the database ${row?.name}`, options))) return
             const { migrate, resetSchema } = await import('../store/schema.ts')
@@ -127,15 +149,16 @@ export const commands: CommandSet = (cli) => {
     )
 
   cli.noun('openapi', 'Print the OpenAPI document of the REST API').action(
-    cli.run(async ({ app, out }) => {
-      const [{ buildServer }, { loadRoutes }, { createLogger }] = await Promise.all([
-        import('../http/server.ts'),
-        import('./features.ts'),
-        import('./log.ts'),
-      ])
-      const server = await buildServer(app, await loadRoutes(), createLogger('silent'))
-      out.line(JSON.stringify(server.fastify.swagger(), null, 2))
-      await server.drain()
-    }),
+    cli.run(
+      async ({ out }) => {
+        const [{ openApiDocument }, { loadRoutes }, { readPlaces }] = await Promise.all([
+          import('../http/server.ts'),
+          import('./features.ts'),
+          import('./config.ts'),
+        ])
+        out.line(JSON.stringify(await openApiDocument(await loadRoutes(), readPlaces().publicUrl), null, 2))
+      },
+      { app: 'none' },
+    ),
   )
 }

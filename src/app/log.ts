@@ -1,16 +1,28 @@
 import { destination, type Logger, pino } from 'pino'
 
-interface Requested {
-  method: string
-  routeOptions?: { url?: string }
-  ip?: string
+/** Of a fault whatever may name a person or open something: addresses, keys, what follows the path of a URL. */
+const mask = (text: string): string =>
+  text
+    .replace(/(\w+:\/\/[^\s?#"']*)[?#][^\s"']*/g, '$1')
+    .replace(/[^\s@"'`<>()=,;]+@[^\s@"'`<>()=,;]+/g, '…')
+    .replace(/\b(svc_live_|whsec_)[\w-]+/g, '$1…')
+
+/** PostgreSQL quotes what it could not take (class 22): a part of a body. */
+const unquote = (text: string, code: unknown): string =>
+  String(code).startsWith('22') ? text.replace(/"[^"]*"/g, '"…"') : text
+
+const { err: standard } = pino.stdSerializers
+
+/** Where a fault was and what it says, masked. What else it carries stays here: rows, statements, answers of relays. */
+const err = (fault: unknown): object => {
+  if (!(fault instanceof Error)) return { type: typeof fault, message: mask(String(fault)) }
+  const { type, message, stack, code, constraint, table } = standard(fault) as ReturnType<typeof standard> &
+    Record<string, unknown>
+  const masked = (text: string) => unquote(mask(text), code)
+  return { type, message: masked(message), stack: masked(stack), code, constraint, table }
 }
 
-/** A request is logged by its route, not by its address: those of pages and of the live view hold tokens. */
-export const serializers = {
-  req: ({ method, routeOptions, ip }: Requested) => ({ method, route: routeOptions?.url, remoteAddress: ip }),
-}
+export const serializers = { err }
 
-/** Logs are JSON lines on stderr: stdout is for data. Keys, tokens and bodies are never logged. */
-export const createLogger = (level: string): Logger =>
-  pino({ level, serializers, redact: ['req.headers.authorization'] }, destination({ fd: 2, sync: true }))
+/** Logs are JSON lines on stderr: stdout is for data. No key, token, body or address is ever logged. */
+export const createLogger = (level: string): Logger => pino({ level, serializers }, destination({ fd: 2, sync: true }))

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { conflict, invalid, missing } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
+import { isDuplicate } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
 import { normalizeFields } from './contacts.fields.ts'
 
@@ -123,12 +124,11 @@ export const createList = async (
 export const renameList = async (work: Work, ref: string, newName: string): Promise<ContactListView> => {
   const { id } = await findList(work, ref)
   const name = nameOf(newName)
-  const [list] = await work.sql<Row>(
-    `update contact_lists l set name = $3, updated_at = case when name = $3 then updated_at else $4 end
-     where account_id = $1 and id = $2
-       and not exists (select from contact_lists o where o.account_id = $1 and o.name = $3 and o.id <> $2) returning ${columns}`,
-    [work.accountId, id, name, work.now],
-  )
-  if (!list) throw conflict(`There is already a list named ${name}`)
+  const rename = `update contact_lists set name = $3, updated_at = case when name = $3 then updated_at else $4 end
+    where account_id = $1 and id = $2 returning ${columns}`
+  const [list] = await work.sql<Row>(rename, [work.accountId, id, name, work.now]).catch((error) => {
+    throw isDuplicate(error) ? conflict(`There is already a list named ${name}`) : error
+  })
+  if (!list) throw missing('There is no such list')
   return view(list)
 }

@@ -27,6 +27,7 @@ export {
   renameList,
 } from './contacts.lists.ts'
 export { type ContactPlace, locateContact } from './contacts.locate.ts'
+export { purgeAccessLog, purgeImports } from './contacts.purge.ts'
 export { deleteList, type Erasure, eraseContact, type Removal } from './contacts.remove.ts'
 export { type UpsertCounts, upsertBatch, upsertContact } from './contacts.upsert.ts'
 export type { Verdict } from './contacts.verdict.ts'

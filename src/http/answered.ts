@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 /** A request that was answered, without anything that its caller or a recipient would want kept: no body, no key, no query. */
 export interface Answered {
@@ -27,6 +27,31 @@ const pathOf = ({ url, routeOptions }: FastifyRequest): string => {
   return shown.join('/').slice(0, longestPath)
 }
 
+const msOf = (reply: FastifyReply): number => Math.round(reply.elapsedTime * 10) / 10
+
+/** As others log who went away before the answer: no status of HTTP, and sent to nobody. */
+const clientGone = 499
+
+/**
+ * Logs a request when it has ended, however it does: one line, by its route, as addresses and queries hold tokens and
+ * what people are called.
+ */
+export const logAtEnd = (request: FastifyRequest, reply: FastifyReply): void => {
+  reply.raw.once('close', () => {
+    const { log, method, routeOptions, caller } = request
+    log.info(
+      {
+        method,
+        route: routeOptions.url ?? null,
+        status: reply.raw.writableFinished ? reply.statusCode : clientGone,
+        ms: msOf(reply),
+        ...(caller && { account: caller.accountId, key: caller.keyId }),
+      },
+      'request',
+    )
+  })
+}
+
 /** Tells of each request when it has been answered. */
 export const observeAnswers = (server: FastifyInstance, onAnswered: (answered: Answered) => void): void => {
   server.addHook('onResponse', async (request, reply) => {
@@ -34,7 +59,7 @@ export const observeAnswers = (server: FastifyInstance, onAnswered: (answered: A
       method: request.method,
       path: pathOf(request),
       status: reply.statusCode,
-      ms: Math.round(reply.elapsedTime * 10) / 10,
+      ms: msOf(reply),
       requestId: request.id,
     })
   })

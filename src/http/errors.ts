@@ -33,8 +33,16 @@ interface Refusal {
   retryAfterSeconds?: number
 }
 
-const refusalOf = (error: FastifyError | Problem): Refusal => {
+const fault: Refusal = { status: 500, sentence: 'Something went wrong' }
+
+/** The client went away before all of its body was here: no fault, and nobody is left to be told. */
+export const isBrokenOff = (error: unknown, { raw }: FastifyRequest): boolean => raw.errored === error
+
+const refusalOf = (error: FastifyError | Problem, request: FastifyRequest): Refusal => {
+  if (isBrokenOff(error, request)) return { status: 400, sentence: 'The request ended before its body did' }
   if (error instanceof Problem) {
+    // What it says is for the operator: it names settings and files.
+    if (error.kind === 'configuration') return fault
     const { retryAfterSeconds } = error.detail
     return { status: statuses[error.kind], sentence: error.message, ...(retryAfterSeconds && { retryAfterSeconds }) }
   }
@@ -42,12 +50,12 @@ const refusalOf = (error: FastifyError | Problem): Refusal => {
   if (known) return { status: known[0], sentence: known[1] }
   if (isUnavailable(error)) return { status: 503, sentence: 'The service is not available' }
   if (error.statusCode === 400) return { status: 400, sentence: 'body must be valid JSON' }
-  return { status: 500, sentence: 'Something went wrong' }
+  return fault
 }
 
 /** Every failure of every kind ends here: `{ error: <sentence> }` and nothing else (api.md section 7). */
 export const answerError = (error: FastifyError | Problem, request: FastifyRequest, reply: FastifyReply) => {
-  const refusal = refusalOf(error)
+  const refusal = refusalOf(error, request)
   if (refusal.status >= 500) request.log.error({ err: error }, 'request failed')
   // A malformed URL comes here past every hook.
   reply.header('x-request-id', request.id)

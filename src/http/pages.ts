@@ -12,7 +12,7 @@ import {
 } from '../pages/page.ts'
 import { isUnavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
-import { answerError } from './errors.ts'
+import { answerError, isBrokenOff } from './errors.ts'
 
 /** Forms are small; what a mail client posts for a one-click unsubscription is smaller. */
 const formLimit = 64 * 1024
@@ -53,7 +53,9 @@ const refusals: Partial<Record<Problem['kind'], number>> = {
   upstream: 502,
 }
 
-const failureOf = (error: FastifyError | Problem): PageView => {
+const failureOf = (error: FastifyError | Problem, request: FastifyRequest): PageView => {
+  if (isBrokenOff(error, request)) return failure(400, 'This page did not understand what was sent')
+  if (error instanceof Problem && error.kind === 'configuration') return failure(500, 'Something went wrong')
   if (error instanceof Problem && error.kind === 'missing') return notFound
   if (error instanceof Problem && error.kind !== 'unavailable')
     return failure(refusals[error.kind] ?? 400, error.message)
@@ -100,7 +102,7 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
         errorHandler: (error: FastifyError | Problem, request, reply) => {
           if (page.takes === 'raw' || (page.takes === 'json' && isJson(request)))
             return answerError(error, request, reply)
-          const view = failureOf(error)
+          const view = failureOf(error, request)
           if (view.status === 500 || view.status === 502) request.log.error({ err: error }, 'page failed')
           if (error instanceof Problem && error.detail.retryAfterSeconds)
             reply.header('retry-after', String(error.detail.retryAfterSeconds))

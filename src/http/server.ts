@@ -6,6 +6,7 @@ import fastify, {
   type FastifyReply,
   type FastifyRequest,
   type FastifySchemaCompiler,
+  LogController,
 } from 'fastify'
 import { serializerCompiler } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
@@ -15,9 +16,9 @@ import { invalid } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
 import type { Page } from '../pages/page.ts'
 import { isUnavailable } from '../store/database.ts'
-import { schemaState } from '../store/schema.ts'
+import { schemaFault, schemaState } from '../store/schema.ts'
 import type { App, Work } from '../store/work.ts'
-import { type Answered, observeAnswers } from './answered.ts'
+import { type Answered, logAtEnd, observeAnswers } from './answered.ts'
 import { authenticate } from './auth.ts'
 import { answerError } from './errors.ts'
 import { describe } from './openapi.ts'
@@ -67,6 +68,9 @@ const addBodyParsers = (server: FastifyInstance) => {
   )
 }
 
+/** The first segment of its path, which the rate limit counts by. */
+const familyOf = (route: Route): string => route.path.split('/')[1]!
+
 /** 401 and the key's limit, then the plan's: all of them before any look at the body. */
 const admission = (app: App, route: Route, family: string) => {
   const key = authenticate(app, family, limitOf(app, family))
@@ -82,22 +86,41 @@ const counted =
     return result
   }
 
-const addRoute = (server: FastifyInstance, app: App, route: Route) => {
-  const family = route.path.split('/')[1]!
+/** What the document and the server say alike of a route. */
+const described = (route: Route) => {
   const { params, query, body } = route
-  server.route({
+  return {
     method: route.method,
     url: apiPrefix + route.path,
     schema: {
       summary: route.summary,
-      tags: [family],
+      tags: [familyOf(route)],
       ...(params && { params }),
       ...(query && { querystring: query }),
       ...(body && { body }),
       response: route.answers,
     },
     config: { refusals: route.refusals ?? [], isOpen: route.isOpen === true } as FastifyContextConfig,
-    ...(!route.isOpen && { onRequest: admission(app, route, family) }),
+  }
+}
+
+/** The OpenAPI document of routes, as `/openapi.json` has it, without an app. */
+export const openApiDocument = async (routes: readonly Route[], publicUrl: string): Promise<object> => {
+  const server = fastify() as unknown as FastifyInstance
+  server.setValidatorCompiler(validate)
+  server.setSerializerCompiler(serializerCompiler)
+  await describe(server, publicUrl)
+  server.after(() => {
+    for (const route of routes) server.route({ ...described(route), handler: (_, reply) => reply.code(501).send() })
+  })
+  await server.ready()
+  return server.swagger()
+}
+
+const addRoute = (server: FastifyInstance, app: App, route: Route) => {
+  server.route({
+    ...described(route),
+    ...(!route.isOpen && { onRequest: admission(app, route, familyOf(route)) }),
     ...(route.replay && {
       preValidation: async (request, reply) => {
         const answer = await route.replay!({ app, caller: request.caller!, headers: request.headers })
@@ -121,15 +144,15 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
   })
 }
 
-/** Alive, and ready: `/readyz` says no while the database is away, its schema behind, or the server draining. */
+/** Alive, and ready: `/readyz` says no while the database is away, its schema behind or newer, or the server draining. */
 const addProbes = (server: FastifyInstance, app: App, isDraining: () => boolean) => {
   server.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }))
   server.get('/readyz', { schema: { hide: true } }, async (request, reply) => {
     const refuse = (error: string) => reply.code(503).send({ error })
     if (isDraining()) return refuse('The service is stopping')
     try {
-      const { pending } = await schemaState(app.database)
-      return pending.length > 0 ? refuse('The database schema is behind') : { status: 'ready' }
+      const fault = schemaFault(await schemaState(app.database))
+      return fault ? refuse(fault.message) : { status: 'ready' }
     } catch (error) {
       if (!isUnavailable(error)) request.log.error({ err: error }, 'readiness check failed')
       return refuse('The database is not available')
@@ -155,12 +178,18 @@ export const buildServer = async (
   const server = fastify({
     loggerInstance: logger,
     genReqId: () => newId('log', Date.now()).replace('log_', 'req_'),
+    // Its own lines name addresses with their queries; ours is logAtEnd's.
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: 8 * megabyte,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 500 },
     trustProxy: [...app.config.trustProxy],
-    frameworkErrors: (error, request, reply) => answerError(error, request, reply),
+    frameworkErrors: (error, request, reply) => {
+      // Such a request comes past every hook.
+      logAtEnd(request, reply)
+      answerError(error, request, reply)
+    },
     clientErrorHandler: answerMalformed as never,
   }) as unknown as FastifyInstance
   addBodyParsers(server)
@@ -169,6 +198,7 @@ export const buildServer = async (
   server.setErrorHandler(answerError)
   server.decorateRequest('caller', null)
   server.addHook('onRequest', async (request, reply) => {
+    logAtEnd(request, reply)
     reply.header('x-request-id', request.id)
     if (!draining || request.url === '/healthz' || request.url === '/readyz') return
     reply.header('connection', 'close')

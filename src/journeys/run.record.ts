@@ -1,3 +1,4 @@
+import { isDuplicate } from '../store/database.ts'
 import type { App, Work } from '../store/work.ts'
 import type { Cursor } from './journeys.walk.ts'
 import { doingsOf, mostOfRoot } from './run.cause.ts'
@@ -50,9 +51,6 @@ const recording = `
   )
   select count(*) as moved from moved`
 
-/** The step log's key: somebody has done the step. */
-const isDoneAlready = (error: unknown): boolean => (error as { code?: string }).code === '23505'
-
 const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1)
 
 /** Says at the last step of each run that caused too much what did not come of it. */
@@ -78,7 +76,8 @@ export const recordMoves = async (work: Work, done: readonly StepDone[], moves: 
   if (done.length === 0 && open.length === 0) return
   const params = [work.accountId, work.now, JSON.stringify(withUnstarted(work, done)), JSON.stringify(open)]
   const [row] = await work.sql<{ moved: number }>(recording, params, 'record-moves').catch((error) => {
-    throw isDoneAlready(error) ? new Stale() : error
+    // The step log's key: somebody has done the step.
+    throw isDuplicate(error) ? new Stale() : error
   })
   if (row!.moved !== open.length) throw new Stale()
 }

@@ -78,6 +78,24 @@ export const isDevelopment = async (sql: Sql): Promise<boolean> =>
   (await sql('select from development_clock', [], 'is-development')).length > 0
 
 /**
+ * Holds `svc dev` off a database that it did not make: one that has accounts, or tables of another program. Throws Problem
+ * `configuration`.
+ */
+export const demandDevelopment = async (sql: Sql): Promise<void> => {
+  const tables = await sql<{ name: string }>(
+    'select tablename as name from pg_tables where schemaname = current_schema()',
+  )
+  if (tables.length === 0) return
+  if (tables.some(({ name }) => name === 'development_clock')) {
+    if (await isDevelopment(sql)) return
+    if ((await sql('select from accounts limit 1')).length === 0) return
+  }
+  throw new Problem('configuration', 'DATABASE_URL names a database that has data and that svc dev did not make', {
+    hint: 'svc serve, or set DATABASE_URL to an empty database',
+  })
+}
+
+/**
  * The clock of the database, followed until `close`; that of a development database within moments where another process
  * moves it. Keeps no process alive.
  */

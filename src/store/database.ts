@@ -44,6 +44,9 @@ export const isUnavailable = (error: unknown): boolean => {
   )
 }
 
+/** A unique index has the row already: of two writers at the same moment this is the second. */
+export const isDuplicate = (error: unknown): boolean => (error as { code?: string }).code === '23505'
+
 /** Deadlock and serialization failure: running the whole transaction again is the cure. */
 const isRetryable = (error: unknown): boolean => ['40P01', '40001'].includes((error as { code?: string }).code ?? '')
 

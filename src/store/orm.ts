@@ -3,7 +3,7 @@ import { type EntityManager, MikroORM, type Options } from '@mikro-orm/postgresq
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
 import type { Client } from './database.ts'
 
-/** The settings that the product, the tests and `svc db diff` share. */
+/** The settings that the product and the tests share. */
 const settings = (entities: NonNullable<Options['entities']>): Options => ({
   entities,
   extensions: [Migrator],

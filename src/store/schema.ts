@@ -5,13 +5,15 @@ import type { Database } from './database.ts'
 
 /**
  * What a process does about the schema: `require` refuses one that is behind, `migrate` brings it up, `fresh` sets up
- * an empty database and else requires, `ignore` does not look.
+ * an empty database and else requires, `ignore` does not look. One that is newer than the program is refused by all that look.
  */
 export type SchemaRule = 'require' | 'migrate' | 'fresh' | 'ignore'
 
 export interface SchemaState {
   applied: string[]
   pending: string[]
+  /** Applied by a later version of svc than this one. */
+  unknown: string[]
 }
 
 const folder = join(import.meta.dirname, '../../migrations')
@@ -25,26 +27,59 @@ const known = (): string[] =>
     .map((file) => file.replace(/\.(ts|js)$/, ''))
     .sort()
 
-/** Which migrations the database has and which it lacks. */
+/** `server_version_num` of the oldest server that has all that the statements use. */
+const oldestServer = 150_000
+
+/** Throws Problem `configuration` for a server that is too old, by its `server_version_num`. */
+export const demandServer = (version: number): void => {
+  if (version >= oldestServer) return
+  const major = Math.floor(version / 10_000)
+  throw new Problem('configuration', `The database is PostgreSQL ${major}; svc needs PostgreSQL 15 or newer`)
+}
+
+/** Which migrations the database has and which it lacks. Throws Problem `configuration` for a server that is too old. */
 export const schemaState = async (database: Database): Promise<SchemaState> => {
-  const [table] = await database.sql<{ exists: boolean }>(
-    `select to_regclass('mikro_orm_migrations') is not null as exists`,
+  const [server] = await database.sql<{ version: number; isSetUp: boolean }>(
+    `select current_setting('server_version_num')::int as version, to_regclass('mikro_orm_migrations') is not null as "isSetUp"`,
   )
-  const rows = table?.exists
+  demandServer(server!.version)
+  const rows = server!.isSetUp
     ? await database.sql<{ name: string }>('select name from mikro_orm_migrations order by id')
     : []
   const applied = rows.map((row) => row.name)
-  return { applied, pending: known().filter((name) => !applied.includes(name)) }
+  const ours = known()
+  return {
+    applied,
+    pending: ours.filter((name) => !applied.includes(name)),
+    unknown: applied.filter((name) => !ours.includes(name)),
+  }
 }
 
-/** Applies what is pending, under an advisory lock, and gives the names of what it applied. */
+/** Why this program can't work on a schema; null where it can. */
+export const schemaFault = ({ pending, unknown }: SchemaState): Problem | null => {
+  if (unknown.length > 0)
+    return new Problem('unavailable', 'The database schema is newer than this version of svc', {
+      hint: 'install the version that migrated it, or a later one',
+    })
+  if (pending.length === 0) return null
+  return new Problem('unavailable', `The database schema is behind by ${pending.length} migration(s)`, {
+    hint: 'svc db migrate',
+  })
+}
+
+/**
+ * Applies what is pending, under an advisory lock, and gives the names of what it applied. Throws Problem `unavailable` for a
+ * schema that is newer than this program.
+ */
 export const migrate = async (database: Database, databaseUrl: string): Promise<string[]> => {
   const { MikroORM } = await import('@mikro-orm/postgresql')
   const { Migrator } = await import('@mikro-orm/migrations')
   const guard = await database.connect()
   try {
     await guard.query('select pg_advisory_lock($1)', [migrationLock])
-    const { pending } = await schemaState(database)
+    const state = await schemaState(database)
+    const { pending } = state
+    if (state.unknown.length > 0) throw schemaFault(state)
     if (pending.length === 0) return []
     const orm = await MikroORM.init({
       clientUrl: databaseUrl,
@@ -52,7 +87,7 @@ export const migrate = async (database: Database, databaseUrl: string): Promise<
       extensions: [Migrator],
       discovery: { warnWhenNoEntities: false },
       ensureDatabase: false,
-      // `up()` would write the snapshot file, which belongs to `svc db diff` alone.
+      // A snapshot is for generating migrations; an installation has no place for one.
       migrations: { path: folder, snapshot: false, silent: true, transactional: true, allOrNothing: true },
       logger: () => {},
     })
@@ -63,16 +98,15 @@ export const migrate = async (database: Database, databaseUrl: string): Promise<
   }
 }
 
-/** Holds the process to its rule. Throws Problem `unavailable` (exit 7) where the schema is behind. */
+/** Holds the process to its rule. Throws Problem `unavailable` (exit 7) where the schema is behind, or newer. */
 export const checkSchema = async (database: Database, databaseUrl: string, rule: SchemaRule): Promise<void> => {
   if (rule === 'ignore') return
-  const { applied, pending } = await schemaState(database)
-  if (pending.length === 0) return
-  if (rule === 'migrate' || (rule === 'fresh' && applied.length === 0)) await migrate(database, databaseUrl)
+  const state = await schemaState(database)
+  const isSetUp = rule === 'migrate' || (rule === 'fresh' && state.applied.length === 0)
+  if (isSetUp && state.unknown.length === 0) await migrate(database, databaseUrl)
   else {
-    throw new Problem('unavailable', `The database schema is behind by ${pending.length} migration(s)`, {
-      hint: 'svc db migrate',
-    })
+    const fault = schemaFault(state)
+    if (fault) throw fault
   }
 }
 

@@ -133,6 +133,9 @@ export interface App {
     rateLimitForms: number
     allowPrivateWebhooks: readonly string[]
     journeyRetentionDays: number
+    accessLogRetentionMonths: number
+    importRetentionDays: number
+    rejectRetentionDays: number
     /** Where Stripe's API is; null: where Stripe says. */
     stripeApiUrl: string | null
     /** CIDR blocks of proxies that may say whose address a request comes from. */

@@ -319,12 +319,18 @@ describe('interrupted', () => {
     expect(status).toBe(130)
     expect(log).toContain(`svc imports resume ${id}`)
     expect(await contacts()).toHaveLength(rows)
-    const [one, other] = await Promise.all([
-      run(['imports', 'resume', id, '--json']),
-      run(['imports', 'resume', id, '--json']),
-    ])
-    // Two at once: a batch is written by one of them, and whoever meets the other stops with a conflict.
-    for (const ran of [one, other]) expect([0, 6]).toContain(ran.status)
+    // Two at once are held at their first batch, which is the same: one writes it, the other stops with a conflict.
+    const holder = await t.app.database.connect()
+    await holder.query(`begin; select from imports where id = '${id}' for update`)
+    const resumes = Promise.all([1, 2].map(() => run(['imports', 'resume', id, '--json'])))
+    const blocked = `select from pg_stat_activity where datname = current_database() and pg_blocking_pids(pid) <> '{}'`
+    await expect.poll(async () => (await t.app.sql(blocked)).length, { timeout: 20_000 }).toBe(2)
+    await holder.query('commit')
+    await holder.end()
+    const ends = (await resumes).toSorted((a, b) => a.status! - b.status!)
+    expect(ends.map((ran) => ran.status)).toEqual([0, 6])
+    expect(ends[0]!.json).toMatchObject(counted(many, 0, 0, 0, 0))
+    expect(ends[1]!.stderr).toContain('Another process goes on')
     const done = await run(['imports', 'resume', id, '--json'])
     expect(done).toMatchObject({ status: 0, json: counted(many, 0, 0, 0, 0) })
     expect(await contacts()).toHaveLength(many)

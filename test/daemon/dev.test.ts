@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startSvc, svc } from '../support/cli.ts'
-import { freePort } from '../support/daemon.ts'
+import { freePort, startDaemon } from '../support/daemon.ts'
 
 let folder: string
 let port: number
@@ -226,6 +226,21 @@ test('a folder that can not be one is said in one line', async () => {
   const ran = await svc(target, ['dev'], { env: { SVC_DATA_DIR: file } })
   expect(ran).toMatchObject({ status: 4, stdout: '' })
   expect(ran.stderr).toMatch(/^error: The data folder .* can't be written.*\n/)
+})
+
+test('svc serve on the folder that it once used opens no way to this machine, nor does the CLI beside it', {
+  timeout: 60_000,
+}, async () => {
+  const dev = await startDev()
+  expect(await dev.end('SIGTERM')).toBe(0)
+  const daemon = await startDaemon(target, { env: { SVC_PORT: target.env.SVC_PORT! } })
+  running.add({ end: daemon.kill })
+  await svc(target, ['contacts', 'upsert', '--list', 'Sample contacts', '--email', 'served@sample.example'])
+  const newest = async () => (await svc(target, ['deliveries', 'list', '--json'])).json.deliveries[0]
+  const refused = { lastStatus: null, lastError: expect.stringContaining('not public') }
+  await expect.poll(newest, { timeout: 10_000, interval: 200 }).toMatchObject(refused)
+  const url = ['--url', 'http://127.0.0.1:9/hook', '--events', 'contact.created']
+  expect((await svc(target, ['webhooks', 'create', ...url])).status).toBe(2)
 })
 
 test('svc listen finds the daemon of svc dev without any setting', { timeout: 60_000 }, async () => {

@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Server } from '../../src/http/server.ts'
 import { type Reply, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 
 let t: TestApp
@@ -137,6 +139,11 @@ const raw = (port: number, bytes: string): Promise<string> =>
     socket.on('close', () => resolve(answer)).on('error', reject)
   })
 
+const connectionsOf = ({ fastify }: Server): Promise<number> =>
+  new Promise((resolve, reject) =>
+    fastify.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  )
+
 test('what is no HTTP at all is refused in the same shape', async () => {
   await t.server.fastify.listen({ port: 0, host: '127.0.0.1' })
   const { port } = t.server.fastify.server.address() as { port: number }
@@ -181,15 +188,22 @@ describe('probes', () => {
     await holder.query('begin; lock table contact_lists in access exclusive mode')
     const inFlight = fetch(`http://127.0.0.1:${port}/api/v1/lists`, { headers: { authorization: `Bearer ${key}` } })
     await expect.poll(async () => (await holder.query('select 1 from pg_locks where not granted')).rowCount).toBe(1)
+    // Begun before the stop, so that its connection stands, and sent whole after it.
+    const late = connect(port, '127.0.0.1')
+    const answered = once(late, 'end')
+    let answer = ''
+    late.setEncoding('utf8').on('data', (text) => {
+      answer += text
+    })
+    late.write(`GET /api/v1/lists HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`)
+    await expect.poll(() => connectionsOf(stopping.server)).toBe(2)
     const drained = stopping.server.drain()
-    expectError(
-      await stopping.request('GET', '/lists', { key }).catch(() => ({
-        status: 503,
-        body: { error: 'The service is stopping' },
-        headers: { 'content-type': 'application/json', 'x-request-id': 'req_' },
-      })),
-      503,
-    )
+    await expect.poll(() => raw(port, '').catch(({ code }) => code)).toBe('ECONNREFUSED')
+    late.write('\r\n')
+    await answered
+    expect(answer).toMatch(/^HTTP\/1\.1 503 /)
+    expect(answer).toMatch(/\r\nx-request-id: req_/)
+    expect(answer.split('\r\n\r\n')[1]).toBe('{"error":"The service is stopping"}')
     await holder.query('commit')
     expect((await inFlight).status).toBe(200)
     await drained

@@ -1,0 +1,107 @@
+import { idAt } from '../lib/ids.ts'
+import { inBatches } from '../store/batches.ts'
+import type { App } from '../store/work.ts'
+
+/*
+ * As deliveries are purged: ids are ordered by time, so what is old is the start of each account's part of the key. Each
+ * batch goes on behind the last one: none looks at what the ones before it have deleted.
+ */
+
+const oldReaders = `
+  select a.id from accounts a cross join lateral (
+    select from access_log l where l.account_id = a.id and l.id < $1 order by l.id limit 1
+  ) l`
+
+const oldReads = `
+  with old as materialized (
+    select id from access_log where account_id = $1 and id > $2 and id < $3 order by id limit $4
+  ), gone as (
+    delete from access_log l using old where l.account_id = $1 and l.id = old.id returning 1
+  )
+  select (select count(*) from gone) as gone, max(id) as last from old`
+
+/** Of an import that was broken off and never went on, the start counts. */
+const oldImports = `
+  select i.account_id, i.id from accounts a cross join lateral (
+    select account_id, id from imports i where i.account_id = a.id and i.id < $1 and coalesce(finished_at, started_at) < $2
+    order by id
+  ) i`
+
+const hasRejects = 'exists (select from import_rejects r where r.account_id = i.account_id and r.import_id = i.id)'
+
+const oldRejects = `
+  with old as materialized (
+    select line from import_rejects where account_id = $1 and import_id = $2 and line > $3 order by line limit $4
+  ), gone as (
+    delete from import_rejects r using old where r.account_id = $1 and r.import_id = $2 and r.line = old.line returning 1
+  )
+  select (select count(*) from gone) as gone, max(line) as last from old`
+
+const deleteImports = `
+  with old as materialized (${oldImports} where not ${hasRejects} limit $3), gone as (
+    delete from imports i using old where i.account_id = old.account_id and i.id = old.id returning 1
+  )
+  select count(*) as gone from gone`
+
+interface Batch<Key> {
+  gone: number
+  last: Key | null
+}
+
+/**
+ * Deletes the entries of the access log from before `before`, in small batches with rests, until nothing is left or
+ * `signal` is aborted. Gives how many went.
+ */
+export const purgeAccessLog = async (
+  { sql }: Pick<App, 'sql'>,
+  before: Date,
+  signal?: AbortSignal,
+  batchSize = 1000,
+): Promise<number> => {
+  const bound = idAt('log', before.getTime())
+  let total = 0
+  for (const { id } of await sql<{ id: string }>(oldReaders, [bound])) {
+    let last = ''
+    const batch = async () => {
+      const [row] = await sql<Batch<string>>(oldReads, [id, last, bound, batchSize])
+      last = row!.last ?? last
+      return row!.gone
+    }
+    total += await inBatches(batchSize, batch, signal)
+  }
+  return total
+}
+
+/**
+ * Deletes imports that ended before `before` (never ended: began), and the rejects of those that did before
+ * `rejectsBefore`; no reject outlives its import. In small batches with rests, until nothing is left or `signal` is aborted.
+ * Gives how many rows went.
+ */
+export const purgeImports = async (
+  { sql }: Pick<App, 'sql'>,
+  before: Date,
+  rejectsBefore: Date,
+  signal?: AbortSignal,
+  batchSize = 1000,
+): Promise<number> => {
+  const latest = new Date(Math.max(before.getTime(), rejectsBefore.getTime()))
+  let total = 0
+  const rejected = await sql<{ account_id: string; id: string }>(`${oldImports} where ${hasRejects}`, [
+    idAt('imp', latest.getTime()),
+    latest,
+  ])
+  for (const { account_id: accountId, id } of rejected) {
+    let last = 0
+    const batch = async () => {
+      const [row] = await sql<Batch<number>>(oldRejects, [accountId, id, last, batchSize])
+      last = row!.last ?? last
+      return row!.gone
+    }
+    total += await inBatches(batchSize, batch, signal)
+  }
+  const batch = async () => {
+    const [row] = await sql<{ gone: number }>(deleteImports, [idAt('imp', before.getTime()), before, batchSize])
+    return row!.gone
+  }
+  return total + (await inBatches(batchSize, batch, signal))
+}

@@ -1,0 +1,107 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { loadRoutes } from '../../src/app/features.ts'
+import { serializers } from '../../src/app/log.ts'
+import { openRoute, route } from '../../src/http/route.ts'
+import { buildServer, type Server } from '../../src/http/server.ts'
+import { Problem } from '../../src/lib/problem.ts'
+import type { Page } from '../../src/pages/page.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+
+let t: TestApp
+let account: TestAccount
+let server: Server
+let port: number
+// biome-ignore lint/suspicious/noExplicitAny: a line of the log is what its writer made it
+let lines: any[]
+
+/** What only the operator may read. */
+const inside = "A stored secret can't be opened: SVC_SECRET is not the one that sealed it"
+const fail = async (): Promise<never> => {
+  throw new Problem('configuration', inside, { hint: 'look at /etc/svc' })
+}
+
+beforeAll(async () => {
+  t = await startApp()
+  account = await t.account()
+  const logger = pino({ level: 'trace', serializers }, { write: (line) => void lines.push(JSON.parse(line)) })
+  lines = []
+  const answers = { 200: z.object({}) }
+  const routes = [
+    route({ method: 'POST', path: '/broken', summary: 'x', body: z.object({}), answers, handle: fail }),
+    ...(await loadRoutes()).filter(({ path }) => path === '/lists'),
+    openRoute({ method: 'GET', path: '/broken', summary: 'x', answers, handle: fail }),
+  ]
+  const pages: Page[] = [
+    { method: 'GET', path: '/x/broken', handle: fail },
+    { method: 'POST', path: '/x/form', handle: fail },
+  ]
+  server = await buildServer(t.app, routes, logger, pages)
+  await server.fastify.listen({ port: 0, host: '127.0.0.1' })
+  port = (server.fastify.server.address() as { port: number }).port
+})
+afterAll(async () => {
+  await server.drain()
+  await t.close()
+})
+
+test.each([
+  ['POST', '/api/v1/broken'],
+  ['GET', '/api/v1/broken'],
+  ['GET', '/x/broken'],
+] as const)(
+  'a fault of the configuration is 500 in a fixed sentence, and told to the log alone: %s %s',
+  async (method, path) => {
+    lines = []
+    const reply = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
+      ...(method === 'POST' && { body: '{}' }),
+    })
+    expect(reply.status).toBe(500)
+    const text = await reply.text()
+    expect(text).toContain('Something went wrong')
+    expect(text).not.toMatch(/SVC_SECRET|stored secret|etc/)
+    expect(lines.filter(({ level }) => level >= 50)).toMatchObject([{ err: { message: inside } }])
+  },
+)
+
+test.each([
+  ['the API', '/api/v1/broken', 'application/json'],
+  ['a page', '/x/form', 'application/x-www-form-urlencoded'],
+])('an upload to %s that its client breaks off is no fault and no 503 in the log', async (_, path, type) => {
+  lines = []
+  const socket = connect(port, '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write(
+    `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${account.key}\r\nContent-Type: ${type}\r\nContent-Length: 1000\r\n\r\n{"a":`,
+  )
+  socket.end()
+  const statuses = () => lines.flatMap(({ status }) => status ?? [])
+  await expect.poll(statuses).toEqual([499])
+  expect(lines.filter(({ level }) => level >= 40)).toEqual([])
+  expect(JSON.stringify(lines)).not.toContain('503')
+})
+
+test('who goes away before the answer has a line in the log as well', async () => {
+  lines = []
+  const call = new AbortController()
+  const holder = await t.app.database.connect()
+  await holder.query('begin; lock table contact_lists in access exclusive mode')
+  const lists = fetch(`http://127.0.0.1:${port}/api/v1/lists`, {
+    headers: { authorization: `Bearer ${account.key}` },
+    signal: call.signal,
+  }).catch(() => 'gone')
+  await expect.poll(async () => (await t.app.sql('select from pg_locks where not granted')).length).toBe(1)
+  call.abort()
+  expect(await lists).toBe('gone')
+  await expect.poll(() => lines.length).toBe(1)
+  await holder.query('rollback')
+  await holder.end()
+  expect(lines).toMatchObject([
+    { method: 'GET', route: '/api/v1/lists', status: 499, account: account.id, key: account.keyId, msg: 'request' },
+  ])
+})
