@@ -12,5 +12,9 @@ export const serializers = {
 }
 
 /** Logs are JSON lines on stderr: stdout is for data. Keys, tokens and bodies are never logged. */
-export const createLogger = (level: string): Logger =>
-  pino({ level, serializers, redact: ['req.headers.authorization'] }, destination({ fd: 2, sync: true }))
+export const createLogger = (level: string): Logger => {
+  const stderr = destination({ fd: 2, sync: true })
+  // A terminal that has closed takes no lines; what goes on goes on.
+  stderr.on('error', () => {})
+  return pino({ level, serializers, redact: ['req.headers.authorization'] }, stderr)
+}
