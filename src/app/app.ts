@@ -8,6 +8,7 @@ import { createResolver } from '../net/resolver.ts'
 import type { SmtpClient } from '../net/smtp.ts'
 import { type Clock, demandDevelopment, markDevelopment, openClock } from '../store/clock.ts'
 import { type Client, isUnavailable, openDatabase, queueSettings, type Sql, unavailable } from '../store/database.ts'
+import type { Recovery } from '../store/embedded.ts'
 import { checkSecret } from '../store/installation.ts'
 import { openingOf } from '../store/living.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
@@ -22,8 +23,10 @@ export interface OpenApp extends App {
 }
 
 interface Options {
-  /** Given by who has already opened the embedded server (a job's thread): it is used, not owned. */
-  databaseUrl?: string
+  /** The embedded server is used, not owned: this process has already opened it (a job's thread). */
+  isThread?: boolean
+  /** Hears what becomes of an embedded server that goes away. */
+  onRecovery?: (recovery: Recovery) => void
   /** Connections in the pool. */
   connections?: number
   /** Its connections run the statements of a queue. */
@@ -46,11 +49,9 @@ interface Options {
  * `SVC_SECRET` not the one that the database was set up with.
  */
 export const openApp = async (config: Config, options: Options = {}): Promise<OpenApp> => {
-  const given = options.databaseUrl ?? config.databaseUrl
-  const embedded = given ? null : await (await import('../store/embedded.ts')).openEmbedded(config.dataDir)
-  const databaseUrl = given ?? embedded!.url
+  const server = await findServer(config, options)
   const name = options.name ?? 'svc'
-  const database = openDatabase(databaseUrl, {
+  const database = openDatabase(server.url, {
     max: options.connections ?? 10,
     name,
     ...(options.queue && { settings: queueSettings }),
@@ -68,17 +69,17 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     await http.close()
     resolver.close()
     await database.close()
-    await embedded?.close()
+    await server.close()
   }
   try {
     // An embedded database that is still empty is set up by whoever comes first; one that is behind waits for the operator.
-    const schema = options.schema ?? (embedded ? 'fresh' : 'require')
-    if (options.development && !embedded) await demandDevelopment(database.sql)
-    await checkSchema(database, databaseUrl, schema)
+    const schema = options.schema ?? (server.isOwn ? 'fresh' : 'require')
+    if (options.development && !server.isOwn) await demandDevelopment(database.sql)
+    await checkSchema(database, server.url(), schema)
     if (schema !== 'ignore') await checkSecret(database.sql, secretFingerprint(config.secret))
     let loading: Promise<EntityManagers> | undefined
     const orm = () => {
-      loading ??= loadOrm(databaseUrl)
+      loading ??= loadOrm(server.url())
       return loading
     }
     if (options.development) await markDevelopment(database.sql)
@@ -86,7 +87,9 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     const { now, systemNow } = clock
     return {
       config,
-      databaseUrl,
+      get databaseUrl() {
+        return server.url()
+      },
       database,
       sql: database.sql,
       box: createSecretBox(config.secret),
@@ -114,6 +117,33 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     await close().catch(() => {})
     throw isUnavailable(error) ? unavailable() : error
   }
+}
+
+interface Server {
+  /** Where it is now. */
+  url(): string
+  /** Opened by this process, which is one of its users until `close`. */
+  isOwn: boolean
+  close(): Promise<void>
+}
+
+const findServer = async ({ databaseUrl, dataDir }: Config, { isThread, onRecovery }: Options): Promise<Server> => {
+  if (databaseUrl !== null) return { url: () => databaseUrl, isOwn: false, close: async () => {} }
+  const { embeddedUrl, openEmbedded } = await import('../store/embedded.ts')
+  if (isThread) {
+    let url = embeddedUrl(dataDir)
+    const current = () => {
+      try {
+        url = embeddedUrl(dataDir)
+      } catch {
+        // The folder can't be read for the moment: the server is where it was, or away.
+      }
+      return url
+    }
+    return { url: current, isOwn: false, close: async () => {} }
+  }
+  const embedded = await openEmbedded(dataDir, onRecovery && { onRecovery })
+  return { url: () => embedded.url, isOwn: true, close: embedded.close }
 }
 
 /** Opens at the first use: undici and nodemailer cost a command that sends nothing 100 ms. */

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { Problem } from '../lib/problem.ts'
 import { parseCidrs } from '../net/addresses.ts'
 import { parseServers } from '../net/resolver.ts'
+import { makeDataFolder, writeInside } from '../store/folder.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -142,12 +143,12 @@ const caughtBy = (dataDir: string): string | null => {
 /** Beside a running `svc dev` webhooks may go to this machine: the CLI must judge a URL as the daemon does. */
 const openedBy = (dataDir: string): string[] => (existsSync(catcherFile(dataDir)) ? ['127.0.0.0/8', '::1/128'] : [])
 
-/** The embedded database brings its secret along: made once, kept in the data folder, readable by its owner alone. */
+/** The embedded database brings its secret along: made once, by the first of two processes, and kept in the data folder. */
 const keptSecret = (dataDir: string): string => {
   const file = join(dataDir, 'secret')
   try {
-    mkdirSync(dataDir, { recursive: true })
-    if (!existsSync(file)) makeSecret(file)
+    makeDataFolder(dataDir)
+    if (!existsSync(file)) makeSecret(dataDir, file)
     const secret = readFileSync(file, 'utf8').trim()
     if (secret.length >= 16) return secret
   } catch (error) {
@@ -162,16 +163,11 @@ const keptSecret = (dataDir: string): string => {
   throw new Problem('configuration', `The file ${file} holds no secret`, { hint: 'restore it, or set SVC_SECRET' })
 }
 
-/** Whole or not at all, and the first of two processes wins: a link to a file that is already written. */
-const makeSecret = (file: string): void => {
-  const draft = `${file}.${process.pid}`
-  writeFileSync(draft, randomBytes(32).toString('base64url'), { mode: 0o600 })
+const makeSecret = (dataDir: string, file: string): void => {
   try {
-    linkSync(draft, file)
+    writeInside(dataDir, file, randomBytes(32).toString('base64url'), linkSync)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  } finally {
-    unlinkSync(draft)
   }
 }
 

@@ -1,9 +1,9 @@
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Answered } from '../http/answered.ts'
 import { Problem } from '../lib/problem.ts'
 import type { Page } from '../pages/page.ts'
+import type { Recovery } from '../store/embedded.ts'
 import type { SchemaRule } from '../store/schema.ts'
 import { type OpenApp, openApp } from './app.ts'
 import type { Config } from './config.ts'
@@ -57,6 +57,12 @@ const listen = async (app: OpenApp, config: Config, logger: Logger, { pages = []
   return { server, url: `http://${host}:${port}` }
 }
 
+const logRecovery = (logger: Logger, { fault, ms, startedIt, moved }: Recovery): void => {
+  const how = startedIt ? 'this process started it again' : 'another process started it again'
+  if (fault) logger.error({ err: fault, ms }, 'the embedded database went away and is not back: it is tried again')
+  else logger.warn({ ms, moved }, `the embedded database went away and is back: ${how}`)
+}
+
 /** Opens the app and starts the API, the jobs, or both. Throws a Problem that says what to do where it can't. */
 export const startDaemon = async (config: Config, parts: DaemonParts): Promise<Daemon> => {
   const logger = createLogger(config.logLevel)
@@ -66,15 +72,16 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
     connections: 20,
     name: 'svc daemon',
     report: (fault, about) => logger.error({ err: fault, ...about }, 'a fault of ours, tried again'),
+    onRecovery: (recovery) => logRecovery(logger, recovery),
   })
   try {
     const api = parts.api ? await listen(app, config, logger, parts) : null
-    const jobs = parts.jobs ? await startJobs({ config, databaseUrl: app.databaseUrl }, logger) : null
+    const jobs = parts.jobs ? await startJobs({ config }, logger) : null
     logger.info({ url: api?.url, jobs: parts.jobs }, 'ready')
     let stopping: Promise<void> | undefined
     const stop = async () => {
       logger.info('stopping')
-      const drained = api ? Promise.race([api.server.drain(), sleep(drainMs, undefined, { ref: false })]) : undefined
+      const drained = api?.server.drain(drainMs)
       await Promise.all([drained, jobs?.stop(drainMs)])
       await app.close()
     }

@@ -35,10 +35,12 @@ Ctrl-C stops it; the data stays.`
 const dev = async (context: Context): Promise<void> => {
   const { startDevelopment } = await import('./dev.ts')
   const development = await startDevelopment(process.env)
-  context.out.line(introduction(development))
-  if (!context.signal.aborted) await once(context.signal, 'abort')
-  await development.stop()
   context.exit(0)
+  if (!context.signal.aborted) {
+    context.out.line(introduction(development))
+    await once(context.signal, 'abort')
+  }
+  await development.stop()
 }
 
 /** `svc dev`: everything on this machine, to try it and to build against it. */

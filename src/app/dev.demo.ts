@@ -1,9 +1,10 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createAccount, createKey, listAccounts, listKeys } from '../accounts/accounts.ts'
 import { createList, listLists, writeContacts } from '../contacts/contacts.ts'
 import { eventTypes } from '../events/types.ts'
 import { createForm, FormFile } from '../forms/forms.ts'
 import { addSender, listSenders } from '../messages/messages.ts'
+import { writeInside } from '../store/folder.ts'
 import { applyProjects, listProjects, sampleProject } from '../studio/studio.ts'
 import { createWebhook } from '../webhooks/webhooks.ts'
 import type { OpenApp } from './app.ts'
@@ -56,11 +57,8 @@ export const readKeepsake = (dataDir: string): Keepsake | null => {
   }
 }
 
-const writeKeepsake = (dataDir: string, keepsake: Keepsake): void => {
-  const temporary = `${demoFile(dataDir)}.${process.pid}`
-  writeFileSync(temporary, `${JSON.stringify(keepsake, null, 2)}\n`, { mode: 0o600 })
-  renameSync(temporary, demoFile(dataDir))
-}
+const writeKeepsake = (dataDir: string, keepsake: Keepsake): void =>
+  writeInside(dataDir, demoFile(dataDir), `${JSON.stringify(keepsake, null, 2)}\n`)
 
 const demandAccount = (app: OpenApp): Promise<{ id: string }> =>
   app.operate(actor, async (operation) => {

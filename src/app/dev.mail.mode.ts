@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
+import { writeInside } from '../store/folder.ts'
 import { mailModeFile } from './config.ts'
 
 /** What the catcher does with mail: takes it, answers 5xx or 4xx, or says nothing when all of it has come. */
@@ -17,11 +18,8 @@ export interface MailSetting {
 
 const accepting: MailSetting = { id: '', mode: 'accept', times: null }
 
-const write = (dataDir: string, setting: MailSetting): void => {
-  const file = mailModeFile(dataDir)
-  writeFileSync(`${file}.${process.pid}`, JSON.stringify(setting), { mode: 0o600 })
-  renameSync(`${file}.${process.pid}`, file)
-}
+const write = (dataDir: string, setting: MailSetting): void =>
+  writeInside(dataDir, mailModeFile(dataDir), JSON.stringify(setting))
 
 const readSetting = (dataDir: string): MailSetting => {
   try {

@@ -1,7 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { SMTPServer } from 'smtp-server'
 import { newId } from '../lib/ids.ts'
+import { makeInside, writeInside } from '../store/folder.ts'
 import { catcherFile, mailFolder } from './config.ts'
 import { readMode, setMode, takeMode } from './dev.mail.mode.ts'
 
@@ -58,9 +59,7 @@ export const removeCaught = (dataDir: string, ids: readonly string[]): void => {
 
 /** Whole or not at all: who lists the folder never reads half a mail. */
 const keep = (dataDir: string, mail: CaughtMail): void => {
-  const file = fileOf(dataDir, mail.id)
-  writeFileSync(`${file}.part`, JSON.stringify(mail), { mode: 0o600 })
-  renameSync(`${file}.part`, file)
+  writeInside(dataDir, fileOf(dataDir, mail.id), JSON.stringify(mail))
   removeCaught(dataDir, caughtIds(dataDir).slice(0, -keptMails))
 }
 
@@ -127,7 +126,7 @@ const createJudge = (dataDir: string) => {
  * Rejects with EADDRINUSE for a taken port.
  */
 export const openCatcher = async (port: number, dataDir: string, now: () => Date): Promise<Catcher> => {
-  mkdirSync(mailFolder(dataDir), { recursive: true })
+  makeInside(dataDir, mailFolder(dataDir))
   // What was tried out yesterday surprises nobody today.
   setMode(dataDir, 'accept', null)
   const judge = createJudge(dataDir)
@@ -161,7 +160,7 @@ export const openCatcher = async (port: number, dataDir: string, now: () => Date
   })
   server.on('error', () => {})
   const url = `smtp://127.0.0.1:${(server.server.address() as { port: number }).port}`
-  writeFileSync(catcherFile(dataDir), `${url}\n`)
+  writeInside(dataDir, catcherFile(dataDir), `${url}\n`)
   return {
     url,
     held: judge.held,

@@ -13,7 +13,7 @@ export const runJob = async (
   { connections, queue = false }: { connections: number; queue?: boolean },
   run: (app: App, signal: AbortSignal, report: Report) => Promise<void>,
 ): Promise<void> => {
-  const { config, databaseUrl } = workerData as JobData
+  const { config } = workerData as JobData
   const stop = new AbortController()
   parentPort?.once('message', () => stop.abort())
   const report: Report = (fault, about) => {
@@ -23,7 +23,7 @@ export const runJob = async (
     )
   }
   const app = await openApp(config, {
-    databaseUrl,
+    isThread: true,
     schema: 'ignore',
     connections,
     queue,

@@ -12,10 +12,9 @@ const schedule = [
   { name: 'housekeeping', timeout: '20s', interval: '1m' },
 ]
 
-/** What a job's thread is given: its settings, and the database that this process has already opened. */
+/** What a job's thread is given. Its database is one that this process has already opened. */
 export interface JobData {
   config: Config
-  databaseUrl: string
 }
 
 const restartDelayMs = 1000

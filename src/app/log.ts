@@ -25,4 +25,9 @@ const err = (fault: unknown): object => {
 export const serializers = { err }
 
 /** Logs are JSON lines on stderr: stdout is for data. No key, token, body or address is ever logged. */
-export const createLogger = (level: string): Logger => pino({ level, serializers }, destination({ fd: 2, sync: true }))
+export const createLogger = (level: string): Logger => {
+  const stderr = destination({ fd: 2, sync: true })
+  // A terminal that has closed takes no lines; what goes on goes on.
+  stderr.on('error', () => {})
+  return pino({ level, serializers }, stderr)
+}

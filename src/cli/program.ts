@@ -69,11 +69,9 @@ const refuseUnknown = (noun: Command, list: Command): void => {
 
 /** Parses and runs. Sets `process.exitCode`; never exits while output is still to be written. */
 export const runProgram = async (program: Command, argv: readonly string[]): Promise<void> => {
-  // A reader that has seen enough (`| head`) is no failure.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0)
-    throw error
-  })
+  // A reader that has seen enough (`| head`) is no failure; a command under way is ended by it (interruption.ts).
+  process.stdout.on('error', () => {})
+  process.stderr.on('error', () => {})
   try {
     await program.parseAsync([...argv])
   } catch (error) {

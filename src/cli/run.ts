@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { Problem, type ProblemKind } from '../lib/problem.ts'
 import type { App } from '../store/work.ts'
 import type { Context, RunOptions } from './command.ts'
+import { type Interruption, watchInterruption } from './interruption.ts'
 import { createOutput, type Format, type Output, printable } from './output.ts'
 
 /** Exit statuses of cli.md, Conventions. */
@@ -57,19 +58,32 @@ export const reportFailure = async (error: unknown, asJson: boolean): Promise<nu
   return statuses[problem.kind]
 }
 
-/** The context of one run of one command, and what ends it. */
-const createContext = (options: GlobalOptions, out: Output, app: App | null) => {
-  const stop = new AbortController()
-  let status: number | null = null
-  let interrupted = 0
-  const interrupt = (signal: NodeJS.Signals) => {
-    interrupted = signal === 'SIGINT' ? 130 : 143
-    // The first asks for a clean stop, the second does not wait for it.
-    if (stop.signal.aborted) process.exit(interrupted)
-    stop.abort()
+/** Who works at the terminal. A user id without a name, as containers have it, is one too. */
+const operator = (): string => {
+  if (process.env.SVC_USER) return process.env.SVC_USER
+  try {
+    return userInfo().username
+  } catch {
+    return `uid-${process.getuid?.()}`
   }
-  process.on('SIGINT', interrupt).on('SIGTERM', interrupt)
-  const actor = `cli:${process.env.SVC_USER ?? userInfo().username}`
+}
+
+interface Run {
+  context: Context
+  /** Whether the command looks for the signal itself. */
+  heeds(): boolean
+}
+
+/** The context of one run of one command. */
+const createContext = (
+  options: GlobalOptions,
+  out: Output,
+  app: App | null,
+  { signal }: Interruption,
+  exit: (status: number) => void,
+): Run => {
+  const actor = `cli:${operator()}`
+  let heeds = false
   let account: Promise<{ id: string; name: string }> | undefined
   const context: Context = {
     get app() {
@@ -78,10 +92,11 @@ const createContext = (options: GlobalOptions, out: Output, app: App | null) => 
     },
     out,
     actor,
-    signal: stop.signal,
-    exit: (code) => {
-      status = code
+    get signal() {
+      heeds = true
+      return signal
     },
+    exit,
     account: () => {
       account ??= import('../accounts/accounts.ts').then(({ chooseAccount }) =>
         context.operate((operation) => chooseAccount(operation, options.account ?? process.env.SVC_ACCOUNT)),
@@ -113,11 +128,7 @@ const createContext = (options: GlobalOptions, out: Output, app: App | null) => 
       return answers as never
     },
   }
-  const end = () => {
-    process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
-    return { status, interrupted }
-  }
-  return { context, end }
+  return { context, heeds: () => heeds }
 }
 
 /** Makes an action of a function: opens the app, runs it, closes, and turns what it throws into an exit status. */
@@ -129,19 +140,33 @@ export const runner =
     const options = command.optsWithGlobals<GlobalOptions>()
     const out = createOutput(formatOf(options), process.stdout, process.stderr, Boolean(process.stdout.isTTY))
     let app: App | null = null
-    let end = (): { status: number | null; interrupted: number } => ({ status: null, interrupted: 0 })
+    let status: number | null = null
+    const interruption = watchInterruption(() => status)
     try {
       if (run.app !== 'none') app = await open()
-      const made = createContext(options, out, app)
-      end = made.end
-      await act(made.context, ...args)
-      const { status, interrupted } = end()
-      process.exitCode = status ?? interrupted
+      if (!interruption.signal.aborted) {
+        const { context, heeds } = createContext(options, out, app, interruption, (code) => {
+          status = code
+        })
+        await Promise.race([act(context, ...args), interruption.unheeded(heeds)])
+      }
+      status ??= interruption.status ?? 0
     } catch (error) {
-      const { interrupted } = end()
-      const status = await reportFailure(error, out.format === 'json' || out.format === 'jsonl')
-      process.exitCode = interrupted || status
+      // Cut short is what it was to be: no failure to tell of.
+      const isCut = interruption.fault !== null || (interruption.status !== null && isOfCutting(error))
+      const failure = isCut ? 0 : await reportFailure(error, out.format === 'json' || out.format === 'jsonl')
+      status = interruption.status ?? failure
     } finally {
       await app?.close().catch(() => {})
     }
+    if (interruption.fault) status = await reportFailure(interruption.fault, out.format === 'json')
+    process.exitCode = status
+    // What was cut off may still wait for something; nothing of ours is left.
+    if (interruption.status !== null) process.exit()
+    interruption.end()
   }
+
+const isOfCutting = (error: unknown): boolean => {
+  const { name, code } = error as NodeJS.ErrnoException
+  return name === 'AbortError' || ['EPIPE', 'EIO', 'ERR_STREAM_PREMATURE_CLOSE'].includes(code ?? '')
+}

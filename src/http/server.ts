@@ -28,13 +28,18 @@ import type { Answer, Route } from './route.ts'
 export const apiPrefix = '/api/v1'
 const megabyte = 1024 * 1024
 
+/** A request whose headers and body are not here by then is refused. */
+const requestTimeoutMs = 60_000
+
+const refusals: Record<string, readonly [status: string, text: string]> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive'],
+}
+
 /** A malformed request never reaches a route: it is answered on the bare socket, in the same shape as every refusal. */
 const answerMalformed = (error: Error & { code?: string }, socket: Socket) => {
   if (error.code === 'ECONNRESET' || !socket.writable) return socket.destroy()
-  const [status, text] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', 'The headers are too large']
-      : ['400 Bad Request', 'The request is malformed']
+  const [status, text] = refusals[error.code ?? ''] ?? ['400 Bad Request', 'The request is malformed']
   const body = JSON.stringify({ error: text })
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
@@ -162,8 +167,8 @@ const addProbes = (server: FastifyInstance, app: App, isDraining: () => boolean)
 
 export interface Server {
   fastify: FastifyInstance
-  /** Not ready from now on; new requests are answered 503, those in flight finish. Resolves when they have. */
-  drain(): Promise<void>
+  /** Not ready from now on; new requests are answered 503, those in flight finish, or are cut off after `limitMs` (10,000). */
+  drain(limitMs?: number): Promise<void>
 }
 
 /** The API of all `routes` and the `pages`, not yet listening. `onAnswered` hears of each request once it is answered. */
@@ -181,6 +186,8 @@ export const buildServer = async (
     // Its own lines name addresses with their queries; ours is logAtEnd's.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: 8 * megabyte,
+    requestTimeout: requestTimeoutMs,
+    http: { connectionsCheckingInterval: 1000 },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 500 },
@@ -219,9 +226,10 @@ export const buildServer = async (
   await server.ready()
   return {
     fastify: server,
-    async drain() {
+    async drain(limitMs = 10_000) {
       draining = true
-      await server.close()
+      const cut = setTimeout(() => server.server.closeAllConnections(), limitMs)
+      await server.close().finally(() => clearTimeout(cut))
     },
   }
 }

@@ -20,8 +20,11 @@ export interface Database {
   transaction<T>(run: (sql: Sql, client: Client, row: object | undefined) => Promise<T>, first?: string): Promise<T>
   /** A connection of its own, outside the pool: for LISTEN and for session locks. */
   connect(): Promise<pg.Client>
+  /** What is under way has a second to end; then its connections are cut. */
   close(): Promise<void>
 }
+
+const closeMs = 1000
 
 // int8 as a JS number: what we count stays far below 2^53.
 const types = new pg.TypeOverrides()
@@ -74,13 +77,24 @@ export const queueSettings = {
   jit: 'off',
 } as const
 
-/** Opens a pool on `url`. Nothing is dialled before the first statement. */
+/**
+ * Opens a pool on the server at `address`, which is asked for each connection: an embedded one may come back at another
+ * port. Nothing is dialled before the first statement.
+ */
 export const openDatabase = (
-  url: string,
+  address: string | (() => string),
   { max = 10, name = 'svc', settings: own = {} }: PoolOptions = {},
 ): Database => {
+  const addressed = (config: pg.ClientConfig = {}): pg.ClientConfig => ({
+    ...config,
+    connectionString: typeof address === 'string' ? address : address(),
+  })
+  class Connection extends pg.Client {
+    constructor(config?: pg.ClientConfig) {
+      super(addressed(config))
+    }
+  }
   const settings = {
-    connectionString: url,
     application_name: name,
     ...(Object.keys(own).length > 0 && {
       options: Object.entries(own)
@@ -91,7 +105,10 @@ export const openDatabase = (
     keepAlive: true,
     types,
   }
-  const pool = new pg.Pool({ ...settings, max, idleTimeoutMillis: 30_000 })
+  const pool = new pg.Pool({ ...settings, max, idleTimeoutMillis: 30_000, Client: Connection })
+  const connections = new Set<pg.PoolClient>()
+  pool.on('connect', (client) => connections.add(client))
+  pool.on('remove', (client) => connections.delete(client))
   // A connection dropped by the server is reported here when idle; the pool has already discarded it.
   pool.on('error', () => {})
   const attempt = async <T>(
@@ -130,12 +147,17 @@ export const openDatabase = (
       }
     },
     async connect() {
-      const client = new pg.Client(settings)
+      const client = new Connection(settings)
       client.on('error', () => {})
       await client.connect()
       return client
     },
-    close: () => pool.end(),
+    async close() {
+      const cut = setTimeout(() => {
+        for (const client of connections) (client as unknown as pg.Client).end().catch(() => {})
+      }, closeMs)
+      await pool.end().finally(() => clearTimeout(cut))
+    },
   }
 }
 

@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import {
@@ -20,10 +19,10 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { promisify } from 'node:util'
 import { Problem } from '../lib/problem.ts'
 import { openSystemPlace } from './embedded.binaries.ts'
 import { building, sweeping } from './embedded.lock.ts'
+import { runNamed } from './embedded.named.ts'
 import {
   isRoot,
   reaches,
@@ -35,7 +34,6 @@ import {
 } from './embedded.user.ts'
 
 export const superuser = 'svc'
-const run = promisify(execFile)
 
 /**
  * Makes the data folder where it is missing (mode 700) and gives its real path. A Problem of kind configuration where this process can't write there.
@@ -155,8 +153,10 @@ const initialise = async (native: string, path: string, password: string, user?:
   const locale = ['-E', 'UTF8', '--no-locale', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
   // A password of 256 random bits gains nothing from key stretching, and connections become cheap without.
   const settings = ['-c', 'scram_iterations=1', '--no-instructions']
-  await run(join(native, 'bin/initdb'), [...flags, ...locale, ...settings], spawnOptions(user)).catch((error) => {
+  const command = [join(native, 'bin/initdb'), ...flags, ...locale, ...settings]
+  await runNamed(command, spawnOptions(user), path).catch((error) => {
     if (error.code === 'ENOENT') throw unsupported()
+    if (error instanceof Problem) throw error
     throw new Problem('unavailable', `The embedded database can't be made: ${complaint(error.stderr || error.message)}`)
   })
   await unlink(secret)

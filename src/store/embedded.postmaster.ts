@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
-import { type FileHandle, open, readFile, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open, readFile, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -82,6 +82,11 @@ export interface Start {
   judge(): Promise<void>
 }
 
+const isFull = async (folder: string): Promise<boolean> => {
+  const { bavail, bsize } = await statfs(folder)
+  return bavail * bsize < 1_000_000
+}
+
 const portTaken = /TCP\/IP sockets/
 const maxLogBytes = 1_000_000
 
@@ -131,10 +136,17 @@ export const startPostmaster = async (
       if (fault?.code === 'ENOENT') throw unsupported()
       const said = (await readFile(join(folder, 'postgres.log'))).subarray(size).toString()
       const own = said.split('\n').filter((line) => line.includes(`[${child.pid}]`))
-      const last = fault?.message ?? complaint(own.length ? own.join('\n') : said)
+      const line = fault?.message ?? complaint(own.length ? own.join('\n') : said)
+      // Its time and pid would make the same reason look like another one at each try.
+      const word = line.replace(/^\S+ \S+ UTC \[\d+\] /, '')
+      // On a full disk there is often no room to say so.
+      const last = (await isFull(folder)) ? `the disk of ${folder} is full ${word && `(${word})`}`.trim() : word
       if (portTaken.test(last)) await changePort(folder)
       else if (fault || child.exitCode)
-        throw new Problem('unavailable', `The embedded database does not start: ${last}`)
+        throw new Problem(
+          'unavailable',
+          `The embedded database does not start: ${last || `it ended with ${child.exitCode}`}`,
+        )
     },
   }
 }

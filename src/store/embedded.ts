@@ -4,6 +4,7 @@
  * as it has users: each holds a connection with a shared advisory lock. Who leaves and then gets that lock for itself was
  * the last one, and stops the server meanwhile, so that a newcomer waits, loses its connection and starts it again.
  */
+import { readFileSync } from 'node:fs'
 import { type FileHandle, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -25,7 +26,7 @@ import {
 import { serverUser } from './embedded.user.ts'
 
 export interface Embedded {
-  /** For clients in this process. A restarted server keeps it, unless another program took its port. */
+  /** Where the server is now: a restarted one keeps it, unless another program took its port. */
   readonly url: string
   /** Leaves; the last user's stops the server and waits until it is gone. */
   close(): Promise<void>
@@ -36,12 +37,27 @@ export interface EmbeddedOptions {
   settings?: Record<string, string>
   /** Another folder of PostgreSQL's binaries than the installed package's. */
   native?: string
+  /** Hears what becomes of a server that goes away: of its return, and of each new reason why it does not come back. */
+  onRecovery?: (recovery: Recovery) => void
+}
+
+export interface Recovery {
+  /** Since it went away. */
+  ms: number
+  /** Why it is not back, null where it is. */
+  fault: Error | null
+  /** It is back: whether this process started it, or found it started. */
+  startedIt: boolean
+  /** It is back: whether it has another port than before. */
+  moved: boolean
 }
 
 interface Presence {
   url: string
   pgdata: string
   client: pg.Client
+  /** Whether this process started the server for it. */
+  startedIt: boolean
 }
 
 const presenceKey = 7_566_947
@@ -59,8 +75,10 @@ const checkRun = async (client: pg.Client, { run }: Postmaster): Promise<void> =
   if (parsePidFile(rows[0].text ?? '')?.run !== run) throw new Error('another server has its port')
 }
 
-const connect = async (pgdata: string, server: Postmaster, password: string): Promise<Presence> => {
-  const url = `postgres://${superuser}:${password}@127.0.0.1:${server.port}/postgres`
+const urlOf = (port: number, password: string) => `postgres://${superuser}:${password}@127.0.0.1:${port}/postgres`
+
+const connect = async (pgdata: string, server: Postmaster, password: string): Promise<Omit<Presence, 'startedIt'>> => {
+  const url = urlOf(server.port, password)
   const client = new pg.Client({
     connectionString: url,
     application_name: 'svc presence',
@@ -137,7 +155,7 @@ const enter = async (folder: string, options: EmbeddedOptions): Promise<Presence
       }
     } else if (server?.ready) {
       try {
-        return await connect(pgdata, server, password)
+        return { ...(await connect(pgdata, server, password)), startedIt: started !== undefined }
       } catch (error) {
         if (here && (error as pg.DatabaseError).code === '28P01') throw wrongPassword(folder)
         if (!here && isOutOfReach(server)) throw outOfReach(folder)
@@ -180,11 +198,23 @@ export const openEmbedded = async (dataDir: string, options: EmbeddedOptions = {
     })
   }
   const recover = async (): Promise<void> => {
+    const { url } = presence
+    const since = performance.now()
+    let told: string | undefined
+    const tell = (fault: Error | null) => {
+      if (fault && fault.message === told) return
+      told = fault?.message
+      const back = { startedIt: presence.startedIt, moved: presence.url !== url }
+      const ms = Math.round(performance.now() - since)
+      options.onRecovery?.({ ms, fault, ...(fault ? { startedIt: false, moved: false } : back) })
+    }
     while (!closing) {
       try {
         presence = await enter(folder, options)
-        return watch()
-      } catch {
+        watch()
+        return tell(null)
+      } catch (error) {
+        tell(error as Error)
         await sleep(retryMs)
       }
     }
@@ -228,4 +258,10 @@ export const stopEmbedded = async (dataDir: string): Promise<'stopped' | 'not ru
     await sleep(10)
   }
   throw outOfReach(folder)
+}
+
+/** Where the server of a data folder is, for a process or a thread that uses it beside the one that opened it. */
+export const embeddedUrl = (dataDir: string): string => {
+  const read = (name: string) => readFileSync(join(dataDir, name), 'utf8')
+  return urlOf(Number(read('postgres.port')), read('postgres.password'))
 }

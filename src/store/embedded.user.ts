@@ -18,7 +18,8 @@ export interface ServerUser {
 
 export const isRoot = (): boolean => process.getuid?.() === 0
 
-const fromPasswd = async (): Promise<ServerUser> => {
+/** The system's `postgres` or `nobody`. */
+export const fromPasswd = async (): Promise<ServerUser> => {
   const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'))
   const user = users.find(([name]) => name === 'postgres') ?? users.find(([name]) => name === 'nobody')
   return user ? { uid: Number(user[2]), gid: Number(user[3]) } : { uid: 65534, gid: 65534 }

@@ -56,14 +56,6 @@ const number = (n: number): string => n.toLocaleString('en-US')
 const summary = ({ events, different, notVerified }: Heeded): string =>
   `${number(events)} ${events === 1 ? 'event' : 'events'}, ${number(different)} different, ${number(notVerified)} not verified`
 
-/** Aborted with the signals, and when nobody reads our output any more: the subscription goes then, too. */
-const endOf = (context: Context): AbortSignal => {
-  const closed = new AbortController()
-  process.stdout.removeAllListeners('error').once('error', () => closed.abort())
-  process.stdout.on('error', () => {})
-  return AbortSignal.any([context.signal, closed.signal])
-}
-
 const run = async (context: Context, options: Options): Promise<void> => {
   const { app, out } = context
   if (options.forwardTo !== undefined && options.reply !== undefined) {
@@ -88,7 +80,7 @@ const run = async (context: Context, options: Options): Promise<void> => {
     },
     delivery: printer(context),
     notice: out.note,
-    signal: endOf(context),
+    signal: context.signal,
   }
   const heeded = await listen(app, account.id, context.actor, { port, events, reply, forwardTo }, hearing).catch(
     (error) => {

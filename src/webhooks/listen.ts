@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type EventType, eventTypes } from '../events/types.ts'
 import type { Verdict } from '../lib/signature.ts'
+import { openRepeats } from '../lib/webhooks.ts'
 import { type Forwarder, openForwarder } from '../net/forward.ts'
 import { isUnavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
@@ -54,23 +55,20 @@ export interface Heeded {
 }
 
 const forwardMs = 5000
-/** Enough to know a repeat by; the oldest ids are forgotten beyond it. */
-const maxSeen = 200_000
 
 const countArrivals = () => {
-  const seen = new Set<string>()
+  const isRepeat = openRepeats()
   const counts = { events: 0, different: 0, notVerified: 0 }
   return {
     counts,
     /** Whether the arrival repeats an earlier one. What is not verified proves nothing of its id. */
     count({ id, verdict }: Arrival): boolean {
       counts.events++
-      if (verdict !== 'ok') counts.notVerified++
-      if (verdict !== 'ok' || seen.has(id)) return verdict === 'ok'
-      counts.different++
-      seen.add(id)
-      if (seen.size > maxSeen) seen.delete(seen.values().next().value!)
-      return false
+      const verified = verdict === 'ok'
+      const repeat = verified && isRepeat(id)
+      if (!verified) counts.notVerified++
+      else if (!repeat) counts.different++
+      return repeat
     },
   }
 }

@@ -1,17 +1,11 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { idempotencyKeyHeader, type Verdict, verify } from '../lib/signature.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type ReceivedWebhook, verifyWebhook } from '../lib/webhooks.ts'
 import { type LoopbackServer, openLoopback, readBody } from '../net/loopback.ts'
 
 /** A delivery as it reached a receiver of ours. */
-export interface Arrival {
+export interface Arrival extends ReceivedWebhook {
   /** epoch ms */
   at: number
-  /** What it says it is, whether it is true or not; empty where it does not say. */
-  id: string
-  type: string
-  /** The body as JSON; null where it is none. */
-  event: unknown
-  verdict: Verdict
   /** Names and values in turn, as they came. */
   rawHeaders: readonly string[]
   body: Buffer
@@ -47,21 +41,6 @@ export interface Receiver extends LoopbackServer {
  */
 const maxBodyBytes = 32 * 1024 * 1024
 
-const parse = (body: Buffer): unknown => {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return null
-  }
-}
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
-
-const identify = (event: unknown, headers: IncomingHttpHeaders) => {
-  const { id, type } = (typeof event === 'object' && event !== null ? event : {}) as Record<string, unknown>
-  return { id: textOf(id) || textOf(headers[idempotencyKeyHeader.toLowerCase()]), type: textOf(type) }
-}
-
 /**
  * A webhook receiver on a loopback port, as a subscriber would write one: it takes `POST /hook/<token>` up to 32 MB and
  * verifies the signature over the raw body (api.md section 5). Rejects with EADDRINUSE where the port is taken.
@@ -74,9 +53,8 @@ export const openReceiver = async (options: ReceiverOptions): Promise<Receiver> 
     const body = await readBody(request, maxBodyBytes)
     if (body === null) return { status: 413, headers: { connection: 'close' } }
     const { headers, rawHeaders } = request
-    const verdict = verify(await options.secret(), headers, body, at)
-    const event = parse(body)
-    return options.answer({ at, ...identify(event, headers), event, verdict, rawHeaders, body })
+    const received = verifyWebhook(await options.secret(), headers, body, { nowMs: at })
+    return options.answer({ at, ...received, rawHeaders, body })
   }
 
   const server = await openLoopback(options.port, async (request, response) => {

@@ -384,7 +384,7 @@ test('the database server stopped and started under load loses nothing', async (
   const embedded = await openEmbedded(folder)
   const { DATABASE_URL: _, ...env } = t.env
   const app = await openApp(readConfig({ ...env, SVC_DATA_DIR: folder }), {
-    databaseUrl: embedded.url,
+    isThread: true,
     schema: 'migrate',
   })
   const { id } = await app.operate('cli:test', (operation) =>

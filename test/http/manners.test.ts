@@ -178,6 +178,22 @@ describe('probes', () => {
     }
   })
 
+  test('a request that does not arrive within its time is 408', async () => {
+    const slow = await startApp()
+    const { server } = slow.server.fastify
+    expect([server.requestTimeout, server.headersTimeout]).toEqual([60_000, 60_000])
+    server.requestTimeout = 100
+    await slow.server.fastify.listen({ port: 0, host: '127.0.0.1' })
+    const socket = connect((server.address() as { port: number }).port, '127.0.0.1')
+    socket.write('POST /api/v1/contacts HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n')
+    let answer = ''
+    for await (const text of socket.setEncoding('utf8')) answer += text
+    expect(answer).toMatch(
+      /^HTTP\/1\.1 408 Request Timeout\r\n[\s\S]*\{"error":"The request took too long to arrive"\}$/,
+    )
+    await slow.close()
+  })
+
   test('while stopping new requests are answered 503, and those in flight finish', async () => {
     const stopping = await startApp()
     const { key } = await stopping.account()

@@ -1,0 +1,120 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createAccount } from '../../src/accounts/accounts.ts'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { stopEmbedded } from '../../src/store/embedded.ts'
+import { program, startSvc, svc } from '../support/cli.ts'
+import { freePort } from '../support/daemon.ts'
+
+let folder: string
+let target: { env: Record<string, string> }
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-life-'))
+  await chmod(folder, 0o755)
+  target = { env: { SVC_DATA_DIR: join(folder, '.svc'), SVC_LOG_LEVEL: 'silent' } }
+  const app = await openApp(readConfig(target.env))
+  await app.operate('cli:test', (operation) => createAccount(operation, { name: 'Only', plan: 'unlimited' }))
+  await app.sql(
+    `insert into mail_domains (domain, finding, expires_at) values ('many.example', 'mx', now() + interval '1 day')`,
+  )
+  await app.close()
+  const rows = Array.from({ length: 5000 }, (_, i) => `n${i}@many.example\n`).join('')
+  const ran = await svc(target, ['contacts', 'import', '-', '--create-list', '--list', 'Many'], {
+    stdin: `email\n${rows}`,
+  })
+  expect(ran.status).toBe(0)
+})
+afterAll(async () => {
+  await stopEmbedded(target.env.SVC_DATA_DIR!)
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+})
+
+const pidFile = () => join(target.env.SVC_DATA_DIR!, 'pgdata/postmaster.pid')
+const ended = (child: ChildProcess): Promise<number | null> => once(child, 'exit').then(([status]) => status)
+
+beforeEach(() => {
+  expect(existsSync(pidFile())).toBe(false)
+})
+
+test.each([
+  ['SIGINT', 130],
+  ['SIGHUP', 129],
+  ['SIGTERM', 143],
+] as const)('%s while the database is being started leaves no server', async (signal, status) => {
+  const child = startSvc(target, ['plans', 'list'])
+  const end = ended(child)
+  while (!existsSync(pidFile())) await sleep(1)
+  child.kill(signal)
+  expect(await end).toBe(status)
+  expect(existsSync(pidFile())).toBe(false)
+})
+
+const shell = (line: string) =>
+  spawn('sh', ['-c', line], { env: { PATH: process.env.PATH, ...target.env, NODE: process.execPath, SVC: program } })
+
+test('a reader that has seen enough ends an export in peace, and leaves no server', async () => {
+  const child = shell('("$NODE" "$SVC" contacts export --list Many; echo "exit $?" >&2) | head -1')
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', (text) => (stdout += text))
+  child.stderr.on('data', (text) => (stderr += text))
+  await once(child, 'close')
+  expect([stdout, stderr]).toEqual(['email\r\n', 'exit 0\n'])
+  expect(existsSync(pidFile())).toBe(false)
+})
+
+test('a disk that is full is an error of the export, not an end without a word', async () => {
+  const child = shell('"$NODE" "$SVC" contacts export --list Many >/dev/full')
+  let stderr = ''
+  child.stderr.on('data', (text) => (stderr += text))
+  expect(await ended(child)).toBe(1)
+  expect(stderr).toBe("error: The output can't be written (ENOSPC)\n")
+  expect(existsSync(pidFile())).toBe(false)
+})
+
+test('Ctrl-C ends a command that waits for the database: no server, nothing written', async () => {
+  const keep = await openApp(readConfig(target.env))
+  const holder = await keep.database.connect()
+  await holder.query('begin; lock table contact_lists in access exclusive mode')
+  const child = startSvc(target, ['lists', 'create', '--name', 'Never'])
+  const end = ended(child)
+  await expect
+    .poll(async () => (await holder.query('select 1 from pg_locks where not granted')).rowCount, { timeout: 10_000 })
+    .toBe(1)
+  child.kill('SIGINT')
+  child.kill('SIGINT')
+  expect(await end).toBe(130)
+  await holder.query('rollback')
+  expect(await keep.sql(`select from contact_lists where name = 'Never'`)).toEqual([])
+  await holder.end()
+  await keep.close()
+  expect(existsSync(pidFile())).toBe(false)
+})
+
+test('a terminal that closes ends svc dev and svc listen: no server, no subscription, no unfinished file', async () => {
+  const dev = startSvc(target, ['dev'], { env: { SVC_PORT: String(await freePort()) } })
+  await once(dev.stdout, 'data')
+  const listener = startSvc(target, ['listen', '--account', 'demo', '--jsonl'])
+  await once(listener.stderr, 'data')
+  // What they say in their end meets nobody.
+  for (const child of [dev, listener]) {
+    child.stdout.destroy()
+    child.stderr.destroy()
+  }
+  listener.kill('SIGHUP')
+  expect(await ended(listener)).toBe(0)
+  const { webhooks } = (await svc(target, ['webhooks', 'list', '--account', 'demo', '--json'])).json
+  expect(webhooks).toHaveLength(1)
+  dev.kill('SIGHUP')
+  expect(await ended(dev)).toBe(0)
+  expect(existsSync(pidFile())).toBe(false)
+  const files = await readdir(target.env.SVC_DATA_DIR!)
+  expect(files.filter((name) => /^new\.|\.\d+$|\.part$|^catcher$/.test(name))).toEqual([])
+})

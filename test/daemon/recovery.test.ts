@@ -1,0 +1,111 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { embeddedUrl, stopEmbedded } from '../../src/store/embedded.ts'
+import { postmasterPid, query } from '../store/embedded.support.ts'
+import { program } from '../support/cli.ts'
+import { type Daemon, startDaemon } from '../support/daemon.ts'
+
+let top: string
+let folder: string
+let daemon: Daemon
+
+beforeAll(async () => {
+  top = await mkdtemp(join(tmpdir(), 'svc-recovery-'))
+  folder = join(top, '.svc')
+  daemon = await startDaemon({ env: { SVC_DATA_DIR: folder } })
+})
+afterAll(async () => {
+  expect(await daemon.stop()).toBe(0)
+  await stopEmbedded(folder)
+  await rm(top, { recursive: true, force: true, maxRetries: 5 })
+})
+
+/** What the log says of the embedded database from its `from`th line on. */
+const told = (from = 0) =>
+  daemon
+    .log()
+    .split('\n')
+    .filter((line) => line.includes('embedded database'))
+    .slice(from)
+    .map((line) => JSON.parse(line))
+const isReady = async () => (await fetch(`${daemon.url}/readyz`)).status
+const within = { timeout: 20_000 }
+
+test('a server that comes back at another port is found by the daemon and its jobs; one line says so', async () => {
+  const before = new URL(embeddedUrl(folder))
+  process.kill(daemon.pid, 'SIGSTOP')
+  process.kill(await postmasterPid(folder), 'SIGKILL')
+  const other = createServer()
+  for (;;) {
+    const bound = await new Promise((resolve) => {
+      other.once('listening', () => resolve(true)).once('error', () => resolve(false))
+      other.listen(Number(before.port), '127.0.0.1')
+    })
+    other.removeAllListeners('listening').removeAllListeners('error')
+    if (bound) break
+    await sleep(10)
+  }
+  process.kill(daemon.pid, 'SIGCONT')
+  await expect.poll(isReady, within).toBe(200)
+  const url = embeddedUrl(folder)
+  expect(new URL(url).port).not.toBe(before.port)
+  const jobs = () => query(url, `select count(*)::int from pg_stat_activity where application_name = 'svc deliveries'`)
+  await expect.poll(jobs, within).toBeGreaterThan(0)
+  other.close()
+  expect(told()).toMatchObject([
+    {
+      level: 40,
+      msg: 'the embedded database went away and is back: this process started it again',
+      moved: true,
+      ms: expect.any(Number),
+    },
+  ])
+})
+
+test('a server that does not start again: one line says why, until the reason is another; then it is back', async () => {
+  const { length } = told()
+  const settings = join(folder, 'pgdata/postgresql.auto.conf')
+  const kept = await readFile(settings, 'utf8')
+  await writeFile(settings, 'shared_buffers = nonsense\n')
+  process.kill(await postmasterPid(folder), 'SIGKILL')
+  await expect.poll(() => told(length).length, within).toBe(1)
+  expect(told(length)[0]).toMatchObject({
+    level: 50,
+    err: { message: expect.stringMatching(/does not start: FATAL: {2}configuration file .* contains errors/) },
+  })
+  await expect.poll(isReady, within).toBe(503)
+  // It is tried again each second.
+  await sleep(2500)
+  expect(told(length)).toHaveLength(1)
+  await writeFile(settings, kept)
+  await expect.poll(isReady, within).toBe(200)
+  expect(told(length + 1)).toMatchObject([{ level: 40, msg: expect.stringContaining('is back') }])
+  expect(daemon.log()).not.toContain(new URL(embeddedUrl(folder)).password)
+})
+
+const inside = ['unshare', '--mount', ...(process.getuid?.() === 0 ? [] : ['--map-root-user'])]
+const canMount = spawnSync(inside[0]!, [...inside.slice(1), 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0
+
+test.runIf(canMount)(
+  'a disk that is full is named as the reason',
+  async () => {
+    const script = `mount -t tmpfs -o size=60m,mode=755 none /mnt && "$NODE" "$SVC" plans list >/dev/null
+    cat /dev/zero >/mnt/fill 2>/dev/null; cat /dev/zero >>/mnt/.svc/postgres.log 2>/dev/null
+    "$NODE" "$SVC" plans list`
+    const env = { PATH: process.env.PATH, SVC_DATA_DIR: '/mnt/.svc', NODE: process.execPath, SVC: program }
+    const child = spawn(inside[0]!, [...inside.slice(1), 'sh', '-c', script], { env })
+    let stderr = ''
+    child.stderr.on('data', (text) => {
+      stderr += text
+    })
+    expect(await once(child, 'close')).toEqual([7, null])
+    expect(stderr).toMatch(/^error: The embedded database does not start: the disk of \/mnt\/\.svc is full/)
+  },
+  60_000,
+)
