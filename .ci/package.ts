@@ -1,7 +1,13 @@
 // After `tsc -p tsconfig.build.json`: makes dist/ the folder that is published, with JS behind `svc` and `svcd`.
 import { chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 
-const { private: _, scripts: __, devDependencies: ___, ...manifest } = JSON.parse(readFileSync('package.json', 'utf8'))
+const {
+  private: _,
+  scripts: __,
+  devDependencies: ___,
+  workspaces: ____,
+  ...manifest
+} = JSON.parse(readFileSync('package.json', 'utf8'))
 const bin = Object.fromEntries(
   Object.entries<string>(manifest.bin).map(([name, file]) => [name, file.replace(/\.ts$/, '.js')]),
 )
