@@ -107,6 +107,7 @@ test.each([
   ['fastify-type-provider-zod', ['http']],
   ['commander', ['cli']],
   ['bree', ['app']],
+  ['prom-client', ['app']],
   ['undici', ['net']],
   ['nodemailer', ['net']],
   ['imapflow', ['net']],

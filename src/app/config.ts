@@ -8,7 +8,7 @@ import { parseServers } from '../net/resolver.ts'
 
 type Environment = Record<string, string | undefined>
 
-const secretNames = ['DATABASE_URL', 'SVC_SECRET', 'SVC_SMTP_URL'] as const
+const secretNames = ['DATABASE_URL', 'SVC_SECRET', 'SVC_SMTP_URL', 'SVC_METRICS_TOKEN'] as const
 
 const count = z
   .string()
@@ -61,6 +61,7 @@ const Environment = z.object({
   SVC_TRUST_PROXY: commaSeparated
     .refine(isTaken(parseCidrs), 'must be addresses or CIDR blocks, comma-separated')
     .default([]),
+  SVC_METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   SVC_JOURNEY_RETENTION_DAYS: count.refine((days) => days > 0, 'must be at least 1').default(90),
   SVC_STRIPE_API_URL: url(/^https?:$/, 'http://127.0.0.1:12111')
     .refine((text) => !URL.canParse(text) || /^\/?$/.test(new URL(text).pathname), 'must have no path')
@@ -87,6 +88,8 @@ export interface Config {
   rateLimitForms: number
   /** CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
   trustProxy: readonly string[]
+  /** Who brings it may read /metrics from anywhere; null: nobody. */
+  metricsToken: string | null
   /** How long journey runs are kept once they have ended, with what they did. */
   journeyRetentionDays: number
   /** Where Stripe's API is, for tests; null: where Stripe says. */
@@ -190,6 +193,7 @@ export const readConfig = (env: Environment = process.env): Config => {
     rateLimitWebhooks: e.SVC_RATE_LIMIT_WEBHOOKS,
     rateLimitForms: e.SVC_RATE_LIMIT_FORMS,
     trustProxy: e.SVC_TRUST_PROXY,
+    metricsToken: e.SVC_METRICS_TOKEN ?? null,
     journeyRetentionDays: e.SVC_JOURNEY_RETENTION_DAYS,
     stripeApiUrl: e.SVC_STRIPE_API_URL ?? null,
     logLevel: e.SVC_LOG_LEVEL,

@@ -17,6 +17,8 @@ const schedule = [
 export interface JobData {
   config: Config
   databaseUrl: string
+  /** What the threads of the process count in together. */
+  tallies: SharedArrayBuffer
 }
 
 const restartDelayMs = 1000

@@ -20,6 +20,7 @@ import type { App, Work } from '../store/work.ts'
 import { type Answered, observeAnswers } from './answered.ts'
 import { authenticate } from './auth.ts'
 import { answerError } from './errors.ts'
+import { addMetrics, type Metrics } from './metrics.ts'
 import { describe } from './openapi.ts'
 import { addPages } from './pages.ts'
 import type { Answer, Route } from './route.ts'
@@ -150,6 +151,7 @@ export const buildServer = async (
   logger: FastifyBaseLogger,
   pages: readonly Page[] = [],
   onAnswered?: (answered: Answered) => void,
+  metrics?: Metrics,
 ): Promise<Server> => {
   let draining = false
   const server = fastify({
@@ -175,6 +177,7 @@ export const buildServer = async (
     return reply.code(503).send({ error: 'The service is stopping' })
   })
   if (onAnswered) observeAnswers(server, onAnswered)
+  if (metrics) addMetrics(server, metrics, app.config.metricsToken)
   // A connection kept alive by its client would hold up the stop.
   server.addHook('onSend', async (_request, reply) => {
     if (draining) reply.header('connection', 'close')

@@ -1,5 +1,6 @@
 import type { Sql } from '../store/database.ts'
 import type { QueueView } from '../store/queue.ts'
+import type { App } from '../store/work.ts'
 
 /*
  * The rule of the queue: a message belongs to the worker that claimed it, for as long as that worker lives (store/worker.ts);
@@ -168,8 +169,11 @@ export const unknownState = 'delivery state unknown'
  * Ends what workers that are no more were handing over, and frees the rest of theirs. Rows that somebody has locked are left
  * for the next time: gives whether there are none.
  */
-export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promise<boolean> => {
-  const [row] = await sql<{ found: number; taken: number }>(
+export const freeClaimsOf = async (
+  { sql, tallies }: Pick<App, 'sql' | 'tallies'>,
+  workers: readonly number[],
+): Promise<boolean> => {
+  const [row] = await sql<{ found: number; taken: number; failed: number }>(
     `with claimed as materialized (
        select ctid as row from message_queue where worker = any($1)
      ), locked as materialized (
@@ -186,9 +190,11 @@ export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promis
        update messages m set status = 'failed', error = '${unknownState}', finished_at = svc_now()
        from gone where m.account_id = gone.account_id and m.id = gone.id
      )
-     select (select count(*) from claimed) as found, (select count(*) from locked) as taken`,
+     select (select count(*) from claimed) as found, (select count(*) from locked) as taken,
+       (select count(*) from gone) as failed`,
     [workers],
   )
+  tallies.count('sends', 'failed', row!.failed)
   return row!.found === row!.taken
 }
 
