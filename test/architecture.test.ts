@@ -103,8 +103,6 @@ test('the edges import a feature by its front file', () => {
 
 test.each([
   ['fastify', ['http']],
-  ['@fastify/swagger', ['http']],
-  ['fastify-type-provider-zod', ['http']],
   ['commander', ['cli']],
   ['bree', ['app']],
   ['prom-client', ['app']],

@@ -143,14 +143,8 @@ export const commands: CommandSet = (cli) => {
 
   cli.noun('openapi', 'Print the OpenAPI document of the REST API').action(
     cli.run(async ({ app, out }) => {
-      const [{ buildServer }, { loadRoutes }, { createLogger }] = await Promise.all([
-        import('../http/server.ts'),
-        import('./features.ts'),
-        import('./log.ts'),
-      ])
-      const server = await buildServer(app, await loadRoutes(), createLogger('silent'))
-      out.line(JSON.stringify(server.fastify.swagger(), null, 2))
-      await server.drain()
+      const [{ openApiOf }, { loadRoutes }] = await Promise.all([import('../http/openapi.ts'), import('./features.ts')])
+      out.line(JSON.stringify(openApiOf(await loadRoutes(), app.config.publicUrl), null, 2))
     }),
   )
 }

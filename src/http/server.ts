@@ -1,14 +1,13 @@
 import type { Socket } from 'node:net'
 import fastify, {
   type FastifyBaseLogger,
-  type FastifyContextConfig,
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
   type FastifySchemaCompiler,
+  type FastifySerializerCompiler,
 } from 'fastify'
-import { serializerCompiler } from 'fastify-type-provider-zod'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { demandEmbedUnit, takeEmbedUnits } from '../accounts/accounts.ts'
 import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
@@ -21,7 +20,7 @@ import { type Answered, observeAnswers } from './answered.ts'
 import { authenticate } from './auth.ts'
 import { answerError } from './errors.ts'
 import { addMetrics, type Metrics } from './metrics.ts'
-import { describe } from './openapi.ts'
+import { openApiOf } from './openapi.ts'
 import { addPages } from './pages.ts'
 import type { Answer, Route } from './route.ts'
 
@@ -51,6 +50,12 @@ const validate: FastifySchemaCompiler<z.ZodType> =
     const checked = schema.safeParse(data)
     return checked.success ? { value: checked.data } : { error: invalid(sentence(checked.error.issues, httpPart)) }
   }
+
+/** An answer has exactly the properties of its shape; one that does not fit is a fault of ours. */
+const serialize: FastifySerializerCompiler<z.ZodType> =
+  ({ schema }) =>
+  (data) =>
+    JSON.stringify(z.encode(schema, data))
 
 const send = (reply: FastifyReply, { status, headers = {}, body }: Answer) =>
   reply.code(status).headers(headers).send(body)
@@ -90,14 +95,11 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
     method: route.method,
     url: apiPrefix + route.path,
     schema: {
-      summary: route.summary,
-      tags: [family],
       ...(params && { params }),
       ...(query && { querystring: query }),
       ...(body && { body }),
       response: route.answers,
     },
-    config: { refusals: route.refusals ?? [], isOpen: route.isOpen === true } as FastifyContextConfig,
     ...(!route.isOpen && { onRequest: admission(app, route, family) }),
     ...(route.replay && {
       preValidation: async (request, reply) => {
@@ -122,10 +124,18 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
   })
 }
 
+const addDocument = (server: FastifyInstance, routes: readonly Route[], publicUrl: string) => {
+  let text: string | undefined
+  server.get('/openapi.json', async (_request, reply) => {
+    text ??= JSON.stringify(openApiOf(routes, publicUrl))
+    return reply.type('application/json; charset=utf-8').send(text)
+  })
+}
+
 /** Alive, and ready: `/readyz` says no while the database is away, its schema behind, or the server draining. */
 const addProbes = (server: FastifyInstance, app: App, isDraining: () => boolean) => {
-  server.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }))
-  server.get('/readyz', { schema: { hide: true } }, async (request, reply) => {
+  server.get('/healthz', async () => ({ status: 'ok' }))
+  server.get('/readyz', async (request, reply) => {
     const refuse = (error: string) => reply.code(503).send({ error })
     if (isDraining()) return refuse('The service is stopping')
     try {
@@ -165,9 +175,11 @@ export const buildServer = async (
     frameworkErrors: (error, request, reply) => answerError(error, request, reply),
     clientErrorHandler: answerMalformed as never,
   }) as unknown as FastifyInstance
+  // Fastify refuses it before it looks for a route; none takes it.
+  server.addHttpMethod('QUERY', { overrideExisting: true })
   addBodyParsers(server)
   server.setValidatorCompiler(validate)
-  server.setSerializerCompiler(serializerCompiler)
+  server.setSerializerCompiler(serialize)
   server.setErrorHandler(answerError)
   server.decorateRequest('caller', null)
   server.addHook('onRequest', async (request, reply) => {
@@ -182,7 +194,7 @@ export const buildServer = async (
   server.addHook('onSend', async (_request, reply) => {
     if (draining) reply.header('connection', 'close')
   })
-  await describe(server, app.config.publicUrl)
+  addDocument(server, routes, app.config.publicUrl)
   server.after(() => {
     for (const route of routes) addRoute(server, app, route)
     addProbes(server, app, () => draining)
