@@ -18,9 +18,10 @@ import { schemaState } from '../store/schema.ts'
 import type { App, Work } from '../store/work.ts'
 import { type Answered, observeAnswers } from './answered.ts'
 import { authenticate } from './auth.ts'
+import { docsPage } from './docs.ts'
 import { answerError } from './errors.ts'
 import { addMetrics, type Metrics } from './metrics.ts'
-import { openApiOf } from './openapi.ts'
+import { type OpenApi, openApiOf } from './openapi.ts'
 import { addPages } from './pages.ts'
 import type { Answer, Route } from './route.ts'
 
@@ -124,12 +125,11 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
   })
 }
 
-const addDocument = (server: FastifyInstance, routes: readonly Route[], publicUrl: string) => {
-  let text: string | undefined
-  server.get('/openapi.json', async (_request, reply) => {
-    text ??= JSON.stringify(openApiOf(routes, publicUrl))
-    return reply.type('application/json; charset=utf-8').send(text)
-  })
+/** The document of the routes, for programs; made when it is first asked for. */
+const addDocument = (server: FastifyInstance, document: () => OpenApi) => {
+  server.get('/openapi.json', async (_request, reply) =>
+    reply.type('application/json; charset=utf-8').send(JSON.stringify(document())),
+  )
 }
 
 /** Alive, and ready: `/readyz` says no while the database is away, its schema behind, or the server draining. */
@@ -194,11 +194,17 @@ export const buildServer = async (
   server.addHook('onSend', async (_request, reply) => {
     if (draining) reply.header('connection', 'close')
   })
-  addDocument(server, routes, app.config.publicUrl)
+  let made: OpenApi | undefined
+  const document = () => {
+    made ??= openApiOf(routes, app.config.publicUrl)
+    return made
+  }
   server.after(() => {
     for (const route of routes) addRoute(server, app, route)
     addProbes(server, app, () => draining)
-    addPages(server, app, pages)
+    // Without routes there are probes and metrics alone.
+    if (routes.length > 0) addDocument(server, document)
+    addPages(server, app, routes.length > 0 ? [...pages, docsPage(document)] : pages)
   })
   addNotFound(server, routes)
   await server.ready()
