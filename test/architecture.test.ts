@@ -103,10 +103,9 @@ test('the edges import a feature by its front file', () => {
 
 test.each([
   ['fastify', ['http']],
-  ['@fastify/swagger', ['http']],
-  ['fastify-type-provider-zod', ['http']],
   ['commander', ['cli']],
   ['bree', ['app']],
+  ['prom-client', ['app']],
   ['undici', ['net']],
   ['nodemailer', ['net']],
   ['imapflow', ['net']],

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { missing } from '../lib/problem.ts'
 import { createSecretBox, secretFingerprint } from '../lib/secrets.ts'
+import { createTallies, type Tallies } from '../lib/tallies.ts'
 import { createTokens } from '../lib/token.ts'
 import { parseCidrs } from '../net/addresses.ts'
 import type { HttpClient } from '../net/http.ts'
@@ -38,6 +39,8 @@ interface Options {
   development?: boolean
   projects?: Projects
   bindable?: Bindable
+  /** Shared with the other threads of the process; left out: its own. */
+  tallies?: Tallies
   /** Where faults of ours in the background are told. */
   report?: Report
 }
@@ -82,6 +85,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       loading ??= loadOrm(server.url())
       return loading
     }
+    const tallies = options.tallies ?? createTallies()
     if (options.development) await markDevelopment(database.sql)
     clock = options.now ? fixedClock(options.now) : await openClock(database)
     const { now, systemNow } = clock
@@ -97,6 +101,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       http,
       smtp,
       tokens: createTokens(config.secret),
+      tallies,
       projects: options.projects ?? projects,
       bindable: options.bindable ?? bindable,
       heldAbout,
@@ -106,12 +111,19 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       systemNow,
       close,
       operate: (actor, run) =>
-        database.transaction((sql, client) => run(operation({ sql, client, orm, actor, now: now() }))),
+        uponCommit(tallies, (begin) =>
+          database.transaction((sql, client) =>
+            run(operation({ sql, client, orm, actor, now: now(), count: begin() })),
+          ),
+        ),
       work: (accountId, actor, run) =>
-        database.transaction((sql, client, opening) => {
-          if (!(opening as { lives: boolean }).lives) throw missing('There is no such account')
-          return run(Object.assign(operation({ sql, client, orm, actor, now: now(), accountId }), { accountId }))
-        }, openingOf(accountId)),
+        uponCommit(tallies, (begin) =>
+          database.transaction((sql, client, opening) => {
+            if (!(opening as { lives: boolean }).lives) throw missing('There is no such account')
+            const parts = { sql, client, orm, actor, now: now(), accountId, count: begin() }
+            return run(Object.assign(operation(parts), { accountId }))
+          }, openingOf(accountId)),
+        ),
     }
   } catch (error) {
     await close().catch(() => {})
@@ -144,6 +156,17 @@ const findServer = async ({ databaseUrl, dataDir }: Config, { isThread, onRecove
   }
   const embedded = await openEmbedded(dataDir, onRecovery && { onRecovery })
   return { url: () => embedded.url, isOwn: true, close: embedded.close }
+}
+
+/** What a unit of work counts is counted when it is committed, and once, however often it had to begin. */
+const uponCommit = async <T>(tallies: Tallies, transact: (begin: () => Tallies['count']) => Promise<T>): Promise<T> => {
+  let counted: (() => void)[] = []
+  const result = await transact(() => {
+    counted = []
+    return (...of) => void counted.push(() => tallies.count(...of))
+  })
+  for (const count of counted) count()
+  return result
 }
 
 /** Opens at the first use: undici and nodemailer cost a command that sends nothing 100 ms. */
@@ -195,16 +218,18 @@ interface Parts {
   orm(): Promise<EntityManagers>
   actor: string
   now: Date
+  count: Tallies['count']
   accountId?: string
 }
 
 /** `em` is made at its first use: a fork and its Kysely cost more than some whole operations. */
-const operation = ({ sql, client, orm, actor, now, accountId }: Parts): Operation => {
+const operation = ({ sql, client, orm, actor, now, count, accountId }: Parts): Operation => {
   let em: Promise<EntityManager> | undefined
   return {
     sql,
     actor,
     now,
+    count,
     listeners,
     sources,
     em() {

@@ -9,7 +9,7 @@ import { makeDataFolder, writeInside } from '../store/folder.ts'
 
 type Environment = Record<string, string | undefined>
 
-const secretNames = ['DATABASE_URL', 'SVC_SECRET', 'SVC_SMTP_URL'] as const
+const secretNames = ['DATABASE_URL', 'SVC_SECRET', 'SVC_SMTP_URL', 'SVC_METRICS_TOKEN'] as const
 
 const count = z
   .string()
@@ -65,6 +65,7 @@ const Environment = z.object({
   SVC_TRUST_PROXY: commaSeparated
     .refine(isTaken(parseCidrs), 'must be addresses or CIDR blocks, comma-separated')
     .default([]),
+  SVC_METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   SVC_JOURNEY_RETENTION_DAYS: upTo(10_000).default(90),
   SVC_ACCESS_LOG_RETENTION_MONTHS: upTo(300).default(13),
   SVC_IMPORT_RETENTION_DAYS: upTo(10_000).default(90),
@@ -94,6 +95,8 @@ export interface Config {
   rateLimitForms: number
   /** CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
   trustProxy: readonly string[]
+  /** Who brings it may read /metrics from anywhere; null: nobody. */
+  metricsToken: string | null
   /** How long journey runs are kept once they have ended, with what they did. */
   journeyRetentionDays: number
   /** How long reads of contacts by API are kept, in calendar months. */
@@ -197,6 +200,7 @@ export const readConfig = (env: Environment = process.env): Config => {
     rateLimitWebhooks: e.SVC_RATE_LIMIT_WEBHOOKS,
     rateLimitForms: e.SVC_RATE_LIMIT_FORMS,
     trustProxy: e.SVC_TRUST_PROXY,
+    metricsToken: e.SVC_METRICS_TOKEN ?? null,
     journeyRetentionDays: e.SVC_JOURNEY_RETENTION_DAYS,
     accessLogRetentionMonths: e.SVC_ACCESS_LOG_RETENTION_MONTHS,
     importRetentionDays: e.SVC_IMPORT_RETENTION_DAYS,

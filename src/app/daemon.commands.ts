@@ -1,4 +1,6 @@
 import type { CommandSet, Context } from '../cli/command.ts'
+import { Problem } from '../lib/problem.ts'
+import type { DaemonParts } from './daemon.ts'
 
 /** Resolves when the process is told to stop. */
 const stopped = (signal: AbortSignal): Promise<void> =>
@@ -7,7 +9,7 @@ const stopped = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true })
   })
 
-const serve = async (context: Context, parts: { api: boolean; jobs: boolean }): Promise<void> => {
+const serve = async (context: Context, parts: DaemonParts): Promise<void> => {
   const [{ startDaemon }, { readServing }] = await Promise.all([import('./daemon.ts'), import('./config.ts')])
   const daemon = await startDaemon(readServing(), parts)
   if (daemon.url) context.out.note(`svc is ready at ${daemon.url}`)
@@ -15,6 +17,12 @@ const serve = async (context: Context, parts: { api: boolean; jobs: boolean }): 
   // Stopping is what was asked for: no failure, even where it has to be cut short.
   context.exit(0)
   await daemon.stop()
+}
+
+const portOf = (text: string): number => {
+  const port = Number(text)
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port
+  throw new Problem('usage', '--port must be a whole number up to 65535')
 }
 
 /** `svc serve`, `svc jobs`, `svc db`, `svc openapi`: running the daemon and its database. */
@@ -32,7 +40,14 @@ export const commands: CommandSet = (cli) => {
   jobs
     .command('run')
     .description('Run the jobs alone; any number may share one database')
-    .action(cli.run((context) => serve(context, { api: false, jobs: true }), { app: 'none' }))
+    .option('--port <n>', 'answer /healthz, /readyz and /metrics at this port')
+    .action(
+      cli.run(
+        (context, { port }: { port?: string }) =>
+          serve(context, { api: false, jobs: true, ...(port !== undefined && { probesPort: portOf(port) }) }),
+        { app: 'none' },
+      ),
+    )
 
   const db = cli.noun('db', 'The database and its schema')
   // The database alone, whatever its schema and secret.
@@ -151,12 +166,12 @@ export const commands: CommandSet = (cli) => {
   cli.noun('openapi', 'Print the OpenAPI document of the REST API').action(
     cli.run(
       async ({ out }) => {
-        const [{ openApiDocument }, { loadRoutes }, { readPlaces }] = await Promise.all([
-          import('../http/server.ts'),
+        const [{ openApiOf }, { loadRoutes }, { readPlaces }] = await Promise.all([
+          import('../http/openapi.ts'),
           import('./features.ts'),
           import('./config.ts'),
         ])
-        out.line(JSON.stringify(await openApiDocument(await loadRoutes(), readPlaces().publicUrl), null, 2))
+        out.line(JSON.stringify(openApiOf(await loadRoutes(), readPlaces().publicUrl), null, 2))
       },
       { app: 'none' },
     ),

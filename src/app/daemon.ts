@@ -10,10 +10,13 @@ import type { Config } from './config.ts'
 import { loadPages, loadRoutes } from './features.ts'
 import { startJobs } from './jobs.ts'
 import { createLogger } from './log.ts'
+import { metricsOf } from './metrics.ts'
 
 export interface DaemonParts {
   api: boolean
   jobs: boolean
+  /** With jobs alone: probes and metrics answer at this port. */
+  probesPort?: number
   schema?: SchemaRule
   /** The database is one for development: its clock may be moved. */
   development?: boolean
@@ -25,7 +28,7 @@ export interface DaemonParts {
 
 export interface Daemon {
   app: OpenApp
-  /** Where the API listens; null with jobs alone. */
+  /** Where the API, or with jobs alone their probes, answer; null: nowhere. */
   url: string | null
   /** Not ready, no new claims; what is in flight finishes or is released. Safe to call twice. */
   stop(): Promise<void>
@@ -34,27 +37,36 @@ export interface Daemon {
 /** In-flight requests and deliveries have this long; the whole stop stays below the 15 s of cli.md. */
 const drainMs = 10_000
 
-const listen = async (app: OpenApp, config: Config, logger: Logger, { pages = [], onAnswered }: DaemonParts) => {
+const listen = async (
+  app: OpenApp,
+  config: Config,
+  port: number,
+  logger: Logger,
+  { api, pages = [], onAnswered }: DaemonParts,
+) => {
   const { buildServer } = await import('../http/server.ts')
-  const server = await buildServer(app, await loadRoutes(), logger, [...(await loadPages()), ...pages], onAnswered)
+  const [routes, ownPages] = api ? await Promise.all([loadRoutes(), loadPages()]) : [[], []]
+  const server = await buildServer(app, routes, logger, [...ownPages, ...pages], onAnswered, metricsOf(app))
   try {
-    await server.fastify.listen({ host: config.host, port: config.port })
+    await server.fastify.listen({ host: config.host, port })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     await server.drain()
     if (code === 'EADDRINUSE')
-      throw new Problem('configuration', `Port ${config.port} is taken`, { hint: 'set SVC_PORT to a free one' })
+      throw new Problem('configuration', `Port ${port} is taken`, {
+        hint: api ? 'set SVC_PORT to a free one' : 'choose a free one',
+      })
     if (code === 'EACCES')
-      throw new Problem('configuration', `Port ${config.port} may not be used by this user`, {
-        hint: 'set SVC_PORT to one above 1023',
+      throw new Problem('configuration', `Port ${port} may not be used by this user`, {
+        hint: api ? 'set SVC_PORT to one above 1023' : 'choose one above 1023',
       })
     if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
       throw new Problem('configuration', `SVC_HOST ${config.host} is no address of this machine`)
     throw error
   }
-  const { port } = server.fastify.server.address() as AddressInfo
+  const bound = (server.fastify.server.address() as AddressInfo).port
   const host = config.host.includes(':') ? `[${config.host}]` : config.host
-  return { server, url: `http://${host}:${port}` }
+  return { server, url: `http://${host}:${bound}` }
 }
 
 const logRecovery = (logger: Logger, { fault, ms, startedIt, moved }: Recovery): void => {
@@ -75,8 +87,10 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
     onRecovery: (recovery) => logRecovery(logger, recovery),
   })
   try {
-    const api = parts.api ? await listen(app, config, logger, parts) : null
-    const jobs = parts.jobs ? await startJobs({ config }, logger) : null
+    const { tallies } = app
+    const port = parts.api ? config.port : parts.probesPort
+    const api = port === undefined ? null : await listen(app, config, port, logger, parts)
+    const jobs = parts.jobs ? await startJobs({ config, tallies: tallies.memory }, logger) : null
     logger.info({ url: api?.url, jobs: parts.jobs }, 'ready')
     let stopping: Promise<void> | undefined
     const stop = async () => {

@@ -16,7 +16,7 @@ const introduction = ({ config, url, consoleUrl, catcherUrl, key, listId }: Deve
   return `svc is ready
 
   API        ${url}/api/v1
-  OpenAPI    ${url}/openapi.json
+  Docs       ${url}/docs  (for programs: ${url}/openapi.json)
   Console    ${consoleUrl}  (webhooks, mail, API calls, the clock, as they go)
   Webhooks   ${consoleUrl}  (each delivery, as it arrives)
   Mail       ${catcherUrl ? `${catcherUrl}  (all mail is caught: svc mail, and ${consoleUrl}/mail)` : 'leaves by SVC_SMTP_URL'}

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { createTallies } from '../lib/tallies.ts'
 import type { App, Report } from '../store/work.ts'
 import { openApp } from './app.ts'
 import type { JobData } from './jobs.ts'
@@ -13,7 +14,7 @@ export const runJob = async (
   { connections, queue = false }: { connections: number; queue?: boolean },
   run: (app: App, signal: AbortSignal, report: Report) => Promise<void>,
 ): Promise<void> => {
-  const { config } = workerData as JobData
+  const { config, tallies } = workerData as JobData
   const stop = new AbortController()
   parentPort?.once('message', () => stop.abort())
   const report: Report = (fault, about) => {
@@ -29,6 +30,7 @@ export const runJob = async (
     queue,
     name: `svc ${name}`,
     report,
+    tallies: createTallies(tallies),
   })
   await run(app, stop.signal, report).finally(() => app.close())
   // Without a message to the parent, which would take that as leave to terminate the thread and report it as failed.

@@ -15,6 +15,8 @@ const schedule = [
 /** What a job's thread is given. Its database is one that this process has already opened. */
 export interface JobData {
   config: Config
+  /** What the threads of the process count in together. */
+  tallies: SharedArrayBuffer
 }
 
 const restartDelayMs = 1000

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { emailMaxLength, normalizeEmail } from '../lib/email.ts'
 import { invalid } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
-import { text } from '../lib/text.ts'
+import { notBlank, text } from '../lib/text.ts'
 
 export type Fields = Record<string, string>
 
@@ -13,7 +13,11 @@ export interface ContactWrite {
 }
 
 /** Any text is kept and judged; only what is empty, too long or no text at all is refused (decisions.md, Contacts). */
-export const EmailInput = z.string().transform(normalizeEmail).pipe(text(emailMaxLength).min(1))
+export const EmailInput = z
+  .string()
+  .transform(normalizeEmail)
+  .pipe(text(emailMaxLength).min(1))
+  .meta({ pattern: notBlank, maxLength: emailMaxLength, description: 'Any text is kept and judged' })
 
 const nameMaxLength = 100
 const valueMaxLength = 10_000

@@ -1,29 +1,30 @@
 import { z } from 'zod'
 import { ContactShape } from '../events/shapes.ts'
 import { made, ok, type Route, route } from '../http/route.ts'
-import { isEmailSyntax, normalizeEmail } from '../lib/email.ts'
+import { emailAddress } from '../lib/address.ts'
 import { text } from '../lib/text.ts'
 import { EmailInput, findContacts, listLists, normalizeFields, upsertBatch, upsertContact } from './contacts.ts'
 
 const ListId = text(200)
 const EpochMs = z.int().meta({ description: 'epoch ms' })
 
-const ContactListShape = z.object({
-  id: z.string(),
-  name: z.string(),
-  fields: z.array(z.string()),
-  rowCount: z.int(),
-  createdAt: EpochMs,
-  updatedAt: EpochMs,
-})
+const ContactListShape = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    fields: z.array(z.string()),
+    rowCount: z.int(),
+    createdAt: EpochMs,
+    updatedAt: EpochMs,
+  })
+  .meta({ id: 'ContactList' })
 
-const Upserted = z.object({ created: z.int(), updated: z.int(), skipped: z.int(), contact: ContactShape.optional() })
+const Upserted = z
+  .object({ created: z.int(), updated: z.int(), skipped: z.int(), contact: ContactShape.optional() })
+  .meta({ id: 'ContactUpsertResult' })
 
 const Lookup = z.object({
-  email: z
-    .string()
-    .transform(normalizeEmail)
-    .pipe(z.string().refine(isEmailSyntax, 'must be an email address').meta({ format: 'email' })),
+  email: emailAddress(),
   listId: ListId.optional(),
 })
 
@@ -60,6 +61,13 @@ const Batch = z.preprocess(
   }),
 )
 
+const Body = z.union([Batch, OneContact]).meta({
+  examples: [
+    { listId: 'lst_…', email: 'ada.okafor@northwind.example', fields: { first_name: 'Ada', plan: 'pro' } },
+    { listId: 'lst_…', contacts: [{ email: 'ada.okafor@northwind.example', first_name: 'Ada' }] },
+  ],
+})
+
 /** GET and POST /contacts, GET /lists (api.md section 4, Contacts). */
 export const routes: Route[] = [
   route({
@@ -78,7 +86,7 @@ export const routes: Route[] = [
     method: 'POST',
     path: '/contacts',
     summary: 'Upsert one contact, or up to 500, into a list',
-    body: z.union([Batch, OneContact]),
+    body: Body,
     answers: { 200: Upserted, 201: Upserted },
     refusals: [404, 409],
     handle: async ({ app, caller, body }) => {

@@ -1,24 +1,18 @@
 import { z } from 'zod'
+import { emailAddress } from '../lib/address.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
-import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../lib/email.ts'
 import { newId } from '../lib/ids.ts'
 import type { App, Work } from '../store/work.ts'
 import { findCourse, isEntitled, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
 
-const emailSentence = 'A valid email is required'
-
-const isEmail = (email: string): boolean =>
-  email.length <= emailMaxLength && email.isWellFormed() && isEmailSyntax(email)
-
 /** A member's address, normalised; refused in the words of a registration (api.md section 7). */
-export const MemberEmail = z
-  .string(emailSentence)
-  .transform(normalizeEmail)
-  .pipe(z.string().refine(isEmail, emailSentence).meta({ format: 'email' }))
+export const MemberEmail = emailAddress('A valid email is required')
 
 /** The body of POST /courses/{id}/enroll. */
-export const EnrolmentBody = z.object({ email: MemberEmail, active: z.boolean().default(true) })
+export const EnrolmentBody = z
+  .object({ email: MemberEmail, active: z.boolean().default(true) })
+  .meta({ examples: [{ email: 'ada.okafor@northwind.example' }] })
 
 /** What became of an enrolment: the member, and whether this course's key is active. */
 export const EnrolmentResult = z.object({ subscriberId: z.string(), active: z.boolean() })

@@ -23,7 +23,7 @@ const embedToken = route({
   summary: 'A portal URL, valid 5 minutes, that signs an entitled member in',
   quota: 'embedApi',
   params,
-  body: z.object({ email: MemberEmail }),
+  body: z.object({ email: MemberEmail }).meta({ examples: [{ email: 'ada.okafor@northwind.example' }] }),
   answers: { 200: z.object({ portalUrl: z.url() }) },
   refusals: [403, 404, 409],
   handle: async ({ app, params: { id }, body: { email }, work }) =>

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { DealShape } from '../events/shapes.ts'
-import { type Answer, type Call, made, ok, route } from '../http/route.ts'
-import { invalid } from '../lib/problem.ts'
+import { type Answer, idempotencyKeyOf, made, ok, route } from '../http/route.ts'
 import { text } from '../lib/text.ts'
 import {
   changeDeal,
@@ -13,17 +12,6 @@ import {
   NewDeal,
   PipelineShape,
 } from './deals.ts'
-
-const keyMaxLength = 200
-
-const idempotencyKeyOf = (headers: Call<unknown, unknown, unknown>['headers']): string | undefined => {
-  const key = headers['idempotency-key']
-  if (key === undefined) return undefined
-  if (typeof key !== 'string' || key === '' || key.length > keyMaxLength) {
-    throw invalid(`Idempotency-Key must have 1 to ${keyMaxLength} characters`)
-  }
-  return key
-}
 
 const replayed = (deal: Deal): Answer => ({
   ...ok({ deal, created: false }),
@@ -47,6 +35,7 @@ const create = route({
   body: NewDeal,
   answers: { 200: Created, 201: Created },
   refusals: [404],
+  isIdempotent: true,
   // The same key answers the first deal whatever the body (decisions.md, Deals).
   replay: async ({ app, caller, headers }) => {
     const key = idempotencyKeyOf(headers)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { isEmailSyntax, normalizeEmail } from '../lib/email.ts'
+import { emailAddress } from '../lib/address.ts'
 import { parseAmount } from '../lib/money.ts'
-import { text } from '../lib/text.ts'
+import { notBlank, text } from '../lib/text.ts'
 
 export const stageKinds = ['open', 'won', 'lost'] as const
 export const StageKind = z.enum(stageKinds)
@@ -11,12 +11,14 @@ export type StageKind = z.output<typeof StageKind>
 export const Name = text(200).trim().min(1, 'must not be empty')
 
 /** The Pipeline of api.md section 2. */
-export const PipelineShape = z.object({
-  id: z.string(),
-  name: z.string(),
-  isDefault: z.boolean(),
-  stages: z.array(z.object({ id: z.string(), name: z.string(), kind: StageKind })),
-})
+export const PipelineShape = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    isDefault: z.boolean(),
+    stages: z.array(z.object({ id: z.string(), name: z.string(), kind: StageKind })),
+  })
+  .meta({ id: 'Pipeline' })
 export type PipelineView = z.output<typeof PipelineShape>
 export type StageView = PipelineView['stages'][number]
 
@@ -30,11 +32,15 @@ export const NewPipeline = z.object({
     .optional(),
 })
 
-const Title = text(200).trim().min(1, 'must not be empty')
+const Title = text(200).trim().min(1, 'must not be empty').meta({ pattern: notBlank })
 
 const amountFault = 'must be a decimal amount from 0 to 9,999,999,999.99'
+const amounts = [
+  z.number().meta({ minimum: 0, maximum: 9_999_999_999.99 }),
+  z.string().meta({ pattern: '^0*[0-9]{1,10}(\\.[0-9]+)?$', description: 'A decimal, rounded to cents' }),
+] as const
 /** Text with two decimals from here on: money is never a binary fraction inside (decisions.md, General). */
-const Amount = z.union([z.number(), z.string()], { error: amountFault }).transform((value, context) => {
+const Amount = z.union(amounts, { error: amountFault }).transform((value, context) => {
   const amount = parseAmount(value)
   if (amount !== null) return amount
   context.addIssue({ code: 'custom', message: amountFault, input: value })
@@ -48,16 +54,11 @@ const Currency = z
 
 const Id = text(200)
 
-const Email = z
-  .string()
-  .transform(normalizeEmail)
-  .pipe(z.string().max(320).refine(isEmailSyntax, 'must be an email address').meta({ format: 'email' }))
-
 /** The body of POST /deals (api.md section 4, Deals). */
 export const NewDeal = z
   .object({
     title: Title,
-    email: Email.optional(),
+    email: emailAddress().optional(),
     listId: Id.optional(),
     rowId: Id.optional(),
     value: Amount.optional(),
@@ -67,6 +68,10 @@ export const NewDeal = z
   })
   .refine(({ email, listId, rowId }) => email !== undefined || (listId !== undefined && rowId !== undefined), {
     message: 'must name the contact by email, or by listId and rowId',
+  })
+  .meta({
+    anyOf: [{ required: ['email'] }, { required: ['listId', 'rowId'] }],
+    examples: [{ title: 'Annual plan, 25 seats', email: 'ada.okafor@northwind.example', value: 12500.5 }],
   })
 export type NewDeal = z.output<typeof NewDeal>
 
@@ -78,5 +83,10 @@ export const DealChange = z
   .partial()
   .refine((change) => Object.values(change).some((value) => value !== undefined), {
     message: `must have at least one of ${Object.keys(changeable).join(', ')}`,
+  })
+  .meta({
+    minProperties: 1,
+    anyOf: Object.keys(changeable).map((name) => ({ required: [name] })),
+    examples: [{ value: '13000.00' }],
   })
 export type DealChange = z.output<typeof DealChange>

@@ -52,6 +52,9 @@ export const createRecorder = (app: App, { recorded, isPassing, report }: Ports)
 
   const settle = ({ written, locked }: Recorded, batch: readonly Result[]) => {
     for (const { result, row } of written) {
+      const { status, attempt } = result
+      app.tallies.count('deliveries', status === 'pending' ? 'retried' : status)
+      app.tallies.took('delivery', attempt.durationMs)
       if (row.dueAt !== null) summaries.retry(result.claimed.targetId, row.dueAt)
     }
     const open = new Set(locked)

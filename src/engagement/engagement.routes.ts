@@ -9,19 +9,23 @@ import { answerBlock, showLiveView } from './liveview.ts'
 const Token = z.object({ token: z.string() })
 
 const Fields = z.record(z.string(), z.unknown())
-const View = z.object({
-  project: z.object({ id: z.string(), name: z.string() }),
-  theme: Fields,
-  blocks: z.array(Fields),
-  recipient: z.object({ id: z.string(), fields: z.record(z.string(), z.string()) }),
-  state: z.record(
-    z.string(),
-    z.object({ kind: z.string(), value: z.unknown(), answeredAt: z.int().meta({ description: 'epoch ms' }) }),
-  ),
-  createdAt: z.int().meta({ description: 'epoch ms' }),
-})
+const View = z
+  .object({
+    project: z.object({ id: z.string(), name: z.string() }),
+    theme: Fields,
+    blocks: z.array(Fields),
+    recipient: z.object({ id: z.string(), fields: z.record(z.string(), z.string()) }),
+    state: z.record(
+      z.string(),
+      z.object({ kind: z.string(), value: z.unknown(), answeredAt: z.int().meta({ description: 'epoch ms' }) }),
+    ),
+    createdAt: z.int().meta({ description: 'epoch ms' }),
+  })
+  .meta({ id: 'LiveView' })
 
-const Answer = z.object({ blockId: text(100), value: z.unknown() })
+const Answer = z
+  .object({ blockId: text(100), value: z.unknown() })
+  .meta({ examples: [{ blockId: 'rate-us', value: 4 }] })
 
 const sentOf = async ({ app, params }: OpenCall<{ token: string }, unknown, unknown>): Promise<SentMail> => {
   const sent = await sentOfToken(app, params.token)

@@ -17,33 +17,37 @@ export const VerificationShape = z.strictObject({
   checkedAt: EpochMs,
 })
 
-export const ContactShape = z.strictObject({
-  listId: z.string(),
-  listName: z.string(),
-  rowId: z.string(),
-  email: Email,
-  fields: z.record(z.string(), z.string()),
-  status: z.enum(['active', 'pending']),
-  verification: VerificationShape.nullable(),
-  createdAt: EpochMs,
-  updatedAt: EpochMs,
-})
+export const ContactShape = z
+  .strictObject({
+    listId: z.string(),
+    listName: z.string(),
+    rowId: z.string(),
+    email: Email,
+    fields: z.record(z.string(), z.string()),
+    status: z.enum(['active', 'pending']),
+    verification: VerificationShape.nullable(),
+    createdAt: EpochMs,
+    updatedAt: EpochMs,
+  })
+  .meta({ id: 'Contact' })
 export type Contact = z.infer<typeof ContactShape>
 
-export const DealShape = z.strictObject({
-  id: z.string(),
-  title: z.string(),
-  value: z.number(),
-  currency: z.string(),
-  pipelineId: z.string(),
-  stageId: z.string(),
-  stage: z.string().nullable(),
-  status: z.enum(['open', 'won', 'lost']),
-  source: z.enum(['manual', 'journey', 'booking', 'checkout', 'proposal', 'api']),
-  listId: z.string(),
-  rowId: z.string(),
-  email: Email,
-})
+export const DealShape = z
+  .strictObject({
+    id: z.string(),
+    title: z.string(),
+    value: z.number(),
+    currency: z.string(),
+    pipelineId: z.string(),
+    stageId: z.string(),
+    stage: z.string().nullable(),
+    status: z.enum(['open', 'won', 'lost']),
+    source: z.enum(['manual', 'journey', 'booking', 'checkout', 'proposal', 'api']),
+    listId: z.string(),
+    rowId: z.string(),
+    email: Email,
+  })
+  .meta({ id: 'Deal' })
 export type Deal = z.infer<typeof DealShape>
 
 const FormSource = z.enum(['email-form', 'signup-form'])
@@ -137,13 +141,11 @@ export interface WebhookEvent<T extends EventType = EventType> {
   data: EventData<T> & { test?: true }
 }
 
-const envelopeShape = <T extends EventType>(type: T) =>
+/** A whole event of a type. */
+export const eventShape = <T extends EventType>(type: T) =>
   z.strictObject({ id: z.string(), type: z.literal(type), createdAt: EpochMs, data: dataShapes[type] })
 
 const [first, ...others] = eventTypes
 
 /** A whole event, its `data` told apart by `type`: what GET /events/sample answers. */
-export const WebhookEventShape = z.discriminatedUnion('type', [
-  envelopeShape(first),
-  ...others.map((t) => envelopeShape(t)),
-])
+export const WebhookEventShape = z.discriminatedUnion('type', [eventShape(first), ...others.map((t) => eventShape(t))])

@@ -88,14 +88,13 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
     // Browsers ask for it beside every page that may show pictures.
-    scope.get('/favicon.ico', { schema: { hide: true } }, (_request, reply) =>
+    scope.get('/favicon.ico', (_request, reply) =>
       reply.code(204).header('cache-control', 'public, max-age=86400').send(),
     )
     for (const page of pages) {
       scope.route({
         method: page.method,
         url: page.path,
-        schema: { hide: true },
         bodyLimit: page.takes === 'raw' ? programLimit : formLimit,
         // Looking at a page twice, or before it is opened, must be free of effects: HEAD is GET without its body.
         exposeHeadRoute: page.method === 'GET',

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { invalid } from '../lib/problem.ts'
 import type { App, Work } from '../store/work.ts'
 
 /** The key that calls, and its account. */
@@ -39,6 +40,8 @@ interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
   answers: Record<number, z.ZodType>
   /** The refusals that the contract names beside 400, 401 and 429. */
   refusals?: readonly number[]
+  /** It takes an Idempotency-Key (`idempotencyKeyOf`). */
+  isIdempotent?: true
   /**
    * The monthly quota that each success takes one of (api.md section 8). It is looked at before anything else of the call,
    * and counted at the end of the unit of work that `handle` opens by `work`: exactly one, else nothing or too much is counted.
@@ -73,6 +76,18 @@ export const route = <P extends Shape = undefined, Q extends Shape = undefined, 
 export const openRoute = <P extends Shape = undefined, Q extends Shape = undefined, B extends Shape = undefined>(
   definition: OpenDefinition<P, Q, B>,
 ): Route => ({ ...(definition as unknown as Route), isOpen: true })
+
+const keyMaxLength = 200
+
+/** The call's Idempotency-Key; undefined where it has none. Throws Problem `invalid` for one that can't be one. */
+export const idempotencyKeyOf = (headers: Call<unknown, unknown, unknown>['headers']): string | undefined => {
+  const key = headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key !== 'string' || key === '' || key.length > keyMaxLength) {
+    throw invalid(`Idempotency-Key must have 1 to ${keyMaxLength} characters`)
+  }
+  return key
+}
 
 export const ok = (body: unknown): Answer => ({ status: 200, body })
 export const made = (body: unknown): Answer => ({ status: 201, body })

@@ -1,15 +1,14 @@
 import type { Socket } from 'node:net'
 import fastify, {
   type FastifyBaseLogger,
-  type FastifyContextConfig,
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
   type FastifySchemaCompiler,
+  type FastifySerializerCompiler,
   LogController,
 } from 'fastify'
-import { serializerCompiler } from 'fastify-type-provider-zod'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { demandEmbedUnit, takeEmbedUnits } from '../accounts/accounts.ts'
 import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
@@ -20,8 +19,10 @@ import { schemaFault, schemaState } from '../store/schema.ts'
 import type { App, Work } from '../store/work.ts'
 import { type Answered, logAtEnd, observeAnswers } from './answered.ts'
 import { authenticate } from './auth.ts'
+import { docsPage } from './docs.ts'
 import { answerError } from './errors.ts'
-import { describe } from './openapi.ts'
+import { addMetrics, type Metrics } from './metrics.ts'
+import { type OpenApi, openApiOf } from './openapi.ts'
 import { addPages } from './pages.ts'
 import type { Answer, Route } from './route.ts'
 
@@ -57,6 +58,12 @@ const validate: FastifySchemaCompiler<z.ZodType> =
     return checked.success ? { value: checked.data } : { error: invalid(sentence(checked.error.issues, httpPart)) }
   }
 
+/** An answer has exactly the properties of its shape; one that does not fit is a fault of ours. */
+const serialize: FastifySerializerCompiler<z.ZodType> =
+  ({ schema }) =>
+  (data) =>
+    JSON.stringify(z.encode(schema, data))
+
 const send = (reply: FastifyReply, { status, headers = {}, body }: Answer) =>
   reply.code(status).headers(headers).send(body)
 
@@ -73,9 +80,6 @@ const addBodyParsers = (server: FastifyInstance) => {
   )
 }
 
-/** The first segment of its path, which the rate limit counts by. */
-const familyOf = (route: Route): string => route.path.split('/')[1]!
-
 /** 401 and the key's limit, then the plan's: all of them before any look at the body. */
 const admission = (app: App, route: Route, family: string) => {
   const key = authenticate(app, family, limitOf(app, family))
@@ -91,41 +95,19 @@ const counted =
     return result
   }
 
-/** What the document and the server say alike of a route. */
-const described = (route: Route) => {
+const addRoute = (server: FastifyInstance, app: App, route: Route) => {
+  const family = route.path.split('/')[1]!
   const { params, query, body } = route
-  return {
+  server.route({
     method: route.method,
     url: apiPrefix + route.path,
     schema: {
-      summary: route.summary,
-      tags: [familyOf(route)],
       ...(params && { params }),
       ...(query && { querystring: query }),
       ...(body && { body }),
       response: route.answers,
     },
-    config: { refusals: route.refusals ?? [], isOpen: route.isOpen === true } as FastifyContextConfig,
-  }
-}
-
-/** The OpenAPI document of routes, as `/openapi.json` has it, without an app. */
-export const openApiDocument = async (routes: readonly Route[], publicUrl: string): Promise<object> => {
-  const server = fastify() as unknown as FastifyInstance
-  server.setValidatorCompiler(validate)
-  server.setSerializerCompiler(serializerCompiler)
-  await describe(server, publicUrl)
-  server.after(() => {
-    for (const route of routes) server.route({ ...described(route), handler: (_, reply) => reply.code(501).send() })
-  })
-  await server.ready()
-  return server.swagger()
-}
-
-const addRoute = (server: FastifyInstance, app: App, route: Route) => {
-  server.route({
-    ...described(route),
-    ...(!route.isOpen && { onRequest: admission(app, route, familyOf(route)) }),
+    ...(!route.isOpen && { onRequest: admission(app, route, family) }),
     ...(route.replay && {
       preValidation: async (request, reply) => {
         const answer = await route.replay!({ app, caller: request.caller!, headers: request.headers })
@@ -149,10 +131,17 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
   })
 }
 
+/** The document of the routes, for programs; made when it is first asked for. */
+const addDocument = (server: FastifyInstance, document: () => OpenApi) => {
+  server.get('/openapi.json', async (_request, reply) =>
+    reply.type('application/json; charset=utf-8').send(JSON.stringify(document())),
+  )
+}
+
 /** Alive, and ready: `/readyz` says no while the database is away, its schema behind or newer, or the server draining. */
 const addProbes = (server: FastifyInstance, app: App, isDraining: () => boolean) => {
-  server.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }))
-  server.get('/readyz', { schema: { hide: true } }, async (request, reply) => {
+  server.get('/healthz', async () => ({ status: 'ok' }))
+  server.get('/readyz', async (request, reply) => {
     const refuse = (error: string) => reply.code(503).send({ error })
     if (isDraining()) return refuse('The service is stopping')
     try {
@@ -178,6 +167,7 @@ export const buildServer = async (
   logger: FastifyBaseLogger,
   pages: readonly Page[] = [],
   onAnswered?: (answered: Answered) => void,
+  metrics?: Metrics,
 ): Promise<Server> => {
   let draining = false
   const server = fastify({
@@ -199,9 +189,11 @@ export const buildServer = async (
     },
     clientErrorHandler: answerMalformed as never,
   }) as unknown as FastifyInstance
+  // Fastify refuses it before it looks for a route; none takes it.
+  server.addHttpMethod('QUERY', { overrideExisting: true })
   addBodyParsers(server)
   server.setValidatorCompiler(validate)
-  server.setSerializerCompiler(serializerCompiler)
+  server.setSerializerCompiler(serialize)
   server.setErrorHandler(answerError)
   server.decorateRequest('caller', null)
   server.addHook('onRequest', async (request, reply) => {
@@ -212,15 +204,22 @@ export const buildServer = async (
     return reply.code(503).send({ error: 'The service is stopping' })
   })
   if (onAnswered) observeAnswers(server, onAnswered)
+  if (metrics) addMetrics(server, metrics, app.config.metricsToken)
   // A connection kept alive by its client would hold up the stop.
   server.addHook('onSend', async (_request, reply) => {
     if (draining) reply.header('connection', 'close')
   })
-  await describe(server, app.config.publicUrl)
+  let made: OpenApi | undefined
+  const document = () => {
+    made ??= openApiOf(routes, app.config.publicUrl)
+    return made
+  }
   server.after(() => {
     for (const route of routes) addRoute(server, app, route)
     addProbes(server, app, () => draining)
-    addPages(server, app, pages)
+    // Without routes there are probes and metrics alone.
+    if (routes.length > 0) addDocument(server, document)
+    addPages(server, app, routes.length > 0 ? [...pages, docsPage(document)] : pages)
   })
   addNotFound(server, routes)
   await server.ready()

@@ -6,14 +6,16 @@ import type { Definition, TriggerKind } from './journeys.definition.ts'
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
 /** The Journey of api.md section 2; times in epoch ms. */
-export const JourneyShape = z.object({
-  id: z.string(),
-  name: z.string(),
-  enabled: z.boolean(),
-  triggerKind: z.string(),
-  createdAt: z.int().meta({ description: 'epoch ms' }),
-  updatedAt: z.int().meta({ description: 'epoch ms' }),
-})
+export const JourneyShape = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    enabled: z.boolean(),
+    triggerKind: z.string(),
+    createdAt: z.int().meta({ description: 'epoch ms' }),
+    updatedAt: z.int().meta({ description: 'epoch ms' }),
+  })
+  .meta({ id: 'Journey' })
 export type JourneyView = z.output<typeof JourneyShape>
 
 /** With the version that contacts enter now. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { demandList, readContacts, verifyAddresses, writeContacts } from '../contacts/contacts.ts'
-import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../lib/email.ts'
+import { emailAddress } from '../lib/address.ts'
 import { conflict, invalid } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { App, Work } from '../store/work.ts'
@@ -9,13 +9,9 @@ import { enterJourney } from './journeys.enrol.ts'
 import { lockJourney, type OpenJourney } from './journeys.find.ts'
 
 /** The body of POST /journeys/{id}/trigger. */
-export const Entrant = z.object({
-  email: z
-    .string()
-    .transform(normalizeEmail)
-    .pipe(text(emailMaxLength).refine(isEmailSyntax, 'must be an email address').meta({ format: 'email' })),
-  listId: text(200),
-})
+export const Entrant = z
+  .object({ email: emailAddress(), listId: text(200) })
+  .meta({ examples: [{ email: 'ada.okafor@northwind.example', listId: 'lst_…' }] })
 
 /** What lets a contact in by hand: the API takes `api` alone, the operator `manual` too. */
 const kindsOf = { api: ['api'], operator: ['api', 'manual'] } satisfies Record<string, TriggerKind[]>

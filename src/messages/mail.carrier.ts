@@ -82,7 +82,10 @@ export const createCarrier = (
       const { written, locked } = await recordResults(app.sql, batch)
       if (locked.length > 0) later(() => record.push(locked))
       const ours = new Set([...written, ...locked])
-      for (const result of written) done(result.claimed, result)
+      for (const result of written) {
+        if (result.status !== 'queued') app.tallies.count('sends', result.status)
+        done(result.claimed, result)
+      }
       for (const result of batch) if (!ours.has(result)) done(result.claimed, null)
     },
     isPassing,

@@ -1,4 +1,6 @@
 import type { Sql } from '../store/database.ts'
+import type { QueueView } from '../store/queue.ts'
+import type { App } from '../store/work.ts'
 
 /*
  * The rule of the queue: a message belongs to the worker that claimed it, for as long as that worker lives (store/worker.ts);
@@ -11,6 +13,12 @@ import type { Sql } from '../store/database.ts'
 export const mailChannel = 'svc_mail'
 
 export const noticeOf = (accountId: string, batch: string, dueAt: number): string => `${dueAt} ${accountId} ${batch}`
+
+/** Mails that are due: none that a broadcast holds back, or that waits for its next attempt. */
+export const sendsQueue: QueueView = {
+  name: 'sends',
+  due: 'select q.due_at from clock, message_queue q where q.due_at <= clock.now',
+}
 
 /** A relay as it is stored; its password is sealed with the account's id as context. */
 export interface StoredRelay {
@@ -172,8 +180,11 @@ export const unknownState = 'delivery state unknown'
  * Ends what workers that are no more were handing over, and frees the rest of theirs. Rows that somebody has locked are left
  * for the next time: gives whether there are none.
  */
-export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promise<boolean> => {
-  const [row] = await sql<{ found: number; taken: number }>(
+export const freeClaimsOf = async (
+  { sql, tallies }: Pick<App, 'sql' | 'tallies'>,
+  workers: readonly number[],
+): Promise<boolean> => {
+  const [row] = await sql<{ found: number; taken: number; failed: number }>(
     `with claimed as materialized (
        select ctid as row from message_queue where worker = any($1)
      ), locked as materialized (
@@ -190,9 +201,11 @@ export const freeClaimsOf = async (sql: Sql, workers: readonly number[]): Promis
        update messages m set status = 'failed', error = '${unknownState}', finished_at = svc_now()
        from gone where m.account_id = gone.account_id and m.id = gone.id
      )
-     select (select count(*) from claimed) as found, (select count(*) from locked) as taken`,
+     select (select count(*) from claimed) as found, (select count(*) from locked) as taken,
+       (select count(*) from gone) as failed`,
     [workers],
   )
+  tallies.count('sends', 'failed', row!.failed)
   return row!.found === row!.taken
 }
 

@@ -41,7 +41,7 @@ export const runMail = async (app: App, signal: AbortSignal, report: Report = ()
       bell.ring()
     },
     async died(ids) {
-      const isDone = await freeClaimsOf(app.sql, ids)
+      const isDone = await freeClaimsOf(app, ids)
       lookAt = 0
       bell.ring()
       return isDone

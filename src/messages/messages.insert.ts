@@ -90,7 +90,7 @@ const inserting = `
  * `messages`; a key that was taken is undefined. Counts no quota.
  */
 export const insertMessages = async (
-  { sql, accountId, now }: Work,
+  { sql, accountId, now, count }: Work,
   messages: readonly NewMessage[],
   worker: number | null,
   batch: Batch = { id: '', isHeld: false },
@@ -134,6 +134,7 @@ export const insertMessages = async (
     ],
     'insert-messages',
   )
+  for (const { status } of rows) if (status !== 'pending') count('sends', status)
   const queued = rows.find(({ status }) => status === 'pending')
   if (queued && worker === null && !batch.isHeld) {
     await sql(`select pg_notify('${mailChannel}', $1)`, [noticeOf(accountId, batch.id, queued.dueAt)])
@@ -144,7 +145,7 @@ export const insertMessages = async (
 
 /** Ends messages of this transaction that find no quota left. */
 export const failInserted = async (
-  { sql, accountId, now }: Work,
+  { sql, accountId, now, count }: Work,
   ids: readonly string[],
   error: string,
 ): Promise<void> => {
@@ -153,4 +154,5 @@ export const failInserted = async (
      update messages set status = 'failed', error = $3, finished_at = $4 where account_id = $1 and id = any($2)`,
     [accountId, ids, error, now],
   )
+  count('sends', 'failed', ids.length)
 }

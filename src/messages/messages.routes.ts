@@ -1,19 +1,5 @@
-import { type Answer, type Call, ok, route } from '../http/route.ts'
-import { invalid } from '../lib/problem.ts'
+import { type Answer, idempotencyKeyOf, ok, route } from '../http/route.ts'
 import { demandQuota, resultOfKey, SendBody, SendResult, sendMessage } from './messages.ts'
-
-const keyMaxLength = 200
-
-const idempotencyKeyOf = (headers: Call<unknown, unknown, unknown>['headers']): string | undefined => {
-  const key = headers['idempotency-key']
-  if (key === undefined) return undefined
-  if (typeof key !== 'string' || key === '' || key.length > keyMaxLength) {
-    throw invalid(`Idempotency-Key must have 1 to ${keyMaxLength} characters`)
-  }
-  return key
-}
-
-const isTooLong = (key: unknown): boolean => typeof key === 'string' && key.length > keyMaxLength
 
 const replayed = (result: SendResult): Answer => ({ ...ok(result), headers: { 'idempotent-replayed': 'true' } })
 
@@ -24,10 +10,11 @@ const send = route({
   body: SendBody,
   answers: { 200: SendResult },
   refusals: [404],
+  isIdempotent: true,
   // A replay comes even when the quota is used up; else the quota is looked at before the body.
   replay: async ({ app, caller: { accountId }, headers }) => {
     const key = headers['idempotency-key']
-    const result = typeof key === 'string' && !isTooLong(key) ? await resultOfKey(app, accountId, key) : null
+    const result = typeof key === 'string' ? await resultOfKey(app, accountId, key) : null
     if (result) return replayed(result)
     await demandQuota(app, accountId)
     return null

@@ -27,7 +27,7 @@ const open = (app: App): Sender => {
   const worker = openWorker(app.database, 'mail', [], {
     notice() {},
     connected: () => connected.resolve(),
-    died: (ids) => freeClaimsOf(app.sql, ids),
+    died: (ids) => freeClaimsOf(app, ids),
   })
 
   const carrier = createCarrier(app, lanes, {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { emailDomain, emailMaxLength, isEmailSyntax, normalizeEmail } from '../lib/email.ts'
+import { emailAddress } from '../lib/address.ts'
+import { emailDomain } from '../lib/email.ts'
 import { fillTags } from '../lib/tags.ts'
 import { text } from '../lib/text.ts'
 
@@ -10,10 +11,7 @@ const mergeFieldsMax = 100
 const anyLength = 8 * 1024 * 1024
 
 /** An address that mail can be sent to, normalised. */
-export const Recipient = z
-  .string()
-  .transform(normalizeEmail)
-  .pipe(text(emailMaxLength).refine(isEmailSyntax, 'must be an email address'))
+export const Recipient = emailAddress()
 
 /** A display name: on one line, whatever was given. */
 export const DisplayName = text(nameMaxLength).transform((name) => name.replace(/[\p{Cc}\s]+/gu, ' ').trim())
@@ -39,6 +37,7 @@ const MergeData = z
     ),
   )
   .pipe(z.record(z.string(), text(anyLength)))
+  .meta({ maxProperties: mergeFieldsMax })
 
 const content = ['subject', 'html', 'text'] as const
 
@@ -63,14 +62,23 @@ export const SendBody = z
         context.addIssue({ code: 'custom', path: [name], message: 'is required without projectId' })
     }
   })
+  .meta({
+    anyOf: [{ required: ['projectId'] }, { required: [...content] }],
+    examples: [
+      { to: 'ada.okafor@northwind.example', subject: 'Hello', html: '<p>Hello!</p>', text: 'Hello!' },
+      { to: 'ada.okafor@northwind.example', projectId: 'prj_…', mergeData: { first_name: 'Ada' } },
+    ],
+  })
 export type SendBody = z.output<typeof SendBody>
 
-export const SendResult = z.object({
-  id: z.string(),
-  status: z.enum(['pending', 'sent', 'failed', 'suppressed']),
-  reason: z.string().optional(),
-  error: z.string().optional(),
-})
+export const SendResult = z
+  .object({
+    id: z.string(),
+    status: z.enum(['pending', 'sent', 'failed', 'suppressed']),
+    reason: z.string().optional(),
+    error: z.string().optional(),
+  })
+  .meta({ id: 'SendResult' })
 export type SendResult = z.infer<typeof SendResult>
 
 /** At most 200 characters, none of them cut in half, on one line. */

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { SecretBox } from '../lib/secrets.ts'
+import type { Tallies } from '../lib/tallies.ts'
 import type { Tokens } from '../lib/token.ts'
 import type { HttpClient } from '../net/http.ts'
 import type { Resolver } from '../net/resolver.ts'
@@ -19,6 +20,8 @@ export interface Operation {
   readonly actor: string
   /** The time of everything that this unit of work does. Operations never ask the clock. */
   readonly now: Date
+  /** Counts once the transaction is committed. */
+  readonly count: Tallies['count']
   readonly listeners: readonly Listener[]
   readonly sources: Sources
 }
@@ -140,6 +143,8 @@ export interface App {
     stripeApiUrl: string | null
     /** CIDR blocks of proxies that may say whose address a request comes from. */
     trustProxy: readonly string[]
+    /** Who brings it may read /metrics from anywhere; null: nobody. */
+    metricsToken: string | null
   }
   readonly database: Database
   /** Outside any transaction. */
@@ -149,6 +154,8 @@ export interface App {
   readonly http: HttpClient
   readonly smtp: SmtpClient
   readonly tokens: Tokens
+  /** What this process has done, with all of its threads. */
+  readonly tallies: Tallies
   /** null where no feature renders projects: there are none then. */
   readonly projects: Projects | null
   readonly bindable: Bindable

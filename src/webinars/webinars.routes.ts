@@ -28,7 +28,7 @@ const create = route({
   path: '/webinars',
   summary: 'Schedule a session that takes registrations',
   quota: 'embedApi',
-  body: WebinarBody,
+  body: WebinarBody.meta({ examples: [{ title: 'Spring launch', scheduledAt: 1_800_000_000_000, capacity: 100 }] }),
   answers: { 201: z.object({ webinar: WebinarShape }) },
   refusals: [403, 404],
   // What the plan does not have is said before the body is looked at; the course gate needs the body.

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MemberEmail } from '../courses/courses.ts'
-import { text } from '../lib/text.ts'
+import { notBlank, text } from '../lib/text.ts'
 
 const titleMaxLength = 200
 const nameMaxLength = 200
@@ -10,7 +10,7 @@ const latestMs = 253_402_300_799_999
 
 /** The body of POST /webinars; null is as if left out. */
 export const WebinarBody = z.object({
-  title: text(100_000).trim().min(1, 'must not be empty').max(titleMaxLength),
+  title: text(100_000).trim().min(1, 'must not be empty').max(titleMaxLength).meta({ pattern: notBlank }),
   /** epoch ms */
   scheduledAt: z.int().min(0).max(latestMs).nullish(),
   courseId: text(100).nullish(),
@@ -29,30 +29,39 @@ export const NewWebinar = WebinarBody.extend({
 })
 
 /** A webinar as the API and the terminal show it; times in epoch ms (decisions.md, Webinars and courses). */
-export const WebinarShape = z.object({
-  id: z.string(),
-  title: z.string(),
-  accessMode: z.enum(['registration', 'subscribers']),
-  status: z.enum(['scheduled', 'live', 'ended', 'cancelled']),
-  scheduledAt: z.int().nullable(),
-  startedAt: z.int().nullable(),
-  endedAt: z.int().nullable(),
-  courseId: z.string().nullable(),
-  capacity: z.int().nullable(),
-  registeredCount: z.int(),
-  waitlistedCount: z.int(),
-  createdAt: z.int(),
-  updatedAt: z.int(),
-})
+export const WebinarShape = z
+  .object({
+    id: z.string(),
+    title: z.string(),
+    accessMode: z.enum(['registration', 'subscribers']),
+    status: z.enum(['scheduled', 'live', 'ended', 'cancelled']),
+    scheduledAt: z.int().nullable(),
+    startedAt: z.int().nullable(),
+    endedAt: z.int().nullable(),
+    courseId: z.string().nullable(),
+    capacity: z.int().nullable(),
+    registeredCount: z.int(),
+    waitlistedCount: z.int(),
+    createdAt: z.int(),
+    updatedAt: z.int(),
+  })
+  .meta({ id: 'Webinar' })
 export type WebinarView = z.infer<typeof WebinarShape>
 
 const nameSentence = 'A name is required'
 
 /** The body of POST /webinars/{id}/register. */
-export const RegistrationBody = z.object({
-  email: MemberEmail,
-  name: z.string(nameSentence).trim().min(1, nameSentence).pipe(text(nameMaxLength)),
-})
+export const RegistrationBody = z
+  .object({
+    email: MemberEmail,
+    name: z
+      .string(nameSentence)
+      .trim()
+      .min(1, nameSentence)
+      .pipe(text(nameMaxLength))
+      .meta({ pattern: notBlank, maxLength: nameMaxLength }),
+  })
+  .meta({ examples: [{ email: 'ada.okafor@northwind.example', name: 'Ada Okafor' }] })
 
 export const RegistrationResult = z.object({ status: z.enum(['confirmed', 'waitlisted']), joinUrl: z.url().nullable() })
 export type RegistrationResult = z.infer<typeof RegistrationResult>

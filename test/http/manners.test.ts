@@ -88,6 +88,8 @@ describe('every failure is { error } with one sentence', () => {
     const reply = await t.request('PUT', '/contacts', { key: account.key, body: {} })
     expectError(reply, 405, 'PUT')
     expect(reply.headers.allow).toBe('GET, POST')
+    for (const method of ['QUERY', 'OPTIONS', 'TRACE'])
+      expectError(await t.request(method as never, '/contacts'), 405, method)
   })
 
   test('a route that takes no body passes over what a client sends along', async () => {

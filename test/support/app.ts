@@ -3,6 +3,7 @@ import { createAccount, createKey } from '../../src/accounts/accounts.ts'
 import { type OpenApp, openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { loadPages, loadRoutes } from '../../src/app/features.ts'
+import { metricsOf } from '../../src/app/metrics.ts'
 import { buildServer, type Server } from '../../src/http/server.ts'
 import { advanceClock } from '../../src/store/clock.ts'
 import type { Bindable, Projects } from '../../src/store/work.ts'
@@ -59,7 +60,7 @@ export interface StartOptions {
 let accounts = 0
 
 /** Every other path is relative to `/api/v1`. */
-const unprefixed = /^\/(api|healthz|readyz|openapi\.json|[a-z]\/|join\/|[^/]+\/[^/]+\/embed(\?|$))/
+const unprefixed = /^\/(api|healthz|readyz|metrics|docs|openapi\.json|[a-z]\/|join\/|[^/]+\/[^/]+\/embed(\?|$))/
 
 /** The whole app on a database of its own, with the HTTP server answering by `inject`: no port is opened. */
 export const startApp = async (options: StartOptions = {}): Promise<TestApp> => {
@@ -79,7 +80,8 @@ export const startApp = async (options: StartOptions = {}): Promise<TestApp> => 
     ...(options.projects && { projects: options.projects }),
     ...(options.bindable && { bindable: options.bindable }),
   })
-  const server = await buildServer(app, await loadRoutes(), pino({ level: 'silent' }), await loadPages())
+  const log = pino({ level: 'silent' })
+  const server = await buildServer(app, await loadRoutes(), log, await loadPages(), undefined, metricsOf(app))
   return {
     app,
     server,

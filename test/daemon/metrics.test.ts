@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
+import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
+import { queueMany, sendingAccount } from '../support/messages.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { openSink, type Sink } from '../support/smtp.ts'
+
+let t: TestApp
+let account: TestAccount
+let receiver: Receiver
+let sink: Sink
+let jobs: Daemon
+
+beforeAll(async () => {
+  const [port, relayPort] = [await freePort(), await freePort()]
+  t = await startApp({
+    env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8', SVC_SMTP_URL: `smtp://127.0.0.1:${relayPort}` },
+  })
+  account = await sendingAccount(t)
+  receiver = await openReceiver()
+  sink = await openSink({ port: relayPort })
+  jobs = await startDaemon(t, { args: ['jobs', 'run', '--port', String(port)], env: { SVC_PORT: String(port) } })
+})
+afterAll(async () => {
+  await jobs?.kill('SIGKILL')
+  await receiver?.close()
+  await sink?.close()
+  await t?.close()
+})
+
+test('what the threads of the jobs did is counted by their process, which answers its probes and nothing of the API', async () => {
+  await subscribe(t.app, account.id, receiver.url)
+  await emitEvents(t.app, account.id, 3)
+  await queueMany(t.app, account.id, 2)
+  const scrape = async () => (await fetch(`${jobs.url}/metrics`)).text()
+  const text = await eventually(async () => {
+    const now = await scrape()
+    return (
+      now.includes('svc_deliveries_total{outcome="delivered"} 3') && now.includes('sends_total{status="sent"} 2') && now
+    )
+  })
+  expect(text).toContain('svc_delivery_duration_seconds_count 3')
+  expect((await fetch(`${jobs.url}/api/v1/lists`)).status).toBe(404)
+  expect((await fetch(`${jobs.url}/docs`)).status).toBe(404)
+  expect(await jobs.stop()).toBe(0)
+})

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createMetrics } from '../../src/app/metrics.ts'
+import { createTallies } from '../../src/lib/tallies.ts'
+import { suppressAddresses } from '../../src/messages/messages.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { freePort } from '../support/daemon.ts'
+import { emitEvents, eventually, startDeliveries, subscribe, tally } from '../support/deliveries.ts'
+import { freeform, sendingAccount } from '../support/messages.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { openSink, type Sink } from '../support/smtp.ts'
+
+const token = 'a token that only tests use'
+
+let t: TestApp
+let account: TestAccount
+let receiver: Receiver
+let sink: Sink
+
+beforeAll(async () => {
+  const port = await freePort()
+  const env = { SVC_METRICS_TOKEN: token, SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' }
+  t = await startApp({ env: { ...env, SVC_SMTP_URL: `smtp://127.0.0.1:${port}` } })
+  account = await sendingAccount(t)
+  receiver = await openReceiver()
+  sink = await openSink({ port })
+})
+afterAll(async () => {
+  await receiver.close()
+  await sink.close()
+  await t.close()
+})
+
+const ask = (options: object = {}) => t.server.fastify.inject({ url: '/metrics', ...options })
+const scrape = async () => (await ask()).body
+
+/** The number of a series; undefined where it is not there. */
+const numberOf = (text: string, series: string): number | undefined => {
+  const line = text.split('\n').find((one) => one.startsWith(`${series} `))
+  return line === undefined ? undefined : Number(line.slice(series.length + 1))
+}
+
+describe('who may read /metrics', () => {
+  const stranger = '203.0.113.9'
+  const bearer = { authorization: `Bearer ${token}` }
+
+  test.each([
+    ['a socket of 127.0.0.1', {}],
+    ['a socket of ::1', { remoteAddress: '::1' }],
+    ['a socket of IPv4 on IPv6', { remoteAddress: '::ffff:127.0.0.1' }],
+    ['whoever brings the token', { remoteAddress: stranger, headers: bearer }],
+    ['whoever brings the token through a proxy', { headers: { ...bearer, 'x-forwarded-for': stranger } }],
+  ])('%s reads them', async (_, options) => {
+    const { statusCode, headers, body } = await ask(options)
+    expect(statusCode).toBe(200)
+    expect(headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/)
+    expect(body).toContain('# TYPE svc_http_requests_total counter')
+  })
+
+  test.each<[string, object]>([
+    ['another address', { remoteAddress: stranger }],
+    ['another address that looks like ours', { remoteAddress: '::ffff:203.0.113.127' }],
+    ['a wrong token', { remoteAddress: stranger, headers: { authorization: 'Bearer wrong' } }],
+    ['the token by another scheme', { remoteAddress: stranger, headers: { authorization: token } }],
+    ...['X-Forwarded-For', 'Forwarded', 'X-Forwarded-Host', 'X-Real-IP', 'Via'].map((name): [string, object] => [
+      `loopback with ${name}`,
+      { headers: { [name]: '127.0.0.1' } },
+    ]),
+    ['another method', { method: 'POST' }],
+  ])('%s finds nothing, as on any unknown path', async (_, options) => {
+    const unknown = await t.server.fastify.inject({ ...options, url: '/nothing' } as never)
+    const reply = await ask(options)
+    expect(reply.statusCode).toBe(404)
+    expect(reply.body).toBe(unknown.body)
+    expect(Object.keys(reply.headers)).toEqual(Object.keys(unknown.headers))
+  })
+
+  test('without SVC_METRICS_TOKEN no token opens them', async () => {
+    const other = await startApp()
+    try {
+      const headers = { authorization: 'Bearer null' }
+      const reply = await other.server.fastify.inject({ url: '/metrics', remoteAddress: stranger, headers })
+      expect(reply.statusCode).toBe(404)
+    } finally {
+      await other.close()
+    }
+  })
+})
+
+test('requests are counted by pattern, method and status: no label holds an account, an address or an id', async () => {
+  const { key } = account
+  await t.request('GET', '/contacts?email=ada%40people.example', { key })
+  await t.request('PATCH', '/deals/deal_01known', { key, body: { title: 'x' } })
+  await t.request('GET', '/liveview/a-token-of-somebody')
+  await t.request('GET', '/u/another-token')
+  await t.request('GET', '/nowhere/at/all/ada@people.example')
+  await t.request('GET', '/lists', { key: 'svc_live_unknown' })
+  const text = await scrape()
+  const requests = (route: string, method: string, status: number) =>
+    numberOf(text, `svc_http_requests_total{route="${route}",method="${method}",status="${status}"}`)
+  expect(requests('/api/v1/contacts', 'GET', 200)).toBe(1)
+  expect(requests('/api/v1/deals/:id', 'PATCH', 404)).toBe(1)
+  expect(requests('/api/v1/liveview/:token', 'GET', 404)).toBe(1)
+  expect(requests('/u/:token', 'GET', 404)).toBe(1)
+  expect(requests('/api/v1/lists', 'GET', 401)).toBe(1)
+  expect(requests('none', 'GET', 404)).toBeGreaterThan(0)
+  expect(text).not.toMatch(/01known|of-somebody|another-token|nowhere|@|%40/)
+  expect(text).not.toContain(account.id)
+  const labels = [...text.matchAll(/^svc_\w+\{([^}]*)\}/gm)].flatMap(([, all]) =>
+    [...all!.matchAll(/(\w+)="/g)].map(([, name]) => name),
+  )
+  expect([...new Set(labels)].sort()).toEqual(['le', 'method', 'outcome', 'queue', 'route', 'status'])
+  const count = numberOf(text, 'svc_http_request_duration_seconds_count')!
+  expect(count).toBeGreaterThan(5)
+  expect(numberOf(text, 'svc_http_request_duration_seconds_bucket{le="+Inf"}')).toBe(count)
+  expect(numberOf(text, 'svc_http_request_duration_seconds_sum')).toBeGreaterThan(0)
+})
+
+test('deliveries are counted by what their attempts led to, and timed', async () => {
+  const before = await scrape()
+  const of = (text: string, outcome: string) => numberOf(text, `svc_deliveries_total{outcome="${outcome}"}`)
+  expect(of(before, 'delivered')).toBe(0)
+  receiver.next({ status: 200 }, { status: 500 }, { status: 410 })
+  const engine = startDeliveries(t.app)
+  try {
+    await subscribe(t.app, account.id, receiver.url)
+    for (const arrived of [1, 2, 3]) {
+      await emitEvents(t.app, account.id)
+      await receiver.arrived(arrived)
+    }
+    await eventually(async () => (await tally(t.app, account.id)).cancelled === 2)
+  } finally {
+    await engine.stop()
+  }
+  const text = await scrape()
+  expect(['delivered', 'retried', 'exhausted', 'cancelled'].map((outcome) => of(text, outcome))).toEqual([1, 1, 0, 1])
+  expect(numberOf(text, 'svc_delivery_duration_seconds_count')).toBe(3)
+})
+
+test('sends are counted by their status, once they have one', async () => {
+  const send = (to: string) => t.request('POST', '/send', { key: account.key, body: freeform({ to }) })
+  const suppressed = 'gone@people.example'
+  await t.app.work(account.id, 'cli:test', (work) => suppressAddresses(work, [suppressed], 'manual'))
+  expect((await send('ada@people.example')).body.status).toBe('sent')
+  sink.next({ refuse: { at: 'to', answer: '550 5.7.1 No' } })
+  expect((await send('bob@people.example')).body.status).toBe('failed')
+  expect((await send(suppressed)).body.status).toBe('suppressed')
+  const text = await scrape()
+  expect(
+    ['sent', 'failed', 'suppressed'].map((status) => numberOf(text, `svc_sends_total{status="${status}"}`)),
+  ).toEqual([1, 1, 1])
+})
+
+test('what a unit of work counted is not counted where it is rolled back', async () => {
+  const before = t.app.tallies.counts('sends')
+  const refused = t.app.work(account.id, 'cli:test', async (work) => {
+    work.count('sends', 'failed')
+    throw new Error('no')
+  })
+  await expect(refused).rejects.toThrow('no')
+  expect(t.app.tallies.counts('sends')).toEqual(before)
+})
+
+describe('queues', () => {
+  const deliveries = (depth: number) => [{ queue: 'deliveries', depth, oldestSeconds: depth * 2 }]
+
+  test('their depth and age come from the database', async () => {
+    const text = await scrape()
+    for (const queue of ['deliveries', 'journeys', 'sends']) {
+      expect(numberOf(text, `svc_queue_depth{queue="${queue}"}`)).toBe(0)
+      expect(numberOf(text, `svc_queue_oldest_seconds{queue="${queue}"}`)).toBe(0)
+    }
+  })
+
+  test('the database is asked once for both, and for scrapes within 10 s; while it is away they are left out', async () => {
+    let [asked, nowMs, isAway] = [0, 0, false]
+    const queues = async () => {
+      asked++
+      return isAway ? [] : deliveries(asked)
+    }
+    const metrics = createMetrics({ tallies: createTallies(), queues, nowMs: () => nowMs })
+    const depth = async () => numberOf((await metrics.read()).text, 'svc_queue_depth{queue="deliveries"}')
+    expect(await depth()).toBe(1)
+    nowMs = 9_999
+    expect(await depth()).toBe(1)
+    nowMs = 10_000
+    expect(await depth()).toBe(2)
+    isAway = true
+    nowMs = 20_000
+    expect(await depth()).toBeUndefined()
+    expect((await metrics.read()).text).toContain('svc_deliveries_total')
+  })
+})
+
+test('the process tells of its event loop and its memory', async () => {
+  const text = await scrape()
+  expect(numberOf(text, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
+  expect(numberOf(text, 'nodejs_eventloop_lag_p99_seconds')).toBeDefined()
+})

@@ -1,0 +1,73 @@
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
+
+let t: TestApp
+let account: TestAccount
+let url: string
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_PUBLIC_URL: 'https://svc.example/mail' } })
+  account = await t.account()
+  await t.server.fastify.listen({ port: 0, host: '127.0.0.1' })
+  url = `http://127.0.0.1:${(t.server.fastify.server.address() as AddressInfo).port}`
+})
+afterAll(() => t.close())
+
+test('/docs shows every operation and every event, and needs no key', async () => {
+  const { status, body, headers } = await t.request('GET', '/docs')
+  expect(status).toBe(200)
+  expect(headers['content-security-policy']).not.toContain('unsafe')
+  const document = (await t.request('GET', '/openapi.json')).body
+  for (const [path, methods] of Object.entries(document.paths))
+    for (const [method, { operationId }] of Object.entries(methods as Record<string, { operationId: string }>)) {
+      expect(body).toContain(`<details id="${operationId}">`)
+      expect(body).toContain(`data-method="${method}" data-path="${path}"`)
+    }
+  for (const type of Object.keys(document.webhooks)) expect(body).toContain(`<code>${type}</code>`)
+  expect(body).toContain('https://svc.example/mail')
+  const ids = [...body.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
+  expect(ids.length).toBe(new Set(ids).size)
+  for (const [, target] of body.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(target)
+})
+
+describePages('/docs in Chromium', (openPage) => {
+  test('a key is pasted and a call made: to this host alone, under a strict policy', async () => {
+    const page = await openPage()
+    await page.goto(`${url}/docs`)
+    await page.getByLabel('API key').fill(account.key)
+    const call = async (id: string, fill: (form: ReturnType<typeof page.locator>) => Promise<void>) => {
+      await page.locator(`#${id} > summary`).click()
+      const form = page.locator(`#${id} form`)
+      await fill(form)
+      await form.getByRole('button', { name: 'Send' }).click()
+      const answer = form.getByRole('status')
+      await expect.poll(() => answer.textContent()).toMatch(/^\d{3} in/)
+      return (await answer.textContent())!
+    }
+    const made = await call('postWebhooks', async () => {})
+    expect(made).toMatch(/^201 in \d+ ms\nx-request-id: req_/)
+    expect(made).toContain('"url": "https://example.com/hooks"')
+    const { body } = await t.request('GET', '/webhooks', { key: account.key })
+    expect(body.subscriptions).toHaveLength(1)
+    expect(await call('getContacts', (form) => form.getByLabel('email').fill('a+b&c@people.example'))).toMatch(
+      /"contacts": \[\]/,
+    )
+    const { id } = body.subscriptions[0]
+    expect(await call('deleteWebhooksId', (form) => form.getByLabel('id').fill(id))).toMatch(/^200 in/)
+    expectNothingFromElsewhere(page, url)
+    expect(faultsOf(page)).toEqual([])
+    await page.evaluate('scrollTo(0, 0)')
+    await expectGoodOnEveryScreen(page, 'docs')
+  })
+
+  test('without scripts it can be read, and shows nothing that does not work', async () => {
+    const page = await openPage({ javaScriptEnabled: false })
+    await page.goto(`${url}/docs`)
+    await page.locator('#postDeals > summary').click()
+    expect(await page.locator('#postDeals').innerText()).toContain('Annual plan, 25 seats')
+    expect(await page.getByRole('button').count()).toBe(0)
+    expect(await page.locator('#key').isVisible()).toBe(false)
+  })
+})
