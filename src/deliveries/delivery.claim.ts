@@ -1,4 +1,5 @@
 import type { Sql } from '../store/database.ts'
+import type { QueueView } from '../store/queue.ts'
 
 /*
  * The rule of the queue: a delivery belongs to the worker that claimed it, for as long as that worker lives
@@ -9,6 +10,13 @@ import type { Sql } from '../store/database.ts'
  * `next_due_at` has come, and its deliveries are read from that time on. `next_due_at` is set by who claims and lowered by
  * who records a retry; `touched` keeps the one from overwriting what the other knows better.
  */
+
+/** What is due, but for what is on its way to no active target: that is cancelled. */
+export const deliveriesQueue: QueueView = {
+  name: 'deliveries',
+  due: `select p.due_at from clock, delivery_targets t
+    join pending_deliveries p on p.target_id = t.id where t.status = 'active' and p.due_at <= clock.now`,
+}
 
 /** A delivery that is ours, with all that posting it takes. */
 export interface ClaimedDelivery {

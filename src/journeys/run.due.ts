@@ -1,4 +1,5 @@
 import type { Database } from '../store/database.ts'
+import type { QueueView } from '../store/queue.ts'
 import type { Work } from '../store/work.ts'
 import type { Cursor } from './journeys.walk.ts'
 
@@ -38,6 +39,12 @@ const due = 'greatest(due_at, retry_at)'
 /** The same, as the index by account has it. */
 const dueByAccount = 'greatest(retry_at, due_at)'
 const columns = `account_id as "accountId", id, journey_id as "journeyId", version || ' ' || cursor as place`
+
+/** Runs whose next step is due. */
+export const journeysQueue: QueueView = {
+  name: 'journeys',
+  due: `select ${due} as due_at from clock, journey_runs where ${open} and ${due} <= clock.now`,
+}
 
 /** Runs of accounts that are being deleted go with them. */
 const isAlive = 'account_id <> all(array(select id from accounts where deleted_at is not null))'

@@ -1,4 +1,5 @@
 import type { Sql } from '../store/database.ts'
+import type { QueueView } from '../store/queue.ts'
 
 /*
  * The rule of the queue: a message belongs to the worker that claimed it, for as long as that worker lives (store/worker.ts);
@@ -11,6 +12,12 @@ import type { Sql } from '../store/database.ts'
 export const mailChannel = 'svc_mail'
 
 export const noticeOf = (accountId: string, batch: string, dueAt: number): string => `${dueAt} ${accountId} ${batch}`
+
+/** Mails that are due: none that a broadcast holds back, or that waits for its next attempt. */
+export const sendsQueue: QueueView = {
+  name: 'sends',
+  due: 'select q.due_at from clock, message_queue q where q.due_at <= clock.now',
+}
 
 /** A relay as it is stored; its password is sealed with the account's id as context. */
 export interface StoredRelay {

@@ -4,6 +4,13 @@ import { listen } from './wakeup.ts'
 
 /* What the queues in the database have in common (deliveries, journey runs): the loop of a job, from start to orderly end. */
 
+/** A queue as operators see it (`svc status`, `/metrics`). */
+export interface QueueView {
+  name: string
+  /** SQL that gives `due_at` of each row that is due at the time `clock.now`, in hand or not. */
+  due: string
+}
+
 /** Notices wake the loop; this is for what they do not tell: what comes due by time, and notices that were lost. */
 const pollMs = 2000
 
