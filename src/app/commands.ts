@@ -3,6 +3,7 @@ import type { CommandSet } from '../cli/command.ts'
 /** Commands by the nouns that they give verbs to; a command loads those of its noun alone. */
 const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>][] = [
   [['serve', 'jobs', 'db', 'openapi'], async () => (await import('./daemon.commands.ts')).commands],
+  [['config'], async () => (await import('./operate/config.commands.ts')).commands],
   [['dev'], async () => (await import('./dev.commands.ts')).commands],
   [['clock'], async () => (await import('./clock.commands.ts')).commands],
   [['mail'], async () => (await import('./mail.commands.ts')).commands],
