@@ -10,6 +10,7 @@ import { type Clock, markDevelopment, openClock } from '../store/clock.ts'
 import { type Client, isUnavailable, openDatabase, queueSettings, type Sql, unavailable } from '../store/database.ts'
 import { checkSecret } from '../store/installation.ts'
 import { openingOf } from '../store/living.ts'
+import { connectionName } from '../store/processes.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Bindable, Operation, Projects, Report } from '../store/work.ts'
 import type { Config } from './config.ts'
@@ -28,6 +29,7 @@ interface Options {
   connections?: number
   /** Its connections run the statements of a queue. */
   queue?: boolean
+  /** What its connections are for: `svc mail`. They are named so, with the process. */
   name?: string
   schema?: SchemaRule
   now?: () => Date
@@ -49,7 +51,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
   const given = options.databaseUrl ?? config.databaseUrl
   const embedded = given ? null : await (await import('../store/embedded.ts')).openEmbedded(config.dataDir)
   const databaseUrl = given ?? embedded!.url
-  const name = options.name ?? 'svc'
+  const name = connectionName(options.name ?? 'svc app')
   const database = openDatabase(databaseUrl, {
     max: options.connections ?? 10,
     name,

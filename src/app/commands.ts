@@ -4,6 +4,8 @@ import type { CommandSet } from '../cli/command.ts'
 const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>][] = [
   [['serve', 'jobs', 'db', 'openapi'], async () => (await import('./daemon.commands.ts')).commands],
   [['config'], async () => (await import('./operate/config.commands.ts')).commands],
+  [['status'], async () => (await import('./operate/status.commands.ts')).commands],
+  [['jobs'], async () => (await import('./operate/jobs.commands.ts')).commands],
   [['dev'], async () => (await import('./dev.commands.ts')).commands],
   [['clock'], async () => (await import('./clock.commands.ts')).commands],
   [['mail'], async () => (await import('./mail.commands.ts')).commands],
