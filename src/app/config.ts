@@ -239,8 +239,6 @@ export const readSettings = (env: Environment = process.env): Setting[] => {
   })
 }
 
-/** The configuration of what is there already: null where no secret is kept yet. Nothing is made. Throws as `readConfig`. */
-export const findConfig = (env: Environment = process.env): Config | null => {
-  const { secret, ...config } = resolveConfig(env, findSecret)
-  return secret === null ? null : { ...config, secret }
-}
+/** The configuration, and nothing made: `secret` is null where none is kept yet. Throws as `readConfig`. */
+export const lookAtConfig = (env: Environment = process.env): Omit<Config, 'secret'> & { secret: string | null } =>
+  resolveConfig(env, findSecret)

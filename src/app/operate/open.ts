@@ -3,15 +3,13 @@ import { join } from 'node:path'
 import { Problem } from '../../lib/problem.ts'
 import type { SchemaRule } from '../../store/schema.ts'
 import { type OpenApp, openApp } from '../app.ts'
-import { type Config, findConfig } from '../config.ts'
-
-const isThere = (config: Config | null): config is Config =>
-  config !== null && (config.databaseUrl !== null || existsSync(join(config.dataDir, 'pgdata')))
+import { type Config, lookAtConfig } from '../config.ts'
 
 /** The configuration of a database that is there, whatever its schema; null where the data folder has none yet. */
 export const findDatabase = (): Config | null => {
-  const config = findConfig()
-  return isThere(config) ? config : null
+  const { secret, ...config } = lookAtConfig()
+  const isThere = config.databaseUrl !== null || existsSync(join(config.dataDir, 'pgdata'))
+  return isThere && secret !== null ? { ...config, secret } : null
 }
 
 /**

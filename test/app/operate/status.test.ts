@@ -3,6 +3,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { setPlanLimits } from '../../../src/accounts/accounts.plans.ts'
+import { schedule } from '../../../src/app/jobs.ts'
 import { countUse } from '../../../src/quotas/quotas.ts'
 import { startApp, type TestApp } from '../../support/app.ts'
 import { startSvc, svc } from '../../support/cli.ts'
@@ -69,7 +70,7 @@ test('svc status shows version, schema, database, queues, the last hour by outco
 test('daemons and their jobs are seen by their connections, each on its own, and no more once they are gone', async () => {
   daemons.push(...(await Promise.all([startDaemon(t), startDaemon(t, { args: ['serve', '--no-jobs'] })])))
   const [both, api] = daemons.map(({ pid }) => `${pid}@${hostname()}`)
-  const queueJobs = ['deliveries', 'journeys', 'mail', 'webinars']
+  const queueJobs = schedule.filter(({ interval }) => !interval).map(({ name }) => name)
   await eventually(async () => {
     const seen = (await status()).daemons
     const of = (process?: string) => seen.find((daemon: { process: string }) => daemon.process === process)
@@ -79,7 +80,7 @@ test('daemons and their jobs are seen by their connections, each on its own, and
   expect(seen).toHaveLength(2)
   for (const daemon of seen) expect(daemon).toMatchObject({ api: true, connectedAt: expect.any(Number) })
   const { jobs } = (await svc(t, ['jobs', 'status', '--json'])).json
-  expect(jobs.map(({ name }: { name: string }) => name)).toEqual([...queueJobs.toSorted(), 'housekeeping'].toSorted())
+  expect(jobs.map(({ name }: { name: string }) => name)).toEqual(schedule.map(({ name }) => name).toSorted())
   for (const job of jobs) {
     if (job.name === 'housekeeping') continue
     expect(job).toMatchObject({ every: null, processes: [{ process: both, connectedAt: expect.any(Number) }] })
