@@ -8,6 +8,7 @@ const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>]
   [['jobs'], async () => (await import('./operate/jobs.commands.ts')).commands],
   [['doctor'], async () => (await import('./operate/doctor.commands.ts')).commands],
   [['completion'], async () => (await import('./operate/completion.commands.ts')).commands],
+  [['db'], async () => (await import('./operate/backup.commands.ts')).commands],
   [['dev'], async () => (await import('./dev.commands.ts')).commands],
   [['clock'], async () => (await import('./clock.commands.ts')).commands],
   [['mail'], async () => (await import('./mail.commands.ts')).commands],

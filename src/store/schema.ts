@@ -19,7 +19,8 @@ const folder = join(import.meta.dirname, '../../migrations')
 /** Every process that migrates waits for the one that does. */
 const migrationLock = 7_318_201
 
-const known = (): string[] =>
+/** The migrations of this version, in their order. */
+export const knownMigrations = (): string[] =>
   readdirSync(folder)
     .filter((file) => /^Migration\d+.*\.(ts|js)$/.test(file))
     .map((file) => file.replace(/\.(ts|js)$/, ''))
@@ -34,17 +35,17 @@ export const schemaState = async (database: Database): Promise<SchemaState> => {
     ? await database.sql<{ name: string }>('select name from mikro_orm_migrations order by id')
     : []
   const applied = rows.map((row) => row.name)
-  return { applied, pending: known().filter((name) => !applied.includes(name)) }
+  return { applied, pending: knownMigrations().filter((name) => !applied.includes(name)) }
 }
 
-/** Applies what is pending, under an advisory lock, and gives the names of what it applied. */
-export const migrate = async (database: Database, databaseUrl: string): Promise<string[]> => {
+/** Applies what is pending, or that of it which `only` names, under an advisory lock, and gives the names of what it applied. */
+export const migrate = async (database: Database, databaseUrl: string, only?: readonly string[]): Promise<string[]> => {
   const { MikroORM } = await import('@mikro-orm/postgresql')
   const { Migrator } = await import('@mikro-orm/migrations')
   const guard = await database.connect()
   try {
     await guard.query('select pg_advisory_lock($1)', [migrationLock])
-    const { pending } = await schemaState(database)
+    const pending = (await schemaState(database)).pending.filter((name) => !only || only.includes(name))
     if (pending.length === 0) return []
     const orm = await MikroORM.init({
       clientUrl: databaseUrl,
@@ -56,7 +57,7 @@ export const migrate = async (database: Database, databaseUrl: string): Promise<
       migrations: { path: folder, snapshot: false, silent: true, transactional: true, allOrNothing: true },
       logger: () => {},
     })
-    await orm.migrator.up().finally(() => orm.close(true))
+    await orm.migrator.up(only && { migrations: pending }).finally(() => orm.close(true))
     return pending
   } finally {
     await guard.end()
