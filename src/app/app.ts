@@ -12,6 +12,7 @@ import { type Client, isUnavailable, openDatabase, queueSettings, type Sql, unav
 import type { Recovery } from '../store/embedded.ts'
 import { checkSecret } from '../store/installation.ts'
 import { openingOf } from '../store/living.ts'
+import { connectionName } from '../store/processes.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Bindable, Operation, Projects, Report } from '../store/work.ts'
 import type { Config } from './config.ts'
@@ -32,6 +33,7 @@ interface Options {
   connections?: number
   /** Its connections run the statements of a queue. */
   queue?: boolean
+  /** What its connections are for: `svc mail`. They are named so, with the process. */
   name?: string
   schema?: SchemaRule
   now?: () => Date
@@ -53,7 +55,7 @@ interface Options {
  */
 export const openApp = async (config: Config, options: Options = {}): Promise<OpenApp> => {
   const server = await findServer(config, options)
-  const name = options.name ?? 'svc'
+  const name = connectionName(options.name ?? 'svc app')
   const database = openDatabase(server.url, {
     max: options.connections ?? 10,
     name,

@@ -3,6 +3,12 @@ import type { CommandSet } from '../cli/command.ts'
 /** Commands by the nouns that they give verbs to; a command loads those of its noun alone. */
 const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>][] = [
   [['serve', 'jobs', 'db', 'openapi'], async () => (await import('./daemon.commands.ts')).commands],
+  [['config'], async () => (await import('./operate/config.commands.ts')).commands],
+  [['status'], async () => (await import('./operate/status.commands.ts')).commands],
+  [['jobs'], async () => (await import('./operate/jobs.commands.ts')).commands],
+  [['doctor'], async () => (await import('./operate/doctor.commands.ts')).commands],
+  [['completion'], async () => (await import('./operate/completion.commands.ts')).commands],
+  [['db'], async () => (await import('./operate/backup.commands.ts')).commands],
   [['dev'], async () => (await import('./dev.commands.ts')).commands],
   [['clock'], async () => (await import('./clock.commands.ts')).commands],
   [['mail'], async () => (await import('./mail.commands.ts')).commands],

@@ -146,13 +146,19 @@ const caughtBy = (dataDir: string): string | null => {
 /** Beside a running `svc dev` webhooks may go to this machine: the CLI must judge a URL as the daemon does. */
 const openedBy = (dataDir: string): string[] => (existsSync(catcherFile(dataDir)) ? ['127.0.0.0/8', '::1/128'] : [])
 
+const secretFile = (dataDir: string): string => join(dataDir, 'secret')
+
+/** The secret that the data folder keeps; null where it keeps none. */
+const findSecret = (dataDir: string): string | null =>
+  existsSync(secretFile(dataDir)) ? readFileSync(secretFile(dataDir), 'utf8').trim() : null
+
 /** The embedded database brings its secret along: made once, by the first of two processes, and kept in the data folder. */
 const keptSecret = (dataDir: string): string => {
-  const file = join(dataDir, 'secret')
+  const file = secretFile(dataDir)
   try {
     makeDataFolder(dataDir)
     if (!existsSync(file)) makeSecret(dataDir, file)
-    const secret = readFileSync(file, 'utf8').trim()
+    const secret = findSecret(dataDir) ?? ''
     if (secret.length >= 16) return secret
   } catch (error) {
     throw new Problem(
@@ -174,11 +180,7 @@ const makeSecret = (dataDir: string, file: string): void => {
   }
 }
 
-/**
- * The environment as one frozen, checked object; every fault at once in one Problem `configuration` (exit 4).
- * `SVC_SECRET` is demanded with `DATABASE_URL`: a secret kept on one machine would not open what another one sealed.
- */
-export const readConfig = (env: Environment = process.env): Config => {
+const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => Secret) => {
   const faults: string[] = []
   const parsed = Environment.safeParse(collect(env, faults))
   for (const issue of parsed.error?.issues ?? []) faults.push(`${String(issue.path[0])} ${issue.message}`)
@@ -192,7 +194,7 @@ export const readConfig = (env: Environment = process.env): Config => {
     host: e.SVC_HOST,
     port: e.SVC_PORT,
     publicUrl: e.SVC_PUBLIC_URL?.replace(/\/+$/, '') ?? `http://${e.SVC_HOST}:${e.SVC_PORT}`,
-    secret: e.SVC_SECRET ?? keptSecret(dataDir),
+    secret: e.SVC_SECRET ?? secretOf(dataDir),
     smtpUrl: e.SVC_SMTP_URL ?? (e.DATABASE_URL ? null : caughtBy(dataDir)),
     dnsServers: e.SVC_DNS_SERVERS,
     allowPrivateWebhooks: e.SVC_ALLOW_PRIVATE_WEBHOOKS ?? (e.DATABASE_URL ? [] : openedBy(dataDir)),
@@ -210,6 +212,50 @@ export const readConfig = (env: Environment = process.env): Config => {
   })
 }
 
+/**
+ * The environment as one frozen, checked object; every fault at once in one Problem `configuration` (exit 4).
+ * `SVC_SECRET` is demanded with `DATABASE_URL`: a secret kept on one machine would not open what another one sealed.
+ */
+export const readConfig = (env: Environment = process.env): Config => resolveConfig(env, keptSecret)
+
+/** A setting as `svc config` shows it: a secret as `set`, what is not set as null. `file`: `<NAME>_FILE`, or the data folder. */
+export interface Setting {
+  name: string
+  value: unknown
+  source: 'default' | 'environment' | 'file'
+}
+
+/** What the data folder sets where the environment doesn't. */
+const keptNames = ['SVC_SECRET', 'SVC_SMTP_URL', 'SVC_ALLOW_PRIVATE_WEBHOOKS']
+
+const isEmpty = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0)
+
+/** `SVC_DATA_DIR` is `dataDir` in the configuration. */
+const keyOf = (name: string): string =>
+  name
+    .replace(/^SVC_/, '')
+    .toLowerCase()
+    .replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
+
+/** Each setting in effect, and nothing made: no folder, no secret. Throws as `readConfig`. */
+export const readSettings = (env: Environment = process.env): Setting[] => {
+  const config: Record<string, unknown> = resolveConfig(env, findSecret)
+  return Object.keys(Environment.shape).map((name) => {
+    const isSecret = (secretNames as readonly string[]).includes(name)
+    const value = config[keyOf(name)] ?? null
+    const isKept = keptNames.includes(name) && !isEmpty(value)
+    const isInFile = isSecret && Boolean(env[`${name}_FILE`])
+    return {
+      name,
+      value: isSecret && value !== null ? 'set' : value,
+      source: env[name] ? 'environment' : isInFile || isKept ? 'file' : 'default',
+    }
+  })
+}
+
+/** The configuration, and nothing made: `secret` is null where none is kept yet. Throws as `readConfig`. */
+export const lookAtConfig = (env: Environment = process.env): Omit<Config, 'secret'> & { secret: string | null } =>
+  resolveConfig(env, findSecret)
 /** As `readConfig`, for a daemon that is not `svc dev`: what one left in the data folder opens no way to this machine. */
 export const readServing = (env: Environment = process.env): Config =>
   Object.freeze({ ...readConfig(env), ...(!env.SVC_ALLOW_PRIVATE_WEBHOOKS && { allowPrivateWebhooks: [] }) })

@@ -82,7 +82,7 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
     ...(parts.schema && { schema: parts.schema }),
     ...(parts.development && { development: true }),
     connections: 20,
-    name: 'svc daemon',
+    name: parts.api ? 'svc daemon' : 'svc jobs',
     report: (fault, about) => logger.error({ err: fault, ...about }, 'a fault of ours, tried again'),
     onRecovery: (recovery) => logRecovery(logger, recovery),
   })

@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 
 /** The jobs, each a file in jobs/: a queue lives as long as the process, the rest comes round by its interval. */
-const schedule = [
+export const schedule: readonly { name: string; timeout: number | string; interval?: string }[] = [
   { name: 'deliveries', timeout: 0 },
   { name: 'mail', timeout: 0 },
   { name: 'journeys', timeout: 0 },

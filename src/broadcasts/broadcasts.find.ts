@@ -56,7 +56,7 @@ export const showBroadcast = async ({ sql, accountId }: Work, id: string): Promi
 /** Whether somebody hands mail over just now: a daemon's job, seen by its connections. */
 export const isMailCarried = async ({ sql }: Pick<App, 'sql'>): Promise<boolean> => {
   const rows = await sql(
-    `select from pg_stat_activity where datname = current_database() and application_name = 'svc mail' limit 1`,
+    `select from pg_stat_activity where datname = current_database() and application_name like 'svc mail %' limit 1`,
   )
   return rows.length > 0
 }

@@ -4,7 +4,8 @@ import { Problem } from '../lib/problem.ts'
 import type { Cli, CommandSet } from './command.ts'
 import { type Open, reportFailure, runner } from './run.ts'
 
-const version = (): string => {
+/** The version of the package. */
+export const version = (): string => {
   // One folder up from src/ in a checkout, two up from dist/src/ in a published package.
   for (const path of ['../../package.json', '../../../package.json']) {
     try {

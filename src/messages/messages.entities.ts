@@ -1,5 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { owned, tenantFilter } from '../store/owned.ts'
+import { messageStatuses } from './messages.shapes.ts'
 
 /** The account's own relay; without one its mail goes by the platform's. */
 const RelaySchema = defineEntity({
@@ -128,7 +129,7 @@ const MessageSchema = defineEntity({
     projectId: p.text().nullable(),
     projectVersion: p.integer().nullable(),
     mergeData: p.json<Record<string, string>>().nullable(),
-    status: p.enum(['pending', 'sent', 'failed', 'suppressed'] as const),
+    status: p.enum(messageStatuses),
     /** Why it was suppressed. */
     reason: p.text().nullable(),
     /** Why it failed, in a sentence. */

@@ -4,6 +4,8 @@ import { emailDomain } from '../lib/email.ts'
 import { fillTags } from '../lib/tags.ts'
 import { text } from '../lib/text.ts'
 
+export const messageStatuses = ['pending', 'sent', 'failed', 'suppressed'] as const
+
 const subjectMaxLength = 200
 const nameMaxLength = 200
 const mergeFieldsMax = 100
@@ -74,7 +76,7 @@ export type SendBody = z.output<typeof SendBody>
 export const SendResult = z
   .object({
     id: z.string(),
-    status: z.enum(['pending', 'sent', 'failed', 'suppressed']),
+    status: z.enum(messageStatuses),
     reason: z.string().optional(),
     error: z.string().optional(),
   })

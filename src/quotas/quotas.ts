@@ -120,6 +120,28 @@ export const accountUsage = async ({ sql, now }: Operation, accountId: string): 
   ]
 }
 
+/** What living accounts have used of their limits, where it is `share` or more, the fullest first; a limit of 0 is none to be near to. */
+export const nearLimits = (
+  { sql, now }: Pick<Operation, 'sql' | 'now'>,
+  share: number,
+  most: number,
+): Promise<(Usage & { accountId: string; account: string })[]> =>
+  sql(
+    `select a.id as "accountId", a.name as account, l.quota, l.used, l.units as "limit"
+     from accounts a join plans p on p.name = a.plan cross join lateral (
+       select 'contacts' as quota, p.contacts as units, a.contact_count as used
+       union all
+       select q.quota, l.units, q.used from quota_uses q
+         join (values ${Object.entries(limitColumns)
+           .map(([quota, column]) => `('${quota}', p.${column})`)
+           .join(', ')}) l(quota, units) on l.quota = q.quota
+         where q.account_id = a.id and q.month = $1
+     ) l
+     where a.deleted_at is null and l.units > 0 and l.used >= l.units * $2::float8
+     order by l.used::float8 / l.units desc, a.id, l.quota limit $3`,
+    [month(now), share, most],
+  )
+
 /** Takes as much of `units` of a monthly quota as is left, and gives how much. As `takeQuota`, last in a unit of work. */
 export const takeUpTo = async (work: Work, quota: Quota, units: number): Promise<number> => {
   const { sql, accountId, now } = work

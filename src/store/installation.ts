@@ -1,7 +1,8 @@
 import { Problem } from '../lib/problem.ts'
 import type { Sql } from './database.ts'
 
-const readFingerprint = async (sql: Sql): Promise<string | undefined> => {
+/** Of the secret that the database was set up with; undefined: nobody has opened it yet. */
+export const readFingerprint = async (sql: Sql): Promise<string | undefined> => {
   const [row] = await sql<{ fingerprint: string }>('select secret_fingerprint as fingerprint from installation')
   return row?.fingerprint
 }

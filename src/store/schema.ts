@@ -21,7 +21,8 @@ const folder = join(import.meta.dirname, '../../migrations')
 /** Every process that migrates waits for the one that does. */
 const migrationLock = 7_318_201
 
-const known = (): string[] =>
+/** The migrations of this version, in their order. */
+export const knownMigrations = (): string[] =>
   readdirSync(folder)
     .filter((file) => /^Migration\d+.*\.(ts|js)$/.test(file))
     .map((file) => file.replace(/\.(ts|js)$/, ''))
@@ -47,7 +48,7 @@ export const schemaState = async (database: Database): Promise<SchemaState> => {
     ? await database.sql<{ name: string }>('select name from mikro_orm_migrations order by id')
     : []
   const applied = rows.map((row) => row.name)
-  const ours = known()
+  const ours = knownMigrations()
   return {
     applied,
     pending: ours.filter((name) => !applied.includes(name)),
@@ -68,18 +69,18 @@ export const schemaFault = ({ pending, unknown }: SchemaState): Problem | null =
 }
 
 /**
- * Applies what is pending, under an advisory lock, and gives the names of what it applied. Throws Problem `unavailable` for a
- * schema that is newer than this program.
+ * Applies what is pending, or that of it which `only` names, under an advisory lock, and gives the names of what it applied.
+ * Throws Problem `unavailable` for a schema that is newer than this program.
  */
-export const migrate = async (database: Database, databaseUrl: string): Promise<string[]> => {
+export const migrate = async (database: Database, databaseUrl: string, only?: readonly string[]): Promise<string[]> => {
   const { MikroORM } = await import('@mikro-orm/postgresql')
   const { Migrator } = await import('@mikro-orm/migrations')
   const guard = await database.connect()
   try {
     await guard.query('select pg_advisory_lock($1)', [migrationLock])
     const state = await schemaState(database)
-    const { pending } = state
     if (state.unknown.length > 0) throw schemaFault(state)
+    const pending = state.pending.filter((name) => !only || only.includes(name))
     if (pending.length === 0) return []
     const orm = await MikroORM.init({
       clientUrl: databaseUrl,
@@ -91,7 +92,7 @@ export const migrate = async (database: Database, databaseUrl: string): Promise<
       migrations: { path: folder, snapshot: false, silent: true, transactional: true, allOrNothing: true },
       logger: () => {},
     })
-    await orm.migrator.up().finally(() => orm.close(true))
+    await orm.migrator.up(only && { migrations: pending }).finally(() => orm.close(true))
     return pending
   } finally {
     await guard.end()

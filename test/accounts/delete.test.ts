@@ -132,7 +132,7 @@ test('killed in the middle, the same command goes on; interrupted, it stops afte
   await once(killed, 'close')
   await eventually(async () => {
     const [row] = await t.app.sql(
-      `select from pg_stat_activity where application_name = 'svc cli' and datname = current_database()`,
+      `select from pg_stat_activity where application_name like 'svc cli %' and datname = current_database()`,
     )
     return !row
   })

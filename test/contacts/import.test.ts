@@ -284,7 +284,7 @@ const interrupted = async (path: string, end: 'SIGKILL' | 'SIGINT' | 'database a
   }
   if (end === 'database away') {
     await t.app.sql(`select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and application_name = 'svc cli'`)
+      where datname = current_database() and application_name like 'svc cli %'`)
   } else child.kill(end)
   const [status] = await ended
   const { imports } = (await run(['imports', '--json'])).json

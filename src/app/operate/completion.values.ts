@@ -1,0 +1,51 @@
+import { paymentStatuses } from '../../checkout/checkout.find.ts'
+import { stageKinds } from '../../deals/deals.shapes.ts'
+import { deliveryStatuses } from '../../deliveries/deliveries.find.ts'
+import { eventTypes } from '../../events/types.ts'
+import { runStatuses, triggerKinds } from '../../journeys/journeys.definition.ts'
+import { messageStatuses } from '../../messages/messages.shapes.ts'
+import { suppressionReasons } from '../../messages/suppressions.ts'
+import { mailModes } from '../dev.mail.mode.ts'
+import { shells } from './completion.scripts.ts'
+
+const plans = ['free', 'starter', 'pro', 'business', 'unlimited']
+const bookingStatuses = ['confirmed', 'cancelled']
+
+/** The closed sets of values: of a command's flag, or of its argument. */
+export const closedValues: Readonly<Record<string, readonly string[]>> = {
+  'accounts create --plan': plans,
+  'accounts set-plan <plan>': plans,
+  'plans show <plan>': plans,
+  'plans set <plan>': plans,
+  'plans set --webinar-courses': ['yes', 'no'],
+  'bookings list --status': bookingStatuses,
+  'completion <shell>': shells,
+  'contacts export --format': ['csv', 'jsonl'],
+  'contacts import --on-conflict': ['upsert', 'skip'],
+  'contacts import --encoding': ['utf-8', 'latin1'],
+  'deals list --status': stageKinds,
+  'deliveries list --status': deliveryStatuses,
+  'deliveries list --type': eventTypes,
+  'deliveries replay --status': deliveryStatuses,
+  'deliveries replay --type': eventTypes,
+  'deliveries cancel --type': eventTypes,
+  'deliveries stats --type': eventTypes,
+  'events list --type': eventTypes,
+  'events sample <type>': eventTypes,
+  'events send <type>': eventTypes,
+  'journeys list --trigger': triggerKinds,
+  'journeys runs --status': runStatuses,
+  'listen --events': eventTypes,
+  'mail mode <mode>': mailModes,
+  'payments list --status': paymentStatuses,
+  'payments provider set --provider': ['stripe', 'test'],
+  'pipelines stages add --kind': stageKinds,
+  'send --type': ['transactional', 'marketing'],
+  'sends list --status': messageStatuses,
+  'suppressions add --reason': suppressionReasons,
+  'suppressions list --reason': suppressionReasons,
+  'webhooks create --events': eventTypes,
+  'webhooks test --type': eventTypes,
+  'webinars create --access-mode': ['registration', 'subscribers'],
+  'webinars registrations --status': ['confirmed', 'waitlisted', 'cancelled'],
+}

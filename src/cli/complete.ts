@@ -1,0 +1,116 @@
+import type { Argument, Command, Option } from 'commander'
+
+/** What may stand at a place of a command line; `:files`: names of files. */
+export interface Candidate {
+  value: string
+  about: string
+}
+
+/** Closed sets of values by command and flag (`sends list --status`) or argument (`events send <type>`). */
+export type ClosedValues = Readonly<Record<string, readonly string[]>>
+
+const files: Candidate = { value: ':files', about: '' }
+
+const pathOf = (command: Command): string =>
+  command.parent?.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
+
+/** A bare noun is its default verb (cli.md, Conventions). */
+const defaultOf = (command: Command): Command | undefined => {
+  const name = (command as unknown as { _defaultCommandName: string | null })._defaultCommandName
+  return command.commands.find((child) => child.name() === name)
+}
+
+/** The commands whose flags are taken here: the command, its default verb, and those that it stands under. */
+const scopeOf = (command: Command): Command[] => {
+  const scope: Command[] = []
+  const first = defaultOf(command)
+  if (first) scope.push(first)
+  for (let at: Command | null = command; at; at = at.parent) scope.push(at)
+  return scope
+}
+
+interface Place {
+  command: Command
+  /** The flag whose value stands here, and the command it is of. */
+  flag: { option: Option; of: Command } | null
+  /** How many arguments stand before. */
+  argumentsBefore: number
+}
+
+const findFlag = (command: Command, word: string): Place['flag'] => {
+  for (const of of scopeOf(command)) {
+    const option = of.options.find(({ long, short }) => word === long || word === short)
+    if (option) return { option, of }
+  }
+  return null
+}
+
+const walk = (program: Command, words: readonly string[]): Place => {
+  let place: Place = { command: program, flag: null, argumentsBefore: 0 }
+  for (const word of words) {
+    const { command, flag } = place
+    if (word === '=') continue
+    if (flag) place = { ...place, flag: null }
+    else if (word.startsWith('-')) {
+      const found = findFlag(command, word)
+      if (found && (found.option.required || found.option.optional)) place = { ...place, flag: found }
+    } else {
+      const child = place.argumentsBefore === 0 ? command.commands.find((one) => one.name() === word) : undefined
+      place = child
+        ? { command: child, flag: null, argumentsBefore: 0 }
+        : { ...place, argumentsBefore: place.argumentsBefore + 1 }
+    }
+  }
+  return place
+}
+
+const candidates = (values: readonly string[], current: string): Candidate[] => {
+  // Of values with commas between them the last is completed.
+  const before = current.slice(0, current.lastIndexOf(',') + 1)
+  return values.map((value) => ({ value: before + value, about: '' }))
+}
+
+const valuesOfFlag = ({ option, of }: NonNullable<Place['flag']>, current: string, closed: ClosedValues) => {
+  const values = closed[`${pathOf(of)} ${option.long}`]
+  if (values) return candidates(values, current)
+  return /[<|@](file|folder)\b/.test(option.flags) ? [files] : []
+}
+
+const valuesOfArgument = (of: Command, argument: Argument | undefined, current: string, closed: ClosedValues) => {
+  const values = argument && closed[`${pathOf(of)} <${argument.name()}>`]
+  if (values) return candidates(values, current)
+  return /^file/.test(argument?.name() ?? '') ? [files] : []
+}
+
+const flagsOf = (command: Command): Candidate[] => [
+  ...scopeOf(command).flatMap(({ options }) =>
+    options.map(({ long, short, description }) => ({ value: long ?? short ?? '', about: description })),
+  ),
+  { value: '--help', about: 'display help for command' },
+]
+
+const wordsOf = ({ command, argumentsBefore }: Place, current: string, closed: ClosedValues): Candidate[] => {
+  const verbs = argumentsBefore === 0 ? command.commands : []
+  const of = defaultOf(command) ?? command
+  const argument = of.registeredArguments[argumentsBefore] ?? of.registeredArguments.find(({ variadic }) => variadic)
+  return [
+    ...verbs.map((verb) => ({ value: verb.name(), about: verb.description() })),
+    ...valuesOfArgument(of, argument, current, closed),
+  ]
+}
+
+/** What may stand where the last of the words begins: commands, flags, values of closed sets. */
+export const complete = (program: Command, words: readonly string[], closed: ClosedValues): Candidate[] => {
+  const last = words.at(-1) ?? ''
+  const [, flag = '', current = last] = /^(--[^=]+)=(.*)$/.exec(last) ?? []
+  const place = walk(program, [...words.slice(0, -1), ...(flag ? [flag] : [])])
+  const typed = current === '=' ? '' : current
+  const found = place.flag
+    ? valuesOfFlag(place.flag, typed, closed)
+    : typed.startsWith('-')
+      ? flagsOf(place.command)
+      : wordsOf(place, typed, closed)
+  return found
+    .filter(({ value }) => value === files.value || value.startsWith(typed))
+    .map(({ value, about }) => ({ value: flag && value !== files.value ? `${flag}=${value}` : value, about }))
+}

@@ -1,0 +1,136 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Command } from 'commander'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadCommands } from '../../../src/app/commands.ts'
+import { closedValues } from '../../../src/app/operate/completion.values.ts'
+import { type Candidate, complete } from '../../../src/cli/complete.ts'
+import { buildProgram } from '../../../src/cli/program.ts'
+import { program as entry, svc } from '../../support/cli.ts'
+
+const run = promisify(execFile)
+let folder: string
+let program: Command
+let env: NodeJS.ProcessEnv
+
+const isThere = (shell: string): boolean => {
+  try {
+    return execFileSync(shell, ['--version']).length > 0
+  } catch {
+    return false
+  }
+}
+
+beforeAll(async () => {
+  program = buildProgram(await loadCommands(), () => Promise.reject(new Error('not opened here')))
+  folder = await mkdtemp(join(tmpdir(), 'svc-completion-'))
+  await writeFile(join(folder, 'svc'), `#!/bin/sh\nexec "${process.execPath}" "${entry}" "$@"\n`)
+  await chmod(join(folder, 'svc'), 0o755)
+  env = { PATH: `${folder}${delimiter}${process.env.PATH}`, HOME: folder, TERM: 'dumb' }
+  for (const shell of ['bash', 'zsh', 'fish'])
+    await writeFile(join(folder, shell), (await svc({ env: {} }, ['completion', shell])).stdout)
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const values = (...words: string[]) => complete(program, words, closedValues).map(({ value }: Candidate) => value)
+
+test('what may stand at a place: commands, verbs, flags, values of closed sets, files', () => {
+  expect(values('del')).toEqual(['deliveries'])
+  expect(values('')).toEqual(program.commands.map((command) => command.name()))
+  expect(values('deliveries', 're')).toEqual(['replay'])
+  expect(values('deliveries', 'list', '--st')).toEqual(['--status'])
+  expect(values('deliveries', '--st')).toEqual(['--status'])
+  expect(values('deliveries', 'list', '--status', '')).toEqual(['pending', 'delivered', 'exhausted', 'cancelled'])
+  expect(values('--account', 'deals', 'deliveries', '--status', 'e')).toEqual(['exhausted'])
+  expect(values('sends', 'list', '--status=s')).toEqual(['--status=sent', '--status=suppressed'])
+  expect(values('sends', 'list', '--status', '=', 's')).toEqual(['sent', 'suppressed'])
+  expect(values('webhooks', 'create', '--events', 'deal.created,contact.c')).toEqual(['deal.created,contact.created'])
+  expect(values('events', 'send', 'book')).toEqual(['booking.created', 'booking.cancelled'])
+  expect(values('payments', 'provider', '')).toEqual(['set', 'show', 'unset'])
+  expect(values('contacts', 'import', '')).toEqual([':files'])
+  expect(values('relay', 'set', '--password-file', 'x')).toEqual([':files'])
+  expect(values('accounts', 'create', '--name', '')).toEqual([])
+  expect(values('accounts', 'create', '--j')).toEqual(['--json', '--jsonl'])
+})
+
+test('each closed set is of a flag or an argument that there is', () => {
+  for (const name of Object.keys(closedValues)) {
+    const parts = name.split(' ')
+    const last = parts.pop()!
+    const of = parts.reduce<Command | undefined>((at, part) => at?.commands.find((one) => one.name() === part), program)
+    const known = [
+      ...(of?.options ?? []).map(({ long }) => long),
+      ...(of?.registeredArguments ?? []).map((a) => `<${a.name()}>`),
+    ]
+    expect(known, name).toContain(last)
+  }
+})
+
+test('another shell is a usage error that names those there are', async () => {
+  const ran = await svc({ env: {} }, ['completion', 'tcsh'])
+  expect(ran).toMatchObject({ status: 2, stdout: '' })
+  expect(ran.stderr).toContain('bash, zsh, fish')
+})
+
+describe('in real shells', () => {
+  test('bash', async () => {
+    const script = `source '${folder}/bash'
+      ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _svc svc; echo "\${COMPREPLY[*]}"; }
+      ask svc deliv; ask svc deliveries list --status ''; ask svc sends list --status = s; cd '${folder}'; ask svc contacts import zs
+      complete -p svc`
+    const { stdout } = await run('bash', ['--norc', '--noprofile', '-c', script], { env })
+    expect(stdout.split('\n')).toEqual([
+      'deliveries',
+      'pending delivered exhausted cancelled',
+      'sent suppressed',
+      'zsh',
+      'complete -F _svc svc',
+      '',
+    ])
+  })
+
+  test.skipIf(!isThere('zsh'))('zsh', async () => {
+    // A terminal in which the keys are typed: what stands in the line after the tab is what a person would see.
+    const script = `zmodload zsh/zpty
+      zpty -b line zsh -f -i
+      seen=
+      ask() {
+        local part i
+        for ((i = 0; i < 200; i++)); do
+          while zpty -r -t line part; do seen+=$part; done
+          [[ $seen == *$1* ]] && return 0
+          sleep 0.05
+        done
+        print -r -- "not seen: $1 in \${(q)seen}"; exit 1
+      }
+      zpty -w line "PROMPT=; autoload -Uz compinit; compinit -D -u; source ${folder}/zsh; echo rea''dy"
+      ask ready
+      zpty -w -n line $'svc deliv\\t'
+      ask 'svc deliveries'
+      zpty -w -n line $'li\\t--status exh\\t'
+      ask '--status exhausted'
+      print ok`
+    const { stdout } = await run('zsh', ['-f', '-c', script], { env: { ...env, TERM: 'xterm' } })
+    expect(stdout.trim()).toBe('ok')
+  })
+
+  test.skipIf(!isThere('fish'))('fish', async () => {
+    const asks = [
+      'svc deliv',
+      'svc deliveries list --status ',
+      'svc sends list --status=s',
+      `svc contacts import ${folder}/zs`,
+    ]
+    const script = [`source ${folder}/fish`, ...asks.map((ask) => `complete -C '${ask}'`)].join('; ')
+    const { stdout } = await run('fish', ['--no-config', '-c', script], { env })
+    expect(stdout.trim().split('\n')).toEqual([
+      'deliveries\tDeliveries: events on their way to webhooks',
+      ...['pending', 'delivered', 'exhausted', 'cancelled'],
+      ...['--status=sent', '--status=suppressed'],
+      `${folder}/zsh`,
+    ])
+  })
+})

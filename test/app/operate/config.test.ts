@@ -1,0 +1,84 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { svc } from '../../support/cli.ts'
+
+let folder: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-config-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+interface Setting {
+  name: string
+  value: unknown
+  source: string
+}
+
+const settings = async (env: Record<string, string>) => {
+  const ran = await svc({ env }, ['config', '--json'])
+  expect(ran).toMatchObject({ status: 0, stderr: '' })
+  expect(Object.keys(ran.json)).toEqual(['settings'])
+  for (const setting of ran.json.settings) expect(Object.keys(setting)).toEqual(['name', 'value', 'source'])
+  return Object.fromEntries((ran.json.settings as Setting[]).map(({ name, value, source }) => [name, [value, source]]))
+}
+
+test('svc config gives each setting with its value and where it comes from', async () => {
+  const shown = await settings({
+    SVC_DATA_DIR: join(folder, 'none'),
+    SVC_PORT: '4900',
+    SVC_TRUST_PROXY: '10.0.0.0/8, ::1',
+  })
+  expect(Object.keys(shown)).toEqual(
+    expect.arrayContaining(
+      `DATABASE_URL SVC_DATA_DIR SVC_HOST SVC_PORT SVC_PUBLIC_URL SVC_SECRET SVC_SMTP_URL SVC_DNS_SERVERS SVC_ALLOW_PRIVATE_WEBHOOKS SVC_RATE_LIMIT SVC_RATE_LIMIT_WEBHOOKS SVC_LOG_LEVEL SVC_RATE_LIMIT_FORMS SVC_TRUST_PROXY SVC_STRIPE_API_URL`.split(
+        ' ',
+      ),
+    ),
+  )
+  expect(shown).toMatchObject({
+    DATABASE_URL: [null, 'default'],
+    SVC_DATA_DIR: [join(folder, 'none'), 'environment'],
+    SVC_PORT: [4900, 'environment'],
+    SVC_PUBLIC_URL: ['http://127.0.0.1:4900', 'default'],
+    SVC_SECRET: [null, 'default'],
+    SVC_TRUST_PROXY: [['10.0.0.0/8', '::1'], 'environment'],
+    SVC_RATE_LIMIT: [60, 'default'],
+    SVC_LOG_LEVEL: ['info', 'default'],
+  })
+})
+
+test('secrets are shown as set, wherever they come from', async () => {
+  const file = join(folder, 'smtp')
+  await writeFile(file, 'smtp://user:hunter22@relay.example.com:587\n')
+  const env = {
+    DATABASE_URL: 'postgres://svc:hunter22@db.example.com/svc',
+    SVC_SECRET: 'hunter22 hunter22 hunter22',
+    SVC_SMTP_URL_FILE: file,
+  }
+  const shown = await settings(env)
+  expect(shown).toMatchObject({
+    DATABASE_URL: ['set', 'environment'],
+    SVC_SECRET: ['set', 'environment'],
+    SVC_SMTP_URL: ['set', 'file'],
+  })
+  for (const args of [['config'], ['config', '--jsonl'], ['config', '--json']])
+    expect((await svc({ env }, args)).stdout).not.toContain('hunter22')
+})
+
+test('what the data folder keeps counts as a file; what is not there is not made', async () => {
+  const dataDir = join(folder, 'empty')
+  expect((await svc({ env: { SVC_DATA_DIR: dataDir } }, ['config'])).status).toBe(0)
+  expect(existsSync(dataDir)).toBe(false)
+  await writeFile(join(folder, 'secret'), 'a secret that was kept before')
+  expect(await settings({ SVC_DATA_DIR: folder })).toMatchObject({ SVC_SECRET: ['set', 'file'] })
+})
+
+test('what is set wrongly is told, every fault at once: exit 4', async () => {
+  const ran = await svc({ env: { SVC_PORT: 'x', SVC_LOG_LEVEL: 'loud' } }, ['config', '--json'])
+  expect(ran).toMatchObject({ status: 4, stdout: '' })
+  expect(ran.stderr).toMatch(/SVC_PORT.*SVC_LOG_LEVEL/)
+})

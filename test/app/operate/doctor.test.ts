@@ -1,0 +1,177 @@
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sealedColumns } from '../../../src/app/operate/sealed.ts'
+import { setRelay } from '../../../src/messages/relays.ts'
+import { startApp, type TestApp } from '../../support/app.ts'
+import { svc, svcProcess } from '../../support/cli.ts'
+import { freePort } from '../../support/daemon.ts'
+import { subscribe } from '../../support/deliveries.ts'
+import { type DnsServer, openDnsServer } from '../../support/dns.ts'
+import { skewedBy } from '../../support/skew.ts'
+import { openSink, type Sink } from '../../support/smtp.ts'
+
+let t: TestApp
+let dns: DnsServer
+let sink: Sink
+let folder: string
+let port: number
+
+interface Check {
+  name: string
+  status: 'ok' | 'warn' | 'fail'
+  message: string
+}
+
+beforeAll(async () => {
+  port = await freePort()
+  ;[t, dns, sink, folder] = await Promise.all([
+    startApp(),
+    openDnsServer(),
+    openSink(),
+    mkdtemp(join(tmpdir(), 'svc-doctor-')),
+  ])
+  dns.set('example.com', { MX: [[10, 'mail.example.com']] })
+  await t.server.fastify.listen({ host: '127.0.0.1', port })
+})
+afterAll(async () => {
+  await t.close()
+  await Promise.all([dns.close(), sink.close(), rm(folder, { recursive: true, force: true })])
+})
+
+const examine = async (env: Record<string, string> = {}, run = svc) => {
+  const base = { SVC_PORT: String(port), SVC_DNS_SERVERS: dns.address, SVC_SMTP_URL: sink.url }
+  const ran = await run({ env: { ...t.env, ...base, ...env } }, ['doctor', '--json'])
+  expect(Object.keys(ran.json)).toEqual(['checks'])
+  const checks: Check[] = ran.json.checks
+  for (const check of checks) expect(Object.keys(check)).toEqual(['name', 'status', 'message'])
+  expect(ran.status).toBe(checks.some(({ status }) => status === 'fail') ? 1 : 0)
+  return { status: ran.status, of: (name: string) => checks.find((check) => check.name === name), checks }
+}
+
+test('of a daemon that runs well every check is ok, and the public url alone is a warning while it is local', async () => {
+  const account = await t.account()
+  await subscribe(t.app, account.id, 'https://hooks.example.com/x')
+  const { status, checks, of } = await examine()
+  expect(status).toBe(0)
+  expect(checks.map(({ name, status }) => [name, status])).toEqual([
+    ['node', 'ok'],
+    ['data folder', 'ok'],
+    ['disk', 'ok'],
+    ['database', 'ok'],
+    ['schema', 'ok'],
+    ['clock', 'ok'],
+    ['secret', 'ok'],
+    [`relay 127.0.0.1:${sink.port}`, 'ok'],
+    ['dns', 'ok'],
+    ['public url', 'warn'],
+    ['port', 'ok'],
+  ])
+  expect(of('secret')!.message).toBe('opens what is stored (1 looked at)')
+  expect(of('port')!.message).toContain("a running daemon's")
+})
+
+test('a relay that does not answer, a name server that fails and a stranger at the port fail, with what to do: exit 1', async () => {
+  const stranger = createServer((socket) => void socket.on('error', () => {}).end('hello\n', () => socket.destroy()))
+  const taken = await freePort()
+  await new Promise<void>((resolve) => stranger.listen(taken, '127.0.0.1', resolve))
+  dns.set('example.com', { mode: 'servfail' })
+  const account = await t.account({ name: 'Relayed' })
+  await t.app.work(account.id, 'cli:test', (work) =>
+    setRelay(t.app, work, { url: 'smtp://me@127.0.0.1:9', password: 'open sesame', bounceAddress: null }),
+  )
+  const { status, of, checks } = await examine({ SVC_PORT: String(taken) })
+  await new Promise((resolve) => stranger.close(resolve))
+  dns.set('example.com', { MX: [[10, 'mail.example.com']] })
+  await t.app.sql('delete from relays')
+  expect(status).toBe(1)
+  expect(of('relay 127.0.0.1:9')).toMatchObject({
+    status: 'fail',
+    message: expect.stringMatching(/ECONNREFUSED.*of Relayed/),
+  })
+  expect(of(`relay 127.0.0.1:${sink.port}`)).toMatchObject({ status: 'ok' })
+  expect(of('dns')).toMatchObject({ status: 'fail', message: expect.stringMatching(/SVC_DNS_SERVERS/) })
+  expect(of('port')).toMatchObject({
+    status: 'fail',
+    message: expect.stringMatching(/another program's: set SVC_PORT/),
+  })
+  expect(of('public url')!.status).not.toBe('ok')
+  expect(JSON.stringify(checks)).not.toContain('sesame')
+})
+
+test('a daemon that runs and is not reached where its links lead fails; without one it is a warning', async () => {
+  const silent = { SVC_PUBLIC_URL: `http://127.0.0.1:${await freePort()}` }
+  expect((await examine(silent)).of('public url')).toMatchObject({ status: 'fail' })
+  const { of } = await examine({ ...silent, SVC_PORT: String(await freePort()) })
+  expect(of('public url')).toMatchObject({ status: 'warn', message: expect.stringContaining('no daemon runs here') })
+  expect(of('port')).toMatchObject({ status: 'ok', message: expect.stringContaining('free') })
+})
+
+test('another secret fails, whether the fingerprint says so or what is stored', async () => {
+  const other = { SVC_SECRET: 'quite another secret than that' }
+  expect((await examine(other)).of('secret')).toMatchObject({ status: 'fail' })
+  const [kept] = await t.app.sql<{ secret_fingerprint: string }>('delete from installation returning *')
+  expect((await examine(other)).of('secret')).toMatchObject({
+    status: 'fail',
+    message: expect.stringContaining('delivery_targets'),
+  })
+  await t.app.sql('insert into installation values (1, $1)', [kept!.secret_fingerprint])
+  expect((await examine()).of('secret')).toMatchObject({ status: 'ok' })
+})
+
+test('every column that holds a sealed text is known', async () => {
+  const rows = await t.app.sql<{ name: string }>(
+    `select table_name || '.' || column_name as name from information_schema.columns
+     where column_name like 'sealed%' and table_schema = current_schema() order by 1`,
+  )
+  expect(sealedColumns.map(({ table, column }) => `${table}.${column}`).toSorted()).toEqual(
+    rows.map(({ name }) => name),
+  )
+})
+
+test('a schema that is behind fails, a clock two minutes off too', async () => {
+  await t.app.sql(`update mikro_orm_migrations set name = name || '_' where name like '%_checkout'`)
+  const { of } = await examine()
+  await t.app.sql(`update mikro_orm_migrations set name = rtrim(name, '_') where name like '%_checkout_'`)
+  expect(of('schema')).toMatchObject({ status: 'fail', message: expect.stringContaining('svc db migrate') })
+  expect(of('relay')).toMatchObject({ status: 'warn' })
+  const ahead = await examine(skewedBy(120_000), svcProcess)
+  expect(ahead.of('clock')).toMatchObject({ status: 'fail', message: expect.stringContaining('ahead of') })
+})
+
+test('a database that is away fails, and its url is not told', async () => {
+  const { of, checks } = await examine({ DATABASE_URL: 'postgres://svc:hunter22@127.0.0.1:9/none' })
+  expect(of('database')).toMatchObject({ status: 'fail', message: expect.stringContaining('DATABASE_URL') })
+  expect(JSON.stringify(checks)).not.toContain('hunter22')
+})
+
+test('a data folder: not there is a warning and makes none, one whose secret others can read fails', async () => {
+  const env = { SVC_LOG_LEVEL: 'silent', SVC_PORT: String(port), SVC_DNS_SERVERS: dns.address }
+  const look = async (dataDir: string) => {
+    const ran = await svc({ env: { ...env, SVC_DATA_DIR: dataDir } }, ['doctor', '--json'])
+    return { status: ran.status, folder: ran.json.checks.find(({ name }: Check) => name === 'data folder') }
+  }
+  const none = join(folder, 'none')
+  expect(await look(none)).toMatchObject({ status: 0, folder: { status: 'warn' } })
+  expect(existsSync(none)).toBe(false)
+  const open = join(folder, 'open')
+  await mkdir(open)
+  await writeFile(join(open, 'secret'), 'a secret for everybody to read')
+  await chmod(join(open, 'secret'), 0o644)
+  expect(await look(open)).toMatchObject({
+    status: 1,
+    folder: { status: 'fail', message: expect.stringContaining('chmod 600') },
+  })
+})
+
+test('settings that are wrong are one failure', async () => {
+  const ran = await svc({ env: { SVC_PORT: 'x' } }, ['doctor', '--json'])
+  expect(ran.status).toBe(1)
+  expect(ran.json.checks).toEqual([
+    expect.objectContaining({ name: 'node' }),
+    { name: 'configuration', status: 'fail', message: 'SVC_PORT must be a whole number' },
+  ])
+})

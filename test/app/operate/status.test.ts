@@ -1,0 +1,133 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { setPlanLimits } from '../../../src/accounts/accounts.plans.ts'
+import { schedule } from '../../../src/app/jobs.ts'
+import { countUse } from '../../../src/quotas/quotas.ts'
+import { startApp, type TestApp } from '../../support/app.ts'
+import { startSvc, svc } from '../../support/cli.ts'
+import { type Daemon, startDaemon } from '../../support/daemon.ts'
+import { emitEvents, endPending, eventually, subscribe } from '../../support/deliveries.ts'
+import { queueMany, sendingAccount } from '../../support/messages.ts'
+
+let t: TestApp
+const daemons: Daemon[] = []
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, development: true })
+})
+afterAll(async () => {
+  await Promise.all(daemons.map((daemon) => daemon.kill('SIGKILL')))
+  await t.close()
+})
+
+const status = async () => {
+  const ran = await svc(t, ['status', '--json'])
+  expect(ran).toMatchObject({ status: 0, stderr: '' })
+  return ran.json
+}
+
+test('svc status shows version, schema, database, queues, the last hour by outcome and accounts near a limit', async () => {
+  const account = await sendingAccount(t)
+  await subscribe(t.app, account.id, 'https://hooks.example.com/x')
+  await emitEvents(t.app, account.id, 3)
+  await queueMany(t.app, account.id, 2)
+  await t.advance(2 * 3_600_000)
+  await endPending(t.app, account.id, 'exhausted')
+  await emitEvents(t.app, account.id, 2)
+  await endPending(t.app, account.id, 'delivered')
+  await emitEvents(t.app, account.id, 1)
+  await t.app.operate('cli:test', (o) => setPlanLimits(o, 'pro', { sends: 100, sendApiCalls: 100 }))
+  const near = await t.account({ plan: 'pro', name: 'Near' })
+  await t.app.work(near.id, 'cli:test', (work) => countUse(work, 'sends', 80))
+  await t.app.work(near.id, 'cli:test', (work) => countUse(work, 'sendApiCalls', 79))
+  const shown = await status()
+  expect(shown).toMatchObject({
+    version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+    schema: { applied: expect.any(Number), pending: [] },
+    database: { at: new URL(t.url).host, version: expect.stringMatching(/^\d/), size: expect.any(Number) },
+    daemons: [],
+    lastHour: {
+      deliveries: { pending: 1, delivered: 2, exhausted: 0, cancelled: 0 },
+      sends: { pending: 0, sent: 0, failed: 0, suppressed: 0 },
+    },
+    nearLimits: [{ accountId: near.id, account: 'Near', quota: 'sends', used: 80, limit: 100 }],
+  })
+  expect(shown.queues.map(({ queue, depth }: { queue: string; depth: number }) => [queue, depth])).toEqual([
+    ['deliveries', 1],
+    ['journeys', 0],
+    ['sends', 2],
+  ])
+  const { stdout } = await svc(t, ['status'])
+  expect(stdout).toContain('queue sends\t2 due, the oldest for 7,2')
+  expect(stdout).toContain('near its limit: Near, sends\t80 of 100')
+  expect(stdout).toContain('daemons\tnone is connected')
+  await t.app.sql('delete from pending_deliveries')
+  await t.app.sql('delete from message_queue')
+})
+
+test('daemons and their jobs are seen by their connections, each on its own, and no more once they are gone', async () => {
+  daemons.push(...(await Promise.all([startDaemon(t), startDaemon(t, { args: ['serve', '--no-jobs'] })])))
+  const [both, api] = daemons.map(({ pid }) => `${pid}@${hostname()}`)
+  const queueJobs = schedule.filter(({ interval }) => !interval).map(({ name }) => name)
+  await eventually(async () => {
+    const seen = (await status()).daemons
+    const of = (process?: string) => seen.find((daemon: { process: string }) => daemon.process === process)
+    return queueJobs.every((job) => of(both)?.jobs.includes(job)) && of(api)
+  })
+  const seen = (await status()).daemons
+  expect(seen).toHaveLength(2)
+  for (const daemon of seen) expect(daemon).toMatchObject({ api: true, connectedAt: expect.any(Number) })
+  const { jobs } = (await svc(t, ['jobs', 'status', '--json'])).json
+  expect(jobs.map(({ name }: { name: string }) => name)).toEqual(schedule.map(({ name }) => name).toSorted())
+  for (const job of jobs) {
+    if (job.name === 'housekeeping') continue
+    expect(job).toMatchObject({ every: null, processes: [{ process: both, connectedAt: expect.any(Number) }] })
+  }
+  expect(jobs.find(({ name }: { name: string }) => name === 'mail').queue).toEqual({
+    queue: 'sends',
+    depth: 0,
+    oldestSeconds: 0,
+  })
+  expect((await svc(t, ['jobs', 'status'])).stdout).toMatch(new RegExp(`^deliveries\\t${both}\\t`, 'm'))
+  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
+  await eventually(async () => (await status()).daemons.length === 0)
+  expect((await svc(t, ['jobs', 'status'])).stdout).toMatch(/^deliveries\tnone\t/m)
+})
+
+test('--watch shows it again and again until it is told to stop', async () => {
+  const child = startSvc(t, ['status', '--watch', '--json'])
+  let shown = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    shown += text
+  })
+  await eventually(() => shown.trim().split('\n').length === 2)
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  child.kill('SIGINT')
+  expect(await ended).toBe(130)
+  for (const line of shown.trim().split('\n')) expect(JSON.parse(line)).toMatchObject({ daemons: [] })
+})
+
+test('a schema that is behind is exit 7, with what can be told', async () => {
+  await t.app.sql(`update mikro_orm_migrations set name = name || '_' where name like '%_checkout'`)
+  const ran = await svc(t, ['status', '--json'])
+  await t.app.sql(`update mikro_orm_migrations set name = rtrim(name, '_') where name like '%_checkout_'`)
+  expect(ran.status).toBe(7)
+  expect(ran.json).toMatchObject({
+    schema: { pending: [expect.stringMatching(/_checkout$/)] },
+    queues: null,
+    lastHour: null,
+  })
+})
+
+test('a database that is not there is exit 7, and none is made', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-status-'))
+  for (const args of [['status'], ['jobs', 'status']]) {
+    const ran = await svc({ env: { SVC_DATA_DIR: join(folder, 'data') } }, [...args, '--json'])
+    expect(ran).toMatchObject({ status: 7, stdout: '' })
+    expect(JSON.parse(ran.stderr)).toEqual({ error: 'There is no database here yet', hint: expect.any(String) })
+  }
+  expect(await readdir(folder)).toEqual([])
+  await rm(folder, { recursive: true })
+})
