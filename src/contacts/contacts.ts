@@ -27,9 +27,11 @@ export {
   renameList,
 } from './contacts.lists.ts'
 export { type ContactPlace, locateContact } from './contacts.locate.ts'
+export { recheckDomains } from './contacts.recheck.ts'
 export { deleteList, type Erasure, eraseContact, type Removal } from './contacts.remove.ts'
+export { reverify } from './contacts.reverify.ts'
 export { type UpsertCounts, upsertBatch, upsertContact } from './contacts.upsert.ts'
-export type { Verdict } from './contacts.verdict.ts'
-export { recheckDomains, verifyAddress, verifyAddresses } from './contacts.verify.ts'
+export { isDoubtful, type Verdict } from './contacts.verdict.ts'
+export { verifyAddresses } from './contacts.verify.ts'
 export type { Contact } from './contacts.view.ts'
 export { type Outcome, type WriteOptions, writeContacts } from './contacts.write.ts'
