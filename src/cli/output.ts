@@ -34,6 +34,10 @@ export const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: taking control characters out is the purpose
   stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
 
+/** As it is, for programs; but a terminal would obey the control characters that JSON does not escape. */
+export const json = (value: unknown): string =>
+  JSON.stringify(value).replace(/[\u007f-\u009f]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`)
+
 const units: [seconds: number, name: string][] = [
   [86_400, 'd'],
   [3600, 'h'],
@@ -94,15 +98,15 @@ export const createOutput = (format: Format, stdout: Sink, stderr: Sink, isTermi
   const line = (text: string) => void stdout.write(`${text}\n`)
   const idOf = (row: object) => {
     const { id, email, name, type } = row as Record<string, unknown>
-    return String(id ?? email ?? name ?? type ?? '')
+    return printable(String(id ?? email ?? name ?? type ?? ''))
   }
   return {
     format,
     isTerminal,
     line,
-    note: (text) => void stderr.write(`${text}\n`),
+    note: (text) => void stderr.write(`${printable(text)}\n`),
     one(thing, shown) {
-      if (format === 'json' || format === 'jsonl') return line(JSON.stringify(thing))
+      if (format === 'json' || format === 'jsonl') return line(json(thing))
       if (format === 'ids') return line(idOf(thing))
       const cells = Object.entries(shown ?? thing)
       const width = Math.max(...cells.map(([name]) => name.length))
@@ -112,9 +116,9 @@ export const createOutput = (format: Format, stdout: Sink, stderr: Sink, isTermi
       }
     },
     async list(noun, rows, columns, nextCursor) {
-      if (format === 'json') return line(JSON.stringify({ [noun]: rows, ...(nextCursor && { nextCursor }) }))
+      if (format === 'json') return line(json({ [noun]: rows, ...(nextCursor && { nextCursor }) }))
       if (format === 'jsonl') {
-        for (const row of rows) line(JSON.stringify(row))
+        for (const row of rows) line(json(row))
         return
       }
       if (format === 'ids') {

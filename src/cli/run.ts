@@ -4,7 +4,7 @@ import { Problem, type ProblemKind } from '../lib/problem.ts'
 import type { App } from '../store/work.ts'
 import type { Context, RunOptions } from './command.ts'
 import { type Interruption, watchInterruption } from './interruption.ts'
-import { createOutput, type Format, type Output, printable } from './output.ts'
+import { createOutput, type Format, json, type Output, printable } from './output.ts'
 
 /** Exit statuses of cli.md, Conventions. */
 const statuses: Record<ProblemKind, number> = {
@@ -52,8 +52,8 @@ export const reportFailure = async (error: unknown, asJson: boolean): Promise<nu
   else
     problem = Object.assign(new Problem('unauthorized', `Something went wrong: ${(error as Error)?.message ?? error}`))
   const { hint } = problem.detail
-  if (asJson) process.stderr.write(`${JSON.stringify({ error: problem.message, ...(hint && { hint }) })}\n`)
-  else process.stderr.write(`error: ${printable(problem.message)}\n${hint ? `  next: ${hint}\n` : ''}`)
+  if (asJson) process.stderr.write(`${json({ error: problem.message, ...(hint && { hint }) })}\n`)
+  else process.stderr.write(`error: ${printable(problem.message)}\n${hint ? `  next: ${printable(hint)}\n` : ''}`)
   if (process.env.SVC_LOG_LEVEL === 'debug' && error instanceof Error) process.stderr.write(`${error.stack}\n`)
   return statuses[problem.kind]
 }

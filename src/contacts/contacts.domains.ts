@@ -32,8 +32,8 @@ const factsOf = (domainText: string, blocklist: ReadonlySet<string>): DomainFact
   return facts
 }
 
-/** Local parts of the common kind, before the only `@`, need no closer look: a batch has hundreds. */
-const plainLocalPart = /^(?=.{1,64}@)[a-z0-9_+-]+(\.[a-z0-9_+-]+)*@[^@]+$/
+/** Addresses of the common kind (the only `@` after a plain local part) need no closer look: a batch has hundreds. */
+const plainLocalPart = /^(?=.{1,64}@)(?=.{1,254}$)[a-z0-9_+-]+(\.[a-z0-9_+-]+)*@[^@]+$/
 
 /** The facts of an address's domain; null where the address is malformed. `blocklist`: the disposable domains. */
 export const domainFacts = (email: string, blocklist: ReadonlySet<string>): DomainFacts | null => {

@@ -28,8 +28,9 @@ const AddressSchema = defineEntity({
   filters: tenantFilter,
   indexes: [
     {
-      name: 'addresses_unknown_domain_index',
-      expression: `create index "addresses_unknown_domain_index" on "addresses" ("domain") where "verification_status" = 'unknown'`,
+      // Those whose domain DNS gave no answer for: contacts.recheck.ts looks at them again.
+      name: 'addresses_in_doubt_index',
+      expression: `create index "addresses_in_doubt_index" on "addresses" ("domain", "account_id", "email") where "verification_reasons" && '{dns_timeout,dns_error}'::text[]`,
     },
   ],
   properties: {

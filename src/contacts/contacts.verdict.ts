@@ -12,6 +12,13 @@ const classes = {
 
 export type Reason = (typeof classes)[keyof typeof classes][number]
 
+/** Reasons that say that DNS gave no answer. */
+export const dnsDoubts: readonly string[] = classes.unknown
+
+/** Whether DNS gave no answer for it: a verdict like that replaces none that had one, and is looked at again. */
+export const isDoubtful = ({ reasons }: Pick<Verdict, 'reasons'>): boolean =>
+  dnsDoubts.some((doubt) => reasons.includes(doubt))
+
 /** The verdict that reasons make, given in any order; none of them: `valid`. */
 export const verdictOf = (given: readonly string[]): Verdict => {
   const reasons = Object.values(classes).flatMap((names) => names.filter((name) => given.includes(name)))

@@ -6,7 +6,7 @@ import type { ContactWrite, Fields } from './contacts.fields.ts'
 import { verdictsWithFindings } from './contacts.findings.ts'
 import { addColumns, demandList, extendColumns } from './contacts.lists.ts'
 import { type BareRow, bareStatement, type FullRow, fullStatement } from './contacts.statement.ts'
-import type { Verdict } from './contacts.verdict.ts'
+import { isDoubtful, type Verdict } from './contacts.verdict.ts'
 import { type Contact, viewContact } from './contacts.view.ts'
 
 /** `skipped`: a new address beyond the plan's contact limit, or one that `keepExisting` left as it is. */
@@ -24,8 +24,6 @@ export interface WriteOptions {
 /** A single write of more contacts fires no contact events (api.md section 6). */
 const eventsUpTo = 500
 
-const isWeak = ({ reasons }: Verdict) => reasons.includes('dns_timeout') || reasons.includes('dns_error')
-
 /** In the order of the addresses, so that index probes and inserts go the same way. What is absent is null. */
 const encode = (writes: readonly ContactWrite[], verdicts: ReadonlyMap<string, Verdict>, now: Date): string =>
   JSON.stringify(
@@ -36,7 +34,7 @@ const encode = (writes: readonly ContactWrite[], verdicts: ReadonlyMap<string, V
         const verdict = verdicts.get(email)
         const row_id = newId('row', now.getTime())
         // A verdict without an answer from DNS (weak) replaces none that had one.
-        const weak = (verdict && isWeak(verdict)) || undefined
+        const weak = (verdict && isDoubtful(verdict)) || undefined
         return { place, email, fields, row_id, domain: emailDomain(email) ?? '', ...verdict, weak }
       }),
   )

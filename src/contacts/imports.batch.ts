@@ -6,10 +6,12 @@ import type { CsvRow } from './imports.csv.ts'
 
 /** Rows of one transaction: a write of more fires no events (api.md section 6). */
 export const batchRows = 500
+/** A batch of longer rows ends earlier: memory stays constant. */
+const batchCharacters = 2_000_000
 
 export interface Reject {
   line: number
-  /** As the file has it. */
+  /** Normalised, so that erasing an address finds it. */
   email: string
   reason: string
 }
@@ -56,7 +58,9 @@ const writeOf = ({ values, fault }: CsvRow, email: string, columns: Columns): Co
 }
 
 /** Rejects are kept to be looked at: what PostgreSQL can't store, or is longer than any address, is left out of them. */
-const storable = (found: string): string => found.replaceAll('\0', '').slice(0, 2 * emailMaxLength)
+const storable = (found: string): string => normalizeEmail(found.replaceAll('\0', '')).slice(0, 2 * emailMaxLength)
+
+const lengthOf = ({ values }: CsvRow): number => values.reduce((sum, value) => sum + value.length, 0)
 
 /** Gives whether anything changed. */
 const merge = (into: Record<string, string>, fields: Readonly<Record<string, string>>): boolean => {
@@ -96,12 +100,15 @@ export const readBatches = async function* (
 ): AsyncGenerator<Batch> {
   let passed = 0
   let batch: CsvRow[] = []
+  let characters = 0
   for await (const row of rows) {
     if (passed++ < skip) continue
     batch.push(row)
-    if (batch.length < batchRows) continue
+    characters += lengthOf(row)
+    if (batch.length < batchRows && characters < batchCharacters) continue
     yield toBatch(batch, columns, keepFirst)
     batch = []
+    characters = 0
   }
   if (batch.length > 0) yield toBatch(batch, columns, keepFirst)
 }

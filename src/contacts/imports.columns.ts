@@ -6,8 +6,14 @@ export interface Columns {
   fields: readonly (string | null)[]
 }
 
-const usage = (sentence: string, headers: readonly string[]) =>
-  new Problem('usage', sentence, { hint: `the file's columns are: ${headers.join(', ')}` })
+const hintLength = 1_000
+
+/** What is no CSV has a first line of any length. */
+const usage = (sentence: string, headers: readonly string[]) => {
+  const names = headers.join(', ')
+  const shown = names.length > hintLength ? `${names.slice(0, hintLength)} …` : names
+  return new Problem('usage', sentence, { hint: `the file's columns are: ${shown}` })
+}
 
 /**
  * Reads `--map "E-mail=email,First=first_name"`: header to field. A header may contain commas and equals signs, a field

@@ -78,7 +78,7 @@ const watch = ({ out }: Context, source: Source, rowsBefore = 0) => {
   return { onBatch, stop: () => progress?.stop() }
 }
 
-/** Goes on with an import to its end, writes its rejects and prints what became of the rows. */
+/** Goes on with an import to its end and prints what became of the rows. */
 const go = async (
   context: Context,
   opened: OpenImport,
@@ -86,7 +86,7 @@ const go = async (
   prepared: Parameters<typeof import('./imports.ts').runImport>[2],
 ) => {
   const { app, actor, signal, out } = context
-  const { runImport, writeRejects } = await import('./imports.ts')
+  const { runImport } = await import('./imports.ts')
   const { id: accountId } = await context.account()
   const { onBatch, stop } = watch(context, source, opened.rows)
   const startedAt = performance.now()
@@ -96,7 +96,6 @@ const go = async (
       hint: `svc imports resume ${result.id}`,
     })
   }
-  if (opened.options.rejectsFile) await writeRejects(context.work, result.id, opened.options.rejectsFile)
   const rate = Math.round(((result.rows - opened.rows) / (performance.now() - startedAt)) * 1000)
   const { id, rows } = result
   out.one({ id, ...counts(result), rows }, { id, ...counts(result), rows, 'rows/s': rate })
@@ -140,10 +139,14 @@ const begin = async (context: Context, source: Source, list: string, flags: Impo
 }
 
 const resume = async (context: Context, id: string, given: string | undefined, rejects: string | undefined) => {
-  const { checkRejectsFile, openImport, prepareImport } = await import('./imports.ts')
+  const { checkRejectsFile, openImport, prepareImport, writeRejects } = await import('./imports.ts')
   const opened = await context.work((work) => openImport(work, id))
   if (rejects !== undefined) opened.options.rejectsFile = resolve(rejects)
   if (opened.status === 'done') {
+    if (rejects !== undefined) {
+      await checkRejectsFile(resolve(rejects), opened.file)
+      await writeRejects(context.work, id, resolve(rejects))
+    }
     context.out.note(`The import ${id} is done already.`)
     return context.out.one({ id, ...counts(opened), rows: opened.rows })
   }

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import { type CsvError, Parser } from 'csv-parse'
-import { invalid, Problem } from '../lib/problem.ts'
-
-type Bytes = AsyncIterable<Uint8Array>
+import { invalid } from '../lib/problem.ts'
+import { afterLine, asUtf8, type Bytes, peekLine } from './imports.bytes.ts'
+import { openQuote, takeApart } from './imports.quotes.ts'
 
 /** A data row. `line` is the line of the file on which it starts, the header's first being 1. */
 export interface CsvRow {
@@ -26,77 +26,10 @@ export interface CsvSource {
   encoding: string
 }
 
-const newline = 10
-const carriageReturn = 13
 /** No row is that long: past it a quote is taken for one that nobody closed. */
 const maxRowBytes = 4 * 1024 * 1024
 const delimiters = [',', ';', '\t']
 const notUtf8 = 'not UTF-8: is the file --encoding latin1?'
-const openQuote = 'a quote is opened and never closed'
-
-const decoderFor = (label: string, fatal: boolean): TextDecoder => {
-  try {
-    return new TextDecoder(label, { fatal })
-  } catch {
-    throw new Problem('usage', `There is no encoding ${label}`, {
-      hint: 'use utf-8, latin1 or another name that browsers know',
-    })
-  }
-}
-
-const markedEncoding = ([a, b]: Uint8Array): string | null => {
-  if (a === 0xff && b === 0xfe) return 'utf-16le'
-  return a === 0xfe && b === 0xff ? 'utf-16be' : null
-}
-
-/** Collects at least `size` bytes, or all there are, in front of the rest. */
-const withHead = async function* (bytes: Bytes, size: number): AsyncGenerator<Buffer> {
-  let head: Buffer | null = Buffer.alloc(0)
-  for await (const chunk of bytes) {
-    if (head === null) yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
-    else {
-      head = Buffer.concat([head, chunk])
-      if (head.length < size) continue
-      yield head
-      head = null
-    }
-  }
-  if (head !== null) yield head
-}
-
-/** The bytes as UTF-8 without byte order mark. `onDamage` is called where UTF-8 input is none, which is left as it is. */
-const asUtf8 = async function* (bytes: Bytes, encoding: string, onDamage: () => void): AsyncGenerator<Buffer> {
-  let decoder: TextDecoder | null = null
-  let check: TextDecoder | null = null
-  let first = true
-  for await (const chunk of withHead(bytes, 3)) {
-    let part = chunk
-    if (first) {
-      const label = markedEncoding(chunk) ?? encoding
-      if (decoderFor(label, false).encoding === 'utf-8') check = decoderFor('utf-8', true)
-      else decoder = decoderFor(label, false)
-      if (check && chunk.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf]))) part = chunk.subarray(3)
-      first = false
-    }
-    if (decoder) yield Buffer.from(decoder.decode(part, { stream: true }))
-    else {
-      if (check && !isDecodable(check, part)) {
-        check = null
-        onDamage()
-      }
-      yield part
-    }
-  }
-}
-
-const isDecodable = (decoder: TextDecoder, part: Uint8Array): boolean => {
-  try {
-    decoder.decode(part, { stream: true })
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** The delimiter that is most frequent outside quotes in the header. */
 const delimiterOf = (header: string): string => {
@@ -112,6 +45,9 @@ const lineBreaks = (values: readonly string[]): number => {
   }
   return breaks
 }
+
+/** Where the file is damaged: whether it is there. */
+const isUnreadable = (values: readonly string[]): boolean => values.some((value) => value.includes('\ufffd'))
 
 interface Pass {
   records: AsyncGenerator<string[]>
@@ -164,69 +100,37 @@ const parseRecords = (bytes: AsyncIterable<Buffer>, delimiter: string): Pass => 
   }
 }
 
-interface Rest {
-  bytes: AsyncGenerator<Buffer>
-  /** Where it begins, once its first byte was read. */
-  start(): number
-}
-
-/** What follows the first line break at or behind `offset`. */
-const afterLine = (bytes: AsyncIterable<Buffer>, offset: number): Rest => {
-  let position = 0
-  let begin = -1
-  const rest = async function* () {
-    for await (const chunk of bytes) {
-      const from = Math.max(0, offset - position)
-      const lineEnd = begin < 0 && from < chunk.length ? chunk.indexOf(newline, from) : -1
-      if (lineEnd >= 0) begin = position + lineEnd + 1
-      position += chunk.length
-      if (lineEnd >= 0) yield chunk.subarray(lineEnd + 1)
-      else if (begin >= 0) yield chunk
-    }
-  }
-  return { bytes: rest(), start: () => Math.max(begin, 0) }
-}
-
-/** All bytes, with the first line taken along: gives it with a stream that still starts at its start. */
-const peekLine = async (bytes: AsyncGenerator<Buffer>): Promise<{ line: string; all: AsyncGenerator<Buffer> }> => {
-  let head = Buffer.alloc(0)
-  let done = false
-  while (!done && !head.includes(newline) && !head.includes(carriageReturn) && head.length < maxRowBytes) {
-    const next = await bytes.next()
-    if (next.done) done = true
-    else head = Buffer.concat([head, next.value])
-  }
-  const all = async function* () {
-    yield head
-    yield* bytes
-  }
-  return { line: head.toString('utf8').split(/[\r\n]/, 1)[0] ?? '', all: all() }
-}
-
 /**
  * Reads CSV in constant memory: comma, semicolon or tab as the header has it, CRLF, LF or CR, quotes with line breaks
- * in them, a byte order mark. Throws Problem `invalid` where there is no header.
+ * in them, a byte order mark. Throws Problem `invalid` where there is no header, or a damaged one.
  */
 export const readCsv = async ({ bytes, reopen, encoding }: CsvSource): Promise<CsvFile> => {
   let isDamaged = false
   const onDamage = () => {
     isDamaged = true
   }
-  const { line: header, all } = await peekLine(asUtf8(bytes, encoding, onDamage))
+  const { line: header, all } = await peekLine(asUtf8(bytes, encoding, onDamage), maxRowBytes)
   const delimiter = delimiterOf(header)
   let pass = parseRecords(all, delimiter)
   const first = await pass.records.next()
-  if (first.done) throw invalid('The file is empty: its first line must name the columns')
+  if (first.done && pass.end().isWhole) throw invalid('The file is empty: its first line must name the columns')
+  // The parser leaves a quote where it is, if a later one does not close it.
+  if (first.done || first.value.some((name) => /^".*[\r\n]/s.test(name)))
+    throw invalid(`The first line can't be read: ${openQuote}`)
+  if (isDamaged && isUnreadable(first.value)) throw invalid(`The first line can't be read: it is ${notUtf8}`)
   const headers = first.value.map((name) => name.trim())
 
   const rows = async function* (): AsyncGenerator<CsvRow> {
     let line = 2 + lineBreaks(first.value)
-    let start = () => 0
+    let start = () => ({ byte: 0, line: 0 })
     for (;;) {
       for await (const values of pass.records) {
-        const isBlank = values.length === 1 && values[0] === ''
-        if (isDamaged && values.some((value) => value.includes('\ufffd'))) yield { line, values: [], fault: notUtf8 }
-        else if (!isBlank) yield { line, values }
+        line = Math.max(line, start().line)
+        for (const row of takeApart(line, values, delimiter) ?? [{ line, values }]) {
+          const isBlank = row.values.length === 1 && row.values[0] === ''
+          if (isDamaged && isUnreadable(row.values)) yield { line: row.line, values: [], fault: notUtf8 }
+          else if (!isBlank) yield row
+        }
         line += 1 + lineBreaks(values)
       }
       const end = pass.end()
@@ -235,8 +139,7 @@ export const readCsv = async ({ bytes, reopen, encoding }: CsvSource): Promise<C
         yield { line, values: [], fault: reopen ? openQuote : `${openQuote}: nothing behind it was read` }
       if (!reopen) return
       // Only that row is lost: the next pass starts behind the line on which it went wrong.
-      if (end.isQuoteOpen) line += 1
-      const rest = afterLine(asUtf8(reopen(), encoding, onDamage), start() + end.bytes)
+      const rest = afterLine(asUtf8(reopen(), encoding, onDamage), start().byte + end.bytes)
       start = rest.start
       pass = parseRecords(rest.bytes, delimiter)
     }

@@ -18,7 +18,10 @@ export interface Source {
 
 const chunkBytes = 64 * 1024
 
-const unreadable = (file: string, { code = '' }: NodeJS.ErrnoException) => {
+/** What reading failed with, as the caller is told; `AbortError` as it is. */
+const unreadable = (file: string, error: NodeJS.ErrnoException) => {
+  const { code = '' } = error
+  if (error.name === 'AbortError') return error
   if (code === 'ENOENT' || code === 'ENOTDIR') return missing(`There is no file ${file}`)
   return new Problem('usage', `The file ${file} can't be read (${code})`)
 }
@@ -37,18 +40,23 @@ const counted = (open: () => AsyncIterable<Buffer>): Pick<Source, 'open' | 'byte
   }
 }
 
-/** Hashes the file in one pass of constant memory. Throws Problem `missing` or `usage`. Reading ends when `signal` aborts. */
+/**
+ * Hashes the file in one pass of constant memory. This and each reading later throw Problem `missing` or `usage`, and end
+ * when `signal` aborts.
+ */
 export const openFile = async (file: string, signal: AbortSignal): Promise<Source> => {
-  const open = () => createReadStream(file, { highWaterMark: chunkBytes, signal })
+  const open = async function* (): AsyncGenerator<Buffer> {
+    try {
+      yield* createReadStream(file, { highWaterMark: chunkBytes, signal })
+    } catch (error) {
+      throw unreadable(file, error as NodeJS.ErrnoException)
+    }
+  }
   const hash = createHash('sha256')
   let size = 0
-  try {
-    for await (const chunk of open()) {
-      hash.update(chunk as Buffer)
-      size += (chunk as Buffer).length
-    }
-  } catch (error) {
-    throw signal.aborted ? error : unreadable(file, error as NodeJS.ErrnoException)
+  for await (const chunk of open()) {
+    hash.update(chunk)
+    size += chunk.length
   }
   return { file, sha256: hash.digest('hex'), size, ...counted(open) }
 }

@@ -43,5 +43,14 @@ export const targetList = async (
 }
 
 /** The list to import into, made where it does not exist and may be. */
-export const openList = async (...target: Parameters<typeof targetList>): Promise<ContactListView> =>
-  (await targetList(...target)) ?? createList(target[0], { name: target[1] })
+export const openList = async (...target: Parameters<typeof targetList>): Promise<ContactListView> => {
+  const [work, name] = target
+  const list = await targetList(...target)
+  if (list) return list
+  return createList(work, { name }).catch(async (error) => {
+    // Another import has made it meanwhile.
+    const made = error instanceof Problem && error.kind === 'conflict' ? await targetList(...target) : null
+    if (!made) throw error
+    return made
+  })
+}

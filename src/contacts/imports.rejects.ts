@@ -1,7 +1,5 @@
-import { createWriteStream, realpathSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { csvLine } from '../lib/csv.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { invalid, Problem } from '../lib/problem.ts'
@@ -40,18 +38,30 @@ const pages = async function* (open: WorkOpener, id: string): AsyncGenerator<str
   }
 }
 
-/** Writes all rejects of an import as CSV: line, email, reason. */
-export const writeRejects = (open: WorkOpener, id: string, file: string): Promise<void> =>
-  pipeline(Readable.from(pages(open, id)), createWriteStream(file))
+const unwritable = (file: string, { code }: NodeJS.ErrnoException) =>
+  new Problem('usage', `The file ${file} can't be written (${code})`)
+
+/** Writes all rejects of an import as CSV: line, email, reason. Throws Problem `usage` where the file can't be written. */
+export const writeRejects = async (work: WorkOpener, id: string, file: string): Promise<void> => {
+  const refuse = (error: NodeJS.ErrnoException) => {
+    throw unwritable(file, error)
+  }
+  const sink = await open(file, 'w').catch(refuse)
+  try {
+    for await (const page of pages(work, id)) await sink.writeFile(page).catch(refuse)
+  } finally {
+    await sink.close()
+  }
+}
 
 /** Makes sure, before anything is written, that the rejects will have a place, which is not the import's own file. */
 export const checkRejectsFile = async (file: string, importFile: string): Promise<void> => {
   try {
     await (await open(file, 'a')).close()
   } catch (error) {
-    throw new Problem('usage', `The file ${file} can't be written (${(error as NodeJS.ErrnoException).code})`)
+    throw unwritable(file, error as NodeJS.ErrnoException)
   }
-  if (importFile !== '-' && realpathSync(file) === realpathSync(importFile)) {
+  if (importFile !== '-' && existsSync(importFile) && realpathSync(file) === realpathSync(importFile)) {
     throw new Problem('usage', 'The rejects would overwrite the file that is imported')
   }
 }

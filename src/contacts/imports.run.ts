@@ -8,6 +8,7 @@ import { type Batch, readBatches } from './imports.batch.ts'
 import { finishImport, type ImportView, type OpenImport, writeBatch } from './imports.checkpoint.ts'
 import { addCounts, type Counts } from './imports.counts.ts'
 import type { Prepared } from './imports.prepare.ts'
+import { writeRejects } from './imports.rejects.ts'
 
 export interface ImportRun {
   app: App
@@ -84,6 +85,9 @@ export const runImport = async (
       onBatch?.(done)
       if (signal.aborted) return state()
     }
+    // Before it counts as done: whatever happens in between, a resume writes them again.
+    const { rejectsFile } = opened.options
+    if (rejectsFile) await writeRejects((write) => app.work(accountId, actor, write), opened.id, rejectsFile)
     return await app.work(accountId, actor, (work) => finishImport(work, opened.id, done))
   } catch (error) {
     if (signal.aborted && (error as Error).name === 'AbortError') return state()

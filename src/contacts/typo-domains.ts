@@ -22,7 +22,7 @@ const providers = [
 ]
 
 /** Real mail domains one step from a provider's. */
-const genuine = new Set(['email.com', 'mail.com', 'ymail.com', 'hotmail.fi', 'yahoo.ro'])
+const genuine = new Set(['cloud.com', 'email.com', 'mail.com', 'ymail.com'])
 
 /** Whether one letter wrong, missing or too many, or two neighbours swapped, makes `a` of `b`. */
 const isOneSlip = (a: string, b: string): boolean => {
@@ -36,6 +36,12 @@ const isOneSlip = (a: string, b: string): boolean => {
   return a !== b && (restA.slice(1) === restB.slice(1) || isSwap)
 }
 
+/** Whether two names differ in their country alone, which is no slip: providers have the same name in many. */
+const differInCountry = (a: string, b: string): boolean =>
+  /\.[a-z]{2}$/.test(a) && /\.[a-z]{2}$/.test(b) && a.slice(0, -2) === b.slice(0, -2)
+
 /** Whether a domain looks like a slip of the pen for a large mail provider's: `gmial.com`, `hotmail.con`. */
 export const isTypoDomain = (domain: string): boolean =>
-  !providers.includes(domain) && !genuine.has(domain) && providers.some((provider) => isOneSlip(domain, provider))
+  !providers.includes(domain) &&
+  !genuine.has(domain) &&
+  providers.some((provider) => isOneSlip(domain, provider) && !differInCountry(domain, provider))

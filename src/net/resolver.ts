@@ -131,7 +131,9 @@ export const createResolver = (
     mail: async (domain, limitMs) => {
       const ascii = domainToASCII(domain)
       if (ascii === '') return 'domain_not_found'
-      return withQueries(ascii, limitMs, (queries) => queryMail(queries, ascii))
+      return withQueries(ascii, limitMs, (queries) => queryMail(queries, ascii)).catch((error) =>
+        mailFailure(error, 'domain_not_found'),
+      )
     },
     texts: (name, limitMs) =>
       withQueries(name, limitMs, (queries) => queries.resolveTxt(name)).then(

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { recheckDomains, verifyAddresses, writeContacts } from '../../src/contacts/contacts.ts'
+import { verifyAddresses, writeContacts } from '../../src/contacts/contacts.ts'
+import { createResolver } from '../../src/net/resolver.ts'
 import { type ContactsApp, startContacts } from './support.ts'
 
 let now = Date.now()
@@ -14,10 +15,14 @@ beforeAll(async () => {
   app.dns.set('null.test', { MX: [[0, '.']] })
   app.dns.set('nothing.test', {})
   app.dns.set('address-only.test', { A: ['192.0.2.7'] })
+  app.dns.set(longDomain(250), mx)
   app.dns.set('silent.test', { mode: 'silent' })
   app.dns.set('broken.test', { mode: 'servfail' })
 })
 afterAll(() => app.close())
+
+/** A name of so many characters, in labels that DNS takes. */
+const longDomain = (length: number): string => `${'a.'.repeat(length / 2 - 2)}test`
 
 const judge = async (email: string) => {
   const { status, reasons } = (await verifyAddresses(app.app, [email])).get(email)!
@@ -49,6 +54,9 @@ describe('a verdict', () => {
     ['info@null.test', ['invalid', 'null_mx', 'role_account']],
     ['ada@broken.test', ['unknown', 'dns_error']],
     ['info@broken.test', ['risky', 'role_account', 'dns_error']],
+    [`ada@${longDomain(250)}`, ['valid']],
+    [`adam@${longDomain(250)}`, ['invalid', 'bad_syntax']],
+    [`ad~m@${longDomain(250)}`, ['invalid', 'bad_syntax']],
   ])('of %s is %j', async (email, verdict) => {
     expect(await judge(email)).toEqual(verdict)
   })
@@ -89,40 +97,43 @@ describe('DNS', () => {
   })
 })
 
-describe('the re-check', () => {
-  const verificationOf = async (email: string, accountKey: string) =>
-    (await app.request('GET', `/contacts?email=${email}`, { key: accountKey })).body.contacts[0]
+describe('an ask that was cut short', () => {
+  const kept = () => app.app.sql<{ domain: string }>(`select domain from mail_domains where domain like '%.short.test'`)
 
-  test('gives unknown addresses their verdict once DNS answers, updates no contact and fires nothing', async () => {
-    const account = await app.account()
-    const { id: listId } = await app.list(account)
-    app.dns.set('flaky.test', { mode: 'servfail' })
-    await app.post(account, { listId, email: 'ada@flaky.test' })
-    await app.subscribe(account)
-    const before = await verificationOf('ada@flaky.test', account.key)
-    expect(before.verification).toMatchObject({ status: 'unknown', reasons: ['dns_error'] })
-    app.dns.set('flaky.test', { MX: [[10, 'mx.flaky.test']] })
-    now += 61_000
-    expect(await recheckDomains(app.app, AbortSignal.timeout(10_000))).toBe(1)
-    const after = await verificationOf('ada@flaky.test', account.key)
-    expect(after.verification).toEqual({ status: 'valid', reasons: [], checkedAt: now })
-    expect(after.updatedAt).toBe(before.updatedAt)
-    expect(await app.events(account.id)).toEqual([])
-    expect(await recheckDomains(app.app, AbortSignal.timeout(10_000))).toBe(0)
+  test('by the 2 s of a request is not remembered as an answer', async () => {
+    const domains = Array.from({ length: 64 }, (_, i) => `d${i}.short.test`)
+    for (const domain of domains) app.dns.set(domain, { MX: [[10, 'mx.acme.test']], delayMs: 1_200 })
+    app.dns.set('last.short.test', { mode: 'silent' })
+    const emails = [...domains, 'last.short.test'].map((domain) => `ada@${domain}`)
+    const verdicts = await verifyAddresses(app.app, emails)
+    expect(verdicts.get('ada@d0.short.test')).toEqual({ status: 'valid', reasons: [] })
+    expect(verdicts.get('ada@last.short.test')).toEqual({ status: 'unknown', reasons: ['dns_timeout'] })
+    expect(asked('last.short.test')).toBeGreaterThan(0)
+    expect((await kept()).map((row) => row.domain).sort()).toEqual(domains.sort())
   })
 
-  test('a verdict without an answer never replaces one that had one', async () => {
-    const account = await app.account()
-    const { id: listId } = await app.list(account)
-    const write = (status: 'valid' | 'unknown' | 'invalid', reasons: string[]) =>
-      app.app.work(account.id, 'cli:test', (work) =>
-        writeContacts(work, listId, [{ email: 'a@b.test', fields: {} }], new Map([['a@b.test', { status, reasons }]])),
-      )
-    const status = async () => (await verificationOf('a@b.test', account.key)).verification.status
-    await write('valid', [])
-    await write('unknown', ['dns_timeout'])
-    expect(await status()).toBe('valid')
-    await write('invalid', ['no_mx'])
-    expect(await status()).toBe('invalid')
+  test('by the end of its process neither', async () => {
+    app.dns.set('ending.short.test', { mode: 'silent' })
+    const resolver = createResolver([app.dns.address])
+    const judged = verifyAddresses({ ...app.app, resolver }, ['ada@ending.short.test'])
+    while (asked('ending.short.test') === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    resolver.close()
+    expect((await judged).get('ada@ending.short.test')).toMatchObject({ status: 'unknown' })
+    expect((await kept()).some((row) => row.domain === 'ending.short.test')).toBe(false)
   })
+})
+
+test('a verdict without an answer never replaces one that had one', async () => {
+  const account = await app.account()
+  const { id: listId } = await app.list(account)
+  const write = (status: 'valid' | 'unknown' | 'invalid', reasons: string[]) =>
+    app.app.work(account.id, 'cli:test', (work) =>
+      writeContacts(work, listId, [{ email: 'a@b.test', fields: {} }], new Map([['a@b.test', { status, reasons }]])),
+    )
+  const status = async () => (await app.get(account, 'email=a@b.test')).body.contacts[0].verification.status
+  await write('valid', [])
+  await write('unknown', ['dns_timeout'])
+  expect(await status()).toBe('valid')
+  await write('invalid', ['no_mx'])
+  expect(await status()).toBe('invalid')
 })

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createList, showContact, verifyAddress, writeContacts } from '../../src/contacts/contacts.ts'
+import { createList, reverify, showContact, writeContacts } from '../../src/contacts/contacts.ts'
 import { type BounceCounts, ingestBounces, removeSuppressions } from '../../src/messages/messages.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { queueMany, sendingAccount } from '../support/messages.ts'
@@ -261,7 +261,7 @@ describe('a verdict keeps in mind what mail has shown', () => {
     await read(postfix(await about()))
     await contact()
     expect(await verdict()).toBe('invalid hard_bounced')
-    expect(await verifyAddress(t.app, account.id, ada)).toMatchObject({
+    expect((await reverify(t.app, account.id, 'cli:test', [ada]))[0]).toMatchObject({
       status: 'invalid',
       reasons: ['hard_bounced', 'dns_error'],
     })

@@ -80,6 +80,13 @@ describe('the addresses of a name', () => {
     expect(dns.queries).not.toContain('A closed.test')
   })
 
+  test('of mail are a time-out once the resolver is closed', async () => {
+    const other = createResolver([dns.address])
+    other.close()
+    expect(await other.mail('closed.test', 2000)).toBe('timeout')
+    expect(dns.queries).not.toContain('MX closed.test')
+  })
+
   test('are no longer waited for once the resolver is closed', async () => {
     const other = createResolver([dns.address])
     const waiting = codeOf(other.addresses('silent.test', 20_000))

@@ -9,6 +9,8 @@ export interface Records {
   /** Each in pieces of at most 255 bytes. */
   TXT?: string[][]
   mode?: 'nxdomain' | 'servfail' | 'silent'
+  /** How late the answer is sent; 0 by default. */
+  delayMs?: number
 }
 
 export interface DnsServer {
@@ -77,8 +79,9 @@ export const openDnsServer = async (port = 0): Promise<DnsServer> => {
   const zone = new Map<string, (before: number) => Records>()
   const queries: string[] = []
   const socket = createSocket('udp4')
+  const waiting = new Set<NodeJS.Timeout>()
 
-  const answer = (query: Buffer): Buffer | null => {
+  const answer = (query: Buffer): { bytes: Buffer; delayMs: number } | null => {
     const { name, type, bytes } = readQuestion(query)
     const asked = `${type} ${name}`
     const before = queries.filter((earlier) => earlier === asked).length
@@ -88,12 +91,19 @@ export const openDnsServer = async (port = 0): Promise<DnsServer> => {
     const code = records.mode === 'nxdomain' ? 3 : records.mode === 'servfail' ? 2 : 0
     const data = code === 0 && type ? dataOf(records, type).map((rdata) => recordBytes(type, rdata)) : []
     const header = uint16(query.readUInt16BE(0), 0x8180 | code, 1, data.length, 0, 0)
-    return Buffer.concat([header, bytes, ...data])
+    return { bytes: Buffer.concat([header, bytes, ...data]), delayMs: records.delayMs ?? 0 }
   }
 
   socket.on('message', (query, from) => {
-    const bytes = answer(query)
-    if (bytes) socket.send(bytes, from.port, from.address)
+    const answered = answer(query)
+    if (!answered) return
+    const send = () => void socket.send(answered.bytes, from.port, from.address)
+    if (answered.delayMs === 0) return send()
+    const late = setTimeout(() => {
+      waiting.delete(late)
+      send()
+    }, answered.delayMs)
+    waiting.add(late)
   })
   await new Promise<void>((resolve) => socket.bind(port, '127.0.0.1', resolve))
 
@@ -101,6 +111,9 @@ export const openDnsServer = async (port = 0): Promise<DnsServer> => {
     address: `127.0.0.1:${socket.address().port}`,
     queries,
     set: (name, records) => void zone.set(name, typeof records === 'function' ? records : () => records),
-    close: () => new Promise((resolve) => socket.close(() => resolve())),
+    close: () => {
+      for (const late of waiting) clearTimeout(late)
+      return new Promise((resolve) => socket.close(() => resolve()))
+    },
   }
 }

@@ -1,0 +1,152 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  type Counts,
+  type ImportOptions,
+  openFile,
+  openList,
+  prepareImport,
+  runImport,
+  startImport,
+} from '../../src/contacts/imports.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+
+let t: TestApp
+let folder: string
+
+beforeAll(async () => {
+  t = await startApp()
+  folder = await mkdtemp(join(tmpdir(), 'svc-import-concurrent-'))
+  await t.app.sql(`insert into mail_domains values ('example.org', 'mx', now() + interval '1 day')`)
+})
+afterAll(async () => {
+  await t.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const options: ImportOptions = { map: {}, encoding: 'utf-8', onConflict: 'upsert', events: true, rejectsFile: null }
+
+let files = 0
+/** A file of these people, with a row that is rejected. */
+const file = async (people: readonly number[], note: string): Promise<string> => {
+  const path = join(folder, `${++files}.csv`)
+  await writeFile(path, `email,note\n,nobody\n${people.map((n) => `p${n}@example.org,${note}\n`).join('')}`)
+  return path
+}
+
+/** In the order in which the batches of all imports were done: which import each was of. */
+type Order = string[]
+
+const importInto = async ({ id }: TestAccount, list: string, path: string, order: Order = []) => {
+  const source = await openFile(path, new AbortController().signal)
+  const prepared = await prepareImport(source, options)
+  const opened = await t.app.work(id, 'cli:test', async (work) => {
+    const { id: listId } = await openList(work, list, true, prepared.columns)
+    return startImport(work, { listId, file: path, sha256: source.sha256, options })
+  })
+  const run = { app: t.app, accountId: id, actor: 'cli:test', signal: new AbortController().signal }
+  return runImport({ ...run, onBatch: () => order.push(path) }, opened, prepared)
+}
+
+const sum = (results: readonly Counts[], name: keyof Counts) => results.reduce((all, counts) => all + counts[name], 0)
+
+/** What the account and the list `L` count, beside what there is. */
+const counted = async ({ id }: TestAccount) =>
+  (
+    await t.app.sql(
+      `select a.contact_count as addresses, l.row_count as rows,
+         (select count(*) from addresses where account_id = a.id) as "realAddresses",
+         (select count(*) from contacts where list_id = l.id) as "realRows"
+       from accounts a join contact_lists l on l.account_id = a.id and l.name = 'L' where a.id = $1`,
+      [id],
+    )
+  )[0]
+
+/** Whether the batches of two stood between each other. */
+const areMixed = (order: Order, a: string, b: string) =>
+  order.indexOf(a) < order.lastIndexOf(b) && order.indexOf(b) < order.lastIndexOf(a)
+
+const upTo = (count: number, from = 0) => Array.from({ length: count }, (_, i) => from + i)
+
+test('imports of the same people at once, into a list that each may make: every row is in one count, and all counts are exact', async () => {
+  const account = await t.account()
+  const paths = await Promise.all([
+    file(upTo(2_000), 'one'),
+    file(upTo(2_000, 500).reverse(), 'two'),
+    file(upTo(2_000, 500), 'three'),
+  ])
+  const order: Order = []
+  const results = await Promise.all(paths.map((path) => importInto(account, 'L', path, order)))
+  expect(areMixed(order, paths[0]!, paths[1]!) && areMixed(order, paths[1]!, paths[2]!)).toBe(true)
+  for (const { created, updated, unchanged, skipped, rejected, rows } of results) {
+    expect(created + updated + unchanged).toBe(2_000)
+    expect([skipped, rejected, rows]).toEqual([0, 1, 2_001])
+  }
+  expect(sum(results, 'created')).toBe(2_500)
+  expect(results.filter(({ created }) => created > 0).length).toBeGreaterThan(1)
+  expect(await counted(account)).toEqual({ addresses: 2_500, rows: 2_500, realAddresses: 2_500, realRows: 2_500 })
+})
+
+test('an import that finds its list made by another at the same moment goes into that', async () => {
+  const { id } = await t.account()
+  const open = () => t.app.work(id, 'cli:test', (work) => openList(work, 'L', true, { email: 0, fields: [] }))
+  const { first, second } = await t.app.work(id, 'cli:test', async (work) => {
+    const first = await openList(work, 'L', true, { email: 0, fields: [] })
+    const second = open()
+    const waiting = () => t.app.sql('select 1 from pg_locks where not granted')
+    while ((await waiting()).length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    // As an object: the second is waited for once this unit has committed.
+    return { first, second }
+  })
+  expect((await second).id).toBe(first.id)
+})
+
+test('two imports into two lists on a plan that has room for neither: the plan is filled, not overfilled', async () => {
+  const account = await t.account({ plan: 'free' })
+  const results = await Promise.all([
+    importInto(account, 'L', await file(upTo(800), 'one')),
+    importInto(account, 'M', await file(upTo(800, 400).reverse(), 'two')),
+  ])
+  const { addresses, realAddresses, rows, realRows } = (await counted(account)) as Record<string, number>
+  expect([addresses, realAddresses, rows]).toEqual([1_000, 1_000, realRows])
+  for (const { created, updated, unchanged, skipped } of results)
+    expect([created + skipped, updated, unchanged]).toEqual([800, 0, 0])
+  expect(results[0]!.created).toBe(rows)
+})
+
+test('an import and batches of the API at once, with somebody who listens: counts and events are exact', async () => {
+  const account = await t.account()
+  await t.request('POST', '/webhooks', {
+    key: account.key,
+    body: { url: 'https://hooks.example.org/', events: ['contact.created'] },
+  })
+  const { id: listId } = await t.app.work(account.id, 'cli:test', (work) =>
+    openList(work, 'L', true, { email: 0, fields: [] }),
+  )
+  const order: Order = []
+  const post = async (from: number) => {
+    const contacts = upTo(250, from).map((n) => ({ email: `p${n}@example.org`, note: 'api' }))
+    const { status, body } = await t.request('POST', '/contacts', { key: account.key, body: { listId, contacts } })
+    order.push('api')
+    expect(status).toBe(200)
+    return body as { created: number; updated: number; skipped: number }
+  }
+  const path = await file(upTo(2_000), 'file')
+  const batches = (async () => {
+    const replies = []
+    for (let from = 2_000; from >= 0; from -= 250) replies.push(await post(from))
+    return replies
+  })()
+  const imported = await importInto(account, 'L', path, order)
+  const replies = await batches
+  expect(areMixed(order, path, 'api')).toBe(true)
+  for (const { created, updated, skipped } of replies) expect([created + updated, skipped]).toEqual([250, 0])
+  const created = imported.created + replies.reduce((all, reply) => all + reply.created, 0)
+  expect(created).toBe(2_250)
+  expect(imported.created + imported.updated + imported.unchanged).toBe(2_000)
+  expect(await counted(account)).toEqual({ addresses: 2_250, rows: 2_250, realAddresses: 2_250, realRows: 2_250 })
+  expect(new Set((await t.events(account.id)).map(({ data }) => data.contact.email)).size).toBe(2_250)
+  expect(await t.events(account.id)).toHaveLength(2_250)
+})
