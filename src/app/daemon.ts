@@ -8,7 +8,8 @@ import type { SchemaRule } from '../store/schema.ts'
 import { type OpenApp, openApp } from './app.ts'
 import type { Config } from './config.ts'
 import { loadPages, loadRoutes } from './features.ts'
-import { startJobs } from './jobs.ts'
+import type { JobStates } from './jobs.states.ts'
+import { type Jobs, startJobs } from './jobs.ts'
 import { createLogger } from './log.ts'
 
 export interface DaemonParts {
@@ -34,9 +35,16 @@ export interface Daemon {
 /** In-flight requests and deliveries have this long; the whole stop stays below the 15 s of cli.md. */
 const drainMs = 10_000
 
-const listen = async (app: OpenApp, config: Config, logger: Logger, { pages = [], onAnswered }: DaemonParts) => {
+const listen = async (
+  app: OpenApp,
+  config: Config,
+  logger: Logger,
+  { pages = [], onAnswered }: DaemonParts,
+  jobStates: () => JobStates | undefined,
+) => {
   const { buildServer } = await import('../http/server.ts')
-  const server = await buildServer(app, await loadRoutes(), logger, [...(await loadPages()), ...pages], onAnswered)
+  const allPages = [...(await loadPages()), ...pages]
+  const server = await buildServer(app, await loadRoutes(), logger, allPages, onAnswered, jobStates)
   try {
     await server.fastify.listen({ host: config.host, port: config.port })
   } catch (error) {
@@ -68,8 +76,9 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
     report: (fault, about) => logger.error({ err: fault, ...about }, 'a fault of ours, tried again'),
   })
   try {
-    const api = parts.api ? await listen(app, config, logger, parts) : null
-    const jobs = parts.jobs ? await startJobs({ config, databaseUrl: app.databaseUrl }, logger) : null
+    let jobs: Jobs | null = null
+    const api = parts.api ? await listen(app, config, logger, parts, () => jobs?.states()) : null
+    jobs = parts.jobs ? await startJobs({ config, databaseUrl: app.databaseUrl }, logger) : null
     logger.info({ url: api?.url, jobs: parts.jobs }, 'ready')
     let stopping: Promise<void> | undefined
     const stop = async () => {

@@ -144,15 +144,23 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
   })
 }
 
-/** Alive, and ready: `/readyz` says no while the database is away, its schema behind or newer, or the server draining. */
-const addProbes = (server: FastifyInstance, app: App, isDraining: () => boolean) => {
+/**
+ * Alive, and ready: `/readyz` says no while the database is away, its schema behind or newer, or the server draining. How the
+ * jobs of this process are it only tells: the API serves without them.
+ */
+const addProbes = (
+  server: FastifyInstance,
+  app: App,
+  isDraining: () => boolean,
+  jobs: () => Readonly<Record<string, string>> | undefined,
+) => {
   server.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }))
   server.get('/readyz', { schema: { hide: true } }, async (request, reply) => {
     const refuse = (error: string) => reply.code(503).send({ error })
     if (isDraining()) return refuse('The service is stopping')
     try {
       const fault = schemaFault(await schemaState(app.database))
-      return fault ? refuse(fault.message) : { status: 'ready' }
+      return fault ? refuse(fault.message) : { status: 'ready', jobs: jobs() }
     } catch (error) {
       if (!isUnavailable(error)) request.log.error({ err: error }, 'readiness check failed')
       return refuse('The database is not available')
@@ -166,13 +174,14 @@ export interface Server {
   drain(): Promise<void>
 }
 
-/** The API of all `routes` and the `pages`, not yet listening. `onAnswered` hears of each request once it is answered. */
+/** The API of all `routes` and the `pages`, not yet listening. `onAnswered` hears of each request once it is answered; `jobs` tells how those of the process are. */
 export const buildServer = async (
   app: App,
   routes: readonly Route[],
   logger: FastifyBaseLogger,
   pages: readonly Page[] = [],
   onAnswered?: (answered: Answered) => void,
+  jobs: () => Readonly<Record<string, string>> | undefined = () => undefined,
 ): Promise<Server> => {
   let draining = false
   const server = fastify({
@@ -212,7 +221,7 @@ export const buildServer = async (
   await describe(server, app.config.publicUrl)
   server.after(() => {
     for (const route of routes) addRoute(server, app, route)
-    addProbes(server, app, () => draining)
+    addProbes(server, app, () => draining, jobs)
     addPages(server, app, pages)
   })
   addNotFound(server, routes)
