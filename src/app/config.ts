@@ -103,6 +103,8 @@ export interface Config {
   /** Where Stripe's API is, for tests; null: where Stripe says. */
   stripeApiUrl: string | null
   logLevel: string
+  /** `text` is for people to read: `svc dev`. */
+  logFormat: 'json' | 'text'
 }
 
 /** An empty variable counts as unset; `<NAME>_FILE` names a file that holds a secret. */
@@ -207,6 +209,7 @@ export const readConfig = (env: Environment = process.env): Config => {
     rejectRetentionDays: e.SVC_REJECT_RETENTION_DAYS,
     stripeApiUrl: e.SVC_STRIPE_API_URL ?? null,
     logLevel: e.SVC_LOG_LEVEL,
+    logFormat: 'json',
   })
 }
 

@@ -67,7 +67,7 @@ const listen = async (
 
 /** Opens the app and starts the API, the jobs, or both. Throws a Problem that says what to do where it can't. */
 export const startDaemon = async (config: Config, parts: DaemonParts): Promise<Daemon> => {
-  const logger = createLogger(config.logLevel)
+  const logger = createLogger(config)
   const app = await openApp(config, {
     ...(parts.schema && { schema: parts.schema }),
     ...(parts.development && { development: true }),
