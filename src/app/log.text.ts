@@ -1,3 +1,5 @@
+import { printable } from '../cli/output.ts'
+
 /** What the log's writer puts into each line of its own. */
 interface Line {
   level: number
@@ -35,8 +37,8 @@ const isSimple = (value: unknown) => ['string', 'number', 'boolean'].includes(ty
 const remark = ({ level, msg, err, time: _, pid: _pid, hostname: _host, ...about }: Line, paint: Paint): string => {
   const kind = level > warning ? paint('red', 'error') : paint('yellow', 'warning')
   const facts = Object.entries(about).flatMap(([name, value]) => (isSimple(value) ? [` ${name}=${value}`] : []))
-  const stack = err ? `\n${err.stack.replace(/^/gm, '  ')}` : ''
-  return `${kind}  ${msg}${facts.join('')}${stack}`
+  const stack = err?.stack.split('\n').map((line) => `\n  ${printable(line)}`) ?? []
+  return `${kind}  ${msg}${facts.join('')}${stack.join('')}`
 }
 
 /**

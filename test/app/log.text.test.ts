@@ -20,7 +20,7 @@ describe('the log for people', () => {
   })
 
   test('shows warnings and faults with what they are about and where they were', () => {
-    const err = { type: 'Error', message: 'm', stack: 'Error: m\n    at f.ts:1' }
+    const err = { type: 'Error', message: 'm', stack: 'Error: m\u001b[2J\n    at f.ts:1' }
     expect(textOf(lineOf({ level: 50, msg: 'job failed', job: 'mail', failures: 2, err }), false)).toBe(
       '09:05:07  error  job failed job=mail failures=2\n  Error: m\n      at f.ts:1\n',
     )
