@@ -107,6 +107,8 @@ export interface Config {
   /** Where Stripe's API is, for tests; null: where Stripe says. */
   stripeApiUrl: string | null
   logLevel: string
+  /** `text` is for people to read: `svc dev`. */
+  logFormat: 'json' | 'text'
 }
 
 /** An empty variable counts as unset; `<NAME>_FILE` names a file that holds a secret. */
@@ -209,6 +211,7 @@ const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => 
     rejectRetentionDays: e.SVC_REJECT_RETENTION_DAYS,
     stripeApiUrl: e.SVC_STRIPE_API_URL ?? null,
     logLevel: e.SVC_LOG_LEVEL,
+    logFormat: 'json' as Config['logFormat'],
   })
 }
 

@@ -8,7 +8,8 @@ import type { SchemaRule } from '../store/schema.ts'
 import { type OpenApp, openApp } from './app.ts'
 import type { Config } from './config.ts'
 import { loadPages, loadRoutes } from './features.ts'
-import { startJobs } from './jobs.ts'
+import type { JobStates } from './jobs.states.ts'
+import { type Jobs, startJobs } from './jobs.ts'
 import { createLogger } from './log.ts'
 import { metricsOf } from './metrics.ts'
 
@@ -43,10 +44,12 @@ const listen = async (
   port: number,
   logger: Logger,
   { api, pages = [], onAnswered }: DaemonParts,
+  jobs: () => JobStates | undefined,
 ) => {
   const { buildServer } = await import('../http/server.ts')
   const [routes, ownPages] = api ? await Promise.all([loadRoutes(), loadPages()]) : [[], []]
-  const server = await buildServer(app, routes, logger, [...ownPages, ...pages], onAnswered, metricsOf(app))
+  const watched = { onAnswered, metrics: metricsOf(app), jobs }
+  const server = await buildServer(app, routes, logger, [...ownPages, ...pages], watched)
   try {
     await server.fastify.listen({ host: config.host, port })
   } catch (error) {
@@ -77,7 +80,7 @@ const logRecovery = (logger: Logger, { fault, ms, startedIt, moved }: Recovery):
 
 /** Opens the app and starts the API, the jobs, or both. Throws a Problem that says what to do where it can't. */
 export const startDaemon = async (config: Config, parts: DaemonParts): Promise<Daemon> => {
-  const logger = createLogger(config.logLevel)
+  const logger = createLogger(config)
   const app = await openApp(config, {
     ...(parts.schema && { schema: parts.schema }),
     ...(parts.development && { development: true }),
@@ -89,8 +92,10 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
   try {
     const { tallies } = app
     const port = parts.api ? config.port : parts.probesPort
-    const api = port === undefined ? null : await listen(app, config, port, logger, parts)
-    const jobs = parts.jobs ? await startJobs({ config, tallies: tallies.memory }, logger) : null
+    let jobs: Jobs | null = null
+    const states = () => jobs?.states()
+    const api = port === undefined ? null : await listen(app, config, port, logger, parts, states)
+    jobs = parts.jobs ? await startJobs({ config, tallies: tallies.memory }, logger) : null
     logger.info({ url: api?.url, jobs: parts.jobs }, 'ready')
     let stopping: Promise<void> | undefined
     const stop = async () => {

@@ -29,7 +29,7 @@ Try, in another terminal:
   printf 'E-mail,First\\nmaya@sample.example,Maya\\n' | ${svc} contacts import - --create-list --list Customers --map "E-mail=email,First=first_name"
   ${svc} send --project Welcome --to you@example.com --data name=Ada
 
-Ctrl-C stops it; the data stays.`
+Ctrl-C stops it; the data stays. Requests are shown here as they come.`
 }
 
 const dev = async (context: Context): Promise<void> => {

@@ -19,12 +19,12 @@ export interface Development {
 
 type Environment = Record<string, string | undefined>
 
-/** Webhooks may go to this machine, and the log keeps quiet, unless the environment says otherwise. */
-const developmentDefaults = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8,::1/128', SVC_LOG_LEVEL: 'warn' }
+/** Webhooks may go to this machine, unless the environment says otherwise. */
+const developmentDefaults = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8,::1/128' }
 
 const configOf = (env: Environment, defaults: Environment = {}): Config => {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value))
-  return readConfig({ ...developmentDefaults, ...defaults, ...given })
+  return { ...readConfig({ ...developmentDefaults, ...defaults, ...given }), logFormat: 'text' }
 }
 
 /** What the daemon is made of. Loaded while the database starts: each waits for the machine at another place. */

@@ -20,7 +20,7 @@ export const runJob = async (
   const report: Report = (fault, about) => {
     // Loaded where there is something to say: a thread is small.
     import('./log.ts').then(({ createLogger }) =>
-      createLogger(config.logLevel).error({ err: fault, job: name, ...about }, 'a fault of ours, tried again'),
+      createLogger(config).error({ err: fault, job: name, ...about }, 'a fault of ours, tried again'),
     )
   }
   const app = await openApp(config, {

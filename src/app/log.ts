@@ -1,4 +1,7 @@
+import { isatty } from 'node:tty'
 import { destination, type Logger, pino } from 'pino'
+import type { Config } from './config.ts'
+import { textOf } from './log.text.ts'
 
 /** Of a fault whatever may name a person or open something: addresses, keys, what follows the path of a URL. */
 const mask = (text: string): string =>
@@ -24,10 +27,19 @@ const err = (fault: unknown): object => {
 
 export const serializers = { err }
 
-/** Logs are JSON lines on stderr: stdout is for data. No key, token, body or address is ever logged. */
-export const createLogger = (level: string): Logger => {
+/**
+ * Logs go to stderr, as stdout is for data: JSON lines, or text for people (`svc dev`). No key, token, body or address is
+ * ever logged.
+ */
+export const createLogger = ({ logLevel: level, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>): Logger => {
   const stderr = destination({ fd: 2, sync: true })
   // A terminal that has closed takes no lines; what goes on goes on.
   stderr.on('error', () => {})
-  return pino({ level, serializers }, stderr)
+  if (logFormat === 'json') return pino({ level, serializers }, stderr)
+  const isColoured = isatty(2) && !process.env.NO_COLOR
+  const write = (line: string) => {
+    const text = textOf(line, isColoured)
+    if (text) stderr.write(text)
+  }
+  return pino({ level, serializers }, { write })
 }

@@ -138,15 +138,23 @@ const addDocument = (server: FastifyInstance, document: () => OpenApi) => {
   )
 }
 
-/** Alive, and ready: `/readyz` says no while the database is away, its schema behind or newer, or the server draining. */
-const addProbes = (server: FastifyInstance, app: App, isDraining: () => boolean) => {
+/**
+ * Alive, and ready: `/readyz` says no while the database is away, its schema behind or newer, or the server draining. How the
+ * jobs of this process are it only tells: the API serves without them.
+ */
+const addProbes = (
+  server: FastifyInstance,
+  app: App,
+  isDraining: () => boolean,
+  jobs: () => Readonly<Record<string, string>> | undefined,
+) => {
   server.get('/healthz', async () => ({ status: 'ok' }))
   server.get('/readyz', async (request, reply) => {
     const refuse = (error: string) => reply.code(503).send({ error })
     if (isDraining()) return refuse('The service is stopping')
     try {
       const fault = schemaFault(await schemaState(app.database))
-      return fault ? refuse(fault.message) : { status: 'ready' }
+      return fault ? refuse(fault.message) : { status: 'ready', jobs: jobs() }
     } catch (error) {
       if (!isUnavailable(error)) request.log.error({ err: error }, 'readiness check failed')
       return refuse('The database is not available')
@@ -160,14 +168,20 @@ export interface Server {
   drain(limitMs?: number): Promise<void>
 }
 
-/** The API of all `routes` and the `pages`, not yet listening. `onAnswered` hears of each request once it is answered. */
+/** What is told of the server, and what it tells: of each request once it is answered, metrics, how the jobs of the process are. */
+export interface Watched {
+  onAnswered?: ((answered: Answered) => void) | undefined
+  metrics?: Metrics | undefined
+  jobs?: () => Readonly<Record<string, string>> | undefined
+}
+
+/** The API of all `routes` and the `pages`, not yet listening. */
 export const buildServer = async (
   app: App,
   routes: readonly Route[],
   logger: FastifyBaseLogger,
   pages: readonly Page[] = [],
-  onAnswered?: (answered: Answered) => void,
-  metrics?: Metrics,
+  { onAnswered, metrics, jobs = () => undefined }: Watched = {},
 ): Promise<Server> => {
   let draining = false
   const server = fastify({
@@ -216,7 +230,7 @@ export const buildServer = async (
   }
   server.after(() => {
     for (const route of routes) addRoute(server, app, route)
-    addProbes(server, app, () => draining)
+    addProbes(server, app, () => draining, jobs)
     // Without routes there are probes and metrics alone.
     if (routes.length > 0) addDocument(server, document)
     addPages(server, app, routes.length > 0 ? [...pages, docsPage(document)] : pages)

@@ -14,7 +14,9 @@ beforeAll(async () => {
   t = await startApp()
   account = await t.account()
   const log = pino({ level: 'silent' })
-  server = await buildServer(t.app, await loadRoutes(), log, await loadPages(), (answered) => void told.push(answered))
+  server = await buildServer(t.app, await loadRoutes(), log, await loadPages(), {
+    onAnswered: (answered) => void told.push(answered),
+  })
 })
 beforeEach(() => void told.splice(0))
 afterAll(async () => {

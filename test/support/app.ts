@@ -81,7 +81,7 @@ export const startApp = async (options: StartOptions = {}): Promise<TestApp> => 
     ...(options.bindable && { bindable: options.bindable }),
   })
   const log = pino({ level: 'silent' })
-  const server = await buildServer(app, await loadRoutes(), log, await loadPages(), undefined, metricsOf(app))
+  const server = await buildServer(app, await loadRoutes(), log, await loadPages(), { metrics: metricsOf(app) })
   return {
     app,
     server,

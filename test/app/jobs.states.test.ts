@@ -1,0 +1,46 @@
+import { beforeEach, expect, test } from 'vitest'
+import { waitAfter, watchJobs } from '../../src/app/jobs.states.ts'
+
+let now: number
+let watch: ReturnType<typeof watchJobs>
+
+beforeEach(() => {
+  now = 0
+  watch = watchJobs(['mail', 'housekeeping'], () => now)
+})
+
+const live = (name: string, ms: number) => {
+  watch.started(name)
+  now += ms
+}
+
+test('a job that dies again and again waits longer each time, at most 30 s', () => {
+  expect([1, 2, 3, 4, 5, 6, 20].map(waitAfter)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+  live('mail', 100)
+  expect(watch.failed('mail')).toBe(1)
+  live('mail', 9_999)
+  expect(watch.failed('mail')).toBe(2)
+})
+
+test('it is down from its end until its thread has lived for 10 s; then a fault counts as a first one', () => {
+  expect(watch.states()).toEqual({ mail: 'ok', housekeeping: 'ok' })
+  live('mail', 100)
+  watch.failed('mail')
+  expect(watch.states()).toEqual({ mail: 'down', housekeeping: 'ok' })
+  live('mail', 9_999)
+  expect(watch.states().mail).toBe('down')
+  now += 1
+  expect(watch.states().mail).toBe('ok')
+  expect(watch.failed('mail')).toBe(1)
+})
+
+test('a job that comes round is down until it has ended well', () => {
+  live('housekeeping', 50)
+  watch.failed('housekeeping')
+  live('housekeeping', 50)
+  expect(watch.failed('housekeeping')).toBe(2)
+  expect(watch.states().housekeeping).toBe('down')
+  live('housekeeping', 50)
+  watch.ended('housekeeping')
+  expect(watch.states().housekeeping).toBe('ok')
+})

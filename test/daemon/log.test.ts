@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createList } from '../../src/contacts/contacts.ts'
+import { type Reply, startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { sendingAccount } from '../support/messages.ts'
+import { openSink, type Sink } from '../support/smtp.ts'
+
+let t: TestApp
+let account: TestAccount
+let sink: Sink
+let daemon: Daemon
+
+beforeAll(async () => {
+  t = await startApp()
+  sink = await openSink()
+  account = await sendingAccount(t)
+  const env = { SVC_LOG_LEVEL: 'trace', SVC_SMTP_URL: sink.url.replace('//', '//mailer:relay-password@') }
+  daemon = await startDaemon(t, { env })
+})
+afterAll(async () => {
+  await daemon.stop()
+  await t.close()
+  await sink.close()
+})
+
+interface Line {
+  level: number
+  msg: string
+  [property: string]: unknown
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: nothing of a terminal is in it
+const isLog = (line: string) => /^\{.*\}$/.test(line) && !/\u001b/.test(line)
+const logged = (): Line[] =>
+  daemon
+    .log()
+    .split('\n')
+    .filter(isLog)
+    .map((line) => JSON.parse(line))
+
+const call = async (
+  method: string,
+  path: string,
+  body?: unknown,
+  key = account.key,
+): Promise<Omit<Reply, 'headers'>> => {
+  const reply = await fetch(daemon.url + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await reply.text()
+  return { status: reply.status, body: text.startsWith('{') ? JSON.parse(text) : text }
+}
+
+test('each request is one line with route, status, ms, account and key id; secrets, bodies and addresses are in none', async () => {
+  const { id: listId } = await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'L' }))
+  const person = { listId, email: 'maya@private.example', fields: { city: 'Zanzibar-77' } }
+  const hook = { url: 'https://example.com/hook?token=hook-token', events: ['contact.created'] }
+  const wrong = 'svc_live_WrongWrongWrongWrongWrongWrongWrongWrong123'
+  const secret: string = (await call('POST', '/api/v1/webhooks', hook)).body.secret
+  expect(secret).toMatch(/^whsec_/)
+  const statuses = [
+    await call('POST', '/api/v1/contacts', person),
+    await call('GET', '/api/v1/contacts?email=maya%40private.example'),
+    await call('GET', '/api/v1/contacts?email=maya@private.example', undefined, wrong),
+    await call('POST', '/api/v1/contacts', '{"listId":"Zanzibar-77'),
+    await call('POST', '/api/v1/send', { to: person.email, subject: 'Zanzibar-77', html: 'Zanzibar-77', text: 'x' }),
+    await call('GET', '/u/secret-token-of-a-link?email=maya@private.example'),
+    await call('GET', '/maya@private.example?key=Zanzibar-77'),
+  ].map(({ status }) => status)
+  expect(statuses).toEqual([201, 200, 401, 400, 200, 404, 404])
+
+  // Faults of ours whose text quotes what was sent.
+  await t.app.sql(`create function boom() returns trigger language plpgsql as $$ begin
+    if new.email like 'int%' then perform (new.fields ->> 'city')::int; end if;
+    raise exception 'no room for % (%)', new.email, new.fields -> 'none' using detail = 'Zanzibar-77'; end $$`)
+  await t.app.sql('create trigger boom before insert on contacts for each row execute function boom()')
+  for (const email of ['noor@private.example', 'int@private.example'])
+    expect((await call('POST', '/api/v1/contacts', { ...person, email })).status).toBe(500)
+  await t.app.sql('drop trigger boom on contacts')
+
+  const requests = () => logged().filter(({ msg, route }) => msg === 'request' && route !== '/readyz')
+  await expect.poll(() => requests().length).toBe(10)
+  const keyed = { account: account.id, key: account.keyId }
+  expect(requests()[1]).toMatchObject({ method: 'POST', route: '/api/v1/contacts', status: 201, ...keyed })
+  expect(requests()[1]!.ms).toBeGreaterThan(0)
+  expect(requests()[2]).toMatchObject({ method: 'GET', route: '/api/v1/contacts', status: 200, ...keyed })
+  expect(requests()[3]).toMatchObject({ status: 401 })
+  expect(requests()[3]).not.toHaveProperty('key')
+  expect(
+    requests()
+      .map(({ route }) => route)
+      .slice(6, 8),
+  ).toEqual(['/u/:token', null])
+  const faults = logged().filter(({ level }) => level >= 50)
+  expect(faults.map(({ err }) => (err as { message: string }).message)).toEqual([
+    'no room for … (<NULL>)',
+    'invalid input syntax for type integer: "…"',
+  ])
+
+  const log = daemon.log()
+  for (const text of ['maya', 'noor', 'private.example', 'Zanzibar', 'hook-token', 'relay-password', 'secret-token'])
+    expect(log, text).not.toContain(text)
+  for (const text of [account.key, wrong, secret, t.env.SVC_SECRET!, '?', 'remoteAddress', '@'])
+    expect(log, text).not.toContain(text)
+})
+
+test('a job whose thread dies shows in /readyz and in the log, with waits that grow; the API stays ready', async () => {
+  const jobs = async () => {
+    const { status, body } = await call('GET', '/readyz')
+    expect([status, body.status]).toEqual([200, 'ready'])
+    return Object.entries(body.jobs as Record<string, string>)
+  }
+  const down = async () => (await jobs()).flatMap(([name, state]) => (state === 'down' ? [name] : []))
+  expect((await jobs()).map(([name]) => name)).toEqual(expect.arrayContaining(['deliveries', 'mail', 'housekeeping']))
+  expect(await down()).toEqual([])
+  // The reminders of webinars can't be read; a notice of the clock has them looked for at once.
+  const deaths = () => logged().filter(({ msg }) => msg === 'job failed')
+  const diedTimes = async () => {
+    await t.app.sql(`select pg_notify('svc_clock', '')`)
+    return deaths().length
+  }
+  await t.app.sql('alter table webinar_registrations rename to elsewhere')
+  await expect.poll(diedTimes, { timeout: 20_000, interval: 100 }).toBe(2)
+  expect(await down()).toEqual([deaths()[0]!.job])
+  expect(deaths()).toMatchObject([
+    { failures: 1, restartInMs: 1_000, err: { message: expect.stringContaining('does not exist') } },
+    { failures: 2, restartInMs: 2_000, job: deaths()[0]!.job },
+  ])
+  await t.app.sql('alter table elsewhere rename to webinar_registrations')
+})
