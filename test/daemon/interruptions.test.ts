@@ -57,8 +57,8 @@ test.each([
   expect(existsSync(pidFile())).toBe(false)
 })
 
-const shell = (line: string) =>
-  spawn('sh', ['-c', line], { env: { PATH: process.env.PATH, ...target.env, NODE: process.execPath, SVC: program } })
+const shellEnv = () => ({ PATH: process.env.PATH, ...target.env, NODE: process.execPath, SVC: program })
+const shell = (line: string) => spawn('sh', ['-c', line], { env: shellEnv() })
 
 test('a reader that has seen enough ends an export in peace, and leaves no server', async () => {
   const child = shell('("$NODE" "$SVC" contacts export --list Many; echo "exit $?" >&2) | head -1')
@@ -117,4 +117,14 @@ test('a terminal that closes ends svc dev and svc listen: no server, no subscrip
   expect(existsSync(pidFile())).toBe(false)
   const files = await readdir(target.env.SVC_DATA_DIR!)
   expect(files.filter((name) => /^new\.|\.\d+$|\.part$|^catcher$/.test(name))).toEqual([])
+})
+
+test('a daemon that npm started ends when the shell between dies of the signal that npm hands to it', async () => {
+  const child = spawn('sh', ['-c', '"$NODE" "$SVC" serve; true'], {
+    env: { ...shellEnv(), npm_command: 'exec', SVC_PORT: String(await freePort()) },
+    stdio: 'ignore',
+  })
+  await expect.poll(() => existsSync(pidFile()), { timeout: 10_000 }).toBe(true)
+  child.kill('SIGTERM')
+  await expect.poll(() => existsSync(pidFile()), { timeout: 10_000 }).toBe(false)
 })
