@@ -7,6 +7,9 @@ const limitMs = 14_000
 /** A command that does not look for the signal has this long to be done with what it does; then it is cut off. */
 const unheededMs = 2000
 
+/** How soon who was started by npm finds that its parent is gone. */
+const orphanMs = 500
+
 const signals = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
 export interface Interruption {
@@ -50,6 +53,12 @@ export const watchInterruption = (statusAtLimit: () => number | null): Interrupt
     if (!isGone) fault ??= new Problem('unauthorized', `The output can't be written (${code})`)
     interrupt(isGone ? 0 : 1)
   }
+  // npm hands a signal to the shell between, which dies of it and tells nobody: its death is the signal.
+  const parent = process.ppid
+  const orphaned = () => {
+    if (process.ppid !== parent) interrupt(signals.SIGTERM)
+  }
+  const watching = process.env.npm_command ? setInterval(orphaned, orphanMs).unref() : undefined
   for (const name of Object.keys(signals)) process.on(name, onSignal)
   process.stdout.on('error', onOutputError)
   return {
@@ -70,6 +79,7 @@ export const watchInterruption = (statusAtLimit: () => number | null): Interrupt
       }),
     end() {
       clearTimeout(limit)
+      clearInterval(watching)
       for (const name of Object.keys(signals)) process.off(name, onSignal)
       process.stdout.off('error', onOutputError)
     },

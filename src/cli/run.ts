@@ -148,7 +148,8 @@ export const runner =
         const { context, heeds } = createContext(options, out, app, interruption, (code) => {
           status = code
         })
-        await Promise.race([act(context, ...args), interruption.unheeded(heeds)])
+        // What a command opened for itself it has to close itself.
+        await Promise.race([act(context, ...args), interruption.unheeded(() => run.app === 'none' || heeds())])
       }
       status ??= interruption.status ?? 0
     } catch (error) {

@@ -45,6 +45,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 /**
  * Checks a delivery as it came: its signature over the raw body, in constant time, and that it was signed within the
  * last five minutes (api.md section 5). `secret` is the subscription's, `whsec_…`; several while it is being rotated.
+ * Throws TypeError where one is empty.
  */
 export const verifyWebhook = (
   secret: string | readonly string[],
@@ -56,7 +57,10 @@ export const verifyWebhook = (
     [timestampHeader.toLowerCase()]: headerOf(headers, timestampHeader),
     [signatureHeader.toLowerCase()]: headerOf(headers, signatureHeader),
   }
-  const verdicts = [secret].flat().map((one) => verify(one, signed, rawBody, nowMs, toleranceSeconds))
+  const secrets = [secret].flat()
+  // An empty one is known to everybody.
+  if (secrets.length === 0 || secrets.some((one) => !one)) throw new TypeError('A signing secret is needed')
+  const verdicts = secrets.map((one) => verify(one, signed, rawBody, nowMs, toleranceSeconds))
   const verdict = verdicts.find((one) => one !== 'signature mismatch') ?? 'signature mismatch'
   const event = parse(typeof rawBody === 'string' ? rawBody : new TextDecoder().decode(rawBody))
   const { id, type } = (typeof event === 'object' && event !== null ? event : {}) as Record<string, unknown>

@@ -5,7 +5,7 @@ import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
@@ -40,8 +40,15 @@ afterAll(async () => {
 const pidFile = () => join(target.env.SVC_DATA_DIR!, 'pgdata/postmaster.pid')
 const ended = (child: ChildProcess): Promise<number | null> => once(child, 'exit').then(([status]) => status)
 
-beforeEach(() => {
-  expect(existsSync(pidFile())).toBe(false)
+const children: ChildProcess[] = []
+const started = <Child extends ChildProcess>(child: Child): Child => {
+  children.push(child)
+  return child
+}
+// A test that fails leaves nothing to the next one.
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+  await stopEmbedded(target.env.SVC_DATA_DIR!)
 })
 
 test.each([
@@ -49,7 +56,7 @@ test.each([
   ['SIGHUP', 129],
   ['SIGTERM', 143],
 ] as const)('%s while the database is being started leaves no server', async (signal, status) => {
-  const child = startSvc(target, ['plans', 'list'])
+  const child = started(startSvc(target, ['plans', 'list']))
   const end = ended(child)
   while (!existsSync(pidFile())) await sleep(1)
   child.kill(signal)
@@ -57,8 +64,8 @@ test.each([
   expect(existsSync(pidFile())).toBe(false)
 })
 
-const shell = (line: string) =>
-  spawn('sh', ['-c', line], { env: { PATH: process.env.PATH, ...target.env, NODE: process.execPath, SVC: program } })
+const shellEnv = () => ({ PATH: process.env.PATH, ...target.env, NODE: process.execPath, SVC: program })
+const shell = (line: string) => spawn('sh', ['-c', line], { env: shellEnv() })
 
 test('a reader that has seen enough ends an export in peace, and leaves no server', async () => {
   const child = shell('("$NODE" "$SVC" contacts export --list Many; echo "exit $?" >&2) | head -1')
@@ -83,7 +90,7 @@ test('Ctrl-C ends a command that waits for the database: no server, nothing writ
   const keep = await openApp(readConfig(target.env))
   const holder = await keep.database.connect()
   await holder.query('begin; lock table contact_lists in access exclusive mode')
-  const child = startSvc(target, ['lists', 'create', '--name', 'Never'])
+  const child = started(startSvc(target, ['lists', 'create', '--name', 'Never']))
   const end = ended(child)
   await expect
     .poll(async () => (await holder.query('select 1 from pg_locks where not granted')).rowCount, { timeout: 10_000 })
@@ -99,9 +106,9 @@ test('Ctrl-C ends a command that waits for the database: no server, nothing writ
 })
 
 test('a terminal that closes ends svc dev and svc listen: no server, no subscription, no unfinished file', async () => {
-  const dev = startSvc(target, ['dev'], { env: { SVC_PORT: String(await freePort()) } })
+  const dev = started(startSvc(target, ['dev'], { env: { SVC_PORT: String(await freePort()) } }))
   await once(dev.stdout, 'data')
-  const listener = startSvc(target, ['listen', '--account', 'demo', '--jsonl'])
+  const listener = started(startSvc(target, ['listen', '--account', 'demo', '--jsonl']))
   await once(listener.stderr, 'data')
   // What they say in their end meets nobody.
   for (const child of [dev, listener]) {
@@ -116,5 +123,15 @@ test('a terminal that closes ends svc dev and svc listen: no server, no subscrip
   expect(await ended(dev)).toBe(0)
   expect(existsSync(pidFile())).toBe(false)
   const files = await readdir(target.env.SVC_DATA_DIR!)
-  expect(files.filter((name) => /^new\.|\.\d+$|\.part$|^catcher$/.test(name))).toEqual([])
+  expect(files.filter((name) => /^new\.|\.\d+$|^catcher$/.test(name))).toEqual([])
+}, 60_000)
+
+test('a daemon that npm started ends when the shell between dies of the signal that npm hands to it', async () => {
+  const child = spawn('sh', ['-c', '"$NODE" "$SVC" serve; true'], {
+    env: { ...shellEnv(), npm_command: 'exec', SVC_PORT: String(await freePort()) },
+    stdio: 'ignore',
+  })
+  await expect.poll(() => existsSync(pidFile()), { timeout: 10_000 }).toBe(true)
+  child.kill('SIGTERM')
+  await expect.poll(() => existsSync(pidFile()), { timeout: 10_000 }).toBe(false)
 })

@@ -1,0 +1,36 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { newSigningSecret, signedHeaders } from '../../src/lib/signature.ts'
+import { freePort } from '../support/daemon.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+test('the receiver in the README refuses what is not signed, handles an event once, and answers repeats', async () => {
+  const [, code] = /```js\n(import \{ createServer[\s\S]+?)```/.exec(await readFile(join(root, 'README.md'), 'utf8'))!
+  const folder = await mkdtemp(join(tmpdir(), 'svc-receiving-'))
+  const [file, port, secret] = [join(folder, 'receiver.mjs'), await freePort(), newSigningSecret()]
+  const source = code!.replace('svc/webhooks', join(root, 'src/lib/webhooks.ts')).replace('3000', String(port))
+  await writeFile(file, source)
+  const child = spawn(process.execPath, [file], { env: { WEBHOOK_SECRET: secret } })
+  let stdout = ''
+  child.stdout.on('data', (text) => {
+    stdout += text
+  })
+  const body = '{"id":"evt_1","type":"deal.created","createdAt":1,"data":{"n":7}}'
+  const post = async (headers: Record<string, string>) => {
+    const answer = await fetch(`http://127.0.0.1:${port}`, { method: 'POST', headers, body })
+    return [answer.status, await answer.text()]
+  }
+  await expect.poll(() => post({}).catch(() => null), { timeout: 10_000 }).toEqual([401, 'headers missing'])
+  const headers = signedHeaders(secret, Date.now(), 'evt_1', body)
+  expect([await post(headers), await post(headers)]).toEqual([
+    [204, ''],
+    [204, ''],
+  ])
+  await expect.poll(() => stdout).toBe('deal.created { n: 7 }\n')
+  child.kill()
+  await rm(folder, { recursive: true })
+})
