@@ -54,4 +54,4 @@ test('a typed client generated from the document compiles, and makes the calls o
     refused: expect.stringMatching(/send|relay|method/i),
     incomplete: [400, 'listId is required'],
   })
-}, 60_000)
+})
