@@ -39,13 +39,10 @@ const Lookup = z.object({
 const OneContact = z.object({
   listId: ListId,
   email: EmailInput,
-  fields: z
-    .record(z.string().meta(columnNames), z.unknown())
-    .optional()
-    .meta({
-      description:
-        'Column name to string (at most 10,000 characters), number, boolean or null; nested values are ignored',
-    }),
+  fields: z.record(z.string().meta(columnNames), z.unknown()).optional().meta({
+    description:
+      'Column name to string (at most 10,000 characters), number, boolean or null; nested values are ignored',
+  }),
 })
 
 const oneToFiveHundred = 'must have 1 to 500 items'

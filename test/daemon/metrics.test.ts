@@ -44,4 +44,4 @@ test('what the threads of the jobs did is counted by their process, which answer
   expect((await fetch(`${jobs.url}/api/v1/lists`)).status).toBe(404)
   expect((await fetch(`${jobs.url}/docs`)).status).toBe(404)
   expect(await jobs.stop()).toBe(0)
-})
+}, 60_000)
