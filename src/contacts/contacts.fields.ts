@@ -20,6 +20,8 @@ export const EmailInput = z
   .meta({ pattern: notBlank, maxLength: emailMaxLength, description: 'Any text is kept and judged' })
 
 const nameMaxLength = 100
+/** How a schema says what a column may be called. */
+export const columnNames = { pattern: notBlank, maxLength: nameMaxLength }
 const valueMaxLength = 10_000
 
 const refuse = (path: readonly PropertyKey[], message: string) =>

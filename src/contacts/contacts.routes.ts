@@ -3,7 +3,15 @@ import { ContactShape } from '../events/shapes.ts'
 import { made, ok, type Route, route } from '../http/route.ts'
 import { emailAddress } from '../lib/address.ts'
 import { text } from '../lib/text.ts'
-import { EmailInput, findContacts, listLists, normalizeFields, upsertBatch, upsertContact } from './contacts.ts'
+import {
+  columnNames,
+  EmailInput,
+  findContacts,
+  listLists,
+  normalizeFields,
+  upsertBatch,
+  upsertContact,
+} from './contacts.ts'
 
 const ListId = text(200)
 const EpochMs = z.int().meta({ description: 'epoch ms' })
@@ -31,10 +39,10 @@ const Lookup = z.object({
 const OneContact = z.object({
   listId: ListId,
   email: EmailInput,
-  fields: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .meta({ description: 'Column name to string, number, boolean or null; nested values are ignored' }),
+  fields: z.record(z.string().meta(columnNames), z.unknown()).optional().meta({
+    description:
+      'Column name to string (at most 10,000 characters), number, boolean or null; nested values are ignored',
+  }),
 })
 
 const oneToFiveHundred = 'must have 1 to 500 items'
@@ -54,7 +62,7 @@ const Batch = z.preprocess(
   z.object({
     listId: ListId,
     contacts: z
-      .array(z.looseObject({ email: EmailInput }))
+      .array(z.looseObject({ email: EmailInput }).meta({ propertyNames: columnNames }))
       .min(1, oneToFiveHundred)
       .max(500, oneToFiveHundred)
       .meta({ description: 'Any property beside `email` is a column name with its value' }),

@@ -1,5 +1,12 @@
 export { type AccessView, listAccess } from './contacts.access.ts'
-export { type ContactWrite, EmailInput, type Fields, mergeWrites, normalizeFields } from './contacts.fields.ts'
+export {
+  type ContactWrite,
+  columnNames,
+  EmailInput,
+  type Fields,
+  mergeWrites,
+  normalizeFields,
+} from './contacts.fields.ts'
 export {
   exportContacts,
   findContacts,

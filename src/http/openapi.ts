@@ -34,7 +34,8 @@ export interface OpenApi {
 
 const description = `Email, contacts, deals, journeys, webinars, courses and webhooks.
 
-Every answer but a 2xx is \`{ "error": <one sentence> }\`. Text holds no NUL characters. Unknown properties are passed over. A call is
+Every answer but a 2xx is \`{ "error": <one sentence> }\`. Text holds no NUL characters, and no object a key
+\`__proto__\`. Unknown properties are passed over. A call is
 counted for its key and the first part of its path: the \`RateLimit-*\` headers say how much is left of the minute.`
 
 /** Schemas that have a name (`meta({ id })`) stand once, under it. */

@@ -39,9 +39,9 @@ test('what the threads of the jobs did is counted by their process, which answer
     return (
       now.includes('svc_deliveries_total{outcome="delivered"} 3') && now.includes('sends_total{status="sent"} 2') && now
     )
-  })
+  }, 30_000)
   expect(text).toContain('svc_delivery_duration_seconds_count 3')
   expect((await fetch(`${jobs.url}/api/v1/lists`)).status).toBe(404)
   expect((await fetch(`${jobs.url}/docs`)).status).toBe(404)
   expect(await jobs.stop()).toBe(0)
-})
+}, 60_000)

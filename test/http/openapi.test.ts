@@ -59,6 +59,8 @@ describe('the document says what is refused', () => {
     expect(batch.properties.contacts).toMatchObject({ minItems: 1, maxItems: 500 })
     expect(one.properties.email).toMatchObject({ maxLength: 320, pattern: '\\S' })
     expect(one.properties.email.format).toBeUndefined()
+    expect(one.properties.fields.propertyNames).toMatchObject({ pattern: '\\S', maxLength: 100 })
+    expect(batch.properties.contacts.items.propertyNames).toMatchObject({ pattern: '\\S', maxLength: 100 })
   })
 
   test.each([
