@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { missing } from '../lib/problem.ts'
-import { createSecretBox, secretFingerprint } from '../lib/secrets.ts'
+import { createSecretBox, type SecretBox, secretFingerprint } from '../lib/secrets.ts'
 import { createTallies, type Tallies } from '../lib/tallies.ts'
-import { createTokens } from '../lib/token.ts'
+import { createTokens, type TokenKeys } from '../lib/token.ts'
 import { parseCidrs } from '../net/addresses.ts'
 import type { HttpClient } from '../net/http.ts'
 import { createResolver } from '../net/resolver.ts'
@@ -10,7 +10,7 @@ import type { SmtpClient } from '../net/smtp.ts'
 import { type Clock, demandDevelopment, markDevelopment, openClock } from '../store/clock.ts'
 import { type Client, isUnavailable, openDatabase, queueSettings, type Sql, unavailable } from '../store/database.ts'
 import type { Recovery } from '../store/embedded.ts'
-import { checkSecret } from '../store/installation.ts'
+import { checkSecret, readFormerKeys } from '../store/installation.ts'
 import { openingOf } from '../store/living.ts'
 import { connectionName } from '../store/processes.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
@@ -91,6 +91,8 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     if (options.development) await markDevelopment(database.sql)
     clock = options.now ? fixedClock(options.now) : await openClock(database)
     const { now, systemNow } = clock
+    const box = createSecretBox(config.secret)
+    const former = await formerKeys(database.sql, box)
     return {
       config,
       get databaseUrl() {
@@ -98,11 +100,11 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       },
       database,
       sql: database.sql,
-      box: createSecretBox(config.secret),
+      box,
       resolver,
       http,
       smtp,
-      tokens: createTokens(config.secret),
+      tokens: createTokens(config.secret, former),
       tallies,
       projects: options.projects ?? projects,
       bindable: options.bindable ?? bindable,
@@ -169,6 +171,16 @@ const uponCommit = async <T>(tallies: Tallies, transact: (begin: () => Tallies['
   })
   for (const count of counted) count()
   return result
+}
+
+/** Those of links that former secrets signed; none where another secret sealed them, which is told where it matters. */
+export const formerKeys = async (sql: Sql, box: SecretBox): Promise<TokenKeys[]> => {
+  const sealed = await readFormerKeys(sql)
+  try {
+    return sealed === null ? [] : JSON.parse(box.open(sealed, 'installation'))
+  } catch {
+    return []
+  }
 }
 
 /** Opens at the first use: undici and nodemailer cost a command that sends nothing 100 ms. */

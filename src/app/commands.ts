@@ -9,6 +9,7 @@ const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>]
   [['doctor'], async () => (await import('./operate/doctor.commands.ts')).commands],
   [['completion'], async () => (await import('./operate/completion.commands.ts')).commands],
   [['db'], async () => (await import('./operate/backup.commands.ts')).commands],
+  [['secret'], async () => (await import('./operate/rotate.commands.ts')).commands],
   [['dev'], async () => (await import('./dev.commands.ts')).commands],
   [['clock'], async () => (await import('./clock.commands.ts')).commands],
   [['mail'], async () => (await import('./mail.commands.ts')).commands],

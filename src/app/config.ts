@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, linkSync, readFileSync } from 'node:fs'
+import { chownSync, existsSync, linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { Problem } from '../lib/problem.ts'
@@ -181,6 +181,30 @@ const makeSecret = (dataDir: string, file: string): void => {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
+
+const draftFile = (dataDir: string): string => `${secretFile(dataDir)}.new`
+
+/** Whether the secret is kept in the data folder, and not given. */
+export const keepsSecret = (env: Environment = process.env): boolean =>
+  !env.DATABASE_URL && !env.DATABASE_URL_FILE && !env.SVC_SECRET && !env.SVC_SECRET_FILE
+
+/**
+ * The secret that is to be kept next: `given`, or the one that an earlier call left, or a new one. It stands beside the kept
+ * one until `keepDraft`, so that whatever dies between the database's change and the folder's, both are there.
+ */
+export const draftSecret = (dataDir: string, given: string | null): string => {
+  const file = draftFile(dataDir)
+  if (given === null && existsSync(file)) return readFileSync(file, 'utf8').trim()
+  const secret = given ?? randomBytes(32).toString('base64url')
+  rmSync(file, { force: true })
+  writeFileSync(file, secret, { mode: 0o600, flush: true })
+  const { uid, gid } = statSync(secretFile(dataDir))
+  if (process.getuid?.() === 0) chownSync(file, uid, gid)
+  return secret
+}
+
+/** From now on the drafted secret is the one that the folder keeps. */
+export const keepDraft = (dataDir: string): void => renameSync(draftFile(dataDir), secretFile(dataDir))
 
 const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => Secret) => {
   const faults: string[] = []

@@ -32,7 +32,7 @@ const findReported = async (
   { stamps, original }: Report,
   accountId: string | null,
 ): Promise<Reported | null> => {
-  const proven = stamps.find(({ id, stamp }) => tokens.stamp('bounce', id) === stamp)
+  const proven = stamps.find(({ id, stamp }) => tokens.isStamp('bounce', id, stamp))
   if (stamps.length > 0 ? !proven : !original) return null
   const rows = await sql<Reported & { domain: string }>(
     `select account_id as "accountId", id, split_part(from_email, '@', 2) as domain from messages

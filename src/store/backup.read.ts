@@ -14,7 +14,7 @@ import {
   readFrames,
   type TableHead,
 } from './backup.format.ts'
-import { copyPlace, quoteName } from './backup.write.ts'
+import { copyPlace, countLines, quoteName } from './backup.write.ts'
 import type { Database } from './database.ts'
 import { readOtherProcesses } from './processes.ts'
 import { knownMigrations, migrate, resetSchema } from './schema.ts'
@@ -111,10 +111,15 @@ const load = async (
     await client.query(`truncate ${rows.map(({ name }) => name).join(', ')}`)
     const end = await readTables(frames, async (head, data) => {
       const sink = client.query(copyFrom(`copy ${copyPlace(head)} from stdin`))
-      await pipeline(data, sink, { signal })
+      const counted = async function* () {
+        for await (const part of data) {
+          yield part
+          total += countLines(part)
+          onRows(total)
+        }
+      }
+      await pipeline(counted, sink, { signal })
       loaded[head.table] = sink.rowCount
-      total += sink.rowCount
-      onRows(total)
     })
     check(end)
     await compareCounts(client, end, loaded)

@@ -40,7 +40,8 @@ const inOrder = (tables: readonly Table[]): Table[] => {
   return [...placed]
 }
 
-const countLines = (chunk: Buffer): number => {
+/** Rows in a part of what COPY gives: a line end is none of a value. */
+export const countLines = (chunk: Buffer): number => {
   let lines = 0
   for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) lines++
   return lines

@@ -24,3 +24,14 @@ export const checkSecret = async (sql: Sql, fingerprint: string): Promise<void> 
     hint: 'start with the SVC_SECRET that it was first used with (embedded: the file secret in the data folder)',
   })
 }
+
+/** The sealed keys of links that former secrets signed; null where there are none, or a schema that is behind can't tell. */
+export const readFormerKeys = async (sql: Sql): Promise<string | null> => {
+  try {
+    const [row] = await sql<{ sealed: string | null }>('select sealed_former_keys as sealed from installation')
+    return row?.sealed ?? null
+  } catch (error) {
+    if (['42P01', '42703'].includes((error as { code?: string }).code ?? '')) return null
+    throw error
+  }
+}

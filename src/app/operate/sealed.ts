@@ -14,4 +14,5 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'bounce_mailboxes', column: 'sealed_password', context: `'bounces ' || account_id` },
   { table: 'payment_providers', column: 'sealed_key', context: 'account_id' },
   { table: 'payment_providers', column: 'sealed_webhook_secret', context: 'account_id' },
+  { table: 'installation', column: 'sealed_former_keys', context: `'installation'` },
 ]

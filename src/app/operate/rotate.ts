@@ -1,0 +1,96 @@
+import { conflict, Problem } from '../../lib/problem.ts'
+import { createSecretBox, secretFingerprint } from '../../lib/secrets.ts'
+import { tokenKeys } from '../../lib/token.ts'
+import type { Database, Sql } from '../../store/database.ts'
+import { readFingerprint } from '../../store/installation.ts'
+import { readOtherProcesses } from '../../store/processes.ts'
+import { formerKeys } from '../app.ts'
+import { type SealedColumn, sealedColumns } from './sealed.ts'
+
+/** Rows of an update. */
+const atOnce = 1000
+
+export interface Rotation {
+  from: string
+  to: string
+  /** Links that were signed with the old secret open nothing any more: it is known to others. */
+  endLinks: boolean
+  dryRun: boolean
+}
+
+const isReached = async (sql: Sql, { from, to }: Rotation): Promise<boolean> => {
+  const kept = await readFingerprint(sql)
+  if (kept === secretFingerprint(to)) return true
+  if (kept === undefined || kept === secretFingerprint(from)) return false
+  throw new Problem('configuration', 'SVC_SECRET is not the secret that this database was set up with', {
+    hint: 'name the one it was set up with as SVC_SECRET, and the one to come as the new one',
+  })
+}
+
+const demandAlone = async (sql: Sql): Promise<void> => {
+  const [other] = await readOtherProcesses(sql)
+  if (!other) return
+  throw conflict(`A process of svc works with the old secret: ${other.process}`, {
+    hint: 'stop every daemon (svc status lists them), rotate, start them with the new secret',
+  })
+}
+
+const resealColumn = async (
+  sql: Sql,
+  { table, column, context }: SealedColumn,
+  { from, to }: Rotation,
+): Promise<number> => {
+  const [old, next] = [createSecretBox(from), createSecretBox(to)]
+  const rows = await sql<{ sealed: string; context: string }>(
+    `select ${column} as sealed, ${context} as context from ${table} where ${column} is not null`,
+  )
+  for (let at = 0; at < rows.length; at += atOnce) {
+    const resealed = rows.slice(at, at + atOnce).map(({ sealed, context: of }) => ({
+      context: of,
+      sealed: next.seal(old.open(sealed, of), of),
+    }))
+    await sql(
+      `update ${table} set ${column} = v.sealed
+       from jsonb_to_recordset($1::jsonb) as v(context text, sealed text) where ${context} = v.context`,
+      [JSON.stringify(resealed)],
+    )
+  }
+  return rows.length
+}
+
+const keepLinks = async (sql: Sql, { from, to, endLinks }: Rotation): Promise<void> => {
+  const next = createSecretBox(to)
+  const keys = endLinks ? [] : [tokenKeys(from), ...(await formerKeys(sql, next))]
+  await sql(
+    `insert into installation (id, secret_fingerprint, sealed_former_keys) values (1, $1, $2)
+     on conflict (id) do update set secret_fingerprint = excluded.secret_fingerprint,
+       sealed_former_keys = excluded.sealed_former_keys`,
+    [secretFingerprint(to), keys.length > 0 ? next.seal(JSON.stringify(keys), 'installation') : null],
+  )
+}
+
+class Undone extends Error {}
+
+/**
+ * Seals all that is stored with the new secret, in one transaction, and gives how many texts; null: it was so already. Nobody
+ * may work with the old one meanwhile: who starts has to read `installation`, which is locked, and who had read it before is
+ * seen by its connection. Throws Problem `conflict` where somebody is, `configuration` where `from` is not the secret.
+ */
+export const rotateSecret = async (database: Database, rotation: Rotation): Promise<number | null> => {
+  let resealed = 0
+  try {
+    return await database.transaction(async (sql) => {
+      resealed = 0
+      await sql('lock table installation in access exclusive mode')
+      if (await isReached(sql, rotation)) return null
+      await demandAlone(sql)
+      for (const column of sealedColumns) resealed += await resealColumn(sql, column, rotation)
+      await keepLinks(sql, rotation)
+      if (rotation.dryRun) throw new Undone()
+      return resealed
+    })
+  } catch (error) {
+    if (error instanceof Undone) return resealed
+    throw error
+  }
+}
