@@ -4,8 +4,11 @@ import type { App } from '../store/work.ts'
 
 /*
  * As deliveries are purged: ids are ordered by time, so what is old is the start of each account's part of the key. Each
- * batch goes on behind the last one: none looks at what the ones before it have deleted.
+ * batch goes on behind the last one: none looks at what the ones before it have deleted. Rows are named by ctid (none of
+ * them is ever updated), and nothing may be sorted: a planner that believes the table to be small would join or sort all of
+ * it for each batch.
  */
+const alongTheKey = 'set local enable_sort = off'
 
 const oldReaders = `
   select a.id from accounts a cross join lateral (
@@ -14,9 +17,9 @@ const oldReaders = `
 
 const oldReads = `
   with old as materialized (
-    select id from access_log where account_id = $1 and id > $2 and id < $3 order by id limit $4
+    select ctid as row, id from access_log where account_id = $1 and id > $2 and id < $3 order by id limit $4
   ), gone as (
-    delete from access_log l using old where l.account_id = $1 and l.id = old.id returning 1
+    delete from access_log where ctid = any(array(select row from old)) returning 1
   )
   select (select count(*) from gone) as gone, max(id) as last from old`
 
@@ -31,9 +34,10 @@ const hasRejects = 'exists (select from import_rejects r where r.account_id = i.
 
 const oldRejects = `
   with old as materialized (
-    select line from import_rejects where account_id = $1 and import_id = $2 and line > $3 order by line limit $4
+    select ctid as row, line from import_rejects where account_id = $1 and import_id = $2 and line > $3
+    order by line limit $4
   ), gone as (
-    delete from import_rejects r using old where r.account_id = $1 and r.import_id = $2 and r.line = old.line returning 1
+    delete from import_rejects where ctid = any(array(select row from old)) returning 1
   )
   select (select count(*) from gone) as gone, max(line) as last from old`
 
@@ -53,7 +57,7 @@ interface Batch<Key> {
  * `signal` is aborted. Gives how many went.
  */
 export const purgeAccessLog = async (
-  { sql }: Pick<App, 'sql'>,
+  { sql, database }: Pick<App, 'sql' | 'database'>,
   before: Date,
   signal?: AbortSignal,
   batchSize = 1000,
@@ -63,7 +67,10 @@ export const purgeAccessLog = async (
   for (const { id } of await sql<{ id: string }>(oldReaders, [bound])) {
     let last = ''
     const batch = async () => {
-      const [row] = await sql<Batch<string>>(oldReads, [id, last, bound, batchSize])
+      const [row] = await database.transaction(
+        (tx) => tx<Batch<string>>(oldReads, [id, last, bound, batchSize]),
+        alongTheKey,
+      )
       last = row!.last ?? last
       return row!.gone
     }
@@ -78,7 +85,7 @@ export const purgeAccessLog = async (
  * Gives how many rows went.
  */
 export const purgeImports = async (
-  { sql }: Pick<App, 'sql'>,
+  { sql, database }: Pick<App, 'sql' | 'database'>,
   before: Date,
   rejectsBefore: Date,
   signal?: AbortSignal,
@@ -93,7 +100,10 @@ export const purgeImports = async (
   for (const { account_id: accountId, id } of rejected) {
     let last = 0
     const batch = async () => {
-      const [row] = await sql<Batch<number>>(oldRejects, [accountId, id, last, batchSize])
+      const [row] = await database.transaction(
+        (tx) => tx<Batch<number>>(oldRejects, [accountId, id, last, batchSize]),
+        alongTheKey,
+      )
       last = row!.last ?? last
       return row!.gone
     }
