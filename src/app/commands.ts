@@ -4,6 +4,7 @@ import type { CommandSet } from '../cli/command.ts'
 const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>][] = [
   [['serve', 'jobs', 'db', 'openapi'], async () => (await import('./daemon.commands.ts')).commands],
   [['dev'], async () => (await import('./dev.commands.ts')).commands],
+  [['api'], async () => (await import('./api.commands.ts')).commands],
   [['clock'], async () => (await import('./clock.commands.ts')).commands],
   [['mail'], async () => (await import('./mail.commands.ts')).commands],
   [['accounts', 'plans', 'keys'], async () => (await import('../accounts/accounts.commands.ts')).commands],

@@ -195,3 +195,14 @@ export const readConfig = (env: Environment = process.env): Config => {
     logLevel: e.SVC_LOG_LEVEL,
   })
 }
+
+const Address = Environment.pick({ SVC_HOST: true, SVC_PORT: true, SVC_PUBLIC_URL: true })
+
+/** Where the daemon of this environment answers: no more of it is looked at, so that a machine without the rest can call. */
+export const readAddress = (env: Environment = process.env): string => {
+  const parsed = Address.safeParse(collect(env, []))
+  const faults = parsed.error?.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`)
+  if (!parsed.success) throw new Problem('configuration', faults!.join('; '))
+  const { SVC_HOST: host, SVC_PORT: port, SVC_PUBLIC_URL: publicUrl } = parsed.data
+  return publicUrl?.replace(/\/+$/, '') ?? `http://${/^(0\.0\.0\.0|::)$/.test(host) ? '127.0.0.1' : host}:${port}`
+}

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandSet, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
-import { type PageFlags, pageRequest } from '../lib/page.ts'
+import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import { addBoard } from './board.commands.ts'
 import type { Deal, DealMoveView } from './deals.ts'
@@ -34,18 +34,18 @@ const addReads = (noun: Command, cli: Cli): void => {
       .option('--status <status>', 'open, won or lost')
       .option('--email <email>', 'of this address'),
   ).action(
-    cli.run(async ({ out, work }, flags: PageFlags & FilterFlags) => {
+    cli.run(async ({ pages, work }, flags: PageFlags & FilterFlags) => {
       const [{ findPipeline, findStage, listDeals, StageKind }, { normalizeEmail }, { parse }, { z }] =
         await Promise.all([import('./deals.ts'), import('../lib/email.ts'), import('../lib/parse.ts'), import('zod')])
       const { status } = parse(z.object({ status: StageKind.optional() }), { status: flags.status })
       const email = flags.email && normalizeEmail(flags.email)
-      const page = pageRequest(flags)
-      const { rows, nextCursor } = await work(async (w) => {
-        const pipelineId = flags.pipeline && (await findPipeline(w, flags.pipeline)).id
-        const stageId = flags.stage && (await findStage(w, flags.stage, pipelineId)).id
-        return listDeals(w, { pipelineId, stageId, status, email }, page)
-      })
-      await out.list('deals', rows, dealColumns, nextCursor)
+      const load = (page: PageRequest) =>
+        work(async (w) => {
+          const pipelineId = flags.pipeline && (await findPipeline(w, flags.pipeline)).id
+          const stageId = flags.stage && (await findStage(w, flags.stage, pipelineId)).id
+          return listDeals(w, { pipelineId, stageId, status, email }, page)
+        })
+      await pages('deals', flags, load, dealColumns)
     }),
   )
 
