@@ -50,7 +50,7 @@ const accounts: CommandSet = (cli) => {
           const account = await operate((operation) => createAccount(operation, { name, plan: options.plan }))
           if (!options.withKey) return out.one(account)
           const key = await app.work(account.id, actor, (work) => createKey(work, { name: 'default' }))
-          out.secret({ ...account, keyId: key.id, key: key.key }, ['key'])
+          out.secret({ ...account, keyId: key.id, key: key.key }, 'key')
         },
       ),
     )
@@ -220,7 +220,7 @@ const keys: CommandSet = (cli) => {
       cli.run(async ({ out, require, work }, options: { name?: string }) => {
         const { name } = await require({ name: options.name })
         const { createKey } = await import('./accounts.ts')
-        out.secret(await work((w) => createKey(w, { name })), ['key'])
+        out.secret(await work((w) => createKey(w, { name })), 'key')
       }),
     )
 

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { type Cell, cellOf, cellText, headingOf, jsonText, painted, printable } from './cells.ts'
-import { chosenColumns, chosenRows } from './fields.ts'
-import { drawRow, fitted, layOut, widthOf } from './table.ts'
+import { type Cell, cellOf, jsonText, printable } from './cells.ts'
+import { drawThing, plainRows, rowsDrawer } from './draw.ts'
+import { chosen, chosenColumns, demandKnown } from './fields.ts'
+import { fitted } from './table.ts'
 
 export { type Cell, fitted, jsonText, printable }
 
@@ -28,8 +29,8 @@ export interface Output {
    * given. On a terminal a list of things in it is a table of its own, and what is nested is spread.
    */
   one(thing: object, shown?: Readonly<Record<string, unknown>>): void
-  /** One thing with secrets that nobody can see again: with -q, which prints the id alone, they are on stderr. */
-  secret(thing: object, secrets: readonly string[], shown?: Readonly<Record<string, unknown>>): void
+  /** One thing with a secret, its property `name`, that nobody sees again: with -q, which prints the id alone, it is on stderr. */
+  secret(thing: object, name: string, shown?: Readonly<Record<string, unknown>>): void
   /** Many things under the noun of the command; `nextCursor` where there is more. Longer than the screen, it is paged. */
   list<Row extends object>(
     noun: string,
@@ -72,17 +73,6 @@ const idOf = (row: object): string => {
   return printable(String(id ?? email ?? name ?? type ?? ''))
 }
 
-const isThing = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
-const isTable = (value: unknown): value is object[] => Array.isArray(value) && value.length > 0 && value.every(isThing)
-
-/** The columns of things that no command has named any for. */
-const columnsOf = (rows: readonly object[]): Column<object>[] =>
-  [...new Set(rows.flatMap(Object.keys))].map((name) => [
-    headingOf(name),
-    (row) => cellOf(name, (row as Record<string, unknown>)[name]),
-  ])
-
 /** What a command prints: data on `stdout`, everything else on `stderr` (cli.md, Conventions). */
 export const createOutput = (terminal: Terminal): Output => {
   const { format, stdout, stderr, isTerminal, isColoured = false, fields = null, columns: width = 80 } = terminal
@@ -90,50 +80,7 @@ export const createOutput = (terminal: Terminal): Output => {
   const line = (text: string) => void stdout.write(`${text}\n`)
   const note = (text: string) => void stderr.write(`${text}\n`)
   const isJson = format === 'json' || format === 'jsonl'
-  const textOf = (cell: Cell) => cellText(cell, isTerminal ? now() : null)
-  const textsOf = <Row>(rows: readonly Row[], columns: readonly Column<Row>[]) =>
-    rows.map((row) => columns.map(([, cell]) => textOf(cell(row))))
-
-  /** The first rows come with their heading, and with what had no room on stderr; the columns have room for all so far. */
-  const drawer = <Row extends object>(columns: readonly Column<Row>[]) => {
-    const head = columns.map(([heading]) => heading)
-    let widest: string[] | undefined
-    return (rows: readonly Row[]): string[] => {
-      const cells = textsOf(rows, columns)
-      const layout = layOut(head, widest ? [widest, ...cells] : cells, width)
-      if (!widest && layout.leftOut.length > 0)
-        note(`No room for ${layout.leftOut.join(', ')}: --fields chooses, --json has all.`)
-      const lines = [...(widest ? [] : [head]), ...cells].map((row) => drawRow(head, row, layout, isColoured))
-      widest = cells.reduce(
-        (wide, row) => wide.map((text, i) => (widthOf(row[i]!) > widthOf(text) ? row[i]! : text)),
-        widest ?? cells[0]!,
-      )
-      return lines
-    }
-  }
-
-  /** `name  value` a line each; then what takes more than a line: tables, and JSON that is spread. */
-  const drawThing = (thing: Readonly<Record<string, unknown>>): void => {
-    const entries = Object.entries(thing)
-    const nameWidth = Math.max(...entries.map(([name]) => widthOf(name)))
-    const room = width - nameWidth - 2
-    const isPart = (value: unknown) => isTable(value) || (isThing(value) && JSON.stringify(value).length > room)
-    for (const [name, value] of entries.filter(([, value]) => !isPart(value))) {
-      const isWords = Array.isArray(value) && value.length > 0 && !isTable(value)
-      const empty = Array.isArray(value) && value.length === 0 ? null : value
-      const text = textOf(isWords ? value.join(', ') : cellOf(name, empty))
-      line(`${fitted(name, nameWidth)}  ${isColoured ? painted(name, text) : text}`)
-    }
-    for (const [name, value] of entries.filter(([, value]) => isPart(value))) {
-      line(`\n${name}`)
-      const lines = isTable(value)
-        ? drawer(columnsOf(value))(value)
-        : jsonText(value, 2)
-            .split('\n')
-            .map((text) => `  ${text}`)
-      for (const text of lines) line(text)
-    }
-  }
+  const drawing = { columns: width, isColoured, now, note }
 
   const output: Output = {
     format,
@@ -142,44 +89,47 @@ export const createOutput = (terminal: Terminal): Output => {
     line,
     note,
     one(thing, shown) {
-      const [chosen] = chosenRows([thing], fields)
-      if (isJson) return line(jsonText(chosen))
+      demandKnown([thing], fields)
+      if (isJson) return line(jsonText(chosen(thing, fields)))
       if (format === 'ids') return line(idOf(thing))
       const names = fields ?? Object.keys(shown ?? thing)
       const values = Object.fromEntries(names.map((name) => [name, { ...thing, ...shown }[name]]))
-      if (isTerminal) return drawThing(values)
-      for (const [name, value] of Object.entries(values)) line(`${name}\t${textOf(cellOf(name, value))}`)
+      const columns: Column<[string, unknown]>[] = [
+        ['', ([name]) => name],
+        ['', ([name, value]) => cellOf(name, value)],
+      ]
+      for (const text of isTerminal ? drawThing(drawing, values) : plainRows(Object.entries(values), columns))
+        line(text)
     },
-    secret(thing, secrets, shown) {
+    secret(thing, name, shown) {
       output.one(thing, shown)
-      const those = secrets.length === 1 ? `the ${secrets[0]}` : 'these'
-      if (format === 'ids') for (const name of secrets) note(`${name}: ${(thing as Record<string, unknown>)[name]}`)
-      note(`Keep ${those} now: it is not shown again.`)
+      if (format === 'ids') note(`${name}: ${(thing as Record<string, unknown>)[name]}`)
+      note(`Keep the ${name} now: it is not shown again.`)
     },
     stream<Row extends object>(columns: readonly Column<Row>[], { id = idOf }: ListOptions<Row> = {}) {
-      let draw: ReturnType<typeof drawer<Row>> | undefined
+      let draw: ((rows: readonly Row[]) => string[]) | undefined
+      const drawerOf = (rows: readonly Row[]): ((rows: readonly Row[]) => string[]) => {
+        if (format === 'ids') return (more) => more.map(id)
+        demandKnown(rows, fields)
+        if (isJson) return (more) => more.map((row) => jsonText(chosen(row, fields)))
+        const those = chosenColumns(columns, fields)
+        return isTerminal ? rowsDrawer(drawing, those) : (more) => plainRows(more, those)
+      }
       return async (rows: readonly Row[]) => {
-        const lines = (): string[] => {
-          if (isJson) return chosenRows(rows, fields).map((row) => jsonText(row))
-          if (format === 'ids') return rows.map(id)
-          const chosen = chosenColumns(rows, columns, fields)
-          if (!isTerminal) return textsOf(rows, chosen).map((row) => row.join('\t'))
-          draw ??= drawer(chosen)
-          return draw(rows)
-        }
-        if (rows.length > 0 && !stdout.write(`${lines().join('\n')}\n`)) await once(stdout, 'drain')
+        if (rows.length === 0) return
+        draw ??= drawerOf(rows)
+        if (!stdout.write(`${draw(rows).join('\n')}\n`)) await once(stdout, 'drain')
       }
     },
     async list(noun, rows, columns, nextCursor, options = {}) {
+      demandKnown(rows, fields)
       if (format === 'json') {
-        const shown = chosenRows(rows, fields)
-        return line(jsonText({ [noun]: shown, ...options.beside, ...(nextCursor && { nextCursor }) }))
+        const those = rows.map((row) => chosen(row, fields))
+        return line(jsonText({ [noun]: those, ...options.beside, ...(nextCursor && { nextCursor }) }))
       }
-      if (format === 'table') {
-        const lines = rows.length > 0 ? drawer(chosenColumns(rows, columns, fields))(rows) : []
-        if (rows.length === 0) note(`No ${noun}.`)
-        else await page(`${lines.join('\n')}\n`)
-      } else await output.stream(columns, options)(rows)
+      if (format !== 'table') await output.stream(columns, options)(rows)
+      else if (rows.length === 0) note(`No ${noun}.`)
+      else await page(`${rowsDrawer(drawing, chosenColumns(columns, fields))(rows).join('\n')}\n`)
       if (nextCursor && (format === 'table' || format === 'plain')) note(`More: --cursor ${nextCursor}`)
     },
   }

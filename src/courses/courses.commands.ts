@@ -59,7 +59,7 @@ const addCourses = (noun: Command, cli: Cli): void => {
         const course = await findCourseNamed(w, ref)
         return { course, lessons: await lessonsOf(w, course.id) }
       })
-      out.one({ ...course, lessons }, { ...course, lessons: lessons.map(({ title }) => title).join(', ') })
+      out.one({ ...course, lessons })
     }),
   )
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, paged } from '../cli/command.ts'
+import { type Cli, type CommandSet, type Context, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
@@ -22,6 +22,14 @@ interface FilterFlags {
   stage?: string
   status?: string
   email?: string
+}
+
+const historyOf = async ({ work }: Context, id: string) => {
+  const { dealHistory, listPipelines } = await import('./deals.ts')
+  const [history, pipelines] = await work(async (w) => [await dealHistory(w, id), await listPipelines(w)] as const)
+  const names = new Map(pipelines.flatMap(({ stages }) => stages.map((stage) => [stage.id, stage.name])))
+  // A stage that was deleted since has its id only.
+  return { history, nameOf: (stageId: string | null) => stageId && (names.get(stageId) ?? stageId) }
 }
 
 const addReads = (noun: Command, cli: Cli): void => {
@@ -51,12 +59,17 @@ const addReads = (noun: Command, cli: Cli): void => {
 
   noun
     .command('show')
-    .description('Show a deal')
+    .description('Show a deal; on a terminal with its history')
     .argument('<id>')
     .action(
-      cli.run(async ({ out, work }, id: string) => {
+      cli.run(async (context, id: string) => {
+        const { out, work } = context
         const { showDeal } = await import('./deals.ts')
-        out.one(await work((w) => showDeal(w, id)))
+        const deal = await work((w) => showDeal(w, id))
+        if (out.format !== 'table' || out.fields) return out.one(deal)
+        const { history, nameOf } = await historyOf(context, id)
+        const moves = history.map(({ at, actor, from, to }) => ({ at, actor, from: nameOf(from), to: nameOf(to) }))
+        out.one(deal, { ...deal, history: moves })
       }),
     )
 
@@ -65,22 +78,15 @@ const addReads = (noun: Command, cli: Cli): void => {
     .description('Show which stages a deal was moved through, by whom and when, oldest first')
     .argument('<id>')
     .action(
-      cli.run(async ({ out, work }, id: string) => {
-        const { dealHistory, listPipelines } = await import('./deals.ts')
-        const [history, pipelines] = await work(
-          async (w) => [await dealHistory(w, id), await listPipelines(w)] as const,
-        )
-        const names = new Map(pipelines.flatMap(({ stages }) => stages.map((stage) => [stage.id, stage.name])))
-        // A stage that was deleted since has its id only.
-        const nameOf = (stageId: string | null) => stageId && (names.get(stageId) ?? stageId)
+      cli.run(async (context, id: string) => {
+        const { history, nameOf } = await historyOf(context, id)
         const columns: Column<DealMoveView>[] = [
           ['AT', (move) => new Date(move.at)],
           ['ACTOR', (move) => move.actor],
           ['FROM', (move) => nameOf(move.from)],
           ['TO', (move) => nameOf(move.to)],
         ]
-        if (out.format === 'ids') return history.forEach(({ to }) => void out.line(to))
-        await out.list('history', history, columns)
+        await context.out.list('history', history, columns, null, { id: ({ to }) => to })
       }),
     )
 }

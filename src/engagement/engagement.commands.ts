@@ -83,7 +83,7 @@ const addWebhook = (projects: Command, cli: Cli): void => {
         const { url } = await require({ url: flags.url })
         const { setProjectWebhook } = await import('./engagement.webhook.ts')
         const webhook = await setProjectWebhook(app, (await account()).id, actor, ref, url)
-        out.secret(webhook, ['secret'])
+        out.secret(webhook, 'secret')
       }),
     )
 

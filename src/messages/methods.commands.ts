@@ -169,8 +169,7 @@ const domains: CommandSet = (cli) => {
       cli.run(async ({ app, out, work }) => {
         const { listDomains } = await import('./messages.ts')
         const rows = await work((w) => listDomains(app, w))
-        if (out.format === 'ids') return rows.forEach(({ domain }) => void out.line(domain))
-        await out.list('domains', rows, domainColumns)
+        await out.list('domains', rows, domainColumns, null, { id: ({ domain }) => domain })
       }),
     )
 

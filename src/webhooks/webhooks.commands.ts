@@ -17,7 +17,7 @@ const shown = (webhook: Subscription) => ({ ...webhook, events: webhook.events.j
 
 const showOnce = (out: Output, created: NewSubscription) => {
   const { id, secret, subscription } = created
-  out.secret(created, ['secret'], { id, secret, url: subscription.url, events: subscription.events.join(',') })
+  out.secret(created, 'secret', { id, secret, url: subscription.url, events: subscription.events.join(',') })
 }
 
 /** A flag that is given twice adds to what it said before. */

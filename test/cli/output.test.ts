@@ -147,7 +147,7 @@ test('a thing with parts shows them as tables, its nested data spread, and -q, -
 
 test.each<Format>(['table', 'plain', 'json', 'jsonl', 'ids'])('a secret is shown, once, in format %s', (format) => {
   const { out, stdout, stderr } = open(format)
-  out.secret({ id: 'key_1', key: 'svc_live_x' }, ['key'])
+  out.secret({ id: 'key_1', key: 'svc_live_x' }, 'key')
   expect(`${stdout.text()}${stderr.text()}`.split('svc_live_x')).toHaveLength(2)
   // With -q stdout is the id alone: what reads it takes nothing else for one.
   if (format === 'ids') expect(stdout.text()).toBe('key_1\n')
