@@ -1,6 +1,5 @@
 import type { CommandSet } from '../cli/command.ts'
-import type { Column, Output } from '../cli/output.ts'
-import { createProgress } from '../cli/progress.ts'
+import type { Column } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import type { KeyView } from './accounts.keys.ts'
 import type { PlanView } from './accounts.plans.ts'
@@ -34,11 +33,6 @@ const planColumns: Column<PlanView>[] = [
   ['WEBINAR COURSES', (plan) => (plan.webinarCourses ? 'yes' : 'no')],
 ]
 
-const shownOnce = (out: Output) =>
-  out.note(
-    out.format === 'ids' ? 'The key is not shown with -q, nor ever again.' : 'Keep the key now: it is not shown again.',
-  )
-
 const accounts: CommandSet = (cli) => {
   const noun = cli.noun('accounts', 'Accounts, their plans and what they have used')
 
@@ -56,8 +50,7 @@ const accounts: CommandSet = (cli) => {
           const account = await operate((operation) => createAccount(operation, { name, plan: options.plan }))
           if (!options.withKey) return out.one(account)
           const key = await app.work(account.id, actor, (work) => createKey(work, { name: 'default' }))
-          out.one({ ...account, keyId: key.id, key: key.key })
-          shownOnce(out)
+          out.secret({ ...account, keyId: key.id, key: key.key }, 'key')
         },
       ),
     )
@@ -132,7 +125,11 @@ const accounts: CommandSet = (cli) => {
     .option('--dry-run', 'say what would go')
     .action(
       cli.run(
-        async ({ app, actor, signal, out, operate }, ref: string, options: { confirm?: string; dryRun?: boolean }) => {
+        async (
+          { app, actor, signal, out, operate, progress },
+          ref: string,
+          options: { confirm?: string; dryRun?: boolean },
+        ) => {
           const { countOwned, deleteAccount, findDeletable } = await import('./accounts.ts')
           const { id, name } = await operate((operation) => findDeletable(operation, ref))
           if (!options.dryRun && options.confirm !== name) {
@@ -145,9 +142,9 @@ const accounts: CommandSet = (cli) => {
             out.note('Nothing was changed. It would delete:')
             return out.one({ id, name, deleted: owned }, { id, name, ...owned })
           }
-          const progress = out.format === 'ids' ? null : createProgress(process.stderr, 'rows')
-          const onBatch = (rows: number) => progress?.update({ rows, fraction: null })
-          const run = deleteAccount(app, id, { actor, signal, onBatch }).finally(() => progress?.stop())
+          const bar = progress('rows')
+          const onBatch = (rows: number) => bar.update({ rows, fraction: null })
+          const run = deleteAccount(app, id, { actor, signal, onBatch }).finally(bar.stop)
           const { deleted, isDone } = await run
           if (!isDone) out.note('Stopped before the end: its keys are revoked, and the same command goes on.')
           out.one({ id, name, deleted }, { id, name, ...deleted })
@@ -223,8 +220,7 @@ const keys: CommandSet = (cli) => {
       cli.run(async ({ out, require, work }, options: { name?: string }) => {
         const { name } = await require({ name: options.name })
         const { createKey } = await import('./accounts.ts')
-        out.one(await work((w) => createKey(w, { name })))
-        shownOnce(out)
+        out.secret(await work((w) => createKey(w, { name })), 'key')
       }),
     )
 
@@ -246,11 +242,11 @@ const keys: CommandSet = (cli) => {
     .option('--dry-run', 'say what would happen')
     .action(
       cli.run(async ({ out, work, confirm }, id: string, options: { yes?: boolean; dryRun?: boolean }) => {
-        const { listKeys, revokeKey } = await import('./accounts.ts')
-        if (!(await work(listKeys)).some((key) => key.id === id))
-          throw new Problem('missing', `There is no key ${id}`, { hint: 'svc keys list' })
-        if (options.dryRun) out.one({ dryRun: true, id })
-        if (!(await confirm(`revoke ${id} and disable the webhooks that it made`, options))) return
+        const { planRevocation, revokeKey } = await import('./accounts.ts')
+        const planned = await work((w) => planRevocation(w, id))
+        const { subscriptions, deliveries } = planned
+        const what = `revoke ${id}, disable the webhooks that it made (${subscriptions}) and cancel their pending deliveries (${deliveries})`
+        if (!(await confirm(what, options, planned))) return
         out.one(await work((w) => revokeKey(w, id)))
       }),
     )

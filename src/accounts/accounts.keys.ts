@@ -73,11 +73,28 @@ export const listKeys = async ({ sql, accountId }: Work): Promise<KeyView[]> =>
     )
   ).map(view)
 
+const missingKey = (id: string) => missing(`There is no key ${id}`, { hint: 'svc keys list' })
+
+/** What revoking a key would end with it. Throws Problem `missing`. */
+export const planRevocation = async (
+  work: Work,
+  id: string,
+): Promise<{ id: string; subscriptions: number; deliveries: number }> => {
+  if (!(await listKeys(work)).some((key) => key.id === id)) throw missingKey(id)
+  const planned = { id, subscriptions: 0, deliveries: 0 }
+  for (const listener of work.listeners) {
+    const ends = await listener.keyEnds?.(work, id)
+    planned.subscriptions += ends?.subscriptions ?? 0
+    planned.deliveries += ends?.deliveries ?? 0
+  }
+  return planned
+}
+
 /** Revokes a key: from the next request on no daemon takes it. What it made elsewhere ends in the same transaction. */
 export const revokeKey = async (work: Work, id: string): Promise<KeyView> => {
   const [em, { ApiKey }] = await entitiesOf(work)
   const key = await em.findOne(ApiKey, { id })
-  if (!key) throw missing(`There is no key ${id}`, { hint: 'svc keys list' })
+  if (!key) throw missingKey(id)
   if (!key.revokedAt) {
     key.revokedAt = work.now
     await em.flush()

@@ -20,7 +20,7 @@ export {
 export { type Admission, admit, demandAdmission } from './accounts.admission.ts'
 export { countOwned, type Deletion, deleteAccount, findDeletable } from './accounts.delete.ts'
 export { demandEmbedUnit, takeEmbedUnits } from './accounts.embed.ts'
-export { createKey, type KeyView, listKeys, revokeKey } from './accounts.keys.ts'
+export { createKey, type KeyView, listKeys, planRevocation, revokeKey } from './accounts.keys.ts'
 export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
 export { accountOfSlug, isReservedSlug, slugOf } from './accounts.slug.ts'
 

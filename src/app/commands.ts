@@ -11,6 +11,7 @@ const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>]
   [['db'], async () => (await import('./operate/backup.commands.ts')).commands],
   [['secret'], async () => (await import('./operate/rotate.commands.ts')).commands],
   [['dev'], async () => (await import('./dev.commands.ts')).commands],
+  [['api'], async () => (await import('./api.commands.ts')).commands],
   [['clock'], async () => (await import('./clock.commands.ts')).commands],
   [['mail'], async () => (await import('./mail.commands.ts')).commands],
   [['accounts', 'plans', 'keys'], async () => (await import('../accounts/accounts.commands.ts')).commands],

@@ -283,6 +283,7 @@ export const readSettings = (env: Environment = process.env): Setting[] => {
 /** The configuration, and nothing made: `secret` is null where none is kept yet. Throws as `readConfig`. */
 export const lookAtConfig = (env: Environment = process.env): Omit<Config, 'secret'> & { secret: string | null } =>
   resolveConfig(env, findSecret)
+
 /** As `readConfig`, for a daemon that is not `svc dev`: what one left in the data folder opens no way to this machine. */
 export const readServing = (env: Environment = process.env): Config =>
   Object.freeze({ ...readConfig(env), ...(!env.SVC_ALLOW_PRIVATE_WEBHOOKS && { allowPrivateWebhooks: [] }) })
@@ -291,4 +292,15 @@ export const readServing = (env: Environment = process.env): Config =>
 export const readPlaces = (env: Environment = process.env): Omit<Config, 'secret'> => {
   const { secret: _, ...config } = readConfig({ ...env, SVC_SECRET: 'stands for the one that is not read' })
   return config
+}
+
+const Address = Environment.pick({ SVC_HOST: true, SVC_PORT: true, SVC_PUBLIC_URL: true })
+
+/** Where the daemon of this environment answers: no more of it is looked at, so that a machine without the rest can call. */
+export const readAddress = (env: Environment = process.env): string => {
+  const parsed = Address.safeParse(collect(env, []))
+  const faults = parsed.error?.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`)
+  if (!parsed.success) throw new Problem('configuration', faults!.join('; '))
+  const { SVC_HOST: host, SVC_PORT: port, SVC_PUBLIC_URL: publicUrl } = parsed.data
+  return publicUrl?.replace(/\/+$/, '') ?? `http://${/^(0\.0\.0\.0|::)$/.test(host) ? '127.0.0.1' : host}:${port}`
 }

@@ -135,8 +135,8 @@ export const commands: CommandSet = (cli) => {
           const app = await open()
           try {
             const [row] = await app.database.sql<{ name: string }>('select current_database() as name')
-            if (options.dryRun) out.one({ dryRun: true, database: row?.name })
-            if (!(await confirm(`delete everything in the database ${row?.name}`, options))) return
+            const planned = { database: row?.name }
+            if (!(await confirm(`delete everything in the database ${row?.name}`, options, planned))) return
             const { migrate, resetSchema } = await import('../store/schema.ts')
             await resetSchema(app.database)
             out.one({ applied: await migrate(app.database, app.databaseUrl) })

@@ -128,7 +128,7 @@ export const commands: CommandSet = (cli) => {
         async ({ out, confirm }, options: { yes?: boolean; dryRun?: boolean }) => {
           const { caughtIds, removeCaught } = await import('./dev.mail.ts')
           const ids = caughtIds(dataDir())
-          if (!(await confirm(`forget ${ids.length} caught mails`, options))) return
+          if (!(await confirm(`forget ${ids.length} caught mails`, options, { removed: ids.length }))) return
           removeCaught(dataDir(), ids)
           out.one({ ok: true, removed: ids.length })
         },

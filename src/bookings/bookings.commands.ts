@@ -1,6 +1,6 @@
 import { type CommandSet, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
-import { type PageFlags, pageRequest } from '../lib/page.ts'
+import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import type { BookingView } from './bookings.ts'
 
@@ -19,6 +19,12 @@ interface ListFlags extends PageFlags {
   upcoming?: boolean
 }
 
+interface CancelFlags {
+  reason?: string
+  yes?: boolean
+  dryRun?: boolean
+}
+
 /** `svc bookings` */
 export const commands: CommandSet = (cli) => {
   const noun = cli.noun('bookings', 'Times that recipients have booked in mails')
@@ -31,7 +37,7 @@ export const commands: CommandSet = (cli) => {
       .option('--status <status>', 'confirmed or cancelled')
       .option('--email <email>', 'of this attendee'),
   ).action(
-    cli.run(async ({ out, work }, { upcoming, status, email, ...flags }: ListFlags) => {
+    cli.run(async ({ pages, work }, { upcoming, status, email, ...flags }: ListFlags) => {
       if (upcoming && status !== undefined)
         throw new Problem('usage', 'Give --upcoming or --status, not both: what is to come is confirmed')
       const [{ listBookings, listUpcoming }, { parse }, { normalizeEmail }, { z }] = await Promise.all([
@@ -47,11 +53,9 @@ export const commands: CommandSet = (cli) => {
         }),
         { status: status ?? null, email: email ?? null },
       )
-      const page = pageRequest(flags)
-      const { rows, nextCursor } = await work((w) =>
-        upcoming ? listUpcoming(w, filter.email, page) : listBookings(w, filter, page),
-      )
-      await out.list('bookings', rows, columns, nextCursor)
+      const load = (page: PageRequest) =>
+        work((w) => (upcoming ? listUpcoming(w, filter.email, page) : listBookings(w, filter, page)))
+      await pages('bookings', flags, load, columns)
     }),
   )
 
@@ -71,14 +75,22 @@ export const commands: CommandSet = (cli) => {
     .description('Cancel a booking: its time is free again, and the attendee is mailed')
     .argument('<id>')
     .option('--reason <text>', 'why, for the attendee and the event')
+    .option('--yes', 'do it without asking')
+    .option('--dry-run', 'say what would happen')
     .action(
-      cli.run(async ({ app, out, work }, id: string, flags: { reason?: string }) => {
-        const [{ cancelBooking, reasonMaxLength }, { parse }, { text }] = await Promise.all([
+      cli.run(async ({ app, out, work, confirm }, id: string, flags: CancelFlags) => {
+        const [{ cancelBooking, reasonMaxLength, showBooking }, { parse }, { text }] = await Promise.all([
           import('./bookings.ts'),
           import('../lib/parse.ts'),
           import('../lib/text.ts'),
         ])
         const reason = parse(text(reasonMaxLength), flags.reason ?? '', '--reason').trim() || null
+        const { status, startAt } = await work((w) => showBooking(w, id))
+        const count = status === 'cancelled' ? 0 : 1
+        const planned = { id, events: { 'booking.cancelled': count }, mails: count }
+        const what = `cancel the booking of ${new Date(startAt).toISOString()}: ${count} mail, ${count} booking.cancelled`
+        // As with webinars: a script that names one means it.
+        if (!(await confirm(what, { ...flags, yes: flags.yes || !out.isTerminal }, planned))) return
         const { booking, cancelled } = await work((w) => cancelBooking(app, w, id, { by: 'host', reason }))
         if (!cancelled) throw new Problem('conflict', `The booking ${id} is cancelled already`)
         out.one(booking)

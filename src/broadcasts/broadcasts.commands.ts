@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type CommandSet, type Context, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
-import { createProgress } from '../cli/progress.ts'
-import { type PageFlags, pageRequest } from '../lib/page.ts'
+import type { PageFlags } from '../lib/page.ts'
 import type { BroadcastView } from './broadcasts.ts'
 
 const columns: Column<BroadcastView>[] = [
@@ -35,17 +34,17 @@ const nobody = 'Nothing is sent before a daemon runs: svc serve, or svc jobs run
 const mails = (count: number) => `${count.toLocaleString('en')} ${count === 1 ? 'mail' : 'mails'}`
 
 /** A bar on stderr of what `done` counts, of all recipients. */
-const watch = ({ out, work }: Context, id: string, done: (view: BroadcastView) => number) => {
-  const progress = out.format === 'ids' ? null : createProgress(process.stderr, 'mails')
+const watch = ({ progress, work }: Context, id: string, done: (view: BroadcastView) => number) => {
+  const bar = progress('mails')
   return {
     async look(): Promise<BroadcastView> {
       const { showBroadcast } = await import('./broadcasts.ts')
       const view = await work((w) => showBroadcast(w, id))
       const rows = done(view)
-      progress?.update({ rows, fraction: view.recipients > 0 ? Math.min(1, rows / view.recipients) : null })
+      bar.update({ rows, fraction: view.recipients > 0 ? Math.min(1, rows / view.recipients) : null })
       return view
     },
-    stop: () => progress?.stop(),
+    stop: bar.stop,
   }
 }
 
@@ -120,10 +119,9 @@ export const commands: CommandSet = (cli) => {
     .action(cli.run((context, flags: CreateFlags) => create(context, flags)))
 
   paged(noun.command('list', { isDefault: true }).description('List broadcasts, newest first')).action(
-    cli.run(async ({ out, work }, flags: PageFlags) => {
+    cli.run(async ({ pages, work }, flags: PageFlags) => {
       const { listBroadcasts } = await import('./broadcasts.ts')
-      const { rows, nextCursor } = await work((w) => listBroadcasts(w, pageRequest(flags)))
-      await out.list('broadcasts', rows, columns, nextCursor)
+      await pages('broadcasts', flags, (page) => work((w) => listBroadcasts(w, page)), columns)
     }),
   )
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { type Cli, type CommandSet, paged } from '../cli/command.ts'
 import { readInput } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
-import { type PageFlags, pageRequest } from '../lib/page.ts'
+import type { PageFlags } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import type { PaymentView } from './checkout.ts'
 
@@ -109,11 +109,10 @@ export const commands: CommandSet = (cli) => {
       .description('List payments, newest first')
       .option('--status <status>', 'open, paid or expired'),
   ).action(
-    cli.run(async ({ out, work }, flags: PageFlags & { status?: string }) => {
+    cli.run(async ({ pages, work }, flags: PageFlags & { status?: string }) => {
       const status = await statusOf(flags.status)
       const { listPayments } = await import('./checkout.ts')
-      const { rows, nextCursor } = await work((w) => listPayments(w, { status }, pageRequest(flags)))
-      await out.list('payments', rows, columns, nextCursor)
+      await pages('payments', flags, (page) => work((w) => listPayments(w, { status }, page)), columns)
     }),
   )
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { Problem } from '../lib/problem.ts'
 import type { Cli, CommandSet } from './command.ts'
+import { fullCommand } from './next.ts'
 import { type Open, reportFailure, runner } from './run.ts'
 
 /** The version of the package. */
@@ -29,27 +30,49 @@ export const buildProgram = (sets: readonly CommandSet[], open: Open): Command =
     .option('--jsonl', 'print one JSON object a line')
     .option('-q, --quiet', 'print ids only')
     .option('--no-color', 'print without colour (or NO_COLOR)')
+    .option('--no-pager', 'print long lists as they are; else they are paged by PAGER')
     .helpCommand(true)
-    .configureOutput({ writeErr: (text) => (asksJson() ? undefined : process.stderr.write(text)) })
-    .showHelpAfterError('(svc --help shows the commands)')
-    .exitOverride()
+    .configureOutput({
+      writeErr: (text) => (asksJson() ? undefined : process.stderr.write(text)),
+      // Told where all failures are, with what to do next.
+      outputError: () => {},
+    })
   const run = runner(open)
   const cli: Cli = {
     noun: (name, summary) => {
       const known = program.commands.find((command) => command.name() === name)
-      return known ?? program.command(name).description(summary).exitOverride()
+      return known ?? program.command(name).description(summary)
     },
     run: run as Cli['run'],
   }
   for (const set of sets) set(cli)
+  throwing(program)
   inherit(program)
   return program
 }
 
-/** A bare noun lists; every command throws instead of exiting, so that usage errors get their status in one place. */
+/** What the parser refuses, and of which command. */
+type Misuse = CommanderError & { command: Command }
+
+/** Every command throws instead of exiting, so that usage errors get their status in one place. */
+const throwing = (command: Command): void => {
+  command.exitOverride((error) => {
+    throw Object.assign(error, { command }) satisfies Misuse
+  })
+}
+
+/** Verbs that only read: what they show may be chosen. */
+const reading = 'history list members registrations rejects responses runs show types usage'.split(' ')
+
+/** A bare noun lists. */
 const inherit = (parent: Command): void => {
   for (const command of parent.commands) {
-    command.exitOverride().showHelpAfterError(parent.parent === null ? '(add --help for its use)' : false)
+    throwing(command)
+    if (reading.includes(command.name()) && command.commands.length === 0)
+      command.option(
+        '--fields <names>',
+        'show these properties alone, separated by commas; --json shows which there are',
+      )
     inherit(command)
     if (isDefault(parent, command) && command.registeredArguments.length === 0) refuseUnknown(parent, command)
   }
@@ -68,21 +91,26 @@ const refuseUnknown = (noun: Command, list: Command): void => {
   })
 }
 
+const ignore = () => {}
+
 /** Parses and runs. Sets `process.exitCode`; never exits while output is still to be written. */
 export const runProgram = async (program: Command, argv: readonly string[]): Promise<void> => {
   // A reader that has seen enough (`| head`) is no failure; a command under way is ended by it (interruption.ts).
-  process.stdout.on('error', () => {})
-  process.stderr.on('error', () => {})
+  process.stdout.off('error', ignore).on('error', ignore)
+  // Nor is one who does not want to hear of failures.
+  process.stderr.off('error', ignore).on('error', ignore)
   try {
     await program.parseAsync([...argv])
   } catch (error) {
-    if (!(error instanceof CommanderError)) process.exitCode = await reportFailure(error, asksJson())
-    else if (error.exitCode === 0) process.exitCode = 0
-    else {
-      const sentence = error.message.replace(/^error: /, '')
-      process.exitCode = asksJson()
-        ? await reportFailure(new Problem('usage', sentence, { hint: 'svc --help' }), true)
-        : 2
-    }
+    if (!(error instanceof CommanderError)) process.exitCode = await reportFailure(error, asksJson(), 'svc --help')
+    else process.exitCode = error.exitCode === 0 ? 0 : await reportMisuse(error as Misuse)
   }
+}
+
+const reportMisuse = async ({ code, message, command }: Misuse): Promise<number> => {
+  // Its help was shown in place of an error.
+  const isHelp = code === 'commander.help'
+  if (isHelp && !asksJson()) return 2
+  const sentence = isHelp ? `${fullCommand(command)} takes a command` : message.replace(/^error: /, '')
+  return reportFailure(new Problem('usage', sentence), asksJson(), `${fullCommand(command)} --help`)
 }

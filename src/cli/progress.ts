@@ -10,6 +10,8 @@ export interface Progress {
   stop(): void
 }
 
+export const noProgress: Progress = { update() {}, stop() {} }
+
 interface Screen {
   write(text: string): boolean
   isTTY?: boolean

@@ -4,7 +4,10 @@ import { Problem, type ProblemKind } from '../lib/problem.ts'
 import type { App } from '../store/work.ts'
 import type { Context, RunOptions } from './command.ts'
 import { type Interruption, watchInterruption } from './interruption.ts'
-import { createOutput, type Format, json, type Output, printable } from './output.ts'
+import { fullCommand, givenFlag, withFlags } from './next.ts'
+import { createOutput, type Format, jsonText, type Output, printable } from './output.ts'
+import { showPages } from './pages.ts'
+import { createProgress, noProgress } from './progress.ts'
 
 /** Exit statuses of cli.md, Conventions. */
 const statuses: Record<ProblemKind, number> = {
@@ -25,6 +28,9 @@ export interface GlobalOptions {
   jsonl?: boolean
   quiet?: boolean
   account?: string
+  color?: boolean
+  pager?: boolean
+  fields?: string
 }
 
 export type Open = () => Promise<App>
@@ -38,11 +44,43 @@ const formatOf = (options: GlobalOptions): Format => {
   return process.stdout.isTTY ? 'table' : 'plain'
 }
 
+const fieldsOf = ({ fields, quiet }: GlobalOptions): string[] | null => {
+  if (fields === undefined) return null
+  if (quiet) throw new Problem('usage', 'Give --fields or -q, which prints ids, not both')
+  return fields.split(',').map((field) => field.trim())
+}
+
+/** What a command of these options prints to; `now` gives the time that others are relative to. */
+const openOutput = (options: GlobalOptions, now: () => number): Output => {
+  const { stdout, stderr } = process
+  const { columns = 80, rows = 24, isTTY = false } = stdout
+  // Prompts read it, too.
+  if (options.color === false) process.env.NO_COLOR = '1'
+  const page = async (text: string) => {
+    const { pager } = await import('./pager.ts')
+    return pager({ stdout, rows, columns, env: process.env })(text)
+  }
+  return createOutput({
+    format: formatOf(options),
+    stdout,
+    stderr,
+    isTerminal: isTTY,
+    isColoured: isTTY && stdout.hasColors(),
+    fields: fieldsOf(options),
+    columns,
+    now,
+    ...(isPerson() && options.pager !== false && { page }),
+  })
+}
+
 const isDatabaseAway = async (error: unknown): Promise<boolean> =>
   (await import('../store/database.ts')).isUnavailable(error)
 
-/** Prints a failure on stderr and gives its exit status. A fault of ours is one line too, with the stack on demand. */
-export const reportFailure = async (error: unknown, asJson: boolean): Promise<number> => {
+/**
+ * Prints a failure on stderr and gives its exit status. A fault of ours is one line too, with the stack on demand. Whoever
+ * used the command wrongly is told `help`, where the failure itself knows no better.
+ */
+export const reportFailure = async (error: unknown, asJson: boolean, help: string): Promise<number> => {
   // Ctrl-C at a question.
   if ((error as Error)?.name === 'ExitPromptError') return 130
   let problem: Problem
@@ -51,11 +89,12 @@ export const reportFailure = async (error: unknown, asJson: boolean): Promise<nu
     problem = new Problem('unavailable', 'The database is not available', { hint: 'svc db status' })
   else
     problem = Object.assign(new Problem('unauthorized', `Something went wrong: ${(error as Error)?.message ?? error}`))
-  const { hint } = problem.detail
-  if (asJson) process.stderr.write(`${json({ error: problem.message, ...(hint && { hint }) })}\n`)
+  const status = statuses[problem.kind]
+  const hint = problem.detail.hint ?? (problem.kind === 'usage' ? help : undefined)
+  if (asJson) process.stderr.write(`${jsonText({ error: problem.message, ...(hint && { hint }) })}\n`)
   else process.stderr.write(`error: ${printable(problem.message)}\n${hint ? `  next: ${printable(hint)}\n` : ''}`)
   if (process.env.SVC_LOG_LEVEL === 'debug' && error instanceof Error) process.stderr.write(`${error.stack}\n`)
-  return statuses[problem.kind]
+  return status
 }
 
 /** Who works at the terminal. A user id without a name, as containers have it, is one too. */
@@ -76,12 +115,13 @@ interface Run {
 
 /** The context of one run of one command. */
 const createContext = (
-  options: GlobalOptions,
+  command: Command,
   out: Output,
   app: App | null,
   { signal }: Interruption,
   exit: (status: number) => void,
 ): Run => {
+  const options = command.optsWithGlobals<GlobalOptions>()
   const actor = `cli:${operator()}`
   let heeds = false
   let account: Promise<{ id: string; name: string }> | undefined
@@ -105,20 +145,26 @@ const createContext = (
     },
     work: async (run) => context.app.work((await context.account()).id, actor, run),
     operate: (run) => context.app.operate(actor, run),
-    confirm: async (what, { yes, dryRun }) => {
+    follow: async (channel, look) => (await import('./follow.ts')).follow(context, channel, look),
+    pages: (...list) => showPages(context, ...list),
+    progress: (noun) => (out.format === 'ids' ? noProgress : createProgress(process.stderr, noun)),
+    confirm: async (what, { yes, dryRun }, planned) => {
       if (dryRun) {
+        out.one({ dryRun: true, ...planned })
         out.note(`Would ${what}. Nothing was changed.`)
         return false
       }
       if (yes) return true
-      if (!isPerson()) throw new Problem('usage', `This would ${what}: it needs --yes`)
+      if (!isPerson()) throw new Problem('usage', `This would ${what}: it needs --yes`, { hint: withFlags('--yes') })
       const { confirm } = await import('@inquirer/prompts')
       return confirm({ message: `This will ${what}. Go on?`, default: false })
     },
     require: async (flags) => {
       const lacking = Object.keys(flags).filter((name) => flags[name] === undefined)
       if (lacking.length > 0 && !isPerson()) {
-        throw new Problem('usage', `Missing ${lacking.map((name) => `--${name}`).join(', ')}`)
+        throw new Problem('usage', `Missing ${lacking.map((name) => `--${name}`).join(', ')}`, {
+          hint: withFlags(...lacking.map((name) => givenFlag(command, name))),
+        })
       }
       const answers: Record<string, string | undefined> = { ...flags }
       if (lacking.length > 0) {
@@ -138,14 +184,16 @@ export const runner =
   async (...args: Args): Promise<void> => {
     const command = args.at(-1) as Command
     const options = command.optsWithGlobals<GlobalOptions>()
-    const out = createOutput(formatOf(options), process.stdout, process.stderr, Boolean(process.stdout.isTTY))
+    const report = (error: unknown) =>
+      reportFailure(error, Boolean(options.json || options.jsonl), `${fullCommand(command)} --help`)
     let app: App | null = null
     let status: number | null = null
     const interruption = watchInterruption(() => status)
     try {
+      const out = openOutput(options, () => app?.now().getTime() ?? Date.now())
       if (run.app !== 'none') app = await open()
       if (!interruption.signal.aborted) {
-        const { context, heeds } = createContext(options, out, app, interruption, (code) => {
+        const { context, heeds } = createContext(command, out, app, interruption, (code) => {
           status = code
         })
         // What a command opened for itself it has to close itself.
@@ -155,12 +203,12 @@ export const runner =
     } catch (error) {
       // Cut short is what it was to be: no failure to tell of.
       const isCut = interruption.fault !== null || (interruption.status !== null && isOfCutting(error))
-      const failure = isCut ? 0 : await reportFailure(error, out.format === 'json' || out.format === 'jsonl')
+      const failure = isCut ? 0 : await report(error)
       status = interruption.status ?? failure
     } finally {
       await app?.close().catch(() => {})
     }
-    if (interruption.fault) status = await reportFailure(interruption.fault, out.format === 'json')
+    if (interruption.fault) status = await report(interruption.fault)
     process.exitCode = status
     // What was cut off may still wait for something; nothing of ours is left.
     if (interruption.status !== null) process.exit()

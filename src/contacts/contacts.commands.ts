@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { type Cli, type CommandSet, type Context, gather, paged } from '../cli/command.ts'
 import { collectEarly } from '../cli/memory.ts'
 import type { Column } from '../cli/output.ts'
-import { type PageFlags, pageRequest } from '../lib/page.ts'
+import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import type { AccessView, Contact } from './contacts.ts'
 import { addImport } from './imports.commands.ts'
@@ -62,10 +62,10 @@ const addReads = (noun: Command, cli: Cli): void => {
       .description('List contacts, by address; those of one list oldest first')
       .option('--list <id|name>', 'those of this list'),
   ).action(
-    cli.run(async ({ out, work }, flags: PageFlags & { list?: string }) => {
+    cli.run(async ({ pages, work }, flags: PageFlags & { list?: string }) => {
       const { listContacts } = await import('./contacts.ts')
-      const { rows, nextCursor } = await work((w) => listContacts(w, { ...pageRequest(flags), list: flags.list }))
-      await out.list('contacts', rows, contactColumns, nextCursor)
+      const load = (page: PageRequest) => work((w) => listContacts(w, { ...page, list: flags.list }))
+      await pages('contacts', flags, load, contactColumns)
     }),
   )
 
@@ -102,7 +102,7 @@ const addReads = (noun: Command, cli: Cli): void => {
     .option('--format <csv|jsonl>', 'csv, unless --json or --jsonl says otherwise')
     .action(
       cli.run(async (context, flags: { list?: string; format?: string; email?: string }) => {
-        const { app, out, work, require, account, signal } = context
+        const { app, out, work, require, account, progress, signal } = context
         if (flags.email !== undefined) return exportPerson(context, flags.email, flags)
         const { list: ref } = await require({ list: flags.list })
         const given = out.format === 'json' || out.format === 'jsonl' ? out.format : 'csv'
@@ -114,7 +114,11 @@ const addReads = (noun: Command, cli: Cli): void => {
           import('./contacts.export.ts'),
         ])
         const list = await work((w) => findList(w, ref))
-        await writeExport(app, (await account()).id, list, format, process.stdout, signal)
+        // On a terminal the rows themselves show how far it is.
+        const bar = out.isTerminal ? null : progress('contacts')
+        const onRows = (rows: number) => bar?.update({ rows, fraction: Math.min(1, rows / Math.max(list.rowCount, 1)) })
+        const { id: accountId } = await account()
+        await writeExport(app, accountId, list, format, process.stdout, { signal, onRows }).finally(() => bar?.stop())
       }),
     )
 }
@@ -163,20 +167,19 @@ const addWrites = (noun: Command, cli: Cli): void => {
     .action(
       cli.run(async ({ app, out, work, confirm }, given: string, flags: { yes?: boolean; dryRun?: boolean }) => {
         const { heldAbout } = app
-        const { eraseContact } = await import('./contacts.ts')
+        const { countHeld, eraseContact } = await import('./contacts.ts')
         const email = await parseEmail(given)
         const planned = await work((w) => eraseContact(w, email, { dryRun: true, heldAbout }))
         const what = `erase ${email} from ${planned.contacts} lists and ${planned.rejects} import rejects, and blank it in messages, deals and journeys; what waits to be sent to it is cancelled; no event fires`
-        const isMeant = await confirm(what, flags)
-        if (!isMeant && !flags.dryRun) return
-        const erased = isMeant ? await work((w) => eraseContact(w, email, { dryRun: false, heldAbout })) : planned
-        out.one({ ...erased, ...(flags.dryRun && { dryRun: true }) })
+        const held = flags.dryRun && { held: await work((w) => countHeld(heldAbout, w, email)) }
+        if (!(await confirm(what, flags, { ...planned, ...held }))) return
+        out.one(await work((w) => eraseContact(w, email, { dryRun: false, heldAbout })))
       }),
     )
 }
 
 const verify = async (context: Context, given: string | undefined, list: string | undefined): Promise<void> => {
-  const { app, actor, work, account, out, signal } = context
+  const { app, actor, work, account, out, progress, signal } = context
   if ((given === undefined) === (list === undefined)) throw new Problem('usage', 'Name an address or --list')
   const { exportContacts, findList, isDoubtful, reverify, showContact } = await import('./contacts.ts')
   const { id: accountId } = await account()
@@ -194,10 +197,16 @@ const verify = async (context: Context, given: string | undefined, list: string 
     await work((w) => showContact(w, email))
     await judge([email])
   } else {
-    const { id } = await work((w) => findList(w, list!))
-    for await (const contacts of exportContacts(app, accountId, id)) {
-      await judge(contacts.map((contact) => contact.email))
-      if (signal.aborted) break
+    const { id, rowCount } = await work((w) => findList(w, list!))
+    const bar = progress('addresses')
+    try {
+      for await (const contacts of exportContacts(app, accountId, id)) {
+        await judge(contacts.map((contact) => contact.email))
+        bar.update({ rows: counts.verified, fraction: Math.min(1, counts.verified / Math.max(rowCount, 1)) })
+        if (signal.aborted) break
+      }
+    } finally {
+      bar.stop()
     }
   }
   if (doubtful > 0) out.note(`DNS gave no answer for ${doubtful} of them: a verdict from before stays as it is`)
@@ -209,10 +218,9 @@ const accessLog: CommandSet = (cli) => {
   paged(
     noun.command('list', { isDefault: true }).description('List reads of contacts by API keys, newest first'),
   ).action(
-    cli.run(async ({ out, work }, flags: PageFlags) => {
+    cli.run(async ({ pages, work }, flags: PageFlags) => {
       const { listAccess } = await import('./contacts.ts')
-      const { rows, nextCursor } = await work((w) => listAccess(w, pageRequest(flags)))
-      await out.list('accessLog', rows, accessColumns, nextCursor)
+      await pages('accessLog', flags, (page) => work((w) => listAccess(w, page)), accessColumns)
     }),
   )
 }

@@ -30,15 +30,24 @@ const text = async function* (pages: AsyncIterable<Contact[]>, format: ExportFor
   if (format === 'json') yield ']}\n'
 }
 
-/** Writes a whole list to `sink`, which stays open, no faster than it is taken. */
+const counted = async function* (pages: AsyncIterable<Contact[]>, onRows: (rows: number) => void = () => {}) {
+  let rows = 0
+  for await (const contacts of pages) {
+    yield contacts
+    rows += contacts.length
+    onRows(rows)
+  }
+}
+
+/** Writes a whole list to `sink`, which stays open, no faster than it is taken; `onRows` hears how many rows were. */
 export const writeExport = (
   app: Pick<App, 'sql'>,
   accountId: string,
   list: Pick<ContactListView, 'id' | 'fields'>,
   format: ExportFormat,
   sink: NodeJS.WritableStream,
-  signal: AbortSignal,
+  { signal, onRows }: { signal: AbortSignal; onRows?: (rows: number) => void },
 ): Promise<void> => {
-  const pages = exportContacts(app, accountId, list.id)
+  const pages = counted(exportContacts(app, accountId, list.id), onRows)
   return pipeline(Readable.from(text(pages, format, list.fields)), sink, { end: false, signal })
 }

@@ -72,3 +72,16 @@ export const isHeld = async (
   for (const { read, staysAtErasure } of parts) if (!staysAtErasure && (await read(work, email)).length > 0) return true
   return false
 }
+
+/** How many rows of each part are held about an address, of those that erasing it would blank or remove. */
+export const countHeld = async (
+  parts: readonly HeldPart[],
+  work: Pick<Work, 'sql' | 'accountId'>,
+  email: string,
+): Promise<Record<string, number>> => {
+  const counts: Record<string, number> = {}
+  for (const { name, read, staysAtErasure } of parts) {
+    if (!staysAtErasure) counts[name] = (await read(work, email)).length
+  }
+  return counts
+}

@@ -18,7 +18,7 @@ export {
   showContact,
 } from './contacts.find.ts'
 export { addFinding, dropFindings, type Finding } from './contacts.findings.ts'
-export { type Person, readPerson } from './contacts.held.ts'
+export { countHeld, type Person, readPerson } from './contacts.held.ts'
 export { type ContactUpdate, countJoined, joinList, updateContacts } from './contacts.known.ts'
 export { addLead, confirmLead, type Lead, type LeadCause } from './contacts.leads.ts'
 export { leaveList } from './contacts.leave.ts'

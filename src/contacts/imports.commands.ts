@@ -3,8 +3,7 @@ import type { Command } from 'commander'
 import { type Cli, type CommandSet, type Context, paged } from '../cli/command.ts'
 import { collectEarly } from '../cli/memory.ts'
 import type { Column } from '../cli/output.ts'
-import { createProgress } from '../cli/progress.ts'
-import { type PageFlags, pageRequest } from '../lib/page.ts'
+import type { PageFlags } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import type { Reject } from './imports.batch.ts'
 import type { Counts } from './imports.counts.ts'
@@ -70,12 +69,12 @@ const openSource = async ({ signal }: Context, file: string): Promise<{ source: 
 }
 
 /** Shows on stderr how far the reading is; the rate is that of the rows after `rowsBefore`. */
-const watch = ({ out }: Context, source: Source, rowsBefore = 0) => {
-  const progress = out.format === 'ids' ? null : createProgress(process.stderr, 'rows')
+const watch = ({ progress }: Context, source: Source, rowsBefore = 0) => {
+  const bar = progress('rows')
   const onBatch = (rows: number) =>
-    progress?.update({ rows, fraction: source.size ? Math.min(1, source.bytesRead() / source.size) : null })
+    bar.update({ rows, fraction: source.size ? Math.min(1, source.bytesRead() / source.size) : null })
   onBatch(rowsBefore)
-  return { onBatch, stop: () => progress?.stop() }
+  return { onBatch, stop: bar.stop }
 }
 
 /** Goes on with an import to its end and prints what became of the rows. */
@@ -208,10 +207,9 @@ export const commands: CommandSet = (cli) => {
   const noun = cli.noun('imports', 'Imports of contacts: how far they are, and going on with them')
 
   paged(noun.command('list', { isDefault: true }).description('List imports, newest first')).action(
-    cli.run(async ({ out, work }, flags: PageFlags) => {
+    cli.run(async ({ pages, work }, flags: PageFlags) => {
       const { listImports } = await import('./imports.ts')
-      const { rows, nextCursor } = await work((w) => listImports(w, pageRequest(flags)))
-      await out.list('imports', rows, importColumns, nextCursor)
+      await pages('imports', flags, (page) => work((w) => listImports(w, page)), importColumns)
     }),
   )
 
@@ -242,10 +240,9 @@ export const commands: CommandSet = (cli) => {
   paged(
     noun.command('rejects').description('List the rows of an import that could not be imported').argument('<id>'),
   ).action(
-    cli.run(async ({ out, work }, id: string, flags: PageFlags) => {
+    cli.run(async ({ pages, work }, id: string, flags: PageFlags) => {
       const { listRejects } = await import('./imports.ts')
-      const { rows, nextCursor } = await work((w) => listRejects(w, id, pageRequest(flags)))
-      await out.list('rejects', rows, rejectColumns, nextCursor)
+      await pages('rejects', flags, (page) => work((w) => listRejects(w, id, page)), rejectColumns)
     }),
   )
 }

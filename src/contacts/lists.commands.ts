@@ -80,12 +80,10 @@ export const lists: CommandSet = (cli) => {
         const planned = await work((w) => deleteList(w, ref, { dryRun: true }))
         const { list, contacts, addresses } = planned
         const what = `delete the list ${list.name} with ${contacts} contacts, ${addresses} of them in no other list; no event fires`
-        const isMeant = await confirm(what, flags)
-        if (!isMeant && !flags.dryRun) return
-        const { list: gone, ...counts } = isMeant
-          ? await work((w) => deleteList(w, list.id, { dryRun: false }))
-          : planned
-        out.one({ id: gone.id, name: gone.name, ...counts, ...(flags.dryRun && { dryRun: true }) })
+        const shown = { id: list.id, name: list.name }
+        if (!(await confirm(what, flags, { ...shown, contacts, addresses }))) return
+        const { list: _, ...counts } = await work((w) => deleteList(w, list.id, { dryRun: false }))
+        out.one({ ...shown, ...counts })
       }),
     )
 }

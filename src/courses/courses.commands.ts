@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandSet, type Context, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
-import { type PageFlags, pageRequest } from '../lib/page.ts'
+import type { PageFlags, PageRequest } from '../lib/page.ts'
 import type { CourseView, LessonView, MemberView } from './courses.ts'
 
 const courseColumns: Column<CourseView>[] = [
@@ -59,7 +59,7 @@ const addCourses = (noun: Command, cli: Cli): void => {
         const course = await findCourseNamed(w, ref)
         return { course, lessons: await lessonsOf(w, course.id) }
       })
-      out.one({ ...course, lessons }, { ...course, lessons: lessons.map(({ title }) => title).join(', ') })
+      out.one({ ...course, lessons })
     }),
   )
 
@@ -124,13 +124,10 @@ const setKey = async (
 
 const addMembers = (noun: Command, cli: Cli): void => {
   paged(onCourse(noun, 'members', 'List who has or had a course’s key, first come first')).action(
-    cli.run(async ({ out, work }, ref: string, flags: PageFlags) => {
+    cli.run(async ({ pages, work }, ref: string, flags: PageFlags) => {
       const { findCourseNamed, listMembers } = await import('./courses.ts')
-      const { rows, nextCursor } = await work(async (w) =>
-        listMembers(w, (await findCourseNamed(w, ref)).id, pageRequest(flags)),
-      )
-      if (out.format === 'ids') for (const { subscriberId } of rows) out.line(subscriberId)
-      else await out.list('members', rows, memberColumns, nextCursor)
+      const load = (page: PageRequest) => work(async (w) => listMembers(w, (await findCourseNamed(w, ref)).id, page))
+      await pages('members', flags, load, memberColumns, { id: ({ subscriberId }) => subscriberId })
     }),
   )
 

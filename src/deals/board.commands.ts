@@ -1,28 +1,11 @@
 import type { Command } from 'commander'
 import type { Cli } from '../cli/command.ts'
-import { printable } from '../cli/output.ts'
+import { fitted, printable } from '../cli/output.ts'
 import { pageRequest } from '../lib/page.ts'
 import type { Board, BoardStage, Deal } from './deals.ts'
 
 const leastWidth = 18
 const gap = 2
-
-const wide =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u
-const graphemes = new Intl.Segmenter()
-
-/** A text in exactly `width` terminal cells: cut with an ellipsis, or padded. East Asian letters and emoji take two. */
-const fitted = (text: string, width: number): string => {
-  const cells = [...graphemes.segment(printable(text))].map(({ segment }) => ({
-    segment,
-    size: wide.test(segment) ? 2 : 1,
-  }))
-  const sizeOf = (some: typeof cells) => some.reduce((sum, { size }) => sum + size, 0)
-  const isLonger = sizeOf(cells) > width
-  while (isLonger && sizeOf(cells) > width - 1) cells.pop()
-  const shown = cells.map(({ segment }) => segment).join('') + (isLonger ? '…' : '')
-  return shown + ' '.repeat(Math.max(width - sizeOf(cells) - (isLonger ? 1 : 0), 0))
-}
 
 const money = (value: number, currency: string) =>
   `${value.toLocaleString('en', { minimumFractionDigits: value % 1 === 0 ? 0 : 2, maximumFractionDigits: 2 })} ${currency}`
@@ -47,7 +30,7 @@ const columnOf = (stage: BoardStage, sums: number, width: number): string[] => {
     ...deals.flatMap(cardOf),
     ...rest,
   ]
-  return lines.map((line) => fitted(line, width))
+  return lines.map((line) => fitted(printable(line), width))
 }
 
 const bandOf = (stages: readonly BoardStage[], width: number): string[] => {
@@ -68,7 +51,7 @@ export const drawBoard = ({ pipeline, stages }: Board, width: number): string[] 
   const bands = Math.ceil(stages.length / fitting)
   const perBand = Math.ceil(stages.length / bands)
   const columnWidth = Math.min(Math.floor((width - gap * (perBand - 1)) / perBand), 40)
-  const lines = [fitted(pipeline.name, width).trimEnd()]
+  const lines = [fitted(printable(pipeline.name), width).trimEnd()]
   for (let at = 0; at < stages.length; at += perBand) {
     lines.push('', ...bandOf(stages.slice(at, at + perBand), columnWidth))
   }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, paged } from '../cli/command.ts'
+import { type Cli, type CommandSet, type Context, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
-import { type PageFlags, pageRequest } from '../lib/page.ts'
+import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import { addBoard } from './board.commands.ts'
 import type { Deal, DealMoveView } from './deals.ts'
@@ -24,6 +24,14 @@ interface FilterFlags {
   email?: string
 }
 
+const historyOf = async ({ work }: Context, id: string) => {
+  const { dealHistory, listPipelines } = await import('./deals.ts')
+  const [history, pipelines] = await work(async (w) => [await dealHistory(w, id), await listPipelines(w)] as const)
+  const names = new Map(pipelines.flatMap(({ stages }) => stages.map((stage) => [stage.id, stage.name])))
+  // A stage that was deleted since has its id only.
+  return { history, nameOf: (stageId: string | null) => stageId && (names.get(stageId) ?? stageId) }
+}
+
 const addReads = (noun: Command, cli: Cli): void => {
   paged(
     noun
@@ -34,29 +42,34 @@ const addReads = (noun: Command, cli: Cli): void => {
       .option('--status <status>', 'open, won or lost')
       .option('--email <email>', 'of this address'),
   ).action(
-    cli.run(async ({ out, work }, flags: PageFlags & FilterFlags) => {
+    cli.run(async ({ pages, work }, flags: PageFlags & FilterFlags) => {
       const [{ findPipeline, findStage, listDeals, StageKind }, { normalizeEmail }, { parse }, { z }] =
         await Promise.all([import('./deals.ts'), import('../lib/email.ts'), import('../lib/parse.ts'), import('zod')])
       const { status } = parse(z.object({ status: StageKind.optional() }), { status: flags.status })
       const email = flags.email && normalizeEmail(flags.email)
-      const page = pageRequest(flags)
-      const { rows, nextCursor } = await work(async (w) => {
-        const pipelineId = flags.pipeline && (await findPipeline(w, flags.pipeline)).id
-        const stageId = flags.stage && (await findStage(w, flags.stage, pipelineId)).id
-        return listDeals(w, { pipelineId, stageId, status, email }, page)
-      })
-      await out.list('deals', rows, dealColumns, nextCursor)
+      const load = (page: PageRequest) =>
+        work(async (w) => {
+          const pipelineId = flags.pipeline && (await findPipeline(w, flags.pipeline)).id
+          const stageId = flags.stage && (await findStage(w, flags.stage, pipelineId)).id
+          return listDeals(w, { pipelineId, stageId, status, email }, page)
+        })
+      await pages('deals', flags, load, dealColumns)
     }),
   )
 
   noun
     .command('show')
-    .description('Show a deal')
+    .description('Show a deal; on a terminal with its history')
     .argument('<id>')
     .action(
-      cli.run(async ({ out, work }, id: string) => {
+      cli.run(async (context, id: string) => {
+        const { out, work } = context
         const { showDeal } = await import('./deals.ts')
-        out.one(await work((w) => showDeal(w, id)))
+        const deal = await work((w) => showDeal(w, id))
+        if (out.format !== 'table' || out.fields) return out.one(deal)
+        const { history, nameOf } = await historyOf(context, id)
+        const moves = history.map(({ at, actor, from, to }) => ({ at, actor, from: nameOf(from), to: nameOf(to) }))
+        out.one(deal, { ...deal, history: moves })
       }),
     )
 
@@ -65,22 +78,15 @@ const addReads = (noun: Command, cli: Cli): void => {
     .description('Show which stages a deal was moved through, by whom and when, oldest first')
     .argument('<id>')
     .action(
-      cli.run(async ({ out, work }, id: string) => {
-        const { dealHistory, listPipelines } = await import('./deals.ts')
-        const [history, pipelines] = await work(
-          async (w) => [await dealHistory(w, id), await listPipelines(w)] as const,
-        )
-        const names = new Map(pipelines.flatMap(({ stages }) => stages.map((stage) => [stage.id, stage.name])))
-        // A stage that was deleted since has its id only.
-        const nameOf = (stageId: string | null) => stageId && (names.get(stageId) ?? stageId)
+      cli.run(async (context, id: string) => {
+        const { history, nameOf } = await historyOf(context, id)
         const columns: Column<DealMoveView>[] = [
           ['AT', (move) => new Date(move.at)],
           ['ACTOR', (move) => move.actor],
           ['FROM', (move) => nameOf(move.from)],
           ['TO', (move) => nameOf(move.to)],
         ]
-        if (out.format === 'ids') return history.forEach(({ to }) => void out.line(to))
-        await out.list('history', history, columns)
+        await context.out.list('history', history, columns, null, { id: ({ to }) => to })
       }),
     )
 }

@@ -136,10 +136,18 @@ const addOneStage = (noun: Command, cli: Cli): void => {
 
   onStage('set-kind', 'Change a stage’s kind, and with it the status of its deals; no event fires')
     .argument('<kind>', 'open, won or lost')
+    .option('--dry-run', 'count the deals whose status would change')
     .action(
-      cli.run(async ({ out, work }, ref: string, given: string, flags: { pipeline?: string }) => {
-        const { findStage, setStageKind } = await import('./deals.ts')
+      cli.run(async (context, ref: string, given: string, flags: { pipeline?: string; dryRun?: boolean }) => {
+        const { out, work, confirm } = context
+        const { countDeals, findStage, setStageKind } = await import('./deals.ts')
         const kind = await kindOf(given)
+        if (flags.dryRun) {
+          const { id, name, kind: before } = await work((w) => findStage(w, ref, flags.pipeline))
+          const deals = before === kind ? 0 : await work((w) => countDeals(w, id))
+          await confirm(`make ${deals} deals in ${name} ${kind}; no event fires`, flags, { id, name, kind, deals })
+          return
+        }
         const changed = await work(async (w) => setStageKind(w, await findStage(w, ref, flags.pipeline), kind))
         shown(out, changed.pipeline)
         out.note(`${changed.deals} deals are ${kind} now.`)
@@ -166,10 +174,11 @@ const addOneStage = (noun: Command, cli: Cli): void => {
           const given = flags.moveDealsTo
           const to = given === undefined ? null : await work((w) => findStage(w, given, stage.pipeline.id))
           const moves = deals > 0 ? ` and move ${deals} deals to ${to!.name} (${deals} deal.stage_changed)` : ''
-          const isMeant = await confirm(`delete the stage ${stage.name} of ${stage.pipeline.name}${moves}`, flags)
-          if (!isMeant && !flags.dryRun) return
-          const moved = isMeant ? (await work((w) => deleteStage(w, stage, to))).moved : deals
-          out.one({ id: stage.id, name: stage.name, moved, ...(flags.dryRun && { dryRun: true }) })
+          const { id, name, pipeline } = stage
+          const planned = { id, name, moved: deals, events: { 'deal.stage_changed': deals } }
+          if (!(await confirm(`delete the stage ${name} of ${pipeline.name}${moves}`, flags, planned))) return
+          const { moved } = await work((w) => deleteStage(w, stage, to))
+          out.one({ id, name, moved })
         },
       ),
     )

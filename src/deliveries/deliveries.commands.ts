@@ -1,6 +1,6 @@
-import { type CommandSet, type Context, paged } from '../cli/command.ts'
+import { type CommandSet, type Context, demandNoPage, followed, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
-import { type PageFlags, pageRequest } from '../lib/page.ts'
+import type { PageFlags } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import type { DeliveryFilter, DeliveryStats, DeliveryView } from './deliveries.find.ts'
@@ -10,12 +10,23 @@ const columns: Column<DeliveryView>[] = [
   ['ID', (delivery) => delivery.id],
   ['TYPE', (delivery) => delivery.type],
   ['STATUS', (delivery) => delivery.status],
-  ['ATTEMPTS', (delivery) => delivery.attempts],
+  ['TRIES', (delivery) => delivery.attempts],
   ['ANSWER', (delivery) => delivery.lastStatus],
   ['ERROR', (delivery) => delivery.lastError],
   ['NEXT', (delivery) => (delivery.nextAttemptAt === null ? null : new Date(delivery.nextAttemptAt))],
   ['CREATED', (delivery) => new Date(delivery.createdAt)],
   ['WEBHOOK', (delivery) => delivery.webhookId],
+]
+
+/** As it happens: the time of day, and last what may be long. */
+const followColumns = (now: () => Date): Column<DeliveryView>[] => [
+  ['TIME', () => now().toTimeString().slice(0, 8)],
+  ['ID', (delivery) => delivery.id],
+  ['TYPE', (delivery) => delivery.type],
+  ['STATUS', (delivery) => delivery.status],
+  ['TRIES', (delivery) => delivery.attempts],
+  ['ANSWER', (delivery) => delivery.lastStatus],
+  ['ERROR', (delivery) => delivery.lastError],
 ]
 
 const statsColumns: Column<DeliveryStats['webhooks'][number]>[] = [
@@ -69,16 +80,39 @@ const chosen = async ({ app, work }: Context, ids: string[], options: FilterOpti
   return filter
 }
 
+const follow = async (context: Context, filter: DeliveryFilter, flags: PageFlags): Promise<void> => {
+  demandNoPage(flags)
+  const { account, app, out, work } = context
+  const [{ deliveryChanges }, { deliveriesChannel }] = await Promise.all([
+    import('./deliveries.follow.ts'),
+    import('./deliveries.insert.ts'),
+  ])
+  await account()
+  const changes = deliveryChanges(filter, filter.since ?? app.now().getTime())
+  const write = out.stream(out.format === 'table' ? followColumns(app.now) : columns)
+  await context.follow(deliveriesChannel, async () => write(await work(changes)))
+}
+
 /** Runs batch after batch, each in a transaction, until nothing is left or the command is interrupted. */
-const runBatches = async ({ app, work, signal }: Context, change: (work: Work, run: Run) => Promise<Batch>) => {
+const runBatches = async (
+  { app, work, signal, progress }: Context,
+  expected: number,
+  change: (work: Work, run: Run) => Promise<Batch>,
+) => {
+  const bar = progress('deliveries')
   const run: Run = { startedAt: app.now(), changed: 0 }
   let matched = 0
-  while (!signal.aborted) {
-    const batch = await work((w) => change(w, run))
-    if (batch.next === null) break
-    matched += batch.matched
-    run.next = batch.next
-    run.changed += batch.changed
+  try {
+    while (!signal.aborted) {
+      const batch = await work((w) => change(w, run))
+      if (batch.next === null) break
+      matched += batch.matched
+      run.next = batch.next
+      run.changed += batch.changed
+      bar.update({ rows: matched, fraction: Math.min(1, matched / Math.max(expected, 1)) })
+    }
+  } finally {
+    bar.stop()
   }
   return { matched, changed: run.changed }
 }
@@ -110,13 +144,14 @@ export const commands: CommandSet = (cli) => {
       .option('--yes', 'do it without asking')
       .option('--dry-run', 'count what would change')
 
-  paged(filtered('list', 'List deliveries, newest first', { isDefault: true }).option(...statusOption)).action(
-    cli.run(async ({ app, out, work }, options: FilterOptions & PageFlags) => {
+  const list = filtered('list', 'List deliveries, newest first', { isDefault: true }).option(...statusOption)
+  followed(paged(list)).action(
+    cli.run(async (context, options: FilterOptions & PageFlags & { follow?: boolean }) => {
+      const { app, pages, work } = context
       const { listDeliveries } = await import('./deliveries.find.ts')
       const filter = await filterOf(options, app.now().getTime())
-      const page = pageRequest(options)
-      const { rows, nextCursor } = await work((w) => listDeliveries(w, filter, page))
-      await out.list('deliveries', rows, columns, nextCursor)
+      if (options.follow) return follow(context, filter, options)
+      await pages('deliveries', options, (page) => work((w) => listDeliveries(w, filter, page)), columns)
     }),
   )
 
@@ -136,7 +171,7 @@ export const commands: CommandSet = (cli) => {
     .option('--rate <n>', 'at most so many per second', rateOf)
     .action(
       cli.run(async (context, ids: string[], options: BulkOptions & { rate?: number }) => {
-        const { out, work, exit } = context
+        const { confirm, out, work, exit } = context
         const { countDeliveries, replayBatch } = await import('./deliveries.replay.ts')
         const filter = await chosen(context, ids, options)
         const { matched, leftOut } = await work((w) => countDeliveries(w, filter))
@@ -148,14 +183,10 @@ export const commands: CommandSet = (cli) => {
         }
         const refused = leftOut > 0 ? `, leaving out ${leftOut} whose webhook is gone or disabled` : ''
         const what = `replay ${counted(matched - leftOut)}${refused}`
-        if (options.dryRun) {
-          out.one({ dryRun: true, matched, leftOut })
-          out.note(`Would ${what}. Nothing was changed.`)
-          return
-        }
+        if (options.dryRun) return void (await confirm(what, options, { matched, leftOut }))
         // Nothing is destroyed, so nothing is asked; how many there are is said before the first goes out.
         if (ids.length === 0) out.note(`This will ${what}.`)
-        const done = await runBatches(context, (w, run) => replayBatch(w, filter, run, options.rate))
+        const done = await runBatches(context, matched, (w, run) => replayBatch(w, filter, run, options.rate))
         const left = done.matched - done.changed
         out.one({ replayed: done.changed, leftOut: left })
         if (left > 0) exit(5)
@@ -170,10 +201,10 @@ export const commands: CommandSet = (cli) => {
       const { matched: pending } = await work((w) => countDeliveries(w, { ...filter, status: 'pending' }))
       if (ids.length > 0 && pending === 0)
         throw new Problem('conflict', 'Nothing to cancel: no such delivery is pending')
-      if (options.dryRun) return out.one({ dryRun: true, pending })
       const isMeant = ids.length > 0 || pending === 0
-      if (!(await confirm(`cancel ${counted(pending)}`, { ...options, ...(isMeant && { yes: true }) }))) return
-      const { changed } = await runBatches(context, (w, run) => cancelBatch(w, filter, run))
+      const asked = { ...options, ...(isMeant && { yes: true }) }
+      if (!(await confirm(`cancel ${counted(pending)}`, asked, { pending }))) return
+      const { changed } = await runBatches(context, pending, (w, run) => cancelBatch(w, filter, run))
       const leftOut = ids.length > 0 ? new Set(ids).size - changed : 0
       out.one({ cancelled: changed, leftOut })
       if (leftOut > 0) exit(5)

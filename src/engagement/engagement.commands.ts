@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandSet, type Context, paged } from '../cli/command.ts'
 import { type Column, type Output, printable } from '../cli/output.ts'
-import { type PageFlags, pageRequest } from '../lib/page.ts'
+import type { PageFlags, PageRequest } from '../lib/page.ts'
 import type { BlockKind } from './engagement.blocks.ts'
 import type { BlockTally, ProjectTally, ResponseView } from './engagement.responses.ts'
 
@@ -58,15 +58,12 @@ const addResponses = (noun: Command, cli: Cli): void => {
       )
       .argument('<project>', 'id or name'),
   ).action(
-    cli.run(async ({ out, work }, ref: string, flags: PageFlags) => {
+    cli.run(async ({ out, pages, work }, ref: string, flags: PageFlags) => {
       const { listResponses, tallyResponses } = await import('./engagement.responses.ts')
-      const request = pageRequest(flags)
-      const [tally, { rows, nextCursor }] = await work(
-        async (w) => [await tallyResponses(w, ref), await listResponses(w, ref, request)] as const,
-      )
-      if (out.format === 'json') return out.one({ responses: rows, ...tally, ...(nextCursor && { nextCursor }) })
-      if (out.format === 'table' && flags.cursor === undefined) draw(out, tally)
-      await out.list('responses', rows, columns, nextCursor)
+      const tally = await work((w) => tallyResponses(w, ref))
+      if (out.format === 'table' && flags.cursor === undefined && !out.fields) draw(out, tally)
+      const load = (page: PageRequest) => work((w) => listResponses(w, ref, page))
+      await pages('responses', flags, load, columns, { beside: tally })
     }),
   )
 }
@@ -86,9 +83,7 @@ const addWebhook = (projects: Command, cli: Cli): void => {
         const { url } = await require({ url: flags.url })
         const { setProjectWebhook } = await import('./engagement.webhook.ts')
         const webhook = await setProjectWebhook(app, (await account()).id, actor, ref, url)
-        if (out.format === 'ids') out.line(webhook.id)
-        else out.one(webhook)
-        out.note('The secret is shown this once: keep it where the receiver finds it.')
+        out.secret(webhook, 'secret')
       }),
     )
 
@@ -100,10 +95,14 @@ const addWebhook = (projects: Command, cli: Cli): void => {
     .option('--dry-run', 'say what would happen')
     .action(
       cli.run(async ({ out, work, confirm }, ref: string, flags: { yes?: boolean; dryRun?: boolean }) => {
-        const { showProjectWebhook, unsetProjectWebhook } = await import('./engagement.webhook.ts')
+        const [{ showProjectWebhook, unsetProjectWebhook }, { countPending }] = await Promise.all([
+          import('./engagement.webhook.ts'),
+          import('../deliveries/deliveries.ts'),
+        ])
         const { id, url } = await work((w) => showProjectWebhook(w, ref))
-        if (flags.dryRun) out.one({ id, dryRun: true })
-        if (!(await confirm(`remove the webhook ${id} (${url}) and cancel what is on its way to it`, flags))) return
+        const pending = await work((w) => countPending(w, id))
+        const what = `remove the webhook ${id} (${url}) and cancel its pending deliveries (${pending})`
+        if (!(await confirm(what, flags, { id, pending }))) return
         out.one({ ok: true, ...(await work((w) => unsetProjectWebhook(w, ref))) })
       }),
     )

@@ -150,10 +150,10 @@ const addDelete = (noun: Command, cli: Cli): void => {
       cli.run(async ({ out, work, confirm }, ref: string, flags: { yes?: boolean; dryRun?: boolean }) => {
         const { deleteForm, findForm } = await import('./forms.ts')
         const { id, name } = await work((w) => findForm(w, ref))
-        const isMeant = await confirm(`delete the form ${name}; its list and its contacts stay`, flags)
-        if (!isMeant && !flags.dryRun) return
-        if (isMeant) await work((w) => deleteForm(w, id))
-        out.one({ id, name, ...(flags.dryRun && { dryRun: true }) })
+        const isMeant = await confirm(`delete the form ${name}; its list and its contacts stay`, flags, { id, name })
+        if (!isMeant) return
+        await work((w) => deleteForm(w, id))
+        out.one({ id, name })
       }),
     )
 }

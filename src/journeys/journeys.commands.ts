@@ -2,7 +2,8 @@ import type { Command } from 'commander'
 import { type Cli, type CommandSet, paged } from '../cli/command.ts'
 import { type Column, printable } from '../cli/output.ts'
 import { readSource } from '../cli/source.ts'
-import type { Applied, JourneyDetail, JourneyView, RunDetail, RunView } from './journeys.ts'
+import type { PageFlags, PageRequest } from '../lib/page.ts'
+import type { Applied, JourneyDetail, JourneyView, RunView } from './journeys.ts'
 
 const columns: Column<JourneyView>[] = [
   ['ID', (journey) => journey.id],
@@ -30,13 +31,6 @@ const runColumns: Column<RunView>[] = [
   ['LAST FAULT', (run) => run.lastFault],
   ['ENTERED', (run) => new Date(run.enteredAt)],
   ['ENDED', (run) => (run.endedAt === null ? null : new Date(run.endedAt))],
-]
-
-const logColumns: Column<RunDetail['log'][number]>[] = [
-  ['AT', (entry) => new Date(entry.at)],
-  ['STEP', (entry) => entry.step],
-  ['KIND', (entry) => entry.kind],
-  ['OUTCOME', (entry) => entry.outcome],
 ]
 
 const addApply = (noun: Command, cli: Cli): void => {
@@ -91,7 +85,7 @@ const addReads = (noun: Command, cli: Cli): void => {
       cli.run(async ({ out, work }, ref: string) => {
         const { findJourney } = await import('./journeys.ts')
         const journey = await work((w) => findJourney(w, ref))
-        if (out.format === 'table' || out.format === 'plain') out.line(await fileOf(journey))
+        if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(await fileOf(journey))
         else out.one(journey)
       }),
     )
@@ -140,11 +134,9 @@ const addTrigger = (noun: Command, cli: Cli): void => {
     )
 }
 
-interface RunFlags {
+interface RunFlags extends PageFlags {
   status?: string
   run?: string
-  limit: string
-  cursor?: string
 }
 
 const addRuns = (noun: Command, cli: Cli): void => {
@@ -156,22 +148,19 @@ const addRuns = (noun: Command, cli: Cli): void => {
       .option('--status <status>', 'running, waiting, completed, exited or failed')
       .option('--run <id>', 'show this run, with each step that it did'),
   ).action(
-    cli.run(async ({ out, work }, ref: string, flags: RunFlags) => {
+    cli.run(async ({ out, pages, work }, ref: string, flags: RunFlags) => {
       const { findJourney, listRuns, RunRequest, showRun } = await import('./journeys.ts')
       const { parse } = await import('../lib/parse.ts')
       const { id: journeyId } = await work((w) => findJourney(w, ref))
       if (flags.run !== undefined) {
-        const { log, ...run } = await work((w) => showRun(w, journeyId, flags.run!))
-        if (out.format === 'table') {
-          out.one(run)
-          out.line('')
-          return out.list('log', log, logColumns)
-        }
-        return out.one({ ...run, log })
+        return out.one(await work((w) => showRun(w, journeyId, flags.run!)))
       }
-      const request = parse(RunRequest, { journeyId, ...flags })
-      const { rows, nextCursor } = await work((w) => listRuns(w, request))
-      await out.list('runs', rows, runColumns, nextCursor)
+      const { status } = flags
+      const load = (page: PageRequest) => {
+        const request = parse(RunRequest, { journeyId, status, ...page })
+        return work((w) => listRuns(w, request))
+      }
+      await pages('runs', flags, load, runColumns)
     }),
   )
 }

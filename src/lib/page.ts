@@ -1,7 +1,7 @@
 import { Problem } from './problem.ts'
 
 export interface PageFlags {
-  limit: string
+  limit?: string
   cursor?: string
 }
 
@@ -11,8 +11,8 @@ export interface PageRequest {
   cursor?: string
 }
 
-/** `--limit` and `--cursor` as operations take them. Throws Problem `usage`. */
-export const pageRequest = ({ limit, cursor }: PageFlags): PageRequest => {
+/** `--limit` (else 50) and `--cursor` as operations take them. Throws Problem `usage`. */
+export const pageRequest = ({ limit = '50', cursor }: PageFlags): PageRequest => {
   const rows = /^\d{1,4}$/.test(limit) ? Number(limit) : 0
   if (rows < 1 || rows > 1000) throw new Problem('usage', '--limit must be a whole number from 1 to 1000')
   return { limit: rows, ...(cursor && { cursor }) }

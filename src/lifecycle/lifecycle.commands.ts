@@ -20,8 +20,7 @@ export const commands: CommandSet = (cli) => {
       cli.run(async ({ out, work }) => {
         const { listBindings } = await import('./lifecycle.ts')
         const bindings = await work(listBindings)
-        if (out.format === 'ids') return bindings.forEach(({ subject, event }) => void out.line(`${subject} ${event}`))
-        await out.list('bindings', bindings, columns)
+        await out.list('bindings', bindings, columns, null, { id: ({ subject, event }) => `${subject} ${event}` })
       }),
     )
 

@@ -92,13 +92,16 @@ export const commands: CommandSet = (cli) => {
     .option('--dry-run', 'only count')
     .action(
       cli.run(async (context, file: string, { dryRun = false }: { dryRun?: boolean }, command: Command) => {
-        const { app, account, actor, out, signal, exit } = context
+        const { app, account, actor, out, progress, signal, exit } = context
         const isNamed =
           (command.optsWithGlobals<{ account?: string }>().account ?? process.env.SVC_ACCOUNT) !== undefined
         const accountId = isNamed ? (await account()).id : null
         const { ingestBounces } = await import('./messages.ts')
-        const counts = await ingestBounces(app, readBytes(file), { accountId, actor, dryRun, signal })
-        out.one(counts)
+        const bar = progress('messages')
+        const onRead = (rows: number) => bar.update({ rows, fraction: null })
+        const ingestion = { accountId, actor, dryRun, signal, onRead }
+        const counts = await ingestBounces(app, readBytes(file), ingestion).finally(bar.stop)
+        out.one({ ...(dryRun && { dryRun }), ...counts })
         if (dryRun) out.note('Nothing was changed.')
         if (counts.unmatched > 0) exit(5)
       }),

@@ -33,13 +33,13 @@ export const ingestMessage = async (app: App, raw: Uint8Array, ingestion: Ingest
 export const ingestBounces = async (
   app: App,
   bytes: AsyncIterable<Uint8Array>,
-  { signal, ...ingestion }: Ingestion & { signal?: AbortSignal },
+  { signal, onRead, ...ingestion }: Ingestion & { signal?: AbortSignal; onRead?: (messages: number) => void },
 ): Promise<BounceCounts> => {
   const counts: BounceCounts = { read: 0, bounced: 0, delayed: 0, complained: 0, unmatched: 0 }
   for await (const message of splitMessages(bytes)) {
     if (signal?.aborted) break
     const outcome = await ingestMessage(app, message, ingestion)
-    counts.read++
+    onRead?.(++counts.read)
     if (outcome !== 'known') counts[outcome]++
   }
   return counts

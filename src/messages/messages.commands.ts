@@ -1,7 +1,7 @@
 import { type CommandSet, type Context, paged } from '../cli/command.ts'
 import { readInput } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
-import { type PageFlags, pageRequest } from '../lib/page.ts'
+import type { PageFlags } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import type { MessageView } from './messages.ts'
 
@@ -111,7 +111,7 @@ const sends: CommandSet = (cli) => {
       .option('--to <email>', 'to this address')
       .option('--since <age|time>', 'made since, such as 2h or 2026-11-20T08:00:00Z'),
   ).action(
-    cli.run(async ({ app, out, work }, flags: ListFlags) => {
+    cli.run(async ({ app, pages, work }, flags: ListFlags) => {
       const [{ listMessages, SendResult }, { parse }, { parseSince }, { normalizeEmail }, { idAt }, { z }] =
         await Promise.all([
           import('./messages.ts'),
@@ -126,8 +126,7 @@ const sends: CommandSet = (cli) => {
       })
       const sinceId = flags.since ? idAt('msg', parseSince(flags.since, app.now().getTime())) : null
       const filter = { status, email: flags.to ? normalizeEmail(flags.to) : null, sinceId }
-      const { rows, nextCursor } = await work((w) => listMessages(w, filter, pageRequest(flags)))
-      await out.list('sends', rows, columns, nextCursor)
+      await pages('sends', flags, (page) => work((w) => listMessages(w, filter, page)), columns)
     }),
   )
 

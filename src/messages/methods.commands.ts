@@ -138,7 +138,7 @@ const senders: CommandSet = (cli) => {
       cli.run(async ({ out, work, confirm }, ref: string, options: { yes?: boolean; dryRun?: boolean }) => {
         const { deleteSender, findSender } = await import('./messages.ts')
         const { id, email } = await work((w) => findSender(w, ref))
-        if (!(await confirm(`delete the sender ${email}`, options))) return
+        if (!(await confirm(`delete the sender ${email}`, options, { id, email }))) return
         await work((w) => deleteSender(w, id))
         out.one({ ok: true, id })
       }),
@@ -169,8 +169,7 @@ const domains: CommandSet = (cli) => {
       cli.run(async ({ app, out, work }) => {
         const { listDomains } = await import('./messages.ts')
         const rows = await work((w) => listDomains(app, w))
-        if (out.format === 'ids') return rows.forEach(({ domain }) => void out.line(domain))
-        await out.list('domains', rows, domainColumns)
+        await out.list('domains', rows, domainColumns, null, { id: ({ domain }) => domain })
       }),
     )
 

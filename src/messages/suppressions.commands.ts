@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { type CommandSet, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
-import { type PageFlags, pageRequest } from '../lib/page.ts'
+import type { PageFlags } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import type { SuppressionView } from './messages.ts'
 
@@ -38,14 +38,13 @@ export const commands: CommandSet = (cli) => {
       .option(...reasonOption(`of this reason: ${reasons}`))
       .option('--email <email>', 'of this address'),
   ).action(
-    cli.run(async ({ out, work }, flags: PageFlags & { reason?: string; email?: string }) => {
+    cli.run(async ({ pages, work }, flags: PageFlags & { reason?: string; email?: string }) => {
       const { listSuppressions } = await import('./messages.ts')
       const filter = {
         reason: flags.reason === undefined ? null : await parseReason(flags.reason),
         email: flags.email === undefined ? null : await parseAddress(flags.email),
       }
-      const { rows, nextCursor } = await work((w) => listSuppressions(w, filter, pageRequest(flags)))
-      await out.list('suppressions', rows, columns, nextCursor)
+      await pages('suppressions', flags, (page) => work((w) => listSuppressions(w, filter, page)), columns)
     }),
   )
 
@@ -80,7 +79,8 @@ export const commands: CommandSet = (cli) => {
           if (rows.length === 0)
             throw new Problem('missing', `${email} is not suppressed`, { hint: 'svc suppressions list' })
           const what = rows.map((row) => row.reason).join(', ')
-          if (!(await confirm(`send to ${email} again, although it was ${what}`, flags))) return
+          const planned = { email, removed: rows.length }
+          if (!(await confirm(`send to ${email} again, although it was ${what}`, flags, planned))) return
           out.one({ email, removed: await work((w) => removeSuppressions(w, email, reason)) })
         },
       ),
@@ -93,18 +93,23 @@ export const commands: CommandSet = (cli) => {
     .option(...reasonOption(`for rows without one: ${reasons}`), 'manual')
     .option('--dry-run', 'only count')
     .action(
-      cli.run(async ({ out, work, signal, exit }, file: string, flags: { reason: string; dryRun?: boolean }) => {
-        const reason = await parseReason(flags.reason)
-        const { importSuppressions } = await import('./messages.ts')
-        const bytes = file === '-' ? process.stdin : createReadStream(file)
-        const options = { dryRun: flags.dryRun ?? false, signal }
-        const counts = await importSuppressions(work, bytes, reason, options).catch((error) => {
-          if (error.code === 'ENOENT') throw new Problem('missing', `There is no file ${file}`)
-          throw error
-        })
-        out.one(counts)
-        if (flags.dryRun) out.note('Nothing was changed.')
-        if (counts.rejected > 0) exit(5)
-      }),
+      cli.run(
+        async ({ out, work, progress, signal, exit }, file: string, flags: { reason: string; dryRun?: boolean }) => {
+          const reason = await parseReason(flags.reason)
+          const { importSuppressions } = await import('./messages.ts')
+          const bytes = file === '-' ? process.stdin : createReadStream(file)
+          const { dryRun = false } = flags
+          const bar = progress('rows')
+          const onRows = (rows: number) => bar.update({ rows, fraction: null })
+          const run = importSuppressions(work, bytes, reason, { dryRun, signal, onRows }).finally(bar.stop)
+          const counts = await run.catch((error) => {
+            if (error.code === 'ENOENT') throw new Problem('missing', `There is no file ${file}`)
+            throw error
+          })
+          out.one({ ...(dryRun && { dryRun }), ...counts })
+          if (dryRun) out.note('Nothing was changed.')
+          if (counts.rejected > 0) exit(5)
+        },
+      ),
     )
 }

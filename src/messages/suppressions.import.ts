@@ -14,6 +14,9 @@ export interface SuppressionCounts {
 
 const batchSize = 500
 
+/** Ends a unit of work of a dry run, whose counts are kept and whose writing is not. */
+const undone = new Error('This was a dry run')
+
 interface Row {
   email: string
   reason: SuppressionReason
@@ -55,13 +58,13 @@ const readRows = async function* (
 
 /**
  * Suppresses the addresses of a file, 500 a unit of work, and counts what became of its rows; `reason` is for rows without
- * one. Running it again adds nothing twice. Throws Problem `invalid` for what is no CSV; what came before stays.
+ * one. Running it again adds nothing twice; a dry run counts what it would add, batch by batch, and adds nothing. Throws Problem `invalid` for what is no CSV; what came before stays.
  */
 export const importSuppressions = async (
   work: <T>(run: (work: Work) => Promise<T>) => Promise<T>,
   bytes: AsyncIterable<Uint8Array>,
   reason: SuppressionReason,
-  { dryRun, signal }: { dryRun: boolean; signal: AbortSignal },
+  { dryRun, signal, onRows = () => {} }: { dryRun: boolean; signal: AbortSignal; onRows?: (rows: number) => void },
 ): Promise<SuppressionCounts> => {
   const counts: SuppressionCounts = { rows: 0, added: 0, known: 0, rejected: 0 }
   let batch: Row[] = []
@@ -82,8 +85,16 @@ export const importSuppressions = async (
   const flush = async () => {
     const rows = batch
     batch = []
-    if (rows.length === 0 || dryRun) return
-    const added = await work(addBatch(rows))
+    if (rows.length === 0) return
+    let added = 0
+    const add = async (w: Work) => {
+      added = await addBatch(rows)(w)
+      if (dryRun) throw undone
+    }
+    await work(add).catch((error) => {
+      if (error !== undone) throw error
+    })
+    onRows(counts.rows)
     counts.added += added
     counts.known += rows.length - added
   }

@@ -38,6 +38,8 @@ export interface Listener {
   receive(work: Work, events: readonly EmittedEvent[]): Promise<void>
   /** A key was revoked: what depended on it ends in the same transaction. */
   keyRevoked?(work: Work, keyId: string): Promise<void>
+  /** How much of that there is now: active subscriptions, and deliveries that wait for them. */
+  keyEnds?(work: Work, keyId: string): Promise<{ subscriptions: number; deliveries: number }>
   /** Contacts left a list (`listId`), the account (`email`), or that address that list (both). `rowId` is the address's. */
   contactsRemoved?(work: Work, removed: { listId?: string; email?: string; rowId?: string }): Promise<void>
   /** Contacts that were pending have become active; told in the transaction that confirms them. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Cli, CommandSet } from '../cli/command.ts'
-import type { Column } from '../cli/output.ts'
+import { type Column, jsonText } from '../cli/output.ts'
 import { readSource } from '../cli/source.ts'
 import { addRender } from './render.commands.ts'
 import type { AppliedProject, ProjectDetail, ProjectView } from './studio.ts'
@@ -45,11 +45,8 @@ const addApply = (noun: Command, cli: Cli): void => {
     )
 }
 
-const escapeOf = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-
-/** The project as a file that `apply` takes; control characters, which JSON lets pass in part, are escaped. */
-const fileOf = ({ id, content }: ProjectDetail): string =>
-  JSON.stringify({ id, ...content }, null, 2).replace(/[\u007f-\u009f\u2028\u2029]/g, escapeOf)
+/** The project as a file that `apply` takes. */
+const fileOf = ({ id, content }: ProjectDetail): string => jsonText({ id, ...content }, 2)
 
 const addReads = (noun: Command, cli: Cli): void => {
   noun
@@ -71,7 +68,7 @@ const addReads = (noun: Command, cli: Cli): void => {
         const { loadProject } = await import('./studio.ts')
         const project = await work((w) => loadProject(w, ref))
         const { content, ...view } = project
-        if (out.format === 'table' || out.format === 'plain') out.line(fileOf(project))
+        if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(fileOf(project))
         else out.one({ ...view, ...content })
       }),
     )
@@ -88,10 +85,13 @@ const addDelete = (noun: Command, cli: Cli): void => {
       cli.run(async ({ out, work, confirm }, ref: string, flags: { yes?: boolean; dryRun?: boolean }) => {
         const { deleteProject, findProject } = await import('./studio.ts')
         const { id, name } = await work((w) => findProject(w, ref))
-        const isMeant = await confirm(`delete the project ${name}; mails that were sent stay as they are`, flags)
-        if (!isMeant && !flags.dryRun) return
-        if (isMeant) await work((w) => deleteProject(w, id))
-        out.one({ id, name, ...(flags.dryRun && { dryRun: true }) })
+        const isMeant = await confirm(`delete the project ${name}; mails that were sent stay as they are`, flags, {
+          id,
+          name,
+        })
+        if (!isMeant) return
+        await work((w) => deleteProject(w, id))
+        out.one({ id, name })
       }),
     )
 }

@@ -1,11 +1,12 @@
-import { type CommandSet, type Context, paged } from '../cli/command.ts'
+import { type CommandSet, type Context, demandNoPage, followed, paged } from '../cli/command.ts'
 import { readInput } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
 import type { WebhookEvent } from '../events/shapes.ts'
 import type { EventType } from '../events/types.ts'
-import { pageRequest } from '../lib/page.ts'
+import type { PageFlags } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import type { EmittedEvent } from '../store/work.ts'
+import type { newEvents } from './webhooks.events.ts'
 
 /** When each type fires, in the words of api.md section 6. */
 const firesWhen: Record<EventType, string> = {
@@ -27,6 +28,14 @@ const columns: Column<EmittedEvent>[] = [
   ['ID', (event) => event.id],
   ['TYPE', (event) => event.type],
   ['CREATED', (event) => new Date(event.createdAt)],
+]
+
+/** As it happens: the time of day, and as much of what happened as there is room for. */
+const followColumns: Column<EmittedEvent>[] = [
+  ['TIME', (event) => new Date(event.createdAt).toTimeString().slice(0, 8)],
+  ['ID', (event) => event.id],
+  ['TYPE', (event) => event.type],
+  ['DATA', (event) => JSON.stringify(event.data)],
 ]
 
 const eventName = async (name: string): Promise<EventType> => {
@@ -102,17 +111,33 @@ const send = async (context: Context, name: string, options: SendOptions): Promi
   exit(ok ? 0 : 1)
 }
 
+const follow = async (context: Context, filter: Parameters<typeof newEvents>[0], flags: PageFlags): Promise<void> => {
+  demandNoPage(flags)
+  const { account, app, out, work } = context
+  const [{ newEvents }, { deliveriesChannel }] = await Promise.all([
+    import('./webhooks.events.ts'),
+    import('../deliveries/deliveries.ts'),
+  ])
+  await account()
+  const news = newEvents(filter, filter.since ?? app.now().getTime())
+  const write = out.stream(out.format === 'table' ? followColumns : columns)
+  await context.follow(deliveriesChannel, async () => write(await work(news)))
+}
+
 export const commands: CommandSet = (cli) => {
   const noun = cli.noun('events', 'Events: what webhooks are told of')
 
-  paged(
-    noun
-      .command('list', { isDefault: true })
-      .description('List the events that a webhook wanted, newest first')
-      .option('--type <type>', 'of this type')
-      .option('--since <age|time>', 'since, such as 2h or 2026-11-20T08:00:00Z'),
+  followed(
+    paged(
+      noun
+        .command('list', { isDefault: true })
+        .description('List the events that a webhook wanted, newest first')
+        .option('--type <type>', 'of this type')
+        .option('--since <age|time>', 'since, such as 2h or 2026-11-20T08:00:00Z'),
+    ),
   ).action(
-    cli.run(async ({ app, out, work }, options: { type?: string; since?: string; limit: string; cursor?: string }) => {
+    cli.run(async (context, options: PageFlags & { type?: string; since?: string; follow?: boolean }) => {
+      const { app, pages, work } = context
       const [{ EventFilter, listEvents }, { parse }, { parseSince }] = await Promise.all([
         import('./webhooks.events.ts'),
         import('../lib/parse.ts'),
@@ -120,9 +145,8 @@ export const commands: CommandSet = (cli) => {
       ])
       const { type, since } = options
       const filter = parse(EventFilter, { type, ...(since && { since: parseSince(since, app.now().getTime()) }) })
-      const page = pageRequest(options)
-      const { rows, nextCursor } = await work((w) => listEvents(w, filter, page))
-      await out.list('events', rows, columns, nextCursor)
+      if (options.follow) return follow(context, filter, options)
+      await pages('events', options, (page) => work((w) => listEvents(w, filter, page)), columns)
     }),
   )
 

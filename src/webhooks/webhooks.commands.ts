@@ -17,8 +17,7 @@ const shown = (webhook: Subscription) => ({ ...webhook, events: webhook.events.j
 
 const showOnce = (out: Output, created: NewSubscription) => {
   const { id, secret, subscription } = created
-  out.one(created, { id, secret, url: subscription.url, events: subscription.events.join(',') })
-  out.note('Keep the secret now: it is not shown again.')
+  out.secret(created, 'secret', { id, secret, url: subscription.url, events: subscription.events.join(',') })
 }
 
 /** A flag that is given twice adds to what it said before. */
@@ -79,8 +78,8 @@ const webhooks: CommandSet = (cli) => {
         const { countPending, deleteWebhook, showWebhook } = await import('./webhooks.ts')
         const { url } = await work((w) => showWebhook(w, id))
         const pending = await work((w) => countPending(w, id))
-        if (options.dryRun) out.one({ id, dryRun: true, pending })
-        if (!(await confirm(`delete ${id} (${url}) and cancel its pending deliveries (${pending})`, options))) return
+        const what = `delete ${id} (${url}) and cancel its pending deliveries (${pending})`
+        if (!(await confirm(what, options, { id, pending }))) return
         out.one({ ok: true, id, cancelled: await work((w) => deleteWebhook(w, id)) })
       }),
     )
@@ -101,9 +100,17 @@ const webhooks: CommandSet = (cli) => {
     .command('disable')
     .description('Send nothing to it until it is enabled; what is on its way is cancelled')
     .argument('<id>')
+    .option('--dry-run', 'count what would be cancelled')
     .action(
-      cli.run(async ({ out, work }, id: string) => {
-        const { disableWebhook } = await import('./webhooks.ts')
+      cli.run(async ({ out, work, confirm }, id: string, { dryRun = false }: { dryRun?: boolean }) => {
+        const { countPending, disableWebhook, showWebhook } = await import('./webhooks.ts')
+        if (dryRun) {
+          const { url } = await work((w) => showWebhook(w, id))
+          const pending = await work((w) => countPending(w, id))
+          const what = `disable ${id} (${url}) and cancel its pending deliveries (${pending})`
+          await confirm(what, { dryRun }, { id, pending })
+          return
+        }
         const { subscription, cancelled } = await work((w) => disableWebhook(w, id))
         out.one(subscription, shown(subscription))
         if (cancelled > 0)

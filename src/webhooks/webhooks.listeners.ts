@@ -43,6 +43,18 @@ export const deliverEvents: Listener = {
     )
   },
 
+  async keyEnds({ sql, accountId }, keyId) {
+    const [ends] = await sql<{ subscriptions: number; deliveries: number }>(
+      `select count(*) as subscriptions, coalesce(sum(
+         (select count(*) from pending_deliveries d where d.account_id = w.account_id and d.target_id = w.id)
+       ), 0)::int8 as deliveries
+       from webhooks w join delivery_targets t on t.id = w.id and t.status = 'active'
+       where w.account_id = $1 and w.api_key_id = $2`,
+      [accountId, keyId],
+    )
+    return ends!
+  },
+
   // Nothing of a disabled webhook is claimed: what is pending goes with the account.
   accountClosed: closeTargets,
 }

@@ -158,9 +158,10 @@ const addRun = (noun: Command, cli: Cli): void => {
       cli.run(async ({ app, out, work, confirm }, ref: string, flags: { yes?: boolean; dryRun?: boolean }) => {
         const { cancelWebinar, findWebinar } = await import('./webinars.ts')
         const { id, title, registeredCount, waitlistedCount } = await work((w) => findWebinar(w, ref))
-        const what = `cancel ${title} and mail ${registeredCount + waitlistedCount} people`
+        const mails = registeredCount + waitlistedCount
+        const what = `cancel ${title} and mail ${mails} people`
         // A script that names a webinar means it; a person is asked.
-        if (!(await confirm(what, { ...flags, yes: flags.yes || !out.isTerminal }))) return
+        if (!(await confirm(what, { ...flags, yes: flags.yes || !out.isTerminal }, { id, title, mails }))) return
         out.one(await work((w) => cancelWebinar(app, w, id)))
       }),
     )

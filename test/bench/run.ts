@@ -1,5 +1,5 @@
 // `npm run bench [name …]`: each figure of the product beside its limit, both measured in this run.
-import Table from 'cli-table3'
+import { createOutput } from '../../src/cli/output.ts'
 import { type Bench, type Row, withBench } from './support.ts'
 
 const benches: Record<string, () => Promise<{ bench(bench: Bench): Promise<Row[]> }>> = {
@@ -26,10 +26,7 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
-const table = new Table({
-  head: ['bench', 'ours', 'limit', 'unit', 'ratio', 'bar', ''],
-  style: { head: [], border: [] },
-})
+const rows: string[][] = []
 for (const name of asked.length > 0 ? asked : Object.keys(benches)) {
   process.stderr.write(`${name} …\n`)
   const { bench } = await benches[name]!()
@@ -37,7 +34,13 @@ for (const name of asked.length > 0 ? asked : Object.keys(benches)) {
     const number = (value: number) => value.toLocaleString('en', { maximumSignificantDigits: 4 })
     const cells = [title, number(ours), number(limit), unit, ratio.toFixed(2), bar, ok ? 'ok' : 'MISSED']
     process.stderr.write(`  ${cells.join('  ')}\n`)
-    table.push(cells)
+    rows.push(cells)
   }
 }
-process.stdout.write(`${table.toString()}\n`)
+
+const { stdout, stderr } = process
+await createOutput({ format: 'table', stdout, stderr, isTerminal: true, columns: 200 }).list(
+  'benches',
+  rows,
+  ['bench', 'ours', 'limit', 'unit', 'ratio', 'bar', ''].map((heading, at) => [heading, (cells) => cells[at]]),
+)

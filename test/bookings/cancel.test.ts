@@ -299,6 +299,11 @@ describe('svc bookings', () => {
       cancelledAt: null,
     }
     expect(await Promise.all([json(), json('show', id)])).toEqual([{ bookings: [view] }, view])
+    const before = (await bookingMails(t, account.id)).length
+    const dry = await run('cancel', id, '--dry-run', '--json')
+    expect([dry.status, dry.json]).toEqual([0, { dryRun: true, id, events: { 'booking.cancelled': 1 }, mails: 1 }])
+    expect([await cancelled(), (await bookingMails(t, account.id)).length]).toEqual([[], before])
+    expect((await json('show', id)).status).toBe('confirmed')
     const after = await json('cancel', id, '--reason', 'We are closed')
     const ended = { status: 'cancelled', cancelledBy: 'host', reason: 'We are closed', cancelledAt: expect.any(Number) }
     expect(after).toEqual({ ...view, ...ended })

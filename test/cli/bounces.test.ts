@@ -49,7 +49,7 @@ describe('ingest', () => {
     const both = await file('both.mbox', mbox(postfix({ id: first }), yahoo({ id: second })))
     const counts = { read: 2, bounced: 1, delayed: 0, complained: 1, unmatched: 0 }
     const dry = await run(['bounces', 'ingest', both, '--dry-run', '--json'])
-    expect([dry.status, dry.json, dry.stderr]).toEqual([0, counts, 'Nothing was changed.\n'])
+    expect([dry.status, dry.json, dry.stderr]).toEqual([0, { dryRun: true, ...counts }, 'Nothing was changed.\n'])
     expect(await suppressed()).toEqual([])
     expect(await json(['bounces', 'ingest', both])).toEqual(counts)
     expect(await suppressed()).toEqual([{ reason: 'bounced' }, { reason: 'complained' }])

@@ -75,7 +75,7 @@ test('svc score shows and sets, svc contacts score shows the same', async () => 
 test('svc projects webhook set shows the secret once, test sends a sample, unset needs --yes', async () => {
   const set = await run('projects', 'webhook', 'set', 'Welcome', '--url', 'http://203.0.113.9/hook', '--json')
   expect(set.json).toMatchObject({ projectId: account.projectId, secret: expect.stringMatching(/^whsec_/) })
-  expect(set.stderr).toContain('shown this once')
+  expect(set.stderr).toBe('Keep the secret now: it is not shown again.\n')
   const refused = await run('projects', 'webhook', 'set', 'Welcome', '--url', 'http://127.0.0.1/hook')
   expect([refused.status, refused.stderr]).toEqual([2, expect.stringContaining('public')])
   expect((await run('projects', 'webhook', 'test', 'Welcome', '--json')).json).toMatchObject({

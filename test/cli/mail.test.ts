@@ -206,7 +206,7 @@ describe('svc suppressions', () => {
     const ran = await run(['suppressions', 'import', await file('s.csv', csv), '--json'])
     expect([ran.status, ran.json]).toEqual([5, { rows: 4, added: 2, known: 0, rejected: 2 }])
     const dry = await run(['suppressions', 'import', '-', '--dry-run', '--json'], { stdin: 'zoe@people.example\n' })
-    expect([dry.status, dry.json.added]).toEqual([0, 0])
+    expect([dry.status, dry.json]).toEqual([0, { dryRun: true, rows: 1, added: 1, known: 0, rejected: 0 }])
     const lines = Array.from({ length: 1201 }, (_, i) => `p${i}@people.example`).join('\n')
     expect(
       await json(['suppressions', 'import', '-', '--reason', 'complained'], {

@@ -82,7 +82,9 @@ test('what is no provider or no secret is exit 2; the provider test is refused o
   const missing = await run(['payments', 'provider', 'set'])
   expect([missing.status, missing.stderr]).toEqual([
     2,
-    'error: Missing --provider, --key-file, --webhook-secret-file\n',
+    expect.stringMatching(
+      /^error: Missing --provider, --key-file, --webhook-secret-file\n {2}next: svc payments provider set .*--provider <name> --key-file <file\|-> --webhook-secret-file <file\|->\n$/,
+    ),
   ])
   const refusals: [string[], string][] = [
     [['payments', 'provider', 'set', '--provider', 'paypal'], '--provider must be stripe'],

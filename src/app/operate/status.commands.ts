@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { relative } from '../../cli/cells.ts'
 import type { CommandSet, Context } from '../../cli/command.ts'
-import { type Cell, relative } from '../../cli/output.ts'
+import type { Cell } from '../../cli/output.ts'
 import type { Status } from './status.ts'
 
 const redrawMs = 2000
@@ -15,7 +16,7 @@ const daemonText = ({ api, jobs, connectedAt }: Status['daemons'][number]): stri
   [
     api ? 'API' : null,
     jobs.length > 0 ? `jobs ${jobs.join(', ')}` : null,
-    `connected ${relative(new Date(connectedAt))}`,
+    `connected ${relative(new Date(connectedAt), Date.now())}`,
   ]
     .filter(Boolean)
     .join('; ')

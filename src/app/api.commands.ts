@@ -1,0 +1,82 @@
+import type { CommandSet, Context } from '../cli/command.ts'
+import { readInput } from '../cli/input.ts'
+import { jsonText, printable } from '../cli/output.ts'
+import { Problem, type ProblemKind } from '../lib/problem.ts'
+
+/** What a refusal's status is to a shell: as the same refusal by a command is. */
+const kinds: Record<number, ProblemKind> = {
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'missing',
+  409: 'conflict',
+  429: 'limited',
+  502: 'upstream',
+  503: 'unavailable',
+  504: 'unavailable',
+}
+const kindOf = (status: number): ProblemKind =>
+  kinds[status] ?? (status >= 400 && status < 500 ? 'invalid' : 'unauthorized')
+
+/** Everything but these is below /api/v1, whether the path says so or not. */
+const beside = /^\/(api\/|healthz|readyz|metrics|openapi\.json|docs)/
+
+const pathOf = (given: string): string => {
+  const path = given.startsWith('/') ? given : `/${given}`
+  return beside.test(path) ? path : `/api/v1${path}`
+}
+
+const bodyOf = async (data: string | undefined): Promise<string | null> => {
+  if (data === undefined) return null
+  if (data === '-') return readInput('-', '--data')
+  return data.startsWith('@') ? readInput(data.slice(1), '--data') : data
+}
+
+/** From the environment, as no flag takes a secret. */
+const readKey = async (): Promise<string | null> => {
+  const { SVC_API_KEY: key, SVC_API_KEY_FILE: file } = process.env
+  if (key) return key
+  return file ? (await readInput(file, 'SVC_API_KEY_FILE')).trim() : null
+}
+
+/** Into a pipe as it came, so that `jq` and others take it; for a person JSON is spread. */
+const show = ({ out }: Context, body: string, type: string): void => {
+  const isSpread = out.isTerminal && out.format === 'table' && type.includes('json')
+  const text = isSpread ? jsonText(JSON.parse(body), 2) : body
+  for (const line of text.trimEnd().split('\n')) out.line(out.isTerminal ? printable(line) : line)
+}
+
+const call = async (context: Context, method: string, path: string, { data }: { data?: string }): Promise<void> => {
+  const verb = method.toUpperCase()
+  if (!/^[A-Z]+$/.test(verb)) throw new Problem('usage', `${method} is no method of HTTP`)
+  if (data !== undefined && (verb === 'GET' || verb === 'HEAD')) throw new Problem('usage', `${verb} takes no --data`)
+  const { readAddress } = await import('./config.ts')
+  const [address, key, body] = [readAddress(), await readKey(), await bodyOf(data)]
+  const answer = await fetch(`${address}${pathOf(path)}`, {
+    method: verb,
+    body,
+    redirect: 'manual',
+    signal: context.signal,
+    headers: {
+      ...(key && { authorization: `Bearer ${key}` }),
+      ...(body !== null && { 'content-type': 'application/json' }),
+    },
+  }).catch((error) => {
+    if (context.signal.aborted) throw error
+    throw new Problem('unavailable', `No daemon answers at ${address}`, { hint: 'svc serve, or set SVC_PUBLIC_URL' })
+  })
+  const text = await answer.text()
+  if (text !== '') show(context, text, answer.headers.get('content-type') ?? '')
+  if (answer.ok) return
+  const hint = answer.status === 401 && !key ? { hint: 'set SVC_API_KEY: svc keys create --name <name>' } : {}
+  throw new Problem(kindOf(answer.status), `${verb} ${pathOf(path)} was answered with ${answer.status}`, hint)
+}
+
+/** `svc api`: one call to a running daemon. */
+export const commands: CommandSet = (cli) => {
+  cli
+    .noun('api', 'Call the API of the running daemon with the key in SVC_API_KEY (or _FILE), and print what it answers')
+    .argument('<method>', 'GET, POST, PATCH, DELETE …')
+    .argument('<path>', 'such as /lists, or whole: /api/v1/lists')
+    .option('--data <@file|-|text>', 'the body, as JSON: of a file, of standard input, or as it stands here')
+    .action(cli.run(call, { app: 'none' }))
+}

@@ -1,0 +1,59 @@
+import { idAt } from '../lib/ids.ts'
+import type { Work } from '../store/work.ts'
+import { branchesOf, type DeliveryFilter, type DeliveryView, listDeliveries, matching } from './deliveries.find.ts'
+
+/** The newest so many are watched; what waits behind them is seen once it is among them. */
+const watched = 5000
+/** Made so long ago, a delivery may still come to light: its transaction was long. In ms. */
+const lateMs = 60_000
+
+interface Seen {
+  id: string
+  status: string
+  attempts: number
+}
+
+const stateOf = ({ status, attempts }: Pick<Seen, 'status' | 'attempts'>) => `${status} ${attempts}`
+
+/** What may change, newest first: all that is on its way, and of what has ended that which is new. */
+const readStates = async ({ sql, accountId, now }: Work, filter: DeliveryFilter): Promise<Seen[]> => {
+  const { conditions, params, bind } = matching(accountId, filter)
+  const limit = bind(watched)
+  const recent = `d.id >= ${bind(idAt('dlv', now.getTime() - lateMs))}`
+  const branches = [
+    ...branchesOf({ ...filter, status: 'pending' }, conditions),
+    ...branchesOf({ ...filter, status: undefined }, [...conditions, recent]).slice(1),
+  ].map(
+    (branch) =>
+      `(select d.id, d.status, jsonb_array_length(d.attempts) as attempts from (${branch}) d order by d.id desc limit ${limit})`,
+  )
+  return sql<Seen>(`select * from (${branches.join(' union all ')}) d order by id desc`, params)
+}
+
+/**
+ * Each call gives the deliveries that came to be, or were attempted, replayed or ended, since the call before, oldest first; the
+ * first one those that were made since `sinceMs` (epoch ms). A filter's status is that which they have now.
+ */
+export const deliveryChanges = (
+  { status, ...filter }: DeliveryFilter,
+  sinceMs: number,
+): ((work: Work) => Promise<DeliveryView[]>) => {
+  let known: Map<string, string> | undefined
+  let floor = ''
+  return async (work) => {
+    const states = await readStates(work, filter)
+    const before = known
+    known = new Map(states.map((seen) => [seen.id, stateOf(seen)]))
+    const isNew = ({ id }: Seen) => id >= (before ? floor : idAt('dlv', sinceMs))
+    const ids = states.filter((seen) => before?.get(seen.id) !== stateOf(seen) && isNew(seen)).map(({ id }) => id)
+    // What is on its way no longer has ended, or is behind those that are watched.
+    for (const [id, state] of before ?? []) if (state.startsWith('pending') && !known.has(id)) ids.push(id)
+    const waiting = states.filter((seen) => seen.status === 'pending')
+    floor = waiting.length < watched ? '' : waiting.at(-1)!.id
+    if (ids.length === 0) return []
+    const { rows } = await listDeliveries(work, { ...filter, ids, ...(status && { status }) }, { limit: ids.length })
+    const changed = rows.filter((view) => before?.get(view.id) !== stateOf(view))
+    for (const view of changed) known.set(view.id, stateOf(view))
+    return changed.reverse()
+  }
+}

@@ -1,0 +1,303 @@
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadCommands } from '../../src/app/commands.ts'
+import { fullCommand } from '../../src/cli/next.ts'
+import { buildProgram } from '../../src/cli/program.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { program, startSvc, svc } from '../support/cli.ts'
+import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
+
+let t: TestApp
+let account: TestAccount
+let listId: string
+
+const contacts = 1201
+
+beforeAll(async () => {
+  t = await startApp({ development: true, env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+  account = await t.account({ name: 'Only' })
+  listId = (await json('lists', 'create', '--name', 'Many')).id
+  const csv = `email\n${Array.from({ length: contacts }, (_, i) => `p${i}@people.example\n`).join('')}`
+  await svc(t, ['contacts', 'import', '-', '--list', 'Many', '--no-events', '-q'], { stdin: csv })
+})
+afterAll(() => t?.close())
+
+const run = (...args: string[]) => svc(t, args)
+const json = async (...args: string[]) => (await run(...args, '--json')).json
+const linesOf = (text: string) => text.trimEnd().split('\n')
+
+const leaves = (command: Command, path: string[] = []): string[][] =>
+  command.commands.length > 0 ? command.commands.flatMap((child) => leaves(child, [...path, child.name()])) : [path]
+const unopened = async (): Promise<never> => {
+  throw new Error('not opened here')
+}
+const all = leaves(buildProgram(await loadCommands(), unopened)).filter((path) => path[0] !== 'help')
+
+describe('lists that grow', () => {
+  test('-q and --jsonl give every page, --limit so many, --cursor from there on', async () => {
+    const ids = linesOf((await run('contacts', 'list', '-q')).stdout)
+    expect(new Set(ids).size).toBe(contacts)
+    const rows = linesOf((await run('contacts', 'list', '--jsonl')).stdout).map((line) => JSON.parse(line))
+    expect(rows.map(({ email }) => email)).toEqual(ids)
+    expect(linesOf((await run('contacts', 'list', '-q', '--limit', '600')).stdout)).toEqual(ids.slice(0, 600))
+    const first = await json('contacts', 'list', '--limit', '700')
+    expect(first.contacts).toHaveLength(700)
+    expect(linesOf((await run('contacts', 'list', '-q', '--cursor', first.nextCursor)).stdout)).toEqual(ids.slice(700))
+  })
+
+  test('without them a page is 50 rows, and says how to go on', async () => {
+    const page = await json('contacts', 'list')
+    expect([page.contacts.length, typeof page.nextCursor]).toEqual([50, 'string'])
+    const plain = await run('contacts', 'list')
+    expect([linesOf(plain.stdout).length, plain.stderr]).toEqual([50, `More: --cursor ${page.nextCursor}\n`])
+  })
+})
+
+describe('--fields', () => {
+  test('chooses what a list and a thing show', async () => {
+    expect(await json('lists', '--fields', 'name,rowCount')).toEqual({ lists: [{ name: 'Many', rowCount: contacts }] })
+    expect((await run('lists', 'list', '--fields', 'rowCount, name')).stdout).toBe(`${contacts}\tMany\n`)
+    expect(await json('lists', 'show', 'Many', '--fields', 'id')).toEqual({ id: listId })
+  })
+
+  test.each([[['lists', 'list', '--fields', 'name,nope']], [['lists', 'show', 'Many', '--fields', 'nope', '--json']]])(
+    '%j is exit 2 and names the fields there are',
+    async (args) => {
+      const ran = await run(...args)
+      expect([ran.status, ran.stdout]).toEqual([2, ''])
+      expect(ran.stderr).toContain('There is no field nope: choose of id, name, fields, rowCount, createdAt, updatedAt')
+    },
+  )
+
+  test('is refused before anything is done where something is written, and beside -q', async () => {
+    expect((await run('lists', 'create', '--name', 'Never', '--fields', 'nope')).status).toBe(2)
+    expect((await run('lists', 'show', 'Never')).status).toBe(3)
+    expect((await run('lists', '--fields', 'id', '-q')).stderr).toContain('not both')
+  })
+})
+
+describe('usage errors name the next command', () => {
+  test('what the parser refuses is told with the help of the very command', async () => {
+    for (const path of all) {
+      const parsing = buildProgram(await loadCommands(path), unopened).parseAsync([
+        'node',
+        'svc',
+        ...path,
+        '--nonsense',
+      ])
+      const misuse = await parsing.then(
+        () => null,
+        ({ message, command }) => [message, fullCommand(command)],
+      )
+      expect(misuse).toEqual([expect.stringContaining("unknown option '--nonsense'"), `svc ${path.join(' ')}`])
+    }
+  })
+
+  test.each<[string[], string]>([
+    [['keys', 'create'], 'svc keys create --name <name>'],
+    [['relay', 'unset'], 'svc relay unset --yes'],
+    [['lists', 'delete', 'Many'], 'svc lists delete Many --yes'],
+    [['lists', 'rename', "It's mine"], 'svc lists rename --help'],
+    [['contacts', 'import', "it's.csv"], "svc contacts import 'it'\\''s.csv' --list <id|name>"],
+    [['plans', 'set', 'free'], 'svc plans set --help'],
+    [['deliveries', 'replay'], 'svc deliveries replay --help'],
+    [['lists', 'show', 'Many', '--nonsense'], 'svc lists show --help'],
+    [['lists', 'show'], 'svc lists show --help'],
+    [['lits'], 'svc --help'],
+    [['lists', 'shwo'], 'svc lists --help'],
+  ])('%j', async (args, next) => {
+    const ran = await run(...args)
+    expect([ran.status, ran.stdout, ran.stderr]).toEqual([2, '', expect.stringContaining(`\n  next: ${next}\n`)])
+    const told = await run(...args, '--json')
+    expect(JSON.parse(told.stderr)).toMatchObject({ hint: expect.stringContaining(next.split(' --')[0]!) })
+  })
+})
+
+describe('dry runs', () => {
+  test.each<[string[], object]>([
+    [['relay', 'unset'], {}],
+    [['bounces', 'mailbox', 'unset'], {}],
+    [['payments', 'provider', 'unset'], {}],
+    [['mail', 'clear'], { removed: 0 }],
+    [['lists', 'delete', 'Many'], { name: 'Many', contacts, addresses: contacts }],
+    [['contacts', 'erase', 'p1@people.example'], { contacts: 1, rejects: 0, held: { deals: 0, messages: 0 } }],
+  ])('%j says what it would do in one object, and does nothing', async (args, planned) => {
+    const ran = await run(...args, '--dry-run', '--json')
+    expect([ran.status, ran.json]).toEqual([0, expect.objectContaining({ dryRun: true })])
+    expect(ran.json).toMatchObject(planned)
+    expect(ran.stderr).toMatch(/^Would .*Nothing was changed\.\n$/)
+    expect((await json('lists', 'show', 'Many')).rowCount).toBe(contacts)
+  })
+
+  test('keys revoke and webhooks disable count subscriptions and what is on its way to them', async () => {
+    const { keyId } = await t.account({ name: 'Other' })
+    const own = ['--account', 'Other']
+    const other = (await json('accounts', 'show', 'Other')).id
+    const { id } = await subscribe(t.app, other, 'http://127.0.0.1:1/a', keyId)
+    await subscribe(t.app, other, 'http://127.0.0.1:1/b', keyId)
+    await emitEvents(t.app, other, 3)
+    const dry = { dryRun: true, id: keyId, subscriptions: 2, deliveries: 6 }
+    expect(await json('keys', 'revoke', keyId, '--dry-run', ...own)).toEqual(dry)
+    expect(await json('webhooks', 'disable', id, '--dry-run', ...own)).toEqual({ dryRun: true, id, pending: 3 })
+    expect((await json('webhooks', ...own)).webhooks.map(({ status }: { status: string }) => status)).toEqual([
+      'active',
+      'active',
+    ])
+    expect((await json('deliveries', 'stats', ...own)).pending).toBe(6)
+    await json('accounts', 'delete', 'Other', '--confirm', 'Other')
+  })
+
+  test('pipelines stages set-kind counts the deals whose status would change', async () => {
+    await json('deals', 'create', '--title', 'A', '--email', 'p1@people.example')
+    const change = ['pipelines', 'stages', 'set-kind', 'New', 'won', '--dry-run']
+    expect(await json(...change)).toMatchObject({ dryRun: true, name: 'New', kind: 'won', deals: 1 })
+    expect((await json('deals')).deals[0].status).toBe('open')
+  })
+})
+
+test('with -q a secret is on stderr, and stdout the id alone', async () => {
+  const { stdout, stderr } = await run('keys', 'create', '--name', 'quiet', '-q')
+  expect(stdout).toMatch(/^key_\w+\n$/)
+  const [, key] = /^key: (svc_live_\w+)\nKeep the key now: it is not shown again\.\n$/.exec(stderr)!
+  expect((await t.request('GET', '/lists', { key: key! })).status).toBe(200)
+  const url = 'http://127.0.0.1:1/hook'
+  const hook = await run('webhooks', 'create', '--url', url, '--events', 'deal.created', '-q')
+  expect([hook.stdout, hook.stderr]).toEqual([
+    expect.stringMatching(/^whk_\w+\n$/),
+    expect.stringMatching(/^secret: whsec_/),
+  ])
+})
+
+test('a stderr that nobody reads changes nothing', async () => {
+  const child = startSvc(t, ['keys', 'create'])
+  child.stderr.destroy()
+  expect(await new Promise((resolve) => child.on('close', resolve))).toBe(2)
+})
+
+describe('--follow', () => {
+  test('prints what happens, into a pipe as well, until Ctrl-C, which is no failure', async () => {
+    await subscribe(t.app, account.id, 'http://127.0.0.1:1/hook')
+    const following = (['deliveries', 'events'] as const).map((noun) => {
+      const child = startSvc(t, [noun, 'list', '--follow', '--jsonl'])
+      let text = ''
+      child.stdout.on('data', (chunk) => {
+        text += chunk
+      })
+      return {
+        child,
+        rows: () =>
+          text
+            .split('\n')
+            .slice(0, -1)
+            .map((line) => JSON.parse(line)),
+      }
+    })
+    await eventually(async () => {
+      await emitEvents(t.app, account.id)
+      return following.every(({ rows }) => rows().length > 0)
+    }, 30_000)
+    const emitted = await t.events(account.id)
+    const [deliveries, events] = following
+    await eventually(
+      () => events!.rows().at(-1).id === emitted.at(-1).id && deliveries!.rows().at(-1).eventId === emitted.at(-1).id,
+    )
+    expect(new Set(events!.rows().map(({ id }) => id)).size).toBe(events!.rows().length)
+    expect(events!.rows()).toEqual(emitted.slice(-events!.rows().length))
+    deliveries!.child.kill('SIGINT')
+    // A reader that went away ends it as well, as soon as there is something to tell.
+    events!.child.stdout.destroy()
+    await emitEvents(t.app, account.id)
+    const ends = following.map(({ child }) => new Promise((resolve) => child.on('close', resolve)))
+    expect(await Promise.all(ends)).toEqual([0, 0])
+  }, 60_000)
+
+  test('has no pages', async () => {
+    const ran = await run('events', 'list', '--follow', '--limit', '5')
+    expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining('without --limit and --cursor')])
+  })
+})
+
+describe('svc api', () => {
+  let env: Record<string, string>
+  const api = (args: string[], options = {}) => svc({ env }, ['api', ...args], options)
+
+  beforeAll(async () => {
+    const address = await t.server.fastify.listen({ host: '127.0.0.1', port: 0 })
+    env = { SVC_PUBLIC_URL: `${address}/`, SVC_API_KEY: account.key }
+  })
+
+  test('calls the daemon with the key of the environment, and prints the body as it came', async () => {
+    const ran = await api(['GET', '/api/v1/lists'])
+    expect([ran.status, ran.stderr, ran.json.lists[0].id]).toEqual([0, '', listId])
+    expect((await api(['get', 'lists'])).stdout).toBe(ran.stdout)
+    expect((await api(['GET', '/healthz'])).status).toBe(0)
+    const body = JSON.stringify({ listId, email: 'api@people.example' })
+    expect((await api(['POST', '/contacts', '--data', '-'], { stdin: body })).json).toMatchObject({ created: 1 })
+    expect((await api(['POST', '/contacts', '--data', body])).json).toMatchObject({ created: 0 })
+  })
+
+  test.each<[string[], number, number]>([
+    [['GET', '/contacts'], 400, 2],
+    [['DELETE', '/webhooks/whk_nope'], 404, 3],
+    [['PATCH', '/lists'], 405, 2],
+    [['GET', '/nowhere'], 404, 3],
+  ])('%j: the body of a %i is on stdout, and the status exit %i', async (args, status, exit) => {
+    const ran = await api(args)
+    expect([ran.status, ran.json]).toEqual([exit, { error: expect.any(String) }])
+    expect(ran.stderr).toMatch(new RegExp(`^error: .* was answered with ${status}\n`))
+  })
+
+  test('no key, or one that is none, is exit 1; the key is in no output', async () => {
+    const none = await svc({ env: { SVC_PUBLIC_URL: env.SVC_PUBLIC_URL! } }, ['api', 'GET', '/lists'])
+    expect([none.status, none.stderr]).toEqual([1, expect.stringContaining('svc keys create')])
+    const bad = await api(['GET', '/lists'], { env: { SVC_API_KEY: 'svc_live_bad' } })
+    expect([bad.status, bad.stdout + bad.stderr]).toEqual([1, expect.not.stringContaining('svc_live')])
+  })
+
+  test('what can not be called is exit 2, a daemon that is not there exit 7', async () => {
+    expect((await api(['GET', '/lists', '--data', '{}'])).status).toBe(2)
+    expect((await api(['G T', '/lists'])).status).toBe(2)
+    expect((await api(['POST', '/lists', '--data', '@/nowhere/x'])).status).toBe(2)
+    const away = await api(['GET', '/lists'], { env: { SVC_PUBLIC_URL: 'http://127.0.0.1:1' } })
+    expect([away.status, away.stderr]).toEqual([7, expect.stringContaining('No daemon answers at http://127.0.0.1:1')])
+  })
+})
+
+describe.skipIf(!existsSync('/usr/bin/script'))('on a terminal', () => {
+  /** What a terminal of 80 cells and 12 lines shows of commands, one after the other. */
+  const terminal = (...commands: string[]): Promise<string> =>
+    new Promise((resolve) => {
+      const lines = commands.map((command) => command.replaceAll('svc ', `${process.execPath} ${program} `)).join('\n')
+      const child = spawn('/usr/bin/script', ['-qec', `stty cols 80 rows 12\n${lines}`, '/dev/null'], {
+        env: { PATH: process.env.PATH!, TERM: 'xterm-256color', ...t.env },
+      })
+      let text = ''
+      child.stdout.on('data', (chunk) => {
+        text += chunk
+      })
+      child.on('close', () => resolve(text.replaceAll('\r\n', '\n')))
+      child.stdin.end()
+    })
+
+  test('rows have relative times by the development clock and coloured states; --no-color has none', async () => {
+    await t.advance(2 * 86_400_000)
+    const [coloured, plain] = (
+      await terminal('svc contacts list --limit 2', 'echo ----', 'svc contacts list --limit 2 --no-color')
+    ).split('----')
+    expect(coloured).toContain('\u001b[32mactive\u001b[39m')
+    expect(coloured).toMatch(/ 2 d ago\n/)
+    expect(plain).toMatch(/ active .* 2 d ago\n/)
+    expect(plain).not.toContain('\u001b')
+  }, 30_000)
+
+  test('a list that is longer than the screen is paged, and one that is not is not', async () => {
+    const env = `PAGER='sed s/^/paged:/'`
+    const shown = await terminal(`${env} svc contacts list --no-color`, `${env} svc contacts list --limit 5 --no-color`)
+    expect(linesOf(shown).filter((line) => line.startsWith('paged:'))).toHaveLength(51)
+    expect(linesOf(shown).filter((line) => /^[\w]+@people/.test(line))).toHaveLength(5)
+    const whole = await terminal(`${env} svc contacts list --no-pager`)
+    expect(whole).not.toContain('paged:')
+  }, 30_000)
+})
