@@ -83,7 +83,7 @@ const keyPrefix = (id: string): string => `broadcast:${id}:`
 
 const begin = async ({ sql, accountId, now }: Work, state: State): Promise<void> => {
   const [row] = await sql<{ count: number }>(
-    `select count(*) from contacts where account_id = $1 and list_id = $2 and status = 'active'`,
+    `select count(*) from contacts where account_id || '' = $1 and list_id = $2 and status = 'active'`,
     [accountId, state.listId],
   )
   Object.assign(state, { status: 'sending', startedAt: now, checkpoint: '', recipients: row!.count })

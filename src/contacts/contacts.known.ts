@@ -8,7 +8,8 @@ import type { Contact } from './contacts.view.ts'
 
 /*
  * Writes about contacts that the account knows, for many of them at once: nobody comes into the account by them, nor back
- * into it. Rows are locked in the order of their addresses, lists after contacts, counters last.
+ * into it. Rows are locked in the order of their addresses, lists after contacts, counters last. Each is found by a probe of the
+ * primary key, whatever the statistics say: `lateral`, and not by `list_id` (contacts.statement.ts).
  */
 
 export interface ContactUpdate {
@@ -24,14 +25,19 @@ const lockContacts = `
   select held.email, held.list_id as "listId", held.fields from (
     select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email, i.list
   ) o cross join lateral (
-    select email, list_id, fields from contacts where account_id = $1 and email = o.email and list_id = o.list
+    select email, list_id, fields from contacts where account_id = $1 and email = o.email and list_id || '' = o.list
     for no key update
   ) held`
 
 const updateLocked = `
-  update contacts c set fields = c.fields || i.fields, updated_at = $2
-  from jsonb_to_recordset($3::jsonb) as i(email text, "listId" text, fields jsonb)
-  where c.account_id = $1 and c.email = i.email and c.list_id = i."listId"`
+  update contacts c set fields = c.fields || x.fields, updated_at = $2
+  from (
+    select held.contact, i.fields from jsonb_to_recordset($3::jsonb) as i(email text, "listId" text, fields jsonb)
+    cross join lateral (
+      select ctid as contact from contacts where account_id = $1 and email = i.email and list_id || '' = i."listId" limit 1
+    ) held
+  ) x
+  where c.ctid = x.contact`
 
 /**
  * Sets fields of contacts, each address of a list at most once; new names become columns. Gives what became of each, in
@@ -98,7 +104,7 @@ export const joinList = async (
   const [list] = await sql<{ fields: string[] }>(shareList, [accountId, listId], 'share-list')
   if (!list) throw missing('There is no such list')
   const members = await sql<{ email: string }>(
-    'select email from contacts where account_id = $1 and email = any($2) and list_id = $3',
+    `select email from contacts where account_id = $1 and email = any($2) and list_id || '' = $3`,
     [accountId, contacts.map(({ email }) => email), listId],
     'members-of',
   )

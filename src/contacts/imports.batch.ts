@@ -7,7 +7,7 @@ import type { CsvRow } from './imports.csv.ts'
 /** Rows of one transaction: a write of more fires no events (api.md section 6). */
 export const batchRows = 500
 /** A batch of longer rows ends earlier: memory stays constant. */
-const batchCharacters = 2_000_000
+const batchCharacters = 500_000
 
 export interface Reject {
   line: number

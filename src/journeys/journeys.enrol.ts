@@ -47,7 +47,7 @@ const locking = `
   select count(*) from (
     select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email, i.list
   ) o cross join lateral (
-    select 1 from contacts where account_id = $1 and email = o.email and list_id = o.list for no key update
+    select 1 from contacts where account_id = $1 and email = o.email and list_id || '' = o.list for no key update
   ) locked`
 
 /** Locks the contacts that are to enter journeys. Who locks runs as well does this before. */
@@ -63,13 +63,16 @@ export const lockEntrants = async (
 const lockRoots = `select from journey_runs where account_id = $1 and id = any($2) order by id for no key update`
 
 // `nth` counts those of one root, on top of those that it has. Ids are made as newId makes them: only the statement knows how
-// many there will be. Not kept prepared, as in run.wake.ts.
+// many there will be. Not kept prepared, as in run.wake.ts. `offset 0`: each contact is a probe of its own, not a part of a join
+// with all of the account's.
 const entering = `
   with entrant as (
     select e.*, row_number() over (partition by e."rootId" order by e.place) as nth
     from jsonb_to_recordset($6::jsonb) as e("listId" text, "rowId" text, email text, context jsonb, depth int,
       "rootId" text, "causeId" text, place int)
-    where exists (select from contacts c where c.account_id = $1 and c.email = e.email and c.list_id = e."listId")
+    where exists (
+        select from contacts c where c.account_id = $1 and c.email = e.email and c.list_id || '' = e."listId" offset 0
+      )
       and ($7 = 'always' or not exists (
         select from journey_runs r where r.account_id || '' = $1 and r.journey_id = $3 and r.row_id = e."rowId"
           and r.list_id = e."listId" and ($7 = 'never' or r.status in ('running', 'waiting'))

@@ -118,7 +118,7 @@ export const countRecipients = async (
     `select count(*) as recipients, count(*) filter (where is_suppressed) as suppressed from (
        select c.email in (select email from suppressions where account_id = $1)
          or c.email in (select email from addresses where account_id = $1 and verification_status = 'invalid') as is_suppressed
-       from contacts c where c.account_id = $1 and c.list_id = $2 and c.status = 'active'
+       from contacts c where c.account_id || '' = $1 and c.list_id = $2 and c.status = 'active'
      ) c`,
     [accountId, listId],
   )

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createList, joinList, updateContacts } from '../../src/contacts/contacts.ts'
+import { previewImport } from '../../src/contacts/imports.ts'
+import type { Sql } from '../../src/store/database.ts'
+import type { Work } from '../../src/store/work.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+
+type Connection = Awaited<ReturnType<TestApp['app']['database']['connect']>>
+
+let t: TestApp
+let account: TestAccount
+let lists: { old: string; fresh: string }
+
+const people = (count: number) => Array.from({ length: count }, (_, i) => `p${i + 1}@example.org`)
+
+/** Adds contacts to a list without a word to the planner. */
+const fill = async (listId: string, from: number, to: number) => {
+  const params = [account.id, from, to]
+  await t.app.sql(
+    `insert into addresses (account_id, email, row_id, domain)
+     select $1, 'p' || i || '@example.org', 'row_' || lpad(i::text, 12, '0'), 'example.org'
+     from generate_series($2::int, $3::int) i on conflict do nothing`,
+    params,
+  )
+  await t.app.sql(
+    `insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
+     select $1, 'p' || i || '@example.org', $4, 'row_' || lpad(i::text, 12, '0'), '{}', 'active', now(), now()
+     from generate_series($2::int, $3::int) i`,
+    [...params, listId],
+  )
+}
+
+beforeAll(async () => {
+  t = await startApp()
+  account = await t.account()
+  for (const table of ['contacts', 'addresses']) await t.app.sql(`alter table ${table} set (autovacuum_enabled = off)`)
+  const make = (name: string) => t.app.work(account.id, 'cli:test', async (w) => (await createList(w, { name })).id)
+  lists = { old: await make('old'), fresh: await make('fresh') }
+})
+afterAll(() => t.close())
+
+/** What looks some contacts of a list up, 20 each. */
+const readers: Record<string, (work: Work, listId: string) => Promise<unknown>> = {
+  'changing some': (work, listId) =>
+    updateContacts(
+      work,
+      people(20).map((email) => ({ listId, email, fields: { seen: String(Math.random()) } })),
+    ),
+  'joining some': (work, listId) =>
+    joinList(
+      work,
+      listId,
+      people(20).map((email) => ({ email, fields: {}, status: 'active' as const })),
+    ),
+}
+
+/** Calls each reader a few times on one connection, which keeps its plans, and gives how many rows the last call had read. */
+const rowsRead = async (client: Connection, listId: string, calls: number): Promise<Record<string, number>> => {
+  const count = async () => {
+    const { rows } = await client.query(
+      `select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int as count from pg_stat_xact_user_tables
+       where relname in ('contacts', 'addresses')`,
+    )
+    return rows[0].count as number
+  }
+  const sql = (async (text: string, values: unknown[] = [], name?: string) =>
+    (await client.query({ text, values, ...(name && { name }) })).rows) as Sql
+  const work = { sql, accountId: account.id, actor: 'cli:test', now: t.app.now(), listeners: [] } as unknown as Work
+  const read: Record<string, number> = {}
+  for (const [reader, run] of Object.entries(readers)) {
+    for (let i = 0; i < calls; i++) {
+      await client.query('begin')
+      const before = await count()
+      await run(work, listId)
+      read[reader] = (await count()) - before
+      await client.query('rollback')
+    }
+  }
+  return read
+}
+
+test('what looks some contacts of a list up reads these alone, planned on a small table, on a large one, or before the list was made', async () => {
+  const client = await t.app.database.connect()
+  const small = (read: Record<string, number>) => Object.entries(read).filter(([, rows]) => rows > 200)
+  try {
+    await fill(lists.old, 1, 40)
+    await rowsRead(client, lists.old, 7)
+    await fill(lists.old, 41, 20_000)
+    expect(small(await rowsRead(client, lists.old, 1))).toEqual([])
+    const afresh = await t.app.database.connect()
+    expect(small(await rowsRead(afresh, lists.old, 7).finally(() => afresh.end()))).toEqual([])
+    await t.app.sql('analyze contacts')
+    await t.app.sql('analyze addresses')
+    await fill(lists.fresh, 1, 5_000)
+    expect(small(await rowsRead(client, lists.fresh, 7))).toEqual([])
+    expect(small(await rowsRead(client, lists.old, 7))).toEqual([])
+  } finally {
+    await client.end()
+  }
+})
+
+test('an import that is tried looks each of its addresses up', async () => {
+  const source = async function* () {
+    for (const email of people(20)) yield { line: 2, values: [email] }
+  }
+  const prepared = { columns: { email: 0, fields: [null] }, rows: source() }
+  const plans: string[] = []
+  const connect = async () => {
+    const client = await t.app.database.connect()
+    const query = client.query.bind(client) as (text: string, params?: unknown[]) => Promise<{ rows: object[] }>
+    const explained = async (text: string, params: unknown[] = []) => {
+      if (text.includes('"isKnown"')) plans.push(JSON.stringify((await query(`explain ${text}`, params)).rows))
+      return query(text, params)
+    }
+    return Object.assign(client, { query: explained })
+  }
+  const app = { ...t.app, database: { ...t.app.database, connect } } as unknown as typeof t.app
+  await previewImport(app, account.id, lists.old, prepared, { onConflict: 'upsert', events: false })
+  expect(plans).toHaveLength(1)
+  expect(plans[0]).toMatch(
+    /Index Cond: \(\(account_id = [^)]*\) AND \(email = e.email\)\).*Index Only Scan using addresses_pkey/s,
+  )
+  expect(plans[0]).not.toMatch(/Seq Scan on (contacts|addresses)/)
+})
