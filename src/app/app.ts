@@ -102,11 +102,15 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       systemNow,
       close,
       operate: (actor, run) =>
-        database.transaction((sql, client) => run(operation({ sql, client, orm, actor, now: now() }))),
+        database.transaction((sql, client) => {
+          const { ended, ...unit } = operation({ sql, client, orm, actor, now: now() })
+          return ended(run(unit))
+        }),
       work: (accountId, actor, run) =>
         database.transaction((sql, client, opening) => {
           if (!(opening as { lives: boolean }).lives) throw missing('There is no such account')
-          return run(Object.assign(operation({ sql, client, orm, actor, now: now(), accountId }), { accountId }))
+          const { ended, ...unit } = operation({ sql, client, orm, actor, now: now(), accountId })
+          return ended(run({ ...unit, accountId }))
         }, openingOf(accountId)),
     }
   } catch (error) {
@@ -167,9 +171,15 @@ interface Parts {
   accountId?: string
 }
 
+interface Unit extends Operation {
+  /** Gives the result once what was to come last has been done too. */
+  ended<T>(result: Promise<T>): Promise<T>
+}
+
 /** `em` is made at its first use: a fork and its Kysely cost more than some whole operations. */
-const operation = ({ sql, client, orm, actor, now, accountId }: Parts): Operation => {
+const operation = ({ sql, client, orm, actor, now, accountId }: Parts): Unit => {
   let em: Promise<EntityManager> | undefined
+  const endings: (() => Promise<void>)[] = []
   return {
     sql,
     actor,
@@ -179,6 +189,12 @@ const operation = ({ sql, client, orm, actor, now, accountId }: Parts): Operatio
     em() {
       em ??= orm().then((managers) => managers(client, accountId ?? null))
       return em
+    },
+    last: (run) => void endings.push(run),
+    async ended(result) {
+      const value = await result
+      for (const run of endings) await run()
+      return value
     },
   }
 }

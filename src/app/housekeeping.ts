@@ -1,4 +1,4 @@
-import { recheckDomains } from '../contacts/contacts.ts'
+import { finishListDeletions, recheckDomains } from '../contacts/contacts.ts'
 import { purgeDeliveries } from '../deliveries/deliveries.purge.ts'
 import { purgeJourneys } from '../journeys/journeys.purge.ts'
 import type { App } from '../store/work.ts'
@@ -19,6 +19,7 @@ export const keepHouse = async (app: App, signal: AbortSignal): Promise<void> =>
   try {
     const { rows } = await guard.query('select pg_try_advisory_lock($1) as mine', [housekeepingLock])
     if (!rows[0].mine) return
+    await finishListDeletions(app, signal)
     await recheckDomains(app, signal)
     await purgeDeliveries(app, new Date(app.now().getTime() - retentionMs), signal)
     await purgeJourneys(app, new Date(app.now().getTime() - app.config.journeyRetentionDays * day), signal)

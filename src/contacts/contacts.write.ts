@@ -1,13 +1,30 @@
 import { emit, isWanted } from '../events/emit.ts'
 import { emailDomain } from '../lib/email.ts'
 import { newId } from '../lib/ids.ts'
+import { missing } from '../lib/problem.ts'
+import { Outrun } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
+import { countContacts, roomFor } from './contacts.count.ts'
 import type { ContactWrite, Fields } from './contacts.fields.ts'
+import { readMembers } from './contacts.find.ts'
 import { verdictsWithFindings } from './contacts.findings.ts'
 import { addColumns, demandList, extendColumns } from './contacts.lists.ts'
-import { type BareRow, bareStatement, type FullRow, fullStatement } from './contacts.statement.ts'
+import {
+  adding,
+  type Changing,
+  changing,
+  holdingList,
+  joining,
+  type LockedAddress,
+  lockingChanged,
+  lockingVerdicts,
+  type Probed,
+  probing,
+  sharingKnown,
+  writingVerdicts,
+} from './contacts.statement.ts'
 import type { Verdict } from './contacts.verdict.ts'
-import { type Contact, viewContact } from './contacts.view.ts'
+import type { Contact } from './contacts.view.ts'
 
 /** `skipped`: a new address beyond the plan's contact limit, or one that `keepExisting` left as it is. */
 export type Outcome = 'created' | 'updated' | 'unchanged' | 'skipped'
@@ -26,62 +43,134 @@ const eventsUpTo = 500
 
 const isWeak = ({ reasons }: Verdict) => reasons.includes('dns_timeout') || reasons.includes('dns_error')
 
-/** In the order of the addresses, so that index probes and inserts go the same way. What is absent is null. */
-const encode = (writes: readonly ContactWrite[], verdicts: ReadonlyMap<string, Verdict>, now: Date): string =>
-  JSON.stringify(
-    writes
-      .map((write, place) => ({ ...write, place }))
-      .sort((a, b) => (a.email < b.email ? -1 : 1))
-      .map(({ email, fields, place }) => {
-        const verdict = verdicts.get(email)
-        const row_id = newId('row', now.getTime())
-        // A verdict without an answer from DNS (weak) replaces none that had one.
-        const weak = (verdict && isWeak(verdict)) || undefined
-        return { place, email, fields, row_id, domain: emailDomain(email) ?? '', ...verdict, weak }
-      }),
-  )
-
 const namesOf = (writes: readonly ContactWrite[]): Set<string> => {
   const names = new Set<string>()
-  for (const { fields } of writes) for (const name of Object.keys(fields)) names.add(name)
+  for (const { fields } of writes) for (const name in fields) names.add(name)
   return names
 }
 
-interface Result {
-  outcomes: Map<string, Outcome>
-  /** What events need; empty where nobody wants any. */
-  changes: FullRow[]
+/** The writes by what the account has of them, each group in the order of the addresses. */
+interface Sorted {
+  fresh: ContactWrite[]
+  known: ContactWrite[]
+  members: ContactWrite[]
+  /** Known addresses, members or not, whose verdict the write replaces. */
+  verdicts: { email: string; status: Verdict['status']; reasons: string[] }[]
 }
 
-/** Runs the statement until each write has its outcome: again for those that met a concurrent change. */
-const runStatement = async (
-  work: Work,
+/** A verdict without an answer from DNS (weak) replaces none that had one; an equal one is renewed after a day. */
+const isReplacing = (verdict: Verdict, held: Verdict | null, isOld: boolean): boolean => {
+  if (held === null) return true
+  if (isWeak(verdict)) return false
+  return isOld || verdict.status !== held.status || verdict.reasons.join() !== held.reasons.join()
+}
+
+const valid: Verdict = { status: 'valid', reasons: [] }
+
+const probe = async (
+  { sql, accountId, now }: Work,
   listId: string,
   writes: readonly ContactWrite[],
   verdicts: ReadonlyMap<string, Verdict>,
-  { keepExisting, full, status }: { keepExisting: boolean; full: boolean; status: Contact['status'] },
-): Promise<Result> => {
-  const outcomes = new Map<string, Outcome>()
-  const changes: FullRow[] = []
-  for (let open = writes; open.length > 0; ) {
-    const params = [work.accountId, listId, encode(open, verdicts, work.now), work.now, keepExisting, status]
-    const [statement, name] = full ? [fullStatement, 'write-contacts-full'] : [bareStatement, 'write-contacts']
-    const rows = await work.sql<BareRow | FullRow>(statement, params, name)
-    const refused = new Set<string>()
-    for (const row of rows) {
-      if (row.kind === 'refused') refused.add(row.email)
-      else if (row.kind === 'present') outcomes.set(row.email, keepExisting ? 'skipped' : 'unchanged')
-      else outcomes.set(row.email, row.kind)
-      if (full && (row.kind === 'created' || row.kind === 'updated')) changes.push(row as FullRow)
+): Promise<Sorted> => {
+  const emails = writes.map(({ email }) => email)
+  const [row] = await sql<Probed>(probing, [accountId, listId, emails, now], 'probe-contacts')
+  const { kinds, verdicts: held } = row!
+  const heldAt = new Map((held ?? []).map((verdict) => [verdict[0], verdict]))
+  const sorted: Sorted = { fresh: [], known: [], members: [], verdicts: [] }
+  for (const [place, write] of writes.entries()) {
+    const kind = kinds[place]
+    if (kind === 'n') {
+      sorted.fresh.push(write)
+      continue
     }
-    const conflicts = open.filter(({ email }) => !outcomes.has(email) && !refused.has(email))
-    // It may be the list that is gone, and then nothing is written at all.
-    if (conflicts.length > 0) await demandList(work, listId)
-    else for (const email of refused) outcomes.set(email, 'skipped')
-    // What met a concurrent insert took room that was not its to take: those refused for it get their chance as well.
-    open = open.filter(({ email }) => !outcomes.has(email))
+    if (kind === 'm') sorted.members.push(write)
+    else sorted.known.push(write)
+    const verdict = verdicts.get(write.email)
+    if (!verdict) continue
+    const [, status, reasons, isOld] = heldAt.get(place) ?? [place, valid.status, valid.reasons, false]
+    const before = status === null ? null : { status, reasons: reasons ?? [] }
+    if (isReplacing(verdict, before, isOld))
+      sorted.verdicts.push({ email: write.email, status: verdict.status, reasons: verdict.reasons })
   }
-  return { outcomes, changes }
+  return sorted
+}
+
+/** Holds the known addresses that join the list, and those whose verdict changes, and writes these. Gives the row ids. */
+const holdKnown = async (
+  { sql, accountId, now }: Work,
+  { known, verdicts }: Sorted,
+): Promise<ReadonlyMap<string, string>> => {
+  const [joins, judged] = [known.map(({ email }) => email), verdicts.map(({ email }) => email)]
+  if (joins.length + judged.length === 0) return new Map()
+  const emails = judged.length > 0 ? [...new Set([...joins, ...judged])].sort(byText) : joins
+  const [statement, name] =
+    judged.length > 0 ? [lockingVerdicts, 'lock-verdicts'] : [sharingKnown, 'share-known-addresses']
+  const held = await sql<LockedAddress>(statement, [accountId, emails], name)
+  if (judged.length > 0) await sql(writingVerdicts, [accountId, JSON.stringify(verdicts), now], 'write-verdicts')
+  return new Map(held.map(({ email, rowId }) => [email, rowId]))
+}
+
+const byText = (a: string, b: string) => (a < b ? -1 : 1)
+
+/** Somebody else has added it meanwhile: the unit of work runs again and finds it. */
+const plainly = async (inserted: Promise<unknown>): Promise<void> => {
+  try {
+    await inserted
+  } catch (error) {
+    throw (error as { code?: string }).code === '23505' ? new Outrun('An address was added meanwhile') : error
+  }
+}
+
+const addContacts = async (
+  work: Work,
+  listId: string,
+  { fresh, known }: Pick<Sorted, 'fresh' | 'known'>,
+  verdicts: ReadonlyMap<string, Verdict>,
+  rowIds: ReadonlyMap<string, string>,
+  status: Contact['status'],
+): Promise<void> => {
+  if (fresh.length + known.length === 0) return
+  const { sql, accountId, now } = work
+  const nowMs = now.getTime()
+  const held = await sql(holdingList, [accountId, listId], 'hold-list')
+  if (held.length === 0) throw missing('There is no such list')
+  const write = (statement: string, rows: object[], name: string) =>
+    plainly(sql(statement, [accountId, listId, JSON.stringify(rows), now, status], name))
+  if (fresh.length > 0) {
+    const rows = fresh.map(({ email, fields }) => ({
+      email,
+      fields,
+      rowId: newId('row', nowMs),
+      domain: emailDomain(email) ?? '',
+      ...verdicts.get(email),
+    }))
+    await write(adding, rows, 'add-contacts')
+  }
+  if (known.length > 0) {
+    const rows = known.map(({ email, fields }) => {
+      const rowId = rowIds.get(email)
+      if (rowId === undefined) throw new Outrun('An address was removed meanwhile')
+      return { email, fields, rowId }
+    })
+    await write(joining, rows, 'join-contacts')
+  }
+}
+
+const changeMembers = async (
+  { sql, accountId, now }: Work,
+  listId: string,
+  members: readonly ContactWrite[],
+): Promise<Map<string, Fields>> => {
+  if (members.length === 0) return new Map()
+  const params = [accountId, listId, JSON.stringify(members)]
+  const rows = await sql<Changing>(lockingChanged, params, 'lock-changed')
+  const changed = new Map(rows.map(({ email, previous }) => [email, previous]))
+  if (changed.size > 0) {
+    const changes = members.filter(({ email }) => changed.has(email))
+    await sql(changing, [accountId, listId, JSON.stringify(changes), now], 'change-contacts')
+  }
+  return changed
 }
 
 /** The old values of the fields that a write changed, `""` where one was not set. */
@@ -96,21 +185,20 @@ const previousValues = (before: Fields, after: Fields): Fields => {
 
 const emitChanges = async (
   work: Work,
-  list: { listId: string; listName: string; listFields: string[] },
-  changes: readonly FullRow[],
+  listId: string,
+  created: readonly ContactWrite[],
+  changed: ReadonlyMap<string, Fields>,
 ): Promise<void> => {
-  const created = changes.filter((row) => row.kind === 'created')
-  const updated = changes.filter((row) => row.kind === 'updated')
-  const contactOf = (row: FullRow) => viewContact({ ...row, ...list, updatedAt: work.now })
-  if (created.length > 0) {
-    await emit(work, 'contact.created', () => created.map((row) => ({ contact: contactOf(row) })))
-  }
+  const emails = [...created.map(({ email }) => email), ...changed.keys()]
+  if (emails.length === 0) return
+  const contacts = await readMembers(work, listId, emails)
+  const isChange = ({ email }: Contact) => changed.has(email)
+  const added = contacts.filter((contact) => !isChange(contact))
+  const updated = contacts.filter(isChange)
+  if (added.length > 0) await emit(work, 'contact.created', () => added.map((contact) => ({ contact })))
   if (updated.length > 0) {
     await emit(work, 'contact.updated', () =>
-      updated.map((row) => {
-        const contact = contactOf(row)
-        return { contact, previous: previousValues(row.previous ?? {}, contact.fields) }
-      }),
+      updated.map((contact) => ({ contact, previous: previousValues(changed.get(contact.email)!, contact.fields) })),
     )
   }
 }
@@ -133,10 +221,35 @@ export const writeContacts = async (
   const list = await demandList(work, listId)
   const names = namesOf(writes)
   const columns = extendColumns(list.fields, names)
-  const full = events && writes.length <= eventsUpTo && (await isAnyWanted(work))
-  const known = await verdictsWithFindings(work, verdicts)
-  const { outcomes, changes } = await runStatement(work, listId, writes, known, { keepExisting, full, status })
-  const listFields = columns.length > list.fields.length ? await addColumns(work, listId, names) : list.fields
-  await emitChanges(work, { listId, listName: list.name, listFields }, changes)
+  const judged = await verdictsWithFindings(work, verdicts)
+  const ordered = writes.toSorted((a, b) => byText(a.email, b.email))
+
+  let found = await probe(work, listId, ordered, judged)
+  let refused = new Set<ContactWrite>()
+  if (found.fresh.length > 0) {
+    const { room, hasTurn } = await roomFor(work, found.fresh.length)
+    // Those who had their turn before may have added the same.
+    if (hasTurn) found = await probe(work, listId, ordered, judged)
+    if (found.fresh.length > room) {
+      const fresh = new Set(found.fresh)
+      refused = new Set(writes.filter((write) => fresh.has(write)).slice(room))
+    }
+  }
+  const fresh = refused.size > 0 ? found.fresh.filter((write) => !refused.has(write)) : found.fresh
+  const created = [...fresh, ...found.known]
+
+  const rowIds = await holdKnown(work, found)
+  const changed = keepExisting ? new Map<string, Fields>() : await changeMembers(work, listId, found.members)
+  await addContacts(work, listId, { fresh, known: found.known }, judged, rowIds, status)
+  if (columns.length > list.fields.length) await addColumns(work, listId, names)
+  if (events && writes.length <= eventsUpTo && (await isAnyWanted(work)))
+    await emitChanges(work, listId, created, changed)
+  if (created.length > 0) countContacts(work, listId, created.length, fresh.length)
+
+  const outcomes = new Map<string, Outcome>()
+  for (const { email } of created) outcomes.set(email, 'created')
+  for (const write of refused) outcomes.set(write.email, 'skipped')
+  const same = keepExisting ? 'skipped' : 'unchanged'
+  for (const { email } of found.members) outcomes.set(email, changed.has(email) ? 'updated' : same)
   return outcomes
 }

@@ -1,5 +1,6 @@
 import { type CommandSet, gather } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
+import { createProgress } from '../cli/progress.ts'
 import type { ContactListView } from './contacts.ts'
 
 const listColumns: Column<ContactListView>[] = [
@@ -75,17 +76,33 @@ export const lists: CommandSet = (cli) => {
     .option('--yes', 'do it without asking')
     .option('--dry-run', 'say what would go')
     .action(
-      cli.run(async ({ out, work, confirm }, ref: string, flags: { yes?: boolean; dryRun?: boolean }) => {
-        const { deleteList } = await import('./contacts.ts')
-        const planned = await work((w) => deleteList(w, ref, { dryRun: true }))
-        const { list, contacts, addresses } = planned
-        const what = `delete the list ${list.name} with ${contacts} contacts, ${addresses} of them in no other list; no event fires`
-        const isMeant = await confirm(what, flags)
-        if (!isMeant && !flags.dryRun) return
-        const { list: gone, ...counts } = isMeant
-          ? await work((w) => deleteList(w, list.id, { dryRun: false }))
-          : planned
-        out.one({ id: gone.id, name: gone.name, ...counts, ...(flags.dryRun && { dryRun: true }) })
-      }),
+      cli.run(
+        async (
+          { app, actor, account, signal, out, work, confirm },
+          ref: string,
+          flags: { yes?: boolean; dryRun?: boolean },
+        ) => {
+          const { countRemoval, deleteList, findDeletable } = await import('./contacts.ts')
+          const { list, ...planned } = await work(async (w) => {
+            const list = await findDeletable(w, ref)
+            return { list, ...(await countRemoval(w, list.id)) }
+          })
+          const what = `delete the list ${list.name} with ${planned.contacts} contacts, ${planned.addresses} of them in no other list; no event fires`
+          const isMeant = await confirm(what, flags)
+          if (!isMeant) {
+            if (flags.dryRun) out.one({ ...list, ...planned, dryRun: true })
+            return
+          }
+          const progress = out.format === 'ids' ? null : createProgress(process.stderr, 'contacts')
+          const onBatch = (rows: number) =>
+            progress?.update({ rows, fraction: rows / Math.max(rows, planned.contacts) })
+          const { id: accountId } = await account()
+          const { isDone, ...removed } = await deleteList(app, accountId, list.id, { actor, signal, onBatch }).finally(
+            () => progress?.stop(),
+          )
+          if (!isDone) out.note('Stopped before the end: the list is gone, and the jobs take the rest of its contacts.')
+          out.one({ ...list, ...removed })
+        },
+      ),
     )
 }
