@@ -96,6 +96,25 @@ const probe = async (
   return sorted
 }
 
+/** What there is of the writes, and those, last in their order, for whose addresses the plan has no room. */
+const findRoom = async (
+  work: Work,
+  listId: string,
+  writes: readonly ContactWrite[],
+  verdicts: ReadonlyMap<string, Verdict>,
+): Promise<{ found: Sorted; refused: ContactWrite[] }> => {
+  const ordered = writes.toSorted((a, b) => byText(a.email, b.email))
+  const found = await probe(work, listId, ordered, verdicts)
+  if (found.fresh.length === 0) return { found, refused: [] }
+  const { room, hasTurn } = await roomFor(work, found.fresh.length)
+  // Those who had their turn before may have added the same.
+  const { fresh, ...others } = hasTurn ? await probe(work, listId, ordered, verdicts) : found
+  const isFresh = new Set(fresh)
+  const refused = fresh.length > room ? writes.filter((write) => isFresh.has(write)).slice(room) : []
+  const isRefused = new Set(refused)
+  return { found: { ...others, fresh: fresh.filter((write) => !isRefused.has(write)) }, refused }
+}
+
 /** Holds the known addresses that join the list, and those whose verdict changes, and writes these. Gives the row ids. */
 const holdKnown = async (
   { sql, accountId, now }: Work,
@@ -185,16 +204,13 @@ const previousValues = (before: Fields, after: Fields): Fields => {
 
 const emitChanges = async (
   work: Work,
-  listId: string,
+  contacts: readonly Contact[],
   created: readonly ContactWrite[],
   changed: ReadonlyMap<string, Fields>,
 ): Promise<void> => {
-  const emails = [...created.map(({ email }) => email), ...changed.keys()]
-  if (emails.length === 0) return
-  const contacts = await readMembers(work, listId, emails)
-  const isChange = ({ email }: Contact) => changed.has(email)
-  const added = contacts.filter((contact) => !isChange(contact))
-  const updated = contacts.filter(isChange)
+  const isNew = new Set(created.map(({ email }) => email))
+  const added = contacts.filter(({ email }) => isNew.has(email))
+  const updated = contacts.filter(({ email }) => changed.has(email))
   if (added.length > 0) await emit(work, 'contact.created', () => added.map((contact) => ({ contact })))
   if (updated.length > 0) {
     await emit(work, 'contact.updated', () =>
@@ -206,6 +222,20 @@ const emitChanges = async (
 const isAnyWanted = async (work: Work): Promise<boolean> =>
   (await isWanted(work, 'contact.created')) || (await isWanted(work, 'contact.updated'))
 
+/** What became of each address, and the contacts that were asked for. */
+interface Written {
+  outcomes: Map<string, Outcome>
+  contacts: Contact[]
+}
+
+/** As `writeContacts`, with the contacts as they are then, of all that are in the list. */
+export const writeAndRead = (
+  work: Work,
+  listId: string,
+  writes: readonly ContactWrite[],
+  verdicts: ReadonlyMap<string, Verdict>,
+): Promise<Written> => write(work, listId, writes, verdicts, { isReading: true })
+
 /**
  * One set-based write of distinct, normalised addresses into one list: all or nothing, with its contact events. New
  * field names become columns. Gives what became of each address. Throws Problem `missing` for a list that is not there,
@@ -216,40 +246,41 @@ export const writeContacts = async (
   listId: string,
   writes: readonly ContactWrite[],
   verdicts: ReadonlyMap<string, Verdict>,
-  { keepExisting = false, events = true, status = 'active' }: WriteOptions = {},
-): Promise<Map<string, Outcome>> => {
-  const list = await demandList(work, listId)
-  const names = namesOf(writes)
-  const columns = extendColumns(list.fields, names)
-  const judged = await verdictsWithFindings(work, verdicts)
-  const ordered = writes.toSorted((a, b) => byText(a.email, b.email))
+  options: WriteOptions = {},
+): Promise<Map<string, Outcome>> => (await write(work, listId, writes, verdicts, options)).outcomes
 
-  let found = await probe(work, listId, ordered, judged)
-  let refused = new Set<ContactWrite>()
-  if (found.fresh.length > 0) {
-    const { room, hasTurn } = await roomFor(work, found.fresh.length)
-    // Those who had their turn before may have added the same.
-    if (hasTurn) found = await probe(work, listId, ordered, judged)
-    if (found.fresh.length > room) {
-      const fresh = new Set(found.fresh)
-      refused = new Set(writes.filter((write) => fresh.has(write)).slice(room))
-    }
-  }
-  const fresh = refused.size > 0 ? found.fresh.filter((write) => !refused.has(write)) : found.fresh
-  const created = [...fresh, ...found.known]
+const write = async (
+  work: Work,
+  listId: string,
+  writes: readonly ContactWrite[],
+  verdicts: ReadonlyMap<string, Verdict>,
+  { keepExisting = false, events = true, status = 'active', isReading = false }: WriteOptions & { isReading?: boolean },
+): Promise<Written> => {
+  const list = await demandList(work, listId)
+  extendColumns(list.fields, namesOf(writes))
+  const judged = await verdictsWithFindings(work, verdicts)
+  const { found, refused } = await findRoom(work, listId, writes, judged)
+  const { fresh, known, members } = found
+  const created = [...fresh, ...known]
 
   const rowIds = await holdKnown(work, found)
-  const changed = keepExisting ? new Map<string, Fields>() : await changeMembers(work, listId, found.members)
-  await addContacts(work, listId, { fresh, known: found.known }, judged, rowIds, status)
-  if (columns.length > list.fields.length) await addColumns(work, listId, names)
-  if (events && writes.length <= eventsUpTo && (await isAnyWanted(work)))
-    await emitChanges(work, listId, created, changed)
+  const changed = keepExisting ? new Map<string, Fields>() : await changeMembers(work, listId, members)
+  await addContacts(work, listId, found, judged, rowIds, status)
+  const names = namesOf([...created, ...members])
+  if (names.difference(new Set(list.fields)).size > 0) await addColumns(work, listId, names)
+
+  const isTelling =
+    events && writes.length <= eventsUpTo && created.length + changed.size > 0 && (await isAnyWanted(work))
+  const told = isTelling ? [...created.map(({ email }) => email), ...changed.keys()] : []
+  const read = isReading ? writes.map(({ email }) => email) : told
+  const contacts = read.length > 0 ? await readMembers(work, listId, read) : []
+  if (isTelling) await emitChanges(work, contacts, created, changed)
   if (created.length > 0) countContacts(work, listId, created.length, fresh.length)
 
   const outcomes = new Map<string, Outcome>()
   for (const { email } of created) outcomes.set(email, 'created')
-  for (const write of refused) outcomes.set(write.email, 'skipped')
+  for (const { email } of refused) outcomes.set(email, 'skipped')
   const same = keepExisting ? 'skipped' : 'unchanged'
-  for (const { email } of found.members) outcomes.set(email, changed.has(email) ? 'updated' : same)
-  return outcomes
+  for (const { email } of members) outcomes.set(email, changed.has(email) ? 'updated' : same)
+  return { outcomes, contacts }
 }

@@ -182,3 +182,48 @@ test('a wait for a lock ends as if the database were away, and every connection 
   )
   expect(settings).toEqual([{ lock: '5s', idle: '30s' }])
 })
+
+test('single writes that come together each get their own answer and their own events, and one refused harms no other', async () => {
+  await app.subscribe(account)
+  const columns = Object.fromEntries(Array.from({ length: 41 }, (_, i) => [`c${i}`, 'x']))
+  const post = async (email: string, fields: object) => {
+    const { status, body } = await app.post(account, { listId, email, fields })
+    return [email, status, body.contact?.fields.n]
+  }
+  const answers = await Promise.all([
+    post('bob@acme.test', { n: 9 }),
+    post('ada@acme.test', { n: 1 }),
+    post('ada@acme.test', { n: 2 }),
+    post('many@acme.test', columns),
+    post('ada@acme.test', { n: 3 }),
+  ])
+  const ada = answers.filter(([email]) => email === 'ada@acme.test')
+  expect(ada.map(([, , n]) => n)).toEqual(['1', '2', '3'])
+  expect(ada.map(([, status]) => status).sort()).toEqual([200, 200, 201])
+  expect(answers[0]).toEqual(['bob@acme.test', 201, '9'])
+  expect(answers[3]).toEqual(['many@acme.test', 400, undefined])
+  // Each as its write left it: what one changed is what the one before had written.
+  const events = (await app.events(account.id)).filter(({ data }) => data.contact.email === 'ada@acme.test')
+  const changes = new Map(events.map(({ data }) => [data.previous?.n, data.contact.fields.n]))
+  expect(events.map(({ type }) => type).sort()).toEqual(['contact.created', 'contact.updated', 'contact.updated'])
+  const first = changes.get(undefined)
+  expect([first, changes.get(first), changes.get(changes.get(first))].sort()).toEqual(['1', '2', '3'])
+  expect(await app.events(account.id)).toHaveLength(4)
+  expect(await state()).toEqual(exact)
+})
+
+test('of single writes that come together for the last places as many pass as there are, known addresses always', async () => {
+  account = await app.account({ plan: 'free' })
+  listId = (await app.list(account)).id
+  await app.app.sql(`update plans set contacts = 3 where name = 'free'`)
+  await app.post(account, { listId, email: 'known@acme.test' })
+  const post = async (name: string) =>
+    [name, (await app.post(account, { listId, email: `${name}@acme.test`, fields: { [name]: 'x' } })).status] as const
+  const answers = await Promise.all(['a', 'known', 'b', 'c', 'd'].map(post))
+  const named = (status: number) => answers.filter((answer) => answer[1] === status).map(([name]) => name)
+  expect([named(200), named(201).length, named(409).length]).toEqual([['known'], 2, 2])
+  const { body } = await app.request('GET', '/lists', { key: account.key })
+  expect(body.lists[0].rowCount).toBe(3)
+  expect(body.lists[0].fields.sort()).toEqual([...named(200), ...named(201)].sort())
+  expect(await state()).toEqual(exact)
+})

@@ -1,0 +1,50 @@
+interface Waiting<Call, Result> {
+  call: Call
+  done(result: Result): void
+  failed(error: unknown): void
+}
+
+/**
+ * Gives a function that runs calls of one key in turns: those that come while one is under way share the next, at most
+ * `mostAtOnce`. For writers that would wait for each other's commit anyway. `run` gives a result for each call, in their
+ * order; where it rejects, each of them runs alone, so that a fault with one is not the others'. `scope`: where keys are told
+ * apart; it is not kept alive.
+ */
+export const together = <Scope extends object, Call, Result>(
+  mostAtOnce: number,
+  run: (scope: Scope, calls: readonly Call[]) => Promise<readonly Result[]>,
+) => {
+  const scopes = new WeakMap<object, Map<string, Waiting<Call, Result>[]>>()
+
+  const runAll = async (scope: Scope, batch: readonly Waiting<Call, Result>[]): Promise<void> => {
+    try {
+      const results = await run(
+        scope,
+        batch.map(({ call }) => call),
+      )
+      batch.forEach(({ done }, i) => void done(results[i]!))
+    } catch (error) {
+      if (batch.length > 1) for (const one of batch) await runAll(scope, [one])
+      else batch[0]!.failed(error)
+    }
+  }
+
+  return (scope: Scope, of: object, key: string, call: Call): Promise<Result> => {
+    const queues = scopes.getOrInsertComputed(of, () => new Map())
+    const { promise, resolve: done, reject: failed } = Promise.withResolvers<Result>()
+    const waiting = { call, done, failed }
+    const queue = queues.get(key)
+    if (queue) {
+      queue.push(waiting)
+      return promise
+    }
+    const opened = [waiting]
+    queues.set(key, opened)
+    const drain = async () => {
+      while (opened.length > 0) await runAll(scope, opened.splice(0, mostAtOnce))
+      queues.delete(key)
+    }
+    drain()
+    return promise
+  }
+}
