@@ -1,4 +1,5 @@
 import type { Fields } from './contacts.fields.ts'
+import type { Finding } from './contacts.findings.ts'
 import type { Verdict } from './contacts.verdict.ts'
 
 /*
@@ -24,25 +25,42 @@ export type HeldVerdict = readonly [
   old: boolean,
 ]
 
-/** `kinds`: a letter for each address, in their order: `n` new to the account, `k` known in it, `m` a member of the list. */
+/**
+ * `kinds`: a letter for each address, in their order: `n` new to the account, `k` known in it, `m` a member of the list, `s` one
+ * whose fields say the same. `findings`: what mail has shown of some of them (contacts.findings.ts).
+ */
 export interface Probed {
   kinds: string
   verdicts: HeldVerdict[] | null
+  findings: Record<string, Finding[]> | null
 }
 
-/** $3 addresses, $4 now. One `Probed`. Locks nothing. */
+/** The fields of writes as one text, which costs less than an array, or one document: JSON has no line breaks. */
+export const joinFields = (texts: readonly string[]): string => texts.join('\n')
+
+// Only the fields of members are read as JSON.
+/** $3 addresses, $4 their fields (`joinFields`), $5 now. One `Probed`. Locks nothing. */
 export const probing = `
-  select string_agg(case when a.row_id is null then 'n' when c.is_member then 'm' else 'k' end, '' order by i.place) as kinds,
+  select string_agg(
+      case when a.row_id is null then 'n' when c.held is null then 'k' when c.held @> i.fields::jsonb then 's' else 'm' end,
+      '' order by i.place
+    ) as kinds,
     json_agg(json_build_array(i.place - 1, a.status, a.reasons, a.is_old))
-      filter (where a.row_id is not null and (a.status is distinct from 'valid' or a.is_old)) as verdicts
-  from unnest($3::text[]) with ordinality as i(email, place)
+      filter (where a.row_id is not null and (a.status is distinct from 'valid' or a.is_old)) as verdicts,
+    (
+      select json_object_agg(f.email, f.findings) from (
+        select email, array_agg(finding) as findings from address_findings
+        where account_id = $1 and email = any($3) group by email
+      ) f
+    ) as findings
+  from unnest($3::text[], string_to_array($4, E'\n')) with ordinality as i(email, fields, place)
   left join lateral (
     select row_id, verification_status as status, verification_reasons as reasons,
-      verified_at < $4::timestamptz - interval '24 hours' as is_old
+      verified_at < $5::timestamptz - interval '24 hours' as is_old
     from addresses where account_id = $1 and email = i.email limit 1
   ) a on true
   left join lateral (
-    select true as is_member from contacts
+    select fields as held from contacts
     where a.row_id is not null and account_id = $1 and email = i.email and list_id || '' = $2 limit 1
   ) c on true`
 
@@ -95,9 +113,6 @@ export const changing = `
   from jsonb_to_recordset($3::jsonb) as i(email text, fields jsonb)
   where c.account_id = $1 and c.email = i.email and c.list_id || '' = $2`
 
-/** Holds the list against its deletion, for who adds to it: one row where it is still there. */
-export const holdingList = 'select 1 from contact_lists where account_id = $1 and id = $2 for key share'
-
 export interface Addition {
   email: string
   rowId: string
@@ -110,19 +125,19 @@ export const joining = `
   select $1, email, $2, "rowId", fields, $5, $4, $4
   from jsonb_to_recordset($3::jsonb) as i(email text, "rowId" text, fields jsonb)`
 
-export interface NewAddress extends Addition, Partial<Verdict> {
-  domain: string
-}
-
 // The main statement runs before the one in `with`: all addresses, then all contacts.
-/** $3 `NewAddress`es as JSON, $4 now, $5 the status of their contacts. */
+/**
+ * What is new to the account: $3 addresses, $4 row ids, $5 domains, $6 statuses of verdicts (null: none), $7 their reasons, each
+ * as one text with spaces, $8 fields (`joinFields`), $9 now, $10 the status of the contacts.
+ */
 export const adding = `
   with new as materialized (
-    select * from jsonb_to_recordset($3::jsonb)
-      as i(email text, "rowId" text, fields jsonb, domain text, status text, reasons text[])
+    select * from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], string_to_array($8, E'\n'))
+      as i(email, row_id, domain, status, reasons, fields)
   ), member as (
     insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
-    select $1, email, $2, "rowId", fields, $5, $4, $4 from new
+    select $1, email, $2, row_id, fields::jsonb, $10, $9, $9 from new
   )
   insert into addresses (account_id, email, row_id, domain, verification_status, verification_reasons, verified_at)
-  select $1, email, "rowId", domain, status, reasons, case when status is not null then $4::timestamptz end from new`
+  select $1, email, row_id, domain, status, string_to_array(reasons, ' '), case when status is not null then $9::timestamptz end
+  from new`

@@ -1,19 +1,17 @@
 import { emit, isWanted } from '../events/emit.ts'
 import { emailDomain } from '../lib/email.ts'
 import { newId } from '../lib/ids.ts'
-import { missing } from '../lib/problem.ts'
 import { Outrun } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
 import { countContacts, roomFor } from './contacts.count.ts'
 import type { ContactWrite, Fields } from './contacts.fields.ts'
 import { readMembers } from './contacts.find.ts'
-import { verdictsWithFindings } from './contacts.findings.ts'
-import { addColumns, demandList, extendColumns } from './contacts.lists.ts'
+import { addColumns, extendColumns, openList } from './contacts.lists.ts'
 import {
   adding,
   type Changing,
   changing,
-  holdingList,
+  joinFields,
   joining,
   type LockedAddress,
   lockingChanged,
@@ -23,7 +21,7 @@ import {
   sharingKnown,
   writingVerdicts,
 } from './contacts.statement.ts'
-import type { Verdict } from './contacts.verdict.ts'
+import { type Verdict, verdictOf } from './contacts.verdict.ts'
 import type { Contact } from './contacts.view.ts'
 
 /** `skipped`: a new address beyond the plan's contact limit, or one that `keepExisting` left as it is. */
@@ -49,13 +47,23 @@ const namesOf = (writes: readonly ContactWrite[]): Set<string> => {
   return names
 }
 
+/** A write with its fields as JSON, written once. */
+interface Draft extends ContactWrite {
+  text: string
+}
+
 /** The writes by what the account has of them, each group in the order of the addresses. */
 interface Sorted {
-  fresh: ContactWrite[]
-  known: ContactWrite[]
-  members: ContactWrite[]
-  /** Known addresses, members or not, whose verdict the write replaces. */
+  fresh: Draft[]
+  known: Draft[]
+  /** Members of the list whose fields the write changes, as far as was seen without a lock. */
+  members: Draft[]
+  /** Members that it leaves as they are. */
+  same: Draft[]
+  /** Of known addresses, members or not, those whose verdict the write replaces. */
   verdicts: { email: string; status: Verdict['status']; reasons: string[] }[]
+  /** Each address's verdict, with what mail has shown of it. */
+  judged: ReadonlyMap<string, Verdict>
 }
 
 /** A verdict without an answer from DNS (weak) replaces none that had one; an equal one is renewed after a day. */
@@ -67,31 +75,42 @@ const isReplacing = (verdict: Verdict, held: Verdict | null, isOld: boolean): bo
 
 const valid: Verdict = { status: 'valid', reasons: [] }
 
+/** The verdicts, joined with what mail has shown of their addresses. */
+const joinFindings = (
+  verdicts: ReadonlyMap<string, Verdict>,
+  findings: Probed['findings'],
+): ReadonlyMap<string, Verdict> => {
+  if (findings === null) return verdicts
+  const joined = new Map(verdicts)
+  for (const [email, shown] of Object.entries(findings)) {
+    const verdict = verdicts.get(email)
+    if (verdict) joined.set(email, verdictOf([...verdict.reasons, ...shown]))
+  }
+  return joined
+}
+
 const probe = async (
   { sql, accountId, now }: Work,
   listId: string,
-  writes: readonly ContactWrite[],
+  drafts: readonly Draft[],
   verdicts: ReadonlyMap<string, Verdict>,
 ): Promise<Sorted> => {
-  const emails = writes.map(({ email }) => email)
-  const [row] = await sql<Probed>(probing, [accountId, listId, emails, now], 'probe-contacts')
-  const { kinds, verdicts: held } = row!
+  const emails = drafts.map(({ email }) => email)
+  const params = [accountId, listId, emails, joinFields(drafts.map(({ text }) => text)), now]
+  const [row] = await sql<Probed>(probing, params, 'probe-contacts')
+  const { kinds, verdicts: held, findings } = row!
+  const judged = joinFindings(verdicts, findings)
   const heldAt = new Map((held ?? []).map((verdict) => [verdict[0], verdict]))
-  const sorted: Sorted = { fresh: [], known: [], members: [], verdicts: [] }
-  for (const [place, write] of writes.entries()) {
-    const kind = kinds[place]
-    if (kind === 'n') {
-      sorted.fresh.push(write)
-      continue
-    }
-    if (kind === 'm') sorted.members.push(write)
-    else sorted.known.push(write)
-    const verdict = verdicts.get(write.email)
+  const sorted: Sorted = { fresh: [], known: [], members: [], same: [], verdicts: [], judged }
+  const groups: Record<string, Draft[]> = { n: sorted.fresh, k: sorted.known, m: sorted.members, s: sorted.same }
+  for (const [place, draft] of drafts.entries()) {
+    const kind = kinds[place]!
+    groups[kind]!.push(draft)
+    const verdict = kind === 'n' ? undefined : judged.get(draft.email)
     if (!verdict) continue
     const [, status, reasons, isOld] = heldAt.get(place) ?? [place, valid.status, valid.reasons, false]
     const before = status === null ? null : { status, reasons: reasons ?? [] }
-    if (isReplacing(verdict, before, isOld))
-      sorted.verdicts.push({ email: write.email, status: verdict.status, reasons: verdict.reasons })
+    if (isReplacing(verdict, before, isOld)) sorted.verdicts.push({ email: draft.email, ...verdict })
   }
   return sorted
 }
@@ -102,17 +121,21 @@ const findRoom = async (
   listId: string,
   writes: readonly ContactWrite[],
   verdicts: ReadonlyMap<string, Verdict>,
+  seenRoom: number | null,
 ): Promise<{ found: Sorted; refused: ContactWrite[] }> => {
-  const ordered = writes.toSorted((a, b) => byText(a.email, b.email))
-  const found = await probe(work, listId, ordered, verdicts)
+  const drafts = writes
+    .map(({ email, fields }): Draft => ({ email, fields, text: JSON.stringify(fields) }))
+    .sort((a, b) => byText(a.email, b.email))
+  const found = await probe(work, listId, drafts, verdicts)
   if (found.fresh.length === 0) return { found, refused: [] }
-  const { room, hasTurn } = await roomFor(work, found.fresh.length)
+  const { room, hasTurn } = await roomFor(work, found.fresh.length, seenRoom)
   // Those who had their turn before may have added the same.
-  const { fresh, ...others } = hasTurn ? await probe(work, listId, ordered, verdicts) : found
-  const isFresh = new Set(fresh)
-  const refused = fresh.length > room ? writes.filter((write) => isFresh.has(write)).slice(room) : []
-  const isRefused = new Set(refused)
-  return { found: { ...others, fresh: fresh.filter((write) => !isRefused.has(write)) }, refused }
+  const { fresh, ...others } = hasTurn ? await probe(work, listId, drafts, verdicts) : found
+  if (fresh.length <= room) return { found: { ...others, fresh }, refused: [] }
+  const isFresh = new Set(fresh.map(({ email }) => email))
+  const refused = writes.filter(({ email }) => isFresh.has(email)).slice(room)
+  const isRefused = new Set(refused.map(({ email }) => email))
+  return { found: { ...others, fresh: fresh.filter(({ email }) => !isRefused.has(email)) }, refused }
 }
 
 /** Holds the known addresses that join the list, and those whose verdict changes, and writes these. Gives the row ids. */
@@ -141,53 +164,51 @@ const plainly = async (inserted: Promise<unknown>): Promise<void> => {
   }
 }
 
-const addContacts = async (
-  work: Work,
+const addNew = (
+  { sql, accountId, now }: Work,
   listId: string,
-  { fresh, known }: Pick<Sorted, 'fresh' | 'known'>,
-  verdicts: ReadonlyMap<string, Verdict>,
+  { fresh, judged }: Sorted,
+  status: Contact['status'],
+): Promise<void> => {
+  const nowMs = now.getTime()
+  const verdicts = fresh.map(({ email }) => judged.get(email))
+  const params = [
+    ...[accountId, listId, fresh.map(({ email }) => email), fresh.map(() => newId('row', nowMs))],
+    fresh.map(({ email }) => emailDomain(email) ?? ''),
+    ...[verdicts.map((verdict) => verdict?.status), verdicts.map((verdict) => verdict?.reasons.join(' '))],
+    ...[joinFields(fresh.map(({ text }) => text)), now, status],
+  ]
+  return plainly(sql(adding, params, 'add-contacts'))
+}
+
+const joinKnown = (
+  { sql, accountId, now }: Work,
+  listId: string,
+  { known }: Sorted,
   rowIds: ReadonlyMap<string, string>,
   status: Contact['status'],
 ): Promise<void> => {
-  if (fresh.length + known.length === 0) return
-  const { sql, accountId, now } = work
-  const nowMs = now.getTime()
-  const held = await sql(holdingList, [accountId, listId], 'hold-list')
-  if (held.length === 0) throw missing('There is no such list')
-  const write = (statement: string, rows: object[], name: string) =>
-    plainly(sql(statement, [accountId, listId, JSON.stringify(rows), now, status], name))
-  if (fresh.length > 0) {
-    const rows = fresh.map(({ email, fields }) => ({
-      email,
-      fields,
-      rowId: newId('row', nowMs),
-      domain: emailDomain(email) ?? '',
-      ...verdicts.get(email),
-    }))
-    await write(adding, rows, 'add-contacts')
-  }
-  if (known.length > 0) {
-    const rows = known.map(({ email, fields }) => {
-      const rowId = rowIds.get(email)
-      if (rowId === undefined) throw new Outrun('An address was removed meanwhile')
-      return { email, fields, rowId }
-    })
-    await write(joining, rows, 'join-contacts')
-  }
+  const rows = known.map(({ email, fields }) => {
+    const rowId = rowIds.get(email)
+    if (rowId === undefined) throw new Outrun('An address was removed meanwhile')
+    return { email, fields, rowId }
+  })
+  return plainly(sql(joining, [accountId, listId, JSON.stringify(rows), now, status], 'join-contacts'))
 }
 
 const changeMembers = async (
   { sql, accountId, now }: Work,
   listId: string,
-  members: readonly ContactWrite[],
+  members: readonly Draft[],
 ): Promise<Map<string, Fields>> => {
   if (members.length === 0) return new Map()
-  const params = [accountId, listId, JSON.stringify(members)]
+  const json = (drafts: readonly Draft[]) => JSON.stringify(drafts.map(({ email, fields }) => ({ email, fields })))
+  const params = [accountId, listId, json(members)]
   const rows = await sql<Changing>(lockingChanged, params, 'lock-changed')
   const changed = new Map(rows.map(({ email, previous }) => [email, previous]))
   if (changed.size > 0) {
     const changes = members.filter(({ email }) => changed.has(email))
-    await sql(changing, [accountId, listId, JSON.stringify(changes), now], 'change-contacts')
+    await sql(changing, [accountId, listId, json(changes), now], 'change-contacts')
   }
   return changed
 }
@@ -219,7 +240,8 @@ const emitChanges = async (
   }
 }
 
-const isAnyWanted = async (work: Work): Promise<boolean> =>
+/** Whether anybody in the account would hear of contacts that are written. */
+export const areWritesHeard = async (work: Work): Promise<boolean> =>
   (await isWanted(work, 'contact.created')) || (await isWanted(work, 'contact.updated'))
 
 /** What became of each address, and the contacts that were asked for. */
@@ -256,21 +278,21 @@ const write = async (
   verdicts: ReadonlyMap<string, Verdict>,
   { keepExisting = false, events = true, status = 'active', isReading = false }: WriteOptions & { isReading?: boolean },
 ): Promise<Written> => {
-  const list = await demandList(work, listId)
+  const list = await openList(work, listId)
   extendColumns(list.fields, namesOf(writes))
-  const judged = await verdictsWithFindings(work, verdicts)
-  const { found, refused } = await findRoom(work, listId, writes, judged)
-  const { fresh, known, members } = found
+  const { found, refused } = await findRoom(work, listId, writes, verdicts, list.room)
+  const { fresh, known, members, same } = found
   const created = [...fresh, ...known]
 
   const rowIds = await holdKnown(work, found)
   const changed = keepExisting ? new Map<string, Fields>() : await changeMembers(work, listId, members)
-  await addContacts(work, listId, found, judged, rowIds, status)
-  const names = namesOf([...created, ...members])
+  if (fresh.length > 0) await addNew(work, listId, found, status)
+  if (known.length > 0) await joinKnown(work, listId, found, rowIds, status)
+  const names = namesOf([...created, ...members, ...same])
   if (names.difference(new Set(list.fields)).size > 0) await addColumns(work, listId, names)
 
   const isTelling =
-    events && writes.length <= eventsUpTo && created.length + changed.size > 0 && (await isAnyWanted(work))
+    events && writes.length <= eventsUpTo && created.length + changed.size > 0 && (await areWritesHeard(work))
   const told = isTelling ? [...created.map(({ email }) => email), ...changed.keys()] : []
   const read = isReading ? writes.map(({ email }) => email) : told
   const contacts = read.length > 0 ? await readMembers(work, listId, read) : []
@@ -280,7 +302,7 @@ const write = async (
   const outcomes = new Map<string, Outcome>()
   for (const { email } of created) outcomes.set(email, 'created')
   for (const { email } of refused) outcomes.set(email, 'skipped')
-  const same = keepExisting ? 'skipped' : 'unchanged'
-  for (const { email } of members) outcomes.set(email, changed.has(email) ? 'updated' : same)
+  const left = keepExisting ? 'skipped' : 'unchanged'
+  for (const { email } of [...members, ...same]) outcomes.set(email, changed.has(email) ? 'updated' : left)
   return { outcomes, contacts }
 }

@@ -14,7 +14,7 @@ import { tellRemoved } from './contacts.remove.ts'
 /** Rows that one transaction takes. */
 const batchSize = 1000
 /** After a batch the database is the neighbours' for so many times what it took. */
-const restFactor = 1
+const restFactor = 2
 
 /** A list that is deleted, or is to be. */
 export interface LeavingList {
@@ -158,7 +158,7 @@ export const deleteList = async (
   return sweepList(app, accountId, listId, deletion)
 }
 
-/** Goes on with deletions of lists that were broken off, or are still under way: those wait for no batch longer than any. */
+/** Goes on with deletions of lists that were broken off, or are under way elsewhere: two take turns, a batch each. */
 export const finishListDeletions = async (app: Pick<App, 'sql' | 'work'>, signal: AbortSignal): Promise<void> => {
   const rows = await app.sql<{ id: string; accountId: string }>(
     `select l.id, l.account_id as "accountId" from leaving_lists l

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { deleteList, eraseContact, finishListDeletions, leaveList, writeContacts } from '../../src/contacts/contacts.ts'
+import { startImport, writeBatch } from '../../src/contacts/imports.checkpoint.ts'
 import { isUnavailable, openDatabase } from '../../src/store/database.ts'
 import type { Work } from '../../src/store/work.ts'
 import type { TestAccount } from '../support/app.ts'
@@ -226,4 +227,21 @@ test('of single writes that come together for the last places as many pass as th
   expect(body.lists[0].rowCount).toBe(3)
   expect(body.lists[0].fields.sort()).toEqual([...named(200), ...named(201)].sort())
   expect(await state()).toEqual(exact)
+})
+
+test('a batch of an import waits for the disk only where somebody is told of it', async () => {
+  const options = { map: {}, encoding: 'utf-8', onConflict: 'upsert', events: true, rejectsFile: null } as const
+  const batch = (email: string) =>
+    inWork(async (work) => {
+      await work.sql('set local synchronous_commit = on')
+      const opened = await startImport(work, { listId, file: '-', sha256: null, options })
+      const writes = [{ email, fields: {} }]
+      await writeBatch(work, opened, 0, { rows: 1, writes, repeats: new Map(), rejects: [] }, new Map())
+      const [row] = await work.sql<{ value: string }>(`select current_setting('synchronous_commit') as value`)
+      return row!.value
+    })
+  expect(await batch('a@acme.test')).toBe('off')
+  await app.subscribe(account)
+  expect(await batch('b@acme.test')).toBe('on')
+  expect(await batch('a@acme.test')).toBe('off')
 })
