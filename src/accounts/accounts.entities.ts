@@ -33,7 +33,7 @@ const AccountSchema = defineEntity({
     name: p.text().unique(),
     slug: p.text().nullable().unique(),
     plan: p.text(),
-    /** Distinct addresses; exact, because only the statements that add and remove addresses touch it. */
+    /** Distinct addresses; exact: counted in the transaction that adds or removes them (contacts.count.ts). */
     contactCount: p.integer().default(0),
     createdAt: p.datetime(),
     /** Its deletion has begun: nothing of it works any more, and what it owned goes (accounts.delete.ts). */

@@ -116,16 +116,18 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       close,
       operate: (actor, run) =>
         uponCommit(tallies, (begin) =>
-          database.transaction((sql, client) =>
-            run(operation({ sql, client, orm, actor, now: now(), count: begin() })),
-          ),
+          database.transaction((sql, client) => {
+            const { ended, ...unit } = operation({ sql, client, orm, actor, now: now(), count: begin() })
+            return ended(run(unit))
+          }),
         ),
       work: (accountId, actor, run) =>
         uponCommit(tallies, (begin) =>
           database.transaction((sql, client, opening) => {
             if (!(opening as { lives: boolean }).lives) throw missing('There is no such account')
             const parts = { sql, client, orm, actor, now: now(), accountId, count: begin() }
-            return run(Object.assign(operation(parts), { accountId }))
+            const { ended, ...unit } = operation(parts)
+            return ended(run({ ...unit, accountId }))
           }, openingOf(accountId)),
         ),
     }
@@ -236,9 +238,15 @@ interface Parts {
   accountId?: string
 }
 
+interface Unit extends Operation {
+  /** Gives the result once what was to come last has been done too. */
+  ended<T>(result: Promise<T>): Promise<T>
+}
+
 /** `em` is made at its first use: a fork and its Kysely cost more than some whole operations. */
-const operation = ({ sql, client, orm, actor, now, count, accountId }: Parts): Operation => {
+const operation = ({ sql, client, orm, actor, now, count, accountId }: Parts): Unit => {
   let em: Promise<EntityManager> | undefined
+  const endings: (() => Promise<void>)[] = []
   return {
     sql,
     actor,
@@ -249,6 +257,12 @@ const operation = ({ sql, client, orm, actor, now, count, accountId }: Parts): O
     em() {
       em ??= orm().then((managers) => managers(client, accountId ?? null))
       return em
+    },
+    last: (run) => void endings.push(run),
+    async ended(result) {
+      const value = await result
+      for (const run of endings) await run()
+      return value
     },
   }
 }

@@ -1,4 +1,4 @@
-import { purgeAccessLog, purgeImports, recheckDomains } from '../contacts/contacts.ts'
+import { finishListDeletions, purgeAccessLog, purgeImports, recheckDomains } from '../contacts/contacts.ts'
 import { purgeDeliveries } from '../deliveries/deliveries.purge.ts'
 import { purgeJourneys } from '../journeys/journeys.purge.ts'
 import type { App } from '../store/work.ts'
@@ -27,6 +27,7 @@ export const keepHouse = async (app: App, signal: AbortSignal): Promise<void> =>
   try {
     const { rows } = await guard.query('select pg_try_advisory_lock($1) as mine', [housekeepingLock])
     if (!rows[0].mine) return
+    await finishListDeletions(app, signal)
     await recheckDomains(app, signal)
     const { journeyRetentionDays, accessLogRetentionMonths, importRetentionDays, rejectRetentionDays } = app.config
     const now = app.now()

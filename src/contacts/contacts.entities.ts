@@ -12,7 +12,7 @@ const ContactListSchema = defineEntity({
     name: p.text(),
     /** Column names in the order in which they first came. */
     fields: p.array(),
-    /** Exact: changed by the statement that adds or removes contacts, in its transaction. */
+    /** Exact: counted in the transaction that adds or removes contacts (contacts.count.ts). */
     rowCount: p.integer().default(0),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
@@ -20,6 +20,22 @@ const ContactListSchema = defineEntity({
 })
 export class ContactList extends ContactListSchema.class {}
 ContactListSchema.setClass(ContactList)
+
+/** A list that is deleted, while its contacts go (lists.delete.ts). */
+const LeavingListSchema = defineEntity({
+  name: 'LeavingList',
+  tableName: 'leaving_lists',
+  filters: tenantFilter,
+  indexes: [{ properties: ['accountId'] }],
+  properties: {
+    id: p.text().collation('C').primary(),
+    ...owned,
+    name: p.text(),
+    startedAt: p.datetime(),
+  },
+})
+export class LeavingList extends LeavingListSchema.class {}
+LeavingListSchema.setClass(LeavingList)
 
 /** An address of an account: owner of the stable `rowId` and of the verdict. Keyed by email, so that one index serves all. */
 const AddressSchema = defineEntity({

@@ -67,6 +67,26 @@ export const readContactsOf = async (
   return rows.map(viewContact)
 }
 
+/** The rows of addresses in one list, in the order of the addresses. Not recorded, as `readContacts`. */
+export const readMembers = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  listId: string,
+  emails: readonly string[],
+): Promise<Contact[]> => {
+  const rows = await sql<ContactRow>(
+    `select ${contactColumns} from unnest($2::text[]) as i(email)
+     cross join lateral (
+       select * from contacts where account_id = $1 and email = i.email and list_id || '' = $3 limit 1
+     ) c
+     join contact_lists l on l.id = c.list_id
+     cross join lateral (select * from addresses where account_id = $1 and email = i.email limit 1) a
+     order by c.email`,
+    [accountId, emails, listId],
+    'read-members',
+  )
+  return rows.map(viewContact)
+}
+
 /** Like `readContacts`. Throws Problem `missing` where the address is in no list. */
 export const showContact = async (work: Pick<Work, 'sql' | 'accountId'>, email: string): Promise<Contact[]> => {
   const contacts = await readContacts(work, email)
@@ -124,6 +144,7 @@ export const readRecipients = (
   sql<Recipient>(
     `select row_id as "rowId", email, fields from contacts
      where account_id || '' = $1 and list_id = $2 and row_id > $3 and status = 'active' and created_at <= $4
+       and exists (select from contact_lists where account_id = $1 and id = $2)
      order by row_id limit $5`,
     [accountId, listId, after, at, limit],
     'read-recipients',

@@ -34,24 +34,6 @@ export const withFindings = async <Row extends Judged>(sql: Sql, judged: readonl
   })
 }
 
-/** The verdicts of one account's addresses, by address, as `withFindings`. */
-export const verdictsWithFindings = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  verdicts: ReadonlyMap<string, Verdict>,
-): Promise<ReadonlyMap<string, Verdict>> => {
-  if (verdicts.size === 0) return verdicts
-  const rows = await sql<{ email: string; findings: Finding[] }>(
-    `select email, array_agg(finding) as findings from address_findings
-     where account_id = $1 and email = any($2) group by email`,
-    [accountId, [...verdicts.keys()]],
-    'findings-of-account',
-  )
-  if (rows.length === 0) return verdicts
-  const joined = new Map(verdicts)
-  for (const { email, findings } of rows) joined.set(email, verdictOf([...verdicts.get(email)!.reasons, ...findings]))
-  return joined
-}
-
 /** The address is locked first, so that of two changes the second sees the first. No contact changes: no event fires. */
 const changeVerdict = async (
   { sql, accountId, now }: Work,

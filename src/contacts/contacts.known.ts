@@ -1,6 +1,7 @@
 import { emit, isWanted } from '../events/emit.ts'
 import { missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
+import { countContacts } from './contacts.count.ts'
 import type { Fields } from './contacts.fields.ts'
 import { readContactsOf } from './contacts.find.ts'
 import { addColumns, demandList, extendColumns } from './contacts.lists.ts'
@@ -91,9 +92,8 @@ const emitCreated = async (work: Work, listId: string, emails: readonly string[]
 
 /**
  * Adds contacts of other lists to a list, with their fields and status, and gives the addresses that were added: who is in
- * it already stays as it is, who is in none any more stays out. Emits `contact.created`. Not counted yet: `countJoined` does
- * it, last in the unit of work, since every writer of the list waits for that row. Throws Problem `missing` for a list that is
- * not there, `invalid` where it would get more than 40 columns.
+ * it already stays as it is, who is in none any more stays out. Emits `contact.created`. Throws Problem `missing` for a list
+ * that is not there, `invalid` where it would get more than 40 columns.
  */
 export const joinList = async (
   work: Work,
@@ -120,14 +120,6 @@ export const joinList = async (
   if (hasNewColumns && rows.length > 0) await addColumns(work, listId, names)
   const added = rows.map(({ email }) => email)
   await emitCreated(work, listId, added)
+  countContacts(work, listId, added.length, 0)
   return new Set(added)
-}
-
-/** Counts who was added by `joinList`. */
-export const countJoined = async ({ sql, accountId, now }: Work, listId: string, count: number): Promise<void> => {
-  await sql(
-    'update contact_lists set row_count = row_count + $3, updated_at = $4 where account_id = $1 and id = $2',
-    [accountId, listId, count, now],
-    'count-joined',
-  )
 }

@@ -1,4 +1,5 @@
 import type { Work } from '../store/work.ts'
+import { countContacts } from './contacts.count.ts'
 import { tellRemoved } from './contacts.remove.ts'
 
 // The address is locked first, as in contacts.remove.ts: whoever adds it to a list comes wholly before or wholly after.
@@ -9,22 +10,19 @@ const leaving = `
     delete from addresses a using gone g where a.account_id = $1 and a.email = g.email
       and not exists (select from contacts c where c.account_id = $1 and c.email = g.email and c.list_id <> $3)
     returning 1
-  ), counted as (
-    update accounts set contact_count = contact_count - 1 where id = $1 and exists (select from orphan)
-  ), tallied as (
-    update contact_lists set row_count = row_count - 1, updated_at = $4
-    where account_id = $1 and id = $3 and exists (select from gone)
   )
-  select row_id as "rowId" from gone`
+  select row_id as "rowId", (select count(*) from orphan) as addresses from gone`
 
 /**
  * Takes a normalised address out of one list, and gives whether it was in it. With its last list the address leaves the
  * account. No event fires.
  */
 export const leaveList = async (work: Work, listId: string, email: string): Promise<boolean> => {
-  const { sql, accountId, now } = work
+  const { sql, accountId } = work
   await sql('select 1 from addresses where account_id = $1 and email = $2 for update', [accountId, email])
-  const [gone] = await sql<{ rowId: string }>(leaving, [accountId, email, listId, now], 'leave-list')
-  if (gone) await tellRemoved(work, { listId, email, rowId: gone.rowId })
-  return gone !== undefined
+  const [gone] = await sql<{ rowId: string; addresses: number }>(leaving, [accountId, email, listId], 'leave-list')
+  if (!gone) return false
+  await tellRemoved(work, { listId, email, rowId: gone.rowId })
+  countContacts(work, listId, -1, -gone.addresses)
+  return true
 }

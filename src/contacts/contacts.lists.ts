@@ -4,6 +4,7 @@ import { conflict, invalid, missing } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { isDuplicate } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
+import { roomLeft } from './contacts.count.ts'
 import { normalizeFields } from './contacts.fields.ts'
 
 export const NewList = z.object({ name: text(200), fields: z.array(text(1_000)).optional() })
@@ -79,6 +80,23 @@ export const demandList = async (
     'select name, fields from contact_lists where account_id = $1 and id = $2',
     [accountId, id],
     'demand-list',
+  )
+  if (!list) throw missing('There is no such list')
+  return list
+}
+
+/**
+ * A list for who writes contacts into it, with the places that the account's plan had left (null: no limit). Not locked: that
+ * it is still there shows when they are counted. Throws Problem `missing`, as `demandList`.
+ */
+export const openList = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  id: string,
+): Promise<{ fields: string[]; room: number | null }> => {
+  const [list] = await sql<{ fields: string[]; room: number | null }>(
+    `select l.fields, ${roomLeft} as room from contact_lists l where l.account_id = $1 and l.id = $2`,
+    [accountId, id],
+    'open-list',
   )
   if (!list) throw missing('There is no such list')
   return list

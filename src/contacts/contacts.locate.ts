@@ -7,6 +7,9 @@ export interface ContactPlace {
   email: string
 }
 
+// A list that is being deleted still has contacts for a while, and no one finds them.
+const isListed = 'exists (select from contact_lists where id = list_id)'
+
 const columns = 'list_id as "listId", row_id as "rowId", email'
 
 /**
@@ -21,13 +24,13 @@ export const locateContact = async (
   const [place] =
     email === undefined
       ? await sql<ContactPlace>(
-          `select ${columns} from contacts where account_id = $1 and list_id = $2 and row_id = $3`,
+          `select ${columns} from contacts where account_id = $1 and list_id = $2 and row_id = $3 and ${isListed}`,
           [accountId, listId, rowId],
           'locate-row',
         )
       : await sql<ContactPlace>(
           `select ${columns} from contacts where account_id = $1 and email = $2
-             and ($3::text is null or list_id = $3) and ($4::text is null or row_id = $4)
+             and ($3::text is null or list_id = $3) and ($4::text is null or row_id = $4) and ${isListed}
            order by updated_at desc, list_id limit 1`,
           [accountId, email, listId, rowId],
           'locate-email',

@@ -1,13 +1,15 @@
 import { conflict } from '../lib/problem.ts'
-import type { App } from '../store/work.ts'
-import { type ContactWrite, type Fields, mergeWrites } from './contacts.fields.ts'
-import { readContacts } from './contacts.find.ts'
+import { together } from '../lib/together.ts'
+import { Outrun } from '../store/database.ts'
+import type { App, Work } from '../store/work.ts'
+import { type ContactWrite, mergeWrites } from './contacts.fields.ts'
 import { demandList } from './contacts.lists.ts'
+import type { Verdict } from './contacts.verdict.ts'
 import { verifyAddresses } from './contacts.verify.ts'
 import type { Contact } from './contacts.view.ts'
-import { type Outcome, writeContacts } from './contacts.write.ts'
+import { type Outcome, writeAndRead, writeContacts } from './contacts.write.ts'
 
-type Writer = Pick<App, 'sql' | 'resolver' | 'now' | 'work'>
+type Writer = Pick<App, 'sql' | 'resolver' | 'now' | 'work' | 'database'>
 
 /** The ContactUpsertResult of api.md section 2. Identical data counts as `updated`. */
 export interface UpsertCounts {
@@ -22,6 +24,60 @@ const count = (outcomes: Iterable<Outcome>): UpsertCounts => {
   return counts
 }
 
+interface OneWrite {
+  write: ContactWrite
+  verdicts: ReadonlyMap<string, Verdict>
+}
+
+type OneResult = { outcome: Outcome; contact: Contact | undefined }
+
+/** Writes of one caller into one list, at most one of each address at a time. */
+const writeWave = async (work: Work, listId: string, wave: readonly OneWrite[]): Promise<OneResult[]> => {
+  const verdicts = new Map(wave.flatMap((one) => [...one.verdicts]))
+  const { outcomes, contacts } = await writeAndRead(
+    work,
+    listId,
+    wave.map(({ write }) => write),
+    verdicts,
+  )
+  const byEmail = new Map(contacts.map((contact) => [contact.email, contact]))
+  return wave.map(({ write: { email } }) => {
+    const outcome = outcomes.get(email)!
+    const contact = byEmail.get(email)
+    // It was there and unchanged, so nothing held it, and it has been erased meanwhile: then it comes anew.
+    if (!contact && outcome !== 'skipped') throw new Outrun('The contact was erased meanwhile')
+    return { outcome, contact }
+  })
+}
+
+interface Target {
+  app: Writer
+  accountId: string
+  actor: string
+  listId: string
+}
+
+const mostAtOnce = 64
+
+/**
+ * Single writes of one caller into one list. Those that come while one is under way are written together after it: they would
+ * wait for each other's commit anyway, at the list's counter. Those of one address keep their order, and each its own events.
+ */
+const writeTogether = together(
+  mostAtOnce,
+  ({ app, accountId, actor, listId }: Target, calls: readonly OneWrite[]): Promise<OneResult[]> =>
+    app.work(accountId, actor, async (work) => {
+      const results = new Map<OneWrite, OneResult>()
+      for (let open = calls; open.length > 0; ) {
+        const seen = new Set<string>()
+        const wave = open.filter(({ write: { email } }) => !seen.has(email) && seen.add(email))
+        for (const [i, result] of (await writeWave(work, listId, wave)).entries()) results.set(wave[i]!, result)
+        open = open.filter((call) => !results.has(call))
+      }
+      return calls.map((call) => results.get(call)!)
+    }),
+)
+
 /**
  * Upserts one contact by its normalised address (POST /contacts). Verifies it first, outside the transaction. Throws
  * Problem `missing` for a list that is not the account's, `conflict` where the plan has no room; then nothing is written.
@@ -30,18 +86,15 @@ export const upsertContact = async (
   app: Writer,
   accountId: string,
   actor: string,
-  input: { listId: string; email: string; fields: Fields },
+  { listId, ...write }: { listId: string } & ContactWrite,
 ): Promise<UpsertCounts & { contact: Contact }> => {
-  const { listId, email, fields } = input
   await demandList({ sql: app.sql, accountId }, listId)
-  const verdicts = await verifyAddresses(app, [email])
-  return app.work(accountId, actor, async (work) => {
-    const outcomes = await writeContacts(work, listId, [{ email, fields }], verdicts)
-    const counts = count(outcomes.values())
-    if (counts.skipped > 0) throw conflict("The plan's contact limit is reached")
-    const [contact] = await readContacts(work, email, listId)
-    return { ...counts, contact: contact! }
-  })
+  const verdicts = await verifyAddresses(app, [write.email])
+  const target = { app, accountId, actor, listId }
+  const key = JSON.stringify([accountId, actor, listId])
+  const { outcome, contact } = await writeTogether(target, app.database, key, { write, verdicts })
+  if (outcome === 'skipped') throw conflict("The plan's contact limit is reached")
+  return { ...count([outcome]), contact: contact! }
 }
 
 /**

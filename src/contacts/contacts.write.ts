@@ -1,13 +1,28 @@
 import { emit, isWanted } from '../events/emit.ts'
 import { emailDomain } from '../lib/email.ts'
 import { newId } from '../lib/ids.ts'
+import { Outrun } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
+import { countContacts, roomFor } from './contacts.count.ts'
 import type { ContactWrite, Fields } from './contacts.fields.ts'
-import { verdictsWithFindings } from './contacts.findings.ts'
-import { addColumns, demandList, extendColumns } from './contacts.lists.ts'
-import { type BareRow, bareStatement, type FullRow, fullStatement } from './contacts.statement.ts'
-import { isDoubtful, type Verdict } from './contacts.verdict.ts'
-import { type Contact, viewContact } from './contacts.view.ts'
+import { readMembers } from './contacts.find.ts'
+import { addColumns, extendColumns, openList } from './contacts.lists.ts'
+import {
+  adding,
+  type Changing,
+  changing,
+  joinFields,
+  joining,
+  type LockedAddress,
+  lockingChanged,
+  lockingVerdicts,
+  type Probed,
+  probing,
+  sharingKnown,
+  writingVerdicts,
+} from './contacts.statement.ts'
+import { isDoubtful, type Verdict, verdictOf } from './contacts.verdict.ts'
+import type { Contact } from './contacts.view.ts'
 
 /** `skipped`: a new address beyond the plan's contact limit, or one that `keepExisting` left as it is. */
 export type Outcome = 'created' | 'updated' | 'unchanged' | 'skipped'
@@ -24,62 +39,176 @@ export interface WriteOptions {
 /** A single write of more contacts fires no contact events (api.md section 6). */
 const eventsUpTo = 500
 
-/** In the order of the addresses, so that index probes and inserts go the same way. What is absent is null. */
-const encode = (writes: readonly ContactWrite[], verdicts: ReadonlyMap<string, Verdict>, now: Date): string =>
-  JSON.stringify(
-    writes
-      .map((write, place) => ({ ...write, place }))
-      .sort((a, b) => (a.email < b.email ? -1 : 1))
-      .map(({ email, fields, place }) => {
-        const verdict = verdicts.get(email)
-        const row_id = newId('row', now.getTime())
-        // A verdict without an answer from DNS (weak) replaces none that had one.
-        const weak = (verdict && isDoubtful(verdict)) || undefined
-        return { place, email, fields, row_id, domain: emailDomain(email) ?? '', ...verdict, weak }
-      }),
-  )
-
 const namesOf = (writes: readonly ContactWrite[]): Set<string> => {
   const names = new Set<string>()
-  for (const { fields } of writes) for (const name of Object.keys(fields)) names.add(name)
+  for (const { fields } of writes) for (const name in fields) names.add(name)
   return names
 }
 
-interface Result {
-  outcomes: Map<string, Outcome>
-  /** What events need; empty where nobody wants any. */
-  changes: FullRow[]
+/** A write with its fields as JSON, written once. */
+interface Draft extends ContactWrite {
+  text: string
 }
 
-/** Runs the statement until each write has its outcome: again for those that met a concurrent change. */
-const runStatement = async (
+/** The writes by what the account has of them, each group in the order of the addresses. */
+interface Sorted {
+  fresh: Draft[]
+  known: Draft[]
+  /** Members of the list whose fields the write changes, as far as was seen without a lock. */
+  members: Draft[]
+  /** Members that it leaves as they are. */
+  same: Draft[]
+  /** Of known addresses, members or not, those whose verdict the write replaces. */
+  verdicts: { email: string; status: Verdict['status']; reasons: string[] }[]
+  /** Each address's verdict, with what mail has shown of it. */
+  judged: ReadonlyMap<string, Verdict>
+}
+
+/** A verdict without an answer from DNS (weak) replaces none that had one; an equal one is renewed after a day. */
+const isReplacing = (verdict: Verdict, held: Verdict | null, isOld: boolean): boolean => {
+  if (held === null) return true
+  if (isDoubtful(verdict)) return false
+  return isOld || verdict.status !== held.status || verdict.reasons.join() !== held.reasons.join()
+}
+
+const valid: Verdict = { status: 'valid', reasons: [] }
+
+/** The verdicts, joined with what mail has shown of their addresses. */
+const joinFindings = (
+  verdicts: ReadonlyMap<string, Verdict>,
+  findings: Probed['findings'],
+): ReadonlyMap<string, Verdict> => {
+  if (findings === null) return verdicts
+  const joined = new Map(verdicts)
+  for (const [email, shown] of Object.entries(findings)) {
+    const verdict = verdicts.get(email)
+    if (verdict) joined.set(email, verdictOf([...verdict.reasons, ...shown]))
+  }
+  return joined
+}
+
+const probe = async (
+  { sql, accountId, now }: Work,
+  listId: string,
+  drafts: readonly Draft[],
+  verdicts: ReadonlyMap<string, Verdict>,
+): Promise<Sorted> => {
+  const emails = drafts.map(({ email }) => email)
+  const params = [accountId, listId, emails, joinFields(drafts.map(({ text }) => text)), now]
+  const [row] = await sql<Probed>(probing, params, 'probe-contacts')
+  const { kinds, verdicts: held, findings } = row!
+  const judged = joinFindings(verdicts, findings)
+  const heldAt = new Map((held ?? []).map((verdict) => [verdict[0], verdict]))
+  const sorted: Sorted = { fresh: [], known: [], members: [], same: [], verdicts: [], judged }
+  const groups: Record<string, Draft[]> = { n: sorted.fresh, k: sorted.known, m: sorted.members, s: sorted.same }
+  for (const [place, draft] of drafts.entries()) {
+    const kind = kinds[place]!
+    groups[kind]!.push(draft)
+    const verdict = kind === 'n' ? undefined : judged.get(draft.email)
+    if (!verdict) continue
+    const [, status, reasons, isOld] = heldAt.get(place) ?? [place, valid.status, valid.reasons, false]
+    const before = status === null ? null : { status, reasons: reasons ?? [] }
+    if (isReplacing(verdict, before, isOld)) sorted.verdicts.push({ email: draft.email, ...verdict })
+  }
+  return sorted
+}
+
+/** What there is of the writes, and those, last in their order, for whose addresses the plan has no room. */
+const findRoom = async (
   work: Work,
   listId: string,
   writes: readonly ContactWrite[],
   verdicts: ReadonlyMap<string, Verdict>,
-  { keepExisting, full, status }: { keepExisting: boolean; full: boolean; status: Contact['status'] },
-): Promise<Result> => {
-  const outcomes = new Map<string, Outcome>()
-  const changes: FullRow[] = []
-  for (let open = writes; open.length > 0; ) {
-    const params = [work.accountId, listId, encode(open, verdicts, work.now), work.now, keepExisting, status]
-    const [statement, name] = full ? [fullStatement, 'write-contacts-full'] : [bareStatement, 'write-contacts']
-    const rows = await work.sql<BareRow | FullRow>(statement, params, name)
-    const refused = new Set<string>()
-    for (const row of rows) {
-      if (row.kind === 'refused') refused.add(row.email)
-      else if (row.kind === 'present') outcomes.set(row.email, keepExisting ? 'skipped' : 'unchanged')
-      else outcomes.set(row.email, row.kind)
-      if (full && (row.kind === 'created' || row.kind === 'updated')) changes.push(row as FullRow)
-    }
-    const conflicts = open.filter(({ email }) => !outcomes.has(email) && !refused.has(email))
-    // It may be the list that is gone, and then nothing is written at all.
-    if (conflicts.length > 0) await demandList(work, listId)
-    else for (const email of refused) outcomes.set(email, 'skipped')
-    // What met a concurrent insert took room that was not its to take: those refused for it get their chance as well.
-    open = open.filter(({ email }) => !outcomes.has(email))
+  seenRoom: number | null,
+): Promise<{ found: Sorted; refused: ContactWrite[] }> => {
+  const drafts = writes
+    .map(({ email, fields }): Draft => ({ email, fields, text: JSON.stringify(fields) }))
+    .sort((a, b) => byText(a.email, b.email))
+  const found = await probe(work, listId, drafts, verdicts)
+  if (found.fresh.length === 0) return { found, refused: [] }
+  const { room, hasTurn } = await roomFor(work, found.fresh.length, seenRoom)
+  // Those who had their turn before may have added the same.
+  const { fresh, ...others } = hasTurn ? await probe(work, listId, drafts, verdicts) : found
+  if (fresh.length <= room) return { found: { ...others, fresh }, refused: [] }
+  const isFresh = new Set(fresh.map(({ email }) => email))
+  const refused = writes.filter(({ email }) => isFresh.has(email)).slice(room)
+  const isRefused = new Set(refused.map(({ email }) => email))
+  return { found: { ...others, fresh: fresh.filter(({ email }) => !isRefused.has(email)) }, refused }
+}
+
+/** Holds the known addresses that join the list, and those whose verdict changes, and writes these. Gives the row ids. */
+const holdKnown = async (
+  { sql, accountId, now }: Work,
+  { known, verdicts }: Sorted,
+): Promise<ReadonlyMap<string, string>> => {
+  const [joins, judged] = [known.map(({ email }) => email), verdicts.map(({ email }) => email)]
+  if (joins.length + judged.length === 0) return new Map()
+  const emails = judged.length > 0 ? [...new Set([...joins, ...judged])].sort(byText) : joins
+  const [statement, name] =
+    judged.length > 0 ? [lockingVerdicts, 'lock-verdicts'] : [sharingKnown, 'share-known-addresses']
+  const held = await sql<LockedAddress>(statement, [accountId, emails], name)
+  if (judged.length > 0) await sql(writingVerdicts, [accountId, JSON.stringify(verdicts), now], 'write-verdicts')
+  return new Map(held.map(({ email, rowId }) => [email, rowId]))
+}
+
+const byText = (a: string, b: string) => (a < b ? -1 : 1)
+
+/** Somebody else has added it meanwhile: the unit of work runs again and finds it. */
+const plainly = async (inserted: Promise<unknown>): Promise<void> => {
+  try {
+    await inserted
+  } catch (error) {
+    throw (error as { code?: string }).code === '23505' ? new Outrun('An address was added meanwhile') : error
   }
-  return { outcomes, changes }
+}
+
+const addNew = (
+  { sql, accountId, now }: Work,
+  listId: string,
+  { fresh, judged }: Sorted,
+  status: Contact['status'],
+): Promise<void> => {
+  const nowMs = now.getTime()
+  const verdicts = fresh.map(({ email }) => judged.get(email))
+  const params = [
+    ...[accountId, listId, fresh.map(({ email }) => email), fresh.map(() => newId('row', nowMs))],
+    fresh.map(({ email }) => emailDomain(email) ?? ''),
+    ...[verdicts.map((verdict) => verdict?.status), verdicts.map((verdict) => verdict?.reasons.join(' '))],
+    ...[joinFields(fresh.map(({ text }) => text)), now, status],
+  ]
+  return plainly(sql(adding, params, 'add-contacts'))
+}
+
+const joinKnown = (
+  { sql, accountId, now }: Work,
+  listId: string,
+  { known }: Sorted,
+  rowIds: ReadonlyMap<string, string>,
+  status: Contact['status'],
+): Promise<void> => {
+  const rows = known.map(({ email, fields }) => {
+    const rowId = rowIds.get(email)
+    if (rowId === undefined) throw new Outrun('An address was removed meanwhile')
+    return { email, fields, rowId }
+  })
+  return plainly(sql(joining, [accountId, listId, JSON.stringify(rows), now, status], 'join-contacts'))
+}
+
+const changeMembers = async (
+  { sql, accountId, now }: Work,
+  listId: string,
+  members: readonly Draft[],
+): Promise<Map<string, Fields>> => {
+  if (members.length === 0) return new Map()
+  const json = (drafts: readonly Draft[]) => JSON.stringify(drafts.map(({ email, fields }) => ({ email, fields })))
+  const params = [accountId, listId, json(members)]
+  const rows = await sql<Changing>(lockingChanged, params, 'lock-changed')
+  const changed = new Map(rows.map(({ email, previous }) => [email, previous]))
+  if (changed.size > 0) {
+    const changes = members.filter(({ email }) => changed.has(email))
+    await sql(changing, [accountId, listId, json(changes), now], 'change-contacts')
+  }
+  return changed
 }
 
 /** The old values of the fields that a write changed, `""` where one was not set. */
@@ -94,27 +223,38 @@ const previousValues = (before: Fields, after: Fields): Fields => {
 
 const emitChanges = async (
   work: Work,
-  list: { listId: string; listName: string; listFields: string[] },
-  changes: readonly FullRow[],
+  contacts: readonly Contact[],
+  created: readonly ContactWrite[],
+  changed: ReadonlyMap<string, Fields>,
 ): Promise<void> => {
-  const created = changes.filter((row) => row.kind === 'created')
-  const updated = changes.filter((row) => row.kind === 'updated')
-  const contactOf = (row: FullRow) => viewContact({ ...row, ...list, updatedAt: work.now })
-  if (created.length > 0) {
-    await emit(work, 'contact.created', () => created.map((row) => ({ contact: contactOf(row) })))
-  }
+  const isNew = new Set(created.map(({ email }) => email))
+  const added = contacts.filter(({ email }) => isNew.has(email))
+  const updated = contacts.filter(({ email }) => changed.has(email))
+  if (added.length > 0) await emit(work, 'contact.created', () => added.map((contact) => ({ contact })))
   if (updated.length > 0) {
     await emit(work, 'contact.updated', () =>
-      updated.map((row) => {
-        const contact = contactOf(row)
-        return { contact, previous: previousValues(row.previous ?? {}, contact.fields) }
-      }),
+      updated.map((contact) => ({ contact, previous: previousValues(changed.get(contact.email)!, contact.fields) })),
     )
   }
 }
 
-const isAnyWanted = async (work: Work): Promise<boolean> =>
+/** Whether anybody in the account would hear of contacts that are written. */
+export const areWritesHeard = async (work: Work): Promise<boolean> =>
   (await isWanted(work, 'contact.created')) || (await isWanted(work, 'contact.updated'))
+
+/** What became of each address, and the contacts that were asked for. */
+interface Written {
+  outcomes: Map<string, Outcome>
+  contacts: Contact[]
+}
+
+/** As `writeContacts`, with the contacts as they are then, of all that are in the list. */
+export const writeAndRead = (
+  work: Work,
+  listId: string,
+  writes: readonly ContactWrite[],
+  verdicts: ReadonlyMap<string, Verdict>,
+): Promise<Written> => write(work, listId, writes, verdicts, { isReading: true })
 
 /**
  * One set-based write of distinct, normalised addresses into one list: all or nothing, with its contact events. New
@@ -126,15 +266,41 @@ export const writeContacts = async (
   listId: string,
   writes: readonly ContactWrite[],
   verdicts: ReadonlyMap<string, Verdict>,
-  { keepExisting = false, events = true, status = 'active' }: WriteOptions = {},
-): Promise<Map<string, Outcome>> => {
-  const list = await demandList(work, listId)
-  const names = namesOf(writes)
-  const columns = extendColumns(list.fields, names)
-  const full = events && writes.length <= eventsUpTo && (await isAnyWanted(work))
-  const known = await verdictsWithFindings(work, verdicts)
-  const { outcomes, changes } = await runStatement(work, listId, writes, known, { keepExisting, full, status })
-  const listFields = columns.length > list.fields.length ? await addColumns(work, listId, names) : list.fields
-  await emitChanges(work, { listId, listName: list.name, listFields }, changes)
-  return outcomes
+  options: WriteOptions = {},
+): Promise<Map<string, Outcome>> => (await write(work, listId, writes, verdicts, options)).outcomes
+
+const write = async (
+  work: Work,
+  listId: string,
+  writes: readonly ContactWrite[],
+  verdicts: ReadonlyMap<string, Verdict>,
+  { keepExisting = false, events = true, status = 'active', isReading = false }: WriteOptions & { isReading?: boolean },
+): Promise<Written> => {
+  const list = await openList(work, listId)
+  extendColumns(list.fields, namesOf(writes))
+  const { found, refused } = await findRoom(work, listId, writes, verdicts, list.room)
+  const { fresh, known, members, same } = found
+  const created = [...fresh, ...known]
+
+  const rowIds = await holdKnown(work, found)
+  const changed = keepExisting ? new Map<string, Fields>() : await changeMembers(work, listId, members)
+  if (fresh.length > 0) await addNew(work, listId, found, status)
+  if (known.length > 0) await joinKnown(work, listId, found, rowIds, status)
+  const names = namesOf([...created, ...members, ...same])
+  if (names.difference(new Set(list.fields)).size > 0) await addColumns(work, listId, names)
+
+  const isTelling =
+    events && writes.length <= eventsUpTo && created.length + changed.size > 0 && (await areWritesHeard(work))
+  const told = isTelling ? [...created.map(({ email }) => email), ...changed.keys()] : []
+  const read = isReading ? writes.map(({ email }) => email) : told
+  const contacts = read.length > 0 ? await readMembers(work, listId, read) : []
+  if (isTelling) await emitChanges(work, contacts, created, changed)
+  if (created.length > 0) countContacts(work, listId, created.length, fresh.length)
+
+  const outcomes = new Map<string, Outcome>()
+  for (const { email } of created) outcomes.set(email, 'created')
+  for (const { email } of refused) outcomes.set(email, 'skipped')
+  const left = keepExisting ? 'skipped' : 'unchanged'
+  for (const { email } of [...members, ...same]) outcomes.set(email, changed.has(email) ? 'updated' : left)
+  return { outcomes, contacts }
 }

@@ -75,15 +75,28 @@ export const lists: CommandSet = (cli) => {
     .option('--yes', 'do it without asking')
     .option('--dry-run', 'say what would go')
     .action(
-      cli.run(async ({ out, work, confirm }, ref: string, flags: { yes?: boolean; dryRun?: boolean }) => {
-        const { deleteList } = await import('./contacts.ts')
-        const planned = await work((w) => deleteList(w, ref, { dryRun: true }))
-        const { list, contacts, addresses } = planned
-        const what = `delete the list ${list.name} with ${contacts} contacts, ${addresses} of them in no other list; no event fires`
-        const shown = { id: list.id, name: list.name }
-        if (!(await confirm(what, flags, { ...shown, contacts, addresses }))) return
-        const { list: _, ...counts } = await work((w) => deleteList(w, list.id, { dryRun: false }))
-        out.one({ ...shown, ...counts })
-      }),
+      cli.run(
+        async (
+          { app, actor, account, signal, out, work, confirm, progress },
+          ref: string,
+          flags: { yes?: boolean; dryRun?: boolean },
+        ) => {
+          const { countRemoval, deleteList, findDeletable } = await import('./contacts.ts')
+          const { list, ...planned } = await work(async (w) => {
+            const list = await findDeletable(w, ref)
+            return { list, ...(await countRemoval(w, list.id)) }
+          })
+          const what = `delete the list ${list.name} with ${planned.contacts} contacts, ${planned.addresses} of them in no other list; no event fires`
+          if (!(await confirm(what, flags, { ...list, ...planned }))) return
+          const bar = progress('contacts')
+          const onBatch = (rows: number) => bar.update({ rows, fraction: rows / Math.max(rows, planned.contacts) })
+          const { id: accountId } = await account()
+          const { isDone, ...removed } = await deleteList(app, accountId, list.id, { actor, signal, onBatch }).finally(
+            () => bar.stop(),
+          )
+          if (!isDone) out.note('Stopped before the end: the list is gone, and the jobs take the rest of its contacts.')
+          out.one({ ...list, ...removed })
+        },
+      ),
     )
 }

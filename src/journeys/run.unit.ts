@@ -1,4 +1,4 @@
-import { type Contact, countJoined, readContactsOf } from '../contacts/contacts.ts'
+import { type Contact, readContactsOf } from '../contacts/contacts.ts'
 import { emit, isWanted } from '../events/emit.ts'
 import { Problem } from '../lib/problem.ts'
 import type { App, Work } from '../store/work.ts'
@@ -127,10 +127,9 @@ const startWalks = async (work: Work, ids: readonly string[], definitionOf: Defi
   return walks
 }
 
-/** Gives how many were added to which list. */
-const act = async (work: Work, walks: readonly Walk[], ports: Ports) => {
+const act = async (work: Work, walks: readonly Walk[], ports: Ports): Promise<void> => {
   const next = nextTogether(walks)
-  if (!next) return null
+  if (!next) return
   const { step, doing } = next
   doingsOf(work).causing = doing.map(({ run }) => run)
   const isAlone = walks.length === 1
@@ -141,8 +140,6 @@ const act = async (work: Work, walks: readonly Walk[], ports: Ports) => {
     takeEffect(doing[i]!, step.kind, effect, nowMs)
     walkOn(doing[i]!, nowMs)
   }
-  const count = effects.filter((effect) => effect && 'outcome' in effect && effect.outcome === 'added').length
-  return step.kind === 'add-to-list' && count > 0 ? { listId: step.list, count } : null
 }
 
 /**
@@ -157,7 +154,7 @@ export const walkBatch = (
 ): Promise<Walked> =>
   app.work(accountId, `journey:${journeyId}`, async (work) => {
     const walks = await startWalks(work, ids, definitionOf)
-    const joined = await act(work, walks, ports)
+    await act(work, walks, ports)
     await emitCompleted(work, journeyId, walks)
     const moves = walks.filter(hasMoved).map(({ state }) => state)
     await recordMoves(
@@ -165,7 +162,6 @@ export const walkBatch = (
       walks.flatMap(({ done }) => done),
       moves,
     )
-    if (joined) await countJoined(work, joined.listId, joined.count)
     const { ended } = doingsOf(work)
     const onward = walks.filter(({ run, isResting }) => !isResting && !ended.has(run.id))
     const taken = new Set(walks.map(({ run }) => run.id))

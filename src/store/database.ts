@@ -35,11 +35,14 @@ const sqlOn =
   async <Row extends object>(text: string, params: readonly unknown[] = [], name?: string) =>
     (await client.query({ text, values: params as unknown[], ...(name && { name }) })).rows as Row[]
 
-/** Class 08 (connection), 57P0x (shutdown, starting up) and refused sockets: the database is away, and may come back. */
+/**
+ * Class 08 (connection), 57P0x (shutdown, starting up) and refused sockets: the database is away, and may come back. So is
+ * what waited too long for a lock (55P03), or was idle for too long in a transaction (25P03).
+ */
 export const isUnavailable = (error: unknown): boolean => {
   const { code = '', message = '' } = error as { code?: string; message?: string }
   return (
-    /^(08|57P0|53300)/.test(code) ||
+    /^(08|57P0|53300|55P03|25P03)/.test(code) ||
     ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN'].includes(code) ||
     /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
       message,
@@ -49,6 +52,14 @@ export const isUnavailable = (error: unknown): boolean => {
 
 /** A unique index has the row already: of two writers at the same moment this is the second. */
 export const isDuplicate = (error: unknown): boolean => (error as { code?: string }).code === '23505'
+
+/** What a transaction went by has changed under it: it is rolled back and runs again (as PostgreSQL's 40001 asks for). */
+export class Outrun extends Error {
+  readonly code = '40001'
+}
+
+/** Each run again follows a commit of somebody else's: more than a few are rare. */
+const mostTries = 20
 
 /** Deadlock and serialization failure: running the whole transaction again is the cure. */
 const isRetryable = (error: unknown): boolean => ['40P01', '40001'].includes((error as { code?: string }).code ?? '')
@@ -78,6 +89,13 @@ export const queueSettings = {
 } as const
 
 /**
+/**
+ * No wait of a pool's connection is endless: who can't have a lock gives up, and a process that stands still in a transaction
+ * loses it. Connections outside the pool wait for session locks on purpose.
+ */
+const limits = { lock_timeout: '5s', idle_in_transaction_session_timeout: '30s' } as const
+
+/**
  * Opens a pool on the server at `address`, which is asked for each connection: an embedded one may come back at another
  * port. Nothing is dialled before the first statement.
  */
@@ -96,16 +114,14 @@ export const openDatabase = (
   }
   const settings = {
     application_name: name,
-    ...(Object.keys(own).length > 0 && {
-      options: Object.entries(own)
-        .map(([key, value]) => `-c ${key}=${value}`)
-        .join(' '),
-    }),
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     types,
   }
-  const pool = new pg.Pool({ ...settings, max, idleTimeoutMillis: 30_000, Client: Connection })
+  const options = Object.entries({ ...limits, ...own })
+    .map(([key, value]) => `-c ${key}=${value}`)
+    .join(' ')
+  const pool = new pg.Pool({ ...settings, options, max, idleTimeoutMillis: 30_000, Client: Connection })
   const connections = new Set<pg.PoolClient>()
   pool.on('connect', (client) => connections.add(client))
   pool.on('remove', (client) => connections.delete(client))
@@ -142,7 +158,7 @@ export const openDatabase = (
         try {
           return await attempt(run, first)
         } catch (error) {
-          if (tries >= 5 || !isRetryable(error)) throw error
+          if (tries >= mostTries || !isRetryable(error)) throw error
         }
       }
     },

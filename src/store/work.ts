@@ -24,6 +24,8 @@ export interface Operation {
   readonly count: Tallies['count']
   readonly listeners: readonly Listener[]
   readonly sources: Sources
+  /** Has `run` run at the end, before the commit: what all others wait for, such as a hot counter, is locked last. */
+  last(run: () => Promise<void>): void
 }
 
 /** A unit of work of one account: every query in it names that account. */

@@ -6,6 +6,7 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench): Promise<Row[]
   startup: () => import('./startup.ts'),
   lookup: () => import('./lookup.ts'),
   batch: () => import('./batch.ts'),
+  singles: () => import('./singles.ts'),
   deals: () => import('./deals.ts'),
   import: () => import('./import.ts'),
   deliveries: () => import('./deliveries.ts'),

@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createList, deleteList, eraseContact, findList, renameList } from '../../src/contacts/contacts.ts'
+import {
+  countRemoval,
+  createList,
+  deleteList,
+  eraseContact,
+  findDeletable,
+  findList,
+  finishListDeletions,
+  renameList,
+} from '../../src/contacts/contacts.ts'
 import type { TestAccount } from '../support/app.ts'
 import { type ContactsApp, startContacts } from './support.ts'
 
@@ -15,6 +24,7 @@ beforeEach(async () => {
 })
 
 const inWork = <T>(run: Parameters<typeof app.app.work<T>>[2], id = account.id) => app.app.work(id, 'cli:test', run)
+const remove = (id: string) => deleteList(app.app, account.id, id, { actor: 'cli:test' })
 const lists = async () => (await app.request('GET', '/lists', { key: account.key })).body.lists
 const contactCount = async () =>
   (await app.app.sql<{ n: number }>('select contact_count as n from accounts where id = $1', [account.id]))[0]!.n
@@ -57,7 +67,9 @@ describe('lists', () => {
   test("another account's list is missing", async () => {
     const { id } = await app.list(await app.account())
     await expect(inWork((work) => findList(work, id))).rejects.toMatchObject({ kind: 'missing' })
-    await expect(inWork((work) => deleteList(work, id, { dryRun: false }))).rejects.toMatchObject({ kind: 'missing' })
+    await expect(inWork((work) => findDeletable(work, id))).rejects.toMatchObject({ kind: 'missing' })
+    await remove(id)
+    expect((await app.app.sql('select 1 from contact_lists where id = $1', [id])).length).toBe(1)
   })
 })
 
@@ -72,13 +84,9 @@ describe('removing', () => {
   })
 
   test('a list takes along the addresses that are in no other, and the count follows', async () => {
-    const dry = await inWork((work) => deleteList(work, 'One', { dryRun: true }))
-    expect(dry).toMatchObject({ contacts: 2, addresses: 1 })
+    expect(await inWork((work) => countRemoval(work, one))).toEqual({ contacts: 2, addresses: 1 })
     expect(await contactCount()).toBe(3)
-    expect(await inWork((work) => deleteList(work, 'One', { dryRun: false }))).toMatchObject({
-      contacts: 2,
-      addresses: 1,
-    })
+    expect(await remove(one)).toEqual({ contacts: 2, addresses: 1, isDone: true })
     expect([await contactCount(), await addressCount()]).toEqual([2, 2])
     expect((await lists()).map((list: { name: string }) => list.name)).toEqual(['Two'])
   })
@@ -106,10 +114,7 @@ describe('removing', () => {
       const { id } = await app.list(account, `Round ${round}`)
       const contacts = Array.from({ length: 50 }, (_, i) => ({ email: `r${round}.${i}@acme.test` }))
       await app.post(account, { listId: id, contacts })
-      const [joined] = await Promise.all([
-        app.post(account, { listId: two, contacts }),
-        inWork((work) => deleteList(work, id, { dryRun: false })),
-      ])
+      const [joined] = await Promise.all([app.post(account, { listId: two, contacts }), remove(id)])
       expect(joined.body).toEqual({ created: 50, updated: 0, skipped: 0 })
     }
     const [lost] = await app.app.sql(
@@ -119,5 +124,34 @@ describe('removing', () => {
     )
     expect(lost).toEqual({ n: 0 })
     expect(await contactCount()).toBe(await addressCount())
+  })
+
+  test('a list whose deletion was broken off is in no answer, takes nothing, leaves its name, and the jobs do the rest', async () => {
+    const { id } = await app.list(account, 'Big')
+    const contacts = Array.from({ length: 500 }, (_, i) => ({ email: `big${i}@acme.test` }))
+    const more = Array.from({ length: 500 }, (_, i) => ({ email: `more${i}@acme.test` }))
+    for (const batch of [contacts, more, [{ email: 'b@acme.test' }]])
+      await app.post(account, { listId: id, contacts: batch })
+    const stop = new AbortController()
+    const deletion = { actor: 'cli:test', signal: stop.signal, onBatch: () => stop.abort() }
+    expect(await deleteList(app.app, account.id, id, deletion)).toEqual({
+      contacts: 1000,
+      addresses: 999,
+      isDone: false,
+    })
+    const [left] = await app.app.sql<{ email: string }>('select email from contacts where list_id = $1', [id])
+    expect((await lists()).map((list: { name: string }) => list.name)).toEqual(['One', 'Two'])
+    expect((await app.post(account, { listId: id, email: 'new@acme.test' })).status).toBe(404)
+    expect((await app.get(account, `email=${left!.email}&listId=${id}`)).status).toBe(404)
+    const shown = (await app.get(account, `email=${left!.email}`)).body.contacts
+    expect(shown.filter((contact: { listId: string }) => contact.listId === id)).toEqual([])
+    const again = await app.list(account, 'Big')
+    expect((await inWork((work) => findDeletable(work, 'Big'))).id).toBe(again.id)
+    await remove(again.id)
+    expect(await inWork((work) => findDeletable(work, 'Big'))).toEqual({ id, name: 'Big' })
+    await finishListDeletions(app.app, new AbortController().signal)
+    expect(await app.app.sql('select 1 from contacts where list_id = $1', [id])).toEqual([])
+    expect([await contactCount(), await addressCount()]).toEqual([3, 3])
+    await expect(inWork((work) => findDeletable(work, 'Big'))).rejects.toMatchObject({ kind: 'missing' })
   })
 })

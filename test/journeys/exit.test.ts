@@ -94,7 +94,7 @@ test('list-removed ends the runs of who leaves the list: by a journey, by erasur
   expect((await bench.runs(remover))[0]!.log).toMatchObject([{ outcome: 'removed' }])
   await bench.work((work) => eraseContact(work, 'erased@example.com', { dryRun: false }))
   expect((await ends(journey))['last@example.com']).toEqual(['waiting', null])
-  await bench.work((work) => deleteList(work, listId, { dryRun: false }))
+  await deleteList(target.app, bench.account.id, listId, { actor: 'cli:test' })
   const gone = ['exited', 'exit rule: list-removed']
   expect(await ends(journey)).toEqual({
     'moved@example.com': gone,
@@ -107,7 +107,7 @@ test('a contact that is in no list any more ends its run at the next step, whate
   const journey = await onAdded([])
   await bench.add(listId, ['a@example.com'])
   await bench.drain()
-  await bench.work((work) => deleteList(work, listId, { dryRun: false }))
+  await deleteList(target.app, bench.account.id, listId, { actor: 'cli:test' })
   clock.advance(day)
   await bench.drain()
   expect(await ends(journey)).toEqual({ 'a@example.com': ['exited', 'the contact was removed'] })

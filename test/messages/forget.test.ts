@@ -172,7 +172,7 @@ describe('an erased address', () => {
   test('whose contact left a list only, or whose list was deleted, keeps its messages', async () => {
     const listId = await contact(ada)
     await queue(ada)
-    await inWork((work) => deleteList(work, listId, { dryRun: false }))
+    await deleteList(t.app, account.id, listId, { actor: 'cli:test' })
     expect(await messagesOf(t.app, account.id)).toMatchObject([{ status: 'pending', state: 'queued' }])
     await erase()
   })

@@ -1,0 +1,247 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { deleteList, eraseContact, finishListDeletions, leaveList, writeContacts } from '../../src/contacts/contacts.ts'
+import { startImport, writeBatch } from '../../src/contacts/imports.checkpoint.ts'
+import { isUnavailable, openDatabase } from '../../src/store/database.ts'
+import type { Work } from '../../src/store/work.ts'
+import type { TestAccount } from '../support/app.ts'
+import { program } from '../support/cli.ts'
+import { type ContactsApp, startContacts } from './support.ts'
+
+let app: ContactsApp
+let account: TestAccount
+let listId: string
+
+beforeAll(async () => {
+  app = await startContacts()
+})
+afterAll(() => app.close())
+beforeEach(async () => {
+  account = await app.account()
+  listId = (await app.list(account)).id
+})
+
+const people = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, i) => ({ email: `person${String(from + i).padStart(6, '0')}@acme.test` }))
+const inWork = <T>(run: (work: Work) => Promise<T>) => app.app.work(account.id, 'cli:test', run)
+const removeList = (id: string) => deleteList(app.app, account.id, id, { actor: 'cli:test' })
+
+const waitUntil = async (isSo: () => Promise<boolean>) => {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+const count = async (statement: string, params: string[] = []) =>
+  (await app.app.sql<{ n: number }>(statement, params))[0]!.n
+const rowsOf = (id: string) => count('select count(*) as n from contacts where list_id = $1', [id])
+/** Waits until a statement of this database waits for a lock. */
+const someoneWaits = () =>
+  waitUntil(
+    async () =>
+      (await count(
+        `select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )) > 0,
+  )
+
+/** What the account's tables say, where the counters must agree with the rows. */
+const state = async () => {
+  const [row] = await app.app.sql(
+    `select
+       (select count(*) from contacts c where account_id = $1
+         and not exists (select from addresses a where a.account_id = $1 and a.email = c.email and a.row_id = c.row_id)) as lost,
+       (select count(*) from addresses a where account_id = $1
+         and not exists (select from contacts c where c.account_id = $1 and c.email = a.email)) as stray,
+       (select contact_count from accounts where id = $1) - (select count(*) from addresses where account_id = $1) as account,
+       (select coalesce(sum(abs(l.row_count - (select count(*) from contacts c where c.list_id = l.id))), 0)::int8
+         from contact_lists l where account_id = $1) as lists`,
+    [account.id],
+  )
+  return row
+}
+const exact = { lost: 0, stray: 0, account: 0, lists: 0 }
+
+/** A list of `count` contacts, written past the API. */
+const bigList = async (count: number) => {
+  const { id } = await app.list(account, 'Big')
+  await app.app.sql(
+    `with n as (select i, 'person' || lpad(i::text, 6, '0') || '@acme.test' as email from generate_series(0, $3 - 1) i),
+     a as (insert into addresses (account_id, email, row_id, domain) select $1, email, 'row_' || i, 'acme.test' from n)
+     insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
+     select $1, email, $2, 'row_' || i, '{}', 'active', now(), now() from n`,
+    [account.id, id, count],
+  )
+  await app.app.sql('update contact_lists set row_count = $2 where id = $1', [id, count])
+  await app.app.sql('update accounts set contact_count = $2 where id = $1', [account.id, count])
+  return id
+}
+
+test('a list that goes while others add its last addresses to another leaves no contact without its address', async () => {
+  const id = await bigList(20_000)
+  const removing = removeList(id)
+  await waitUntil(async () => (await rowsOf(id)) < 20_000)
+  const { status, body } = await app.post(account, { listId, contacts: people(50, 19_950) })
+  expect([status, body]).toEqual([200, { created: 50, updated: 0, skipped: 0 }])
+  await removing
+  expect(await state()).toEqual(exact)
+})
+
+test('of two that write one new address where one place is left, the first creates and the second updates', async () => {
+  account = await app.account({ plan: 'free' })
+  const first = (await app.list(account, 'First')).id
+  const second = (await app.list(account, 'Second')).id
+  await app.app.sql(`update plans set contacts = 1 where name = 'free'`)
+  const verdicts = new Map()
+  const email = 'ada@acme.test'
+  for (const [list, expected] of [
+    [first, { status: 200, body: { created: 0, updated: 1, skipped: 0 } }],
+    [second, { status: 201, body: { created: 1, updated: 0, skipped: 0 } }],
+  ] as const) {
+    let answer: ReturnType<ContactsApp['post']> | undefined
+    const outcomes = await inWork(async (work) => {
+      const written = await writeContacts(work, first, [{ email, fields: {} }], verdicts)
+      answer = app.post(account, { listId: list, email })
+      await someoneWaits()
+      return written
+    })
+    expect(outcomes.get(email)).toBe('created')
+    expect(await answer).toMatchObject(expected)
+    expect(await state()).toEqual(exact)
+    await inWork((work) => eraseContact(work, email, { dryRun: false }))
+  }
+})
+
+test('batches, erasures, those who leave and lists that go wait for each other in no circle', async () => {
+  const lists = [listId, (await app.list(account, 'B')).id, (await app.list(account, 'C')).id]
+  const pick = <T>(of: readonly T[]) => of[Math.floor(Math.random() * of.length)]!
+  const some = () =>
+    people(60)
+      .filter(() => Math.random() < 0.5)
+      .sort(() => Math.random() - 0.5)
+  const endsAt = performance.now() + Number(process.env.RACE_MS ?? 1_500)
+  const loop = async (run: () => Promise<unknown>) => {
+    while (performance.now() < endsAt) await run()
+  }
+  let n = 0
+  const answers = new Set<number>()
+  const missing = (error: unknown) => {
+    if ((error as { kind?: string }).kind !== 'missing') throw error
+  }
+  const writing = async () => {
+    const contacts = some().map((person) => ({ ...person, n: ++n % 7 }))
+    const { status, body } = await app.post(account, { listId: pick(lists), contacts })
+    answers.add(status)
+    if (status === 200) expect(body.created + body.updated).toBe(contacts.length)
+  }
+  const writingOne = async () =>
+    answers.add((await app.post(account, { listId: pick(lists), ...pick(people(60)), fields: { n: ++n % 7 } })).status)
+  const replacing = async () => {
+    const old = lists.pop()!
+    lists.unshift((await app.list(account, `List ${++n}`)).id)
+    await removeList(old)
+  }
+  await Promise.all([
+    ...[1, 2, 3].map(() => loop(writing)),
+    ...[1, 2].map(() => loop(writingOne)),
+    loop(() => inWork((work) => eraseContact(work, pick(people(60)).email, { dryRun: false })).catch(missing)),
+    loop(() => inWork((work) => leaveList(work, pick(lists), pick(people(60)).email))),
+    loop(replacing),
+  ])
+  await app.app.sql('select pg_stat_force_next_flush()')
+  expect(await app.app.sql('select deadlocks from pg_stat_database where datname = current_database()')).toEqual([
+    { deadlocks: 0 },
+  ])
+  expect([...answers].filter((status) => ![200, 201, 404].includes(status))).toEqual([])
+  expect(await state()).toEqual(exact)
+})
+
+test('a command that is killed while its list goes leaves exact counts, and the jobs do the rest', async () => {
+  const id = await bigList(20_000)
+  const env = { ...app.env, PATH: process.env.PATH, HOME: process.env.HOME, SVC_ACCOUNT: account.id }
+  const child = spawn(process.execPath, [program, 'lists', 'delete', 'Big', '--yes'], { env, stdio: 'ignore' })
+  const ended = once(child, 'exit')
+  await waitUntil(async () => child.exitCode !== null || (await rowsOf(id)) < 20_000)
+  child.kill('SIGKILL')
+  expect((await ended)[1]).toBe('SIGKILL')
+  expect(await rowsOf(id)).toBeGreaterThan(0)
+  expect(await state()).toEqual(exact)
+  await finishListDeletions(app.app, new AbortController().signal)
+  expect([await rowsOf(id), await state()]).toEqual([0, exact])
+  expect(await app.app.sql('select 1 from leaving_lists where account_id = $1', [account.id])).toEqual([])
+})
+
+test('a wait for a lock ends as if the database were away, and every connection of the pool has an end to its waits', async () => {
+  const { sql, close } = openDatabase(app.url, { max: 1, settings: { lock_timeout: '100ms' } })
+  await inWork(async (work) => {
+    await work.sql('select 1 from contact_lists where id = $1 for update', [listId])
+    const fault = await sql('select 1 from contact_lists where id = $1 for key share', [listId]).catch((error) => error)
+    expect(isUnavailable(fault)).toBe(true)
+  })
+  await close()
+  const settings = await inWork((work) =>
+    work.sql(
+      `select current_setting('lock_timeout') as lock, current_setting('idle_in_transaction_session_timeout') as idle`,
+    ),
+  )
+  expect(settings).toEqual([{ lock: '5s', idle: '30s' }])
+})
+
+test('single writes that come together each get their own answer and their own events, and one refused harms no other', async () => {
+  await app.subscribe(account)
+  const columns = Object.fromEntries(Array.from({ length: 41 }, (_, i) => [`c${i}`, 'x']))
+  const post = async (email: string, fields: object) => {
+    const { status, body } = await app.post(account, { listId, email, fields })
+    return [email, status, body.contact?.fields.n]
+  }
+  const answers = await Promise.all([
+    post('bob@acme.test', { n: 9 }),
+    post('ada@acme.test', { n: 1 }),
+    post('ada@acme.test', { n: 2 }),
+    post('many@acme.test', columns),
+    post('ada@acme.test', { n: 3 }),
+  ])
+  const ada = answers.filter(([email]) => email === 'ada@acme.test')
+  expect(ada.map(([, , n]) => n)).toEqual(['1', '2', '3'])
+  expect(ada.map(([, status]) => status).sort()).toEqual([200, 200, 201])
+  expect(answers[0]).toEqual(['bob@acme.test', 201, '9'])
+  expect(answers[3]).toEqual(['many@acme.test', 400, undefined])
+  // Each as its write left it: what one changed is what the one before had written.
+  const events = (await app.events(account.id)).filter(({ data }) => data.contact.email === 'ada@acme.test')
+  const changes = new Map(events.map(({ data }) => [data.previous?.n, data.contact.fields.n]))
+  expect(events.map(({ type }) => type).sort()).toEqual(['contact.created', 'contact.updated', 'contact.updated'])
+  const first = changes.get(undefined)
+  expect([first, changes.get(first), changes.get(changes.get(first))].sort()).toEqual(['1', '2', '3'])
+  expect(await app.events(account.id)).toHaveLength(4)
+  expect(await state()).toEqual(exact)
+})
+
+test('of single writes that come together for the last places as many pass as there are, known addresses always', async () => {
+  account = await app.account({ plan: 'free' })
+  listId = (await app.list(account)).id
+  await app.app.sql(`update plans set contacts = 3 where name = 'free'`)
+  await app.post(account, { listId, email: 'known@acme.test' })
+  const post = async (name: string) =>
+    [name, (await app.post(account, { listId, email: `${name}@acme.test`, fields: { [name]: 'x' } })).status] as const
+  const answers = await Promise.all(['a', 'known', 'b', 'c', 'd'].map(post))
+  const named = (status: number) => answers.filter((answer) => answer[1] === status).map(([name]) => name)
+  expect([named(200), named(201).length, named(409).length]).toEqual([['known'], 2, 2])
+  const { body } = await app.request('GET', '/lists', { key: account.key })
+  expect(body.lists[0].rowCount).toBe(3)
+  expect(body.lists[0].fields.sort()).toEqual([...named(200), ...named(201)].sort())
+  expect(await state()).toEqual(exact)
+})
+
+test('a batch of an import waits for the disk only where somebody is told of it', async () => {
+  const options = { map: {}, encoding: 'utf-8', onConflict: 'upsert', events: true, rejectsFile: null } as const
+  const batch = (email: string) =>
+    inWork(async (work) => {
+      await work.sql('set local synchronous_commit = on')
+      const opened = await startImport(work, { listId, file: '-', sha256: null, options })
+      const writes = [{ email, fields: {} }]
+      await writeBatch(work, opened, 0, { rows: 1, writes, repeats: new Map(), rejects: [] }, new Map())
+      const [row] = await work.sql<{ value: string }>(`select current_setting('synchronous_commit') as value`)
+      return row!.value
+    })
+  expect(await batch('a@acme.test')).toBe('off')
+  await app.subscribe(account)
+  expect(await batch('b@acme.test')).toBe('on')
+  expect(await batch('a@acme.test')).toBe('off')
+})
