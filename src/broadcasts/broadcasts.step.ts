@@ -53,7 +53,8 @@ const locking = `
   from broadcasts where account_id = $1 and id = $2 and finished_at is null for no key update skip locked`
 
 const lock = async ({ sql, accountId }: Work, id: string): Promise<State | null> => {
-  await sql(`set local lock_timeout = '1s'`)
+  // Its recipients are read in the order of their list's index, also while no statistics know of them: a bitmap would be sorted.
+  await sql(`select set_config('lock_timeout', '1s', true), set_config('enable_bitmapscan', 'off', true)`)
   return (await sql<State>(locking, [accountId, id], 'lock-broadcast'))[0] ?? null
 }
 
