@@ -34,7 +34,7 @@ const planColumns: Column<PlanView>[] = [
 ]
 
 const accounts: CommandSet = (cli) => {
-  const noun = cli.noun('accounts', 'Accounts, their plans and what they have used')
+  const noun = cli.noun('accounts')
 
   noun
     .command('create')
@@ -154,7 +154,7 @@ const accounts: CommandSet = (cli) => {
 }
 
 const plans: CommandSet = (cli) => {
-  const noun = cli.noun('plans', 'Plans and their limits')
+  const noun = cli.noun('plans')
 
   noun
     .command('list', { isDefault: true })
@@ -210,7 +210,7 @@ const limitOf = (flag: string, text: string): number | boolean | null => {
 }
 
 const keys: CommandSet = (cli) => {
-  const noun = cli.noun('keys', 'API keys')
+  const noun = cli.noun('keys')
 
   noun
     .command('create')

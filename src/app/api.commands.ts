@@ -74,7 +74,7 @@ const call = async (context: Context, method: string, path: string, { data }: { 
 /** `svc api`: one call to a running daemon. */
 export const commands: CommandSet = (cli) => {
   cli
-    .noun('api', 'Call the API of the running daemon with the key in SVC_API_KEY (or _FILE), and print what it answers')
+    .noun('api')
     .argument('<method>', 'GET, POST, PATCH, DELETE …')
     .argument('<path>', 'such as /lists, or whole: /api/v1/lists')
     .option('--data <@file|-|text>', 'the body, as JSON: of a file, of standard input, or as it stands here')

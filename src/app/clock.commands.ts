@@ -9,10 +9,7 @@ const print = (out: Output, view: ClockView) => {
 
 /** `svc clock`: the time of a development database, which everything in it follows. */
 export const commands: CommandSet = (cli) => {
-  const clock = cli.noun(
-    'clock',
-    'The clock of a development database (svc dev): journeys, retries and expiry follow it',
-  )
+  const clock = cli.noun('clock')
 
   clock
     .command('show', { isDefault: true })

@@ -28,7 +28,7 @@ const portOf = (text: string): number => {
 /** `svc serve`, `svc jobs`, `svc db`, `svc openapi`: running the daemon and its database. */
 export const commands: CommandSet = (cli) => {
   cli
-    .noun('serve', 'Run the daemon: the API and the jobs')
+    .noun('serve')
     .option('--no-jobs', 'serve the API alone')
     .action(
       cli.run((context, options: { jobs: boolean }) => serve(context, { api: true, jobs: options.jobs }), {
@@ -36,7 +36,7 @@ export const commands: CommandSet = (cli) => {
       }),
     )
 
-  const jobs = cli.noun('jobs', 'The background jobs: deliveries, housekeeping')
+  const jobs = cli.noun('jobs')
   jobs
     .command('run')
     .description('Run the jobs alone; any number may share one database')
@@ -49,7 +49,7 @@ export const commands: CommandSet = (cli) => {
       ),
     )
 
-  const db = cli.noun('db', 'The database and its schema')
+  const db = cli.noun('db')
   // The database alone, whatever its schema and secret.
   const open = async () => {
     const [{ readPlaces }, { openDatabase }] = await Promise.all([
@@ -163,7 +163,7 @@ export const commands: CommandSet = (cli) => {
       ),
     )
 
-  cli.noun('openapi', 'Print the OpenAPI document of the REST API').action(
+  cli.noun('openapi').action(
     cli.run(
       async ({ out }) => {
         const [{ openApiOf }, { loadRoutes }, { readPlaces }] = await Promise.all([

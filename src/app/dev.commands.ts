@@ -45,10 +45,5 @@ const dev = async (context: Context): Promise<void> => {
 
 /** `svc dev`: everything on this machine, to try it and to build against it. */
 export const commands: CommandSet = (cli) => {
-  cli
-    .noun(
-      'dev',
-      'Run everything on this machine: database, API, jobs, a console of webhooks and mail, and a demo account',
-    )
-    .action(cli.run((context) => dev(context), { app: 'none' }))
+  cli.noun('dev').action(cli.run((context) => dev(context), { app: 'none' }))
 }

@@ -61,7 +61,7 @@ const printMode = (out: Output, mode: MailMode, times: number | null) =>
 
 /** `svc mail`: what the mail catcher of `svc dev` caught. */
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('mail', 'Mail that the catcher of svc dev has caught')
+  const noun = cli.noun('mail')
 
   noun
     .command('list', { isDefault: true })

@@ -27,7 +27,7 @@ interface CancelFlags {
 
 /** `svc bookings` */
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('bookings', 'Times that recipients have booked in mails')
+  const noun = cli.noun('bookings')
 
   paged(
     noun

@@ -104,7 +104,7 @@ const create = async (context: Context, flags: CreateFlags): Promise<void> => {
 
 /** `svc broadcasts`: one marketing mail to everybody in a list. */
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('broadcasts', 'Broadcasts: one marketing mail to every active contact of a list')
+  const noun = cli.noun('broadcasts')
 
   noun
     .command('create')

@@ -101,7 +101,7 @@ const addProvider = (noun: Command, cli: Cli): void => {
 
 /** `svc payments`: what recipients paid, and where. */
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('payments', 'Payments by the checkouts of mails')
+  const noun = cli.noun('payments')
 
   paged(
     noun

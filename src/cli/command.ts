@@ -11,7 +11,7 @@ export type CommandSet = (cli: Cli) => void
 
 export interface Cli {
   /** `svc <noun>`: a command of its own that holds verbs, also those that several features give it. */
-  noun(name: string, summary: string): Command
+  noun(name: string): Command
   /** Wraps an action: opens the app, runs, prints the failure, sets the exit status, closes. */
   run<Args extends unknown[]>(
     act: (context: Context, ...args: Args) => Promise<void>,

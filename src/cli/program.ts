@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, Help } from 'commander'
 import { Problem } from '../lib/problem.ts'
 import type { Cli, CommandSet } from './command.ts'
 import { fullCommand } from './next.ts'
@@ -32,6 +32,8 @@ export const buildProgram = (sets: readonly CommandSet[], open: Open): Command =
     .option('--no-color', 'print without colour (or NO_COLOR)')
     .option('--no-pager', 'print long lists as they are; else they are paged by PAGER')
     .helpCommand(true)
+    // Nouns have no arguments of their own; their verbs are shown with theirs.
+    .configureHelp({ subcommandTerm: (c) => (c.parent === program ? c.name() : Help.prototype.subcommandTerm(c)) })
     .configureOutput({
       writeErr: (text) => (asksJson() ? undefined : process.stderr.write(text)),
       // Told where all failures are, with what to do next.
@@ -39,10 +41,7 @@ export const buildProgram = (sets: readonly CommandSet[], open: Open): Command =
     })
   const run = runner(open)
   const cli: Cli = {
-    noun: (name, summary) => {
-      const known = program.commands.find((command) => command.name() === name)
-      return known ?? program.command(name).description(summary)
-    },
+    noun: (name) => program.commands.find((command) => command.name() === name) ?? program.command(name),
     run: run as Cli['run'],
   }
   for (const set of sets) set(cli)

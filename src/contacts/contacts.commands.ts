@@ -214,7 +214,7 @@ const verify = async (context: Context, given: string | undefined, list: string 
 }
 
 const accessLog: CommandSet = (cli) => {
-  const noun = cli.noun('access-log', 'Who read which contacts')
+  const noun = cli.noun('access-log')
   paged(
     noun.command('list', { isDefault: true }).description('List reads of contacts by API keys, newest first'),
   ).action(
@@ -227,7 +227,7 @@ const accessLog: CommandSet = (cli) => {
 
 export const commands: CommandSet = (cli) => {
   lists(cli)
-  const noun = cli.noun('contacts', 'Contacts: addresses in lists, with their fields')
+  const noun = cli.noun('contacts')
   addReads(noun, cli)
   addWrites(noun, cli)
   addImport(noun, cli)

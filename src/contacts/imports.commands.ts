@@ -204,7 +204,7 @@ export const addImport = (noun: Command, cli: Cli): void => {
 }
 
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('imports', 'Imports of contacts: how far they are, and going on with them')
+  const noun = cli.noun('imports')
 
   paged(noun.command('list', { isDefault: true }).description('List imports, newest first')).action(
     cli.run(async ({ pages, work }, flags: PageFlags) => {

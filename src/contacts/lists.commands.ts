@@ -12,7 +12,7 @@ const listColumns: Column<ContactListView>[] = [
 
 /** `svc lists` */
 export const lists: CommandSet = (cli) => {
-  const noun = cli.noun('lists', 'Contact lists')
+  const noun = cli.noun('lists')
 
   noun
     .command('create')

@@ -155,7 +155,7 @@ const addMembers = (noun: Command, cli: Cli): void => {
 
 /** `svc courses` */
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('courses', 'Courses, their lessons and their members')
+  const noun = cli.noun('courses')
   addCourses(noun, cli)
   addMembers(noun, cli)
   addLessons(noun.command('lessons').description('The lessons of a course'), cli)

@@ -170,7 +170,7 @@ const addUpdate = (noun: Command, cli: Cli): void => {
 
 /** `svc deals` */
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('deals', 'Deals: contacts on their way through a pipeline')
+  const noun = cli.noun('deals')
   addReads(noun, cli)
   addBoard(noun, cli)
   addCreate(noun, cli)

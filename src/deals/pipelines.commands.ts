@@ -186,7 +186,7 @@ const addOneStage = (noun: Command, cli: Cli): void => {
 
 /** `svc pipelines` */
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('pipelines', 'Pipelines: the boards that deals move on')
+  const noun = cli.noun('pipelines')
   addPipelines(noun, cli)
   const stages = noun.command('stages').description('The stages of a pipeline')
   addStageChanges(stages, cli)

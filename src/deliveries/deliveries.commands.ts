@@ -126,7 +126,7 @@ const rateOf = (text: string): number => {
 }
 
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('deliveries', 'Deliveries: events on their way to webhooks')
+  const noun = cli.noun('deliveries')
 
   const filtered = (name: string, summary: string, options?: { isDefault: true }) =>
     noun

@@ -122,7 +122,7 @@ const addWebhook = (projects: Command, cli: Cli): void => {
 }
 
 const addLiveView = (cli: Cli, loadBlocks: () => Promise<readonly BlockKind[]>): void => {
-  const noun = cli.noun('liveview', 'The live view of a mail: what its recipient sees and answers')
+  const noun = cli.noun('liveview')
 
   noun
     .command('url')
@@ -172,7 +172,7 @@ const showScoreOf = async ({ out, work }: Context, email: string): Promise<void>
 }
 
 const addScore = (cli: Cli): void => {
-  const noun = cli.noun('score', 'The lead score of an address')
+  const noun = cli.noun('score')
 
   noun
     .command('show')
@@ -200,7 +200,7 @@ const addScore = (cli: Cli): void => {
     )
 
   cli
-    .noun('contacts', 'Contacts')
+    .noun('contacts')
     .command('score')
     .description('Show the lead score of an address')
     .argument('<email>')
@@ -211,7 +211,7 @@ const addScore = (cli: Cli): void => {
 export const commandsOf =
   (loadBlocks: () => Promise<readonly BlockKind[]>): CommandSet =>
   (cli) => {
-    const projects = cli.noun('projects', 'Studio projects')
+    const projects = cli.noun('projects')
     addResponses(projects, cli)
     addWebhook(projects, cli)
     addLiveView(cli, loadBlocks)

@@ -160,7 +160,7 @@ const addDelete = (noun: Command, cli: Cli): void => {
 
 /** `svc forms` */
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('forms', 'Signup forms: hosted pages by which people come into a list')
+  const noun = cli.noun('forms')
   addCreate(noun, cli)
   addApply(noun, cli)
   addReads(noun, cli)

@@ -167,7 +167,7 @@ const addRuns = (noun: Command, cli: Cli): void => {
 
 /** `svc journeys` */
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('journeys', 'Journeys: what contacts go through, step by step')
+  const noun = cli.noun('journeys')
   addApply(noun, cli)
   addReads(noun, cli)
   addSwitches(noun, cli)

@@ -11,7 +11,7 @@ const columns: Column<BindingView>[] = [
 
 /** `svc bindings` */
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('bindings', 'Which projects the mails of courses and webinars are made of')
+  const noun = cli.noun('bindings')
 
   noun
     .command('list', { isDefault: true })

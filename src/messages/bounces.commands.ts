@@ -80,7 +80,7 @@ const mailbox = (bounces: Command, cli: Cli): void => {
 
 /** `svc bounces`: reports of mail that did not arrive, or was not wanted. */
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('bounces', 'Delivery reports and complaints, and the mailbox that they come to')
+  const noun = cli.noun('bounces')
 
   noun
     .command('ingest')

@@ -62,7 +62,7 @@ const bodyOf = async ({ require }: Context, flags: SendFlags): Promise<object> =
 
 const send: CommandSet = (cli) => {
   cli
-    .noun('send', 'Send one mail, and tell what became of it')
+    .noun('send')
     .option('--to <email>', 'its one recipient')
     .option('--project <id|name>', 'the project that it is rendered of')
     .option('--data <name=value>', 'a merge field of the project', alsoThese)
@@ -101,7 +101,7 @@ interface ListFlags extends PageFlags {
 }
 
 const sends: CommandSet = (cli) => {
-  const noun = cli.noun('sends', 'Mails that were sent, or were to be')
+  const noun = cli.noun('sends')
 
   paged(
     noun

@@ -33,7 +33,7 @@ interface RelayFlags {
 }
 
 const relay: CommandSet = (cli) => {
-  const noun = cli.noun('relay', 'The SMTP relay that the account’s mail leaves by')
+  const noun = cli.noun('relay')
 
   noun
     .command('set')
@@ -91,7 +91,7 @@ const relay: CommandSet = (cli) => {
 }
 
 const senders: CommandSet = (cli) => {
-  const noun = cli.noun('senders', 'Senders: who the account’s mail may be from')
+  const noun = cli.noun('senders')
 
   noun
     .command('add')
@@ -146,7 +146,7 @@ const senders: CommandSet = (cli) => {
 }
 
 const domains: CommandSet = (cli) => {
-  const noun = cli.noun('domains', 'Domains that the account sends from, signed by DKIM')
+  const noun = cli.noun('domains')
 
   noun
     .command('add')

@@ -29,7 +29,7 @@ const parseAddress = async (text: string): Promise<string> => {
 
 /** `svc suppressions`: who gets no mail, or no marketing. */
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('suppressions', 'Addresses that get no mail, or no marketing')
+  const noun = cli.noun('suppressions')
 
   paged(
     noun

@@ -98,7 +98,7 @@ const addDelete = (noun: Command, cli: Cli): void => {
 
 /** `svc projects` */
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('projects', 'Studio projects: mails of blocks, rendered for each recipient')
+  const noun = cli.noun('projects')
   addApply(noun, cli)
   addReads(noun, cli)
   addRender(noun, cli)

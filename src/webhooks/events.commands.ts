@@ -125,7 +125,7 @@ const follow = async (context: Context, filter: Parameters<typeof newEvents>[0],
 }
 
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('events', 'Events: what webhooks are told of')
+  const noun = cli.noun('events')
 
   followed(
     paged(

@@ -97,7 +97,7 @@ const run = async (context: Context, options: Options): Promise<void> => {
 
 export const commands: CommandSet = (cli) => {
   cli
-    .noun('listen', 'Receive webhooks here: verify and print each, or hand it on')
+    .noun('listen')
     .option('--forward-to <url>', 'hand each delivery on, untouched, and pass the answer back')
     .option('--events <types>', 'only these, comma-separated')
     .option('--reply <statuses>', 'answer 200, or 500,500,200 in turn, or timeout', undefined)

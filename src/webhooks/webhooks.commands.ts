@@ -24,7 +24,7 @@ const showOnce = (out: Output, created: NewSubscription) => {
 const alsoThese = (text: string, before?: string): string => (before ? `${before},${text}` : text)
 
 const webhooks: CommandSet = (cli) => {
-  const noun = cli.noun('webhooks', 'Webhook subscriptions: which URL gets which events')
+  const noun = cli.noun('webhooks')
 
   noun
     .command('create')

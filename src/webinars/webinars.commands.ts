@@ -188,7 +188,7 @@ const addPromote = (noun: Command, cli: Cli): void => {
 
 /** `svc webinars` */
 export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('webinars', 'Webinars: live sessions, with their registrations')
+  const noun = cli.noun('webinars')
   addReads(noun, cli)
   addCreate(noun, cli)
   addRun(noun, cli)

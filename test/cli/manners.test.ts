@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { loadCommands, nounsOfSets } from '../../src/app/commands.ts'
+import { loadCommands, loadSets } from '../../src/app/commands.ts'
 import { buildProgram } from '../../src/cli/program.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { startSvc, svcProcess, svc as svcWithin } from '../support/cli.ts'
@@ -78,13 +78,18 @@ describe('every command, with stdin closed and pipes for output', () => {
     expect(shown).toContain(`Usage: svc ${path.join(' ')}`)
   })
 
+  test('svc --help names each noun in a sentence', async () => {
+    const shown = buildProgram(await loadCommands([]), unopened)
+    const whole = buildProgram(await loadCommands(), unopened)
+    expect(shown.helpInformation()).toBe(whole.helpInformation())
+    for (const command of shown.commands) expect(command.description(), command.name()).not.toBe('')
+  })
+
   test('each set of commands has the nouns that it is loaded for, and no others', async () => {
-    const loaded = await Promise.all(
-      nounsOfSets().map(async (nouns, i) => {
-        const program = buildProgram([(await loadCommands())[i]!], unopened)
-        return [nouns, program.commands.map((command) => command.name())]
-      }),
-    )
+    const loaded = (await loadSets()).map(([nouns, set]) => {
+      const program = buildProgram([set], unopened)
+      return [nouns, program.commands.map((command) => command.name())]
+    })
     for (const [nouns, made] of loaded) expect([...made!].sort()).toEqual([...nouns!].sort())
   })
 })

@@ -91,7 +91,7 @@ const restore = async (context: Context, file: string, dryRun: boolean): Promise
 
 /** `svc db backup` and `svc db restore` (cli.md, Commands). */
 export const commands: CommandSet = (cli) => {
-  const db = cli.noun('db', 'The database and its schema')
+  const db = cli.noun('db')
 
   db.command('backup')
     .description('Write one compressed file of everything, while the daemon runs')

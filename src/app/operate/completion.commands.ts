@@ -4,7 +4,7 @@ import { Problem } from '../../lib/problem.ts'
 /** `svc completion bash|zsh|fish`, and what their scripts ask at each tab (cli.md, Conventions). */
 export const commands: CommandSet = (cli) => {
   const noun = cli
-    .noun('completion', 'Print what a shell reads to complete svc: source <(svc completion bash)')
+    .noun('completion')
     .argument('[shell]', 'bash, zsh or fish')
     .action(
       cli.run(

@@ -12,7 +12,7 @@ const columns: Column<Setting>[] = [
 
 /** `svc config` (cli.md, Commands). */
 export const commands: CommandSet = (cli) => {
-  cli.noun('config', 'Show each setting, its value and where it comes from; secrets as "set"').action(
+  cli.noun('config').action(
     cli.run(
       async ({ out }) => {
         const { readSettings } = await import('../config.ts')

@@ -10,7 +10,7 @@ const columns: Column<Check>[] = [
 
 /** `svc doctor` (cli.md, Commands). */
 export const commands: CommandSet = (cli) => {
-  cli.noun('doctor', 'Look at everything a daemon needs, and say what to do where something is wrong').action(
+  cli.noun('doctor').action(
     cli.run(
       async ({ out, exit }) => {
         const { examine } = await import('./doctor.ts')

@@ -23,7 +23,7 @@ const rowsOf = (job: JobView): Row[] =>
 /** `svc jobs status` (cli.md, Running). */
 export const commands: CommandSet = (cli) => {
   cli
-    .noun('jobs', 'The background jobs: deliveries, mail, journeys, webinars, housekeeping')
+    .noun('jobs')
     .command('status', { isDefault: true })
     .description('Show which processes have each job, and how its queue stands')
     .action(

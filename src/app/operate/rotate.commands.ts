@@ -67,7 +67,7 @@ const rotate = async (context: Context, flags: Flags): Promise<void> => {
 /** `svc secret rotate`. */
 export const commands: CommandSet = (cli) => {
   cli
-    .noun('secret', 'SVC_SECRET, which seals what is stored')
+    .noun('secret')
     .command('rotate')
     .description('Seal everything with a new secret, while no daemon runs; links in mails that were sent go on to work')
     .option('--secret-file <file|->', 'the new secret (or SVC_NEW_SECRET); embedded: made anew where it is left out')

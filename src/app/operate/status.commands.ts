@@ -61,7 +61,7 @@ const watch = async ({ out, signal }: Context, draw: () => Promise<void>): Promi
 /** `svc status [--watch]` (cli.md, Commands). */
 export const commands: CommandSet = (cli) => {
   cli
-    .noun('status', 'Show daemons, queues, the last hour, and accounts near a limit')
+    .noun('status')
     .option('--watch', 'show it again every two seconds, until Ctrl-C')
     .action(
       cli.run(
