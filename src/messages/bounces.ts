@@ -39,7 +39,8 @@ export const ingestBounces = async (
   for await (const message of splitMessages(bytes)) {
     if (signal?.aborted) break
     const outcome = await ingestMessage(app, message, ingestion)
-    onRead?.(++counts.read)
+    counts.read++
+    onRead?.(counts.read)
     if (outcome !== 'known') counts[outcome]++
   }
   return counts
