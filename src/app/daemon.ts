@@ -48,7 +48,7 @@ const listen = async (
 ) => {
   const { buildServer } = await import('../http/server.ts')
   const [routes, ownPages] = api ? await Promise.all([loadRoutes(), loadPages()]) : [[], []]
-  const watched = { onAnswered, metrics: metricsOf(app), jobs }
+  const watched = { onAnswered, metrics: metricsOf(app, jobs), jobs }
   const server = await buildServer(app, routes, logger, [...ownPages, ...pages], watched)
   try {
     await server.fastify.listen({ host: config.host, port })

@@ -3,6 +3,7 @@ import type { Metrics } from '../http/metrics.ts'
 import { bounds, type Durations, type Tallies } from '../lib/tallies.ts'
 import { isUnavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
+import type { JobStates } from './jobs.states.ts'
 import { type QueueDepth, readQueues } from './queues.ts'
 
 /** Queues are read from the database at most so often, however many scrape. */
@@ -39,6 +40,8 @@ interface Sources {
   tallies: Tallies
   /** Nothing while the database is away: a number of before would be a lie. */
   queues(): Promise<QueueDepth[]>
+  /** undefined: this process runs none. */
+  jobs?(): JobStates | undefined
   nowMs?(): number
 }
 
@@ -46,7 +49,7 @@ interface Sources {
  * The metrics of this process (decisions.md, Metrics), under names that dashboards rely on. prom-client is loaded at the first
  * scrape: 50 ms and 18 MB that a daemon which nobody scrapes does not spend.
  */
-export const createMetrics = ({ tallies, queues, nowMs = () => performance.now() }: Sources): Metrics => {
+export const createMetrics = ({ tallies, queues, jobs, nowMs = () => performance.now() }: Sources): Metrics => {
   const requests = new Map<string, { labels: object; value: number }>()
   const depths = queueReader(queues, nowMs)
 
@@ -67,6 +70,9 @@ export const createMetrics = ({ tallies, queues, nowMs = () => performance.now()
       counted('svc_deliveries_total', 'Attempts at deliveries, by what they led to', 'deliveries', 'outcome'),
       histogram('svc_delivery_duration_seconds', 'How long endpoints took', () => tallies.durations('delivery')),
       counted('svc_sends_total', 'Mails, by what became of them', 'sends', 'status'),
+      given('svc_job_up', 'Whether a job of this process lives', 'gauge', () =>
+        Object.entries(jobs?.() ?? {}).map(([job, state]) => ({ labels: { job }, value: Number(state === 'ok') })),
+      ),
       gauge('svc_queue_depth', 'How much of a queue is due', ({ depth }) => depth),
       gauge('svc_queue_oldest_seconds', 'How long the oldest has been due', ({ oldestSeconds }) => oldestSeconds),
     ])
@@ -92,10 +98,11 @@ export const createMetrics = ({ tallies, queues, nowMs = () => performance.now()
   }
 }
 
-/** The metrics of an app's process. */
-export const metricsOf = (app: App): Metrics =>
+/** The metrics of an app's process, and of its jobs. */
+export const metricsOf = (app: App, jobs: () => JobStates | undefined = () => undefined): Metrics =>
   createMetrics({
     tallies: app.tallies,
+    jobs,
     queues: () =>
       readQueues(app).catch((error) => {
         if (!isUnavailable(error)) app.report(error, { metrics: 'queues' })

@@ -41,6 +41,7 @@ test('what the threads of the jobs did is counted by their process, which answer
     )
   }, 30_000)
   expect(text).toContain('svc_delivery_duration_seconds_count 3')
+  expect(text).toContain('svc_job_up{job="mail"} 1')
   expect((await fetch(`${jobs.url}/api/v1/lists`)).status).toBe(404)
   expect((await fetch(`${jobs.url}/docs`)).status).toBe(404)
   expect(await jobs.stop()).toBe(0)

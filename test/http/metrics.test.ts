@@ -196,3 +196,10 @@ test('the process tells of its event loop and its memory', async () => {
   expect(numberOf(text, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
   expect(numberOf(text, 'nodejs_eventloop_lag_p99_seconds')).toBeDefined()
 })
+
+test('a job of the process that is down shows as 0', async () => {
+  const jobs = () => ({ deliveries: 'ok', mail: 'down' }) as const
+  const { text } = await createMetrics({ tallies: createTallies(), queues: async () => [], jobs }).read()
+  expect(text).toContain('svc_job_up{job="deliveries"} 1')
+  expect(text).toContain('svc_job_up{job="mail"} 0')
+})
