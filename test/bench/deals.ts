@@ -190,7 +190,7 @@ export const bench = async (b: Bench): Promise<Row[]> => {
   await ours.close()
   await bare.close()
   return [
-    row('POST /deals against the same writes in one bare transaction', '/s', created, { atLeast: 0.5 }),
-    row('PATCH /deals against the same writes in one bare transaction', '/s', moved, { atLeast: 0.5 }),
+    row('POST /deals against the same writes in one bare transaction', '/s', created, { atLeast: 0.75 }),
+    row('PATCH /deals against the same writes in one bare transaction', '/s', moved, { atLeast: 0.75 }),
   ]
 }

@@ -84,11 +84,11 @@ export const bench = async (b: Bench): Promise<Row[]> => {
   const second = await daemon(['dev'], devEnv)
   await rm(folder, { recursive: true, force: true })
   return [
-    row('svc --help against node -e 0', 'ms', help, { atMost: 4 }),
-    row('svc contacts list against node -e 0', 'ms', list, { atMost: 14 }),
-    below('svc serve ready on an existing database', 'ms', serve.readyMs, 1500),
-    below('daemon idle memory', 'MB', serve.megabytes, 250),
-    below('daemon idle transactions', '/s', serve.statements, 2),
+    row('svc --help against node -e 0', 'ms', help, { atMost: 3.5 }),
+    row('svc contacts list against node -e 0', 'ms', list, { atMost: 9 }),
+    below('svc serve ready on an existing database', 'ms', serve.readyMs, 1000),
+    below('daemon idle memory', 'MB', serve.megabytes, 260),
+    below('daemon idle transactions', '/s', serve.statements, 3),
     below('svc dev ready, first time', 'ms', first.readyMs, 3000),
     below('svc dev ready, later', 'ms', second.readyMs, 1000),
   ]
