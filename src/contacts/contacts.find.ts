@@ -1,40 +1,69 @@
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
 import { missing } from '../lib/problem.ts'
+import { together } from '../lib/together.ts'
 import type { App, Work } from '../store/work.ts'
 import { findList } from './contacts.lists.ts'
 import { type Contact, type ContactRow, contactColumns, contactSource, viewContact } from './contacts.view.ts'
 
 /** A caller that may read outside a transaction: what it needs is one statement. */
-export type Reader = Pick<Work, 'sql' | 'accountId' | 'actor' | 'now'>
+export type Reader = Pick<App, 'sql' | 'database'> & Pick<Work, 'accountId' | 'actor' | 'now'>
 
-// Read and record in one statement: nothing is read that is not recorded, at the price of one round trip. It adds a row
+interface Question {
+  email: string
+  listId?: string | undefined
+}
+
+// Read and record in one statement: nothing is read that is not recorded, at the price of one round trip. It adds rows
 // outside a unit of work, and so asks for itself whether the account is alive.
 const recordedRead = `
-  with asked as (
-    select account_lives($1)
-      and ($3::text is null or exists (select from contact_lists where account_id = $1 and id = $3)) as known
-  ), found as (
-    select ${contactColumns} from ${contactSource}
-    where c.account_id = $1 and c.email = $2 and ($3::text is null or c.list_id = $3)
+  with asked as materialized (
+    select a.*, account_lives($1)
+      and (a.list is null or exists (select from contact_lists where account_id = $1 and id = a.list)) as known
+    from unnest($2::text[], $3::text[], $4::text[]) with ordinality as a(email, list, log, place)
+  ), found as materialized (
+    select asked.place, f.* from asked cross join lateral (
+      select ${contactColumns} from ${contactSource}
+      where c.account_id = $1 and c.email = asked.email and (asked.list is null or c.list_id = asked.list) offset 0
+    ) f
   ), recorded as (
     insert into access_log (account_id, id, at, actor, email, list_id, found)
-    select $1, $4, $5, $6, $2, $3, (select count(*)::int from found) from asked where known
+    select $1, log, $5, $6, email, list, (select count(*)::int from found where found.place = asked.place)
+    from asked where known
   )
-  select asked.known, found.* from asked left join found on true order by found."updatedAt" desc, found."listId"`
+  select asked.known, found.*, asked.place::int from asked left join found on found.place = asked.place
+  order by asked.place, found."updatedAt" desc, found."listId"`
+
+const mostAtOnce = 64
+
+/** null: there is no such list. */
+const readTogether = together(
+  mostAtOnce,
+  async ({ sql, accountId, actor, now }: Reader, asked: readonly Question[]): Promise<(Contact[] | null)[]> => {
+    const params = [
+      ...[accountId, asked.map(({ email }) => email), asked.map(({ listId }) => listId ?? null)],
+      ...[asked.map(() => newId('log', now.getTime())), now, actor],
+    ]
+    const rows = await sql<ContactRow & { place: number; known: boolean }>(recordedRead, params, 'find-contacts')
+    const answers = asked.map((): Contact[] | null => null)
+    for (const row of rows) {
+      if (!row.known) continue
+      answers[row.place - 1] ??= []
+      if (row.rowId !== null) answers[row.place - 1]!.push(viewContact(row))
+    }
+    return answers
+  },
+)
 
 /**
  * The address's row in each of the account's lists, or in one, most recently updated first, recorded in the access log
- * (GET /contacts). Throws Problem `missing` for a list that is not the account's; that is recorded nowhere.
+ * (GET /contacts). Those of one caller who ask while others are told share the next statement, and its commit. Throws Problem
+ * `missing` for a list that is not the account's; that is recorded nowhere.
  */
-export const findContacts = async (
-  { sql, accountId, actor, now }: Reader,
-  { email, listId }: { email: string; listId?: string | undefined },
-): Promise<Contact[]> => {
-  const params = [accountId, email, listId ?? null, newId('log', now.getTime()), now, actor]
-  const rows = await sql<ContactRow & { known: boolean }>(recordedRead, params, 'find-contacts')
-  if (!rows[0]?.known) throw missing('There is no such list')
-  return rows.flatMap((row) => (row.rowId === null ? [] : [viewContact(row)]))
+export const findContacts = async (reader: Reader, question: Question): Promise<Contact[]> => {
+  const found = await readTogether(reader, reader.database, JSON.stringify([reader.accountId, reader.actor]), question)
+  if (!found) throw missing('There is no such list')
+  return found
 }
 
 /** The address's rows, or its row in one list, most recently updated first. Not recorded: for what the service does itself. */

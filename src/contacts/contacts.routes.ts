@@ -86,7 +86,8 @@ export const routes: Route[] = [
     answers: { 200: z.object({ contacts: z.array(ContactShape) }) },
     refusals: [404],
     handle: async ({ app, caller, query }) => {
-      const reader = { sql: app.sql, accountId: caller.accountId, actor: `key:${caller.keyId}`, now: app.now() }
+      const { accountId, keyId } = caller
+      const reader = { sql: app.sql, database: app.database, accountId, actor: `key:${keyId}`, now: app.now() }
       return ok({ contacts: await findContacts(reader, query) })
     },
   }),

@@ -53,6 +53,31 @@ describe('GET /contacts', () => {
     expect(await app.get(account, query)).toMatchObject({ status: 400, body: { error } })
   })
 
+  test('asked for at once each gets its own, and each read is recorded', async () => {
+    const people = Array.from({ length: 20 }, (_, i) => `p${i}@acme.test`)
+    for (const email of people.slice(0, 10)) await app.post(account, { listId, email })
+    const stranger = await app.account()
+    const queries = people.flatMap((email) => [
+      `email=${email}`,
+      `email=${email}&listId=${listId}`,
+      `email=${email}&listId=lst_none`,
+    ])
+    const [answers] = await Promise.all([
+      Promise.all(queries.map((query) => app.get(account, query))),
+      Promise.all(people.map((email) => app.get(stranger, `email=${email}`))),
+    ])
+    for (const [i, { status, body }] of answers.entries()) {
+      const email = people[Math.floor(i / 3)]!
+      expect(status).toBe(i % 3 === 2 ? 404 : 200)
+      if (status === 200)
+        expect(body.contacts.map((contact: { email: string }) => contact.email)).toEqual(i < 30 ? [email] : [])
+    }
+    const read = await access()
+    expect(read.map(({ email, found }) => `${email} ${found}`).sort()).toEqual(
+      people.flatMap((email, i) => [`${email} ${i < 10 ? 1 : 0}`, `${email} ${i < 10 ? 1 : 0}`]).sort(),
+    )
+  })
+
   test('an unknown and a foreign listId are 404, and recorded nowhere', async () => {
     const theirs = await app.list(await app.account())
     for (const id of ['lst_none', theirs.id]) {
