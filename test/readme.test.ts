@@ -185,7 +185,7 @@ const startAndStop = async (line: string, before: readonly string[]): Promise<vo
   expect([0, 130, 143], line).toContain((await ended)[0])
 }
 
-/** The commands of a block, one after the other, with what it sets before them. */
+/** The commands of a block with what it sets before them: one after the other, then together those that go on. */
 const runBlock = async (block: readonly string[], kept: string[]): Promise<void> => {
   const set = [...kept]
   for (const line of block) {
@@ -193,13 +193,13 @@ const runBlock = async (block: readonly string[], kept: string[]): Promise<void>
     if (setsOnly.test(line)) {
       set.push(placed(line))
       if (line.startsWith('KEY=')) kept.push(placed(line))
-    } else if (Object.hasOwn(goingOn, line)) await startAndStop(line, set)
-    else {
+    } else if (!Object.hasOwn(goingOn, line)) {
       const { status, text } = await shell.run(placed(line), env, set)
       expect(status, `${line}\n${text}`).toBe(0)
       expect(text, line).toMatch(printed[keyOf(printed, line)!]!)
     }
   }
+  await Promise.all(block.filter((line) => Object.hasOwn(goingOn, line)).map((line) => startAndStop(line, set)))
 }
 
 test('every command of the README is run, or it is said why not; and nothing else is in these tables', () => {

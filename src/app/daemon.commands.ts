@@ -36,7 +36,7 @@ export const commands: CommandSet = (cli) => {
       }),
     )
 
-  const jobs = cli.noun('jobs', 'The background jobs: deliveries, housekeeping')
+  const jobs = cli.noun('jobs', 'The background jobs: deliveries, mail, journeys, webinars, housekeeping')
   jobs
     .command('run')
     .description('Run the jobs alone; any number may share one database')
