@@ -180,8 +180,10 @@ const startAndStop = async (line: string, before: readonly string[]): Promise<vo
   const ended = once(child, 'exit')
   // Those that follow tell of what comes once they have begun.
   const happening = setInterval(addContact, 200)
-  await saying(child, goingOn[line]!).finally(() => clearInterval(happening))
-  child.kill('SIGTERM')
+  await saying(child, goingOn[line]!).finally(() => {
+    clearInterval(happening)
+    child.kill('SIGTERM')
+  })
   expect([0, 130, 143], line).toContain((await ended)[0])
 }
 
