@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { markDevelopment } from '../../src/store/clock.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
@@ -36,6 +37,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-week-'))
   receiver = await openReceiver()
   target = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+  await markDevelopment(target.app.sql)
   account = await target.account()
   daemon = await startDaemon(target, { args: ['dev'], env: { SVC_DATA_DIR: folder } })
 })

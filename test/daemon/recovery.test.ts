@@ -55,7 +55,8 @@ test('a server that comes back at another port is found by the daemon and its jo
   await expect.poll(isReady, within).toBe(200)
   const url = embeddedUrl(folder)
   expect(new URL(url).port).not.toBe(before.port)
-  const jobs = () => query(url, `select count(*)::int from pg_stat_activity where application_name = 'svc deliveries'`)
+  const jobs = () =>
+    query(url, `select count(*)::int from pg_stat_activity where application_name like 'svc deliveries %'`)
   await expect.poll(jobs, within).toBeGreaterThan(0)
   other.close()
   expect(told()).toMatchObject([

@@ -150,7 +150,7 @@ test('every connection terminated under load, again and again, with two processe
     for (let i = 0; i < 4; i++) await emitEvents(t.app, account.id, 100)
     await receiver.arrived(round * 400, 20_000)
     await t.app.sql(
-      `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'svc %' and datname = current_database()`,
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name ~ '^svc (?!app )' and datname = current_database()`,
     )
   }
   await delivered(ids.length * 2000, 40_000)

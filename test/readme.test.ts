@@ -1,0 +1,244 @@
+import { once } from 'node:events'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { startSvc, svc } from './support/cli.ts'
+import { freePort } from './support/daemon.ts'
+import { cloneDatabase } from './support/database.ts'
+import { openDnsServer } from './support/dns.ts'
+import { blocksOf, openShell, type Shell } from './support/readme.ts'
+import { openReceiver } from './support/receiver.ts'
+
+/*
+ * Every command of the README runs here, in the README's order, in a folder with a `svc dev` as its first command starts it: a new
+ * one that is in none of these tables fails.
+ */
+
+const readme = await readFile(join(import.meta.dirname, '../README.md'), 'utf8')
+const blocks = blocksOf(readme, 'sh')
+
+/** What each command prints, among other things. A command is found by how it begins; the longest that fits counts. */
+const printed: Record<string, RegExp> = {
+  "printf '": /^$/,
+  'npx svc contacts import': /created\s+1\n/,
+  'npx svc send --project Welcome': /status\s+sent/,
+  'npx svc deals create': /title\s+Annual plan\n/,
+  'npx svc deals board': /Annual plan.*ada@example\.org/,
+  'npx svc deliveries list': /contact\.created\tdelivered/,
+  'npx svc --help': /Usage: svc/,
+  'curl -s localhost:4800/api/v1/lists': /"name":"Customers"/,
+  'curl -s localhost:4800/api/v1/contacts': /"email":"ada@example\.org"/,
+  "curl -s 'localhost:4800/api/v1/events/sample": /"type":"deal\.created"/,
+  'npx svc projects responses Welcome': /^/,
+  'npx svc projects show Welcome': /^$/,
+  'npx svc projects apply': /Welcome/,
+  'npx svc broadcasts create': /Nothing was changed/,
+  'npx svc forms create': /url\s+http/,
+  'npx svc send --to ada@example.org': /status\s+sent/,
+  'npx svc mail list': /ada@example\.org.*Hello/,
+  'npx svc bookings list; npx svc payments list; npx svc suppressions list': /^$/,
+  'npx svc webinars create': /title\s+Open house/,
+  'npx svc courses create': /published\s+true/,
+  'npx svc events send deal.created': /→ 200 in \d+ ms/,
+  'npx svc deliveries replay': /replayed\s+0/,
+  'npx svc mail mode refuse': /refuse \(2 times/,
+  'npx svc clock advance 2d': /172800 s/,
+  'npx svc lists create --name Advocates': /name\s+Advocates/,
+  'npx svc journeys apply': /Won follow-up/,
+  'npx svc journeys runs': /^$/,
+  'npx svc --version': /^\d+\.\d+\.\d+\n$/,
+  'npx svc db migrate': /pending\s+(\[\]|$)/m,
+  'npx svc accounts create': /svc_live_/,
+  'npx svc db backup': /rows\s+\d+/,
+  'npx svc db status': /PostgreSQL|version\s+\d/,
+  'npx svc db restore': /rows\s+\d+/,
+  'npx svc status': /daemon \S+\s+API; jobs/,
+  'npx svc jobs status': /^deliveries\t\d+@/m,
+  'npx svc doctor': /^ok\tnode/m,
+  'curl -s localhost:4800/healthz': /"ok"/,
+  'curl -s localhost:4800/readyz': /"deliveries":"ok"/,
+  'curl -s localhost:4800/metrics': /^svc_queue_depth\{queue="deliveries"\}/m,
+  '(umask 077; openssl rand -base64 32 > new-secret)': /^$/,
+  'npx svc secret rotate --secret-file new-secret --dry-run': /Nothing was changed/,
+  'npx svc secret rotate --secret-file new-secret --yes': /resealed\s+\d/,
+  'npx svc contacts list --list Customers --json': /"contacts":\[/,
+  'npx svc contacts list --list Customers --jsonl': /^\{"/,
+  'npx svc contacts list --list Customers -q': /^ada@example\.org$|^\w+_\w+$/m,
+  'npx svc deliveries list --fields id,status': /^dlv_\w+\tdelivered$/m,
+  'SVC_API_KEY=$KEY npx svc api GET /lists': /"name":"Customers"/,
+  'source <(svc completion bash)': /^$/,
+}
+
+/** Those that go on until they are told to stop, and what they have printed by then. */
+const goingOn: Record<string, RegExp> = {
+  'npx svc listen': /Ready/,
+  'npx svc serve': /ready/,
+  'npx svc status --watch': /deliveries/,
+  'npx svc deliveries list --follow': /contact\.created/,
+  'npx svc events list --follow': /contact\.created/,
+}
+
+/** Those that a test can't run, and why. */
+const left: Record<string, string> = {
+  'npm ci && npm start': 'the installed program is what runs here; svc dev is started as npm start does',
+  'npm ci && npm test': 'this test is part of it',
+  'npm install ./svc': '.ci/packed packs it, installs it and runs what was installed',
+  'useradd ': 'it changes the machine',
+  'mkdir -p /opt/svc': 'it changes the machine; .ci/packed installs the package',
+  '(umask 077; openssl rand -base64 32 > /etc/svc/secret)': 'it changes the machine; the same is run with another file',
+  'export SVC_DATA_DIR=/var/lib/svc/data': 'there is no such daemon',
+  '/opt/svc/node_modules/.bin/svc status': 'there is no such daemon; svc status is run',
+  'docker ': 'there is no Docker',
+}
+
+const keyOf = (table: object, line: string): string | undefined =>
+  Object.keys(table)
+    .filter((key) => line.startsWith(key))
+    .toSorted((a, b) => b.length - a.length)[0]
+
+const setsOnly = /^(export |KEY=)/
+const stopsDaemons = (block: readonly string[]) => block.some((line) => line.includes('secret rotate'))
+
+let folder: string
+let env: Record<string, string>
+let shell: Shell
+let addContact: () => void
+let dev: ReturnType<typeof startSvc>
+let places: [string | RegExp, string][]
+const ends: (() => unknown)[] = []
+
+/** What a process has printed, once that fits. */
+const saying = async (child: ReturnType<typeof startSvc>, expected: RegExp): Promise<string> => {
+  let text = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (part) => {
+      text += part
+    })
+  await vi.waitFor(() => expect(text).toMatch(expected), { timeout: 30_000 })
+  return text
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-readme-'))
+  // As a checkout is: the database's user, which root gives it, gets to it.
+  await chmod(folder, 0o755)
+  const [port, dns, receiver, server, empty] = await Promise.all([
+    freePort(),
+    openDnsServer(),
+    openReceiver(),
+    cloneDatabase(),
+    cloneDatabase(),
+  ])
+  dns.set('example.org', { MX: [[10, 'mx.example.org']] })
+  dns.set('mx.example.org', { A: ['93.184.215.14'] })
+  env = { SVC_PORT: String(port), SVC_RATE_LIMIT: '0', SVC_DNS_SERVERS: dns.address }
+  shell = await openShell(folder)
+  ends.push(dns.close, receiver.close, server.drop, empty.drop, shell.close)
+  const secretFile = join(folder, 'run-secret')
+  await writeFile(secretFile, 'a secret that only tests use')
+  await writeFile(join(folder, 'journey.yaml'), blocksOf(readme, 'yaml')[0]!.join('\n'))
+
+  dev = startSvc({ env }, ['dev'], { cwd: folder })
+  const text = await saying(dev, /Ctrl-C stops it/)
+  const key = /svc_live_\w+/.exec(text)![0]
+  const lists = `http://127.0.0.1:${port}/api/v1/lists`
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const known = (await (await fetch(lists, { headers })).json()) as { lists: { id: string }[] }
+  const listId = known.lists[0]!.id
+  let added = 0
+  addContact = () => {
+    const body = JSON.stringify({ listId, email: `a${++added}@example.org` })
+    fetch(lists.replace('lists', 'contacts'), { method: 'POST', headers, body }).catch(() => {})
+  }
+  places = [
+    [/svc_live_…/g, key],
+    [/lst_…/g, listId],
+    [/localhost:4800/g, `127.0.0.1:${port}`],
+    [/http:\/\/localhost:3000/g, receiver.url],
+    [/postgres:\/\/svc:…@db\/svc/g, server.url],
+    [/postgres:\/\/…/g, empty.url],
+    [/\/run\/secrets\/svc/g, secretFile],
+    [/SVC_HOST=0\.0\.0\.0 SVC_PUBLIC_URL=\S+/g, 'SVC_PORT=0'],
+  ]
+}, 60_000)
+afterAll(async () => {
+  dev?.kill('SIGTERM')
+  for (const end of ends) await end()
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+})
+
+const placed = (line: string): string =>
+  places.reduce((text, [written, here]) => text.replaceAll(written as RegExp, here), line)
+
+/** Starts a command that goes on, waits for what it prints, and tells it to stop: it ends by itself. */
+const startAndStop = async (line: string, before: readonly string[]): Promise<void> => {
+  const given = Object.fromEntries(
+    before.flatMap((set) => [...set.matchAll(/(\w+)=(\S+)/g)]).map(([, name, value]) => [name, value]),
+  )
+  const child = startSvc({ env }, line.replace('npx svc ', '').split(' '), { env: given, cwd: folder })
+  const ended = once(child, 'exit')
+  // Those that follow tell of what comes once they have begun.
+  const happening = setInterval(addContact, 200)
+  await saying(child, goingOn[line]!).finally(() => {
+    clearInterval(happening)
+    child.kill('SIGTERM')
+  })
+  expect([0, 130, 143], line).toContain((await ended)[0])
+}
+
+/** The commands of a block with what it sets before them: one after the other, then together those that go on. */
+const runBlock = async (block: readonly string[], kept: string[]): Promise<void> => {
+  const set = [...kept]
+  for (const line of block) {
+    if (keyOf(left, line)) continue
+    if (setsOnly.test(line)) {
+      set.push(placed(line))
+      if (line.startsWith('KEY=')) kept.push(placed(line))
+    } else if (!Object.hasOwn(goingOn, line)) {
+      const { status, text } = await shell.run(placed(line), env, set)
+      expect(status, `${line}\n${text}`).toBe(0)
+      expect(text, line).toMatch(printed[keyOf(printed, line)!]!)
+    }
+  }
+  await Promise.all(block.filter((line) => Object.hasOwn(goingOn, line)).map((line) => startAndStop(line, set)))
+}
+
+test('every command of the README is run, or it is said why not; and nothing else is in these tables', () => {
+  const lines = blocks.flat().filter((line) => !/^KEY=|^export DATABASE_URL/.test(line))
+  const used = lines.map(
+    (line) => keyOf(left, line) ?? (Object.hasOwn(goingOn, line) ? line : (keyOf(printed, line) ?? `not run: ${line}`)),
+  )
+  const known = [printed, goingOn, left].flatMap(Object.keys)
+  expect([...new Set(used)].toSorted()).toEqual(known.toSorted())
+})
+
+test('every command of the README works as it stands there', { timeout: 90_000 }, async () => {
+  const kept: string[] = []
+  for (const block of blocks) if (!stopsDaemons(block)) await runBlock(block, kept)
+  const ended = once(dev, 'exit')
+  dev.kill('SIGTERM')
+  await ended
+  for (const block of blocks) if (stopsDaemons(block)) await runBlock(block, kept)
+})
+
+test('what the README says of commands in passing is in their help', async () => {
+  const mentioned = [...readme.replaceAll(/```[\s\S]+?```/g, '').matchAll(/`svc ([a-z][^`]*)`/g)].map(
+    ([, words]) => words!,
+  )
+  expect(mentioned.length).toBeGreaterThan(20)
+  for (const words of new Set(mentioned)) {
+    const verbs = /^[a-z-]+( [a-z][a-z-]*(?= |$))*/.exec(
+      words.replace(/ completion (bash|zsh|fish).*/, ' completion'),
+    )![0]
+    const { status, stdout } = await svc({ env: {} }, [...verbs.split(' '), '--help'])
+    expect(status, words).toBe(0)
+    for (const [flag] of words.matchAll(/--[a-z-]+/g)) expect(stdout, words).toContain(flag)
+  }
+})
+
+test('every setting is in the README’s table', async () => {
+  const { json } = await svc({ env: {} }, ['config', '--json'])
+  for (const { name } of json.settings as { name: string }[])
+    expect(readme).toMatch(new RegExp(`^\\| .*\`${name}\``, 'm'))
+})
