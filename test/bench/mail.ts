@@ -90,10 +90,15 @@ export const bench = async (b: Bench): Promise<Row[]> => {
   const called = await interleaved(3, viaApi(api, account.key, freeform, calls, callers), viaPool(url, calls))
 
   const template: Body = (n) => ({ to: `p${n}@people.example`, projectId, mergeData: { name: `P${n}` } })
+  // The same mail, as it comes out of the project.
+  const same = await app.projects!.renderProject(app, {
+    ...{ accountId: account.id, messageId: 'msg_bench', id: projectId!, version: 1 },
+    ...{ mergeData: { name: 'P1' }, links: { unsubscribe: null } },
+  })
   const filled = await interleaved(
     3,
     viaApi(api, account.key, template, calls, callers),
-    viaApi(api, account.key, freeform, calls, callers),
+    viaApi(api, account.key, (n) => ({ ...freeform(n), ...same }), calls, callers),
   )
 
   const alone = async () => 1000 / (await viaApi(api, account.key, freeform, 300, 1)())
