@@ -20,7 +20,7 @@ const recordedRead = `
   with asked as materialized (
     select a.*, account_lives($1)
       and (a.list is null or exists (select from contact_lists where account_id = $1 and id = a.list)) as known
-    from unnest($2::text[], $3::text[], $4::text[]) with ordinality as a(email, list, log, place)
+    from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[]) with ordinality as a(email, list, log, at, place)
   ), found as materialized (
     select asked.place, f.* from asked cross join lateral (
       select ${contactColumns} from ${contactSource}
@@ -28,7 +28,7 @@ const recordedRead = `
     ) f
   ), recorded as (
     insert into access_log (account_id, id, at, actor, email, list_id, found)
-    select $1, log, $5, $6, email, list, (select count(*)::int from found where found.place = asked.place)
+    select $1, log, at, $6, email, list, (select count(*)::int from found where found.place = asked.place)
     from asked where known
   )
   select asked.known, found.*, asked.place::int from asked left join found on found.place = asked.place
@@ -39,10 +39,13 @@ const mostAtOnce = 64
 /** null: there is no such list. */
 const readTogether = together(
   mostAtOnce,
-  async ({ sql, accountId, actor, now }: Reader, asked: readonly Question[]): Promise<(Contact[] | null)[]> => {
+  async (
+    { sql, accountId, actor }: Pick<Reader, 'sql' | 'accountId' | 'actor'>,
+    asked: readonly (Question & { now: Date })[],
+  ): Promise<(Contact[] | null)[]> => {
     const params = [
       ...[accountId, asked.map(({ email }) => email), asked.map(({ listId }) => listId ?? null)],
-      ...[asked.map(() => newId('log', now.getTime())), now, actor],
+      ...[asked.map(({ now }) => newId('log', now.getTime())), asked.map(({ now }) => now), actor],
     ]
     const rows = await sql<ContactRow & { place: number; known: boolean }>(recordedRead, params, 'find-contacts')
     const answers = asked.map((): Contact[] | null => null)
@@ -61,7 +64,8 @@ const readTogether = together(
  * `missing` for a list that is not the account's; that is recorded nowhere.
  */
 export const findContacts = async (reader: Reader, question: Question): Promise<Contact[]> => {
-  const found = await readTogether(reader, reader.database, JSON.stringify([reader.accountId, reader.actor]), question)
+  const { database, accountId, actor, now } = reader
+  const found = await readTogether(reader, database, JSON.stringify([accountId, actor]), { ...question, now })
   if (!found) throw missing('There is no such list')
   return found
 }

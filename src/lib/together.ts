@@ -7,8 +7,8 @@ interface Waiting<Call, Result> {
 /**
  * Gives a function that runs calls of one key in turns: those that come while one is under way share the next, at most
  * `mostAtOnce`. For writers that would wait for each other's commit anyway. `run` gives a result for each call, in their
- * order; where it rejects, each of them runs alone, so that a fault with one is not the others'. `scope`: where keys are told
- * apart; it is not kept alive.
+ * order; where it rejects, each of them runs alone, so that a fault with one is not the others'. `of`: where keys are told
+ * apart; it is not kept alive. `scope` is that of the first of them, for as long as others come: it holds no time.
  */
 export const together = <Scope extends object, Call, Result>(
   mostAtOnce: number,

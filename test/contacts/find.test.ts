@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { exportContacts, listAccess, listContacts, showContact } from '../../src/contacts/contacts.ts'
+import { exportContacts, findContacts, listAccess, listContacts, showContact } from '../../src/contacts/contacts.ts'
 import type { TestAccount } from '../support/app.ts'
 import { type ContactsApp, startContacts } from './support.ts'
 
@@ -76,6 +76,17 @@ describe('GET /contacts', () => {
     expect(read.map(({ email, found }) => `${email} ${found}`).sort()).toEqual(
       people.flatMap((email, i) => [`${email} ${i < 10 ? 1 : 0}`, `${email} ${i < 10 ? 1 : 0}`]).sort(),
     )
+  })
+
+  test('who waits for the turn of others is recorded at the own time', async () => {
+    const { sql, database } = app.app
+    const times = [0, 1000, 2000].map((ms) => new Date(Date.now() + ms))
+    await Promise.all(
+      times.map((now) =>
+        findContacts({ sql, database, accountId: account.id, actor: 'key:test', now }, { email: 'ada@acme.test' }),
+      ),
+    )
+    expect((await access()).map(({ at }) => at).sort()).toEqual(times.map((time) => time.getTime()))
   })
 
   test('an unknown and a foreign listId are 404, and recorded nowhere', async () => {
