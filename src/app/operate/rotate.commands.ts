@@ -27,7 +27,7 @@ const rotate = async (context: Context, flags: Flags): Promise<void> => {
   const [{ openToLook }, { rotateSecret }, { draftSecret, keepDraft, keepsSecret }] = await Promise.all([
     import('./open.ts'),
     import('./rotate.ts'),
-    import('../config.ts'),
+    import('../secret.ts'),
   ])
   const isKept = keepsSecret()
   if (given === null && !isKept)
