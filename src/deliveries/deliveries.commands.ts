@@ -6,13 +6,17 @@ import type { Work } from '../store/work.ts'
 import type { DeliveryFilter, DeliveryStats, DeliveryView } from './deliveries.find.ts'
 import type { Batch, Run } from './deliveries.replay.ts'
 
-const columns: Column<DeliveryView>[] = [
+const told: Column<DeliveryView>[] = [
   ['ID', (delivery) => delivery.id],
   ['TYPE', (delivery) => delivery.type],
   ['STATUS', (delivery) => delivery.status],
   ['TRIES', (delivery) => delivery.attempts],
   ['ANSWER', (delivery) => delivery.lastStatus],
   ['ERROR', (delivery) => delivery.lastError],
+]
+
+const columns: Column<DeliveryView>[] = [
+  ...told,
   ['NEXT', (delivery) => (delivery.nextAttemptAt === null ? null : new Date(delivery.nextAttemptAt))],
   ['CREATED', (delivery) => new Date(delivery.createdAt)],
   ['WEBHOOK', (delivery) => delivery.webhookId],
@@ -21,12 +25,7 @@ const columns: Column<DeliveryView>[] = [
 /** As it happens: the time of day, and last what may be long. */
 const followColumns = (now: () => Date): Column<DeliveryView>[] => [
   ['TIME', () => now().toTimeString().slice(0, 8)],
-  ['ID', (delivery) => delivery.id],
-  ['TYPE', (delivery) => delivery.type],
-  ['STATUS', (delivery) => delivery.status],
-  ['TRIES', (delivery) => delivery.attempts],
-  ['ANSWER', (delivery) => delivery.lastStatus],
-  ['ERROR', (delivery) => delivery.lastError],
+  ...told,
 ]
 
 const statsColumns: Column<DeliveryStats['webhooks'][number]>[] = [
