@@ -42,12 +42,6 @@ const reserveOrder = async (app: App, work: Work, sent: SentMail, block: Block):
 
 const isLiving = ({ session }: Order, now: Date): boolean => session?.endsAt != null && session.endsAt > now
 
-/** Orders of this process whose provider is being asked: who answers at the same time waits for the same answer. */
-const asked = new Map<string, Promise<Answered>>()
-
-const askOnce = (id: string, ask: () => Promise<Answered>): Promise<Answered> =>
-  asked.getOrInsertComputed(id, () => ask().finally(() => asked.delete(id)))
-
 /** Opens the order's session, and notes it. */
 const openSession = async (app: App, { order, provider }: Reserved): Promise<Answered> => {
   const { accountId, id, messageId } = order
@@ -70,15 +64,23 @@ const lookAfter = async (app: App, sent: SentMail, block: Block, { order, provid
     return { duplicate: true }
   }
   await app.work(accountId, recipientActor, (work) => closeOrder(work, id))
-  return answerCheckout(app, sent, block)
+  return askForSession(app, sent, block)
 }
 
-const answerCheckout = async (app: App, sent: SentMail, block: Block): Promise<Answered> => {
+const askForSession = async (app: App, sent: SentMail, block: Block): Promise<Answered> => {
   const reserved = await app.work(sent.accountId, recipientActor, (work) => reserveOrder(app, work, sent, block))
   if (!reserved) return { duplicate: true }
   const { order } = reserved
   if (isLiving(order, app.now()) && order.session?.url) return { duplicate: false, redirectUrl: order.session.url }
-  return askOnce(order.id, () => (order.session ? lookAfter(app, sent, block, reserved) : openSession(app, reserved)))
+  return order.session ? lookAfter(app, sent, block, reserved) : openSession(app, reserved)
+}
+
+/** Answers of this process that are under way, by recipient and block: who answers at the same time waits for the same one. */
+const underWay = new Map<string, Promise<Answered>>()
+
+const answerCheckout = (app: App, sent: SentMail, block: Block): Promise<Answered> => {
+  const key = `${sent.accountId} ${sent.id} ${block.id}`
+  return underWay.getOrInsertComputed(key, () => askForSession(app, sent, block).finally(() => underWay.delete(key)))
 }
 
 const isEmptyObject = (value: unknown): boolean =>
