@@ -65,15 +65,16 @@ export const roomLeft =
 /**
  * How many of `wanted` new addresses the account's plan has room for, where `seen` were left a moment ago. Far from the limit
  * nobody waits, and `countContacts` runs the unit again in the end should the room have gone after all. Near it one unit of work
- * at a time has its turn, to the end: `hasTurn` says that it may have waited, and what it had read may have changed.
+ * at a time has its turn, to the end: `hasTurn` says that it may have waited, also for `turn`, and what it had read may have changed.
  */
 export const roomFor = async (
   { sql, accountId }: Work,
   wanted: number,
-  seen: number | null,
-): Promise<{ room: number; hasTurn: boolean }> => {
-  if (seen === null || seen >= wanted + plentyOfRoom) return { room: wanted, hasTurn: false }
+  { seen, turn }: { seen: number | null; turn: () => Promise<void> },
+): Promise<{ places: number; hasTurn: boolean }> => {
+  if (seen === null || seen >= wanted + plentyOfRoom) return { places: wanted, hasTurn: false }
+  await turn()
   await sql(`select pg_advisory_xact_lock(hashtextextended('contacts of ' || $1, 0))`, [accountId])
   const [left] = await sql<{ room: number | null }>(`select ${roomLeft} as room`, [accountId], 'room-for-contacts')
-  return { room: Math.max(0, left!.room ?? wanted), hasTurn: true }
+  return { places: Math.max(0, left!.room ?? wanted), hasTurn: true }
 }

@@ -42,23 +42,36 @@ const valueFault = (value: string): string | null => {
   return isStorable(value) ? null : 'must not contain NUL characters or broken Unicode'
 }
 
+/** Throws Problem `invalid` naming the value, of the column `name` in the fields at `path`, that can't be stored. */
+export const demandStorable = (value: string, path: readonly PropertyKey[], name: string): void => {
+  const fault = valueFault(value)
+  if (fault) throw refuse([...path, name], fault)
+}
+
+/** The name as it is stored: trimmed. Throws Problem `invalid`. */
+const storedName = (given: string, path: readonly PropertyKey[]): string => {
+  const name = given.trim()
+  const fault = nameFault(name)
+  if (fault) throw refuse(path, fault)
+  return name
+}
+
 /**
  * Column values as they are stored: scalars as strings, null as the empty string, nested values ignored, names trimmed.
- * `path` names the place of the fields in the input. Throws Problem `invalid` naming the field.
+ * `path` names the place of the fields in the input, `names` keeps the names that were judged, for who has many rows. Throws
+ * Problem `invalid` naming the field.
  */
 export const normalizeFields = (
   entries: Iterable<readonly [string, unknown]>,
   path: readonly PropertyKey[] = [],
+  names = new Map<string, string>(),
 ): Fields => {
   const fields: Fields = {}
   for (const [givenName, value] of entries) {
     if (value === undefined || (typeof value === 'object' && value !== null)) continue
-    const name = givenName.trim()
-    const wrongName = nameFault(name)
-    if (wrongName) throw refuse(path, wrongName)
+    const name = names.getOrInsertComputed(givenName, () => storedName(givenName, path))
     const stored = value === null ? '' : String(value)
-    const wrongValue = valueFault(stored)
-    if (wrongValue) throw refuse([...path, name], wrongValue)
+    demandStorable(stored, path, name)
     fields[name] = stored
   }
   return fields

@@ -83,19 +83,19 @@ export const findRoom = async (
   listId: string,
   writes: readonly ContactWrite[],
   verdicts: ReadonlyMap<string, Verdict>,
-  seenRoom: number | null,
+  room: { seen: number | null; turn: () => Promise<void> },
 ): Promise<{ found: Sorted; refused: ContactWrite[] }> => {
   const drafts = writes
     .map(({ email, fields }): Draft => ({ email, fields, text: JSON.stringify(fields) }))
     .sort((a, b) => byText(a.email, b.email))
   const found = await probe(work, listId, drafts, verdicts)
   if (found.fresh.length === 0) return { found, refused: [] }
-  const { room, hasTurn } = await roomFor(work, found.fresh.length, seenRoom)
+  const { places, hasTurn } = await roomFor(work, found.fresh.length, room)
   // Those who had their turn before may have added the same.
   const { fresh, ...others } = hasTurn ? await probe(work, listId, drafts, verdicts) : found
-  if (fresh.length <= room) return { found: { ...others, fresh }, refused: [] }
+  if (fresh.length <= places) return { found: { ...others, fresh }, refused: [] }
   const isFresh = new Set(fresh.map(({ email }) => email))
-  const refused = writes.filter(({ email }) => isFresh.has(email)).slice(room)
+  const refused = writes.filter(({ email }) => isFresh.has(email)).slice(places)
   const isRefused = new Set(refused.map(({ email }) => email))
   return { found: { ...others, fresh: fresh.filter(({ email }) => !isRefused.has(email)) }, refused }
 }

@@ -101,12 +101,10 @@ export const routes: Route[] = [
     handle: async ({ app, caller, body }) => {
       const actor = `key:${caller.keyId}`
       if ('contacts' in body) {
-        const contacts = body.contacts.map((item, i) => ({
-          email: item.email,
-          fields: normalizeFields(
-            Object.entries(item).filter(([name]) => name !== 'email'),
-            ['contacts', i],
-          ),
+        const names = new Map<string, string>()
+        const contacts = body.contacts.map(({ email, ...columns }, i) => ({
+          email,
+          fields: normalizeFields(Object.entries(columns), ['contacts', i], names),
         }))
         return ok(await upsertBatch(app, caller.accountId, actor, { listId: body.listId, contacts }))
       }

@@ -21,6 +21,7 @@ export const isDoubtful = ({ reasons }: Pick<Verdict, 'reasons'>): boolean =>
 
 /** The verdict that reasons make, given in any order; none of them: `valid`. */
 export const verdictOf = (given: readonly string[]): Verdict => {
+  if (given.length === 0) return { status: 'valid', reasons: [] }
   const reasons = Object.values(classes).flatMap((names) => names.filter((name) => given.includes(name)))
   const status = (Object.keys(classes) as (keyof typeof classes)[]).find((name) =>
     classes[name].some((reason) => (reasons as readonly string[]).includes(reason)),

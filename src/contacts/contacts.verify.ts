@@ -37,8 +37,10 @@ export const verifyAddresses = async (
   patience?: Patience,
 ): Promise<Map<string, Verdict>> => {
   const disposable = await loadBlocklist()
-  const known = new Map(emails.map((email) => [email, domainFacts(email, disposable)]))
-  const domains = new Set([...known.values()].flatMap((facts) => facts?.domain ?? []))
+  const known = new Map<string, DomainFacts | null>()
+  for (const email of emails) known.set(email, domainFacts(email, disposable))
+  const domains = new Set<string>()
+  for (const facts of known.values()) if (facts) domains.add(facts.domain)
   const answers = await mailFacts(app, [...domains], patience)
   const verdicts = new Map<string, Verdict>()
   for (const [email, facts] of known) {

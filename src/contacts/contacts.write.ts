@@ -33,6 +33,8 @@ export interface WriteOptions {
   events?: boolean
   /** Of contacts that are added; one that is in the list keeps its own. */
   status?: Contact['status']
+  /** Awaited before anything is locked at which all writers of the list or the account meet. */
+  turn?: () => Promise<void>
 }
 
 /** A single write of more contacts fires no contact events (api.md section 6). */
@@ -180,11 +182,12 @@ const write = async (
   listId: string,
   writes: readonly ContactWrite[],
   verdicts: ReadonlyMap<string, Verdict>,
-  { keepExisting = false, events = true, status = 'active', isReading = false }: WriteOptions & { isReading?: boolean },
+  options: WriteOptions & { isReading?: boolean },
 ): Promise<Written> => {
+  const { keepExisting = false, events = true, status = 'active', turn = async () => {}, isReading = false } = options
   const list = await openList(work, listId)
   extendColumns(list.fields, namesOf(writes))
-  const { found, refused } = await findRoom(work, listId, writes, verdicts, list.room)
+  const { found, refused } = await findRoom(work, listId, writes, verdicts, { seen: list.room, turn })
   const { fresh, known, members, same } = found
   const created = [...fresh, ...known]
 
@@ -193,7 +196,10 @@ const write = async (
   if (fresh.length > 0) await addNew(work, listId, found, status)
   if (known.length > 0) await joinKnown(work, listId, found, rowIds, status)
   const names = namesOf([...created, ...members, ...same])
-  if (names.difference(new Set(list.fields)).size > 0) await addColumns(work, listId, names)
+  if (names.difference(new Set(list.fields)).size > 0) {
+    await turn()
+    await addColumns(work, listId, names)
+  }
 
   const isTelling =
     events && writes.length <= eventsUpTo && created.length + changed.size > 0 && (await areWritesHeard(work))

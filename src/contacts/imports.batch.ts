@@ -1,6 +1,6 @@
 import { emailMaxLength, normalizeEmail } from '../lib/email.ts'
 import { Problem } from '../lib/problem.ts'
-import { type ContactWrite, normalizeFields } from './contacts.fields.ts'
+import { type ContactWrite, demandStorable, type Fields } from './contacts.fields.ts'
 import type { Columns } from './imports.columns.ts'
 import type { CsvRow } from './imports.csv.ts'
 
@@ -40,9 +40,16 @@ const faultOf = (values: readonly string[], email: string, columns: Columns): st
   return null
 }
 
-/** What a row says of its address. A row that is short of columns says nothing of them. */
-const namedValues = function* (values: readonly string[], { fields }: Columns): Generator<[string, string]> {
-  for (let i = 0; i < fields.length && i < values.length; i++) if (fields[i] !== null) yield [fields[i]!, values[i]!]
+/** What a row says of its address; the columns' names were judged before. A row that is short of columns says nothing of them. */
+const fieldsOf = (values: readonly string[], { fields: names }: Columns): Fields => {
+  const fields: Fields = {}
+  for (let i = 0; i < names.length && i < values.length; i++) {
+    const name = names[i]
+    if (name == null) continue
+    demandStorable(values[i]!, [], name)
+    fields[name] = values[i]!
+  }
+  return fields
 }
 
 /** The row's write, or why there is none. */
@@ -50,7 +57,7 @@ const writeOf = ({ values, fault }: CsvRow, email: string, columns: Columns): Co
   const reason = fault ?? faultOf(values, email, columns)
   if (reason) return reason
   try {
-    return { email, fields: normalizeFields(namedValues(values, columns)) }
+    return { email, fields: fieldsOf(values, columns) }
   } catch (error) {
     if (error instanceof Problem) return error.message
     throw error

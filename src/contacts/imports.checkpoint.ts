@@ -1,7 +1,8 @@
+import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
+import type { PageRequest } from '../lib/page.ts'
 import { conflict, missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import type { Import } from './contacts.entities.ts'
 import type { Verdict } from './contacts.verdict.ts'
 import { areWritesHeard, writeContacts } from './contacts.write.ts'
 import type { Batch, Reject } from './imports.batch.ts'
@@ -35,62 +36,61 @@ export interface OpenImport extends ImportView {
   options: ImportOptions
 }
 
-export const viewImport = (row: Import): ImportView => ({
-  id: row.id,
-  listId: row.listId,
-  file: row.file,
-  status: row.status,
-  rows: row.rowsDone,
-  created: row.created,
-  updated: row.updated,
-  unchanged: row.unchanged,
-  skipped: row.skipped,
-  rejected: row.rejected,
-  startedAt: row.startedAt.getTime(),
-  finishedAt: row.finishedAt?.getTime() ?? null,
+interface Row extends Omit<OpenImport, 'startedAt' | 'finishedAt'> {
+  startedAt: Date
+  finishedAt: Date | null
+}
+
+const columns = `id, list_id as "listId", file, file_sha256 as "fileSha256", options, status, rows_done as rows, created, updated,
+  unchanged, skipped, rejected, started_at as "startedAt", finished_at as "finishedAt"`
+
+const openOf = ({ startedAt, finishedAt, ...row }: Row): OpenImport => ({
+  ...row,
+  startedAt: startedAt.getTime(),
+  finishedAt: finishedAt?.getTime() ?? null,
 })
 
-const entitiesOf = (work: Work) => Promise.all([work.em(), import('./contacts.entities.ts')])
+const viewOf = (row: Row): ImportView => {
+  const { fileSha256, options, ...view } = openOf(row)
+  return view
+}
 
-export const findImport = async (work: Work, id: string): Promise<Import> => {
-  const [em, { Import }] = await entitiesOf(work)
-  const row = await em.findOne(Import, { id })
+/** Newest first. Throws Problem `invalid` for a bad cursor. */
+export const listImports = async (
+  { sql, accountId }: Work,
+  { limit, cursor }: PageRequest,
+): Promise<Page<ImportView>> => {
+  const before = cursor === undefined ? null : idOfCursor('imp', cursor)
+  const rows = await sql<Row>(
+    `select ${columns} from imports where account_id = $1 and ($2::text is null or id < $2) order by id desc limit $3`,
+    [accountId, before, limit + 1],
+  )
+  return pageOf(rows.map(viewOf), limit)
+}
+
+const findImport = async ({ sql, accountId }: Work, id: string): Promise<Row> => {
+  const [row] = await sql<Row>(`select ${columns} from imports where account_id = $1 and id = $2`, [accountId, id])
   if (!row) throw missing(`There is no import ${id}`, { hint: 'svc imports list' })
   return row
 }
 
+/** Throws Problem `missing`. */
+export const openImport = async (work: Work, id: string): Promise<OpenImport> => openOf(await findImport(work, id))
+
+/** Throws Problem `missing`. */
+export const showImport = async (work: Work, id: string): Promise<ImportView> => viewOf(await findImport(work, id))
+
 /** Records an import that is about to begin. */
 export const startImport = async (
-  work: Work,
-  input: { listId: string; file: string; sha256: string | null; options: ImportOptions },
+  { sql, accountId, now }: Work,
+  { listId, file, sha256, options }: { listId: string; file: string; sha256: string | null; options: ImportOptions },
 ): Promise<OpenImport> => {
-  const { accountId, now } = work
-  const { listId, file, sha256, options } = input
-  const [em, { Import }] = await entitiesOf(work)
-  const row = em.create(Import, {
-    id: newId('imp', now.getTime()),
-    accountId,
-    listId,
-    file,
-    fileSha256: sha256,
-    options: { ...options },
-    status: 'running',
-    rowsDone: 0,
-    created: 0,
-    updated: 0,
-    unchanged: 0,
-    skipped: 0,
-    rejected: 0,
-    startedAt: now,
-  })
-  await em.flush()
-  return { ...viewImport(row), fileSha256: sha256, options }
-}
-
-/** Throws `missing`. */
-export const openImport = async (work: Work, id: string): Promise<OpenImport> => {
-  const row = await findImport(work, id)
-  return { ...viewImport(row), fileSha256: row.fileSha256 ?? null, options: row.options as unknown as ImportOptions }
+  const [row] = await sql<Row>(
+    `insert into imports (id, account_id, list_id, file, file_sha256, options, status, started_at)
+     values ($1, $2, $3, $4, $5, $6, 'running', $7) returning ${columns}`,
+    [newId('imp', now.getTime()), accountId, listId, file, sha256, JSON.stringify(options), now],
+  )
+  return openOf(row!)
 }
 
 const takenOver = (id: string) =>
@@ -140,7 +140,8 @@ const advance = async (
 
 /**
  * Writes one batch with its rejects and moves the checkpoint from `rowsDone` on, all in this transaction: a batch is
- * there whole and once, or not at all. Throws `conflict` where another process has written it.
+ * there whole and once, or not at all. Where `turn` is given, what waits for the batch before it is done behind that. Throws
+ * `conflict` where another process has written it.
  */
 export const writeBatch = async (
   work: Work,
@@ -148,15 +149,18 @@ export const writeBatch = async (
   rowsDone: number,
   batch: Batch,
   verdicts: ReadonlyMap<string, Verdict>,
+  turn = async (): Promise<void> => {},
 ): Promise<Counts> => {
   const keepExisting = options.onConflict === 'skip'
-  const outcomes = await writeContacts(work, listId, batch.writes, verdicts, { keepExisting, events: options.events })
+  const { events } = options
+  const outcomes = await writeContacts(work, listId, batch.writes, verdicts, { keepExisting, events, turn })
   if (keepExisting) {
     const left = [...outcomes].filter(([, outcome]) => outcome === 'skipped').map(([email]) => email)
     for (const email of await alreadyThere(work, listId, left)) outcomes.set(email, 'unchanged')
   }
   const counts = countRows(batch, outcomes)
-  const isTold = options.events && counts.created + counts.updated > 0 && (await areWritesHeard(work))
+  const isTold = events && counts.created + counts.updated > 0 && (await areWritesHeard(work))
+  await turn()
   await advance(work, id, rowsDone, { rows: batch.rows, counts, isTold })
   await addRejects(work, id, batch.rejects)
   return counts
@@ -170,5 +174,5 @@ export const finishImport = async (work: Work, id: string, rowsDone: number): Pr
     [work.accountId, id, rowsDone, work.now],
   )
   if (ended.length === 0) throw takenOver(id)
-  return viewImport(await findImport(work, id))
+  return showImport(work, id)
 }

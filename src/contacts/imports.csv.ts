@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { type CsvError, Parser } from 'csv-parse'
 import { invalid } from '../lib/problem.ts'
 import { afterLine, asUtf8, type Bytes, peekLine } from './imports.bytes.ts'
+import { readPlain } from './imports.plain.ts'
 import { openQuote, takeApart } from './imports.quotes.ts'
 
 /** A data row. `line` is the line of the file on which it starts, the header's first being 1. */
@@ -55,8 +56,30 @@ interface Pass {
   end(): { isWhole: boolean; isQuoteOpen: boolean; bytes: number }
 }
 
-/** One pass of the parser. A quote that is never closed ends it early and in bounded memory. */
-const parseRecords = (bytes: AsyncIterable<Buffer>, delimiter: string): Pass => {
+/** One pass over the file. A quote that is never closed ends it early and in bounded memory. */
+const parseRecords = (bytes: AsyncGenerator<Buffer>, delimiter: string): Pass => {
+  const plain = readPlain(bytes, delimiter, maxRowBytes)
+  let parsed: Pass | null = null
+  const records = async function* () {
+    try {
+      for await (const rows of plain.rows) yield* rows
+      parsed = parseQuoted(plain.rest(), delimiter)
+      yield* parsed.records
+    } finally {
+      // Not awaited: it may stand at a pipe that says nothing for long.
+      bytes.return(undefined).catch(() => {})
+    }
+  }
+  return {
+    records: records(),
+    end() {
+      const { isWhole, isQuoteOpen, bytes } = parsed?.end() ?? { isWhole: true, isQuoteOpen: false, bytes: 0 }
+      return { isWhole, isQuoteOpen, bytes: plain.bytes() + bytes }
+    },
+  }
+}
+
+const parseQuoted = (bytes: AsyncIterable<Buffer>, delimiter: string): Pass => {
   const parser = new Parser({
     delimiter,
     record_delimiter: ['\r\n', '\n', '\r'],

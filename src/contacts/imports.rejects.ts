@@ -2,27 +2,23 @@ import { existsSync, realpathSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { csvLine } from '../lib/csv.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
+import type { PageRequest } from '../lib/page.ts'
 import { invalid, Problem } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import type { Reject } from './imports.batch.ts'
-import { findImport } from './imports.checkpoint.ts'
+import { showImport } from './imports.checkpoint.ts'
 
 /** In the order of the file, those behind the line `cursor`. Throws `missing` for the import. */
-export const listRejects = async (
-  work: Work,
-  id: string,
-  { limit, cursor }: { limit: number; cursor?: string },
-): Promise<Page<Reject>> => {
+export const listRejects = async (work: Work, id: string, { limit, cursor }: PageRequest): Promise<Page<Reject>> => {
   const after = cursor === undefined ? 0 : Number(decodeCursor(cursor, 1)[0])
   if (!Number.isSafeInteger(after)) throw invalid('cursor is not valid')
-  await findImport(work, id)
-  const [em, { ImportReject }] = await Promise.all([work.em(), import('./contacts.entities.ts')])
-  const rows = await em.find(
-    ImportReject,
-    { accountId: work.accountId, importId: id, line: { $gt: after } },
-    { orderBy: { line: 'asc' }, limit: limit + 1 },
+  await showImport(work, id)
+  const rows = await work.sql<Reject>(
+    `select line, email, reason from import_rejects where account_id = $1 and import_id = $2 and line > $3
+     order by line limit $4`,
+    [work.accountId, id, after, limit + 1],
   )
-  const rejects = rows.slice(0, limit).map(({ line, email, reason }) => ({ line, email, reason }))
+  const rejects = rows.slice(0, limit)
   return { rows: rejects, nextCursor: rows.length > limit ? encodeCursor([String(rejects.at(-1)!.line)]) : null }
 }
 

@@ -1,28 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../lib/problem.ts'
 import { isUnavailable } from '../store/database.ts'
-import type { App } from '../store/work.ts'
-import type { Verdict } from './contacts.verdict.ts'
 import { verifyAddresses } from './contacts.verify.ts'
 import { type Batch, readBatches } from './imports.batch.ts'
-import { finishImport, type ImportView, type OpenImport, writeBatch } from './imports.checkpoint.ts'
+import { finishImport, type ImportView, type OpenImport } from './imports.checkpoint.ts'
 import { addCounts, type Counts } from './imports.counts.ts'
 import type { Prepared } from './imports.prepare.ts'
 import { writeRejects } from './imports.rejects.ts'
+import { type Judged, type Writer, writeBatches } from './imports.write.ts'
 
-export interface ImportRun {
-  app: App
-  accountId: string
-  actor: string
-  /** Once aborted, the batch at work is finished and the import stops: `status` stays `running`. */
-  signal: AbortSignal
+export interface ImportRun extends Writer {
   /** After each batch, with the rows done in all. */
   onBatch?(rows: number): void
-}
-
-interface Judged {
-  batch: Batch
-  verdicts: ReadonlyMap<string, Verdict>
 }
 
 /** Batches with their verdicts: DNS is asked here, before any transaction. */
@@ -78,13 +67,12 @@ export const runImport = async (
   let done = opened.rows
   const state = () => ({ ...opened, ...counts, rows: done })
   try {
-    for await (const { batch, verdicts } of readAhead(judgeBatches(run, batches))) {
-      const written = await app.work(accountId, actor, (work) => writeBatch(work, opened, done, batch, verdicts))
-      counts = addCounts(counts, written)
-      done += batch.rows
+    for await (const written of writeBatches(run, opened, readAhead(judgeBatches(run, batches)))) {
+      counts = addCounts(counts, written.counts)
+      done += written.rows
       onBatch?.(done)
-      if (signal.aborted) return state()
     }
+    if (signal.aborted) return state()
     // Before it counts as done: whatever happens in between, a resume writes them again.
     const { rejectsFile } = opened.options
     if (rejectsFile) await writeRejects((write) => app.work(accountId, actor, write), opened.id, rejectsFile)

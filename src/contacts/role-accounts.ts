@@ -17,5 +17,8 @@ const roleAccounts = new Set(
 )
 
 /** Whether the address is one of a function (`sales@…`, `no-reply@…`), a `+tag` aside. */
-export const isRoleAccount = (email: string): boolean =>
-  roleAccounts.has(email.slice(0, email.lastIndexOf('@')).replace(/\+.*$/s, ''))
+export const isRoleAccount = (email: string): boolean => {
+  const local = email.slice(0, email.lastIndexOf('@'))
+  const plus = local.indexOf('+')
+  return roleAccounts.has(plus < 0 ? local : local.slice(0, plus))
+}

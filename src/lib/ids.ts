@@ -46,13 +46,18 @@ const randomPart = (): string => {
   return text
 }
 
+// Rows that are written together have one time.
+let lastTime = { epochMs: Number.NaN, text: '' }
+
 /** Ten characters of Crockford base 32 for a time in epoch ms: they sort as the times do. */
 const timePart = (epochMs: number): string => {
+  if (lastTime.epochMs === epochMs) return lastTime.text
   let text = ''
   for (let rest = epochMs, i = 0; i < 10; i++) {
     text = alphabet[rest % 32] + text
     rest = Math.floor(rest / 32)
   }
+  lastTime = { epochMs, text }
   return text
 }
 

@@ -1,0 +1,156 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import {
+  type ImportOptions,
+  type ImportView,
+  openFile,
+  openImport,
+  openList,
+  prepareImport,
+  runImport,
+  startImport,
+} from '../../src/contacts/imports.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+
+/* An import writes two batches at once: what is there is always a beginning of its file. */
+
+let t: TestApp
+let folder: string
+let account: TestAccount
+let importId: string
+
+beforeAll(async () => {
+  t = await startApp()
+  folder = await mkdtemp(join(tmpdir(), 'svc-import-order-'))
+  await t.app.sql(`insert into mail_domains values ('example.org', 'mx', now() + interval '1 day')`)
+})
+beforeEach(async () => {
+  account = await t.account()
+})
+afterAll(async () => {
+  await t.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const options: ImportOptions = { map: {}, encoding: 'utf-8', onConflict: 'upsert', events: true, rejectsFile: null }
+const addressOf = (n: number) => `p${String(n).padStart(5, '0')}@example.org`
+
+let files = 0
+/** An import, yet to be run, of people 0, 1, …, and at the end some of them again. */
+const start = async (
+  people: number,
+  signal = new AbortController().signal,
+  again: readonly number[] = [],
+): Promise<() => Promise<ImportView>> => {
+  const path = join(folder, `${++files}.csv`)
+  const rows = [...Array.from({ length: people }, (_, n) => n), ...again].map((n) => `${addressOf(n)},x\n`)
+  await writeFile(path, `email,note\n${rows.join('')}`)
+  const source = await openFile(path, new AbortController().signal)
+  const prepared = await prepareImport(source, options)
+  const opened = await t.app.work(account.id, 'cli:test', async (work) => {
+    const { id: listId } = await openList(work, 'L', true, prepared.columns)
+    return startImport(work, { listId, file: path, sha256: source.sha256, options })
+  })
+  importId = opened.id
+  return () => runImport({ app: t.app, accountId: account.id, actor: 'cli:test', signal }, opened, prepared)
+}
+
+/** The import as others see it, with the addresses that they see. */
+const seen = async () => {
+  const { rows } = await t.app.work(account.id, 'cli:test', (work) => openImport(work, importId))
+  const [counted] = await t.app.sql<{ addresses: number }>(
+    'select count(*) as addresses from addresses where account_id = $1',
+    [account.id],
+  )
+  return { rows, ...counted }
+}
+
+const adding = `insert into addresses (account_id, email, row_id, domain) values ($1, $2, $3, 'example.org')`
+const add = (n: number) => [account.id, addressOf(n), `row_other${n}`] as const
+
+/** The sessions of this database that wait for a lock, and those that stand still in a transaction that has written. */
+const sessions = async () => {
+  const [row] = await t.app.sql<{ waiting: number; still: number }>(
+    `select count(*) filter (where wait_event_type = 'Lock') as waiting,
+       count(*) filter (where state = 'idle in transaction' and backend_xid is not null) as still
+     from pg_stat_activity where datname = current_database()`,
+  )
+  return row
+}
+
+/** Somebody else who has added person 7, of the first batch, and not committed: that batch waits, the second is written. */
+const hold = async () => {
+  const other = await t.app.database.connect()
+  await other.query('begin')
+  await other.query(adding, [...add(7)])
+  return other
+}
+const isHeld = () =>
+  vi.waitFor(async () => expect(await sessions()).toEqual({ waiting: 1, still: 2 }), { timeout: 10_000 })
+
+test('a batch that is written before the one in front of it is not there before it', async () => {
+  const run = await start(1000)
+  const other = await hold()
+  const result = run()
+  await isHeld()
+  expect(await seen()).toEqual({ rows: 0, addresses: 0 })
+  await other.query('rollback')
+  await other.end()
+  expect(await result).toMatchObject({ status: 'done', created: 1000 })
+  expect(await seen()).toEqual({ rows: 1000, addresses: 1000 })
+})
+
+test('who holds an address of the first batch and waits for one of the second is let through', async () => {
+  const run = await start(1500)
+  const other = await hold()
+  const result = run()
+  await isHeld()
+  await other.query(adding, [...add(700)])
+  await other.query('commit')
+  await other.end()
+  expect(await result).toMatchObject({ status: 'done', created: 1500 })
+  // The two that were there joined the list.
+  expect(await seen()).toEqual({ rows: 1500, addresses: 1500 })
+})
+
+test('a batch that fails takes the one behind it along', async () => {
+  const run = await start(1500)
+  const other = await hold()
+  const result = run()
+  result.catch(() => {})
+  await isHeld()
+  await t.app.sql('update imports set rows_done = 1 where account_id = $1 and id = $2', [account.id, importId])
+  await other.query('rollback')
+  await other.end()
+  await expect(result).rejects.toThrow('Another process goes on with the import')
+  expect(await seen()).toEqual({ rows: 1, addresses: 0 })
+})
+
+test('what is stopped ends with what it had begun, and goes on behind it', async () => {
+  const stop = new AbortController()
+  const run = await start(2000, stop.signal)
+  const other = await hold()
+  const result = run()
+  await isHeld()
+  stop.abort()
+  await other.query('rollback')
+  await other.end()
+  expect(await result).toMatchObject({ status: 'running', rows: 1000, created: 1000 })
+  expect(await seen()).toEqual({ rows: 1000, addresses: 1000 })
+})
+
+test('batches with an address in common are written one after the other', async () => {
+  const run = await start(600, undefined, [7])
+  const other = await hold()
+  const result = run()
+  await vi.waitFor(async () => expect(await sessions()).toMatchObject({ waiting: 1 }))
+  // Longer than the second batch takes where it does not wait, as in the tests above.
+  await sleep(500)
+  expect(await sessions()).toEqual({ waiting: 1, still: 1 })
+  await other.query('rollback')
+  await other.end()
+  expect(await result).toMatchObject({ status: 'done', created: 600, unchanged: 1 })
+})
