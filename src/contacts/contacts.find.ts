@@ -4,7 +4,14 @@ import { missing } from '../lib/problem.ts'
 import { together } from '../lib/together.ts'
 import type { App, Work } from '../store/work.ts'
 import { findList } from './contacts.lists.ts'
-import { type Contact, type ContactRow, contactColumns, contactSource, viewContact } from './contacts.view.ts'
+import {
+  type Contact,
+  type ContactRow,
+  contactColumns,
+  contactSource,
+  contactsOfAddress,
+  viewContact,
+} from './contacts.view.ts'
 
 /** A caller that may read outside a transaction: what it needs is one statement. */
 export type Reader = Pick<App, 'sql' | 'database'> & Pick<Work, 'accountId' | 'actor' | 'now'>
@@ -23,8 +30,8 @@ const recordedRead = `
     from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[]) with ordinality as a(email, list, log, at, place)
   ), found as materialized (
     select asked.place, f.* from asked cross join lateral (
-      select ${contactColumns} from ${contactSource}
-      where c.account_id = $1 and c.email = asked.email and (asked.list is null or c.list_id = asked.list) offset 0
+      select ${contactColumns} from ${contactsOfAddress}
+      where a.account_id = $1 and a.email = asked.email and (asked.list is null or c.list_id = asked.list) offset 0
     ) f
   ), recorded as (
     insert into access_log (account_id, id, at, actor, email, list_id, found)
@@ -77,8 +84,8 @@ export const readContacts = async (
   listId: string | null = null,
 ): Promise<Contact[]> => {
   const rows = await sql<ContactRow>(
-    `select ${contactColumns} from ${contactSource}
-     where c.account_id = $1 and c.email = $2 and ($3::text is null or c.list_id = $3)
+    `select ${contactColumns} from ${contactsOfAddress}
+     where a.account_id = $1 and a.email = $2 and ($3::text is null or c.list_id = $3)
      order by c.updated_at desc, c.list_id`,
     [accountId, email, listId],
     'read-contacts',
@@ -92,8 +99,8 @@ export const readContactsOf = async (
   emails: readonly string[],
 ): Promise<Contact[]> => {
   const rows = await sql<ContactRow>(
-    `select ${contactColumns} from ${contactSource}
-     where c.account_id = $1 and c.email = any($2) order by c.updated_at desc, c.list_id`,
+    `select ${contactColumns} from ${contactsOfAddress}
+     where a.account_id = $1 and a.email = any($2) order by c.updated_at desc, c.list_id`,
     [accountId, emails],
     'read-contacts-of',
   )
@@ -108,16 +115,35 @@ export const readMembers = async (
 ): Promise<Contact[]> => {
   const rows = await sql<ContactRow>(
     `select ${contactColumns} from unnest($2::text[]) as i(email)
+     cross join lateral (select * from addresses where account_id = $1 and email = i.email limit 1) a
      cross join lateral (
-       select * from contacts where account_id = $1 and email = i.email and list_id || '' = $3 limit 1
+       select * from contacts where account_id = $1 and row_id = a.row_id and list_id = $3 limit 1
      ) c
      join contact_lists l on l.id = c.list_id
-     cross join lateral (select * from addresses where account_id = $1 and email = i.email limit 1) a
      order by c.email`,
     [accountId, emails, listId],
     'read-members',
   )
   return rows.map(viewContact)
+}
+
+/** Those of the addresses that are in the list. */
+export const findMembers = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  listId: string,
+  emails: readonly string[],
+): Promise<string[]> => {
+  if (emails.length === 0) return []
+  const rows = await sql<{ email: string }>(
+    `select i.email from unnest($2::text[]) as i(email)
+     cross join lateral (select row_id from addresses where account_id = $1 and email = i.email limit 1) a
+     cross join lateral (
+       select from contacts where account_id = $1 and row_id = a.row_id and list_id = $3 limit 1
+     ) c`,
+    [accountId, emails, listId],
+    'find-members',
+  )
+  return rows.map(({ email }) => email)
 }
 
 /** Like `readContacts`. Throws Problem `missing` where the address is in no list. */
@@ -137,8 +163,8 @@ const pageOfList = (sql: Work['sql'], accountId: string, listId: string, after: 
 
 const pageOfAll = (sql: Work['sql'], accountId: string, [email, listId]: readonly string[], limit: number) =>
   sql<ContactRow>(
-    `select ${contactColumns} from ${contactSource}
-     where c.account_id = $1 and (c.email, c.list_id) > ($2, $3) order by c.email, c.list_id limit $4`,
+    `select ${contactColumns} from ${contactsOfAddress}
+     where a.account_id = $1 and a.email >= $2 and (a.email > $2 or c.list_id > $3) order by a.email, c.list_id limit $4`,
     [accountId, email, listId, limit],
   )
 

@@ -49,7 +49,7 @@ export const countRemoval = async (
 ): Promise<Removal> => {
   const [removal] = await sql<Removal>(
     `select count(*) as contacts, count(*) filter (
-       where not exists (select from contacts o where o.account_id = $1 and o.email = c.email and o.list_id <> $2)
+       where not exists (select from contacts o where o.account_id = $1 and o.row_id = c.row_id and o.list_id <> $2)
      ) as addresses
      from contacts c where c.account_id = $1 and c.list_id = $2`,
     [accountId, listId],
@@ -85,10 +85,10 @@ const lockContacts = `
 // A statement of its own, whose snapshot sees the lists that the addresses have joined meanwhile.
 const deleteBatch = `
   with gone as (
-    delete from contacts where account_id = $1 and list_id = $2 and row_id > $3 and row_id <= $4 returning email
+    delete from contacts where account_id = $1 and list_id = $2 and row_id > $3 and row_id <= $4 returning email, row_id
   ), orphans as (
     delete from addresses a using gone g where a.account_id = $1 and a.email = g.email
-      and not exists (select from contacts c where c.account_id = $1 and c.email = g.email and c.list_id <> $2)
+      and not exists (select from contacts c where c.account_id = $1 and c.row_id = g.row_id and c.list_id <> $2)
     returning 1
   )
   select (select count(*) from gone) as contacts, (select count(*) from orphans) as addresses`
