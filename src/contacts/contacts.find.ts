@@ -2,14 +2,15 @@ import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
 import { missing } from '../lib/problem.ts'
 import { together } from '../lib/together.ts'
+import { alongAnIndex } from '../store/database.ts'
 import type { App, Work } from '../store/work.ts'
 import { findList } from './contacts.lists.ts'
 import {
   type Contact,
   type ContactRow,
   contactColumns,
-  contactSource,
   contactsOfAddress,
+  joinedToContact,
   viewContact,
 } from './contacts.view.ts'
 
@@ -153,11 +154,13 @@ export const showContact = async (work: Pick<Work, 'sql' | 'accountId'>, email: 
   return contacts
 }
 
+// With the account hidden no other index than the list's has this order, and with `alongAnIndex` nothing is sorted.
 /** A page of one list in the order of `rowId`, which is that in which the addresses came. */
 const pageOfList = (sql: Work['sql'], accountId: string, listId: string, after: string, limit: number) =>
   sql<ContactRow>(
-    `select ${contactColumns} from ${contactSource}
-     where c.account_id = $1 and c.list_id = $2 and c.row_id > $3 order by c.row_id limit $4`,
+    `select ${contactColumns} from (
+       select * from contacts where account_id || '' = $1 and list_id = $2 and row_id > $3 order by row_id limit $4
+     ) c ${joinedToContact} order by c.row_id`,
     [accountId, listId, after, limit],
   )
 
@@ -174,6 +177,7 @@ export const listContacts = async (
   { list, cursor, limit }: { list?: string | undefined; cursor?: string | undefined; limit: number },
 ): Promise<Page<Contact>> => {
   const { sql, accountId } = work
+  await sql(alongAnIndex)
   const keyLength = list === undefined ? 2 : 1
   const key = cursor === undefined ? ['', ''].slice(0, keyLength) : decodeCursor(cursor, keyLength)
   const rows =
@@ -211,14 +215,15 @@ export const readRecipients = (
 
 const exportPage = 1_000
 
-/** A whole list in pages, each read by a statement of its own: no transaction stays open while a reader is slow. */
+/** A whole list in pages, each read by a transaction of its own: none stays open while a reader is slow. */
 export async function* exportContacts(
-  { sql }: Pick<App, 'sql'>,
+  { database }: Pick<App, 'database'>,
   accountId: string,
   listId: string,
 ): AsyncGenerator<Contact[]> {
   for (let after = ''; ; ) {
-    const rows = await pageOfList(sql, accountId, listId, after, exportPage)
+    const from = after
+    const rows = await database.transaction((sql) => pageOfList(sql, accountId, listId, from, exportPage), alongAnIndex)
     if (rows.length > 0) yield rows.map(viewContact)
     if (rows.length < exportPage) return
     after = rows.at(-1)!.rowId

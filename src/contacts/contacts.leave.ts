@@ -4,10 +4,10 @@ import { lockAddress, tellRemoved } from './contacts.remove.ts'
 
 const leaving = `
   with gone as (
-    delete from contacts where account_id = $1 and row_id = $2 and list_id = $3 returning email, row_id
+    delete from contacts where account_id = $1 and row_id = $2 and list_id = $3 returning 1
   ), orphan as (
-    delete from addresses a using gone g where a.account_id = $1 and a.email = g.email
-      and not exists (select from contacts c where c.account_id = $1 and c.row_id = $2 and c.list_id <> $3)
+    delete from addresses where account_id = $1 and email = $4 and exists (select from gone)
+      and not exists (select from contacts where account_id = $1 and row_id = $2 and list_id <> $3)
     returning 1
   )
   select (select count(*) from orphan) as addresses from gone`
@@ -20,7 +20,7 @@ export const leaveList = async (work: Work, listId: string, email: string): Prom
   const { sql, accountId } = work
   const rowId = await lockAddress(work, email)
   if (rowId === null) return false
-  const [gone] = await sql<{ addresses: number }>(leaving, [accountId, rowId, listId], 'leave-list')
+  const [gone] = await sql<{ addresses: number }>(leaving, [accountId, rowId, listId, email], 'leave-list')
   if (!gone) return false
   await tellRemoved(work, { listId, email, rowId })
   countContacts(work, listId, -1, -gone.addresses)

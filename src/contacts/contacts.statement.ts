@@ -84,9 +84,12 @@ export interface NewVerdict extends Verdict {
 
 /** $2 `NewVerdict`s of locked addresses as JSON, $3 now. */
 export const writingVerdicts = `
-  update addresses a set verification_status = i.status, verification_reasons = i.reasons, verified_at = $3
-  from jsonb_to_recordset($2::jsonb) as i(email text, status text, reasons text[])
-  where a.account_id = $1 and a.email = i.email`
+  update addresses a set verification_status = x.status, verification_reasons = x.reasons, verified_at = $3
+  from (
+    select held.address, i.status, i.reasons from jsonb_to_recordset($2::jsonb) as i(email text, status text, reasons text[])
+    cross join lateral (select ctid as address from addresses where account_id = $1 and email = i.email limit 1) held
+  ) x
+  where a.ctid = x.address`
 
 export interface Change {
   email: string

@@ -3,7 +3,7 @@ import type { Fields } from './contacts.fields.ts'
 
 export type { Contact }
 
-/** What a statement selects for one contact: `contactColumns` from `contactSource` or `contactsOfAddress`. */
+/** What a statement selects for one contact: `contactColumns` from contacts (c) `joinedToContact`, or `contactsOfAddress`. */
 export interface ContactRow {
   listId: string
   listName: string
@@ -23,7 +23,7 @@ export const contactColumns = `c.list_id as "listId", l.name as "listName", l.fi
   c.fields, c.status, a.verification_status as verdict, a.verification_reasons as reasons, a.verified_at as "checkedAt",
   c.created_at as "createdAt", c.updated_at as "updatedAt"`
 
-export const contactSource = `contacts c
+export const joinedToContact = `
   join contact_lists l on l.id = c.list_id
   join addresses a on a.account_id = c.account_id and a.email = c.email`
 
