@@ -40,7 +40,7 @@ export class Migration20261121130000_foundation extends Migration {
       `alter table "contact_lists" add constraint "contact_lists_account_id_name_unique" unique ("account_id", "name")`,
     )
     this.addSql(
-      `create table "contacts" ("account_id" text collate "C" not null, "email" text collate "C" not null, "list_id" text collate "C" not null, "row_id" text collate "C" not null, "fields" jsonb not null, "status" text not null, "created_at" timestamptz not null, "updated_at" timestamptz not null, primary key ("account_id", "email", "list_id"))`,
+      `create table "contacts" ("account_id" text collate "C" not null, "row_id" text collate "C" not null, "list_id" text collate "C" not null, "email" text collate "C" not null, "fields" jsonb not null, "status" text not null, "created_at" timestamptz not null, "updated_at" timestamptz not null, primary key ("account_id", "row_id", "list_id"))`,
     )
     this.addSql(`alter table "contacts" add constraint "contacts_list_id_row_id_unique" unique ("list_id", "row_id")`)
     this.addSql(

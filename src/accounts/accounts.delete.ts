@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { missing } from '../lib/problem.ts'
+import { alongAnIndex } from '../store/database.ts'
 import { isIdle } from '../store/living.ts'
 import type { App, Operation } from '../store/work.ts'
 
@@ -100,9 +101,7 @@ const until = async (isDone: () => Promise<boolean>, signal: AbortSignal | undef
   }
 }
 
-// In the order of the key and from where the last batch ended: none looks at what the ones before it have deleted. A planner
-// that knows nothing of a table, or believes it to be small, would read and sort all that is left for each batch.
-const alongTheKey = 'set local enable_sort = off'
+// In the order of the key and from where the last batch ended: none looks at what the ones before it have deleted.
 const batchOf = ({ name, key }: OwnedTable, isFirst: boolean): string => `
   with batch as (
     select ctid as row, ${key.join(', ')} from ${identifier(name)} where account_id = $1
@@ -128,7 +127,7 @@ const sweep = async (
     const startedAt = performance.now()
     const [batch] = await database.transaction(
       (sql) => sql<{ gone: number; last: string[] }>(statement, [id, ...last]),
-      alongTheKey,
+      alongAnIndex,
     )
     if (!batch) break
     last = batch.last

@@ -77,7 +77,8 @@ const AddressFindingSchema = defineEntity({
 export class AddressFinding extends AddressFindingSchema.class {}
 AddressFindingSchema.setClass(AddressFinding)
 
-/** An address in a list. `email` is repeated here: it never changes, and lookups need no join to find the rows.
+/** An address in a list, keyed by the address's `rowId`, so that what comes is put at an index's end. `email` is repeated here: it
+ * never changes, and a page of a list needs no index of addresses by row.
  * No foreign key: the statement that adds contacts locks their list once, where a key would look for each row. */
 const ContactSchema = defineEntity({
   name: 'Contact',
@@ -86,9 +87,9 @@ const ContactSchema = defineEntity({
   uniques: [{ properties: ['listId', 'rowId'] }],
   properties: {
     accountId: p.text().collation('C').primary(),
-    email: p.text().collation('C').primary(),
+    rowId: p.text().collation('C').primary(),
     listId: p.text().collation('C').primary(),
-    rowId: p.text().collation('C'),
+    email: p.text().collation('C'),
     fields: p.json<Record<string, string>>(),
     status: p.enum(['active', 'pending'] as const),
     createdAt: p.datetime(),

@@ -41,7 +41,7 @@ const counted = async function* (pages: AsyncIterable<Contact[]>, onRows: (rows:
 
 /** Writes a whole list to `sink`, which stays open, no faster than it is taken; `onRows` hears how many rows were. */
 export const writeExport = (
-  app: Pick<App, 'sql'>,
+  app: Pick<App, 'database'>,
   accountId: string,
   list: Pick<ContactListView, 'id' | 'fields'>,
   format: ExportFormat,

@@ -2,9 +2,17 @@ import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
 import { missing } from '../lib/problem.ts'
 import { together } from '../lib/together.ts'
+import { alongAnIndex } from '../store/database.ts'
 import type { App, Work } from '../store/work.ts'
 import { findList } from './contacts.lists.ts'
-import { type Contact, type ContactRow, contactColumns, contactSource, viewContact } from './contacts.view.ts'
+import {
+  type Contact,
+  type ContactRow,
+  contactColumns,
+  contactsOfAddress,
+  joinedToContact,
+  viewContact,
+} from './contacts.view.ts'
 
 /** A caller that may read outside a transaction: what it needs is one statement. */
 export type Reader = Pick<App, 'sql' | 'database'> & Pick<Work, 'accountId' | 'actor' | 'now'>
@@ -23,8 +31,8 @@ const recordedRead = `
     from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[]) with ordinality as a(email, list, log, at, place)
   ), found as materialized (
     select asked.place, f.* from asked cross join lateral (
-      select ${contactColumns} from ${contactSource}
-      where c.account_id = $1 and c.email = asked.email and (asked.list is null or c.list_id = asked.list) offset 0
+      select ${contactColumns} from ${contactsOfAddress}
+      where a.account_id = $1 and a.email = asked.email and (asked.list is null or c.list_id = asked.list) offset 0
     ) f
   ), recorded as (
     insert into access_log (account_id, id, at, actor, email, list_id, found)
@@ -77,8 +85,8 @@ export const readContacts = async (
   listId: string | null = null,
 ): Promise<Contact[]> => {
   const rows = await sql<ContactRow>(
-    `select ${contactColumns} from ${contactSource}
-     where c.account_id = $1 and c.email = $2 and ($3::text is null or c.list_id = $3)
+    `select ${contactColumns} from ${contactsOfAddress}
+     where a.account_id = $1 and a.email = $2 and ($3::text is null or c.list_id = $3)
      order by c.updated_at desc, c.list_id`,
     [accountId, email, listId],
     'read-contacts',
@@ -92,8 +100,8 @@ export const readContactsOf = async (
   emails: readonly string[],
 ): Promise<Contact[]> => {
   const rows = await sql<ContactRow>(
-    `select ${contactColumns} from ${contactSource}
-     where c.account_id = $1 and c.email = any($2) order by c.updated_at desc, c.list_id`,
+    `select ${contactColumns} from ${contactsOfAddress}
+     where a.account_id = $1 and a.email = any($2) order by c.updated_at desc, c.list_id`,
     [accountId, emails],
     'read-contacts-of',
   )
@@ -108,16 +116,35 @@ export const readMembers = async (
 ): Promise<Contact[]> => {
   const rows = await sql<ContactRow>(
     `select ${contactColumns} from unnest($2::text[]) as i(email)
+     cross join lateral (select * from addresses where account_id = $1 and email = i.email limit 1) a
      cross join lateral (
-       select * from contacts where account_id = $1 and email = i.email and list_id || '' = $3 limit 1
+       select * from contacts where account_id = $1 and row_id = a.row_id and list_id = $3 limit 1
      ) c
      join contact_lists l on l.id = c.list_id
-     cross join lateral (select * from addresses where account_id = $1 and email = i.email limit 1) a
      order by c.email`,
     [accountId, emails, listId],
     'read-members',
   )
   return rows.map(viewContact)
+}
+
+/** Those of the addresses that are in the list. */
+export const findMembers = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  listId: string,
+  emails: readonly string[],
+): Promise<string[]> => {
+  if (emails.length === 0) return []
+  const rows = await sql<{ email: string }>(
+    `select i.email from unnest($2::text[]) as i(email)
+     cross join lateral (select row_id from addresses where account_id = $1 and email = i.email limit 1) a
+     cross join lateral (
+       select from contacts where account_id = $1 and row_id = a.row_id and list_id = $3 limit 1
+     ) c`,
+    [accountId, emails, listId],
+    'find-members',
+  )
+  return rows.map(({ email }) => email)
 }
 
 /** Like `readContacts`. Throws Problem `missing` where the address is in no list. */
@@ -127,18 +154,20 @@ export const showContact = async (work: Pick<Work, 'sql' | 'accountId'>, email: 
   return contacts
 }
 
+// With the account hidden no other index than the list's has this order, and with `alongAnIndex` nothing is sorted.
 /** A page of one list in the order of `rowId`, which is that in which the addresses came. */
 const pageOfList = (sql: Work['sql'], accountId: string, listId: string, after: string, limit: number) =>
   sql<ContactRow>(
-    `select ${contactColumns} from ${contactSource}
-     where c.account_id = $1 and c.list_id = $2 and c.row_id > $3 order by c.row_id limit $4`,
+    `select ${contactColumns} from (
+       select * from contacts where account_id || '' = $1 and list_id = $2 and row_id > $3 order by row_id limit $4
+     ) c ${joinedToContact} order by c.row_id`,
     [accountId, listId, after, limit],
   )
 
 const pageOfAll = (sql: Work['sql'], accountId: string, [email, listId]: readonly string[], limit: number) =>
   sql<ContactRow>(
-    `select ${contactColumns} from ${contactSource}
-     where c.account_id = $1 and (c.email, c.list_id) > ($2, $3) order by c.email, c.list_id limit $4`,
+    `select ${contactColumns} from ${contactsOfAddress}
+     where a.account_id = $1 and a.email >= $2 and (a.email > $2 or c.list_id > $3) order by a.email, c.list_id limit $4`,
     [accountId, email, listId, limit],
   )
 
@@ -148,6 +177,7 @@ export const listContacts = async (
   { list, cursor, limit }: { list?: string | undefined; cursor?: string | undefined; limit: number },
 ): Promise<Page<Contact>> => {
   const { sql, accountId } = work
+  await sql(alongAnIndex)
   const keyLength = list === undefined ? 2 : 1
   const key = cursor === undefined ? ['', ''].slice(0, keyLength) : decodeCursor(cursor, keyLength)
   const rows =
@@ -185,14 +215,15 @@ export const readRecipients = (
 
 const exportPage = 1_000
 
-/** A whole list in pages, each read by a statement of its own: no transaction stays open while a reader is slow. */
+/** A whole list in pages, each read by a transaction of its own: none stays open while a reader is slow. */
 export async function* exportContacts(
-  { sql }: Pick<App, 'sql'>,
+  { database }: Pick<App, 'database'>,
   accountId: string,
   listId: string,
 ): AsyncGenerator<Contact[]> {
   for (let after = ''; ; ) {
-    const rows = await pageOfList(sql, accountId, listId, after, exportPage)
+    const from = after
+    const rows = await database.transaction((sql) => pageOfList(sql, accountId, listId, from, exportPage), alongAnIndex)
     if (rows.length > 0) yield rows.map(viewContact)
     if (rows.length < exportPage) return
     after = rows.at(-1)!.rowId

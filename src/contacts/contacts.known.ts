@@ -3,14 +3,15 @@ import { missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import { countContacts } from './contacts.count.ts'
 import type { Fields } from './contacts.fields.ts'
-import { readContactsOf } from './contacts.find.ts'
+import { findMembers, readContactsOf } from './contacts.find.ts'
 import { addColumns, demandList, extendColumns } from './contacts.lists.ts'
+import { changing, type LockedChange } from './contacts.statement.ts'
 import type { Contact } from './contacts.view.ts'
 
 /*
  * Writes about contacts that the account knows, for many of them at once: nobody comes into the account by them, nor back
- * into it. Rows are locked in the order of their addresses, lists after contacts, counters last. Each is found by a probe of the
- * primary key, whatever the statistics say: `lateral`, and not by `list_id` (contacts.statement.ts).
+ * into it. Rows are locked in the order of their addresses, lists after contacts, counters last. Each is found by a probe
+ * of its own, whatever the statistics say (contacts.statement.ts).
  */
 
 export interface ContactUpdate {
@@ -23,22 +24,13 @@ const byEmail = (a: { email: string }, b: { email: string }) => (a.email < b.ema
 
 // Locked first, written by a later statement, which sees what others had written until then.
 const lockContacts = `
-  select held.email, held.list_id as "listId", held.fields from (
+  select o.email, o.list as "listId", a.row_id as "rowId", held.fields from (
     select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email, i.list
-  ) o cross join lateral (
-    select email, list_id, fields from contacts where account_id = $1 and email = o.email and list_id || '' = o.list
-    for no key update
+  ) o
+  cross join lateral (select row_id from addresses where account_id = $1 and email = o.email limit 1) a
+  cross join lateral (
+    select fields from contacts where account_id = $1 and row_id = a.row_id and list_id = o.list for no key update
   ) held`
-
-const updateLocked = `
-  update contacts c set fields = c.fields || x.fields, updated_at = $2
-  from (
-    select held.contact, i.fields from jsonb_to_recordset($3::jsonb) as i(email text, "listId" text, fields jsonb)
-    cross join lateral (
-      select ctid as contact from contacts where account_id = $1 and email = i.email and list_id || '' = i."listId" limit 1
-    ) held
-  ) x
-  where c.ctid = x.contact`
 
 /**
  * Sets fields of contacts, each address of a list at most once; new names become columns. Gives what became of each, in
@@ -52,17 +44,21 @@ export const updateContacts = async (
   const { sql, accountId, now } = work
   const keyOf = ({ email, listId }: { email: string; listId: string }) => `${listId} ${email}`
   const [emails, lists] = [updates.map(({ email }) => email), updates.map(({ listId }) => listId)]
-  const rows = await sql<ContactUpdate>(lockContacts, [accountId, emails, lists], 'lock-contacts')
-  const held = new Map(rows.map((row) => [keyOf(row), row.fields]))
+  const rows = await sql<ContactUpdate & { rowId: string }>(lockContacts, [accountId, emails, lists], 'lock-contacts')
+  const held = new Map(rows.map((row) => [keyOf(row), row]))
   const outcomes = updates.map((update) => {
-    const fields = held.get(keyOf(update))
+    const fields = held.get(keyOf(update))?.fields
     if (!fields) return null
     return Object.entries(update.fields).every(([name, value]) => fields[name] === value) ? 'unchanged' : 'updated'
   })
-  const changing = updates.filter((_, i) => outcomes[i] === 'updated').sort(byEmail)
-  if (changing.length === 0) return outcomes
-  await sql(updateLocked, [accountId, now, JSON.stringify(changing)], 'update-contacts')
-  const byList = [...Map.groupBy(changing, ({ listId }) => listId)].sort(([a], [b]) => (a < b ? -1 : 1))
+  const changes = updates
+    .filter((_, i) => outcomes[i] === 'updated')
+    .map(({ listId, email, fields }): LockedChange => {
+      return { listId, rowId: held.get(keyOf({ listId, email }))!.rowId, fields }
+    })
+  if (changes.length === 0) return outcomes
+  await sql(changing, [accountId, now, JSON.stringify(changes)], 'change-contacts')
+  const byList = [...Map.groupBy(changes, ({ listId }) => listId)].sort(([a], [b]) => (a < b ? -1 : 1))
   for (const [listId, own] of byList) {
     const names = new Set(own.flatMap(({ fields }) => Object.keys(fields)))
     const { fields } = await demandList(work, listId)
@@ -81,7 +77,7 @@ const joining = `
   ) i cross join lateral (
     select row_id from addresses where account_id = $1 and email = i.email for key share
   ) a
-  on conflict (account_id, email, list_id) do nothing returning email`
+  on conflict (account_id, row_id, list_id) do nothing returning email`
 
 const emitCreated = async (work: Work, listId: string, emails: readonly string[]): Promise<void> => {
   if (emails.length === 0 || !(await isWanted(work, 'contact.created'))) return
@@ -103,12 +99,8 @@ export const joinList = async (
   const { sql, accountId, now } = work
   const [list] = await sql<{ fields: string[] }>(shareList, [accountId, listId], 'share-list')
   if (!list) throw missing('There is no such list')
-  const members = await sql<{ email: string }>(
-    `select email from contacts where account_id = $1 and email = any($2) and list_id || '' = $3`,
-    [accountId, contacts.map(({ email }) => email), listId],
-    'members-of',
-  )
-  const known = new Set(members.map(({ email }) => email))
+  const emails = contacts.map(({ email }) => email)
+  const known = new Set(await findMembers(work, listId, emails))
   const newcomers = contacts
     .filter(({ email }) => !known.has(email))
     .map(({ email, fields, status }) => ({ email, fields, status }))

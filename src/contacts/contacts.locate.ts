@@ -29,7 +29,8 @@ export const locateContact = async (
           'locate-row',
         )
       : await sql<ContactPlace>(
-          `select ${columns} from contacts where account_id = $1 and email = $2
+          `select ${columns} from contacts
+           where account_id = $1 and row_id = (select row_id from addresses where account_id = $1 and email = $2)
              and ($3::text is null or list_id = $3) and ($4::text is null or row_id = $4) and ${isListed}
            order by updated_at desc, list_id limit 1`,
           [accountId, email, listId, rowId],

@@ -1,14 +1,13 @@
 import { idAt } from '../lib/ids.ts'
 import { inBatches } from '../store/batches.ts'
+import { alongAnIndex } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 
 /*
  * As deliveries are purged: ids are ordered by time, so what is old is the start of each account's part of the key. Each
  * batch goes on behind the last one: none looks at what the ones before it have deleted. Rows are named by ctid (none of
- * them is ever updated), and nothing may be sorted: a planner that believes the table to be small would join or sort all of
- * it for each batch.
+ * them is ever updated).
  */
-const alongTheKey = 'set local enable_sort = off'
 
 const oldReaders = `
   select a.id from accounts a cross join lateral (
@@ -69,7 +68,7 @@ export const purgeAccessLog = async (
     const batch = async () => {
       const [row] = await database.transaction(
         (tx) => tx<Batch<string>>(oldReads, [id, last, bound, batchSize]),
-        alongTheKey,
+        alongAnIndex,
       )
       last = row!.last ?? last
       return row!.gone
@@ -102,7 +101,7 @@ export const purgeImports = async (
     const batch = async () => {
       const [row] = await database.transaction(
         (tx) => tx<Batch<number>>(oldRejects, [accountId, id, last, batchSize]),
-        alongTheKey,
+        alongAnIndex,
       )
       last = row!.last ?? last
       return row!.gone

@@ -22,6 +22,15 @@ export const tellRemoved = async (work: Work, removed: Removed): Promise<void> =
   for (const listener of work.listeners) await listener.contactsRemoved?.(work, removed)
 }
 
+/** Locks an address before what it has, and gives its row id; null where the account has none. */
+export const lockAddress = async ({ sql, accountId }: Work, email: string): Promise<string | null> => {
+  const [row] = await sql<{ rowId: string }>(
+    'select row_id as "rowId" from addresses where account_id = $1 and email = $2 for update',
+    [accountId, email],
+  )
+  return row?.rowId ?? null
+}
+
 /** What `eraseContact` removes, in rows. */
 export interface Erasure {
   email: string
@@ -31,14 +40,14 @@ export interface Erasure {
 
 // Contacts before rejects and findings, and those before the counters, which come last in the unit of work.
 const lockMemberships = `
-  select list_id as "listId", row_id as "rowId", exists (select from contact_lists where id = list_id) as "isListed"
-  from contacts where account_id = $1 and email = $2 order by list_id for update`
+  select list_id as "listId", exists (select from contact_lists where id = list_id) as "isListed"
+  from contacts where account_id = $1 and row_id = $2 order by list_id for update`
 
 const erase = `
   with gone as (
-    delete from contacts where account_id = $1 and email = $2
+    delete from contacts where account_id = $1 and row_id = $3
   ), address as (
-    delete from addresses where account_id = $1 and email = $2 returning 1
+    delete from addresses where account_id = $1 and email = $2 and row_id = $3 returning 1
   ), shown as (
     delete from address_findings where account_id = $1 and email = $2
   ), rejected as (
@@ -47,7 +56,10 @@ const erase = `
   select (select count(*) from address) as addresses, (select count(*) from rejected) as rejects`
 
 const countErasure = `
-  select (select count(*) from contacts c join contact_lists l on l.id = c.list_id where c.account_id = $1 and c.email = $2) as contacts,
+  select (
+      select count(*) from contacts c join contact_lists l on l.id = c.list_id
+      where c.account_id = $1 and c.row_id = (select row_id from addresses where account_id = $1 and email = $2)
+    ) as contacts,
     (select count(*) from import_rejects where account_id = $1 and lower(trim(email)) = $2) as rejects`
 
 /**
@@ -70,15 +82,14 @@ export const eraseContact = async (
     await demandSome(counts!)
     return { email, ...counts! }
   }
-  await sql('select 1 from addresses where account_id = $1 and email = $2 for update', [accountId, email])
-  const rows = await sql<{ listId: string; rowId: string; isListed: boolean }>(lockMemberships, [accountId, email])
-  const [gone] = await sql<{ addresses: number; rejects: number }>(erase, [accountId, email])
+  const rowId = await lockAddress(work, email)
+  const rows = await sql<{ listId: string; isListed: boolean }>(lockMemberships, [accountId, rowId])
+  const [gone] = await sql<{ addresses: number; rejects: number }>(erase, [accountId, email, rowId])
   const { addresses, rejects } = gone!
   // A list that is being deleted still has its row for a while, and no one sees it there.
   const counts = { contacts: rows.filter(({ isListed }) => isListed).length, rejects }
   await demandSome(counts)
-  const [first] = rows
-  await tellRemoved(work, { email, ...(first && { rowId: first.rowId }) })
+  await tellRemoved(work, { email, ...(rowId !== null && { rowId }) })
   for (const { listId } of rows) countContacts(work, listId, -1, 0)
   countContacts(work, null, 0, -addresses)
   return { email, ...counts }

@@ -15,11 +15,16 @@ const lockAddresses = `
   ) held`
 
 const writeVerdicts = `
-  update addresses a set verification_status = j.status, verification_reasons = j.reasons, verified_at = $2
-  from jsonb_to_recordset($1::jsonb) as j("accountId" text, email text, status text, reasons text[], "isDoubtful" boolean)
-  where a.account_id = j."accountId" and a.email = j.email
-    and (not j."isDoubtful" or a.verification_status is null or a.${inDoubt})
-  returning 1`
+  update addresses a set verification_status = x.status, verification_reasons = x.reasons, verified_at = $2
+  from (
+    select held.address, j.status, j.reasons
+    from jsonb_to_recordset($1::jsonb) as j("accountId" text, email text, status text, reasons text[], "isDoubtful" boolean)
+    cross join lateral (
+      select ctid as address from addresses where account_id = j."accountId" and email = j.email
+        and (not j."isDoubtful" or verification_status is null or ${inDoubt}) limit 1
+    ) held
+  ) x
+  where a.ctid = x.address returning 1`
 
 /**
  * Writes verdicts on addresses with the time of this unit of work: one without an answer from DNS replaces none that had one.
@@ -34,7 +39,7 @@ export const keepVerdicts = async (
   await sql(lockAddresses, [accounts, emails], 'lock-addresses')
   const joined = await withFindings(sql, judged)
   const rows = joined.map((row) => ({ ...row, isDoubtful: isDoubtful(row) }))
-  const written = await sql(writeVerdicts, [JSON.stringify(rows), now], 'write-verdicts')
+  const written = await sql(writeVerdicts, [JSON.stringify(rows), now], 'keep-verdicts')
   return { written: written.length, joined }
 }
 

@@ -3,8 +3,8 @@ import type { Finding } from './contacts.findings.ts'
 import type { Verdict } from './contacts.verdict.ts'
 
 /*
- * The statements behind every write of contacts into a list, each set-based. What they share: $1 the account, $2 the list,
- * addresses in their order.
+ * The statements behind every write of contacts into a list, each set-based. What they share: $1 the account, $2 the list
+ * (but `changing`), addresses in their order.
  *
  * Their order is that of the locks: known addresses, new addresses, contacts that change, contacts that come, and counters at
  * the end of the unit of work (contacts.count.ts); within each the order of the addresses. Whoever removes contacts locks
@@ -13,8 +13,8 @@ import type { Verdict } from './contacts.verdict.ts'
  * Identical data writes no heap at all. What is new is inserted plainly: that it is there meanwhile is a conflict, on which the
  * unit of work runs again and finds it.
  *
- * Rows are looked up by `lateral` subqueries, and not by `list_id`, so that the only possible plan is one probe of the
- * primary key for each: a planner that believes the account or the list to be empty would scan them whole for each row.
+ * Rows are looked up by `lateral` subqueries: the address by its key, then its contact by its row and list. Each is a probe of one
+ * row; in a join a planner that believes the account or the list to be empty would read them whole.
  */
 
 /** A held verdict, where it is not `valid`, or older than a day (`true`), by the place of its address. */
@@ -61,7 +61,7 @@ export const probing = `
   ) a on true
   left join lateral (
     select fields as held from contacts
-    where a.row_id is not null and account_id = $1 and email = i.email and list_id || '' = $2 limit 1
+    where account_id = $1 and row_id = a.row_id and list_id = $2 limit 1
   ) c on true`
 
 export interface LockedAddress {
@@ -84,9 +84,12 @@ export interface NewVerdict extends Verdict {
 
 /** $2 `NewVerdict`s of locked addresses as JSON, $3 now. */
 export const writingVerdicts = `
-  update addresses a set verification_status = i.status, verification_reasons = i.reasons, verified_at = $3
-  from jsonb_to_recordset($2::jsonb) as i(email text, status text, reasons text[])
-  where a.account_id = $1 and a.email = i.email`
+  update addresses a set verification_status = x.status, verification_reasons = x.reasons, verified_at = $3
+  from (
+    select held.address, i.status, i.reasons from jsonb_to_recordset($2::jsonb) as i(email text, status text, reasons text[])
+    cross join lateral (select ctid as address from addresses where account_id = $1 and email = i.email limit 1) held
+  ) x
+  where a.ctid = x.address`
 
 export interface Change {
   email: string
@@ -95,23 +98,37 @@ export interface Change {
 
 export interface Changing {
   email: string
+  rowId: string
   previous: Fields
 }
 
 // Locked by one statement and written by the next, which sees what others had written until then.
 /** $3 `Change`s of members as JSON. Locks those that differ, and gives `Changing` for each. */
 export const lockingChanged = `
-  select i.email, held.previous from jsonb_to_recordset($3::jsonb) as i(email text, fields jsonb)
+  select i.email, a.row_id as "rowId", held.previous from jsonb_to_recordset($3::jsonb) as i(email text, fields jsonb)
+  cross join lateral (select row_id from addresses where account_id = $1 and email = i.email limit 1) a
   cross join lateral (
     select fields as previous from contacts
-    where account_id = $1 and email = i.email and list_id || '' = $2 and not fields @> i.fields for no key update
+    where account_id = $1 and row_id = a.row_id and list_id = $2 and not fields @> i.fields for no key update
   ) held`
 
-/** $3 `Change`s of locked members as JSON, $4 now. */
+/** New fields of contacts that are locked. */
+export interface LockedChange {
+  listId: string
+  rowId: string
+  fields: Fields
+}
+
+/** $2 now, $3 `LockedChange`s as JSON. */
 export const changing = `
-  update contacts c set fields = c.fields || i.fields, updated_at = $4
-  from jsonb_to_recordset($3::jsonb) as i(email text, fields jsonb)
-  where c.account_id = $1 and c.email = i.email and c.list_id || '' = $2`
+  update contacts c set fields = c.fields || x.fields, updated_at = $2
+  from (
+    select held.contact, i.fields from jsonb_to_recordset($3::jsonb) as i("listId" text, "rowId" text, fields jsonb)
+    cross join lateral (
+      select ctid as contact from contacts where account_id = $1 and row_id = i."rowId" and list_id = i."listId" limit 1
+    ) held
+  ) x
+  where c.ctid = x.contact`
 
 export interface Addition {
   email: string

@@ -3,7 +3,7 @@ import type { Fields } from './contacts.fields.ts'
 
 export type { Contact }
 
-/** What a statement selects for one contact: `contactColumns` from `contactSource`. */
+/** What a statement selects for one contact: `contactColumns` from contacts (c) `joinedToContact`, or `contactsOfAddress`. */
 export interface ContactRow {
   listId: string
   listName: string
@@ -23,9 +23,14 @@ export const contactColumns = `c.list_id as "listId", l.name as "listName", l.fi
   c.fields, c.status, a.verification_status as verdict, a.verification_reasons as reasons, a.verified_at as "checkedAt",
   c.created_at as "createdAt", c.updated_at as "updatedAt"`
 
-export const contactSource = `contacts c
+export const joinedToContact = `
   join contact_lists l on l.id = c.list_id
   join addresses a on a.account_id = c.account_id and a.email = c.email`
+
+/** The same for who names addresses. `offset 0`: their rows are probes of their own, whatever is said of the list. */
+export const contactsOfAddress = `addresses a
+  cross join lateral (select * from contacts where account_id = a.account_id and row_id = a.row_id offset 0) c
+  join contact_lists l on l.id = c.list_id`
 
 /** The columns that are set, in the order of the list's. jsonb keeps an order of its own. */
 const inListOrder = (fields: Fields, listFields: readonly string[]): Fields => {

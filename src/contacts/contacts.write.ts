@@ -15,6 +15,7 @@ import {
   joinFields,
   joining,
   type LockedAddress,
+  type LockedChange,
   lockingChanged,
   lockingVerdicts,
   sharingKnown,
@@ -77,9 +78,11 @@ const addNew = (
   status: Contact['status'],
 ): Promise<void> => {
   const nowMs = now.getTime()
+  // Those of one moment in their order: both indexes of contacts grow at their end.
+  const rowIds = fresh.map(() => newId('row', nowMs)).sort()
   const verdicts = fresh.map(({ email }) => judged.get(email))
   const params = [
-    ...[accountId, listId, fresh.map(({ email }) => email), fresh.map(() => newId('row', nowMs))],
+    ...[accountId, listId, fresh.map(({ email }) => email), rowIds],
     fresh.map(({ email }) => emailDomain(email) ?? ''),
     ...[verdicts.map((verdict) => verdict?.status), verdicts.map((verdict) => verdict?.reasons.join(' '))],
     ...[joinFields(fresh.map(({ text }) => text)), now, status],
@@ -108,15 +111,14 @@ const changeMembers = async (
   members: readonly Draft[],
 ): Promise<Map<string, Fields>> => {
   if (members.length === 0) return new Map()
-  const json = (drafts: readonly Draft[]) => JSON.stringify(drafts.map(({ email, fields }) => ({ email, fields })))
-  const params = [accountId, listId, json(members)]
+  const params = [accountId, listId, JSON.stringify(members.map(({ email, fields }) => ({ email, fields })))]
   const rows = await sql<Changing>(lockingChanged, params, 'lock-changed')
-  const changed = new Map(rows.map(({ email, previous }) => [email, previous]))
-  if (changed.size > 0) {
-    const changes = members.filter(({ email }) => changed.has(email))
-    await sql(changing, [accountId, listId, json(changes), now], 'change-contacts')
+  if (rows.length > 0) {
+    const fieldsOf = new Map(members.map(({ email, fields }) => [email, fields]))
+    const changes = rows.map(({ email, rowId }): LockedChange => ({ listId, rowId, fields: fieldsOf.get(email)! }))
+    await sql(changing, [accountId, now, JSON.stringify(changes)], 'change-contacts')
   }
-  return changed
+  return new Map(rows.map(({ email, previous }) => [email, previous]))
 }
 
 /** The old values of the fields that a write changed, `""` where one was not set. */

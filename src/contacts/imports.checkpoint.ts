@@ -3,6 +3,7 @@ import { newId } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { conflict, missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
+import { findMembers } from './contacts.find.ts'
 import type { Verdict } from './contacts.verdict.ts'
 import { areWritesHeard, writeContacts } from './contacts.write.ts'
 import type { Batch, Reject } from './imports.batch.ts'
@@ -105,16 +106,6 @@ const addRejects = async ({ sql, accountId }: Work, id: string, rejects: readonl
   )
 }
 
-/** Of addresses that were left alone, those that the list has: the plan skipped the others. */
-const alreadyThere = async ({ sql, accountId }: Work, listId: string, emails: readonly string[]): Promise<string[]> => {
-  if (emails.length === 0) return []
-  const rows = await sql<{ email: string }>(
-    'select email from contacts where account_id = $1 and list_id = $2 and email = any($3)',
-    [accountId, listId, emails],
-  )
-  return rows.map((row) => row.email)
-}
-
 /**
  * Moves the checkpoint on from `rowsDone`. Whoever else is at the same batch waits here, finds it moved on and rolls its
  * work back. Unless somebody is told of the batch, its commit does not wait for the disk: a server that crashes loses the last
@@ -155,8 +146,9 @@ export const writeBatch = async (
   const { events } = options
   const outcomes = await writeContacts(work, listId, batch.writes, verdicts, { keepExisting, events, turn })
   if (keepExisting) {
+    // Of those that were left alone, the plan skipped who is not in the list.
     const left = [...outcomes].filter(([, outcome]) => outcome === 'skipped').map(([email]) => email)
-    for (const email of await alreadyThere(work, listId, left)) outcomes.set(email, 'unchanged')
+    for (const email of await findMembers(work, listId, left)) outcomes.set(email, 'unchanged')
   }
   const counts = countRows(batch, outcomes)
   const isTold = events && counts.created + counts.updated > 0 && (await areWritesHeard(work))

@@ -28,10 +28,10 @@ const lookUp = (query: Query, accountId: string, listId: string | null, batch: B
     `select e.email, coalesce(s.fields, c.fields) as fields, s.email is not null or a.email is not null as "isKnown"
      from unnest($3::text[]) as e(email)
      left join pg_temp.seen s on s.email = e.email
+     left join lateral (select email, row_id from addresses where account_id = $1 and email = e.email limit 1) a on true
      left join lateral (
-       select fields from contacts where account_id = $1 and email = e.email and list_id || '' = $2 limit 1
-     ) c on true
-     left join lateral (select email from addresses where account_id = $1 and email = e.email limit 1) a on true`,
+       select fields from contacts where account_id = $1 and row_id = a.row_id and list_id = $2 limit 1
+     ) c on true`,
     [accountId, listId, batch.writes.map((write) => write.email)],
   )
 

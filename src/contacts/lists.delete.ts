@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { alongAnIndex } from '../store/database.ts'
 import type { App, Work } from '../store/work.ts'
 import { countContacts } from './contacts.count.ts'
 import { findList } from './contacts.lists.ts'
@@ -42,6 +43,7 @@ export const findDeletable = async (work: Pick<Work, 'sql' | 'accountId'>, ref: 
   return { id, name }
 }
 
+// `offset 0`: each address is a probe of its own; once for all would read the rest of the account.
 /** What would go with a list. */
 export const countRemoval = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
@@ -49,9 +51,11 @@ export const countRemoval = async (
 ): Promise<Removal> => {
   const [removal] = await sql<Removal>(
     `select count(*) as contacts, count(*) filter (
-       where not exists (select from contacts o where o.account_id = $1 and o.email = c.email and o.list_id <> $2)
+       where not exists (
+         select from contacts o where o.account_id = $1 and o.row_id = c.row_id and o.list_id <> $2 offset 0
+       )
      ) as addresses
-     from contacts c where c.account_id = $1 and c.list_id = $2`,
+     from contacts c where c.account_id || '' = $1 and c.list_id = $2`,
     [accountId, listId],
   )
   return removal!
@@ -68,28 +72,34 @@ const close = ({ sql, accountId, now }: Work, listId: string) =>
 // One at a time sweeps a list: where another does, a batch waits for it, and goes on behind it.
 const holdLeaving = 'select 1 from leaving_lists where account_id = $1 and id = $2 for update'
 
+// With the account hidden no index but the list's has its rows in this order.
+const ofList = `account_id || '' = $1 and list_id = $2 and row_id > $3`
+
 // The addresses before the contacts, in their order, as every writer. Those who are adding one to another list hold it.
 const lockBatch = `
   select count(*) as count, max(row_id) as last from (
     select c.row_id from (
-      select row_id, email from contacts where account_id = $1 and list_id = $2 and row_id > $3 order by row_id limit ${batchSize}
-    ) c join addresses a on a.account_id = $1 and a.email = c.email
-    order by a.email for update of a
+      select * from (select row_id, email from contacts where ${ofList} order by row_id limit ${batchSize}) batch order by email
+    ) c cross join lateral (select from addresses where account_id = $1 and email = c.email for update) a
   ) locked`
 
 const lockContacts = `
   select count(*) from (
-    select from contacts where account_id = $1 and list_id = $2 and row_id > $3 and row_id <= $4 order by email for update
+    select from contacts where ${ofList} and row_id <= $4 order by email for update
   ) locked`
 
 // A statement of its own, whose snapshot sees the lists that the addresses have joined meanwhile.
 const deleteBatch = `
   with gone as (
-    delete from contacts where account_id = $1 and list_id = $2 and row_id > $3 and row_id <= $4 returning email
+    delete from contacts where ${ofList} and row_id <= $4 returning email, row_id
   ), orphans as (
-    delete from addresses a using gone g where a.account_id = $1 and a.email = g.email
-      and not exists (select from contacts c where c.account_id = $1 and c.email = g.email and c.list_id <> $2)
-    returning 1
+    delete from addresses where ctid = any(array(
+      select a.row from gone g
+      cross join lateral (select ctid as row from addresses where account_id = $1 and email = g.email limit 1) a
+      where not exists (
+        select from contacts c where c.account_id = $1 and c.row_id = g.row_id and c.list_id <> $2 offset 0
+      )
+    )) returning 1
   )
   select (select count(*) from gone) as contacts, (select count(*) from orphans) as addresses`
 
@@ -101,6 +111,7 @@ interface Swept extends Removal {
 const sweepBatch = async (work: Work, listId: string, after: string): Promise<Swept> => {
   const { sql, accountId } = work
   const nothing = { contacts: 0, addresses: 0, last: null }
+  await sql(alongAnIndex)
   if ((await sql(holdLeaving, [accountId, listId])).length === 0) return nothing
   const [locked] = await sql<{ count: number; last: string | null }>(lockBatch, [accountId, listId, after])
   const { last } = locked!

@@ -46,8 +46,10 @@ export const enabledJourneys = (
 const locking = `
   select count(*) from (
     select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email, i.list
-  ) o cross join lateral (
-    select 1 from contacts where account_id = $1 and email = o.email and list_id || '' = o.list for no key update
+  ) o
+  cross join lateral (select row_id from addresses where account_id = $1 and email = o.email limit 1) a
+  cross join lateral (
+    select 1 from contacts where account_id = $1 and row_id = a.row_id and list_id = o.list for no key update
   ) locked`
 
 /** Locks the contacts that are to enter journeys. Who locks runs as well does this before. */
@@ -71,7 +73,9 @@ const entering = `
     from jsonb_to_recordset($6::jsonb) as e("listId" text, "rowId" text, email text, context jsonb, depth int,
       "rootId" text, "causeId" text, place int)
     where exists (
-        select from contacts c where c.account_id = $1 and c.email = e.email and c.list_id || '' = e."listId" offset 0
+        select from contacts c where c.account_id = $1 and c.list_id = e."listId" and c.row_id = (
+          select a.row_id from addresses a where a.account_id = $1 and a.email = e.email
+        ) offset 0
       )
       and ($7 = 'always' or not exists (
         select from journey_runs r where r.account_id || '' = $1 and r.journey_id = $3 and r.row_id = e."rowId"

@@ -80,8 +80,11 @@ const entrantsOf = async (work: Work, happenings: readonly Happening[]): Promise
   const homes = new Map<string, string>()
   if (homeless.length > 0) {
     const rows = await work.sql<{ email: string; listId: string }>(
-      `select distinct on (email) email, list_id as "listId" from contacts where account_id = $1 and email = any($2)
-       order by email, updated_at desc, list_id`,
+      `select i.email, c.list_id as "listId" from unnest($2::text[]) as i(email) cross join lateral (
+         select list_id from contacts
+         where account_id = $1 and row_id = (select row_id from addresses where account_id = $1 and email = i.email)
+         order by updated_at desc, list_id limit 1
+       ) c`,
       [work.accountId, homeless],
     )
     for (const { email, listId } of rows) homes.set(email, listId)

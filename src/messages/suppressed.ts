@@ -10,7 +10,8 @@ export const suppressedReason = (account: string, email: string, type: string): 
   case when ${type} = 'marketing' then coalesce(
     (select s.reason from suppressions s
      where s.account_id = ${account} and s.email = ${email} and s.reason = 'unsubscribed' limit 1),
-    (select 'pending' from contacts c where c.account_id = ${account} and c.email = ${email}
-     having count(*) > 0 and count(*) filter (where c.status = 'active') = 0)
+    (select 'pending' from contacts c where c.account_id = ${account} and c.row_id = (
+       select a.row_id from addresses a where a.account_id = ${account} and a.email = ${email}
+     ) having count(*) > 0 and count(*) filter (where c.status = 'active') = 0)
   ) end
 )`

@@ -89,11 +89,23 @@ export const queueSettings = {
 } as const
 
 /**
+ * Sets in a transaction that what has an order is read along an index that has it: a planner that believes a table, or a part of it,
+ * to be small would read and sort it whole.
+ */
+export const alongAnIndex = 'set local enable_sort = off'
+
 /**
  * No wait of a pool's connection is endless: who can't have a lock gives up, and a process that stands still in a transaction
  * loses it. Connections outside the pool wait for session locks on purpose.
  */
 const limits = { lock_timeout: '5s', idle_in_transaction_session_timeout: '30s' } as const
+
+/**
+ * A statement that is kept prepared keeps its plan while its table grows from nothing to millions of rows, up to the next analyze:
+ * one that was made for a page of rows would read all of them for each look. What has an index goes by it. (Without jit: servers
+ * before 18 would compile whatever has none.)
+ */
+const steady = { enable_seqscan: 'off', jit: 'off' } as const
 
 /**
  * Opens a pool on the server at `address`, which is asked for each connection: an embedded one may come back at another
@@ -118,7 +130,7 @@ export const openDatabase = (
     keepAlive: true,
     types,
   }
-  const options = Object.entries({ ...limits, ...own })
+  const options = Object.entries({ ...limits, ...steady, ...own })
     .map(([key, value]) => `-c ${key}=${value}`)
     .join(' ')
   const pool = new pg.Pool({ ...settings, options, max, idleTimeoutMillis: 30_000, Client: Connection })

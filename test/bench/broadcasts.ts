@@ -18,10 +18,15 @@ export const bench = async (b: Bench): Promise<Row[]> => {
     return (await createList(work, { name: 'People' })).id
   })
   await app.sql(
-    `insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
-     select $1, 'c' || n || '@people.example', $2, 'row_' || lpad(n::text, 26, '0'),
-       jsonb_build_object('name', 'N' || n, 'plan', 'pro'), 'active', svc_now(), svc_now()
-     from generate_series(1, $3::int) n`,
+    `with people as (
+       select n, 'c' || n || '@people.example' as email, 'row_' || lpad(n::text, 26, '0') as row_id
+       from generate_series(1, $3::int) n
+     ), known as (
+       insert into addresses (account_id, email, row_id, domain) select $1, email, row_id, 'people.example' from people
+     )
+     insert into contacts (account_id, row_id, list_id, email, fields, status, created_at, updated_at)
+     select $1, row_id, $2, email, jsonb_build_object('name', 'N' || n, 'plan', 'pro'), 'active', svc_now(), svc_now()
+     from people`,
     [account.id, listId, recipients],
   )
   const seconds =

@@ -60,7 +60,9 @@ const bareServer = (database: Database) => {
         'bare_stage',
       )
       const [contact] = await sql<{ list_id: string; row_id: string }>(
-        'select list_id, row_id from contacts where account_id = $1 and email = $2 order by updated_at desc limit 1',
+        `select list_id, row_id from contacts
+         where account_id = $1 and row_id = (select row_id from addresses where account_id = $1 and email = $2)
+         order by updated_at desc limit 1`,
         [key.account_id, email],
         'bare_contact',
       )

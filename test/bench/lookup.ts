@@ -31,8 +31,8 @@ const bareServer = (database: Database) => {
     const { email } = request.query as { email: string }
     const contacts = await database.sql(
       `select c.*, l.name, a.verification_status from contacts c join contact_lists l on l.id = c.list_id
-       join addresses a on a.account_id = c.account_id and a.email = c.email
-       where c.account_id = $1 and c.email = $2 order by c.updated_at desc`,
+       join addresses a on a.account_id = c.account_id and a.row_id = c.row_id
+       where a.account_id = $1 and a.email = $2 order by c.updated_at desc`,
       [key!.account_id, email],
       'bare_read',
     )

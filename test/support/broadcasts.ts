@@ -13,10 +13,14 @@ export interface Audience {
 /** Contacts `c0@people.example` and on, written straight into the tables. */
 export const addPeople = async (t: TestApp, { account, listId }: Audience, from: number, to: number): Promise<void> => {
   await t.app.sql(
-    `insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
-     select $1, 'c' || n || '@people.example', $2, 'row_' || lpad(n::text, 10, '0') || $2, jsonb_build_object('name', 'N' || n),
-       'active', svc_now(), svc_now()
-     from generate_series($3::int, $4::int) n`,
+    `with people as (
+       select n, 'c' || n || '@people.example' as email, 'row_' || lpad(n::text, 10, '0') || $2 as row_id
+       from generate_series($3::int, $4::int) n
+     ), known as (
+       insert into addresses (account_id, email, row_id, domain) select $1, email, row_id, 'people.example' from people
+     )
+     insert into contacts (account_id, row_id, list_id, email, fields, status, created_at, updated_at)
+     select $1, row_id, $2, email, jsonb_build_object('name', 'N' || n), 'active', svc_now(), svc_now() from people`,
     [account.id, listId, from, to - 1],
   )
 }
