@@ -19,6 +19,15 @@ export const EmailInput = z
   .pipe(text(emailMaxLength).min(1))
   .meta({ pattern: notBlank, maxLength: emailMaxLength, description: 'Any text is kept and judged' })
 
+const printable = /^[\x21-\x7e]+$/
+
+/** What `EmailInput` makes of an object's address where it is plain ASCII; null: it has to be looked at closer. */
+export const plainEmailOf = (item: unknown): string | null => {
+  const email = typeof item === 'object' && item !== null && 'email' in item ? item.email : null
+  if (typeof email !== 'string' || email.length > emailMaxLength || !printable.test(email)) return null
+  return email.toLowerCase()
+}
+
 const nameMaxLength = 100
 /** How a schema says what a column may be called. */
 export const columnNames = { pattern: notBlank, maxLength: nameMaxLength }

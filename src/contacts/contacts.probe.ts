@@ -1,3 +1,4 @@
+import { textArray } from '../store/arrays.ts'
 import type { Work } from '../store/work.ts'
 import { roomFor } from './contacts.count.ts'
 import type { ContactWrite } from './contacts.fields.ts'
@@ -58,7 +59,7 @@ const probe = async (
   verdicts: ReadonlyMap<string, Verdict>,
 ): Promise<Sorted> => {
   const emails = drafts.map(({ email }) => email)
-  const params = [accountId, listId, emails, joinFields(drafts.map(({ text }) => text)), now]
+  const params = [accountId, listId, textArray(emails), joinFields(drafts.map(({ text }) => text)), now]
   const [row] = await sql<Probed>(probing, params, 'probe-contacts')
   const { kinds, verdicts: held, findings } = row!
   const judged = joinFindings(verdicts, findings)

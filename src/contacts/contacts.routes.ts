@@ -9,6 +9,7 @@ import {
   findContacts,
   listLists,
   normalizeFields,
+  plainEmailOf,
   upsertBatch,
   upsertContact,
 } from './contacts.ts'
@@ -47,6 +48,20 @@ const OneContact = z.object({
 
 const oneToFiveHundred = 'must have 1 to 500 items'
 
+const Item = z.looseObject({ email: EmailInput }).meta({ propertyNames: columnNames })
+type Item = z.output<typeof Item>
+
+/** Items as `Item` reads them, which names their faults; those of the common kind, hundreds in a batch, it need not see. */
+const readItems = (items: readonly unknown[], context: z.core.$RefinementCtx<unknown>): Item[] =>
+  items.map((item, i) => {
+    const email = plainEmailOf(item)
+    if (email !== null) return { ...(item as Item), email }
+    const read = Item.safeParse(item)
+    for (const issue of read.error?.issues ?? [])
+      context.issues.push({ ...issue, path: [i, ...issue.path], input: item } as z.core.$ZodRawIssue)
+    return read.data!
+  })
+
 /** A body with `contacts` is the batch form, whatever else it has: only without it the other form's faults are named. */
 const Batch = z.preprocess(
   (body, context) => {
@@ -62,10 +77,11 @@ const Batch = z.preprocess(
   z.object({
     listId: ListId,
     contacts: z
-      .array(z.looseObject({ email: EmailInput }).meta({ propertyNames: columnNames }))
+      .array(z.unknown().meta(z.toJSONSchema(Item, { io: 'input' })))
       .min(1, oneToFiveHundred)
       .max(500, oneToFiveHundred)
-      .meta({ description: 'Any property beside `email` is a column name with its value' }),
+      .meta({ description: 'Any property beside `email` is a column name with its value' })
+      .transform(readItems),
   }),
 )
 

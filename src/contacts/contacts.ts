@@ -6,6 +6,7 @@ export {
   type Fields,
   mergeWrites,
   normalizeFields,
+  plainEmailOf,
 } from './contacts.fields.ts'
 export {
   exportContacts,

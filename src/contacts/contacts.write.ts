@@ -1,6 +1,7 @@
 import { emit, isWanted } from '../events/emit.ts'
 import { emailDomain } from '../lib/email.ts'
 import { newId } from '../lib/ids.ts'
+import { textArray } from '../store/arrays.ts'
 import { Outrun } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
 import { countContacts } from './contacts.count.ts'
@@ -78,14 +79,22 @@ const addNew = (
   status: Contact['status'],
 ): Promise<void> => {
   const nowMs = now.getTime()
-  // Those of one moment in their order: both indexes of contacts grow at their end.
-  const rowIds = fresh.map(() => newId('row', nowMs)).sort()
+  const domains = new Map<string, string>()
+  const domainOf = (email: string) =>
+    domains.getOrInsertComputed(email.slice(email.lastIndexOf('@')), () => emailDomain(email) ?? '')
   const verdicts = fresh.map(({ email }) => judged.get(email))
   const params = [
-    ...[accountId, listId, fresh.map(({ email }) => email), rowIds],
-    fresh.map(({ email }) => emailDomain(email) ?? ''),
-    ...[verdicts.map((verdict) => verdict?.status), verdicts.map((verdict) => verdict?.reasons.join(' '))],
-    ...[joinFields(fresh.map(({ text }) => text)), now, status],
+    accountId,
+    listId,
+    textArray(fresh.map(({ email }) => email)),
+    // Those of one moment in their order: both indexes of contacts grow at their end.
+    textArray(fresh.map(() => newId('row', nowMs)).sort()),
+    textArray(fresh.map(({ email }) => domainOf(email))),
+    textArray(verdicts.map((verdict) => verdict?.status)),
+    textArray(verdicts.map((verdict) => verdict?.reasons.join(' '))),
+    joinFields(fresh.map(({ text }) => text)),
+    now,
+    status,
   ]
   return plainly(sql(adding, params, 'add-contacts'))
 }

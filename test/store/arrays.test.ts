@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { textArray } from '../../src/store/arrays.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+
+let t: TestApp
+beforeAll(async () => {
+  t = await startApp()
+})
+afterAll(() => t.close())
+
+test('every text comes to the database as it is', async () => {
+  const texts = [
+    '',
+    'plain',
+    'NULL',
+    '"',
+    '\\',
+    '\\"\\\\',
+    'a,b',
+    '{x}',
+    ' blank ',
+    'line\nbreak',
+    '\u2028 日本 😀',
+    null,
+  ]
+  const [row] = await t.app.sql<{ texts: string[] }>('select $1::text[] as texts', [textArray(texts)])
+  expect(row!.texts).toEqual(texts)
+  const [none] = await t.app.sql<{ texts: string[] }>('select $1::text[] as texts', [textArray([])])
+  expect(none!.texts).toEqual([])
+})
