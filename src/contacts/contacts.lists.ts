@@ -92,9 +92,9 @@ export const demandList = async (
 export const openList = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
-): Promise<{ fields: string[]; room: number | null }> => {
-  const [list] = await sql<{ fields: string[]; room: number | null }>(
-    `select l.fields, ${roomLeft} as room from contact_lists l where l.account_id = $1 and l.id = $2`,
+): Promise<{ name: string; fields: string[]; room: number | null }> => {
+  const [list] = await sql<{ name: string; fields: string[]; room: number | null }>(
+    `select l.name, l.fields, ${roomLeft} as room from contact_lists l where l.account_id = $1 and l.id = $2`,
     [accountId, id],
     'open-list',
   )

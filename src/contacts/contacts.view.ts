@@ -39,7 +39,7 @@ const inListOrder = (fields: Fields, listFields: readonly string[]): Fields => {
   return ordered
 }
 
-/** The Contact of api.md section 2. */
+/** The Contact of api.md section 2, read from its row or made of what was just written. */
 export const viewContact = (row: ContactRow): Contact => ({
   listId: row.listId,
   listName: row.listName,

@@ -1,20 +1,14 @@
 import { emit, isWanted } from '../events/emit.ts'
-import { emailDomain } from '../lib/email.ts'
-import { newId } from '../lib/ids.ts'
-import { textArray } from '../store/arrays.ts'
-import { Outrun } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
+import { addNew, joinKnown, viewAdded } from './contacts.add.ts'
 import { countContacts } from './contacts.count.ts'
 import type { ContactWrite, Fields } from './contacts.fields.ts'
 import { readMembers } from './contacts.find.ts'
 import { addColumns, extendColumns, openList } from './contacts.lists.ts'
 import { byText, type Draft, findRoom, type Sorted } from './contacts.probe.ts'
 import {
-  adding,
   type Changing,
   changing,
-  joinFields,
-  joining,
   type LockedAddress,
   type LockedChange,
   lockingChanged,
@@ -61,57 +55,6 @@ const holdKnown = async (
   const held = await sql<LockedAddress>(statement, [accountId, emails], name)
   if (judged.length > 0) await sql(writingVerdicts, [accountId, JSON.stringify(verdicts), now], 'write-verdicts')
   return new Map(held.map(({ email, rowId }) => [email, rowId]))
-}
-
-/** Somebody else has added it meanwhile: the unit of work runs again and finds it. */
-const plainly = async (inserted: Promise<unknown>): Promise<void> => {
-  try {
-    await inserted
-  } catch (error) {
-    throw (error as { code?: string }).code === '23505' ? new Outrun('An address was added meanwhile') : error
-  }
-}
-
-const addNew = (
-  { sql, accountId, now }: Work,
-  listId: string,
-  { fresh, judged }: Sorted,
-  status: Contact['status'],
-): Promise<void> => {
-  const nowMs = now.getTime()
-  const domains = new Map<string, string>()
-  const domainOf = (email: string) =>
-    domains.getOrInsertComputed(email.slice(email.lastIndexOf('@')), () => emailDomain(email) ?? '')
-  const verdicts = fresh.map(({ email }) => judged.get(email))
-  const params = [
-    accountId,
-    listId,
-    textArray(fresh.map(({ email }) => email)),
-    // Those of one moment in their order: both indexes of contacts grow at their end.
-    textArray(fresh.map(() => newId('row', nowMs)).sort()),
-    textArray(fresh.map(({ email }) => domainOf(email))),
-    textArray(verdicts.map((verdict) => verdict?.status)),
-    textArray(verdicts.map((verdict) => verdict?.reasons.join(' '))),
-    joinFields(fresh.map(({ text }) => text)),
-    now,
-    status,
-  ]
-  return plainly(sql(adding, params, 'add-contacts'))
-}
-
-const joinKnown = (
-  { sql, accountId, now }: Work,
-  listId: string,
-  { known }: Sorted,
-  rowIds: ReadonlyMap<string, string>,
-  status: Contact['status'],
-): Promise<void> => {
-  const rows = known.map(({ email, fields }) => {
-    const rowId = rowIds.get(email)
-    if (rowId === undefined) throw new Outrun('An address was removed meanwhile')
-    return { email, fields, rowId }
-  })
-  return plainly(sql(joining, [accountId, listId, JSON.stringify(rows), now, status], 'join-contacts'))
 }
 
 const changeMembers = async (
@@ -204,19 +147,24 @@ const write = async (
 
   const rowIds = await holdKnown(work, found)
   const changed = keepExisting ? new Map<string, Fields>() : await changeMembers(work, listId, members)
-  if (fresh.length > 0) await addNew(work, listId, found, status)
+  const added = fresh.length > 0 ? await addNew(work, listId, found, status) : []
   if (known.length > 0) await joinKnown(work, listId, found, rowIds, status)
   const names = namesOf([...created, ...members, ...same])
-  if (names.difference(new Set(list.fields)).size > 0) {
+  let { fields } = list
+  if (names.difference(new Set(fields)).size > 0) {
     await turn()
-    await addColumns(work, listId, names)
+    fields = await addColumns(work, listId, names)
   }
 
   const isTelling =
     events && writes.length <= eventsUpTo && created.length + changed.size > 0 && (await areWritesHeard(work))
-  const told = isTelling ? [...created.map(({ email }) => email), ...changed.keys()] : []
-  const read = isReading ? writes.map(({ email }) => email) : told
-  const contacts = read.length > 0 ? await readMembers(work, listId, read) : []
+  const contacts: Contact[] = []
+  if (isReading || isTelling) {
+    const others = isReading ? [...members, ...same] : members.filter(({ email }) => changed.has(email))
+    const read = [...known, ...others].map(({ email }) => email)
+    if (read.length > 0) contacts.push(...(await readMembers(work, listId, read)))
+    contacts.push(...viewAdded(work, { id: listId, name: list.name, fields }, added, status))
+  }
   if (isTelling) await emitChanges(work, contacts, created, changed)
   if (created.length > 0) countContacts(work, listId, created.length, fresh.length)
 

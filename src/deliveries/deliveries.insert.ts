@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { newId } from '../lib/ids.ts'
+import { textArray } from '../store/arrays.ts'
 import type { EmittedEvent, Work } from '../store/work.ts'
 
 /*
@@ -48,7 +49,8 @@ const inserting = `
       with ordinality as d(id, target, key, type, body, bytes, n), clock
   ), stored as (
     insert into events (account_id, id, type, payload, created_at)
-    select $1, e.id, e.type, e.payload, $2 from unnest($9::text[], $10::text[], $11::text[]) as e(id, type, payload)
+    select $1, e.id, e.type, e.payload, $2
+    from unnest($9::text[], $10::text[], string_to_array($11, E'\\n')) as e(id, type, payload)
     on conflict (account_id, id) do nothing
   )
   select pg_notify('${deliveriesChannel}', '+' || (extract(epoch from clock.now) * 1e6)::int8 || ' ' || $1 || ' ' || t.ids)
@@ -74,15 +76,16 @@ const insert = async (
     [
       accountId,
       now,
-      rows.map(({ id }) => id),
-      rows.map(({ target }) => target),
-      rows.map(({ key }) => key),
-      rows.map(({ type }) => type),
-      rows.map(({ body }) => body),
+      textArray(rows.map(({ id }) => id)),
+      textArray(rows.map(({ target }) => target)),
+      textArray(rows.map(({ key }) => key)),
+      textArray(rows.map(({ type }) => type)),
+      textArray(rows.map(({ body }) => body)),
       rows.map(({ bytes }) => bytes),
-      events.map(({ id }) => id),
-      events.map(({ type }) => type),
-      events.map(({ payload }) => payload),
+      textArray(events.map(({ id }) => id)),
+      textArray(events.map(({ type }) => type)),
+      // JSON has no line breaks.
+      events.map(({ payload }) => payload).join('\n'),
       notices,
     ],
     'insert-deliveries',
