@@ -89,7 +89,6 @@ export const queueSettings = {
 } as const
 
 /**
-/**
  * No wait of a pool's connection is endless: who can't have a lock gives up, and a process that stands still in a transaction
  * loses it. Connections outside the pool wait for session locks on purpose.
  */
