@@ -5,8 +5,6 @@ import type { Context } from './command.ts'
 const slowMs = 1000
 /** Who has heard nothing of the database for so long gives up. */
 const patienceMs = 10_000
-/** How long the end may take where it is away. */
-const closeMs = 1000
 /** However many notices come, looks begin this far apart. */
 const leastMs = 50
 
@@ -29,7 +27,9 @@ export const follow = async (
   if (out.format === 'table') out.note('Following: Ctrl-C ends it.')
   let wake = () => {}
   let isAway = false
+  let isOver = false
   const tell = (away: boolean) => {
+    if (isOver) return
     if (away !== isAway) out.note(away ? 'The database is away: waiting for it.' : 'The database is back.')
     isAway = away
   }
@@ -66,6 +66,7 @@ export const follow = async (
       if (early > 0) await sleep(early, undefined, { signal }).catch(() => {})
     }
   } finally {
-    await Promise.race([notices.close(), sleep(closeMs, undefined, { ref: false })])
+    isOver = true
+    await notices.close()
   }
 }
