@@ -135,17 +135,28 @@ export const mailFolder = (dataDir: string): string => join(dataDir, 'mail')
 /** How the mail catcher of `svc dev` is set: what it does with mail. */
 export const mailModeFile = (dataDir: string): string => join(dataDir, 'mail-mode.json')
 
-/** Where the mail catcher of a running `svc dev` listens. */
+/** Where the mail catcher of `svc dev` listens, and the pid of its process. One that was killed has left it behind. */
 export const catcherFile = (dataDir: string): string => join(dataDir, 'catcher')
 
-/** Beside a running `svc dev` mail goes where its does. */
-const caughtBy = (dataDir: string): string | null => {
+/** Whether there is such a process on this machine, whoever's it is. */
+const isRunning = (pid: number): boolean => {
+  try {
+    return pid > 0 && process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** Where the mail catcher of a running `svc dev` listens: mail goes where its does. null where none runs. */
+export const caughtBy = (dataDir: string): string | null => {
   const file = catcherFile(dataDir)
-  return existsSync(file) ? readFileSync(file, 'utf8').trim() : null
+  if (!existsSync(file)) return null
+  const [url = '', pid] = readFileSync(file, 'utf8').split('\n')
+  return isRunning(Number(pid)) ? url : null
 }
 
 /** Beside a running `svc dev` webhooks may go to this machine: the CLI must judge a URL as the daemon does. */
-const openedBy = (dataDir: string): string[] => (existsSync(catcherFile(dataDir)) ? ['127.0.0.0/8', '::1/128'] : [])
+const openedBy = (dataDir: string): string[] => (caughtBy(dataDir) === null ? [] : ['127.0.0.0/8', '::1/128'])
 
 const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => Secret) => {
   const faults: string[] = []

@@ -160,7 +160,7 @@ export const openCatcher = async (port: number, dataDir: string, now: () => Date
   })
   server.on('error', () => {})
   const url = `smtp://127.0.0.1:${(server.server.address() as { port: number }).port}`
-  writeInside(dataDir, catcherFile(dataDir), `${url}\n`)
+  writeInside(dataDir, catcherFile(dataDir), `${url}\n${process.pid}\n`)
   return {
     url,
     held: judge.held,

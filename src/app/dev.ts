@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import type { Sql } from '../store/database.ts'
 import { prepareFolder } from '../store/embedded.cluster.ts'
 import { openEmbedded } from '../store/embedded.ts'
-import { type Config, readConfig } from './config.ts'
+import { type Config, demoFile, readConfig } from './config.ts'
 
 export interface Development {
   config: Config
@@ -27,8 +28,11 @@ const configOf = (env: Environment, defaults: Environment = {}): Config => {
   return { ...readConfig({ ...developmentDefaults, ...defaults, ...given }), logFormat: 'text' }
 }
 
-/** What the daemon is made of. Loaded while the database starts: each waits for the machine at another place. */
-const loadParts = async () => {
+/**
+ * What the daemon is made of. Loaded while the database starts: each waits for the machine at another place. The first time
+ * MikroORM is needed, for the schema and the sample data.
+ */
+const loadParts = async (isFirst: boolean) => {
   const [daemon, console, mail, demo, sample, clock] = await Promise.all([
     import('./daemon.ts'),
     import('./console/console.ts'),
@@ -37,8 +41,10 @@ const loadParts = async () => {
     import('./dev.sample.ts'),
     import('../store/clock.ts'),
     import('../http/server.ts'),
-    import('../store/orm.ts'),
-    import('./features.ts').then(({ loadRoutes, loadEntities }) => Promise.all([loadRoutes(), loadEntities()])),
+    import('./features.ts').then(({ loadRoutes, loadPages, loadEntities }) =>
+      Promise.all([loadRoutes(), loadPages(), isFirst && loadEntities()]),
+    ),
+    isFirst && import('../store/orm.ts'),
   ])
   return { ...daemon, ...console, ...mail, ...demo, ...sample, ...clock }
 }
@@ -77,13 +83,16 @@ export const startDevelopment = async (env: Environment): Promise<Development> =
   await prepareFolder(env.SVC_DATA_DIR || '.svc')
   const config = configOf(env)
   const { opened, close } = closer()
-  const embedded = config.databaseUrl ? null : openEmbedded(config.dataDir)
+  const waiting = Promise.withResolvers<void>()
+  const embedded = config.databaseUrl ? null : openEmbedded(config.dataDir, { onWaiting: waiting.resolve })
   embedded?.then(
     ({ close: leave }) => opened.unshift(leave),
     () => {},
   )
   try {
-    const parts = await loadParts()
+    // Modules load in one go, in which nothing else would begin.
+    await Promise.race([waiting.promise, embedded])
+    const parts = await loadParts(!existsSync(demoFile(config.dataDir)))
     await embedded
     const token = parts.readKeepsake(config.dataDir)?.token ?? randomBytes(24).toString('base64url')
     const secret = Promise.withResolvers<string>()

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommandSet } from '../cli/command.ts'
@@ -144,7 +143,7 @@ export const commands: CommandSet = (cli) => {
     .action(
       cli.run(
         async ({ out }, mode: string | undefined, flags: { times?: string }) => {
-          const [{ mailModes, readMode, setMode }, { catcherFile }] = await Promise.all([
+          const [{ mailModes, readMode, setMode }, { caughtBy }] = await Promise.all([
             import('./dev.mail.mode.ts'),
             import('./config.ts'),
           ])
@@ -157,7 +156,7 @@ export const commands: CommandSet = (cli) => {
           const wanted = mailModes.find((known) => known === mode)
           if (!wanted) throw new Problem('usage', `The mode is one of ${mailModes.join(', ')}, not ${mode}`)
           if (wanted === 'accept' && times !== null) throw new Problem('usage', 'accept takes no --times')
-          if (!existsSync(catcherFile(dataDir())))
+          if (caughtBy(dataDir()) === null)
             throw new Problem('unavailable', 'No mail catcher is running here', {
               hint: 'svc dev starts one; name its data folder with SVC_DATA_DIR',
             })

@@ -6,13 +6,22 @@ import { advanceBroadcast } from './broadcasts.step.ts'
 /** After a fault of ours with a broadcast, it is tried again after so long. */
 const faultMs = 60_000
 
-/** Those with something to do; how many wait for relays costs nothing. */
+/** While there are any, they are looked at so often; while there are none, a notice tells of the first. */
+const pollMs = 2000
+const idleMs = 10_000
+
+interface OpenBroadcast {
+  accountId: string
+  id: string
+  /** It is time, and there is something to do: more than to wait for relays. */
+  isDue: boolean
+}
+
 const finding = `
-  select account_id as "accountId", id from broadcasts b
-  where finished_at is null and coalesce(scheduled_at, created_at) <= $1
+  select account_id as "accountId", id, coalesce(scheduled_at, created_at) <= $1
     and (started_at is null or checkpoint is not null or rate is not null or status = 'cancelled' or queued = 0
-      or exists (select from message_tallies t where t.account_id = b.account_id and t.batch = b.id))
-  order by coalesce(scheduled_at, created_at)`
+      or exists (select from message_tallies t where t.account_id = b.account_id and t.batch = b.id)) as "isDue"
+  from broadcasts b where finished_at is null order by coalesce(scheduled_at, created_at)`
 
 /** Its account is going, or a row that it needs is locked: nothing is wrong. */
 const isElsewhere = (error: unknown): boolean =>
@@ -25,9 +34,8 @@ const isElsewhere = (error: unknown): boolean =>
 export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> =>
   runQueue(app.database, 'svc_broadcasts', signal, ({ stop, ring }) => {
     const resting = new Map<string, number>()
-    let timer: NodeJS.Timeout | undefined
 
-    const advance = async ({ accountId, id }: { accountId: string; id: string }) => {
+    const advance = async ({ accountId, id }: OpenBroadcast) => {
       if ((resting.get(id) ?? 0) > performance.now()) return null
       try {
         return await app.work(accountId, 'job:broadcasts', (work) => advanceBroadcast(app, work, id))
@@ -40,22 +48,23 @@ export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = ()
     }
 
     const claim = async () => {
-      clearTimeout(timer)
-      let nextMs = Number.POSITIVE_INFINITY
-      for (const due of await app.sql<{ accountId: string; id: string }>(finding, [app.now()], 'find-broadcasts')) {
-        if (stop.aborted) return
-        const step = await advance(due)
+      const found = await app.sql<OpenBroadcast>(finding, [app.now()], 'find-broadcasts')
+      let waitMs = found.length > 0 ? pollMs : idleMs
+      for (const open of found) {
+        if (stop.aborted) break
+        const step = open.isDue ? await advance(open) : null
         if (step?.isMore) ring()
-        nextMs = Math.min(nextMs, step?.waitMs ?? Number.POSITIVE_INFINITY)
+        waitMs = Math.min(waitMs, step?.waitMs ?? pollMs)
       }
-      if (nextMs < Number.POSITIVE_INFINITY) timer = setTimeout(ring, nextMs).unref()
+      return waitMs
     }
 
     return {
       claim: () =>
         claim().catch((error) => {
           if (!isPassing(error)) report(error, {})
+          return pollMs
         }),
-      finish: async () => clearTimeout(timer),
+      finish: async () => {},
     }
   })

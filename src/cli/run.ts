@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { Problem, type ProblemKind } from '../lib/problem.ts'
 import type { App } from '../store/work.ts'
@@ -22,6 +23,9 @@ const statuses: Record<ProblemKind, number> = {
   unavailable: 7,
   upstream: 7,
 }
+
+/** How long the end may take where the database is away. */
+const closeMs = 3000
 
 export interface GlobalOptions {
   json?: boolean
@@ -177,6 +181,18 @@ const createContext = (
   return { context, heeds: () => heeds }
 }
 
+/** Closes the app; false where the database is away, and so silent that it does not end. */
+const closing = async (app: App | null, isAway: boolean): Promise<boolean> => {
+  const closed = (app?.close() ?? Promise.resolve()).then(
+    () => true,
+    () => true,
+  )
+  if (!isAway) return closed
+  const ended = new AbortController()
+  const isLate = sleep(closeMs, false, { signal: ended.signal }).catch(() => false)
+  return Promise.race([closed, isLate]).finally(() => ended.abort())
+}
+
 /** Makes an action of a function: opens the app, runs it, closes, and turns what it throws into an exit status. */
 export const runner =
   (open: Open) =>
@@ -188,6 +204,7 @@ export const runner =
       reportFailure(error, Boolean(options.json || options.jsonl), `${fullCommand(command)} --help`)
     let app: App | null = null
     let status: number | null = null
+    let isClosed = true
     const interruption = watchInterruption(() => status)
     try {
       const out = openOutput(options, () => app?.now().getTime() ?? Date.now())
@@ -206,12 +223,12 @@ export const runner =
       const failure = isCut ? 0 : await report(error)
       status = interruption.status ?? failure
     } finally {
-      await app?.close().catch(() => {})
+      isClosed = await closing(app, status === statuses.unavailable)
     }
     if (interruption.fault) status = await report(interruption.fault)
     process.exitCode = status
     // What was cut off may still wait for something; nothing of ours is left.
-    if (interruption.status !== null) process.exit()
+    if (interruption.status !== null || !isClosed) process.exit()
     interruption.end()
   }
 

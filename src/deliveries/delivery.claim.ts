@@ -48,6 +48,9 @@ export interface Ask {
   since: number | null
 }
 
+/** Whether a target has come due by time. */
+export const isTargetDue = `exists (select from delivery_targets where status = 'active' and next_due_at <= svc_now())`
+
 /** How many targets, and how many of an account: who is not named may have `perAccount`. */
 interface Share {
   targets: number

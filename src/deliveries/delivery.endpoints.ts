@@ -208,6 +208,12 @@ export const createEndpoints = () => {
       }
     },
 
+    /** Nothing is claimed, nothing may wait to be, and none is left alone for a while. */
+    isIdle: (nowMs: number): boolean =>
+      endpoints.values().every((endpoint) => {
+        return claimedOf(endpoint) === 0 && !mayHave(endpoint) && nowMs >= endpoint.quietUntil
+      }),
+
     /** There may be something for these targets of an account since a time (microseconds since the epoch). */
     told(accountId: string, ids: readonly string[], since: number, nowMs: number): void {
       for (const id of ids) {

@@ -1,9 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createBell, isPassing, settleMs } from '../store/queue.ts'
 import type { App, Report } from '../store/work.ts'
-import { openWorker } from '../store/worker.ts'
+import { openWorker, type WorkerEvents } from '../store/worker.ts'
 import { deliveriesChannel } from './deliveries.insert.ts'
-import { type ClaimedDelivery, claimDue, freeClaimsOf, lookEverywhere, releaseClaims } from './delivery.claim.ts'
+import {
+  type ClaimedDelivery,
+  claimDue,
+  freeClaimsOf,
+  isTargetDue,
+  lookEverywhere,
+  releaseClaims,
+} from './delivery.claim.ts'
 import { createEndpoints } from './delivery.endpoints.ts'
 import { readNotice } from './delivery.notice.ts'
 import { createPoster, postTimeoutMs } from './delivery.post.ts'
@@ -11,7 +18,7 @@ import { judge, type Result } from './delivery.record.ts'
 import { createRecorder } from './delivery.recorder.ts'
 import { createStrays } from './delivery.strays.ts'
 
-/** Notices wake the loop; this is for what they do not tell: what comes due by time. */
+/** Notices and the worker's beats wake the loop; this is for what it knows itself, as long as it is at work. */
 const pollMs = 2000
 /** What neither notices nor due times told. */
 const lookMs = 30_000
@@ -50,7 +57,7 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
     bell.ring()
   }
 
-  const worker = openWorker(app.database, 'deliveries', [deliveriesChannel, 'svc_clock'], {
+  const events: WorkerEvents = {
     notice(channel, payload) {
       const notice = channel === deliveriesChannel ? readNotice(payload) : null
       if (notice && 'changed' in notice) {
@@ -74,6 +81,10 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
       }
       return !left
     },
+  }
+  const worker = openWorker(app.database, 'deliveries', [deliveriesChannel, 'svc_clock'], events, {
+    isDue: isTargetDue,
+    due: bell.ring,
   })
 
   const recorder = createRecorder(app, {
@@ -167,6 +178,12 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
     await Promise.race([worker.close(), sleep(settleMs, undefined, { ref: false })])
   }
 
+  /** With nothing at hand it waits to be woken, until the next look. */
+  const waitMs = (nowMs: number) => {
+    const isIdle = posting.size + ours.size + back.length === 0 && !isUnsure && endpoints.isIdle(nowMs)
+    return isIdle ? Math.max(pollMs, lookAt - nowMs) : pollMs
+  }
+
   let faultMs = 0
   signal.addEventListener('abort', bell.ring)
   while (!signal.aborted) {
@@ -178,7 +195,7 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
       faultMs = Math.min(Math.max(faultMs * 2, 100), longestFaultMs)
       await sleep(faultMs, undefined, { signal }).catch(() => {})
     }
-    await bell.wait(pollMs)
+    await bell.wait(faultMs > 0 ? pollMs : waitMs(performance.now()))
   }
   await finish()
 }

@@ -1,4 +1,4 @@
-import type { Database } from '../store/database.ts'
+import type { Database, Sql } from '../store/database.ts'
 import type { QueueView } from '../store/queue.ts'
 import type { Work } from '../store/work.ts'
 import type { Cursor } from './journeys.walk.ts'
@@ -71,6 +71,18 @@ const fair = `
     where account_id = w.account_id and ${open} and ${dueByAccount} <= $1 and id not in (select unnest($2::text[]))
     order by ${dueByAccount} limit least(w.share, coalesce(($4::jsonb ->> w.account_id)::int, $5::int))
   ) d order by d.nth limit $3`
+
+/**
+ * Whether anything is due, for a process that has nothing in hand: one statement, which reads one index entry. Ordered, so
+ * that no statistics make a plan that reads the runs which wait.
+ */
+export const isAnythingDue = async (sql: Sql, now: Date): Promise<boolean> => {
+  const [first] = await sql<{ isDue: boolean }>(
+    `select ${due} <= $1 as "isDue" from journey_runs where ${open} order by ${due} limit 1`,
+    [now],
+  )
+  return first?.isDue ?? false
+}
 
 /**
  * The runs that are due and have room, oldest first. Where there are more than fit, the accounts take turns: only then does

@@ -1,7 +1,7 @@
 import { isPassing, runQueue } from '../store/queue.ts'
 import type { App } from '../store/work.ts'
 import type { Definition } from './journeys.definition.ts'
-import { type DueRun, findDue } from './run.due.ts'
+import { type DueRun, findDue, isAnythingDue } from './run.due.ts'
 import { createHands } from './run.hands.ts'
 import { createLanes } from './run.lanes.ts'
 import { recordFault, Stale } from './run.record.ts'
@@ -135,6 +135,7 @@ export const runJourneys = (app: App, signal: AbortSignal, { report = () => {}, 
         const rooms = hands.rooms()
         if (rooms.total === 0) return
         try {
+          if (rooms.except.length === 0 && !(await isAnythingDue(app.sql, app.now()))) return
           const { runs, isAll } = await findDue(app.database, app.now(), rooms, hands.isLong)
           hands.take(runs, isAll)
           for (const batch of batchesOf(runs)) push(batch)

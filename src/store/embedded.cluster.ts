@@ -145,7 +145,13 @@ const openSite = async (folder: string, user?: ServerUser): Promise<{ site: stri
   return { site, path }
 }
 
-const initialise = async (native: string, path: string, password: string, user?: ServerUser): Promise<void> => {
+const initialise = async (
+  native: string,
+  path: string,
+  password: string,
+  user?: ServerUser,
+  onWaiting?: () => void,
+): Promise<void> => {
   const secret = join(path, 'password')
   await writeFile(secret, password, { mode: 0o600 })
   if (user) await chown(secret, user.uid, user.gid)
@@ -154,7 +160,9 @@ const initialise = async (native: string, path: string, password: string, user?:
   // A password of 256 random bits gains nothing from key stretching, and connections become cheap without.
   const settings = ['-c', 'scram_iterations=1', '--no-instructions']
   const command = [join(native, 'bin/initdb'), ...flags, ...locale, ...settings]
-  await runNamed(command, spawnOptions(user), path).catch((error) => {
+  const run = runNamed(command, spawnOptions(user), path)
+  onWaiting?.()
+  await run.catch((error) => {
     if (error.code === 'ENOENT') throw unsupported()
     if (error instanceof Problem) throw error
     throw new Problem('unavailable', `The embedded database can't be made: ${complaint(error.stderr || error.message)}`)
@@ -164,14 +172,15 @@ const initialise = async (native: string, path: string, password: string, user?:
 
 /**
  * Makes the data folder's cluster and gives its real path. It is built aside and published in one step, so a kill
- * leaves none or a whole one; of two processes that build at once the first to publish wins.
+ * leaves none or a whole one; of two processes that build at once the first to publish wins. `onWaiting` is called once
+ * `initdb` runs.
  */
-export const createCluster = (folder: string, native: string): Promise<string> =>
+export const createCluster = (folder: string, native: string, onWaiting?: () => void): Promise<string> =>
   building(folder, async () => {
     const user = await serverUser(folder)
     const { site, path } = await openSite(folder, user)
     try {
-      await initialise(native, path, await readPassword(folder), user)
+      await initialise(native, path, await readPassword(folder), user, onWaiting)
       const pgdata = join(folder, 'pgdata')
       const publish = path === site ? rename : symlink
       await publish(join(path, 'data'), pgdata).catch(unlessExists)

@@ -37,6 +37,8 @@ export interface EmbeddedOptions {
   settings?: Record<string, string>
   /** Another folder of PostgreSQL's binaries than the installed package's. */
   native?: string
+  /** Called when `initdb`, or the server, has been started and is waited for: the process has time for something else. */
+  onWaiting?: () => void
   /** Hears what becomes of a server that goes away: of its return, and of each new reason why it does not come back. */
   onRecovery?: (recovery: Recovery) => void
 }
@@ -118,7 +120,7 @@ const start = async (folder: string, pgdata: string, lock: FileHandle, options: 
 }
 
 const create = async (folder: string, options: EmbeddedOptions): Promise<string> =>
-  createCluster(folder, await findBinaries(folder, await serverUser(folder), options.native))
+  createCluster(folder, await findBinaries(folder, await serverUser(folder), options.native), options.onWaiting)
 
 /** Whether a server whose pid can't be judged from here has let `unreachableMs` pass without a connection. */
 const watchReach = () => {
@@ -150,6 +152,7 @@ const enter = async (folder: string, options: EmbeddedOptions): Promise<Presence
       try {
         await started?.judge()
         started = await start(folder, pgdata, lock, options)
+        options.onWaiting?.()
       } finally {
         await lock.close()
       }

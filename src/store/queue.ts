@@ -53,15 +53,18 @@ export interface Queue {
 }
 
 export interface Worker {
-  /** Claims what is due and has room, and sets it going. Rejects with a passing fault to be asked again. */
-  claim(): Promise<void>
+  /**
+   * Claims what is due and has room, and sets it going. Gives after how many ms to look again, where that is not the usual
+   * time. Rejects with a passing fault to be asked again.
+   */
+  claim(): Promise<number | undefined>
   /** Finishes what is going, and gives back what is not. */
   finish(): Promise<void>
 }
 
 /**
- * Has `worker` claim at each notice on `channel`, at each ring, and each `pollMs` (what comes due by time, notices that were
- * lost), until `signal` is aborted; then it finishes. Any number may run on one database. While the database is away it waits; any other fault rejects, after the
+ * Has `worker` claim at each notice on `channel`, at each ring, and after `pollMs` or what it says instead (what comes due by
+ * time, notices that were lost), until `signal` is aborted; then it finishes. Any number may run on one database. While the database is away it waits; any other fault rejects, after the
  * same orderly end.
  */
 export const runQueue = async (
@@ -79,10 +82,10 @@ export const runQueue = async (
   stop.addEventListener('abort', bell.ring)
   try {
     while (!stop.aborted) {
-      await worker.claim().catch((error) => {
+      const waitMs = await worker.claim().catch((error) => {
         if (!isPassing(error)) fault.abort(error)
       })
-      await bell.wait(pollMs)
+      await bell.wait(waitMs ?? pollMs)
     }
   } finally {
     await worker.finish()

@@ -1,8 +1,10 @@
+import type { Socket } from 'node:net'
 import type pg from 'pg'
 import type { Database } from './database.ts'
 
 const firstDelayMs = 100
 const longestDelayMs = 5000
+const closeMs = 1000
 
 /**
  * Calls `onNotice` for each notice on a channel, from a connection of its own that comes back by itself. A notice is a
@@ -44,7 +46,11 @@ export const listen = (database: Database, channel: string, onNotice: () => void
       closed = true
       clearTimeout(timer)
       await connecting
-      await client?.end()
+      if (!client) return
+      const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
+      // A server that is silent does not answer to a farewell: its socket would hold the process for minutes.
+      const cut = setTimeout(() => stream.destroy(), closeMs)
+      await client.end().finally(() => clearTimeout(cut))
     },
   }
 }

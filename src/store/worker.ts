@@ -27,6 +27,14 @@ export interface WorkerEvents {
   died(ids: readonly number[]): Promise<boolean>
 }
 
+/** What comes due by time, which no notice tells. */
+export interface ByTime {
+  /** SQL that says whether anything has: each beat asks it along. */
+  isDue: string
+  /** Called at each beat that finds so. */
+  due(): void
+}
+
 export interface WorkerSession {
   /** null while it has none, or may have lost it: nothing may be claimed then, nor begun of what was. */
   readonly id: number | null
@@ -34,12 +42,12 @@ export interface WorkerSession {
   close(): Promise<void>
 }
 
-// A beat says that we live and asks who does not: one statement each two seconds.
-const beating = `
+// A beat says that we live, asks who does not, and whether anything came due: one statement each two seconds.
+const beating = (isDue: string) => `
   with me as (
     update workers set seen_at = clock_timestamp() where id = $1 returning id
   )
-  select (select count(*) from me) = 1 as "isAlive", array(
+  select (select count(*) from me) = 1 as "isAlive", ${isDue} as "isDue", array(
     select w.id from workers w where w.job = $2 and w.id <> $1 and (
       w.seen_at < clock_timestamp() - ${silentAfter} or not exists (
         select from pg_locks l where l.locktype = 'advisory' and l.classid = ${lockClass} and l.objid = w.id and l.granted
@@ -54,7 +62,9 @@ export const openWorker = (
   job: string,
   channels: readonly string[],
   events: WorkerEvents,
+  byTime?: ByTime,
 ): WorkerSession => {
+  const text = beating(byTime?.isDue ?? 'false')
   let id: number | null = null
   let wanted: number | null = null
   let client: pg.Client | undefined
@@ -120,8 +130,8 @@ export const openWorker = (
     let next = beatMs
     const sentAt = performance.now()
     try {
-      const { rows } = await session.query({ name: 'beat', text: beating, values: [wanted, job] })
-      const { isAlive, missing } = rows[0] as { isAlive: boolean; missing: number[] }
+      const { rows } = await session.query({ name: 'beat', text, values: [wanted, job] })
+      const { isAlive, isDue, missing } = rows[0] as { isAlive: boolean; isDue: boolean; missing: number[] }
       if (!isAlive) {
         // The others took us for dead and freed what we had: we begin anew.
         wanted = null
@@ -131,6 +141,7 @@ export const openWorker = (
       const wasSure = isSure()
       beatAt = sentAt
       if (!wasSure) events.connected()
+      if (isDue) byTime?.due()
       const dead = missing.filter((other) => suspects.includes(other))
       suspects = missing
       if (dead.length > 0 && (await events.died(dead))) {

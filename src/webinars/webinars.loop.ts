@@ -25,6 +25,7 @@ export const runReminders = (app: App, signal: AbortSignal, report: Report): Pro
             forgetAt = performance.now() + forgetMs
           }
           await remindDue(app, stop, report, failed)
+          return undefined
         },
         finish: async () => {},
       }

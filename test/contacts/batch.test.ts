@@ -131,6 +131,33 @@ describe('events of a batch', () => {
       return writeContacts(work, listId, writes, new Map(), options)
     })
 
+  test('a contact is told as it can be read then, whether it came to the account, to the list, or changed', async () => {
+    const other = await app.list(account, 'Others')
+    await app.post(account, { listId: other.id, contacts: [{ email: 'known@acme.test', z: 1 }] })
+    await batch([{ email: 'member@acme.test', z: 1 }])
+    await app.subscribe(account)
+    await batch([
+      { email: 'new@acme.test', b: '2', a: 1, z: null },
+      { email: 'known@acme.test', a: 'x', c: true },
+      { email: 'member@acme.test', b: 'y' },
+      { email: 'info@acme.test' },
+      { email: 'nobody@nowhere.test', a: 1 },
+    ])
+    const events = await app.events(account.id)
+    expect(events.map(({ data }) => data.contact.email).sort()).toEqual([
+      'info@acme.test',
+      'known@acme.test',
+      'member@acme.test',
+      'new@acme.test',
+      'nobody@nowhere.test',
+    ])
+    for (const { data } of events) {
+      const { email } = data.contact
+      const { body } = await app.get(account, `email=${email}&listId=${listId}`)
+      expect(JSON.stringify(data.contact)).toBe(JSON.stringify(body.contacts[0]))
+    }
+  })
+
   test('a single write of 501 contacts fires none, one of 500 fires all', async () => {
     await app.subscribe(account)
     await write(501, {})

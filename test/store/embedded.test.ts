@@ -110,6 +110,19 @@ describe('sharing', () => {
     expect(isStopped()).toBe(true)
   })
 
+  test('who waits for a new cluster or a server is told as soon as it is under way; who finds it running is not', async () => {
+    const told = async () => {
+      const clusters: boolean[] = []
+      await open(dataDir, { onWaiting: () => void clusters.push(existsSync(join(dataDir, 'pgdata'))) })
+      return clusters
+    }
+    // Once while initdb makes the cluster, once while its server starts.
+    expect(await told()).toEqual([false, true])
+    expect(await told()).toEqual([])
+    await Promise.all(opened.map(({ close }) => close()))
+    expect(await told()).toEqual([true])
+  })
+
   test('who opens while the last one closes always gets a working server', async () => {
     await (await open()).close()
     const visitor = async (rounds: number) => {

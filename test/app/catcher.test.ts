@@ -1,0 +1,35 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { catcherFile, readConfig } from '../../src/app/config.ts'
+import { openCatcher } from '../../src/app/dev.mail.ts'
+
+let folder: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-catcher-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const places = () => {
+  const { smtpUrl, allowPrivateWebhooks } = readConfig({
+    SVC_DATA_DIR: folder,
+    SVC_SECRET: 'a secret that only tests use',
+  })
+  return { smtpUrl, opens: allowPrivateWebhooks.length > 0 }
+}
+
+test('beside a running svc dev mail goes to its catcher and webhooks may go to this machine; not once it has ended', async () => {
+  const catcher = await openCatcher(0, folder, () => new Date())
+  expect(places()).toEqual({ smtpUrl: catcher.url, opens: true })
+  await catcher.close()
+  expect(places()).toEqual({ smtpUrl: null, opens: false })
+})
+
+test('a catcher whose process was killed has left its file behind: it catches nothing and opens nothing', async () => {
+  const { pid } = spawnSync('true')
+  await writeFile(catcherFile(folder), `smtp://127.0.0.1:4802\n${pid}\n`)
+  expect(places()).toEqual({ smtpUrl: null, opens: false })
+})

@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, test } from 'vitest'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { journeyMails } from '../../src/app/journeys.mail.ts'
+import { runBroadcasts } from '../../src/broadcasts/broadcasts.loop.ts'
+import { runDeliveries } from '../../src/deliveries/delivery.loop.ts'
+import { runJourneys } from '../../src/journeys/run.loop.ts'
+import { runMail } from '../../src/messages/mail.loop.ts'
+import { runMailboxes } from '../../src/messages/mailboxes.read.ts'
+import type { App } from '../../src/store/work.ts'
+import { runReminders } from '../../src/webinars/webinars.loop.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { eventually } from '../support/deliveries.ts'
+
+let t: TestApp
+
+beforeAll(async () => {
+  t = await startApp()
+})
+afterAll(() => t.close())
+
+/** An app of its own that notes the statements of its pool, and that a transaction begins. */
+const noting = async (said: string[]): Promise<App & { close(): Promise<void> }> => {
+  const app = await openApp(readConfig(t.env), { schema: 'ignore', connections: 4 })
+  const sql: App['sql'] = (text, ...more) => {
+    said.push(text.trim().slice(0, 60))
+    return app.sql(text, ...more)
+  }
+  const transaction: App['database']['transaction'] = (...given) => {
+    said.push('begin')
+    return app.database.transaction(...given)
+  }
+  return { ...app, sql, database: { ...app.database, sql, transaction } }
+}
+
+test('queues in which nothing is due are looked at by few statements, and by no transaction', async () => {
+  const said: string[] = []
+  const app = await noting(said)
+  const stop = new AbortController()
+  const report = (fault: unknown) => {
+    throw fault
+  }
+  const loops = [
+    runDeliveries(app, stop.signal, report),
+    runMail(app, stop.signal, report),
+    runMailboxes(app, stop.signal, report),
+    runBroadcasts(app, stop.signal, report),
+    runReminders(app, stop.signal, report),
+    runJourneys(app, stop.signal, { report, sendMails: journeyMails(app) }),
+  ]
+  try {
+    // A process that has just begun looks at everything once.
+    await eventually(async () => {
+      said.length = 0
+      await sleep(4100)
+      // Those of the journeys alone; what is due by time is asked along with the beats of the workers.
+      return !said.includes('begin') && said.length > 0 && said.length <= 3
+    }, 25_000)
+  } finally {
+    stop.abort()
+    await Promise.all(loops)
+    await app.close()
+  }
+}, 30_000)
