@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Problem } from '../lib/problem.ts'
+import { clientOf } from '../net/addresses.ts'
 import type { Sql } from '../store/database.ts'
 
 export interface Admission {
@@ -49,11 +50,8 @@ const countingClient = `
   insert into rate_windows as w (key_id, family, started_at, used) values ($1, $2, now(), 1) ${countOn('$3')}
   returning used, ${secondsLeft('started_at')} as "resetSeconds"`
 
-/** An IPv4 address has one name, however the socket spells it. */
-const clientOf = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '').slice(0, 100)
-
 /**
- * Counts a call of who has no key, by the client's address, as `admit` counts those of a key. Throws Problem `limited` past
+ * Counts a call of who has no key, by the client that its address is of, as `admit` counts those of a key. Throws Problem `limited` past
  * `limit` a minute; 0 counts nothing.
  */
 export const demandAdmission = async (sql: Sql, family: string, address: string, limit: number): Promise<void> => {
