@@ -71,12 +71,13 @@ export const resultOfKey = async (app: App, accountId: string, idempotencyKey: s
 
 const callQuotas = ['sendApiCalls', 'sends'] as const
 
-/** Those of an account who ask while others are told share the next look. */
+/** Those of an account who ask while others are told share the next look, and its failure: alone each would fail as well. */
 const lookAtQuotas = together(
   Number.POSITIVE_INFINITY,
-  async ({ sql, accountId }: Pick<Caller['app'], 'sql'> & { accountId: string }, asked: readonly Date[]) => {
-    const used = await usedUp({ sql, accountId, now: asked.at(-1)! }, callQuotas)
-    return asked.map(() => used)
+  async ({ sql, accountId }: Pick<App, 'sql'> & { accountId: string }, asked: readonly Date[]) => {
+    const look = usedUp({ sql, accountId, now: asked.at(-1)! }, callQuotas)
+    await look.catch(() => {})
+    return asked.map(() => look)
   },
 )
 
