@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
 import { Problem } from '../lib/problem.ts'
+import { together } from '../lib/together.ts'
+import { clientOf } from '../net/addresses.ts'
 import type { Sql } from '../store/database.ts'
+import type { App } from '../store/work.ts'
 
 export interface Admission {
   keyId: string
@@ -14,10 +17,10 @@ export interface Admission {
 /** SHA-256 of the whole key in hex: what is stored, and what is looked up. */
 export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex')
 
-/** Counts on in the running minute, or opens a new one; `limit` is a parameter. A call over the limit parks the counter at limit + 1. */
-const countOn = (limit: string) => `
+/** Counts `units` calls on in the running minute, or opens a new one; both are parameters. Over the limit the counter is parked. */
+const countOn = (limit: string, units: string) => `
     on conflict (key_id, family) do update set
-      used = case when w.started_at <= now() - interval '60 seconds' then 1 else least(w.used + 1, ${limit}::int + 1) end,
+      used = case when w.started_at <= now() - interval '60 seconds' then ${units} else least(w.used + ${units}, ${limit}::int + ${units}) end,
       started_at = case when w.started_at <= now() - interval '60 seconds' then now() else w.started_at end`
 
 const secondsLeft = (startedAt: string) => `ceil(extract(epoch from ${startedAt} + interval '60 seconds' - now()))::int`
@@ -29,7 +32,7 @@ const admission = `
     select id, account_id from api_keys where hash = $1 and revoked_at is null
   ), counted as (
     insert into rate_windows as w (key_id, family, started_at, used)
-    select id, $2, now(), 1 from caller where $3::int > 0 ${countOn('$3')} returning used, started_at
+    select id, $2, now(), $4::int from caller where $3::int > 0 ${countOn('$3', '$4::int')} returning used, started_at
   )
   select caller.id as "keyId", caller.account_id as "accountId",
     coalesce($3::int - counted.used, 0) as remaining,
@@ -37,23 +40,46 @@ const admission = `
   from caller left join counted on true`
 
 /**
- * Finds the key and counts the call against its family (decisions.md, Rate limits), exactly and across daemons.
- * null: no such key, or revoked; nothing is counted then. `limit` 0 counts nothing.
+ * Counts the calls of a key that came while others were counted, in their order. A failure is everybody's: nobody's own asks
+ * again, which would wait for a database that is silent once for each of them.
  */
-export const admit = async (sql: Sql, key: string, family: string, limit: number): Promise<Admission | null> => {
-  const [row] = await sql<Admission>(admission, [hashKey(key), family, limit], 'admit')
-  return row ?? null
+const admitTogether = together(
+  Number.POSITIVE_INFINITY,
+  async (
+    { sql, hash, family, limit }: { sql: Sql; hash: string; family: string; limit: number },
+    calls: readonly null[],
+  ) => {
+    const counted = sql<Admission>(admission, [hash, family, limit, calls.length], 'admit')
+    await counted.catch(() => {})
+    return calls.map(async (_, i): Promise<Admission | null> => {
+      const [row] = await counted
+      if (!row || limit === 0) return row ?? null
+      return { ...row, remaining: Math.max(row.remaining + calls.length - 1 - i, -1) }
+    })
+  },
+)
+
+/**
+ * Finds the key and counts the call against its family (decisions.md, Rate limits), exactly and across daemons. Those of a key
+ * that come at once share a statement, which begins after they came. null: no such key, or revoked; nothing is counted then.
+ * `limit` 0 counts nothing.
+ */
+export const admit = async (
+  { sql, database }: Pick<App, 'sql' | 'database'>,
+  key: string,
+  family: string,
+  limit: number,
+): Promise<Admission | null> => {
+  const hash = hashKey(key)
+  return await admitTogether({ sql, hash, family, limit }, database, `${hash} ${family}`, null)
 }
 
 const countingClient = `
-  insert into rate_windows as w (key_id, family, started_at, used) values ($1, $2, now(), 1) ${countOn('$3')}
+  insert into rate_windows as w (key_id, family, started_at, used) values ($1, $2, now(), 1) ${countOn('$3', '1')}
   returning used, ${secondsLeft('started_at')} as "resetSeconds"`
 
-/** An IPv4 address has one name, however the socket spells it. */
-const clientOf = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '').slice(0, 100)
-
 /**
- * Counts a call of who has no key, by the client's address, as `admit` counts those of a key. Throws Problem `limited` past
+ * Counts a call of who has no key, by the client that its address is of, as `admit` counts those of a key. Throws Problem `limited` past
  * `limit` a minute; 0 counts nothing.
  */
 export const demandAdmission = async (sql: Sql, family: string, address: string, limit: number): Promise<void> => {

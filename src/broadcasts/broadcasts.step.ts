@@ -82,12 +82,16 @@ const save = ({ sql, accountId }: Work, state: State) =>
 /** What the keys of its mails begin with; the row id of the contact follows. */
 const keyPrefix = (id: string): string => `broadcast:${id}:`
 
-const begin = async ({ sql, accountId, now }: Work, state: State): Promise<void> => {
-  const [row] = await sql<{ count: number }>(
-    `select count(*) from contacts where account_id || '' = $1 and list_id = $2 and status = 'active'`,
+/** Gives whether there is anything to begin with: where its list is gone it is cancelled. */
+const begin = async ({ sql, accountId, now }: Work, state: State): Promise<boolean> => {
+  const [row] = await sql<{ count: number; hasList: boolean }>(
+    `select count(*), exists (select from contact_lists where account_id = $1 and id = $2) as "hasList"
+     from contacts where account_id || '' = $1 and list_id = $2 and status = 'active'`,
     [accountId, state.listId],
   )
-  Object.assign(state, { status: 'sending', startedAt: now, checkpoint: '', recipients: row!.count })
+  if (!row!.hasList) Object.assign(state, { status: 'cancelled', finishedAt: now, recipients: 0 })
+  else Object.assign(state, { status: 'sending', startedAt: now, checkpoint: '', recipients: row!.count })
+  return row!.hasList
 }
 
 const mailOf = ({ id, projectId, subject }: State, { rowId, email, fields }: Recipient): QueuedMail => ({
@@ -133,7 +137,7 @@ const pace = async (work: Work, state: State, rate: number): Promise<number> => 
 }
 
 const goOn = async (app: App, work: Work, state: State): Promise<Step> => {
-  if (state.startedAt === null) await begin(work, state)
+  if (state.startedAt === null && !(await begin(work, state))) return { isMore: false, waitMs: null }
   await addTally(work, state)
   if (state.checkpoint !== null) await queueNext(app, work, state)
   const waitMs = state.rate === null ? null : await pace(work, state, state.rate)
@@ -161,7 +165,7 @@ const settle = async (work: Work, state: State): Promise<Step> => {
 }
 
 /**
- * Takes the next step of a broadcast: begins it, queues its next 500 mails, releases what its rate gives, adds up what has
+ * Takes the next step of a broadcast: begins it (where its list is gone it is cancelled), queues its next 500 mails, releases what its rate gives, adds up what has
  * ended, or ends what was cancelled. Nothing is done before its time.
  */
 export const advanceBroadcast = async (app: App, work: Work, id: string): Promise<Step> => {

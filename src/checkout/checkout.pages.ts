@@ -95,7 +95,7 @@ const stripe: Page = {
     // Said as of a wrong signature: which accounts there are is nobody's business.
     if (secret === null) throw invalid('The signature is not valid')
     const signature = String(headers['stripe-signature'] ?? '')
-    const event = await readCheckoutEvent(raw, signature, secret, app.systemNow().getTime())
+    const event = await readCheckoutEvent(raw, signature, secret)
     if (event) await app.work(accountId, 'page:payment', (work) => receive(work, event))
     return json(200, { received: true })
   },

@@ -16,7 +16,7 @@ const bearer = /^Bearer +(\S+) *$/i
 export const authenticate =
   (app: App, family: string, limit: number) => async (request: FastifyRequest, reply: FastifyReply) => {
     const key = bearer.exec(request.headers.authorization ?? '')?.[1]
-    const admission = key ? await admit(app.sql, key, family, limit) : null
+    const admission = key ? await admit(app, key, family, limit) : null
     if (!admission) throw new Problem('unauthorized', 'Missing or invalid Authorization: Bearer <apiKey>')
     if (limit > 0) {
       reply.header('ratelimit-limit', limit)

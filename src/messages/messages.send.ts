@@ -69,11 +69,24 @@ export const resultOfKey = async (app: App, accountId: string, idempotencyKey: s
   }
 }
 
+const callQuotas = ['sendApiCalls', 'sends'] as const
+
+/** Those of an account who ask while others are told share the next look, and its failure: alone each would fail as well. */
+const lookAtQuotas = together(
+  Number.POSITIVE_INFINITY,
+  async ({ sql, accountId }: Pick<App, 'sql'> & { accountId: string }, asked: readonly Date[]) => {
+    const look = usedUp({ sql, accountId, now: asked.at(-1)! }, callQuotas)
+    await look.catch(() => {})
+    return asked.map(() => look)
+  },
+)
+
 /** Throws Problem `limited` where a monthly quota has nothing left for a call of POST /send. Counts nothing. */
-export const demandQuota = async (app: App, accountId: string): Promise<void> => {
-  const now = app.now()
-  const [quota] = await usedUp({ sql: app.sql, accountId, now }, ['sendApiCalls', 'sends'])
-  if (quota === 'sendApiCalls' || quota === 'sends') throw quotaProblem(quota, now)
+export const demandQuota = async ({ sql, database, now }: App, accountId: string): Promise<void> => {
+  const at = now()
+  const used = await lookAtQuotas({ sql, accountId }, database, accountId, at)
+  const quota = callQuotas.find((name) => used.includes(name))
+  if (quota) throw quotaProblem(quota, at)
 }
 
 export interface SendOptions {

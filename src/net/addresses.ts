@@ -57,6 +57,18 @@ const groupsOf = (ip: string): number[] => {
 
 const dotted = (high: number, low: number): string => `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
 
+/**
+ * Whom an address belongs to, as far as it tells: an IPv4 address, however it is spelled, is one client; of IPv6 each host has
+ * a whole /64 to take its addresses from.
+ */
+export const clientOf = (address: string): string => {
+  const ip = address.replace(/%.*$/, '')
+  if (isIP(ip) !== 6) return ip
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groupsOf(ip)
+  if ((a | b | c | d | e) === 0 && f === 0xffff) return dotted(g, h)
+  return `${[a, b, c, d].map((group) => group.toString(16)).join(':')}::/64`
+}
+
 /** The IPv4 addresses that an IPv6 address of a transition mechanism leads to; none for any other. */
 const embeddedV4 = (groups: number[]): string[] => {
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups

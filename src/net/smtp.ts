@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import type { Readable } from 'node:stream'
 import { createTransport, type SendMailOptions } from 'nodemailer'
+import { encodeMail } from './mime.ts'
 import { dialRelay } from './relay-socket.ts'
 import type { Resolver } from './resolver.ts'
 
@@ -119,28 +120,12 @@ const judge = (error: SmtpError, stream: Readable | undefined): HandOver => {
   return wasRead(stream) ? { kind: 'unknown', reason } : { kind: 'unreached', reason }
 }
 
-const isAscii = ({ subject, html, text }: Mail): boolean =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII begins with them
-  [subject, html, text].every((part) => /^[\x00-\x7f]*$/.test(part))
-
-/** What it does stands in the part's type too: there mail programs look for it (RFC 6047). */
-const eventOf = (content: string) => ({ method: /^METHOD:([A-Z]+)/m.exec(content)?.[1] ?? 'PUBLISH', content })
-
+/** All but the mail itself, which is written when a connection is free for it. */
 const optionsOf = (mail: Mail): SendMailOptions => ({
-  from: mail.from,
-  to: { name: '', address: mail.to },
-  ...(mail.replyTo !== null && { replyTo: { name: '', address: mail.replyTo } }),
-  subject: mail.subject,
-  html: mail.html,
-  text: mail.text,
-  ...(mail.calendar !== null && { icalEvent: eventOf(mail.calendar) }),
   messageId: mail.messageId,
-  date: mail.date,
   envelope: { from: mail.bounceTo, to: [mail.to] },
-  headers: mail.headers,
+  headers: {},
   xMailer: false,
-  // Else the whole text is counted to find out.
-  ...(isAscii(mail) && { textEncoding: 'quoted-printable' as const }),
   ...(mail.dkim && {
     dkim: {
       domainName: mail.dkim.domain,
@@ -155,6 +140,12 @@ const optionsOf = (mail: Mail): SendMailOptions => ({
 const signedHeaders =
   'From:Reply-To:Subject:Date:Message-ID:To:MIME-Version:Content-Type:Content-Transfer-Encoding:List-Unsubscribe:List-Unsubscribe-Post'
 
+/** A mail on its way, and the stream that a connection reads it from. */
+interface Outgoing {
+  mail: Mail
+  stream?: Readable
+}
+
 interface Pool {
   transport: Transport
   pending: number
@@ -164,7 +155,7 @@ interface Pool {
 /** SMTP to relays, by a bounded pool of connections for each that closes when idle. Names are asked at `resolver`. */
 export const createSmtpClient = (resolver: Pick<Resolver, 'addresses'>): SmtpClient => {
   const pools = new Map<string, Pool>()
-  const streams = new WeakMap<object, (stream: Readable) => void>()
+  const outgoing = new WeakMap<object, Outgoing>()
   let isClosed = false
 
   const forgetIdle = () => {
@@ -182,12 +173,13 @@ export const createSmtpClient = (resolver: Pick<Resolver, 'addresses'>): SmtpCli
     return pools.getOrInsertComputed(key, () => {
       const transport = open(relay, resolver)
       // The stream that a connection reads from tells later whether anything of it had left.
-      transport.use('stream', (mail, done) => {
-        const told = streams.get(mail.data.headers as object)
-        const create = mail.message.createReadStream.bind(mail.message)
-        mail.message.createReadStream = (...args) => {
+      transport.use('stream', ({ data, message }, done) => {
+        const sent = outgoing.get(data.headers as object)!
+        const create = message.createReadStream.bind(message)
+        message.createReadStream = (...args) => {
+          message.setRaw(encodeMail(sent.mail))
           const stream = create(...args)
-          told?.(stream as unknown as Readable)
+          sent.stream = stream as unknown as Readable
           return stream
         }
         done()
@@ -197,16 +189,14 @@ export const createSmtpClient = (resolver: Pick<Resolver, 'addresses'>): SmtpCli
   }
 
   const attempt = async (pool: Pool, mail: Mail): Promise<HandOver> => {
-    let stream: Readable | undefined
     const options = optionsOf(mail)
-    streams.set(options.headers as object, (made) => {
-      stream = made
-    })
+    const sent: Outgoing = { mail }
+    outgoing.set(options.headers as object, sent)
     try {
       const { response } = await pool.transport.sendMail(options)
       return { kind: 'accepted', response: oneLine(response) }
     } catch (error) {
-      return judge(error as SmtpError, stream)
+      return judge(error as SmtpError, sent.stream)
     }
   }
 

@@ -15,6 +15,7 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench): Promise<Row[]
   fairness: () => import('./fairness.ts'),
   growth: () => import('./growth.ts'),
   journeys: () => import('./journeys.ts'),
+  send: () => import('./send.ts'),
   mail: () => import('./mail.ts'),
   broadcasts: () => import('./broadcasts.ts'),
   engagement: () => import('./engagement.ts'),

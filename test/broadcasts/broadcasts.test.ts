@@ -10,7 +10,7 @@ import {
   planBroadcast,
   showBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
-import { eraseContact } from '../../src/contacts/contacts.ts'
+import { deleteList, eraseContact } from '../../src/contacts/contacts.ts'
 import { queueMails, suppressAddresses } from '../../src/messages/messages.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type Audience, addPeople, audience } from '../support/broadcasts.ts'
@@ -147,6 +147,18 @@ test('the list counts as it stands when sending begins: not before, and not afte
   await addPeople(t, who, 700, 800)
   await steps(who, id)
   expect(await show(who, id)).toMatchObject({ status: 'sending', recipients: 700, queued: 700 })
+})
+
+test('one whose list is gone when its time comes is cancelled, and mails nobody', async () => {
+  const who = await audience(t, 3)
+  const { id } = await create(who, { at: new Date(t.app.now().getTime() + 3_600_000).toISOString() })
+  await deleteList(t.app, who.account.id, who.listId, { actor: 'cli:test' })
+  expect(await show(who, id)).toMatchObject({ status: 'scheduled', recipients: 3 })
+  await t.advance(3_600_000)
+  expect(await step(who, id)).toEqual({ isMore: false, waitMs: null })
+  expect(await show(who, id)).toMatchObject({ status: 'cancelled', recipients: 0, queued: 0, sent: 0, failed: 0 })
+  expect(await step(who, id)).toBeNull()
+  expect(await used(who)).toBe(0)
 })
 
 describe('what is refused', () => {

@@ -106,6 +106,16 @@ test('an order of the page for tests is not paid by what Stripe tells of a sessi
   expect(await ordersOf(t, accountId)).toMatchObject([{ status: 'open' }])
 })
 
+test('what Stripe tells is as old as the real time says, however far a development database’s clock was moved', async () => {
+  await payByStripe(t, accountId)
+  await t.advance(60 * 60_000)
+  const { tell } = await import('../support/stripe.ts')
+  const errors = []
+  for (const age of [0, 301])
+    errors.push((await tell(t, accountId, 'checkout.session.completed', { id: 'cs_unknown' }, { age })).body.error)
+  expect(errors).toEqual(['There is no such session', 'The signature is not valid'])
+})
+
 test('an order of the provider before is closed, and one of the provider in force opened', async () => {
   const { openStripe } = await import('../support/stripe.ts')
   const stripe = await openStripe()

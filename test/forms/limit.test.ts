@@ -77,6 +77,13 @@ test('an IPv4 address is one client, however the socket spells it', async () => 
   expect(await statuses(32, (i) => ({ from: i % 2 ? client : `::ffff:${client}` }))).toEqual({ 200: 30, 429: 2 })
 })
 
+test('the addresses of one IPv6 network are one client, as each of its hosts has them all; the next network is another', async () => {
+  const network = `2a00:1450:4001:${clients.toString(16)}`
+  const spelled = (i: number) => (i % 2 ? `${network}::${i.toString(16)}` : `${network}:0:0:0:${i.toString(16)}`)
+  expect(await statuses(32, (i) => ({ from: spelled(i + 1) }))).toEqual({ 200: 30, 429: 2 })
+  expect((await post({ from: `${network.replace('4001', '4002')}::1` })).statusCode).toBe(200)
+})
+
 test('X-Forwarded-For of a socket outside SVC_TRUST_PROXY is ignored', async () => {
   expect(await statuses(32, (i) => ({ from: client, forwarded: `203.0.113.${i}` }))).toEqual({ 200: 30, 429: 2 })
 })

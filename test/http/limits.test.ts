@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { admit, revokeKey } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
+import type { Sql } from '../../src/store/database.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 
 let t: TestApp
@@ -64,16 +65,33 @@ test('a window ends after a minute, and answers 429 do not lengthen it', async (
 test('the limit is exact across daemons that share the database', async () => {
   const { key } = await t.account()
   const other = await openApp(readConfig(t.env))
-  const admitted = await times(100, (i) => admit(i % 2 ? other.sql : t.app.sql, key, 'lists', 60))
+  const admitted = await times(100, (i) => admit(i % 2 ? other : t.app, key, 'lists', 60))
   await other.close()
   expect(admitted.filter((a) => a!.remaining >= 0)).toHaveLength(60)
+})
+
+test('calls of one key that come at once are counted by few statements, each as the one that it is', async () => {
+  const { key } = await t.account()
+  const asked: unknown[] = []
+  const sql: Sql = (...statement) => {
+    asked.push(statement)
+    return t.app.sql(...statement)
+  }
+  const { database } = t.app
+  const left = await times(100, async () => (await admit({ sql, database }, key, 'deals', 60))!.remaining)
+  expect(left.toSorted((a, b) => b - a)).toEqual([
+    ...Array.from({ length: 60 }, (_, i) => 59 - i),
+    ...Array(40).fill(-1),
+  ])
+  expect(asked.length).toBeLessThanOrEqual(3)
+  expect((await t.request('GET', '/pipelines', { key })).headers['ratelimit-remaining']).toBe('59')
 })
 
 test('a revoked key stops at the next request on every daemon', async () => {
   const { key, keyId, id } = await t.account()
   const other = await openApp(readConfig(t.env))
-  expect(await admit(other.sql, key, 'lists', 60)).not.toBeNull()
+  expect(await admit(other, key, 'lists', 60)).not.toBeNull()
   await t.app.work(id, 'cli:test', (work) => revokeKey(work, keyId))
-  expect(await admit(other.sql, key, 'lists', 60)).toBeNull()
+  expect(await admit(other, key, 'lists', 60)).toBeNull()
   await other.close()
 })

@@ -107,7 +107,7 @@ export const tell = (
   { secret = webhookSecret, age = 0, instead }: Told = {},
 ): Promise<Reply> => {
   const payload = JSON.stringify({ id: 'evt_1', object: 'event', type, data: { object } }, null, 2)
-  const timestamp = Math.floor(t.app.systemNow().getTime() / 1000) - age
+  const timestamp = Math.floor(Date.now() / 1000) - age
   const header = Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp })
   return t.request('POST', `/p/stripe/${accountId}`, {
     body: instead ?? payload,

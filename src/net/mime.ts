@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto'
+import MimeNode from 'nodemailer/lib/mime-node'
+import { quotedPrintable } from './quoted-printable.ts'
+import type { Mail } from './smtp.ts'
+
+/** A part with its headers (RFC 2045), as everything below. */
+const part = (type: string, encoding: string, body: string, more = ''): string =>
+  `Content-Type: ${type}\r\nContent-Transfer-Encoding: ${encoding}\r\n${more}\r\n${body}`
+
+const base64 = (bytes: Buffer): string => bytes.toString('base64').replace(/.{76}(?=.)/g, '$&\r\n')
+
+/** What is mostly of another script than the Latin is shorter, and no less readable, in base64. */
+const textPart = (type: string, text: string): string => {
+  const bytes = Buffer.from(text)
+  const isForeign = bytes.length > text.length * 1.5
+  const typed = `${type}; charset=utf-8`
+  return isForeign ? part(typed, 'base64', base64(bytes)) : part(typed, 'quoted-printable', quotedPrintable(bytes))
+}
+
+const multipart = (kind: string, parts: readonly string[]): string => {
+  if (parts.length === 1) return parts[0]!
+  const boundary = `=_${randomUUID()}`
+  const bodies = parts.map((body) => `--${boundary}\r\n${body}\r\n`).join('')
+  return `Content-Type: multipart/${kind};\r\n boundary="${boundary}"\r\n\r\n${bodies}--${boundary}--\r\n`
+}
+
+/** What an event does stands in the part's type too: there mail programs look for it (RFC 6047). */
+const methodOf = (calendar: string): string => /^METHOD:([A-Z]+)/m.exec(calendar)?.[1] ?? 'PUBLISH'
+
+const bodyOf = ({ html, text, calendar }: Mail): string => {
+  const alternatives = [
+    ...(text !== '' || (html === '' && calendar === null) ? [textPart('text/plain', text)] : []),
+    ...(html !== '' ? [textPart('text/html', html)] : []),
+    ...(calendar !== null ? [textPart(`text/calendar; method=${methodOf(calendar)}`, calendar)] : []),
+  ]
+  const shown = multipart('alternative', alternatives)
+  if (calendar === null) return shown
+  const disposition = 'Content-Disposition: attachment; filename=invite.ics\r\n'
+  const file = part('application/ics; name=invite.ics', 'base64', base64(Buffer.from(calendar)), disposition)
+  return multipart('mixed', [shown, file])
+}
+
+/**
+ * A mail as RFC 5322 and MIME have it, in ASCII, with lines of at most 76 characters below its headers. nodemailer writes
+ * the headers; the parts are encoded here in one go, for less than half of the CPU that its streams take.
+ */
+export const encodeMail = (mail: Mail): Buffer => {
+  const { from, to, replyTo, subject, messageId, date, headers } = mail
+  const head = new MimeNode().setHeader({
+    ...headers,
+    from,
+    to: { name: '', address: to },
+    ...(replyTo !== null && { 'reply-to': { name: '', address: replyTo } }),
+    subject,
+    'message-id': messageId,
+    date,
+  })
+  return Buffer.from(`${head.buildHeaders()}\r\n${bodyOf(mail)}`, 'latin1')
+}

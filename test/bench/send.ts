@@ -1,0 +1,82 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { loadRoutes } from '../../src/app/features.ts'
+import { buildServer } from '../../src/http/server.ts'
+import { addSender } from '../../src/messages/messages.ts'
+import { applyProjects } from '../../src/studio/studio.ts'
+import { html, openSink, paragraphs, text, viaPool } from './mail-pool.ts'
+import type { Calls } from './send-callers.ts'
+import { type Bench, benchAccount, interleaved, type Row, row } from './support.ts'
+
+const calls = 3_000
+const callers = 32
+const recorded = 1_000_000
+
+const freeform = { to: 'p{n}@people.example', subject: 'Mail {n}', html, text }
+
+const openCallers = (port: number, key: string) => {
+  const process = fork(join(import.meta.dirname, 'send-callers.ts'))
+  return {
+    /** Calls a second. */
+    rate: (body: object, count: number, callers: number) => async () => {
+      const asked: Calls = { port, key, body: JSON.stringify(body), count, callers }
+      process.send(asked)
+      const ended = once(process, 'exit').then(() => Promise.reject(new Error('The callers have failed')))
+      const [ms] = await Promise.race([once(process, 'message'), ended])
+      return count / (ms / 1000)
+    },
+    close: () => process.disconnect(),
+  }
+}
+
+/** POST /send beside nodemailer's pool: same mail of 14 KB, same sink, 5 connections. The callers are in another process. */
+export const bench = async (b: Bench): Promise<Row[]> => {
+  const { url, close } = await openSink()
+  const app = await b.app({ SVC_SMTP_URL: url })
+  const account = await benchAccount(app)
+  const projectId = await app.work(account.id, 'cli:bench', async (work) => {
+    await addSender(work, { email: 'hello@shop.example', name: 'Shop' })
+    const half = { type: 'text', props: { text: `Hello {{ name }}, ${paragraphs.slice(0, 7000)}` } }
+    const blocks = ['first', 'second'].map((id) => ({ id, ...half }))
+    return (await applyProjects(work, [{ name: 'Newsletter', theme: {}, blocks }]))[0]!.id
+  })
+  const { fastify } = await buildServer(app, await loadRoutes(), pino({ level: 'error' }))
+  await fastify.listen({ port: 0, host: '127.0.0.1' })
+  const api = openCallers((fastify.server.address() as { port: number }).port, account.key)
+  const called = await interleaved(3, api.rate(freeform, calls, callers), viaPool(url, calls))
+
+  const template = { to: 'p{n}@people.example', projectId, mergeData: { name: 'P{n}' } }
+  // The same mail, as it comes out of the project.
+  const same = await app.projects!.renderProject(app, {
+    ...{ accountId: account.id, messageId: 'msg_bench', id: projectId!, version: 1 },
+    ...{ mergeData: { name: 'P1' }, links: { unsubscribe: null } },
+  })
+  const filled = await interleaved(
+    3,
+    api.rate(template, calls, callers),
+    api.rate({ ...freeform, ...same }, calls, callers),
+  )
+
+  const alone = async () => 1000 / (await api.rate(freeform, 300, 1)())
+  const few = await alone()
+  await app.sql(
+    `insert into messages (account_id, id, source_kind, type, email, from_email, from_name, subject, project_id,
+       project_version, merge_data, status, created_at, finished_at)
+     select $1, 'msg_' || lpad(n::text, 26, '0'), 'send', 'marketing', 'p' || n || '@people.example', 'hello@shop.example',
+       'Shop', 'Mail ' || n, $2, 1, jsonb_build_object('name', 'P' || n), 'sent', svc_now(), svc_now()
+     from generate_series(1, $3::int) n`,
+    [account.id, projectId, recorded],
+  )
+  const grown = { limit: few, ours: await alone() }
+
+  api.close()
+  await fastify.close()
+  close()
+  return [
+    row('POST /send beside nodemailer’s pool', 'mails/s', called, { atLeast: 0.6 }),
+    row('POST /send of a project beside freeform', 'mails/s', filled, { atLeast: 0.8 }),
+    row('POST /send after 1,000,000 messages beside before', 'ms', grown, { atMost: 1.3 }),
+  ]
+}
