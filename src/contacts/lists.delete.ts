@@ -43,19 +43,16 @@ export const findDeletable = async (work: Pick<Work, 'sql' | 'accountId'>, ref: 
   return { id, name }
 }
 
-// `offset 0`: each address is a probe of its own; once for all would read the rest of the account.
 /** What would go with a list. */
 export const countRemoval = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
 ): Promise<Removal> => {
   const [removal] = await sql<Removal>(
-    `select count(*) as contacts, count(*) filter (
-       where not exists (
-         select from contacts o where o.account_id = $1 and o.row_id = c.row_id and o.list_id <> $2 offset 0
-       )
-     ) as addresses
-     from contacts c where c.account_id || '' = $1 and c.list_id = $2`,
+    `select (select count(*) from contacts where account_id = $1 and list_id = $2) as contacts, (
+       select count(*) from contacts c where c.account_id || '' = $1 and c.list_id = $2
+         and not exists (select from contacts o where o.account_id = $1 and o.row_id = c.row_id and o.list_id <> $2)
+     ) as addresses`,
     [accountId, listId],
   )
   return removal!

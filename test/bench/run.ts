@@ -1,8 +1,8 @@
-// `npm run bench [name …]`: each figure of the product beside its limit, both measured in this run.
+// `npm run bench [name[=size] …]`: each figure of the product beside its limit, both measured in this run.
 import { createOutput } from '../../src/cli/output.ts'
 import { type Bench, type Row, withBench } from './support.ts'
 
-const benches: Record<string, () => Promise<{ bench(bench: Bench): Promise<Row[]> }>> = {
+const benches: Record<string, () => Promise<{ bench(bench: Bench, size?: number): Promise<Row[]> }>> = {
   startup: () => import('./startup.ts'),
   lookup: () => import('./lookup.ts'),
   batch: () => import('./batch.ts'),
@@ -21,18 +21,21 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench): Promise<Row[]
   engagement: () => import('./engagement.ts'),
 }
 
-const asked = process.argv.slice(2)
-const unknown = asked.filter((name) => !benches[name])
+const asked = process.argv.slice(2).map((arg) => arg.split('=') as [name: string, size?: string])
+const unknown = asked.flatMap(([name]) => (benches[name] ? [] : name))
 if (unknown.length > 0) {
   process.stderr.write(`There is no bench ${unknown.join(', ')}: ${Object.keys(benches).join(', ')}\n`)
   process.exit(2)
 }
 
 const rows: string[][] = []
-for (const name of asked.length > 0 ? asked : Object.keys(benches)) {
+const wanted = asked.length > 0 ? asked : Object.keys(benches).map((name): [string, string?] => [name])
+for (const [name, size] of wanted) {
   process.stderr.write(`${name} …\n`)
   const { bench } = await benches[name]!()
-  for (const { name: title, ours, limit, unit, ratio, bar, ok } of await withBench(bench)) {
+  for (const { name: title, ours, limit, unit, ratio, bar, ok } of await withBench((b) =>
+    bench(b, size === undefined ? undefined : Number(size)),
+  )) {
     const number = (value: number) => value.toLocaleString('en', { maximumSignificantDigits: 4 })
     const cells = [title, number(ours), number(limit), unit, ratio.toFixed(2), bar, ok ? 'ok' : 'MISSED']
     process.stderr.write(`  ${cells.join('  ')}\n`)
