@@ -10,7 +10,9 @@ export default defineConfig({
     maxWorkers: 3,
     // Files share a worker's modules: loading them anew for each of 150 files would take minutes.
     isolate: false,
-    testTimeout: 60_000,
-    hookTimeout: 90_000,
+    // Only what hangs runs into these: on a busy machine a test that starts processes takes many times what it does alone.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 10_000 } },
   },
 })

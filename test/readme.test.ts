@@ -213,7 +213,7 @@ test('every command of the README is run, or it is said why not; and nothing els
   expect([...new Set(used)].toSorted()).toEqual(known.toSorted())
 })
 
-test('every command of the README works as it stands there', { timeout: 90_000 }, async () => {
+test('every command of the README works as it stands there', { timeout: 180_000 }, async () => {
   const kept: string[] = []
   for (const block of blocks) if (!stopsDaemons(block)) await runBlock(block, kept)
   const ended = once(dev, 'exit')

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadCommands, loadSets } from '../../src/app/commands.ts'
 import { buildProgram } from '../../src/cli/program.ts'
 import { startApp, type TestApp } from '../support/app.ts'
-import { startSvc, svcProcess, svc as svcWithin } from '../support/cli.ts'
+import { startSvc, svc, svcProcess } from '../support/cli.ts'
 
 let t: TestApp
 
@@ -53,7 +53,7 @@ describe('every command, with stdin closed and pipes for output', () => {
   test.each(all.map((path) => [path.join(' '), path] as const).filter(([name]) => !runsOn.includes(name)))(
     '%s --json: valid JSON, or nothing on stdout and a status that is not 0',
     async (name, path) => {
-      const ran = await svcWithin(t, [...path, ...(waits[name] ?? []), '--json'])
+      const ran = await svc(t, [...path, ...(waits[name] ?? []), '--json'])
       expect(ran.stdout + ran.stderr).not.toMatch(colour)
       if (ran.status === 0) {
         for (const line of ran.stdout.trim().split('\n')) if (path[0] !== 'openapi') JSON.parse(line)
@@ -107,19 +107,24 @@ describe('exit statuses', () => {
     ['a name that is taken', ['accounts', 'create', '--name', 'Only'], 6],
     ['a version', ['--version'], 0],
   ] as const)('%s', async (_, args, status) => {
-    const ran = await svcProcess(t, args)
+    const ran = await svc(t, args)
     expect(ran.status).toBe(status)
     if (status !== 0) expect(ran.stdout).toBe('')
   })
 
+  test('are those that a process ends with', async () => {
+    const ends = [['nonsense'], ['accounts', 'show', 'nobody'], ['accounts', 'list']].map((args) => svcProcess(t, args))
+    expect((await Promise.all(ends)).map(({ status }) => status)).toEqual([2, 3, 0])
+  })
+
   test('a missing flag is named, every one', async () => {
-    const ran = await svcProcess(t, ['keys', 'create'])
+    const ran = await svc(t, ['keys', 'create'])
     expect(ran.status).toBe(2)
     expect(ran.stderr).toContain('--name')
   })
 
   test('with --json a failure is { error, hint } on stderr', async () => {
-    const ran = await svcProcess(t, ['accounts', 'show', 'nobody', '--json'])
+    const ran = await svc(t, ['accounts', 'show', 'nobody', '--json'])
     expect(ran).toMatchObject({ status: 3, stdout: '' })
     expect(JSON.parse(ran.stderr)).toEqual({ error: 'There is no account nobody', hint: 'svc accounts list' })
   })
@@ -130,22 +135,20 @@ describe('exit statuses', () => {
     [['webhooks', 'show', '--json']],
     [['lists', 'nope', '--json']],
   ])('%s: what the parser refuses is JSON on stderr too', async (args) => {
-    const ran = await svcProcess(t, args)
+    const ran = await svc(t, args)
     expect(ran).toMatchObject({ status: 2, stdout: '' })
     expect(JSON.parse(ran.stderr)).toMatchObject({ error: expect.any(String), hint: expect.stringContaining('svc ') })
   })
 
   test('a dry run of something destructive is one object with --json', async () => {
-    const ran = await svcProcess(t, ['db', 'reset', '--dry-run', '--json'])
+    const ran = await svc(t, ['db', 'reset', '--dry-run', '--json'])
     expect(ran.status).toBe(0)
     expect(ran.json).toMatchObject({ dryRun: true })
   })
 
   test('a database that is away is exit 7, bad settings exit 4', async () => {
-    expect(
-      (await svcProcess(t, ['lists'], { env: { DATABASE_URL: 'postgres://svc:svc@127.0.0.1:1/svc' } })).status,
-    ).toBe(7)
-    expect((await svcProcess(t, ['lists'], { env: { SVC_PORT: 'x' } })).status).toBe(4)
+    expect((await svc(t, ['lists'], { env: { DATABASE_URL: 'postgres://svc:svc@127.0.0.1:1/svc' } })).status).toBe(7)
+    expect((await svc(t, ['lists'], { env: { SVC_PORT: 'x' } })).status).toBe(4)
   })
 })
 
@@ -154,47 +157,44 @@ describe('accounts', () => {
     const two = await startApp()
     await two.account({ name: 'First' })
     await two.account({ name: 'Second' })
-    const ran = await svcProcess(two, ['keys', 'list'])
+    const ran = await svc(two, ['keys', 'list'])
     expect(ran.status).toBe(2)
     expect(ran.stderr).toContain('First, Second')
-    expect((await svcProcess(two, ['keys', 'list', '--account', 'Second', '--json'])).status).toBe(0)
-    expect((await svcProcess(two, ['keys', 'list', '--json'], { env: { SVC_ACCOUNT: 'First' } })).status).toBe(0)
-    expect((await svcProcess(two, ['keys', 'list', '--account', 'Third'])).status).toBe(3)
+    expect((await svc(two, ['keys', 'list', '--account', 'Second', '--json'])).status).toBe(0)
+    expect((await svc(two, ['keys', 'list', '--json'], { env: { SVC_ACCOUNT: 'First' } })).status).toBe(0)
+    expect((await svc(two, ['keys', 'list', '--account', 'Third'])).status).toBe(3)
     await two.close()
   })
 
   test('create --with-key, keys, plans and deletion', async () => {
-    const created = (
-      await svcProcess(t, ['accounts', 'create', '--name', 'Made', '--plan', 'pro', '--with-key', '--json'])
-    ).json
+    const created = (await svc(t, ['accounts', 'create', '--name', 'Made', '--plan', 'pro', '--with-key', '--json']))
+      .json
     expect(created).toMatchObject({ name: 'Made', plan: 'pro', slug: null })
     expect((await t.request('GET', '/lists', { key: created.key })).status).toBe(200)
 
-    const key = (await svcProcess(t, ['keys', 'create', '--name', 'second', '--account', 'Made', '--json'])).json
+    const key = (await svc(t, ['keys', 'create', '--name', 'second', '--account', 'Made', '--json'])).json
     expect(Object.keys(key)).toEqual(['id', 'name', 'prefix', 'key'])
-    expect((await svcProcess(t, ['keys', 'revoke', key.id, '--account', 'Made'])).status).toBe(2)
-    expect((await svcProcess(t, ['keys', 'revoke', key.id, '--account', 'Made', '--yes'])).status).toBe(0)
+    expect((await svc(t, ['keys', 'revoke', key.id, '--account', 'Made'])).status).toBe(2)
+    expect((await svc(t, ['keys', 'revoke', key.id, '--account', 'Made', '--yes'])).status).toBe(0)
     expect((await t.request('GET', '/lists', { key: key.key })).status).toBe(401)
 
-    expect((await svcProcess(t, ['accounts', 'set-plan', 'free', '--account', 'Made', '--json'])).json.plan).toBe(
-      'free',
-    )
-    const usage = (await svcProcess(t, ['accounts', 'usage', '--account', 'Made', '--json'])).json.usage
+    expect((await svc(t, ['accounts', 'set-plan', 'free', '--account', 'Made', '--json'])).json.plan).toBe('free')
+    const usage = (await svc(t, ['accounts', 'usage', '--account', 'Made', '--json'])).json.usage
     expect(usage[0]).toEqual({ quota: 'contacts', used: 0, limit: 1000 })
 
-    expect((await svcProcess(t, ['accounts', 'delete', 'Made'])).status).toBe(2)
-    expect((await svcProcess(t, ['accounts', 'delete', 'Made', '--confirm', 'Mad'])).status).toBe(2)
-    const dry = await svcProcess(t, ['accounts', 'delete', 'Made', '--dry-run', '--json'])
+    expect((await svc(t, ['accounts', 'delete', 'Made'])).status).toBe(2)
+    expect((await svc(t, ['accounts', 'delete', 'Made', '--confirm', 'Mad'])).status).toBe(2)
+    const dry = await svc(t, ['accounts', 'delete', 'Made', '--dry-run', '--json'])
     expect(dry.json.deleted).toEqual({ api_keys: 2 })
-    expect((await svcProcess(t, ['accounts', 'show', 'Made'])).status).toBe(0)
-    expect((await svcProcess(t, ['accounts', 'delete', 'Made', '--confirm', 'Made'])).status).toBe(0)
-    expect((await svcProcess(t, ['accounts', 'show', 'Made'])).status).toBe(3)
+    expect((await svc(t, ['accounts', 'show', 'Made'])).status).toBe(0)
+    expect((await svc(t, ['accounts', 'delete', 'Made', '--confirm', 'Made'])).status).toBe(0)
+    expect((await svc(t, ['accounts', 'show', 'Made'])).status).toBe(3)
     expect((await t.request('GET', '/lists', { key: created.key })).status).toBe(401)
   })
 
   test('plans set changes only what is named; unlimited is null', async () => {
     const plan = (
-      await svcProcess(t, [
+      await svc(t, [
         'plans',
         'set',
         'starter',
@@ -216,22 +216,22 @@ describe('accounts', () => {
       broadcastMinutes: 60,
       webinarCourses: true,
     })
-    expect((await svcProcess(t, ['plans', 'set', 'starter', '--contacts', 'many'])).status).toBe(2)
-    expect((await svcProcess(t, ['plans', 'set', 'starter'])).status).toBe(2)
+    expect((await svc(t, ['plans', 'set', 'starter', '--contacts', 'many'])).status).toBe(2)
+    expect((await svc(t, ['plans', 'set', 'starter'])).status).toBe(2)
   })
 })
 
 describe('output', () => {
   test('in a pipe rows are tab-separated, -q prints ids, --jsonl a line each', async () => {
-    const plain = await svcProcess(t, ['plans', 'list'])
+    const plain = await svc(t, ['plans', 'list'])
     expect(plain.stdout.split('\n')[0]!.split('\t')).toHaveLength(7)
     expect(plain.stdout).not.toMatch(/[│┌─]/)
-    expect((await svcProcess(t, ['plans', 'list', '-q'])).stdout.split('\n')[0]).toBe('free')
-    expect(JSON.parse((await svcProcess(t, ['plans', 'list', '--jsonl'])).stdout.split('\n')[1]!).name).toBe('starter')
+    expect((await svc(t, ['plans', 'list', '-q'])).stdout.split('\n')[0]).toBe('free')
+    expect(JSON.parse((await svc(t, ['plans', 'list', '--jsonl'])).stdout.split('\n')[1]!).name).toBe('starter')
   })
 
   test('a bare noun lists', async () => {
-    expect((await svcProcess(t, ['plans', '--json'])).json.plans).toHaveLength(5)
+    expect((await svc(t, ['plans', '--json'])).json.plans).toHaveLength(5)
   })
 
   test('a reader that goes away is no failure', async () => {
@@ -247,7 +247,7 @@ describe('output', () => {
 
   test('control characters in stored text are taken out', async () => {
     await t.app.sql(`update accounts set name = E'Only\\u001b[31mred\\u0007' where name = 'Only'`)
-    const ran = await svcProcess(t, ['accounts', 'list'])
+    const ran = await svc(t, ['accounts', 'list'])
     expect(ran.stdout).toContain('Onlyred')
     expect(ran.stdout).not.toMatch(colour)
     await t.app.sql(`update accounts set name = 'Only' where name like 'Only%'`)

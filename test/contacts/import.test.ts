@@ -320,6 +320,8 @@ describe('interrupted', () => {
     expect(log).toContain(`svc imports resume ${id}`)
     expect(await contacts()).toHaveLength(rows)
     // Two at once are held at their first batch, which is the same: one writes it, the other stops with a conflict.
+    // In processes that are there already: who comes seconds later meets one that has given the lock up.
+    await Promise.all([1, 2].map(() => run(['imports', '--json'])))
     const holder = await t.app.database.connect()
     await holder.query(`begin; select from imports where id = '${id}' for update`)
     const resumes = Promise.all([1, 2].map(() => run(['imports', 'resume', id, '--json'])))

@@ -42,7 +42,7 @@ const delivered = (count: number, limitMs?: number) =>
 
 test('kill -9 between the POST and its record: the next daemon posts the same body under the same key', async () => {
   const { secret } = await subscribe(t.app, account.id, receiver.url)
-  receiver.next({ delayMs: 1000 })
+  receiver.next({ mode: 'hang' })
   const first = await start()
   await emitEvents(t.app, account.id)
   await receiver.arrived(1)

@@ -43,12 +43,13 @@ test('an account with 20,000 runs due does not hold back the few of another', { 
   const stop = new AbortController()
   const running = runJourneys(target.app, stop.signal, { sendMails: journeyMails(target.app) })
   while ((await left(crowd.account.id)) > many * 0.95) await new Promise((resolve) => setTimeout(resolve, 5))
-  const start = performance.now()
+  const before = await left(crowd.account.id)
   await enter(few)
   while ((await left(few.account.id)) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
-  const elapsedMs = performance.now() - start
-  expect(await left(crowd.account.id)).toBeGreaterThan(many / 3)
-  expect(elapsedMs).toBeLessThan(2000)
+  // In the crowd's own measure, for on a busy machine everybody takes longer.
+  const after = await left(crowd.account.id)
+  expect(after).toBeGreaterThan(0)
+  expect(before - after).toBeLessThan(many / 10)
   stop.abort()
   await running
 })

@@ -8,7 +8,7 @@ import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Embedded, openEmbedded, stopEmbedded } from '../../src/store/embedded.ts'
 import { program } from '../support/cli.ts'
-import { identity, isRoot, postmasterPid, query, startUser, type User } from './embedded.support.ts'
+import { clusterSource, identity, isRoot, postmasterPid, query, startUser, type User } from './embedded.support.ts'
 
 /** A command in front of another one that gives it process ids, IPC and mounts of its own, as a container does. */
 const container = (prepare = 'true', extra: string[] = []): string[] => {
@@ -22,6 +22,8 @@ const mounted = (from: string, at: string) => `mount --bind '${from}' '${at}'`
 
 const [command, ...rest] = farContainer()
 const canIsolate = process.platform === 'linux' && spawnSync(command!, [...rest, 'true']).status === 0
+
+const putCluster = clusterSource()
 
 let top: string
 let dataDir: string
@@ -110,6 +112,7 @@ describe.skipIf(!canIsolate)(`containers on one data folder${needsNamespaces}`, 
   }
 
   test('a second one, in the same network, shares the server of the first, whatever the folder is called there', async () => {
+    await putCluster(dataDir)
     const { url } = await open()
     const writer = await startWriter(url)
     const before = await pidFile()
@@ -125,6 +128,7 @@ describe.skipIf(!canIsolate)(`containers on one data folder${needsNamespaces}`, 
   })
 
   test('a second one that cannot reach the server is refused with what to do; the first goes on serving', async () => {
+    await putCluster(dataDir)
     const { url } = await open()
     const writer = await startWriter(url)
     const before = await pidFile()
@@ -161,6 +165,7 @@ describe.skipIf(!canIsolate)(`containers on one data folder${needsNamespaces}`, 
   })
 
   test('a second one waits for the last process of a server that was killed', async () => {
+    await putCluster(dataDir)
     const { url } = await user().next()
     const client = new pg.Client({ connectionString: url })
     client.on('error', () => undefined)
@@ -179,6 +184,7 @@ describe.skipIf(!canIsolate)(`containers on one data folder${needsNamespaces}`, 
   })
 
   test('what a killed one leaves behind is recovered, with every write that was acknowledged', async () => {
+    await putCluster(dataDir)
     const first = user(dataDir, container())
     const { url } = await first.next()
     const writer = await startWriter(url)
@@ -205,6 +211,7 @@ describe.skipIf(!canIsolate)(`containers on one data folder${needsNamespaces}`, 
 test.runIf(isRoot)(
   'root that may not look into the processes of others, as in a container, stops the server too',
   async () => {
+    await putCluster(dataDir)
     const confined = user(dataDir, ['setpriv', '--bounding-set=-sys_ptrace', '--inh-caps=-sys_ptrace'])
     const { url } = await confined.next()
     expect(await query(url, 'select 1')).toBe(1)
@@ -215,6 +222,7 @@ test.runIf(isRoot)(
 
 describe('one cluster under two names', () => {
   test('a folder that is renamed under its running server opens at the new name with the same server', async () => {
+    await putCluster(dataDir)
     const { url } = await user().next()
     const writer = await startWriter(url)
     const before = await pidFile()
@@ -232,6 +240,7 @@ describe('one cluster under two names', () => {
   })
 
   test('a data folder whose cluster is a link to that of another one shares its server', async () => {
+    await putCluster(dataDir)
     const { url } = await open()
     const other = join(top, 'other')
     await mkdir(other)
@@ -245,7 +254,7 @@ describe('a copy of a data folder', () => {
   test.skipIf(!canIsolate)(
     `is never taken for the original where only the copy can be reached${needsNamespaces}`,
     async () => {
-      await (await open()).close()
+      await putCluster(dataDir)
       const copy = join(top, 'copy')
       expect(spawnSync('cp', ['-a', dataDir, copy]).status).toBe(0)
       const original = user(dataDir, farContainer())

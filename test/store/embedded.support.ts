@@ -1,10 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 import pg from 'pg'
-import { expect } from 'vitest'
+import { afterAll, expect } from 'vitest'
+import { openEmbedded } from '../../src/store/embedded.ts'
 
 export const isRoot = process.getuid?.() === 0
 
@@ -25,6 +28,28 @@ export const identity = (url: string) => query(url, 'select system_identifier::t
 
 export const postmasterPid = async (dir: string) =>
   Number((await readFile(join(dir, 'pgdata/postmaster.pid'), 'utf8')).split('\n')[0])
+
+/**
+ * For a file's tests of what becomes of a cluster that is there: gives what puts one into a data folder that is not there yet.
+ * It is made once, by a first opening, and copied for each; each draws its own port.
+ */
+export const clusterSource = (): ((dataDir: string) => Promise<void>) => {
+  let top: string | undefined
+  let made: Promise<string> | undefined
+  const make = async () => {
+    top = await realpath(await mkdtemp(join(tmpdir(), 'svc-cluster-')))
+    await chmod(top, 0o755)
+    const folder = join(top, '.svc')
+    await (await openEmbedded(folder, { settings: { fsync: 'off' } })).close()
+    for (const name of ['postgres.port', 'postgres.log']) await rm(join(folder, name))
+    return folder
+  }
+  afterAll(() => top && rm(top, { recursive: true, force: true }))
+  return async (dataDir) => {
+    made ??= make()
+    await promisify(execFile)('cp', ['-a', await made, dataDir])
+  }
+}
 
 export interface User {
   process: ChildProcess

@@ -23,8 +23,9 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Embedded, type EmbeddedOptions, openEmbedded, stopEmbedded } from '../../src/store/embedded.ts'
-import { identity, isRoot, postmasterPid, query, startUser, type User } from './embedded.support.ts'
+import { clusterSource, identity, isRoot, postmasterPid, query, startUser, type User } from './embedded.support.ts'
 
+const putCluster = clusterSource()
 const nobody = { uid: 65_534, gid: 65_534 }
 
 let top: string
@@ -99,6 +100,7 @@ describe('sharing', () => {
   })
 
   test('a process killed with -9 leaves a usable server, which the next one to close stops', async () => {
+    await putCluster(dataDir)
     const killed = user()
     const { url } = await killed.next()
     await killed.kill()
@@ -124,6 +126,7 @@ describe('sharing', () => {
   })
 
   test('who opens while the last one closes always gets a working server', async () => {
+    await putCluster(dataDir)
     await (await open()).close()
     const visitor = async (rounds: number) => {
       for (let i = 0; i < rounds; i++) {
@@ -155,6 +158,7 @@ describe('recovery', () => {
   }
 
   test('a process whose server is killed with -9 starts it again at the same url, with its data', async () => {
+    await putCluster(dataDir)
     const { url } = await open()
     await query(url, 'create table kept as select 7 as n')
     const pid = await postmasterPid(dataDir)
@@ -164,6 +168,7 @@ describe('recovery', () => {
   })
 
   test('a process whose server is stopped starts it again at the same url, and still stops it when it closes', async () => {
+    await putCluster(dataDir)
     const embedded = await open()
     const pid = await postmasterPid(dataDir)
     await stopEmbedded(dataDir)
@@ -178,6 +183,7 @@ describe('recovery', () => {
   })
 
   test('after kill -9 of the server and of its user the folder opens again', async () => {
+    await putCluster(dataDir)
     const killed = user()
     const { url } = await killed.next()
     await killed.kill()
@@ -187,6 +193,7 @@ describe('recovery', () => {
   })
 
   test('a stale pid file whose pid now belongs to another program is recovered', async () => {
+    await putCluster(dataDir)
     await (await open()).close()
     const { uid, gid } = await stat(join(dataDir, 'pgdata'))
     const other = spawn('sleep', ['60'], { uid, gid })
@@ -201,6 +208,7 @@ describe('recovery', () => {
   })
 
   test('an empty pid file, left by a kill at the wrong moment, is recovered', async () => {
+    await putCluster(dataDir)
     await (await open()).close()
     const file = join(dataDir, 'pgdata/postmaster.pid')
     await writeFile(file, '')
@@ -222,6 +230,7 @@ describe('recovery', () => {
   })
 
   test('a port taken by another program is exchanged for a free one', async () => {
+    await putCluster(dataDir)
     const before = await open()
     await before.close()
     const port = Number(new URL(before.url).port)
@@ -243,6 +252,7 @@ describe('refusals', () => {
   })
 
   test('a server that does not start is unavailable, with its last word', async () => {
+    await putCluster(dataDir)
     const failing = open(dataDir, { settings: { max_connections: 'many' } })
     await expect(failing).rejects.toMatchObject({
       kind: 'unavailable',
@@ -262,6 +272,7 @@ describe('refusals', () => {
   })
 
   test('a password file that does not fit is a problem of configuration at once', async () => {
+    await putCluster(dataDir)
     const { url } = await open()
     await writeFile(join(dataDir, 'postgres.password'), 'another')
     await expect(open()).rejects.toMatchObject({ kind: 'configuration' })
@@ -286,6 +297,7 @@ describe('the server', () => {
   })
 
   test('neither data nor statements get into its log', async () => {
+    await putCluster(dataDir)
     const { url } = await open()
     await query(url, 'create table people (email text primary key)')
     await query(url, "insert into people values ('ann@example.com')")

@@ -56,7 +56,7 @@ export const startDaemon = async (
     })
   }
   const exited = once(child, 'exit').then(([status]) => status as number | null)
-  const deadline = Date.now() + 20_000
+  const deadline = Date.now() + 60_000
   while (!(await isReady(url))) {
     if (child.exitCode !== null || Date.now() > deadline) {
       child.kill('SIGKILL')

@@ -16,7 +16,7 @@ export const cloneDatabase = async (): Promise<{ url: string; drop: () => Promis
   // The template can't be cloned by two at once while one of them holds it for a moment longer.
   for (let tries = 1; ; tries++) {
     try {
-      await onServer(`create database ${name} template ${inject('template')}`)
+      await onServer(`create database ${name} template ${inject('template')} strategy file_copy`)
       break
     } catch (error) {
       if (tries >= 20 || (error as { code?: string }).code !== '55006') throw error

@@ -69,7 +69,7 @@ export const tally = async (app: OpenApp, accountId: string): Promise<Record<str
 type Falsy = false | null | undefined
 
 /** Waits until `check` gives something true, and gives it; fails after `limitMs`. */
-export const eventually = async <T>(check: () => T | Promise<T>, limitMs = 10_000): Promise<Exclude<T, Falsy>> => {
+export const eventually = async <T>(check: () => T | Promise<T>, limitMs = 20_000): Promise<Exclude<T, Falsy>> => {
   for (const deadline = Date.now() + limitMs; ; await sleep(15)) {
     const found = await check()
     if (found) return found as Exclude<T, Falsy>

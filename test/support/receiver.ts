@@ -129,7 +129,7 @@ export const openReceiver = async (): Promise<Receiver> => {
     always: (answer) => {
       standing = answer
     },
-    arrived: (count, timeoutMs = 10_000) =>
+    arrived: (count, timeoutMs = 20_000) =>
       new Promise((resolve, reject) => {
         const end = (act: () => void) => {
           clearTimeout(timer)

@@ -162,7 +162,7 @@ export const openSink = async ({ port = 0, user, tls = 'none' }: SinkOptions = {
       standing = conduct
     },
     next: (...more) => void queue.push(...more),
-    async arrived(count, limitMs = 10_000) {
+    async arrived(count, limitMs = 20_000) {
       for (const deadline = Date.now() + limitMs; mails.length < count; await sleep(10)) {
         if (Date.now() > deadline) throw new Error(`${mails.length} of ${count} mails after ${limitMs} ms`)
       }
