@@ -9,6 +9,7 @@ import { checkWebhookUrl } from '../../src/net/webhook-url.ts'
 import { eventually } from '../support/deliveries.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
 import { type Answer, openReceiver, type Receiver } from '../support/receiver.ts'
+import { watchStalls } from '../support/stalls.ts'
 
 let dns: DnsServer
 let resolver: Resolver
@@ -41,6 +42,15 @@ const post = (url = receiver.url, timeoutMs = 5000, by = client) =>
 const postTo = (answer: Answer, timeoutMs?: number) => {
   receiver.next(answer)
   return post(receiver.url, timeoutMs)
+}
+
+/** Runs a post that is to end within 600 ms, or on a busy machine within eight times what this process was held up. */
+const inTime = async (run: () => ReturnType<typeof post>) => {
+  const stalls = watchStalls()
+  const outcome = await run()
+  stalls.stop()
+  expect(outcome.durationMs).toBeLessThan(Math.max(600, 8 * stalls.worstMs()))
+  return outcome
 }
 
 /** A connection is free again a turn of the event loop after its answer. */
@@ -135,10 +145,9 @@ test('an interim answer alone is no answer', async () => {
 
 describe('the deadline', () => {
   test('ends a post whose receiver hangs before its headers', async () => {
-    const outcome = await postTo({ mode: 'hang' }, 300)
+    const outcome = await inTime(() => postTo({ mode: 'hang' }, 300))
     expect(outcome).toMatchObject({ ok: false, status: null, error: 'timed out after 0.3 s', stopped: false })
     expect(outcome.durationMs).toBeGreaterThanOrEqual(295)
-    expect(outcome.durationMs).toBeLessThan(600)
     await settle()
     expect(receiver.open).toBe(0)
   })
@@ -146,19 +155,17 @@ describe('the deadline', () => {
   test.each(['stall', 'drip'] as const)(
     'cuts a body that comes too slowly (%s), and the status stands',
     async (mode) => {
-      const outcome = await postTo({ mode }, 300)
+      const outcome = await inTime(() => postTo({ mode }, 300))
       expect(outcome).toMatchObject({ ok: true, status: 200, error: null })
       expect(outcome.durationMs).toBeGreaterThanOrEqual(295)
-      expect(outcome.durationMs).toBeLessThan(600)
       expect(await postTo({ status: 500, mode }, 300)).toMatchObject({ ok: false, status: 500, error: 'answered 500' })
     },
   )
 
   test('is over the look-up too', async () => {
     dns.set('silent.test', { mode: 'silent' })
-    const outcome = await post(`http://silent.test:${receiver.port}/`, 300)
+    const outcome = await inTime(() => post(`http://silent.test:${receiver.port}/`, 300))
     expect(outcome).toMatchObject({ ok: false, error: 'timed out after 0.3 s' })
-    expect(outcome.durationMs).toBeLessThan(600)
   })
 
   test('is over the TLS handshake too', async () => {
