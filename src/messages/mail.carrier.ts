@@ -163,8 +163,17 @@ export const createCarrier = (
     if (!isFinishing) mark.push(lanes.next(performance.now()))
   }
 
+  // What was locked is looked at again a little later, which may begin anything anew.
   const idle = async () => {
-    while (handing.size > 0) await Promise.all(handing)
+    do await Promise.all([mark.flush(), ...handing])
+    while (handing.size > 0)
+  }
+
+  const recorded = async () => {
+    do {
+      await idle()
+      await Promise.all([record.flush(), release.flush()])
+    } while (handing.size > 0)
   }
 
   return {
@@ -177,10 +186,10 @@ export const createCarrier = (
       isFinishing = true
       giveBack(lanes.takeBack(() => true))
       const deadline = (ms: number) => sleep(ms, undefined, { ref: false })
-      await Promise.race([mark.flush().then(idle), deadline(deadlineMs)])
+      await Promise.race([idle(), deadline(deadlineMs)])
       // What the relay has not answered by now ends here; nobody will know more of it.
       app.smtp.close()
-      await Promise.race([idle().then(() => Promise.all([record.flush(), release.flush()])), deadline(recordMs)])
+      await Promise.race([recorded(), deadline(recordMs)])
     },
   }
 }
