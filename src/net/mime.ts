@@ -10,10 +10,10 @@ const part = (type: string, encoding: string, body: string, more = ''): string =
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replace(/.{76}(?=.)/g, '$&\r\n')
 
 /** What is mostly of another script than the Latin is shorter, and no less readable, in base64. */
-const textPart = (type: string, text: string): string => {
+const textPart = (type: string, text: string, parameters = ''): string => {
   const bytes = Buffer.from(text)
   const isForeign = bytes.length > text.length * 1.5
-  const typed = `${type}; charset=utf-8`
+  const typed = `${type}; charset=utf-8${parameters}`
   return isForeign ? part(typed, 'base64', base64(bytes)) : part(typed, 'quoted-printable', quotedPrintable(bytes))
 }
 
@@ -31,7 +31,7 @@ const bodyOf = ({ html, text, calendar }: Mail): string => {
   const alternatives = [
     ...(text !== '' || (html === '' && calendar === null) ? [textPart('text/plain', text)] : []),
     ...(html !== '' ? [textPart('text/html', html)] : []),
-    ...(calendar !== null ? [textPart(`text/calendar; method=${methodOf(calendar)}`, calendar)] : []),
+    ...(calendar !== null ? [textPart('text/calendar', calendar, `; method=${methodOf(calendar)}`)] : []),
   ]
   const shown = multipart('alternative', alternatives)
   if (calendar === null) return shown
