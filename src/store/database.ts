@@ -122,6 +122,9 @@ export const openDatabase = (
   class Connection extends pg.Client {
     constructor(config?: pg.ClientConfig) {
       super(addressed(config))
+      // A drop fails the statement at work, or the next one. Without a listener of its own it would be fatal: one that comes
+      // with the answer that frees the connection finds it between the pool and who takes it.
+      this.on('error', () => {})
     }
   }
   const settings = {
@@ -144,9 +147,6 @@ export const openDatabase = (
     first?: string,
   ): Promise<T> => {
     const client = await pool.connect()
-    // A drop in mid-transaction also fails the statement at work: this listener only keeps it from being fatal.
-    const onError = () => {}
-    client.on('error', onError)
     let broken: Error | undefined
     try {
       const row = await begin(client, first)
@@ -159,7 +159,6 @@ export const openDatabase = (
       })
       throw error
     } finally {
-      client.off('error', onError)
       client.release(broken)
     }
   }
@@ -176,7 +175,6 @@ export const openDatabase = (
     },
     async connect() {
       const client = new Connection(settings)
-      client.on('error', () => {})
       await client.connect()
       return client
     },

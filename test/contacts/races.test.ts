@@ -28,7 +28,8 @@ const inWork = <T>(run: (work: Work) => Promise<T>) => app.app.work(account.id, 
 const removeList = (id: string) => deleteList(app.app, account.id, id, { actor: 'cli:test' })
 
 const waitUntil = async (isSo: () => Promise<boolean>) => {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5))
+  for (const deadline = Date.now() + 60_000; !(await isSo()); await new Promise((resolve) => setTimeout(resolve, 5)))
+    if (Date.now() > deadline) throw new Error(`Not so after a minute: ${isSo}`)
 }
 const count = async (statement: string, params: string[] = []) =>
   (await app.app.sql<{ n: number }>(statement, params))[0]!.n
@@ -156,7 +157,10 @@ test('batches, erasures, those who leave and lists that go wait for each other i
 test('a command that is killed while its list goes leaves exact counts, and the jobs do the rest', async () => {
   const id = await bigList(20_000)
   const env = { ...app.env, PATH: process.env.PATH, HOME: process.env.HOME, SVC_ACCOUNT: account.id }
-  const child = spawn(process.execPath, [program, 'lists', 'delete', 'Big', '--yes'], { env, stdio: 'ignore' })
+  const child = spawn(process.execPath, [program, 'lists', 'delete', 'Big', '--yes'], {
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
   const ended = once(child, 'exit')
   await waitUntil(async () => child.exitCode !== null || (await rowsOf(id)) < 20_000)
   child.kill('SIGKILL')

@@ -155,9 +155,9 @@ test('of one cause come at most 1,000 runs, and the log of who would have caused
   expect(roots).toEqual({ runs: 2, most: 1000 })
   const runs = (await Promise.all(journeys.map((journey) => bench.runs(journey)))).flat()
   expect(runs).toHaveLength(2000)
-  const unstarted = runs
-    .flatMap(({ log }) => log)
-    .map(({ outcome }) => Number(/([12]) not started: one cause/.exec(outcome)?.[1] ?? 0))
-  // Of each, 100 have tried to start two, and 99 have come of that.
-  expect(unstarted.reduce((sum, count) => sum + count)).toBe(2 * (2 * 100 - 99))
+  const logs = runs.flatMap(({ log }) => log)
+  const unstarted = logs.map(({ outcome }) => Number(/\((\d+) not started: one cause/.exec(outcome)?.[1] ?? 0))
+  // Each that was walked has tried to start two; of all that, all but the two first have come.
+  expect(logs.length).toBeGreaterThan(100)
+  expect(unstarted.reduce((sum, count) => sum + count)).toBe(2 * logs.length - (200 - 2))
 })
