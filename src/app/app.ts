@@ -90,7 +90,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     const tallies = options.tallies ?? createTallies()
     if (options.development) await markDevelopment(database.sql)
     clock = options.now ? fixedClock(options.now) : await openClock(database)
-    const { now, systemNow } = clock
+    const { now, systemNow, look: lookAtClock } = clock
     const box = createSecretBox(config.secret)
     const former = await formerKeys(database.sql, box)
     return {
@@ -113,6 +113,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       onClose: (end) => void ends.push(end),
       now,
       systemNow,
+      lookAtClock,
       close,
       operate: (actor, run) =>
         uponCommit(tallies, (begin) =>
@@ -218,7 +219,7 @@ const lazySmtp = (open: () => Promise<SmtpClient>): SmtpClient => {
   }
 }
 
-const fixedClock = (now: () => Date): Clock => ({ now, systemNow: now, close: async () => {} })
+const fixedClock = (now: () => Date): Clock => ({ now, systemNow: now, look: async () => {}, close: async () => {} })
 
 type EntityManagers = (client: Client, accountId: string | null) => EntityManager
 

@@ -13,6 +13,8 @@ export interface Clock {
   now(): Date
   /** The process's own clock, moved as the database's is: for what others hold against their clocks (signatures). */
   systemNow(): Date
+  /** Looks at the database's clock anew, as after a notice that it has moved: others may have heard of it first. */
+  look(): Promise<void>
   close(): Promise<void>
 }
 
@@ -28,7 +30,7 @@ const channel = 'svc_clock'
 const measureEveryMs = 20_000
 
 const systemNow = () => new Date()
-const systemClock: Clock = { now: systemNow, systemNow, close: async () => {} }
+const systemClock: Clock = { now: systemNow, systemNow, look: async () => {}, close: async () => {} }
 
 const isTableMissing = (error: unknown): boolean => (error as { code?: string }).code === '42P01'
 
@@ -120,6 +122,7 @@ export const openClock = async (database: Database): Promise<Clock> => {
   return {
     now: () => new Date(Date.now() + Math.round(skewMs) + offsetMs),
     systemNow: () => new Date(Date.now() + offsetMs),
+    look,
     async close() {
       clearInterval(timer)
       await notices?.close()

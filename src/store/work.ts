@@ -172,6 +172,8 @@ export interface App {
   now(): Date
   /** This process's own clock, moved by a development database's offset as `now` is: for signatures, which others hold against theirs. */
   systemNow(): Date
+  /** Has `now` follow a development database's clock at once, where a notice told that it has moved. */
+  lookAtClock(): Promise<void>
   /** Throws Problem `missing` where there is no such account, or it is being deleted. */
   work<T>(accountId: string, actor: string, run: (work: Work) => Promise<T>): Promise<T>
   /** A unit of work that belongs to no account: accounts, plans, and what jobs do across accounts. */

@@ -24,6 +24,7 @@ export const runReminders = (app: App, signal: AbortSignal, report: Report): Pro
             failed.clear()
             forgetAt = performance.now() + forgetMs
           }
+          await app.lookAtClock()
           await remindDue(app, stop, report, failed)
           return undefined
         },
