@@ -1,8 +1,21 @@
-import { Outrun } from '../store/database.ts'
+import { emailDomain } from '../lib/email.ts'
+import { newId } from '../lib/ids.ts'
+import { textArray } from '../store/arrays.ts'
+import { isDuplicate, Outrun } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
-import { plainly, type Sorted } from './contacts.place.ts'
-import { joining } from './contacts.statement.ts'
+import type { Draft, Sorted } from './contacts.probe.ts'
+import { adding, joinFields, joining } from './contacts.statement.ts'
+import type { Verdict } from './contacts.verdict.ts'
 import { type Contact, viewContact } from './contacts.view.ts'
+
+/** Somebody else has added it meanwhile: the unit of work runs again and finds it. */
+const plainly = async (inserted: Promise<unknown>): Promise<void> => {
+  try {
+    await inserted
+  } catch (error) {
+    throw isDuplicate(error) ? new Outrun('An address was added meanwhile') : error
+  }
+}
 
 /** A list that is written into, its columns in their order. */
 interface OpenList {
@@ -11,21 +24,55 @@ interface OpenList {
   fields: readonly string[]
 }
 
+interface Added extends Draft {
+  rowId: string
+  verdict: Verdict | undefined
+}
+
+/** Adds what is new to the account, and to the list. Throws `Outrun` where it is there meanwhile. */
+export const addNew = async (
+  { sql, accountId, now }: Work,
+  listId: string,
+  { fresh, judged }: Sorted,
+  status: Contact['status'],
+): Promise<Added[]> => {
+  const nowMs = now.getTime()
+  // Those of one moment in their order: both indexes of contacts grow at their end.
+  const rowIds = fresh.map(() => newId('row', nowMs)).sort()
+  const added = fresh.map((draft, i) => ({ ...draft, rowId: rowIds[i]!, verdict: judged.get(draft.email) }))
+  const domains = new Map<string, string>()
+  const domainOf = (email: string) =>
+    domains.getOrInsertComputed(email.slice(email.lastIndexOf('@')), () => emailDomain(email) ?? '')
+  const params = [
+    accountId,
+    listId,
+    textArray(added.map(({ email }) => email)),
+    textArray(rowIds),
+    textArray(added.map(({ email }) => domainOf(email))),
+    textArray(added.map(({ verdict }) => verdict?.status)),
+    textArray(added.map(({ verdict }) => verdict?.reasons.join(' '))),
+    joinFields(added.map(({ text }) => text)),
+    now,
+    status,
+  ]
+  await plainly(sql(adding, params, 'add-contacts'))
+  return added
+}
+
 /** What was added, as reading it would give it. */
 export const viewAdded = (
   { now }: Work,
   { id, name, fields: listFields }: OpenList,
-  { fresh, judged }: Sorted,
+  added: readonly Added[],
   status: Contact['status'],
 ): Contact[] =>
-  fresh.map(({ email, fields, rowId }) => {
-    const verdict = judged.get(email)
-    return viewContact({
+  added.map(({ email, fields, rowId, verdict }) =>
+    viewContact({
       ...{ listId: id, listName: name, listFields: [...listFields], rowId, email, fields, status },
       ...{ verdict: verdict?.status ?? null, reasons: verdict?.reasons ?? null, checkedAt: verdict ? now : null },
       ...{ createdAt: now, updatedAt: now },
-    })
-  })
+    }),
+  )
 
 /** Adds known addresses, which are locked, to the list. Throws `Outrun` where one is in it meanwhile, or gone. */
 export const joinKnown = (
@@ -34,7 +81,7 @@ export const joinKnown = (
   { known }: Sorted,
   rowIds: ReadonlyMap<string, string>,
   status: Contact['status'],
-): Promise<unknown> => {
+): Promise<void> => {
   const rows = known.map(({ email, fields }) => {
     const rowId = rowIds.get(email)
     if (rowId === undefined) throw new Outrun('An address was removed meanwhile')

@@ -62,22 +62,19 @@ const plentyOfRoom = 5_000
 export const roomLeft =
   '(select p.contacts - a.contact_count from accounts a left join plans p on p.name = a.plan where a.id = $1)'
 
-/** Whether the account's plan, which had `seen` places left a moment ago (null: no limit), is far from them with `wanted` more. */
-export const hasPlenty = (seen: number | null, wanted: number): boolean =>
-  seen === null || seen >= wanted + plentyOfRoom
-
 /**
- * How many of `wanted` new addresses the account's plan has room for. Far from the limit nobody asks (`hasPlenty`), and
- * `countContacts` runs the unit again in the end should the room have gone after all. Near it one unit of work at a time has its
- * turn, also behind `turn`, to the end: it may have waited, and what it had read may have changed.
+ * How many of `wanted` new addresses the account's plan has room for, where `seen` were left a moment ago. Far from the limit
+ * nobody waits, and `countContacts` runs the unit again in the end should the room have gone after all. Near it one unit of work
+ * at a time has its turn, to the end: `hasTurn` says that it may have waited, also for `turn`, and what it had read may have changed.
  */
 export const roomFor = async (
   { sql, accountId }: Work,
   wanted: number,
-  { turn }: { turn: () => Promise<void> },
-): Promise<number> => {
+  { seen, turn }: { seen: number | null; turn: () => Promise<void> },
+): Promise<{ places: number; hasTurn: boolean }> => {
+  if (seen === null || seen >= wanted + plentyOfRoom) return { places: wanted, hasTurn: false }
   await turn()
   await sql(`select pg_advisory_xact_lock(hashtextextended('contacts of ' || $1, 0))`, [accountId])
   const [left] = await sql<{ room: number | null }>(`select ${roomLeft} as room`, [accountId], 'room-for-contacts')
-  return Math.max(0, left!.room ?? wanted)
+  return { places: Math.max(0, left!.room ?? wanted), hasTurn: true }
 }

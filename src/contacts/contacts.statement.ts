@@ -6,9 +6,9 @@ import type { Verdict } from './contacts.verdict.ts'
  * The statements behind every write of contacts into a list, each set-based. What they share: $1 the account, $2 the list
  * (but `changing`), addresses in their order.
  *
- * Their order is that of the locks: new addresses with their contacts, known addresses, contacts that change, contacts that come,
- * and counters at the end of the unit of work (contacts.count.ts); within each the order of the addresses. Whoever removes
- * contacts locks their addresses first, too. So nobody waits in a circle: what is new is nobody else's to lock.
+ * Their order is that of the locks: known addresses, new addresses, contacts that change, contacts that come, and counters at
+ * the end of the unit of work (contacts.count.ts); within each the order of the addresses. Whoever removes contacts locks
+ * their addresses first, too. So nobody waits in a circle.
  *
  * Identical data writes no heap at all. What is new is inserted plainly: that it is there meanwhile is a conflict, on which the
  * unit of work runs again and finds it.
@@ -29,7 +29,7 @@ export type HeldVerdict = readonly [
  * `kinds`: a letter for each address, in their order: `n` new to the account, `k` known in it, `m` a member of the list, `s` one
  * whose fields say the same. `findings`: what mail has shown of some of them (contacts.findings.ts).
  */
-export interface Placed {
+export interface Probed {
   kinds: string
   verdicts: HeldVerdict[] | null
   findings: Record<string, Finding[]> | null
@@ -38,49 +38,31 @@ export interface Placed {
 /** The fields of writes as one text, which costs less than an array, or one document: JSON has no line breaks. */
 export const joinFields = (texts: readonly string[]): string => texts.join('\n')
 
-// Only the fields of members, and of what is added, are read as JSON. What is added waits for nobody but who adds the same address,
-// and all do so in the order of the addresses.
-/**
- * Looks what there is of addresses, and where $11 says so adds what is new to the account, and to the list: $3 addresses, $4 row
- * ids, $5 domains, $6 statuses of verdicts (null: none), $7 their reasons, each as one text with spaces, $8 fields
- * (`joinFields`), $9 now, $10 the status of the contacts. One `Placed`. Locks nothing that is there.
- */
-export const placing = `
-  with input as materialized (
-    select * from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], string_to_array($8, E'\n'))
-      with ordinality as i(email, row_id, domain, status, reasons, fields, place)
-  ), seen as materialized (
-    select i.*, a.row_id as held_row, a.status as held_status, a.reasons as held_reasons, a.is_old, c.held
-    from input i
-    left join lateral (
-      select row_id, verification_status as status, verification_reasons as reasons,
-        verified_at < $9::timestamptz - interval '24 hours' as is_old
-      from addresses where account_id = $1 and email = i.email limit 1
-    ) a on true
-    left join lateral (
-      select fields as held from contacts where account_id = $1 and row_id = a.row_id and list_id = $2 limit 1
-    ) c on true
-  ), address as (
-    insert into addresses (account_id, email, row_id, domain, verification_status, verification_reasons, verified_at)
-    select $1, email, row_id, domain, status, string_to_array(reasons, ' '), case when status is not null then $9::timestamptz end
-    from seen where held_row is null and $11
-  ), contact as (
-    insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
-    select $1, email, $2, row_id, fields::jsonb, $10, $9, $9 from seen where held_row is null and $11
-  )
+// Only the fields of members are read as JSON.
+/** $3 addresses, $4 their fields (`joinFields`), $5 now. One `Probed`. Locks nothing. */
+export const probing = `
   select string_agg(
-      case when held_row is null then 'n' when held is null then 'k' when held @> fields::jsonb then 's' else 'm' end,
-      '' order by place
+      case when a.row_id is null then 'n' when c.held is null then 'k' when c.held @> i.fields::jsonb then 's' else 'm' end,
+      '' order by i.place
     ) as kinds,
-    json_agg(json_build_array(place - 1, held_status, held_reasons, is_old))
-      filter (where held_row is not null and (held_status is distinct from 'valid' or is_old)) as verdicts,
+    json_agg(json_build_array(i.place - 1, a.status, a.reasons, a.is_old))
+      filter (where a.row_id is not null and (a.status is distinct from 'valid' or a.is_old)) as verdicts,
     (
       select json_object_agg(f.email, f.findings) from (
         select email, array_agg(finding) as findings from address_findings
-        where account_id = $1 and email = any($3::text[]) group by email
+        where account_id = $1 and email = any($3) group by email
       ) f
     ) as findings
-  from seen`
+  from unnest($3::text[], string_to_array($4, E'\n')) with ordinality as i(email, fields, place)
+  left join lateral (
+    select row_id, verification_status as status, verification_reasons as reasons,
+      verified_at < $5::timestamptz - interval '24 hours' as is_old
+    from addresses where account_id = $1 and email = i.email limit 1
+  ) a on true
+  left join lateral (
+    select fields as held from contacts
+    where account_id = $1 and row_id = a.row_id and list_id = $2 limit 1
+  ) c on true`
 
 export interface LockedAddress {
   email: string
@@ -159,3 +141,20 @@ export const joining = `
   insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
   select $1, email, $2, "rowId", fields, $5, $4, $4
   from jsonb_to_recordset($3::jsonb) as i(email text, "rowId" text, fields jsonb)`
+
+// The main statement runs before the one in `with`: all addresses, then all contacts.
+/**
+ * What is new to the account: $3 addresses, $4 row ids, $5 domains, $6 statuses of verdicts (null: none), $7 their reasons, each
+ * as one text with spaces, $8 fields (`joinFields`), $9 now, $10 the status of the contacts.
+ */
+export const adding = `
+  with new as materialized (
+    select * from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], string_to_array($8, E'\n'))
+      as i(email, row_id, domain, status, reasons, fields)
+  ), member as (
+    insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
+    select $1, email, $2, row_id, fields::jsonb, $10, $9, $9 from new
+  )
+  insert into addresses (account_id, email, row_id, domain, verification_status, verification_reasons, verified_at)
+  select $1, email, row_id, domain, status, string_to_array(reasons, ' '), case when status is not null then $9::timestamptz end
+  from new`

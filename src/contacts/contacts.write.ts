@@ -1,11 +1,11 @@
 import { emit, isWanted } from '../events/emit.ts'
 import type { Work } from '../store/work.ts'
-import { joinKnown, viewAdded } from './contacts.add.ts'
+import { addNew, joinKnown, viewAdded } from './contacts.add.ts'
 import { countContacts } from './contacts.count.ts'
 import type { ContactWrite, Fields } from './contacts.fields.ts'
 import { readMembers } from './contacts.find.ts'
 import { addColumns, extendColumns, openList } from './contacts.lists.ts'
-import { byText, type Draft, placeWrites, type Sorted } from './contacts.place.ts'
+import { byText, type Draft, findRoom, type Sorted } from './contacts.probe.ts'
 import {
   type Changing,
   changing,
@@ -141,12 +141,13 @@ const write = async (
   const { keepExisting = false, events = true, status = 'active', turn = async () => {}, isReading = false } = options
   const list = await openList(work, listId)
   extendColumns(list.fields, namesOf(writes))
-  const { found, refused } = await placeWrites(work, { listId, status }, writes, verdicts, { seen: list.room, turn })
+  const { found, refused } = await findRoom(work, listId, writes, verdicts, { seen: list.room, turn })
   const { fresh, known, members, same } = found
   const created = [...fresh, ...known]
 
   const rowIds = await holdKnown(work, found)
   const changed = keepExisting ? new Map<string, Fields>() : await changeMembers(work, listId, members)
+  const added = fresh.length > 0 ? await addNew(work, listId, found, status) : []
   if (known.length > 0) await joinKnown(work, listId, found, rowIds, status)
   const names = namesOf([...created, ...members, ...same])
   let { fields } = list
@@ -162,7 +163,7 @@ const write = async (
     const others = isReading ? [...members, ...same] : members.filter(({ email }) => changed.has(email))
     const read = [...known, ...others].map(({ email }) => email)
     if (read.length > 0) contacts.push(...(await readMembers(work, listId, read)))
-    contacts.push(...viewAdded(work, { id: listId, name: list.name, fields }, found, status))
+    contacts.push(...viewAdded(work, { id: listId, name: list.name, fields }, added, status))
   }
   if (isTelling) await emitChanges(work, contacts, created, changed)
   if (created.length > 0) countContacts(work, listId, created.length, fresh.length)
