@@ -46,7 +46,7 @@ const AddressSchema = defineEntity({
     {
       // Those whose domain DNS gave no answer for: contacts.recheck.ts looks at them again.
       name: 'addresses_in_doubt_index',
-      expression: `create index "addresses_in_doubt_index" on "addresses" ("domain", "account_id", "email") where "verification_reasons" && '{dns_timeout,dns_error}'::text[]`,
+      expression: `create index "addresses_in_doubt_index" on "addresses" ("domain", "account_id", "email") where "verification_status" <> 'valid' and "verification_reasons" && '{dns_timeout,dns_error}'::text[]`,
     },
   ],
   properties: {

@@ -5,7 +5,7 @@ import { dnsDoubts, isDoubtful, type Verdict } from './contacts.verdict.ts'
 import { verifyAddresses } from './contacts.verify.ts'
 
 /** Verdicts that a DNS server gave no answer for: as the index of them has it. */
-export const inDoubt = `verification_reasons && '{${dnsDoubts}}'::text[]`
+export const inDoubt = `verification_status <> 'valid' and verification_reasons && '{${dnsDoubts}}'::text[]`
 
 const lockAddresses = `
   select 1 from (
