@@ -50,7 +50,7 @@ export const follow = async (
     )
     const ended = new AbortController()
     const leftMs = Math.max(0, since + patience - performance.now())
-    const limit = sleep(leftMs, true, { signal: ended.signal }).catch(() => false)
+    const limit = sleep(leftMs, true, { signal: AbortSignal.any([ended.signal, signal]) }).catch(() => false)
     const isSilent = await Promise.race([looked.then(() => false), limit]).finally(() => ended.abort())
     if (isSilent || (awaySince !== undefined && leftMs === 0)) throw unavailable()
   }

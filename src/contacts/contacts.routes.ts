@@ -50,6 +50,7 @@ const oneToFiveHundred = 'must have 1 to 500 items'
 
 const Item = z.looseObject({ email: EmailInput }).meta({ propertyNames: columnNames })
 type Item = z.output<typeof Item>
+const { $schema, ...itemSchema } = z.toJSONSchema(Item, { io: 'input' })
 
 /** Items as `Item` reads them, which names their faults; those of the common kind, hundreds in a batch, it need not see. */
 const readItems = (items: readonly unknown[], context: z.core.$RefinementCtx<unknown>): Item[] =>
@@ -58,7 +59,11 @@ const readItems = (items: readonly unknown[], context: z.core.$RefinementCtx<unk
     if (email !== null) return { ...(item as Item), email }
     const read = Item.safeParse(item)
     for (const issue of read.error?.issues ?? [])
-      context.issues.push({ ...issue, path: [i, ...issue.path], input: item } as z.core.$ZodRawIssue)
+      context.issues.push({
+        ...{ ...issue, path: [i, ...issue.path], input: item },
+        // As where zod looks at all of them itself.
+        continue: issue.code !== 'invalid_type',
+      } as z.core.$ZodRawIssue)
     return read.data!
   })
 
@@ -77,7 +82,7 @@ const Batch = z.preprocess(
   z.object({
     listId: ListId,
     contacts: z
-      .array(z.unknown().meta(z.toJSONSchema(Item, { io: 'input' })))
+      .array(z.unknown().meta(itemSchema))
       .min(1, oneToFiveHundred)
       .max(500, oneToFiveHundred)
       .meta({ description: 'Any property beside `email` is a column name with its value' })

@@ -58,6 +58,20 @@ const haveInCommon = (a: Batch, b: Batch): boolean => {
   return b.writes.some(({ email }) => emails.has(email))
 }
 
+/** Whether a write ends, well or not, before the next batch is read. Rejects where that can't be read. */
+const isFirst = (reading: Promise<unknown>, writing: Promise<unknown>): Promise<boolean> => {
+  const read = reading.then(() => false)
+  // Who leaves it for the write hears of it no more.
+  read.catch(() => {})
+  return Promise.race([
+    read,
+    writing.then(
+      () => true,
+      () => true,
+    ),
+  ])
+}
+
 /**
  * Writes batches, and gives each in its order once it is committed. Where one fails, the one behind it is rolled back; what was
  * read before a fault of the reading is written before that is thrown.
@@ -65,7 +79,7 @@ const haveInCommon = (a: Batch, b: Batch): boolean => {
 export const writeBatches = async function* (
   { app, accountId, actor, signal }: Writer,
   opened: OpenImport,
-  batches: AsyncIterable<Judged>,
+  batches: AsyncGenerator<Judged>,
 ): AsyncGenerator<{ rows: number; counts: Counts }> {
   const open: { batch: Batch; counts: Promise<Counts> }[] = []
   let rowsDone = opened.rows
@@ -88,17 +102,24 @@ export const writeBatches = async function* (
     return written
   }
   try {
-    for await (const judged of batches) {
-      while (open.length === mostAtOnce || open.some(({ batch }) => haveInCommon(batch, judged.batch)))
-        yield await next()
+    while (!signal.aborted) {
+      const reading = batches.next()
+      // What is written meanwhile, or failed, is told before the next one is there: it may take long.
+      while (open.length > 0 && !signal.aborted && (await isFirst(reading, open[0]!.counts))) yield await next()
       if (signal.aborted) break
-      start(judged)
+      const { done, value } = await reading
+      if (done) break
+      while (open.length === mostAtOnce || open.some(({ batch }) => haveInCommon(batch, value.batch)))
+        yield await next()
+      if (!signal.aborted) start(value)
     }
     while (open.length > 0) yield await next()
   } catch (error) {
     while (open.length > 0) yield await next()
     throw error
   } finally {
+    // Not awaited: it may stand at a pipe that says nothing for long.
+    batches.return(undefined).catch(() => {})
     await Promise.allSettled(open.map(({ counts }) => counts))
   }
 }

@@ -49,7 +49,7 @@ export interface Ask {
 }
 
 /** Whether a target has come due by time. */
-export const isTargetDue = `exists (select from delivery_targets where status = 'active' and next_due_at <= svc_now())`
+export const isTargetDue = `exists (select from delivery_targets where status = 'active' and next_due_at <= (select svc_now()))`
 
 /** How many targets, and how many of an account: who is not named may have `perAccount`. */
 interface Share {

@@ -73,9 +73,7 @@ const entering = `
     from jsonb_to_recordset($6::jsonb) as e("listId" text, "rowId" text, email text, context jsonb, depth int,
       "rootId" text, "causeId" text, place int)
     where exists (
-        select from contacts c where c.account_id = $1 and c.list_id = e."listId" and c.row_id = (
-          select a.row_id from addresses a where a.account_id = $1 and a.email = e.email
-        ) offset 0
+        select from contacts c where c.account_id = $1 and c.row_id = e."rowId" and c.list_id = e."listId" offset 0
       )
       and ($7 = 'always' or not exists (
         select from journey_runs r where r.account_id || '' = $1 and r.journey_id = $3 and r.row_id = e."rowId"

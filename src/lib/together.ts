@@ -4,6 +4,9 @@ interface Waiting<Call, Result> {
   failed(error: unknown): void
 }
 
+/** Longer than any wait for a lock. */
+const patienceMs = 10_000
+
 /**
  * Gives a function that runs calls of one key in turns: those that come while one is under way share the next, at most
  * `mostAtOnce`. For writers that would wait for each other's commit anyway. `run` gives a result for each call, in their
@@ -15,6 +18,17 @@ export const together = <Scope extends object, Call, Result>(
   run: (scope: Scope, calls: readonly Call[]) => Promise<readonly Result[]>,
 ) => {
   const scopes = new WeakMap<object, Map<string, Waiting<Call, Result>[]>>()
+
+  /** Who hangs, as a connection can, holds up those behind for so long. */
+  const inTime = (running: Promise<void>): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, patienceMs)
+    running.finally(() => {
+      clearTimeout(timer)
+      resolve()
+    })
+    return promise
+  }
 
   const runAll = async (scope: Scope, batch: readonly Waiting<Call, Result>[]): Promise<void> => {
     try {
@@ -41,7 +55,7 @@ export const together = <Scope extends object, Call, Result>(
     const opened = [waiting]
     queues.set(key, opened)
     const drain = async () => {
-      while (opened.length > 0) await runAll(scope, opened.splice(0, mostAtOnce))
+      while (opened.length > 0) await inTime(runAll(scope, opened.splice(0, mostAtOnce)))
       queues.delete(key)
     }
     drain()

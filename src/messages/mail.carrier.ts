@@ -47,6 +47,7 @@ export const createCarrier = (
   const compose = createComposer(app)
   const handing = new Set<Promise<void>>()
   let isFinishing = false
+  let isOver = false
 
   const done = (claimed: ClaimedMessage, result: Result | null) => {
     lanes.done(claimed)
@@ -58,7 +59,7 @@ export const createCarrier = (
   const later = (run: () => void) => {
     const waited = sleep(lockedRetryMs).then(() => {
       handing.delete(waited)
-      run()
+      if (!isOver) run()
     })
     handing.add(waited)
   }
@@ -165,8 +166,10 @@ export const createCarrier = (
 
   // What was locked is looked at again a little later, which may begin anything anew.
   const idle = async () => {
-    do await Promise.all([mark.flush(), ...handing])
-    while (handing.size > 0)
+    do {
+      await Promise.all(handing)
+      await mark.flush()
+    } while (handing.size > 0)
   }
 
   const recorded = async () => {
@@ -190,6 +193,7 @@ export const createCarrier = (
       // What the relay has not answered by now ends here; nobody will know more of it.
       app.smtp.close()
       await Promise.race([recorded(), deadline(recordMs)])
+      isOver = true
     },
   }
 }

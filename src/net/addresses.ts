@@ -63,7 +63,7 @@ const dotted = (high: number, low: number): string => `${high >> 8}.${high & 255
  */
 export const clientOf = (address: string): string => {
   const ip = address.replace(/%.*$/, '')
-  if (isIP(ip) !== 6) return ip
+  if (isIP(ip) !== 6) return ip.slice(0, 100)
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groupsOf(ip)
   if ((a | b | c | d | e) === 0 && f === 0xffff) return dotted(g, h)
   return `${[a, b, c, d].map((group) => group.toString(16)).join(':')}::/64`

@@ -41,8 +41,8 @@ const bodyOf = ({ html, text, calendar }: Mail): string => {
 }
 
 /**
- * A mail as RFC 5322 and MIME have it, in ASCII, with lines of at most 76 characters below its headers. nodemailer writes
- * the headers; the parts are encoded here in one go, for less than half of the CPU that its streams take.
+ * A mail as RFC 5322 and MIME have it; below its headers, in which addresses may be internationalised (RFC 6532), ASCII in lines
+ * of at most 76 characters. nodemailer writes the headers; the parts are encoded here in one go, for less than half of the CPU that its streams take.
  */
 export const encodeMail = (mail: Mail): Buffer => {
   const { from, to, replyTo, subject, messageId, date, headers } = mail
@@ -55,5 +55,5 @@ export const encodeMail = (mail: Mail): Buffer => {
     'message-id': messageId,
     date,
   })
-  return Buffer.from(`${head.buildHeaders()}\r\n${bodyOf(mail)}`, 'latin1')
+  return Buffer.from(`${head.buildHeaders()}\r\n${bodyOf(mail)}`)
 }

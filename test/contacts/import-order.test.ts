@@ -13,6 +13,7 @@ import {
   runImport,
   startImport,
 } from '../../src/contacts/imports.ts'
+import { writeBatches } from '../../src/contacts/imports.write.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 
 /* An import writes two batches at once: what is there is always a beginning of its file. */
@@ -153,4 +154,19 @@ test('batches with an address in common are written one after the other', async 
   await other.query('rollback')
   await other.end()
   expect(await result).toMatchObject({ status: 'done', created: 600, unchanged: 1 })
+})
+
+test('a batch that fails is told of while the next one is still being read', async () => {
+  const run = await start(500)
+  await t.app.sql('update imports set rows_done = 1 where account_id = $1 and id = $2', [account.id, importId])
+  const opened = await t.app.work(account.id, 'cli:test', (work) => openImport(work, importId))
+  const batch = { rows: 1, writes: [{ email: addressOf(1), fields: {} }], repeats: new Map(), rejects: [] }
+  const slow = async function* () {
+    yield { batch, verdicts: new Map() }
+    await new Promise(() => {})
+  }
+  const writer = { app: t.app, accountId: account.id, actor: 'cli:test', signal: new AbortController().signal }
+  const written = writeBatches(writer, { ...opened, rows: 0 }, slow())
+  await expect(written.next()).rejects.toThrow('Another process goes on with the import')
+  await expect(run()).rejects.toThrow('Another process goes on with the import')
 })

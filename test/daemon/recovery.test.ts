@@ -59,6 +59,7 @@ test('a server that comes back at another port is found by the daemon and its jo
     query(url, `select count(*)::int from pg_stat_activity where application_name like 'svc deliveries %'`)
   await expect.poll(jobs, within).toBeGreaterThan(0)
   other.close()
+  await expect.poll(() => told().length, within).toBe(1)
   expect(told()).toMatchObject([
     {
       level: 40,
@@ -86,6 +87,7 @@ test('a server that does not start again: one line says why, until the reason is
   expect(told(length)).toHaveLength(1)
   await writeFile(settings, kept)
   await expect.poll(isReady, within).toBe(200)
+  await expect.poll(() => told(length + 1).length, within).toBe(1)
   expect(told(length + 1)).toMatchObject([{ level: 40, msg: expect.stringContaining('is back') }])
   expect(daemon.log()).not.toContain(new URL(embeddedUrl(folder)).password)
 })
