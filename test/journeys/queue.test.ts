@@ -123,9 +123,22 @@ test('connections that are cut again and again lose no step and repeat none', { 
   expect(engines.flatMap(({ faults }) => faults)).toEqual([])
 })
 
+/** What connections of the tests before have done is counted when they come to it: not where a database is the test's own. */
+const onOwnDatabase = async () => {
+  const shared = target
+  target = await startApp()
+  onTestFinished(async () => {
+    await target.close()
+    target = shared
+  })
+  bench = await journeyBench(target)
+  listId = await bench.list('Leads')
+}
+
 test('two journeys over the contacts of a list beside writers of both lists: no deadlock, and all is counted', {
   timeout: 120_000,
 }, async () => {
+  await onOwnDatabase()
   const customers = await bench.list('Customers')
   const trigger = { kind: 'list-added', list: 'Leads' }
   const steps = (field: string) => [
@@ -190,15 +203,7 @@ test.each(['empty', 'full'])(
   'after an analyze of an %s queue its statements still walk indexes, row by row',
   { timeout: 90_000 },
   async (state) => {
-    // A database of its own: what other connections have read is counted when they come to it.
-    const shared = target
-    target = await startApp()
-    onTestFinished(async () => {
-      await target.close()
-      target = shared
-    })
-    bench = await journeyBench(target)
-    listId = await bench.list('Leads')
+    await onOwnDatabase()
     const count = 3000
     const journey = await bench.apply({
       name: 'J',
