@@ -2,16 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  type Counts,
-  type ImportOptions,
-  openFile,
-  openList,
-  prepareImport,
-  runImport,
-  startImport,
-} from '../../src/contacts/imports.ts'
+import { type Counts, openList } from '../../src/contacts/imports.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { prepareRun } from './support.ts'
 
 let t: TestApp
 let folder: string
@@ -26,8 +19,6 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-const options: ImportOptions = { map: {}, encoding: 'utf-8', onConflict: 'upsert', events: true, rejectsFile: null }
-
 let files = 0
 /** A file of these people, with a row that is rejected. */
 const file = async (people: readonly number[], note: string): Promise<string> => {
@@ -40,14 +31,8 @@ const file = async (people: readonly number[], note: string): Promise<string> =>
 type Order = string[]
 
 const importInto = async ({ id }: TestAccount, list: string, path: string, order: Order = []) => {
-  const source = await openFile(path, new AbortController().signal)
-  const prepared = await prepareImport(source, options)
-  const opened = await t.app.work(id, 'cli:test', async (work) => {
-    const { id: listId } = await openList(work, list, true, prepared.columns)
-    return startImport(work, { listId, file: path, sha256: source.sha256, options })
-  })
-  const run = { app: t.app, accountId: id, actor: 'cli:test', signal: new AbortController().signal }
-  return runImport({ ...run, onBatch: () => order.push(path) }, opened, prepared)
+  const { run } = await prepareRun(t, id, { list, path })
+  return run({ onBatch: () => void order.push(path) })
 }
 
 const sum = (results: readonly Counts[], name: keyof Counts) => results.reduce((all, counts) => all + counts[name], 0)

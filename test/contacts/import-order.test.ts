@@ -3,18 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import {
-  type ImportOptions,
-  type ImportView,
-  openFile,
-  openImport,
-  openList,
-  prepareImport,
-  runImport,
-  startImport,
-} from '../../src/contacts/imports.ts'
+import { type ImportView, openImport } from '../../src/contacts/imports.ts'
 import { writeBatches } from '../../src/contacts/imports.write.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { prepareRun } from './support.ts'
 
 /* An import writes two batches at once: what is there is always a beginning of its file. */
 
@@ -36,7 +28,6 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-const options: ImportOptions = { map: {}, encoding: 'utf-8', onConflict: 'upsert', events: true, rejectsFile: null }
 const addressOf = (n: number) => `p${String(n).padStart(5, '0')}@example.org`
 
 let files = 0
@@ -49,14 +40,9 @@ const start = async (
   const path = join(folder, `${++files}.csv`)
   const rows = [...Array.from({ length: people }, (_, n) => n), ...again].map((n) => `${addressOf(n)},x\n`)
   await writeFile(path, `email,note\n${rows.join('')}`)
-  const source = await openFile(path, new AbortController().signal)
-  const prepared = await prepareImport(source, options)
-  const opened = await t.app.work(account.id, 'cli:test', async (work) => {
-    const { id: listId } = await openList(work, 'L', true, prepared.columns)
-    return startImport(work, { listId, file: path, sha256: source.sha256, options })
-  })
-  importId = opened.id
-  return () => runImport({ app: t.app, accountId: account.id, actor: 'cli:test', signal }, opened, prepared)
+  const { id, run } = await prepareRun(t, account.id, { list: 'L', path })
+  importId = id
+  return () => run({ signal })
 }
 
 /** The import as others see it, with the addresses that they see. */

@@ -1,4 +1,13 @@
 import { createList } from '../../src/contacts/contacts.ts'
+import {
+  type ImportOptions,
+  type ImportView,
+  openFile,
+  openList,
+  prepareImport,
+  runImport,
+  startImport,
+} from '../../src/contacts/imports.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import { type StartOptions, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
@@ -33,4 +42,34 @@ export const startContacts = async (options: StartOptions = {}): Promise<Contact
       await dns.close()
     },
   }
+}
+
+const importOptions: ImportOptions = {
+  map: {},
+  encoding: 'utf-8',
+  onConflict: 'upsert',
+  events: true,
+  rejectsFile: null,
+}
+
+interface ImportHooks {
+  signal?: AbortSignal
+  onBatch?(rows: number): void
+}
+
+/** An import of a file into a list of that name, which is made where there is none, yet to be run. */
+export const prepareRun = async (
+  { app }: TestApp,
+  accountId: string,
+  { list, path }: { list: string; path: string },
+): Promise<{ id: string; run(hooks?: ImportHooks): Promise<ImportView> }> => {
+  const { signal: never } = new AbortController()
+  const source = await openFile(path, never)
+  const prepared = await prepareImport(source, importOptions)
+  const opened = await app.work(accountId, 'cli:test', async (work) => {
+    const { id: listId } = await openList(work, list, true, prepared.columns)
+    return startImport(work, { listId, file: path, sha256: source.sha256, options: importOptions })
+  })
+  const writer = { app, accountId, actor: 'cli:test' }
+  return { id: opened.id, run: (hooks) => runImport({ ...writer, signal: never, ...hooks }, opened, prepared) }
 }
