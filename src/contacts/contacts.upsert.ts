@@ -1,7 +1,7 @@
 import { conflict } from '../lib/problem.ts'
 import { together } from '../lib/together.ts'
 import { Outrun } from '../store/database.ts'
-import type { App, Work } from '../store/work.ts'
+import type { App } from '../store/work.ts'
 import { type ContactWrite, mergeWrites } from './contacts.fields.ts'
 import { demandList } from './contacts.lists.ts'
 import type { Verdict } from './contacts.verdict.ts'
@@ -31,25 +31,6 @@ interface OneWrite {
 
 type OneResult = { outcome: Outcome; contact: Contact | undefined }
 
-/** Writes of one caller into one list, at most one of each address at a time. */
-const writeWave = async (work: Work, listId: string, wave: readonly OneWrite[]): Promise<OneResult[]> => {
-  const verdicts = new Map(wave.flatMap((one) => [...one.verdicts]))
-  const { outcomes, contacts } = await writeAndRead(
-    work,
-    listId,
-    wave.map(({ write }) => write),
-    verdicts,
-  )
-  const byEmail = new Map(contacts.map((contact) => [contact.email, contact]))
-  return wave.map(({ write: { email } }) => {
-    const outcome = outcomes.get(email)!
-    const contact = byEmail.get(email)
-    // It was there and unchanged, so nothing held it, and it has been erased meanwhile: then it comes anew.
-    if (!contact && outcome !== 'skipped') throw new Outrun('The contact was erased meanwhile')
-    return { outcome, contact }
-  })
-}
-
 interface Target {
   app: Writer
   accountId: string
@@ -61,21 +42,26 @@ const mostAtOnce = 64
 
 /**
  * Single writes of one caller into one list. Those that come while one is under way are written together after it: they would
- * wait for each other's commit anyway, at the list's counter. Those of one address keep their order, and each its own events.
+ * wait for each other's commit anyway, at the list's counter. Those of one address follow one another, each in a unit of work of
+ * its own: locks are taken in the order of the addresses, once.
  */
 const writeTogether = together(
   mostAtOnce,
   ({ app, accountId, actor, listId }: Target, calls: readonly OneWrite[]): Promise<OneResult[]> =>
     app.work(accountId, actor, async (work) => {
-      const results = new Map<OneWrite, OneResult>()
-      for (let open = calls; open.length > 0; ) {
-        const seen = new Set<string>()
-        const wave = open.filter(({ write: { email } }) => !seen.has(email) && seen.add(email))
-        for (const [i, result] of (await writeWave(work, listId, wave)).entries()) results.set(wave[i]!, result)
-        open = open.filter((call) => !results.has(call))
-      }
-      return calls.map((call) => results.get(call)!)
+      const verdicts = new Map(calls.flatMap((call) => [...call.verdicts]))
+      const writes = calls.map(({ write }) => write)
+      const { outcomes, contacts } = await writeAndRead(work, listId, writes, verdicts)
+      const byEmail = new Map(contacts.map((contact) => [contact.email, contact]))
+      return writes.map(({ email }) => {
+        const outcome = outcomes.get(email)!
+        const contact = byEmail.get(email)
+        // It was there and unchanged, so nothing held it, and it has been erased meanwhile: then it comes anew.
+        if (!contact && outcome !== 'skipped') throw new Outrun('The contact was erased meanwhile')
+        return { outcome, contact }
+      })
     }),
+  ({ write }) => write.email,
 )
 
 /**

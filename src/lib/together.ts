@@ -11,11 +11,13 @@ const patienceMs = 10_000
  * Gives a function that runs calls of one key in turns: those that come while one is under way share the next, at most
  * `mostAtOnce`. For writers that would wait for each other's commit anyway. `run` gives a result for each call, in their
  * order; where it rejects, each of them runs alone, so that a fault with one is not the others'. `of`: where keys are told
- * apart; it is not kept alive. `scope` is that of the first of them, for as long as others come: it holds no time.
+ * apart; it is not kept alive. `scope` is that of the first of them, for as long as others come: it holds no time. `subjectOf`:
+ * of calls about the same thing one is run at a time, in their order.
  */
 export const together = <Scope extends object, Call, Result>(
   mostAtOnce: number,
   run: (scope: Scope, calls: readonly Call[]) => Promise<readonly Result[]>,
+  subjectOf?: (call: Call) => unknown,
 ) => {
   const scopes = new WeakMap<object, Map<string, Waiting<Call, Result>[]>>()
 
@@ -43,6 +45,19 @@ export const together = <Scope extends object, Call, Result>(
     }
   }
 
+  /** Takes the next to run from those that wait. */
+  const take = (queue: Waiting<Call, Result>[]): Waiting<Call, Result>[] => {
+    if (!subjectOf) return queue.splice(0, mostAtOnce)
+    const firsts = new Map<unknown, Waiting<Call, Result>>()
+    for (const waiting of queue) {
+      if (firsts.size === mostAtOnce) break
+      firsts.getOrInsert(subjectOf(waiting.call), waiting)
+    }
+    const taken = new Set(firsts.values())
+    queue.splice(0, queue.length, ...queue.filter((waiting) => !taken.has(waiting)))
+    return [...taken]
+  }
+
   return (scope: Scope, of: object, key: string, call: Call): Promise<Result> => {
     const queues = scopes.getOrInsertComputed(of, () => new Map())
     const { promise, resolve: done, reject: failed } = Promise.withResolvers<Result>()
@@ -55,7 +70,7 @@ export const together = <Scope extends object, Call, Result>(
     const opened = [waiting]
     queues.set(key, opened)
     const drain = async () => {
-      while (opened.length > 0) await inTime(runAll(scope, opened.splice(0, mostAtOnce)))
+      while (opened.length > 0) await inTime(runAll(scope, take(opened)))
       queues.delete(key)
     }
     drain()

@@ -34,13 +34,13 @@ const waitUntil = async (isSo: () => Promise<boolean>) => {
 const count = async (statement: string, params: string[] = []) =>
   (await app.app.sql<{ n: number }>(statement, params))[0]!.n
 const rowsOf = (id: string) => count('select count(*) as n from contacts where list_id = $1', [id])
-/** Waits until a statement of this database waits for a lock. */
-const someoneWaits = () =>
+/** Waits until so many statements of this database wait for locks. */
+const waiting = (statements: number) =>
   waitUntil(
     async () =>
       (await count(
         `select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      )) > 0,
+      )) >= statements,
   )
 
 /** What the account's tables say, where the counters must agree with the rows. */
@@ -100,7 +100,7 @@ test('of two that write one new address where one place is left, the first creat
     const outcomes = await inWork(async (work) => {
       const written = await writeContacts(work, first, [{ email, fields: {} }], verdicts)
       answer = app.post(account, { listId: list, email })
-      await someoneWaits()
+      await waiting(1)
       return written
     })
     expect(outcomes.get(email)).toBe('created')
@@ -215,6 +215,41 @@ test('single writes that come together each get their own answer and their own e
   expect([first, changes.get(first), changes.get(changes.get(first))].sort()).toEqual(['1', '2', '3'])
   expect(await app.events(account.id)).toHaveLength(4)
   expect(await state()).toEqual(exact)
+})
+
+test('single writes of one address hold nothing else while they wait for it', async () => {
+  const [ada, bob] = ['ada@acme.test', 'bob@acme.test']
+  for (const email of [ada, bob]) await app.post(account, { listId, email, fields: { n: 0 } })
+  const hold = (work: Work, email: string, how = '') =>
+    work.sql(`select 1 from contacts where account_id = $1 and email = $2 for no key update ${how}`, [
+      account.id,
+      email,
+    ])
+  const post = (email: string, fields: object) => app.post(account, { listId, email, fields })
+  const answers: ReturnType<typeof post>[] = []
+  let held: Promise<unknown> | undefined
+  await inWork(async (work) => {
+    await hold(work, ada)
+    answers.push(post(ada, { n: 1 }))
+    await waiting(1)
+    // Next in line for it: as a batch that changes both.
+    held = inWork(async (batch) => {
+      await hold(batch, ada)
+      await waiting(1)
+      await hold(batch, bob, 'nowait')
+    })
+    await waiting(2)
+    answers.push(post(bob, { n: 2 }), post(ada, {}), post(ada, { n: 2 }))
+    // They are to have come together; if not, nothing waits for what it should not.
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  })
+  await held
+  expect((await Promise.all(answers)).map(({ status, body }) => [status, body.contact.fields.n])).toEqual([
+    [200, '1'],
+    [200, '2'],
+    [200, '1'],
+    [200, '2'],
+  ])
 })
 
 test('of single writes that come together for the last places as many pass as there are, known addresses always', async () => {

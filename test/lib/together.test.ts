@@ -31,3 +31,16 @@ test('what ends in time leaves no timer behind', async () => {
   await vi.advanceTimersByTimeAsync(0)
   expect(vi.getTimerCount()).toBe(0)
 })
+
+test('calls about the same thing are run one after another, in their order, and the others beside them', async () => {
+  const batches: string[][] = []
+  const run = async (_: object, calls: readonly string[]) => {
+    batches.push([...calls])
+    return calls
+  }
+  const call = together(3, run, (name) => name[0])
+  const [scope, of] = [{}, {}]
+  const names = ['first', 'a1', 'a2', 'b1', 'a3', 'c1', 'd1']
+  expect(await Promise.all(names.map((name) => call(scope, of, 'key', name)))).toEqual(names)
+  expect(batches).toEqual([['first'], ['a1', 'b1', 'c1'], ['a2', 'd1'], ['a3']])
+})
