@@ -67,10 +67,12 @@ const readItems = (items: readonly unknown[], context: z.core.$RefinementCtx<unk
     return read.data!
   })
 
-/** A body with `contacts` is the batch form, whatever else it has: only without it the other form's faults are named. */
-const Batch = z.preprocess(
-  (body, context) => {
-    if (typeof body === 'object' && body !== null && 'contacts' in body) return body
+const hasContacts = (body: unknown): boolean => typeof body === 'object' && body !== null && 'contacts' in body
+
+/** One of the forms of the body: a body that is not meant to be in it has none of its faults named. */
+const formOf = <Shape extends z.ZodType>(isMeant: (body: unknown) => boolean, shape: Shape) =>
+  z.preprocess((body, context) => {
+    if (isMeant(body)) return body
     context.issues.push({
       code: 'invalid_type',
       expected: 'object',
@@ -78,19 +80,20 @@ const Batch = z.preprocess(
       message: 'Invalid input: expected object',
     })
     return z.NEVER
-  },
-  z.object({
-    listId: ListId,
-    contacts: z
-      .array(z.unknown().meta(itemSchema))
-      .min(1, oneToFiveHundred)
-      .max(500, oneToFiveHundred)
-      .meta({ description: 'Any property beside `email` is a column name with its value' })
-      .transform(readItems),
-  }),
-)
+  }, shape)
 
-const Body = z.union([Batch, OneContact]).meta({
+const Batch = z.object({
+  listId: ListId,
+  contacts: z
+    .array(z.unknown().meta(itemSchema))
+    .min(1, oneToFiveHundred)
+    .max(500, oneToFiveHundred)
+    .meta({ description: 'Any property beside `email` is a column name with its value' })
+    .transform(readItems),
+})
+
+/** A body with `contacts` is the batch form, whatever else it has. */
+const Body = z.union([formOf(hasContacts, Batch), formOf((body) => !hasContacts(body), OneContact)]).meta({
   examples: [
     { listId: 'lst_…', email: 'ada.okafor@northwind.example', fields: { first_name: 'Ada', plan: 'pro' } },
     { listId: 'lst_…', contacts: [{ email: 'ada.okafor@northwind.example', first_name: 'Ada' }] },

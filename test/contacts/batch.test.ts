@@ -69,6 +69,15 @@ describe('POST /contacts with a batch', () => {
     expect(await batch(contacts)).toMatchObject({ status: 400, body: { error } })
   })
 
+  test('a body with contacts is a batch, whatever it has beside them', async () => {
+    const single = { listId, email: 'ada@acme.test', fields: { n: 1 } }
+    const error = 'contacts must have 1 to 500 items'
+    expect(await app.post(account, { ...single, contacts: [] })).toMatchObject({ status: 400, body: { error } })
+    expect(await counts()).toEqual(all(0))
+    const { body } = await app.post(account, { ...single, contacts: people(2) })
+    expect(body).toEqual({ created: 2, updated: 0, skipped: 0 })
+  })
+
   test('one bad item refuses the whole batch, which then has written nothing', async () => {
     expect((await batch([...people(3), { email: '' }])).status).toBe(400)
     expect(await counts()).toEqual(all(0))
