@@ -3,25 +3,22 @@ import { newId } from '../lib/ids.ts'
 import { textArray } from '../store/arrays.ts'
 import { isDuplicate, Outrun } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
+import type { OpenList } from './contacts.lists.ts'
 import type { Draft, Sorted } from './contacts.probe.ts'
 import { adding, joinFields, joining } from './contacts.statement.ts'
+import { endStreak } from './contacts.streaks.ts'
 import type { Verdict } from './contacts.verdict.ts'
 import { type Contact, viewContact } from './contacts.view.ts'
 
-/** Somebody else has added it meanwhile: the unit of work runs again and finds it. */
-const plainly = async (inserted: Promise<unknown>): Promise<void> => {
+/** Somebody else has added it meanwhile, or it was taken for new: the unit of work runs again and finds it. */
+const plainly = async (listId: string, inserted: Promise<unknown>): Promise<void> => {
   try {
     await inserted
   } catch (error) {
-    throw isDuplicate(error) ? new Outrun('An address was added meanwhile') : error
+    if (!isDuplicate(error)) throw error
+    endStreak(listId)
+    throw new Outrun('An address was there already')
   }
-}
-
-/** A list that is written into, its columns in their order. */
-interface OpenList {
-  id: string
-  name: string
-  fields: readonly string[]
 }
 
 interface Added extends Draft {
@@ -55,7 +52,7 @@ export const addNew = async (
     now,
     status,
   ]
-  await plainly(sql(adding, params, 'add-contacts'))
+  await plainly(listId, sql(adding, params, 'add-contacts'))
   return added
 }
 
@@ -87,5 +84,5 @@ export const joinKnown = (
     if (rowId === undefined) throw new Outrun('An address was removed meanwhile')
     return { email, fields, rowId }
   })
-  return plainly(sql(joining, [accountId, listId, JSON.stringify(rows), now, status], 'join-contacts'))
+  return plainly(listId, sql(joining, [accountId, listId, JSON.stringify(rows), now, status], 'join-contacts'))
 }

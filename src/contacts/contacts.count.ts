@@ -58,6 +58,10 @@ export const countContacts = (work: Work, listId: string | null, rows: number, a
 /** Where fewer places than this are free, beside those that are asked for, who wants some takes turns. */
 const plentyOfRoom = 5_000
 
+/** Whether so many new addresses have room without a look at what others take, where `seen` were left a moment ago (null: no limit). */
+export const hasPlenty = (seen: number | null, wanted: number): boolean =>
+  seen === null || seen >= wanted + plentyOfRoom
+
 /** The places that the plan of the account ($1) has left; null: no limit. */
 export const roomLeft =
   '(select p.contacts - a.contact_count from accounts a left join plans p on p.name = a.plan where a.id = $1)'
@@ -72,7 +76,7 @@ export const roomFor = async (
   wanted: number,
   { seen, turn }: { seen: number | null; turn: () => Promise<void> },
 ): Promise<{ places: number; hasTurn: boolean }> => {
-  if (seen === null || seen >= wanted + plentyOfRoom) return { places: wanted, hasTurn: false }
+  if (hasPlenty(seen, wanted)) return { places: wanted, hasTurn: false }
   await turn()
   await sql(`select pg_advisory_xact_lock(hashtextextended('contacts of ' || $1, 0))`, [accountId])
   const [left] = await sql<{ room: number | null }>(`select ${roomLeft} as room`, [accountId], 'room-for-contacts')

@@ -85,16 +85,26 @@ export const demandList = async (
   return list
 }
 
+/** A list for who writes contacts into it. */
+export interface OpenList {
+  id: string
+  name: string
+  fields: string[]
+  /** Places that the account's plan had left; null: no limit. */
+  room: number | null
+  /** Whether mail has shown anything of any address of the account. */
+  hasFindings: boolean
+}
+
 /**
- * A list for who writes contacts into it, with the places that the account's plan had left (null: no limit). Not locked: that
- * it is still there shows when they are counted. Throws Problem `missing`, as `demandList`.
+ * Opens a list for who writes contacts into it. Not locked: that it is still there shows when they are counted. Throws Problem
+ * `missing`, as `demandList`.
  */
-export const openList = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  id: string,
-): Promise<{ name: string; fields: string[]; room: number | null }> => {
-  const [list] = await sql<{ name: string; fields: string[]; room: number | null }>(
-    `select l.name, l.fields, ${roomLeft} as room from contact_lists l where l.account_id = $1 and l.id = $2`,
+export const openList = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<OpenList> => {
+  const [list] = await sql<OpenList>(
+    `select l.id, l.name, l.fields, ${roomLeft} as room,
+       exists (select from address_findings where account_id = $1) as "hasFindings"
+     from contact_lists l where l.account_id = $1 and l.id = $2`,
     [accountId, id],
     'open-list',
   )

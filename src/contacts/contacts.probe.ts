@@ -1,8 +1,11 @@
 import { textArray } from '../store/arrays.ts'
 import type { Work } from '../store/work.ts'
-import { roomFor } from './contacts.count.ts'
+import { hasPlenty, roomFor } from './contacts.count.ts'
 import type { ContactWrite } from './contacts.fields.ts'
+import { withFindings } from './contacts.findings.ts'
+import type { OpenList } from './contacts.lists.ts'
 import { joinFields, type Probed, probing } from './contacts.statement.ts'
+import { areLikelyNew, tellOfWrite } from './contacts.streaks.ts'
 import { isDoubtful, type Verdict, verdictOf } from './contacts.verdict.ts'
 
 /* What the account has of the addresses of a write, before anything is written. */
@@ -78,20 +81,38 @@ const probe = async (
   return sorted
 }
 
+/** What a streak of new addresses says of the next ones: that they are new, too. */
+const takeForNew = async (
+  { sql, accountId }: Work,
+  { hasFindings }: OpenList,
+  drafts: Draft[],
+  verdicts: ReadonlyMap<string, Verdict>,
+): Promise<Sorted> => {
+  const found = { fresh: drafts, known: [], members: [], same: [], verdicts: [] }
+  if (!hasFindings) return { ...found, judged: verdicts }
+  const judged = [...verdicts].map(([email, verdict]) => ({ accountId, email, ...verdict }))
+  const joined = await withFindings(sql, judged)
+  return { ...found, judged: new Map(joined.map((verdict) => [verdict.email, verdict])) }
+}
+
 /** What there is of the writes, and those, last in their order, for whose addresses the plan has no room. */
 export const findRoom = async (
   work: Work,
-  listId: string,
+  list: OpenList,
   writes: readonly ContactWrite[],
   verdicts: ReadonlyMap<string, Verdict>,
-  room: { seen: number | null; turn: () => Promise<void> },
+  turn: () => Promise<void>,
 ): Promise<{ found: Sorted; refused: ContactWrite[] }> => {
+  const { id: listId, room: seen } = list
   const drafts = writes
     .map(({ email, fields }): Draft => ({ email, fields, text: JSON.stringify(fields) }))
     .sort((a, b) => byText(a.email, b.email))
+  if (areLikelyNew(listId, drafts.length) && hasPlenty(seen, drafts.length))
+    return { found: await takeForNew(work, list, drafts, verdicts), refused: [] }
   const found = await probe(work, listId, drafts, verdicts)
+  tellOfWrite(listId, { addresses: drafts.length, fresh: found.fresh.length })
   if (found.fresh.length === 0) return { found, refused: [] }
-  const { places, hasTurn } = await roomFor(work, found.fresh.length, room)
+  const { places, hasTurn } = await roomFor(work, found.fresh.length, { seen, turn })
   // Those who had their turn before may have added the same.
   const { fresh, ...others } = hasTurn ? await probe(work, listId, drafts, verdicts) : found
   if (fresh.length <= places) return { found: { ...others, fresh }, refused: [] }

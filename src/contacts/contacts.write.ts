@@ -141,7 +141,7 @@ const write = async (
   const { keepExisting = false, events = true, status = 'active', turn = async () => {}, isReading = false } = options
   const list = await openList(work, listId)
   extendColumns(list.fields, namesOf(writes))
-  const { found, refused } = await findRoom(work, listId, writes, verdicts, { seen: list.room, turn })
+  const { found, refused } = await findRoom(work, list, writes, verdicts, turn)
   const { fresh, known, members, same } = found
   const created = [...fresh, ...known]
 
@@ -163,7 +163,7 @@ const write = async (
     const others = isReading ? [...members, ...same] : members.filter(({ email }) => changed.has(email))
     const read = [...known, ...others].map(({ email }) => email)
     if (read.length > 0) contacts.push(...(await readMembers(work, listId, read)))
-    contacts.push(...viewAdded(work, { id: listId, name: list.name, fields }, added, status))
+    contacts.push(...viewAdded(work, { ...list, fields }, added, status))
   }
   if (isTelling) await emitChanges(work, contacts, created, changed)
   if (created.length > 0) countContacts(work, listId, created.length, fresh.length)

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { addFinding } from '../../src/contacts/contacts.findings.ts'
+import { areLikelyNew } from '../../src/contacts/contacts.streaks.ts'
+import type { TestAccount } from '../support/app.ts'
+import { type ContactsApp, startContacts } from './support.ts'
+
+let app: ContactsApp
+let account: TestAccount
+let listId: string
+
+const size = 100
+const people = (from: number, count = size) =>
+  Array.from({ length: count }, (_, i) => ({ email: `p${from + i}@acme.test`, n: `${from + i}` }))
+const post = async (contacts: object[], list = listId) => (await app.post(account, { listId: list, contacts })).body
+const isStreak = () => areLikelyNew(listId, size)
+const contactsOf = async (email: string) => (await app.get(account, `email=${email}`)).body.contacts
+/** What the counters say, which must agree with the rows. */
+const counted = async () => {
+  const [row] = await app.app.sql(
+    `select a.contact_count as addresses, a.contact_count - (select count(*) from addresses where account_id = $1) as lost,
+       l.row_count as rows, l.row_count - (select count(*) from contacts where list_id = $2) as missing
+     from accounts a, contact_lists l where a.id = $1 and l.id = $2`,
+    [account.id, listId],
+  )
+  return row
+}
+const all = (n: number) => ({ addresses: n, lost: 0, rows: n, missing: 0 })
+
+const startStreak = async () => {
+  for (const from of [0, size]) expect(await post(people(from))).toEqual({ created: size, updated: 0, skipped: 0 })
+  expect(isStreak()).toBe(true)
+}
+
+beforeAll(async () => {
+  app = await startContacts()
+})
+afterAll(() => app.close())
+beforeEach(async () => {
+  account = await app.account()
+  listId = (await app.list(account)).id
+})
+
+test('after a streak of new addresses the next ones are added, each with its event', async () => {
+  await startStreak()
+  await app.subscribe(account)
+  expect(await post(people(2 * size))).toEqual({ created: size, updated: 0, skipped: 0 })
+  expect(isStreak()).toBe(true)
+  expect(await counted()).toEqual(all(3 * size))
+  const events = await app.events(account.id)
+  expect(events.map(({ type, data }) => [type, data.contact.fields.n]).sort()).toEqual(
+    people(2 * size).map(({ n }) => ['contact.created', n]),
+  )
+})
+
+test('known addresses that follow a streak are found: members, of other lists, and those that stay as they are', async () => {
+  const other = (await app.list(account, 'Other')).id
+  await post([{ email: 'elsewhere@acme.test', n: 'x' }], other)
+  await startStreak()
+  await app.subscribe(account)
+  const [same, changed] = [
+    { email: 'p1@acme.test', n: '1' },
+    { email: 'p2@acme.test', n: 'new' },
+  ]
+  const batch = [...people(2 * size), same, changed, { email: 'elsewhere@acme.test', n: 'here' }]
+  expect(await post(batch)).toEqual({ created: size + 1, updated: 2, skipped: 0 })
+  expect(isStreak()).toBe(false)
+  expect(await counted()).toEqual(all(3 * size + 1))
+  expect((await contactsOf('p2@acme.test'))[0].fields).toEqual({ n: 'new' })
+  expect((await contactsOf('elsewhere@acme.test')).map(({ fields }: { fields: object }) => fields)).toEqual([
+    { n: 'here' },
+    { n: 'x' },
+  ])
+  const types = (await app.events(account.id)).map(({ type }) => type)
+  expect([types.length, types.filter((type) => type === 'contact.updated').length]).toEqual([size + 2, 1])
+})
+
+test('what mail has shown of an address is known of it when it comes in a streak', async () => {
+  await app.app.work(account.id, 'cli:test', (work) => addFinding(work, 'p205@acme.test', 'hard_bounced'))
+  await startStreak()
+  await post(people(2 * size))
+  expect(isStreak()).toBe(true)
+  expect((await contactsOf('p205@acme.test'))[0].verification).toMatchObject({
+    status: 'invalid',
+    reasons: ['hard_bounced'],
+  })
+  expect((await contactsOf('p206@acme.test'))[0].verification).toMatchObject({ status: 'valid', reasons: [] })
+})
+
+test("a streak ends where the plan's limit is near: what is beyond it is skipped, in order", async () => {
+  account = await app.account({ plan: 'free' })
+  listId = (await app.list(account)).id
+  await startStreak()
+  await app.app.sql(`update plans set contacts = $1 where name = 'free'`, [2 * size + 1])
+  expect(await post(people(2 * size))).toEqual({ created: 1, updated: 0, skipped: size - 1 })
+  expect(await contactsOf('p200@acme.test')).toHaveLength(1)
+  expect(await counted()).toEqual(all(2 * size + 1))
+})
