@@ -26,6 +26,14 @@ interface Added extends Draft {
   verdict: Verdict | undefined
 }
 
+/** Statuses, null where `valid`, and reasons of the verdicts, as `adding` takes them: of those who are all `valid`, none. */
+const verdictsOf = (added: readonly Added[]): [statuses: string, reasons: string] => {
+  const isPlain = added.every(({ verdict }) => verdict?.status === 'valid' && verdict.reasons.length === 0)
+  if (isPlain) return [textArray([]), textArray([])]
+  const statuses = added.map(({ verdict }) => (verdict?.status === 'valid' ? null : (verdict?.status ?? 'none')))
+  return [textArray(statuses), textArray(added.map(({ verdict }) => verdict?.reasons.join(' ')))]
+}
+
 /** Adds what is new to the account, and to the list. Throws `Outrun` where it is there meanwhile. */
 export const addNew = async (
   { sql, accountId, now }: Work,
@@ -46,8 +54,7 @@ export const addNew = async (
     textArray(added.map(({ email }) => email)),
     textArray(rowIds),
     textArray(added.map(({ email }) => domainOf(email))),
-    textArray(added.map(({ verdict }) => verdict?.status)),
-    textArray(added.map(({ verdict }) => verdict?.reasons.join(' '))),
+    ...verdictsOf(added),
     joinFields(added.map(({ text }) => text)),
     now,
     status,

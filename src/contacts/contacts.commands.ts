@@ -135,7 +135,7 @@ const addWrites = (noun: Command, cli: Cli): void => {
         const { app, actor, out, require, work, account } = context
         const given = await require({ list: flags.list, email: flags.email })
         const { findList, normalizeFields, upsertContact } = await import('./contacts.ts')
-        const fields = normalizeFields(flags.field.map(fieldOf))
+        const fields = normalizeFields(Object.fromEntries(flags.field.map(fieldOf)))
         const email = await parseEmail(given.email)
         const list = await work((w) => findList(w, given.list))
         const { contact, ...counts } = await upsertContact(app, (await account()).id, actor, {

@@ -67,17 +67,18 @@ const storedName = (given: string, path: readonly PropertyKey[]): string => {
 
 /**
  * Column values as they are stored: scalars as strings, null as the empty string, nested values ignored, names trimmed.
- * `path` names the place of the fields in the input, `names` keeps the names that were judged, for who has many rows. Throws
- * Problem `invalid` naming the field.
+ * `path` names the place of the fields in the input, `names` keeps the names that were judged, for who has many rows; a property
+ * `except` is no column. Throws Problem `invalid` naming the field.
  */
 export const normalizeFields = (
-  entries: Iterable<readonly [string, unknown]>,
+  values: Readonly<Record<string, unknown>>,
   path: readonly PropertyKey[] = [],
-  names = new Map<string, string>(),
+  { names = new Map<string, string>(), except }: { names?: Map<string, string>; except?: string } = {},
 ): Fields => {
   const fields: Fields = {}
-  for (const [givenName, value] of entries) {
-    if (value === undefined || (typeof value === 'object' && value !== null)) continue
+  for (const givenName in values) {
+    const value = values[givenName]
+    if (givenName === except || value === undefined || (typeof value === 'object' && value !== null)) continue
     const name = names.getOrInsertComputed(givenName, () => storedName(givenName, path))
     const stored = value === null ? '' : String(value)
     demandStorable(stored, path, name)

@@ -137,8 +137,7 @@ export const createList = async (
   input: z.output<typeof NewList>,
 ): Promise<ContactListView> => {
   const name = nameOf(input.name)
-  const given = (input.fields ?? []).map((field) => [field, ''] as const)
-  const names = given.flatMap((entry) => Object.keys(normalizeFields([entry])))
+  const names = (input.fields ?? []).flatMap((field) => Object.keys(normalizeFields({ [field]: '' })))
   const [list] = await sql<Row>(
     `insert into contact_lists (id, account_id, name, fields, row_count, created_at, updated_at)
      values ($1, $2, $3, $4, 0, $5, $5) on conflict (account_id, name) do nothing returning ${columns}`,

@@ -18,7 +18,10 @@ const lifetimesMs: Record<MailFact, number> = {
   error: 60_000,
 }
 
-export interface Patience {
+/** How DNS is asked for what the cache does not know. */
+export interface Asking {
+  /** Runs before; where it rejects, nobody is asked. */
+  before?: () => Promise<unknown>
   /** As long as each domain takes, where a request has 2 s for all of them. */
   isPatient?: boolean
   /** Once aborted, no more domains are asked. */
@@ -28,7 +31,7 @@ export interface Patience {
 const askDns = async (
   { resolver }: Verifier,
   domains: readonly string[],
-  { isPatient, signal }: Patience,
+  { isPatient, signal }: Asking,
 ): Promise<Map<string, MailFact>> => {
   const facts = new Map<string, MailFact>()
   const endsAt = isPatient ? Number.POSITIVE_INFINITY : performance.now() + dnsLimitMs
@@ -65,7 +68,7 @@ const keepFacts = async ({ sql, now }: Verifier, facts: ReadonlyMap<string, Mail
 export const mailFacts = async (
   app: Verifier,
   domains: readonly string[],
-  patience: Patience = {},
+  asking: Asking = {},
 ): Promise<Map<string, MailFact>> => {
   if (domains.length === 0) return new Map()
   const rows = await app.sql<{ domain: string; finding: MailFact }>(
@@ -76,7 +79,8 @@ export const mailFacts = async (
   const facts = new Map(rows.map((row) => [row.domain, row.finding]))
   const unknown = domains.filter((domain) => !facts.has(domain))
   if (unknown.length === 0) return facts
-  const asked = await askDns(app, unknown, patience)
+  await asking.before?.()
+  const asked = await askDns(app, unknown, asking)
   if (asked.size > 0) await keepFacts(app, asked)
   for (const [domain, fact] of asked) facts.set(domain, fact)
   return facts

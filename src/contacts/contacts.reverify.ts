@@ -1,6 +1,6 @@
 import type { App, Operation } from '../store/work.ts'
 import { type Judged, withFindings } from './contacts.findings.ts'
-import type { Patience, Verifier } from './contacts.mailfacts.ts'
+import type { Asking, Verifier } from './contacts.mailfacts.ts'
 import { dnsDoubts, isDoubtful, type Verdict } from './contacts.verdict.ts'
 import { verifyAddresses } from './contacts.verify.ts'
 
@@ -52,9 +52,9 @@ export const reverify = async (
   accountId: string,
   actor: string,
   emails: readonly string[],
-  patience?: Patience,
+  asking?: Asking,
 ): Promise<Verdict[]> => {
-  const verdicts = await verifyAddresses(app, emails, patience)
+  const verdicts = await verifyAddresses(app, emails, asking)
   const judged = emails.map((email) => ({ accountId, email, ...verdicts.get(email)! }))
   return (await app.work(accountId, actor, (work) => keepVerdicts(work, judged))).joined
 }

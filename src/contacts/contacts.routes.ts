@@ -49,14 +49,19 @@ const OneContact = z.object({
 const oneToFiveHundred = 'must have 1 to 500 items'
 
 const Item = z.looseObject({ email: EmailInput }).meta({ propertyNames: columnNames })
-type Item = z.output<typeof Item>
 const { $schema, ...itemSchema } = z.toJSONSchema(Item, { io: 'input' })
 
+/** The address of an item, and the item. */
+interface ReadItem {
+  email: string
+  columns: Readonly<Record<string, unknown>>
+}
+
 /** Items as `Item` reads them, which names their faults; those of the common kind, hundreds in a batch, it need not see. */
-const readItems = (items: readonly unknown[], context: z.core.$RefinementCtx<unknown>): Item[] =>
+const readItems = (items: readonly unknown[], context: z.core.$RefinementCtx<unknown>): ReadItem[] =>
   items.map((item, i) => {
     const email = plainEmailOf(item)
-    if (email !== null) return { ...(item as Item), email }
+    if (email !== null) return { email, columns: item as ReadItem['columns'] }
     const read = Item.safeParse(item)
     for (const issue of read.error?.issues ?? [])
       context.issues.push({
@@ -64,7 +69,7 @@ const readItems = (items: readonly unknown[], context: z.core.$RefinementCtx<unk
         // As where zod looks at all of them itself.
         continue: issue.code !== 'invalid_type',
       } as z.core.$ZodRawIssue)
-    return read.data!
+    return { email: read.data?.email ?? '', columns: read.data ?? {} }
   })
 
 const hasContacts = (body: unknown): boolean => typeof body === 'object' && body !== null && 'contacts' in body
@@ -126,13 +131,13 @@ export const routes: Route[] = [
       const actor = `key:${caller.keyId}`
       if ('contacts' in body) {
         const names = new Map<string, string>()
-        const contacts = body.contacts.map(({ email, ...columns }, i) => ({
+        const contacts = body.contacts.map(({ email, columns }, i) => ({
           email,
-          fields: normalizeFields(Object.entries(columns), ['contacts', i], names),
+          fields: normalizeFields(columns, ['contacts', i], { names, except: 'email' }),
         }))
         return ok(await upsertBatch(app, caller.accountId, actor, { listId: body.listId, contacts }))
       }
-      const fields = normalizeFields(Object.entries(body.fields ?? {}), ['fields'])
+      const fields = normalizeFields(body.fields ?? {}, ['fields'])
       const result = await upsertContact(app, caller.accountId, actor, {
         listId: body.listId,
         email: body.email,

@@ -144,8 +144,8 @@ export const joining = `
 
 // The main statement runs before the one in `with`: all addresses, then all contacts.
 /**
- * What is new to the account: $3 addresses, $4 row ids, $5 domains, $6 statuses of verdicts (null: none), $7 their reasons, each
- * as one text with spaces, $8 fields (`joinFields`), $9 now, $10 the status of the contacts.
+ * What is new to the account: $3 addresses, $4 row ids, $5 domains, $6 statuses of verdicts (null: `valid`; `none`), $7 their
+ * reasons, each as one text with spaces (null: none; both arrays may be shorter than the others), $8 fields (`joinFields`), $9 now, $10 the status of the contacts.
  */
 export const adding = `
   with new as materialized (
@@ -156,5 +156,6 @@ export const adding = `
     select $1, email, $2, row_id, fields::jsonb, $10, $9, $9 from new
   )
   insert into addresses (account_id, email, row_id, domain, verification_status, verification_reasons, verified_at)
-  select $1, email, row_id, domain, status, string_to_array(reasons, ' '), case when status is not null then $9::timestamptz end
-  from new`
+  select $1, email, row_id, domain, v.status, case when v.status is not null then string_to_array(coalesce(reasons, ''), ' ') end,
+    case when v.status is not null then $9::timestamptz end
+  from new cross join lateral (select nullif(coalesce(new.status, 'valid'), 'none') as status) v`

@@ -64,6 +64,10 @@ const writeTogether = together(
   ({ write }) => write.email,
 )
 
+/** Verdicts on addresses for a list: for one that is not there, which the write finds out in the end, DNS is not asked. */
+const verifyFor = (app: Writer, accountId: string, listId: string, emails: readonly string[]) =>
+  verifyAddresses(app, emails, { before: () => demandList({ sql: app.sql, accountId }, listId) })
+
 /**
  * Upserts one contact by its normalised address (POST /contacts). Verifies it first, outside the transaction. Throws
  * Problem `missing` for a list that is not the account's, `conflict` where the plan has no room; then nothing is written.
@@ -74,8 +78,7 @@ export const upsertContact = async (
   actor: string,
   { listId, ...write }: { listId: string } & ContactWrite,
 ): Promise<UpsertCounts & { contact: Contact }> => {
-  await demandList({ sql: app.sql, accountId }, listId)
-  const verdicts = await verifyAddresses(app, [write.email])
+  const verdicts = await verifyFor(app, accountId, listId, [write.email])
   const target = { app, accountId, actor, listId }
   const key = JSON.stringify([accountId, actor, listId])
   const { outcome, contact } = await writeTogether(target, app.database, key, { write, verdicts })
@@ -94,11 +97,8 @@ export const upsertBatch = async (
   { listId, contacts }: { listId: string; contacts: readonly ContactWrite[] },
 ): Promise<UpsertCounts> => {
   const writes = mergeWrites(contacts)
-  await demandList({ sql: app.sql, accountId }, listId)
-  const verdicts = await verifyAddresses(
-    app,
-    writes.map(({ email }) => email),
-  )
+  const emails = writes.map(({ email }) => email)
+  const verdicts = await verifyFor(app, accountId, listId, emails)
   const outcomes = await app.work(accountId, actor, (work) => writeContacts(work, listId, writes, verdicts))
   return count(outcomes.values())
 }

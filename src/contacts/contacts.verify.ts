@@ -1,6 +1,6 @@
 import type { MailFact } from '../net/resolver.ts'
 import { type DomainFacts, domainFacts } from './contacts.domains.ts'
-import { mailFacts, type Patience, type Verifier } from './contacts.mailfacts.ts'
+import { type Asking, mailFacts, type Verifier } from './contacts.mailfacts.ts'
 import { type Reason, type Verdict, verdictOf } from './contacts.verdict.ts'
 import { isRoleAccount } from './role-accounts.ts'
 
@@ -34,16 +34,16 @@ const judge = (email: string, { disposable, typo }: DomainFacts, fact: MailFact)
 export const verifyAddresses = async (
   app: Verifier,
   emails: readonly string[],
-  patience?: Patience,
+  asking?: Asking,
 ): Promise<Map<string, Verdict>> => {
   const disposable = await loadBlocklist()
-  const known = new Map<string, DomainFacts | null>()
-  for (const email of emails) known.set(email, domainFacts(email, disposable))
+  const known = emails.map((email) => domainFacts(email, disposable))
   const domains = new Set<string>()
-  for (const facts of known.values()) if (facts) domains.add(facts.domain)
-  const answers = await mailFacts(app, [...domains], patience)
+  for (const facts of known) if (facts) domains.add(facts.domain)
+  const answers = await mailFacts(app, [...domains], asking)
   const verdicts = new Map<string, Verdict>()
-  for (const [email, facts] of known) {
+  for (const [i, email] of emails.entries()) {
+    const facts = known[i]
     const answer = facts && (answers.get(facts.domain) ?? 'timeout')
     verdicts.set(email, answer ? judge(email, facts, answer) : verdictOf(['bad_syntax']))
   }

@@ -19,7 +19,7 @@ export const prepareImport = async (source: Source, { map, encoding }: ImportOpt
   const reopen = source.sha256 === null ? null : source.open
   const { headers, rows } = await readCsv({ bytes: source.open(), reopen, encoding })
   const columns = mapColumns(headers, new Map(Object.entries(map)))
-  normalizeFields(fieldNames(columns).map((name) => [name, '']))
+  normalizeFields(Object.fromEntries(fieldNames(columns).map((name) => [name, ''])))
   return { columns, rows }
 }
 

@@ -43,7 +43,7 @@ const saveAnswer = async (
   answered: { listId: string; answer: Fields; verdicts: Verdicts; cause: LeadCause },
 ): Promise<{ contact: Contact; isNew: boolean } | null> => {
   const { listId, verdicts, cause } = answered
-  const fields = normalizeFields(Object.entries(answered.answer))
+  const fields = normalizeFields(answered.answer)
   const [known] = await readContacts(work, email, listId)
   if (known?.status === 'active') {
     const save = () => writeContacts(work, listId, [{ email, fields }], verdicts, { events: false })

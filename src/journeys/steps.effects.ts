@@ -62,7 +62,7 @@ const updateField = async (work: Work, step: StepOf<'update-field'>, doers: read
   for (const { contact } of doers) {
     const value = typeof step.value === 'string' ? fillTags(step.value, contact) : step.value
     const { listId, email } = contact
-    updates.set(`${listId} ${email}`, { listId, email, fields: normalizeFields([[step.field, value]]) })
+    updates.set(`${listId} ${email}`, { listId, email, fields: normalizeFields({ [step.field]: value }) })
   }
   const outcomes = await updateContacts(work, [...updates.values()])
   const done = new Map([...updates].map(([key, { fields }], i) => [key, { outcome: outcomes[i], fields }]))

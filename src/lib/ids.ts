@@ -31,19 +31,23 @@ export type IdPrefix =
   | 'bct'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+const letters = Buffer.from(alphabet)
 
-// Asking the system for 16 bytes at a time costs more than everything else here: bulk writes make an id a row.
+// Asking the system for 16 bytes at a time, or putting a text together by its letters, costs more than everything else here: bulk
+// writes make an id a row.
 const pool = Buffer.alloc(16 * 256)
 let used = pool.length
 
+const fillPool = (): void => {
+  randomFillSync(pool)
+  for (let i = 0; i < pool.length; i++) pool[i] = letters[pool[i]! & 31]!
+  used = 0
+}
+
 const randomPart = (): string => {
-  if (used === pool.length) {
-    randomFillSync(pool)
-    used = 0
-  }
-  let text = ''
-  for (const end = used + 16; used < end; used++) text += alphabet[pool[used]! & 31]
-  return text
+  if (used === pool.length) fillPool()
+  used += 16
+  return pool.toString('latin1', used - 16, used)
 }
 
 // Rows that are written together have one time.

@@ -91,6 +91,20 @@ describe('DNS', () => {
     expect(await judge('a@late.test')).toEqual(['valid'])
   })
 
+  test('is not asked for a list that is not there, nor for that of another account', async () => {
+    const [account, other] = [await app.account(), await app.account()]
+    const { id: foreign } = await app.list(other)
+    for (const listId of ['lst_none', foreign]) {
+      const email = 'ada@no-list.test'
+      for (const body of [
+        { listId, email },
+        { listId, contacts: [{ email }] },
+      ])
+        expect(await app.post(account, body)).toMatchObject({ status: 404, body: { error: 'There is no such list' } })
+    }
+    expect(asked('no-list.test')).toBe(0)
+  })
+
   test('is not asked for a malformed address', async () => {
     await judge('a..b@never-asked.test')
     expect(asked('never-asked.test')).toBe(0)
