@@ -1,4 +1,4 @@
-import type { MailFact } from '../net/resolver.ts'
+import type { MailFact, Resolver } from '../net/resolver.ts'
 import type { App } from '../store/work.ts'
 
 export type Verifier = Pick<App, 'sql' | 'resolver' | 'now'>
@@ -64,6 +64,32 @@ const keepFacts = async ({ sql, now }: Verifier, facts: ReadonlyMap<string, Mail
   )
 }
 
+const mostRemembered = 20_000
+
+/** Domains that take mail, as this process has read of them, with the ends of their times: until then nothing changes it. */
+const remembered = new WeakMap<Resolver, Map<string, Date>>()
+
+/** What the cache that all daemons share knows. */
+const cachedFacts = async ({ sql, resolver, now }: Verifier, domains: readonly string[]) => {
+  const at = now()
+  const ends = remembered.getOrInsertComputed(resolver, () => new Map())
+  const facts = new Map<string, MailFact>()
+  for (const domain of domains) if ((ends.get(domain) ?? 0) > at) facts.set(domain, 'mx')
+  const others = domains.filter((domain) => !facts.has(domain))
+  if (others.length === 0) return facts
+  const rows = await sql<{ domain: string; finding: MailFact; expiresAt: Date }>(
+    'select domain, finding, expires_at as "expiresAt" from mail_domains where domain = any($1) and expires_at > $2',
+    [others, at],
+    'mail-facts',
+  )
+  if (ends.size + rows.length > mostRemembered) ends.clear()
+  for (const { domain, finding, expiresAt } of rows) {
+    facts.set(domain, finding)
+    if (finding === 'mx') ends.set(domain, expiresAt)
+  }
+  return facts
+}
+
 /** From the cache that all daemons share, else from DNS. What is not answered is a time-out, or is missing where it was cut short. */
 export const mailFacts = async (
   app: Verifier,
@@ -71,12 +97,7 @@ export const mailFacts = async (
   asking: Asking = {},
 ): Promise<Map<string, MailFact>> => {
   if (domains.length === 0) return new Map()
-  const rows = await app.sql<{ domain: string; finding: MailFact }>(
-    'select domain, finding from mail_domains where domain = any($1) and expires_at > $2',
-    [domains, app.now()],
-    'mail-facts',
-  )
-  const facts = new Map(rows.map((row) => [row.domain, row.finding]))
+  const facts = await cachedFacts(app, domains)
   const unknown = domains.filter((domain) => !facts.has(domain))
   if (unknown.length === 0) return facts
   await asking.before?.()
