@@ -1,5 +1,6 @@
 import { Problem } from '../lib/problem.ts'
-import { isPassing, runQueue } from '../store/queue.ts'
+import { isUnavailable } from '../store/database.ts'
+import { runQueue } from '../store/queue.ts'
 import type { App, Report } from '../store/work.ts'
 import { advanceBroadcast } from './broadcasts.step.ts'
 
@@ -24,8 +25,7 @@ const finding = `
   from broadcasts b where finished_at is null order by coalesce(scheduled_at, created_at)`
 
 /** Its account is going, or a row that it needs is locked: nothing is wrong. */
-const isElsewhere = (error: unknown): boolean =>
-  isPassing(error) || error instanceof Problem || (error as { code?: string }).code === '55P03'
+const isElsewhere = (error: unknown): boolean => isUnavailable(error) || error instanceof Problem
 
 /**
  * Takes the steps of all broadcasts that are due, one of each in turn, until `signal` is aborted. Any number may run on one
@@ -62,7 +62,7 @@ export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = ()
     return {
       claim: () =>
         claim().catch((error) => {
-          if (!isPassing(error)) report(error, {})
+          if (!isUnavailable(error)) report(error, {})
           return pollMs
         }),
       finish: async () => {},

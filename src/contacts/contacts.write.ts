@@ -140,7 +140,8 @@ const write = async (
 ): Promise<Written> => {
   const { keepExisting = false, events = true, status = 'active', turn = async () => {}, isReading = false } = options
   const list = await openList(work, listId)
-  extendColumns(list.fields, namesOf(writes))
+  const given = namesOf(writes)
+  extendColumns(list.fields, given)
   const { found, refused } = await findRoom(work, list, writes, verdicts, turn)
   const { fresh, known, members, same } = found
   const created = [...fresh, ...known]
@@ -149,7 +150,7 @@ const write = async (
   const changed = keepExisting ? new Map<string, Fields>() : await changeMembers(work, listId, members)
   const added = fresh.length > 0 ? await addNew(work, listId, found, status) : []
   if (known.length > 0) await joinKnown(work, listId, found, rowIds, status)
-  const names = namesOf([...created, ...members, ...same])
+  const names = refused.length === 0 ? given : namesOf([...created, ...members, ...same])
   let { fields } = list
   if (names.difference(new Set(fields)).size > 0) {
     await turn()

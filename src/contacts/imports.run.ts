@@ -45,7 +45,8 @@ const readAhead = async function* <T>(items: AsyncGenerator<T>): AsyncGenerator<
 
 const resumable = (error: unknown, id: string): unknown => {
   const hint = `svc imports resume ${id}`
-  if (isUnavailable(error)) return new Problem('unavailable', 'The database went away: what was done stays', { hint })
+  if (isUnavailable(error))
+    return new Problem('unavailable', 'The database went away, or is too busy: what was done stays', { hint })
   if (error instanceof Problem && !error.detail.hint)
     return new Problem(error.kind, error.message, { ...error.detail, hint })
   return error

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createBell, isPassing, settleMs } from '../store/queue.ts'
+import { isUnavailable } from '../store/database.ts'
+import { createBell, settleMs } from '../store/queue.ts'
 import type { App, Report } from '../store/work.ts'
 import { openWorker, type WorkerEvents } from '../store/worker.ts'
 import { deliveriesChannel } from './deliveries.insert.ts'
@@ -37,7 +38,7 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
   const bell = createBell()
   const posting = new Set<Promise<void>>()
   const back: ClaimedDelivery[] = []
-  const strays = createStrays(app, signal, { isPassing, report })
+  const strays = createStrays(app, signal, { isPassing: isUnavailable, report })
   /** Targets that changed while a claim was under way: what it brings of them is of before. */
   const changed = new Set<string>()
   /** What we know to have claimed, by id, with the claim. */
@@ -92,7 +93,7 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
       isDone(claimed)
       if (endpoints.recorded(claimed, performance.now())) bell.ring()
     },
-    isPassing,
+    isPassing: isUnavailable,
     report,
   })
 
@@ -191,7 +192,7 @@ export const runDeliveries = async (app: App, signal: AbortSignal, report: Repor
       await claim()
       faultMs = 0
     } catch (error) {
-      if (!isPassing(error)) report(error, {})
+      if (!isUnavailable(error)) report(error, {})
       faultMs = Math.min(Math.max(faultMs * 2, 100), longestFaultMs)
       await sleep(faultMs, undefined, { signal }).catch(() => {})
     }

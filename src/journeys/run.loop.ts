@@ -1,4 +1,5 @@
-import { isPassing, runQueue } from '../store/queue.ts'
+import { isUnavailable } from '../store/database.ts'
+import { runQueue } from '../store/queue.ts'
 import type { App } from '../store/work.ts'
 import type { Definition } from './journeys.definition.ts'
 import { type DueRun, findDue, isAnythingDue } from './run.due.ts'
@@ -60,9 +61,6 @@ const batchesOf = (runs: readonly DueRun[]): Batch[] =>
     return inParts({ accountId, journeyId, ids: own.map(({ id }) => id) }, batchSize)
   })
 
-/** Another transaction has a row, or the database is away: nothing is wrong, and the same may succeed later. */
-const isBusy = (error: unknown): boolean => isPassing(error) || (error as { code?: string }).code === '55P03'
-
 /**
  * Takes the runs whose next step is due through their journeys, until `signal` is aborted; then finishes the units of work
  * under way and resolves. Any number may run on one database. A Problem ends the run that it is about. Any other fault is
@@ -115,7 +113,7 @@ export const runJourneys = (app: App, signal: AbortSignal, { report = () => {}, 
       } catch (error) {
         if (!isAlone) await takeEach(batch)
         else if (error instanceof Stale) leave(batch)
-        else if (!isBusy(error)) await fault(batch, error)
+        else if (!isUnavailable(error)) await fault(batch, error)
         else {
           hands.rest(batch.ids, busyMs)
           return false
@@ -140,7 +138,7 @@ export const runJourneys = (app: App, signal: AbortSignal, { report = () => {}, 
           hands.take(runs, isAll)
           for (const batch of batchesOf(runs)) push(batch)
         } catch (error) {
-          if (!isPassing(error)) report(error, {})
+          if (!isUnavailable(error)) report(error, {})
         }
       },
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../lib/problem.ts'
-import { isPassing } from '../store/queue.ts'
+import { isUnavailable } from '../store/database.ts'
 import type { App, Report } from '../store/work.ts'
 import { type ClaimedMessage, releaseClaims, stillOurs } from './mail.claim.ts'
 import { createComposer } from './mail.compose.ts'
@@ -73,7 +73,7 @@ export const createCarrier = (
         if (locked.size > 0) later(() => release.push(same.filter(({ claimed }) => locked.has(claimed.id))))
       }
     },
-    isPassing,
+    isPassing: isUnavailable,
     failed: ({ claimed }, fault) => report(fault, { message: claimed.id }),
   })
 
@@ -89,7 +89,7 @@ export const createCarrier = (
       }
       for (const result of batch) if (!ours.has(result)) done(result.claimed, null)
     },
-    isPassing,
+    isPassing: isUnavailable,
     failed(result, fault) {
       report(fault, { message: result.claimed.id })
       later(() => record.push([result]))
@@ -146,7 +146,7 @@ export const createCarrier = (
         }
       }
     },
-    isPassing,
+    isPassing: isUnavailable,
     failed(claimed, fault) {
       report(fault, { message: claimed.id })
       lanes.done(claimed)

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createBell, isPassing, settleMs } from '../store/queue.ts'
+import { isUnavailable } from '../store/database.ts'
+import { createBell, settleMs } from '../store/queue.ts'
 import type { App, Report } from '../store/work.ts'
 import { openWorker } from '../store/worker.ts'
 import { createCarrier } from './mail.carrier.ts'
@@ -82,7 +83,7 @@ export const runMail = async (app: App, signal: AbortSignal, report: Report = ()
       await claim()
       faultMs = 0
     } catch (error) {
-      if (!isPassing(error)) report(error, {})
+      if (!isUnavailable(error)) report(error, {})
       faultMs = Math.min(Math.max(faultMs * 2, 100), longestFaultMs)
       await sleep(faultMs, undefined, { signal }).catch(() => {})
     }

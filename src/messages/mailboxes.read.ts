@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MailboxFailure, withMailbox } from '../net/imap.ts'
-import { isPassing } from '../store/queue.ts'
+import { isUnavailable } from '../store/database.ts'
 import type { App, Report } from '../store/work.ts'
 import { keptBytes } from './bounces.split.ts'
 import { ingestMessage } from './bounces.ts'
@@ -38,7 +38,7 @@ const readMailbox = async (app: App, mailbox: DueMailbox, signal: AbortSignal, r
         await ingestMessage(app, raw, { accountId, actor: 'job:bounces' })
       } catch (error) {
         // A fault of ours with this one, which stays unread: those behind it do not wait for it.
-        if (isPassing(error)) throw error
+        if (isUnavailable(error)) throw error
         report(error, { account: accountId, uid })
         continue
       }
@@ -73,7 +73,7 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
       return null
     } catch (error) {
       if (error instanceof MailboxFailure) return error.message
-      if (!isPassing(error)) report(error, { account: mailbox.accountId })
+      if (!isUnavailable(error)) report(error, { account: mailbox.accountId })
       return 'it could not be read, for a fault of ours'
     }
   }
@@ -113,7 +113,7 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
 export const runMailboxes = async (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> => {
   while (!signal.aborted) {
     await readMailboxes(app, signal, report).catch((error) => {
-      if (!isPassing(error)) report(error, {})
+      if (!isUnavailable(error)) report(error, {})
     })
     await sleep(everyMs, undefined, { signal }).catch(() => {})
   }

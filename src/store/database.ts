@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Problem } from '../lib/problem.ts'
 
@@ -35,14 +36,18 @@ const sqlOn =
   async <Row extends object>(text: string, params: readonly unknown[] = [], name?: string) =>
     (await client.query({ text, values: params as unknown[], ...(name && { name }) })).rows as Row[]
 
+/** Deadlock and serialization failure: running the whole transaction again is the cure. */
+const isRetryable = (error: unknown): boolean => ['40P01', '40001'].includes((error as { code?: string }).code ?? '')
+
 /**
  * Class 08 (connection), 57P0x (shutdown, starting up) and refused sockets: the database is away, and may come back. So is
- * what waited too long for a lock (55P03), or was idle for too long in a transaction (25P03).
+ * what waited too long for a lock (55P03), was idle for too long in a transaction (25P03), or had to begin again too often.
  */
 export const isUnavailable = (error: unknown): boolean => {
   const { code = '', message = '' } = error as { code?: string; message?: string }
   return (
     /^(08|57P0|53300|55P03|25P03)/.test(code) ||
+    isRetryable(error) ||
     ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN'].includes(code) ||
     /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
       message,
@@ -61,8 +66,11 @@ export class Outrun extends Error {
 /** Each run again follows a commit of somebody else's: more than a few are rare. */
 const mostTries = 20
 
-/** Deadlock and serialization failure: running the whole transaction again is the cure. */
-const isRetryable = (error: unknown): boolean => ['40P01', '40001'].includes((error as { code?: string }).code ?? '')
+/** From here on a try waits before it, longer each time and no two alike: who is in the way of whom changes. */
+const firstWaitTry = 4
+const longestWaitMs = 200
+const waitMs = (tries: number): number =>
+  tries < firstWaitTry ? 0 : Math.random() * Math.min(longestWaitMs, 10 * 2 ** (tries - firstWaitTry))
 
 /** Two statements in one message of the simple protocol are two statements: the second sees what is committed by then. */
 const begin = async (client: Client, first: string | undefined): Promise<object | undefined> => {
@@ -170,6 +178,7 @@ export const openDatabase = (
           return await attempt(run, first)
         } catch (error) {
           if (tries >= mostTries || !isRetryable(error)) throw error
+          await sleep(waitMs(tries))
         }
       }
     },

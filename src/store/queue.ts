@@ -14,10 +14,6 @@ export interface QueueView {
 /** How long the end may take once the database is away. */
 export const settleMs = 3000
 
-/** The database is away, or chose this statement to end a deadlock: the same again may succeed. */
-export const isPassing = (error: unknown): boolean =>
-  isUnavailable(error) || (error as { code?: string }).code === '40P01'
-
 /** Wakes one waiter; a ring while nobody waits is kept for the next. */
 export const createBell = () => {
   let rung = false
@@ -83,7 +79,7 @@ export const runQueue = async (
   try {
     while (!stop.aborted) {
       const waitMs = await worker.claim().catch((error) => {
-        if (!isPassing(error)) fault.abort(error)
+        if (!isUnavailable(error)) fault.abort(error)
       })
       await bell.wait(waitMs ?? pollMs)
     }

@@ -1,5 +1,5 @@
 import { Problem } from '../lib/problem.ts'
-import { isPassing } from '../store/queue.ts'
+import { isUnavailable } from '../store/database.ts'
 import type { App, Report, Work } from '../store/work.ts'
 import { type Held, holdWebinar } from './webinars.find.ts'
 import { type Attendee, notify } from './webinars.notify.ts'
@@ -85,7 +85,7 @@ export const remindDue = async (app: App, signal: AbortSignal, report: Report, f
         (await app.work(accountId, 'job:webinars', (work) => remindBatch(app, work, webinarId)))
       );
     } catch (error) {
-      if (isPassing(error)) throw error
+      if (isUnavailable(error)) throw error
       // The account goes, and its webinars with it.
       if (error instanceof Problem) continue
       failed.add(webinarId)

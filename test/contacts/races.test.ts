@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { deleteList, eraseContact, finishListDeletions, leaveList, writeContacts } from '../../src/contacts/contacts.ts'
 import { startImport, writeBatch } from '../../src/contacts/imports.checkpoint.ts'
-import { isUnavailable, openDatabase } from '../../src/store/database.ts'
+import { isUnavailable, Outrun, openDatabase } from '../../src/store/database.ts'
 import type { Work } from '../../src/store/work.ts'
 import type { TestAccount } from '../support/app.ts'
 import { program } from '../support/cli.ts'
@@ -186,6 +186,22 @@ test('a wait for a lock ends as if the database were away, and every connection 
     ),
   )
   expect(settings).toEqual([{ lock: '5s', idle: '30s' }])
+})
+
+test('a unit of work that is outrun begins again, and after twenty times ends as if the database were away', async () => {
+  let tries = 0
+  const outrunUntil = (last: number) =>
+    inWork(async (work) => {
+      await work.sql('update contact_lists set name = name || $2 where id = $1', [listId, `${++tries}`])
+      if (tries < last) throw new Outrun('Somebody else was first')
+      return tries
+    })
+  expect(await outrunUntil(6)).toBe(6)
+  const name = async () => (await app.app.sql('select name from contact_lists where id = $1', [listId]))[0]
+  expect(await name()).toEqual({ name: 'Customers6' })
+  tries = 0
+  expect(isUnavailable(await outrunUntil(Number.POSITIVE_INFINITY).catch((error) => error))).toBe(true)
+  expect([tries, await name()]).toEqual([20, { name: 'Customers6' }])
 })
 
 test('single writes that come together each get their own answer and their own events, and one refused harms no other', async () => {
