@@ -111,9 +111,10 @@ const limits = { lock_timeout: '5s', idle_in_transaction_session_timeout: '30s' 
 /**
  * A statement that is kept prepared keeps its plan while its table grows from nothing to millions of rows, up to the next analyze:
  * one that was made for a page of rows would read all of them for each look. What has an index goes by it. (Without jit: servers
- * before 18 would compile whatever has none.)
+ * before 18 would compile whatever has none.) Nor does a statement start workers, which for a page of a list of millions takes
+ * ten times as long as to read it: what is many at once here is callers.
  */
-const steady = { enable_seqscan: 'off', jit: 'off' } as const
+const steady = { enable_seqscan: 'off', jit: 'off', max_parallel_workers_per_gather: '0' } as const
 
 /**
  * Opens a pool on the server at `address`, which is asked for each connection: an embedded one may come back at another
