@@ -1,20 +1,33 @@
 import { missing } from '../lib/problem.ts'
 import { Outrun } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
+import { extendColumns } from './contacts.lists.ts'
 
 /*
- * The only place that changes `row_count` of lists and `contact_count` of accounts. Every writer of a list, and of an account,
- * meets at these rows: they are locked last in a unit of work, lists in the order of their ids before the account, so that
- * nobody who holds one waits for anything else.
+ * What a unit of work does last to lists and their account, and the only place that changes `row_count` and `fields` of lists and
+ * `contact_count` of accounts. Every writer of a list, and of an account, meets at these rows: they are locked lists in the order
+ * of their ids before the account, so that nobody who holds one waits for anything else.
  */
 
-interface Counts {
+interface Ending {
   /** By list: the rows that came, less those that went. */
   rows: Map<string, number>
   addresses: number
+  /** By list: the columns that are new to it. */
+  columns: Map<string, readonly string[]>
 }
 
-const counted = new WeakMap<Work, Counts>()
+const endings = new WeakMap<Work, Ending>()
+
+const endingOf = (work: Work): Ending =>
+  endings.getOrInsertComputed(work, () => {
+    const ending: Ending = { rows: new Map(), addresses: 0, columns: new Map() }
+    work.last(async () => {
+      await writeColumns(work, ending)
+      await writeCounts(work, ending)
+    })
+    return ending
+  })
 
 // Each part asks for what the one before it has done: that is its order. The limit is asked again here, where nobody else can
 // count: room that was seen before may have gone.
@@ -32,53 +45,59 @@ const counting = `
   )
   select array(select id from list) as lists, exists (select from account) as "isCounted"`
 
-const writeCounts = async ({ sql, accountId, now }: Work, { rows, addresses }: Counts): Promise<void> => {
-  const lists = [...rows].filter(([, count]) => count !== 0)
+const counted = ({ rows }: Ending) => [...rows].filter(([, count]) => count !== 0)
+
+const lockLists =
+  'select id, fields from contact_lists where account_id = $1 and id = any($2) order by id for no key update'
+
+/** All lists that are written to are locked here, where any of them has new columns. */
+const writeColumns = async ({ sql, accountId, now }: Work, ending: Ending): Promise<void> => {
+  const { columns } = ending
+  if (columns.size === 0) return
+  const ids = new Set([...columns.keys(), ...counted(ending).map(([id]) => id)])
+  const lists = await sql<{ id: string; fields: string[] }>(lockLists, [accountId, [...ids]])
+  for (const [id, names] of columns) {
+    const list = lists.find((one) => one.id === id)
+    if (!list) throw missing('There is no such list')
+    const fields = extendColumns(list.fields, names)
+    if (fields.length === list.fields.length) continue
+    await sql('update contact_lists set fields = $3, updated_at = $4 where account_id = $1 and id = $2', [
+      accountId,
+      id,
+      fields,
+      now,
+    ])
+  }
+}
+
+const writeCounts = async ({ sql, accountId, now }: Work, ending: Ending): Promise<void> => {
+  const { addresses } = ending
+  const lists = counted(ending)
   if (lists.length === 0 && addresses === 0) return
   const params = [accountId, lists.map(([id]) => id), lists.map(([, count]) => count), now, addresses]
-  const [counted] = await sql<{ lists: string[]; isCounted: boolean }>(counting, params, 'count-contacts')
+  const [written] = await sql<{ lists: string[]; isCounted: boolean }>(counting, params, 'count-contacts')
   // A list that is deleted meanwhile takes nothing; what leaves it does so by the way.
-  if (lists.some(([id, count]) => count > 0 && !counted!.lists.includes(id))) throw missing('There is no such list')
-  if (addresses !== 0 && !counted!.isCounted) throw new Outrun('The room for contacts that was seen has gone')
+  if (lists.some(([id, count]) => count > 0 && !written!.lists.includes(id))) throw missing('There is no such list')
+  if (addresses !== 0 && !written!.isCounted) throw new Outrun('The room for contacts that was seen has gone')
 }
 
 /** Counts, at the end of the unit of work, rows that came to a list or left it, and addresses that came to the account or left it. */
 export const countContacts = (work: Work, listId: string | null, rows: number, addresses: number): void => {
-  let counts = counted.get(work)
-  if (!counts) {
-    const added: Counts = { rows: new Map(), addresses: 0 }
-    counted.set(work, added)
-    work.last(() => writeCounts(work, added))
-    counts = added
-  }
-  if (listId !== null) counts.rows.set(listId, (counts.rows.get(listId) ?? 0) + rows)
-  counts.addresses += addresses
+  const ending = endingOf(work)
+  if (listId !== null) ending.rows.set(listId, (ending.rows.get(listId) ?? 0) + rows)
+  ending.addresses += addresses
 }
 
-/** Where fewer places than this are free, beside those that are asked for, who wants some takes turns. */
-const plentyOfRoom = 5_000
-
-/** Whether so many new addresses have room without a look at what others take, where `seen` were left a moment ago (null: no limit). */
-export const hasPlenty = (seen: number | null, wanted: number): boolean =>
-  seen === null || seen >= wanted + plentyOfRoom
-
-/** The places that the plan of the account ($1) has left; null: no limit. */
-export const roomLeft =
-  '(select p.contacts - a.contact_count from accounts a left join plans p on p.name = a.plan where a.id = $1)'
-
 /**
- * How many of `wanted` new addresses the account's plan has room for, where `seen` were left a moment ago. Far from the limit
- * nobody waits, and `countContacts` runs the unit again in the end should the room have gone after all. Near it one unit of work
- * at a time has its turn, to the end: `hasTurn` says that it may have waited, also for `turn`, and what it had read may have changed.
+ * Adds, at the end of the unit of work, columns that are new to a list, which has these `fields` now. Gives all that it is to
+ * have then. Throws Problem `invalid` where they are more than 40: here, and in the end should others have added some meanwhile.
  */
-export const roomFor = async (
-  { sql, accountId }: Work,
-  wanted: number,
-  { seen, turn }: { seen: number | null; turn: () => Promise<void> },
-): Promise<{ places: number; hasTurn: boolean }> => {
-  if (hasPlenty(seen, wanted)) return { places: wanted, hasTurn: false }
-  await turn()
-  await sql(`select pg_advisory_xact_lock(hashtextextended('contacts of ' || $1, 0))`, [accountId])
-  const [left] = await sql<{ room: number | null }>(`select ${roomLeft} as room`, [accountId], 'room-for-contacts')
-  return { places: Math.max(0, left!.room ?? wanted), hasTurn: true }
+export const addColumns = (
+  work: Work,
+  { id, fields }: { id: string; fields: readonly string[] },
+  names: Iterable<string>,
+): string[] => {
+  const extended = extendColumns(fields, [...(endings.get(work)?.columns.get(id) ?? []), ...names])
+  if (extended.length > fields.length) endingOf(work).columns.set(id, extended.slice(fields.length))
+  return extended
 }

@@ -108,11 +108,15 @@ export const readContactsOf = async (
   return rows.map(viewContact)
 }
 
-/** The rows of addresses in one list, in the order of the addresses. Not recorded, as `readContacts`. */
+/**
+ * The rows of addresses in one list, in the order of the addresses. `columns`: those that the list is to have, too, at the end of
+ * the unit of work. Not recorded, as `readContacts`.
+ */
 export const readMembers = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
   emails: readonly string[],
+  columns: readonly string[],
 ): Promise<Contact[]> => {
   const rows = await sql<ContactRow>(
     `select ${contactColumns} from unnest($2::text[]) as i(email)
@@ -125,7 +129,7 @@ export const readMembers = async (
     [accountId, emails, listId],
     'read-members',
   )
-  return rows.map(viewContact)
+  return rows.map((row) => viewContact({ ...row, listFields: [...row.listFields, ...columns] }))
 }
 
 /** Those of the addresses that are in the list. */

@@ -1,10 +1,10 @@
 import { emit, isWanted } from '../events/emit.ts'
 import { missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import { countContacts } from './contacts.count.ts'
+import { addColumns, countContacts } from './contacts.count.ts'
 import type { Fields } from './contacts.fields.ts'
 import { findMembers, readContactsOf } from './contacts.find.ts'
-import { addColumns, demandList, extendColumns } from './contacts.lists.ts'
+import { demandList, extendColumns } from './contacts.lists.ts'
 import { changing, type LockedChange } from './contacts.statement.ts'
 import type { Contact } from './contacts.view.ts'
 
@@ -62,7 +62,7 @@ export const updateContacts = async (
   for (const [listId, own] of byList) {
     const names = new Set(own.flatMap(({ fields }) => Object.keys(fields)))
     const { fields } = await demandList(work, listId)
-    if (extendColumns(fields, names).length > fields.length) await addColumns(work, listId, names)
+    addColumns(work, { id: listId, fields }, names)
   }
   return outcomes
 }
@@ -106,10 +106,10 @@ export const joinList = async (
     .map(({ email, fields, status }) => ({ email, fields, status }))
   if (newcomers.length === 0) return new Set()
   const names = new Set(newcomers.flatMap(({ fields }) => Object.keys(fields)))
-  const hasNewColumns = extendColumns(list.fields, names).length > list.fields.length
+  extendColumns(list.fields, names)
   const params = [accountId, listId, JSON.stringify(newcomers.sort(byEmail)), now]
   const rows = await sql<{ email: string }>(joining, params, 'join-list')
-  if (hasNewColumns && rows.length > 0) await addColumns(work, listId, names)
+  if (rows.length > 0) addColumns(work, { id: listId, ...list }, names)
   const added = rows.map(({ email }) => email)
   await emitCreated(work, listId, added)
   countContacts(work, listId, added.length, 0)

@@ -4,8 +4,8 @@ import { conflict, invalid, missing } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { isDuplicate } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
-import { roomLeft } from './contacts.count.ts'
 import { normalizeFields } from './contacts.fields.ts'
+import { roomLeft } from './contacts.room.ts'
 
 export const NewList = z.object({ name: text(200), fields: z.array(text(1_000)).optional() })
 
@@ -36,29 +36,6 @@ export const extendColumns = (fields: readonly string[], names: Iterable<string>
   const extended = [...new Set([...fields, ...names])]
   if (extended.length > maxColumns) throw invalid(`A list can have at most ${maxColumns} columns`)
   return extended
-}
-
-/** The columns of a list with those that are new to it. Its row is locked late, after the contacts, as by every writer. */
-export const addColumns = async (
-  { sql, accountId, now }: Work,
-  listId: string,
-  names: ReadonlySet<string>,
-): Promise<string[]> => {
-  const [list] = await sql<{ fields: string[] }>(
-    'select fields from contact_lists where account_id = $1 and id = $2 for no key update',
-    [accountId, listId],
-  )
-  if (!list) throw missing('There is no such list')
-  const fields = extendColumns(list.fields, names)
-  if (fields.length > list.fields.length) {
-    await sql('update contact_lists set fields = $3, updated_at = $4 where account_id = $1 and id = $2', [
-      accountId,
-      listId,
-      fields,
-      now,
-    ])
-  }
-  return fields
 }
 
 /** Every list of the account, ordered by name. */

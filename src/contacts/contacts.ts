@@ -1,4 +1,5 @@
 export { type AccessView, listAccess } from './contacts.access.ts'
+export { addColumns } from './contacts.count.ts'
 export {
   type ContactWrite,
   columnNames,
@@ -24,7 +25,6 @@ export { type ContactUpdate, joinList, updateContacts } from './contacts.known.t
 export { addLead, confirmLead, type Lead, type LeadCause } from './contacts.leads.ts'
 export { leaveList } from './contacts.leave.ts'
 export {
-  addColumns,
   type ContactListView,
   createList,
   demandList,

@@ -32,10 +32,14 @@ export const contactsOfAddress = `addresses a
   cross join lateral (select * from contacts where account_id = a.account_id and row_id = a.row_id offset 0) c
   join contact_lists l on l.id = c.list_id`
 
-/** The columns that are set, in the order of the list's. jsonb keeps an order of its own. */
+/**
+ * The fields in the order of the list's columns. jsonb keeps an order of its own. Those that are no column yet, which they are at
+ * the end of the unit of work that set them, come last.
+ */
 const inListOrder = (fields: Fields, listFields: readonly string[]): Fields => {
   const ordered: Fields = {}
   for (const name of listFields) if (Object.hasOwn(fields, name)) ordered[name] = fields[name]!
+  for (const name in fields) ordered[name] ??= fields[name]!
   return ordered
 }
 

@@ -1,10 +1,10 @@
 import { emit, isWanted } from '../events/emit.ts'
 import type { Work } from '../store/work.ts'
 import { addNew, joinKnown, viewAdded } from './contacts.add.ts'
-import { countContacts } from './contacts.count.ts'
+import { addColumns, countContacts } from './contacts.count.ts'
 import type { ContactWrite, Fields } from './contacts.fields.ts'
 import { readMembers } from './contacts.find.ts'
-import { addColumns, extendColumns, openList } from './contacts.lists.ts'
+import { extendColumns, openList } from './contacts.lists.ts'
 import { byText, type Draft, findRoom, type Sorted } from './contacts.probe.ts'
 import {
   type Changing,
@@ -151,11 +151,7 @@ const write = async (
   const added = fresh.length > 0 ? await addNew(work, listId, found, status) : []
   if (known.length > 0) await joinKnown(work, listId, found, rowIds, status)
   const names = refused.length === 0 ? given : namesOf([...created, ...members, ...same])
-  let { fields } = list
-  if (names.difference(new Set(fields)).size > 0) {
-    await turn()
-    fields = await addColumns(work, listId, names)
-  }
+  const fields = addColumns(work, list, names)
 
   const isTelling =
     events && writes.length <= eventsUpTo && created.length + changed.size > 0 && (await areWritesHeard(work))
@@ -163,7 +159,7 @@ const write = async (
   if (isReading || isTelling) {
     const others = isReading ? [...members, ...same] : members.filter(({ email }) => changed.has(email))
     const read = [...known, ...others].map(({ email }) => email)
-    if (read.length > 0) contacts.push(...(await readMembers(work, listId, read)))
+    if (read.length > 0) contacts.push(...(await readMembers(work, listId, read, fields)))
     contacts.push(...viewAdded(work, { ...list, fields }, added, status))
   }
   if (isTelling) await emitChanges(work, contacts, created, changed)

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { addColumns, extendColumns, findList } from '../contacts/contacts.ts'
+import { addColumns, demandList, extendColumns, findList } from '../contacts/contacts.ts'
 import { type Checked, demandFiles, type Fault, faultText, recordOf, shapeFaults } from '../lib/faults.ts'
 import { newId } from '../lib/ids.ts'
 import { conflict, missing, Problem } from '../lib/problem.ts'
@@ -38,7 +38,9 @@ const resolveList = async (work: Work, { list, listId, fields }: FormFile): Prom
 
 /** The list gets the form's columns at once: no submission can then find it full. */
 const keepColumns = async (work: Work, { listId, fields }: Draft): Promise<void> => {
-  if (fields.length > 0) await addColumns(work, listId, namesOf({ fields }))
+  if (fields.length === 0) return
+  const list = await demandList(work, listId)
+  addColumns(work, { id: listId, ...list }, namesOf({ fields }))
 }
 
 /** One at a time in an account: what is there is looked at first, then changed. */

@@ -126,6 +126,7 @@ const rowsRead = async (
           actor: 'cli:test',
           now: t.app.now(),
           listeners: [],
+          last: () => {},
         } as unknown as Work
         const before = await count(sql)
         await run(work, listId)

@@ -1,7 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { deleteList, eraseContact, finishListDeletions, leaveList, writeContacts } from '../../src/contacts/contacts.ts'
+import {
+  deleteList,
+  eraseContact,
+  finishListDeletions,
+  leaveList,
+  readContactsOf,
+  updateContacts,
+  writeContacts,
+} from '../../src/contacts/contacts.ts'
 import { startImport, writeBatch } from '../../src/contacts/imports.checkpoint.ts'
 import { isUnavailable, Outrun, openDatabase } from '../../src/store/database.ts'
 import type { Work } from '../../src/store/work.ts'
@@ -152,6 +160,73 @@ test('batches, erasures, those who leave and lists that go wait for each other i
   ])
   expect([...answers].filter((status) => ![200, 201, 404].includes(status))).toEqual([])
   expect(await state()).toEqual(exact)
+})
+
+test('units of work that give two lists new columns, each in its own order, wait for each other in no circle', async () => {
+  const lists = [listId, (await app.list(account, 'B')).id]
+  const [ada, bob] = ['ada@acme.test', 'bob@acme.test']
+  for (const list of lists)
+    for (const email of [ada, bob]) await app.post(account, { listId: list, email, fields: { x: 1 } })
+  let [begun, halfway] = [0, 0]
+  const both = Promise.withResolvers<void>()
+  const update = (email: string, [first, second]: readonly string[], fields: Record<string, string>) =>
+    inWork(async (work) => {
+      begun++
+      await updateContacts(work, [{ listId: first!, email, fields }])
+      if (++halfway === 2) both.resolve()
+      await both.promise
+      await updateContacts(work, [{ listId: second!, email, fields }])
+      return (await readContactsOf(work, [email])).map((contact) => contact.fields)
+    })
+  const read = await Promise.all([
+    update(ada, lists, { zeta: '1', y: '2' }),
+    update(bob, lists.toReversed(), { alpha: '3' }),
+  ])
+  expect(begun).toBe(2)
+  // In the same unit of work, too.
+  expect(read).toEqual([
+    [
+      { x: '1', zeta: '1', y: '2' },
+      { x: '1', zeta: '1', y: '2' },
+    ],
+    [
+      { x: '1', alpha: '3' },
+      { x: '1', alpha: '3' },
+    ],
+  ])
+  const { body } = await app.request('GET', '/lists', { key: account.key })
+  for (const { fields } of body.lists) expect(fields.sort()).toEqual(['alpha', 'x', 'y', 'zeta'])
+})
+
+test('a unit of work whose new columns are more than a list can have has written nothing', async () => {
+  const columns = (name: string, count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`${name}${i}`, '1']))
+  const [ada, bob] = ['ada@acme.test', 'bob@acme.test']
+  for (const email of [ada, bob]) await app.post(account, { listId, email })
+  const update = (work: Work, email: string, fields: Record<string, string>) =>
+    updateContacts(work, [{ listId, email, fields }])
+  const refused = 'A list can have at most 40 columns'
+  // Others were first: it shows in the end.
+  const later = inWork(async (work) => {
+    await update(work, ada, columns('a', 20))
+    await inWork((other) => update(other, bob, columns('b', 21)))
+  })
+  await expect(later).rejects.toThrow(refused)
+  // Those that are its own and still to come count at once.
+  let steps = 0
+  const inSteps = inWork(async (work) => {
+    for (const name of ['c', 'd']) {
+      await update(work, ada, columns(name, 10))
+      steps++
+    }
+  })
+  await expect(inSteps).rejects.toThrow(refused)
+  expect(steps).toBe(1)
+  const rows = await app.app.sql('select email, fields from contacts where list_id = $1 order by email', [listId])
+  expect(rows).toEqual([
+    { email: ada, fields: {} },
+    { email: bob, fields: columns('b', 21) },
+  ])
 })
 
 test('a command that is killed while its list goes leaves exact counts, and the jobs do the rest', async () => {

@@ -1,0 +1,29 @@
+import type { Work } from '../store/work.ts'
+
+/** Where fewer places than this are free, beside those that are asked for, who wants some takes turns. */
+const plentyOfRoom = 5_000
+
+/** Whether so many new addresses have room without a look at what others take, where `seen` were left a moment ago (null: no limit). */
+export const hasPlenty = (seen: number | null, wanted: number): boolean =>
+  seen === null || seen >= wanted + plentyOfRoom
+
+/** The places that the plan of the account ($1) has left; null: no limit. */
+export const roomLeft =
+  '(select p.contacts - a.contact_count from accounts a left join plans p on p.name = a.plan where a.id = $1)'
+
+/**
+ * How many of `wanted` new addresses the account's plan has room for, where `seen` were left a moment ago. Far from the limit
+ * nobody waits, and `countContacts` runs the unit again in the end should the room have gone after all. Near it one unit of work
+ * at a time has its turn, to the end: `hasTurn` says that it may have waited, also for `turn`, and what it had read may have changed.
+ */
+export const roomFor = async (
+  { sql, accountId }: Work,
+  wanted: number,
+  { seen, turn }: { seen: number | null; turn: () => Promise<void> },
+): Promise<{ places: number; hasTurn: boolean }> => {
+  if (hasPlenty(seen, wanted)) return { places: wanted, hasTurn: false }
+  await turn()
+  await sql(`select pg_advisory_xact_lock(hashtextextended('contacts of ' || $1, 0))`, [accountId])
+  const [left] = await sql<{ room: number | null }>(`select ${roomLeft} as room`, [accountId], 'room-for-contacts')
+  return { places: Math.max(0, left!.room ?? wanted), hasTurn: true }
+}
