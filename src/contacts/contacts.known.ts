@@ -109,9 +109,9 @@ export const joinList = async (
   extendColumns(list.fields, names)
   const params = [accountId, listId, JSON.stringify(newcomers.sort(byEmail)), now]
   const rows = await sql<{ email: string }>(joining, params, 'join-list')
-  if (rows.length > 0) addColumns(work, { id: listId, ...list }, names)
   const added = rows.map(({ email }) => email)
   await emitCreated(work, listId, added)
+  if (added.length > 0) addColumns(work, { id: listId, ...list }, names)
   countContacts(work, listId, added.length, 0)
   return new Set(added)
 }

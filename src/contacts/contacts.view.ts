@@ -39,7 +39,7 @@ export const contactsOfAddress = `addresses a
 const inListOrder = (fields: Fields, listFields: readonly string[]): Fields => {
   const ordered: Fields = {}
   for (const name of listFields) if (Object.hasOwn(fields, name)) ordered[name] = fields[name]!
-  for (const name in fields) ordered[name] ??= fields[name]!
+  for (const name in fields) if (!Object.hasOwn(ordered, name)) ordered[name] = fields[name]!
   return ordered
 }
 

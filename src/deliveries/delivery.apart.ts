@@ -24,7 +24,7 @@ interface Ports {
   settle(recorded: Recorded, results: readonly Result[]): void
   /** Calls `run` after so many ms, unless the end comes first. */
   later(ms: number, run: () => void): void
-  /** The database is away, or chose this statement to end a deadlock. */
+  /** The database is away, or too busy: the same again may succeed. */
   isPassing(error: unknown): boolean
   report: Report
 }

@@ -21,7 +21,7 @@ export interface Recorder {
 interface Ports {
   /** Its slot is free. */
   recorded(result: Result): void
-  /** The database is away, or chose this statement to end a deadlock. */
+  /** The database is away, or too busy: the same again may succeed. */
   isPassing(error: unknown): boolean
   /** A fault of ours: what it is about is tried again, with growing waits. */
   report: Report

@@ -7,7 +7,7 @@ const looks = 3
 const pauseMs = 2000
 
 interface Ports {
-  /** The database is away, or chose this statement to end a deadlock. */
+  /** The database is away, or too busy: the same again may succeed. */
   isPassing(error: unknown): boolean
   report: Report
 }

@@ -16,7 +16,7 @@ export interface Bearing {
 }
 
 interface Ports {
-  /** The database is away, or chose this statement to end a deadlock. */
+  /** The database is away, or too busy: the same again may succeed. */
   isPassing(error: unknown): boolean
   report: Report
 }

@@ -12,7 +12,7 @@ const patienceMs = 10_000
  * `mostAtOnce`. For writers that would wait for each other's commit anyway. `run` gives a result for each call, in their
  * order; where it rejects, each of them runs alone, so that a fault with one is not the others'. `of`: where keys are told
  * apart; it is not kept alive. `scope` is that of the first of them, for as long as others come: it holds no time. `subjectOf`:
- * of calls about the same thing one is run at a time, in their order.
+ * of calls about the same thing one is run at a time, in their order, as long as none hangs.
  */
 export const together = <Scope extends object, Call, Result>(
   mostAtOnce: number,
@@ -54,7 +54,9 @@ export const together = <Scope extends object, Call, Result>(
       firsts.getOrInsert(subjectOf(waiting.call), waiting)
     }
     const taken = new Set(firsts.values())
-    queue.splice(0, queue.length, ...queue.filter((waiting) => !taken.has(waiting)))
+    const left = queue.filter((waiting) => !taken.has(waiting))
+    queue.length = 0
+    for (const waiting of left) queue.push(waiting)
     return [...taken]
   }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { addFinding } from '../../src/contacts/contacts.findings.ts'
 import { areLikelyNew } from '../../src/contacts/contacts.streaks.ts'
+import { writeContacts } from '../../src/contacts/contacts.ts'
 import type { TestAccount } from '../support/app.ts'
 import { type ContactsApp, startContacts } from './support.ts'
 
@@ -38,6 +39,38 @@ afterAll(() => app.close())
 beforeEach(async () => {
   account = await app.account()
   listId = (await app.list(account)).id
+})
+
+/** Writes past the API, and gives whether the write has looked for what is there. */
+const hasLooked = async (from: number): Promise<boolean> => {
+  const names: (string | undefined)[] = []
+  await app.app.work(account.id, 'cli:test', (work) => {
+    const sql: typeof work.sql = (text, params, name) => {
+      names.push(name)
+      return work.sql(text, params, name)
+    }
+    const writes = people(from).map(({ email, n }) => ({ email, fields: { n } }))
+    return writeContacts({ ...work, sql }, listId, writes, new Map())
+  })
+  expect(names).toContain('add-contacts')
+  return names.includes('probe-contacts')
+}
+
+test('the third batch of new addresses is added without a look, and after a conflict each one looks', async () => {
+  expect([await hasLooked(0), await hasLooked(size), await hasLooked(2 * size)]).toEqual([true, true, false])
+  expect(await post([...people(3 * size), people(0)[0]!])).toEqual({ created: size, updated: 1, skipped: 0 })
+  expect([await hasLooked(4 * size), await hasLooked(5 * size), await hasLooked(6 * size)]).toEqual([true, true, true])
+  expect(await counted()).toEqual(all(7 * size))
+})
+
+test('a known batch among many new ones is found however many streaks they make', async () => {
+  await startStreak()
+  const known = [people(0), people(size)]
+  const batches = [...known, ...Array.from({ length: 10 }, (_, i) => people((2 + i) * size)), ...known]
+  const answers = await Promise.all(batches.map((batch) => app.post(account, { listId, contacts: batch })))
+  expect(answers.map(({ status }) => status)).toEqual(batches.map(() => 200))
+  expect(answers.reduce((sum, { body }) => sum + body.created, 0)).toBe(10 * size)
+  expect(await counted()).toEqual(all(12 * size))
 })
 
 test('after a streak of new addresses the next ones are added, each with its event', async () => {
