@@ -1,13 +1,16 @@
-import { missing } from '../lib/problem.ts'
 import { Outrun } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
-import { extendColumns } from './contacts.lists.ts'
+import { extendColumns, maxColumns } from './contacts.lists.ts'
 
 /*
  * What a unit of work does last to lists and their account, and the only place that changes `row_count` and `fields` of lists and
  * `contact_count` of accounts. Every writer of a list, and of an account, meets at these rows: they are locked lists in the order
- * of their ids before the account, so that nobody who holds one waits for anything else.
+ * of their ids before the account, so that nobody who holds one waits for anything else. Nobody shares a list's row before: who is
+ * about to update it would then wait for those behind it, who wait for it (both look at the version that was there first).
  */
+
+/** What was seen of a list or of the plan's room has changed. The unit of work runs again, and finds it where it is refused. */
+const outrun = () => new Outrun('A list, or the room for contacts, is no more as it was seen')
 
 interface Ending {
   /** By list: the rows that came, less those that went. */
@@ -58,13 +61,13 @@ const writeColumns = async ({ sql, accountId, now }: Work, ending: Ending): Prom
   const lists = await sql<{ id: string; fields: string[] }>(lockLists, [accountId, [...ids]])
   for (const [id, names] of columns) {
     const list = lists.find((one) => one.id === id)
-    if (!list) throw missing('There is no such list')
-    const fields = extendColumns(list.fields, names)
-    if (fields.length === list.fields.length) continue
+    const fields = new Set([...(list?.fields ?? []), ...names])
+    if (!list || fields.size > maxColumns) throw outrun()
+    if (fields.size === list.fields.length) continue
     await sql('update contact_lists set fields = $3, updated_at = $4 where account_id = $1 and id = $2', [
       accountId,
       id,
-      fields,
+      [...fields],
       now,
     ])
   }
@@ -77,8 +80,8 @@ const writeCounts = async ({ sql, accountId, now }: Work, ending: Ending): Promi
   const params = [accountId, lists.map(([id]) => id), lists.map(([, count]) => count), now, addresses]
   const [written] = await sql<{ lists: string[]; isCounted: boolean }>(counting, params, 'count-contacts')
   // A list that is deleted meanwhile takes nothing; what leaves it does so by the way.
-  if (lists.some(([id, count]) => count > 0 && !written!.lists.includes(id))) throw missing('There is no such list')
-  if (addresses !== 0 && !written!.isCounted) throw new Outrun('The room for contacts that was seen has gone')
+  if (lists.some(([id, count]) => count > 0 && !written!.lists.includes(id))) throw outrun()
+  if (addresses !== 0 && !written!.isCounted) throw outrun()
 }
 
 /** Counts, at the end of the unit of work, rows that came to a list or left it, and addresses that came to the account or left it. */
@@ -90,7 +93,7 @@ export const countContacts = (work: Work, listId: string | null, rows: number, a
 
 /**
  * Adds, at the end of the unit of work, columns that are new to a list, which has these `fields` now. Gives all that it is to
- * have then. Throws Problem `invalid` where they are more than 40: here, and in the end should others have added some meanwhile.
+ * have then. Throws Problem `invalid` where they are more than 40.
  */
 export const addColumns = (
   work: Work,

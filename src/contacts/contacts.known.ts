@@ -1,5 +1,4 @@
 import { emit, isWanted } from '../events/emit.ts'
-import { missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import { addColumns, countContacts } from './contacts.count.ts'
 import type { Fields } from './contacts.fields.ts'
@@ -25,7 +24,7 @@ const byEmail = (a: { email: string }, b: { email: string }) => (a.email < b.ema
 // Locked first, written by a later statement, which sees what others had written until then.
 const lockContacts = `
   select o.email, o.list as "listId", a.row_id as "rowId", held.fields from (
-    select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email, i.list
+    select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email collate "C", i.list
   ) o
   cross join lateral (select row_id from addresses where account_id = $1 and email = o.email limit 1) a
   cross join lateral (
@@ -67,13 +66,10 @@ export const updateContacts = async (
   return outcomes
 }
 
-// The list first: who deletes it locks it before its addresses.
-const shareList = `select fields from contact_lists where account_id = $1 and id = $2 for key share`
-
 const joining = `
   insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
   select $1, i.email, $2, a.row_id, i.fields, i.status, $4, $4 from (
-    select * from jsonb_to_recordset($3::jsonb) as i(email text, fields jsonb, status text) order by email
+    select * from jsonb_to_recordset($3::jsonb) as i(email text, fields jsonb, status text) order by email collate "C"
   ) i cross join lateral (
     select row_id from addresses where account_id = $1 and email = i.email for key share
   ) a
@@ -97,8 +93,7 @@ export const joinList = async (
   contacts: readonly Pick<Contact, 'email' | 'fields' | 'status'>[],
 ): Promise<ReadonlySet<string>> => {
   const { sql, accountId, now } = work
-  const [list] = await sql<{ fields: string[] }>(shareList, [accountId, listId], 'share-list')
-  if (!list) throw missing('There is no such list')
+  const list = await demandList(work, listId)
   const emails = contacts.map(({ email }) => email)
   const known = new Set(await findMembers(work, listId, emails))
   const newcomers = contacts
@@ -111,7 +106,7 @@ export const joinList = async (
   const rows = await sql<{ email: string }>(joining, params, 'join-list')
   const added = rows.map(({ email }) => email)
   await emitCreated(work, listId, added)
-  if (added.length > 0) addColumns(work, { id: listId, ...list }, names)
+  if (added.length > 0) addColumns(work, { id: listId, fields: list.fields }, names)
   countContacts(work, listId, added.length, 0)
   return new Set(added)
 }

@@ -29,7 +29,8 @@ const view = ({ createdAt, updatedAt, ...list }: Row): ContactListView => ({
   updatedAt: updatedAt.getTime(),
 })
 
-const maxColumns = 40
+/** Of a list (api.md section 8). */
+export const maxColumns = 40
 
 /** `fields` with the names that are new to them at their end. Throws `invalid` past 40 (api.md section 8). */
 export const extendColumns = (fields: readonly string[], names: Iterable<string>): string[] => {

@@ -6,7 +6,7 @@ import type { Verdict } from './contacts.verdict.ts'
  * The statements behind every write of contacts into a list, each set-based. What they share: $1 the account, $2 the list
  * (but `changing`), addresses in their order.
  *
- * Their order is that of the locks: known addresses, new addresses, contacts that change, contacts that come, and counters at
+ * Their order is that of the locks: known addresses, contacts that change, new addresses, contacts that come, and counters at
  * the end of the unit of work (contacts.count.ts); within each the order of the addresses. Whoever removes contacts locks
  * their addresses first, too. So nobody waits in a circle.
  *

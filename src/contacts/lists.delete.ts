@@ -58,7 +58,7 @@ export const countRemoval = async (
   return removal!
 }
 
-// Who adds a contact shares the list's row first: it comes wholly before, or finds no list.
+// Who adds a contact counts it at the list's row in the end: it comes wholly before, or finds no list and takes it back.
 const close = ({ sql, accountId, now }: Work, listId: string) =>
   sql(
     `with closed as (delete from contact_lists where account_id = $1 and id = $2 returning id, account_id, name)

@@ -45,7 +45,7 @@ export const enabledJourneys = (
 
 const locking = `
   select count(*) from (
-    select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email, i.list
+    select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email collate "C", i.list
   ) o
   cross join lateral (select row_id from addresses where account_id = $1 and email = o.email limit 1) a
   cross join lateral (

@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { countContacts } from '../../src/contacts/contacts.count.ts'
 import {
   deleteList,
   eraseContact,
   finishListDeletions,
+  joinList,
   leaveList,
   readContactsOf,
   updateContacts,
@@ -159,6 +161,49 @@ test('batches, erasures, those who leave and lists that go wait for each other i
     { deadlocks: 0 },
   ])
   expect([...answers].filter((status) => ![200, 201, 404].includes(status))).toEqual([])
+  expect(await state()).toEqual(exact)
+})
+
+test('those who count at a list wait for each other in no circle, while a journey adds contacts to it', async () => {
+  await app.post(account, { listId, email: 'ada@acme.test' })
+  const to = (await app.list(account, 'B')).id
+  const holdUntil = (end: Promise<void>, run: (work: Work) => Promise<unknown>) => {
+    const { promise: begun, resolve } = Promise.withResolvers<void>()
+    const done = inWork(async (work) => {
+      await run(work)
+      resolve()
+      await end
+    })
+    return { begun, done }
+  }
+  const [joinerEnds, writerEnds] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  onTestFinished(() => {
+    joinerEnds.resolve()
+    writerEnds.resolve()
+  })
+  const contact = { email: 'ada@acme.test', fields: {}, status: 'active' } as const
+  const joiner = holdUntil(joinerEnds.promise, (work) => joinList(work, to, [contact]))
+  await joiner.begun
+  const writer = holdUntil(writerEnds.promise, (work) =>
+    work.sql('update contact_lists set updated_at = now() where id = $1', [to]),
+  )
+  await writer.begun
+  let begun = 0
+  const counting = []
+  for (const rows of [1, -1]) {
+    const count = async (work: Work) => {
+      begun++
+      countContacts(work, to, rows, 0)
+    }
+    counting.push(inWork(count))
+    await waiting(counting.length)
+  }
+  writerEnds.resolve()
+  await Promise.all(counting)
+  // Each once: nobody was chosen to begin again.
+  expect(begun).toBe(2)
+  joinerEnds.resolve()
+  await Promise.all([joiner.done, writer.done])
   expect(await state()).toEqual(exact)
 })
 
