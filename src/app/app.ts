@@ -134,7 +134,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     }
   } catch (error) {
     await close().catch(() => {})
-    throw isUnavailable(error) ? unavailable() : error
+    throw isUnavailable(error) ? unavailable(error) : error
   }
 }
 

@@ -77,8 +77,11 @@ const openOutput = (options: GlobalOptions, now: () => number): Output => {
   })
 }
 
-const isDatabaseAway = async (error: unknown): Promise<boolean> =>
-  (await import('../store/database.ts')).isUnavailable(error)
+/** What to say where the database is away, or too busy; null: it is something else. */
+const databaseProblem = async (error: unknown): Promise<Problem | null> => {
+  const { isUnavailable, unavailable } = await import('../store/database.ts')
+  return isUnavailable(error) ? new Problem('unavailable', unavailable(error).message, { hint: 'svc db status' }) : null
+}
 
 /**
  * Prints a failure on stderr and gives its exit status. A fault of ours is one line too, with the stack on demand. Whoever
@@ -89,10 +92,10 @@ export const reportFailure = async (error: unknown, asJson: boolean, help: strin
   if ((error as Error)?.name === 'ExitPromptError') return 130
   let problem: Problem
   if (error instanceof Problem) problem = error
-  else if (await isDatabaseAway(error))
-    problem = new Problem('unavailable', 'The database is not available', { hint: 'svc db status' })
   else
-    problem = Object.assign(new Problem('unauthorized', `Something went wrong: ${(error as Error)?.message ?? error}`))
+    problem =
+      (await databaseProblem(error)) ??
+      new Problem('unauthorized', `Something went wrong: ${(error as Error)?.message ?? error}`)
   const status = statuses[problem.kind]
   const hint = problem.detail.hint ?? (problem.kind === 'usage' ? help : undefined)
   if (asJson) process.stderr.write(`${jsonText({ error: problem.message, ...(hint && { hint }) })}\n`)

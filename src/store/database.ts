@@ -37,7 +37,8 @@ const sqlOn =
     (await client.query({ text, values: params as unknown[], ...(name && { name }) })).rows as Row[]
 
 /** Deadlock and serialization failure: running the whole transaction again is the cure. */
-const isRetryable = (error: unknown): boolean => ['40P01', '40001'].includes((error as { code?: string }).code ?? '')
+const isRetryable = (error: unknown): boolean =>
+  ['40P01', '40001'].includes((error as { code?: string } | null)?.code ?? '')
 
 /**
  * Class 08 (connection), 57P0x (shutdown, starting up) and refused sockets: the database is away, and may come back. So is
@@ -197,5 +198,9 @@ export const openDatabase = (
   }
 }
 
-/** The sentence that users see while the database is away (exit 7, HTTP 503). */
-export const unavailable = () => new Problem('unavailable', 'The database is not available')
+/** Others hold what it waits for, or were first again and again. */
+const isBusy = (error: unknown): boolean => isRetryable(error) || (error as { code?: string } | null)?.code === '55P03'
+
+/** What users are told of an error that is `isUnavailable`, or where the database does not answer (exit 7, HTTP 503). */
+export const unavailable = (error: unknown = null) =>
+  new Problem('unavailable', isBusy(error) ? 'The database is too busy: try again' : 'The database is not available')

@@ -152,3 +152,15 @@ test('each read by a key is in the access log, newest first', async () => {
     { actor, email: '1@example.org', found: 1 },
   ])
 })
+
+test('who waits too long for others is told so with exit 7, and has written nothing', async () => {
+  const { id } = await json(['lists', 'create', '--name', 'A'])
+  await t.app.work(account.id, 'cli:test', async ({ sql }) => {
+    await sql('select from contact_lists where id = $1 for update', [id])
+    expect(await run(['contacts', 'upsert', '--list', 'A', '--email', 'ann@example.org'])).toEqual({
+      ...{ status: 7, stdout: '', json: undefined },
+      stderr: 'error: The database is too busy: try again\n  next: svc db status\n',
+    })
+  })
+  expect(await run(['contacts', 'show', 'ann@example.org'])).toMatchObject({ status: 3 })
+})
