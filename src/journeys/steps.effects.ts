@@ -7,7 +7,7 @@ import {
   readContacts,
   updateContacts,
 } from '../contacts/contacts.ts'
-import { changeDeal, createDeal, dealOf, NewDeal } from '../deals/deals.ts'
+import { changeDeal, createDeal, dealOf, NewDeal, shareBoard } from '../deals/deals.ts'
 import { parse } from '../lib/parse.ts'
 import type { Work } from '../store/work.ts'
 import type { Step } from './journeys.definition.ts'
@@ -96,8 +96,9 @@ const makeDeal = async (work: Work, step: StepOf<'create-deal'>, { contact, cont
   return { outcome: deal.id, context: { ...context, madeDealIds: [deal.id, ...madeDeals(context)] } }
 }
 
-/** Their contacts first: each deal may let its contact into journeys, which locks it. */
+/** The board before their contacts, and these before the deals: each may let its contact into journeys, which locks it. */
 const makeDeals = async (work: Work, step: StepOf<'create-deal'>, doers: readonly Doer[]): Promise<Effect[]> => {
+  await shareBoard(work)
   await lockEntrants(
     work,
     doers.map(({ contact }) => contact),

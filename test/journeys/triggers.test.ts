@@ -1,12 +1,21 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { writeContacts } from '../../src/contacts/contacts.ts'
 import { createCourse } from '../../src/courses/courses.ts'
-import { changeDeal, createDeal, createPipeline, NewDeal, NewPipeline } from '../../src/deals/deals.ts'
+import {
+  changeDeal,
+  createDeal,
+  createPipeline,
+  deleteStage,
+  findStage,
+  NewDeal,
+  NewPipeline,
+} from '../../src/deals/deals.ts'
 import { emit } from '../../src/events/emit.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
 import type { EventData } from '../../src/events/shapes.ts'
 import { createForm, FormFile } from '../../src/forms/forms.ts'
 import { startJourneys } from '../../src/journeys/journeys.ts'
+import { doStep } from '../../src/journeys/steps.effects.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { createWebinar } from '../../src/webinars/webinars.ts'
 import { startApp, type TestApp } from '../support/app.ts'
@@ -88,6 +97,43 @@ test('deal-stage-changed starts on a move into its stage, and on a creation in i
   expect(await entered(any)).toEqual(['a@example.com', 'a@example.com', 'b@example.com'])
   expect(await entered(into)).toEqual(['a@example.com', 'b@example.com'])
   expect(await entered(between)).toEqual(['a@example.com'])
+})
+
+test('a deal that a journey makes and a stage that is deleted wait for each other in no circle', async () => {
+  const email = 'ada@example.com'
+  await bench.add(listId, [email])
+  const moved = await on({ kind: 'deal-stage-changed' })
+  const [first, second] = await bench.stages()
+  const { deal: held } = await deal(email, { stageId: first!.id })
+  const waiting = async (statements: number) => {
+    const count = `select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    for (;;) if ((await target.app.sql<{ n: number }>(count))[0]!.n >= statements) return
+  }
+  const [contact] = await bench.contacts(email)
+  const doer = { runId: 'run_1', journeyId: moved, stepNo: 1, contact: contact!, context: {} }
+  const step = { kind: 'create-deal', title: 'Made', value: 0, currency: 'EUR', stage: second!.id } as never
+  let begun = 0
+  const units: Promise<unknown>[] = []
+  await bench.work(async ({ sql, accountId }) => {
+    await sql('select from deals where account_id = $1 and id = $2 for update', [accountId, held.id])
+    units.push(
+      bench.work(async (work) => {
+        begun++
+        await deleteStage(work, await findStage(work, first!.id), await findStage(work, second!.id))
+      }),
+    )
+    await waiting(1)
+    units.push(
+      bench.work((work) => {
+        begun++
+        return doStep(work, step, [doer], {} as never)
+      }),
+    )
+    await waiting(2)
+  })
+  await Promise.all(units)
+  // Each once: nobody was chosen to begin again.
+  expect(begun).toBe(2)
 })
 
 test('deal-stage-changed of one pipeline does not hear another', async () => {
