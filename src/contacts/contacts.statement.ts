@@ -145,7 +145,8 @@ export const joining = `
 // The main statement runs before the one in `with`: all addresses, then all contacts.
 /**
  * What is new to the account: $3 addresses, $4 row ids, $5 domains, $6 statuses of verdicts (null: `valid`; `none`), $7 their
- * reasons, each as one text with spaces (null: none; both arrays may be shorter than the others), $8 fields (`joinFields`), $9 now, $10 the status of the contacts.
+ * reasons, each as one text with spaces (null: none; both arrays may be shorter than the others), $8 fields (`joinFields`), $9 now,
+ * $10 the status of the contacts.
  */
 export const adding = `
   with new as materialized (
