@@ -22,8 +22,10 @@ interface Streak {
 
 const streaks = new Map<string, Streak>()
 
+/** In place of what was kept longest ago, where there are too many. */
 const keep = (listId: string, kept: Streak): void => {
-  if (streaks.size >= mostLists) streaks.clear()
+  streaks.delete(listId)
+  if (streaks.size >= mostLists) streaks.delete(streaks.keys().next().value!)
   streaks.set(listId, kept)
 }
 

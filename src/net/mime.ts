@@ -42,7 +42,8 @@ const bodyOf = ({ html, text, calendar }: Mail): string => {
 
 /**
  * A mail as RFC 5322 and MIME have it; below its headers, in which addresses may be internationalised (RFC 6532), ASCII in lines
- * of at most 76 characters. nodemailer writes the headers; the parts are encoded here in one go, for less than half of the CPU that its streams take.
+ * of at most 76 characters. nodemailer writes the headers; the parts are encoded here in one go, for less than half of the CPU
+ * that its streams take.
  */
 export const encodeMail = (mail: Mail): Buffer => {
   const { from, to, replyTo, subject, messageId, date, headers } = mail

@@ -17,6 +17,7 @@ import { isUnavailable, Outrun, openDatabase } from '../../src/store/database.ts
 import type { Work } from '../../src/store/work.ts'
 import type { TestAccount } from '../support/app.ts'
 import { program } from '../support/cli.ts'
+import { untilLocked } from '../support/database.ts'
 import { type ContactsApp, startContacts } from './support.ts'
 
 let app: ContactsApp
@@ -44,14 +45,7 @@ const waitUntil = async (isSo: () => Promise<boolean>) => {
 const count = async (statement: string, params: string[] = []) =>
   (await app.app.sql<{ n: number }>(statement, params))[0]!.n
 const rowsOf = (id: string) => count('select count(*) as n from contacts where list_id = $1', [id])
-/** Waits until so many statements of this database wait for locks. */
-const waiting = (statements: number) =>
-  waitUntil(
-    async () =>
-      (await count(
-        `select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      )) >= statements,
-  )
+const waiting = (statements: number) => untilLocked(app.app, statements)
 
 /** What the account's tables say, where the counters must agree with the rows. */
 const state = async () => {

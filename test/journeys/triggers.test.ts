@@ -19,6 +19,7 @@ import { doStep } from '../../src/journeys/steps.effects.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { createWebinar } from '../../src/webinars/webinars.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { untilLocked } from '../support/database.ts'
 import { type JourneyBench, journeyBench } from '../support/journeys.ts'
 import { plainProject } from '../support/projects.ts'
 
@@ -105,10 +106,6 @@ test('a deal that a journey makes and a stage that is deleted wait for each othe
   const moved = await on({ kind: 'deal-stage-changed' })
   const [first, second] = await bench.stages()
   const { deal: held } = await deal(email, { stageId: first!.id })
-  const waiting = async (statements: number) => {
-    const count = `select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    for (;;) if ((await target.app.sql<{ n: number }>(count))[0]!.n >= statements) return
-  }
   const [contact] = await bench.contacts(email)
   const doer = { runId: 'run_1', journeyId: moved, stepNo: 1, contact: contact!, context: {} }
   const step = { kind: 'create-deal', title: 'Made', value: 0, currency: 'EUR', stage: second!.id } as never
@@ -122,14 +119,14 @@ test('a deal that a journey makes and a stage that is deleted wait for each othe
         await deleteStage(work, await findStage(work, first!.id), await findStage(work, second!.id))
       }),
     )
-    await waiting(1)
+    await untilLocked(target.app, 1)
     units.push(
       bench.work((work) => {
         begun++
         return doStep(work, step, [doer], {} as never)
       }),
     )
-    await waiting(2)
+    await untilLocked(target.app, 2)
   })
   await Promise.all(units)
   // Each once: nobody was chosen to begin again.

@@ -1,5 +1,6 @@
 import pg from 'pg'
-import { inject } from 'vitest'
+import { expect, inject, vi } from 'vitest'
+import type { Database } from '../../src/store/database.ts'
 import { urlOf } from './global.ts'
 
 let made = 0
@@ -25,3 +26,15 @@ export const cloneDatabase = async (): Promise<{ url: string; drop: () => Promis
   }
   return { url: urlOf(inject('serverUrl'), name), drop: () => onServer(`drop database if exists ${name} with (force)`) }
 }
+
+/** Waits until so many statements in the database wait for locks. */
+export const untilLocked = ({ sql }: Pick<Database, 'sql'>, statements: number): Promise<void> =>
+  vi.waitFor(
+    async () => {
+      const rows = await sql(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      expect(rows.length).toBeGreaterThanOrEqual(statements)
+    },
+    { timeout: 60_000, interval: 5 },
+  )
