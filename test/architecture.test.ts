@@ -5,7 +5,20 @@ import { expect, test } from 'vitest'
 const root = join(import.meta.dirname, '..')
 
 /** Lower first: a file imports from its own layer or from lower ones (src/README.md, Arrows). */
-const layers = ['lib', 'net', 'store', 'events', 'features', 'pages', 'http', 'cli', 'app', 'bin', 'jobs'] as const
+const layers = [
+  'lib',
+  'net',
+  'store',
+  'queue',
+  'events',
+  'features',
+  'pages',
+  'http',
+  'cli',
+  'app',
+  'bin',
+  'jobs',
+] as const
 /** Features side by side, lower first: an arrow points left only, and only at the front file. */
 const features = [
   'quotas',

@@ -1,5 +1,6 @@
+import { Problem } from '../lib/problem.ts'
 import type { Sql } from '../store/database.ts'
-import type { EndedDelivery, Work } from '../store/work.ts'
+import type { App, EndedDelivery, Work } from '../store/work.ts'
 import { deliveriesChannel, noticesOf } from './deliveries.insert.ts'
 
 /*
@@ -114,38 +115,79 @@ export const countPending = async ({ sql, accountId }: Work, id: string): Promis
   return row!.count
 }
 
-const strayBatch = 1000
+const leftoverBatch = 1000
 
 /**
  * Moves what is pending for a target that is not active, batch by batch from the oldest on. Rows that somebody has locked
  * are left for the next time.
  */
-export const cancelStrays = async (sql: Sql, id: string, signal: AbortSignal): Promise<void> => {
+export const cancelLeftovers = async (sql: Sql, id: string, signal: AbortSignal): Promise<void> => {
   // What was moved before is not read again: its index entries stay for as long as a dump holds an old snapshot.
   let since = '-infinity'
-  for (let count = strayBatch; count === strayBatch && !signal.aborted; ) {
+  for (let count = leftoverBatch; count === leftoverBatch && !signal.aborted; ) {
     const [row] = await sql<{ count: number; last: string | null }>(
       `with ${cancelled(`
         select account_id, id from pending_deliveries where target_id = $1 and due_at >= $2::timestamptz
           and not exists (select from delivery_targets where id = $1 and status = 'active')
-        order by due_at limit ${strayBatch} for update skip locked`)}
+        order by due_at limit ${leftoverBatch} for update skip locked`)}
        select count(*) as count, max(due_at)::text as last from gone`,
       [id, since],
-      'cancel-strays',
+      'cancel-leftovers',
     )
     count = row!.count
     since = row!.last ?? since
   }
 }
 
-/** The targets that are not active and have something pending. */
-export const findStrays = async (sql: Sql): Promise<string[]> => {
-  const rows = await sql<{ id: string }>(
-    `select t.id from delivery_targets t cross join lateral (
-       select from pending_deliveries p where p.target_id = t.id limit 1
-     ) p where t.status <> 'active'`,
+/**
+ * The targets that have something pending and are not active (`ended`), or do not exist (`missing`). One index entry is read
+ * for each target with something pending.
+ */
+export const findLeftovers = async (
+  sql: Sql,
+): Promise<{ ended: string[]; missing: { accountId: string; id: string }[] }> => {
+  const rows = await sql<{ id: string; accountId: string; exists: boolean }>(
+    `with recursive waiting as (
+       (select target_id as id, account_id from pending_deliveries order by target_id, due_at limit 1)
+       union all
+       select n.target_id, n.account_id from waiting w cross join lateral (
+         select p.target_id, p.account_id from pending_deliveries p where p.target_id > w.id order by p.target_id, p.due_at limit 1
+       ) n
+     )
+     select w.id, w.account_id as "accountId", t.status is not null as exists
+     from waiting w left join lateral (select status from delivery_targets where id = w.id limit 1) t on true
+     where t.status is distinct from 'active'`,
+    [],
+    'find-leftovers',
   )
-  return rows.map(({ id }) => id)
+  return { ended: rows.flatMap(({ id, exists }) => (exists ? id : [])), missing: rows.filter(({ exists }) => !exists) }
+}
+
+/** Cancels what is pending for a target that does not exist, notifies the runs that wait for it, and resolves with the count. */
+export const cancelWithoutTarget = async (
+  app: Pick<App, 'work'>,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<number> => {
+  try {
+    return await app.work(accountId, 'job:deliveries', async (work) => {
+      const rows = await work.sql<{ id: string; attempts: number }>(
+        `with ${cancelled(`select account_id, id from pending_deliveries where account_id = $1 and target_id = $2
+           and not exists (select from delivery_targets where id = $2) limit ${leftoverBatch} for update skip locked`)}
+         select id, jsonb_array_length(attempts) as attempts from gone`,
+        [accountId, id],
+      )
+      const ended = { status: 'cancelled', lastStatus: null, lastError: 'The target no longer exists' } as const
+      await tellEnded(
+        work,
+        rows.map((row) => ({ ...row, ...ended })),
+      )
+      return rows.length
+    })
+  } catch (error) {
+    // The account is being deleted, and its deliveries with it.
+    if (!(error instanceof Problem)) throw error
+    return 0
+  }
 }
 
 /** Tells who waits for deliveries that they have ended, in the transaction that ends them. */

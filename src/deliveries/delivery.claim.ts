@@ -1,14 +1,14 @@
+import { type Claim, claimsJson, ownedRows } from '../queue/claims.ts'
+import type { QueueView } from '../queue/loop.ts'
 import type { Sql } from '../store/database.ts'
-import type { QueueView } from '../store/queue.ts'
 
 /*
- * The rule of the queue: a delivery belongs to the worker that claimed it, for as long as that worker lives
- * (store/worker.ts); `claim` counts the owners, and only the newest may record (delivery.record.ts). What does not fit in
- * the rooms stays unclaimed, for whoever has room first.
+ * A delivery belongs to the worker that claimed it, for as long as that worker lives (queue/README.md). What does not fit
+ * into the capacity of this process stays unclaimed, for the first worker that has room.
  *
- * The claim costs what is due, not what waits or has been: a target is looked at because a notice named it, or because its
- * `next_due_at` has come, and its deliveries are read from that time on. `next_due_at` is set by who claims and lowered by
- * who records a retry; `touched` keeps the one from overwriting what the other knows better.
+ * The claim costs what is due, not what waits or has ended: a target is looked at because a notice named it, or because its
+ * `next_due_at` has come, and its deliveries are read from that time on. The claim sets `next_due_at`, the record of a retry
+ * lowers it; `touched` keeps the claim from overwriting a newer value.
  */
 
 /** What is due, but for what is on its way to no active target: that is cancelled. */
@@ -18,17 +18,12 @@ export const deliveriesQueue: QueueView = {
     join pending_deliveries p on p.target_id = t.id where t.status = 'active' and p.due_at <= clock.now`,
 }
 
-/** A delivery that is ours, with all that posting it takes. */
-export interface ClaimedDelivery {
-  worker: number
-  accountId: string
-  id: string
+/** A claimed delivery with everything that posting it takes. */
+export interface ClaimedDelivery extends Claim {
   targetId: string
   kind: 'subscription' | 'project' | 'journey'
   /** The idempotency key. */
   key: string
-  /** Which claim this is. */
-  claim: number
   /** Attempts made before this one. */
   tries: number
   url: string
@@ -213,55 +208,30 @@ export const lowered = (rows: string, condition = 'true') => `
     ) l
   ) m where t.ctid = m.row returning t.id`
 
-/** Gives claims back that were not posted: no attempt is counted. What somebody else has by now stays with them. */
-export const releaseClaims = async (
-  sql: Sql,
-  claims: readonly Pick<ClaimedDelivery, 'worker' | 'accountId' | 'id' | 'claim'>[],
-): Promise<void> => {
-  await sql(
-    `with freed as (
-       update pending_deliveries p set worker = null, claim = p.claim + 1
-       from (
-         select l.row from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text, claim int, worker int) cross join lateral (
-           select ctid as row from pending_deliveries
-           where account_id = c."accountId" and id = c.id and claim = c.claim and worker = c.worker for update skip locked
-         ) l
-       ) l where p.ctid = l.row returning target_id, due_at
-     ), target as (
-       select target_id as id, min(due_at) as due_at from freed group by target_id
-     )
-     ${lowered('select id, due_at from target')}`,
-    [JSON.stringify(claims.map(({ accountId, id, claim, worker }) => ({ accountId, id, claim, worker })))],
+/** Frees the rows of claims (`$1`), which can't be recorded any more, and wakes their targets. */
+const freeing = `
+  with freed as (
+    update pending_deliveries p set worker = null, claim = p.claim + 1
+    from (select l.row from ${ownedRows('pending_deliveries')}) l where p.ctid = l.row returning id, target_id, due_at
+  ), target as (
+    select target_id as id, min(due_at) as due_at from freed group by target_id
+  ), woken as (
+    ${lowered('select id, due_at from target')}
   )
-}
+  select id from freed`
 
 /**
- * Frees what workers had claimed, but for the deliveries named: they can't record it any more. Rows that somebody has
- * locked are left for the next time; `freed` is how many were not, `left` whether there are others.
+ * Returns claims to the queue that were not posted: no attempt is counted. Resolves with the ids that changed; rows that
+ * another transaction has locked, and those of newer claims, do not.
  */
-export const freeClaimsOf = async (
-  sql: Sql,
-  workers: readonly number[],
-  except: readonly string[] = [],
-): Promise<{ freed: number; left: boolean }> => {
-  const [row] = await sql<{ found: number; freed: number }>(
-    `with claimed as materialized (
-       select ctid as row from pending_deliveries where worker = any($1) and id <> all($2::text[])
-     ), locked as materialized (
-       select ctid as row from pending_deliveries
-       where ctid = any(array(select row from claimed)) and worker = any($1) for update skip locked
-     ), freed as (
-       update pending_deliveries set worker = null, claim = claim + 1
-       where ctid = any(array(select row from locked)) returning target_id, due_at
-     ), target as (
-       select target_id as id, min(due_at) as due_at from freed group by target_id
-     ), put as (
-       ${lowered('select id, due_at from target')}
-     )
-     select (select count(*) from claimed) as found, (select count(*) from freed) as freed`,
-    [workers, except],
-  )
-  return { freed: row!.freed, left: row!.found > row!.freed }
+export const releaseClaims = async (sql: Sql, claims: readonly Claim[]): Promise<Set<string>> => {
+  const rows = await sql<{ id: string }>(freeing, [claimsJson(claims)], 'free-deliveries')
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Frees claims that nobody will record: what was on the wire is posted again. */
+export const freeClaims = async (sql: Sql, claims: readonly Claim[]): Promise<void> => {
+  await releaseClaims(sql, claims)
 }
 
 /**

@@ -1,5 +1,6 @@
 import { askedQuietMs, nextRetryMs, timeoutBackoffMs } from '../lib/backoff.ts'
 import type { PostOutcome } from '../net/http.ts'
+import { ownedRows, splitByOutcome } from '../queue/claims.ts'
 import type { Sql } from '../store/database.ts'
 import type { EndedDelivery } from '../store/work.ts'
 import type { DeliveryAttempt } from './deliveries.entities.ts'
@@ -44,20 +45,14 @@ export const quietMsAfter = (outcome: PostOutcome, timeouts: number, random: num
   return timeoutBackoffMs(timeouts, random)
 }
 
-// A row that somebody has locked is left out: nobody's results wait for it. Rows are named by ctid, as in
-// delivery.claim.ts.
+// A row that another transaction has locked is left out: no other result waits for it.
 const recording = `
   with clock as materialized (
     select svc_now() as now
   ), result as materialized (
-    select l.row, r.id, r.tries, r.status, r."waitMs",
-      r.attempt || jsonb_build_object('at', (extract(epoch from clock.now) * 1000)::int8 - r."ageMs"::int8) as attempt
-    from clock, jsonb_to_recordset($1::jsonb) as r("accountId" text, id text, claim int, worker int, tries int, status text,
-      "waitMs" float8, attempt jsonb, "ageMs" float8)
-    cross join lateral (
-      select ctid as row from pending_deliveries
-      where account_id = r."accountId" and id = r.id and claim = r.claim and worker = r.worker for update skip locked
-    ) l
+    select l.row, c.id, c.tries, c.status, c."waitMs",
+      c.attempt || jsonb_build_object('at', (extract(epoch from clock.now) * 1000)::int8 - c."ageMs"::int8) as attempt
+    from clock, ${ownedRows('pending_deliveries', ', tries int, status text, "waitMs" float8, attempt jsonb, "ageMs" float8')}
   ), retried as (
     update pending_deliveries p
     set tries = r.tries, due_at = clock.now + r."waitMs" * interval '1 ms', worker = null, attempts = p.attempts || r.attempt
@@ -98,22 +93,9 @@ interface Row {
   dueAt: number | null
 }
 
-/** Which of the results may still be recorded: their claim is the newest, but somebody has the row locked. */
-const stillOurs = async (sql: Sql, results: readonly Result[]): Promise<Set<string>> => {
-  const rows = await sql<{ id: string }>(
-    `select r.id from jsonb_to_recordset($1::jsonb) as r("accountId" text, id text, claim int, worker int)
-     cross join lateral (
-       select from pending_deliveries
-       where account_id = r."accountId" and id = r.id and claim = r.claim and worker = r.worker limit 1
-     ) p`,
-    [encode(results)],
-  )
-  return new Set(rows.map(({ id }) => id))
-}
-
 export interface Recorded {
   written: { result: Result; row: Row }[]
-  /** Not yet: somebody has the row locked. Whatever is in neither is another's by now, or was cancelled, and is dropped. */
+  /** Another transaction has the row locked: try again. A result in neither array belongs to a newer claim, or was cancelled. */
   locked: Result[]
 }
 
@@ -121,14 +103,9 @@ export interface Recorded {
 export const recordResults = async (sql: Sql, results: readonly Result[]): Promise<Recorded> => {
   const found = await sql<Row>(recording, [encode(results)], 'record-deliveries')
   const rows = new Map(found.map((row) => [row.id, row]))
-  const written = results.flatMap((result) => {
-    const row = rows.get(result.claimed.id)
-    return row ? [{ result, row }] : []
-  })
-  if (written.length === results.length) return { written, locked: [] }
-  const open = results.filter(({ claimed }) => !rows.has(claimed.id))
-  const ours = await stillOurs(sql, open)
-  return { written, locked: open.filter(({ claimed }) => ours.has(claimed.id)) }
+  const changed = new Set(rows.keys())
+  const { done, locked } = await splitByOutcome(sql, 'pending_deliveries', results, ({ claimed }) => claimed, changed)
+  return { written: done.map((result) => ({ result, row: rows.get(result.claimed.id)! })), locked }
 }
 
 /** The end of a delivery as who waits for it is told; null while it is tried again. */

@@ -1,56 +1,43 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { createBatches } from '../queue/batches.ts'
+import { settleMs } from '../queue/loop.ts'
 import type { App, Report } from '../store/work.ts'
-import { createApart } from './delivery.apart.ts'
+import type { ClaimedDelivery } from './delivery.claim.ts'
+import { recordWithEffects } from './delivery.effects.ts'
 import { type Recorded, type Result, recordResults } from './delivery.record.ts'
-import { type Bearing, createSummaries, summaryMs } from './delivery.summaries.ts'
+import { type Bearing, createSummaries } from './delivery.summaries.ts'
 
-const gatherMs = 10
 const batchSize = 500
-const firstRetryMs = 100
-const longestRetryMs = 2000
-const lockedRetryMs = 200
+/** Gathering results for longer makes larger batches: under load a statement records about 100 of them. */
+const gatherMs = 10
+/** Transactions of results with effects in one batch. */
+const effectsSize = 100
 
 export interface Recorder {
   add(result: Result, bearing: Bearing): void
   /** The database takes no results at the moment: claiming more would only repeat what is posted already. */
   readonly isStuck: boolean
-  /** All is written when this resolves, or `deadlineMs` is over: then the rest belongs to nobody and is posted again. */
-  close(deadlineMs: number): Promise<void>
+  /** Resolves once everything is written, or after a few seconds: then the rest is posted again. */
+  close(): Promise<void>
 }
 
-interface Ports {
-  /** Its slot is free. */
-  recorded(result: Result): void
-  /** The database is away, or too busy: the same again may succeed. */
-  isPassing(error: unknown): boolean
-  /** A fault of ours: what it is about is tried again, with growing waits. */
-  report: Report
-}
+/** A result that ends its target, or that somebody waits for, is recorded in one transaction with what follows from it. */
+const hasEffects = ({ claimed: { kind }, status }: Result) =>
+  status === 'cancelled' || (kind === 'journey' && status !== 'pending')
+
+const unrecordable = (result: Result): Result => ({
+  ...result,
+  attempt: { ...result.attempt, error: 'The result could not be recorded', snippet: '' },
+})
 
 /**
- * Gathers results for a few ms and writes them together. While the database is away they are kept and tried again, as is
- * the one whose row somebody has locked: the others go on. What ends its target, or is waited for, is recorded apart from
- * the rest (delivery.apart.ts), as is what the database refuses.
+ * Gathers results and writes them in batches. `recorded` is called with each claim whose result is written, or which belongs
+ * to another worker by now. A result that the database refuses twice is written without the receiver's words.
  */
-export const createRecorder = (app: App, { recorded, isPassing, report }: Ports): Recorder => {
-  const results: Result[] = []
-  const summaries = createSummaries(app.sql, { isPassing, report })
-  /** How many of the results wait to be tried again. */
-  let waiting = 0
-  let isWriting = false
-  let retryMs = 0
-  let isClosing = false
-  let isClosed = false
+export const createRecorder = (app: App, report: Report, recorded: (claimed: ClaimedDelivery) => void): Recorder => {
+  const summaries = createSummaries(app.sql, report)
+  const simplified = new WeakSet<Result>()
 
-  const later = (ms: number, run: () => void) => {
-    waiting++
-    setTimeout(() => {
-      waiting--
-      if (!isClosed) run()
-    }, ms).unref()
-  }
-
-  const settle = ({ written, locked }: Recorded, batch: readonly Result[]) => {
+  const settle = (batch: readonly Result[], { written, locked }: Recorded): readonly Result[] => {
     for (const { result, row } of written) {
       const { status, attempt } = result
       app.tallies.count('deliveries', status === 'pending' ? 'retried' : status)
@@ -58,71 +45,54 @@ export const createRecorder = (app: App, { recorded, isPassing, report }: Ports)
       if (row.dueAt !== null) summaries.retry(result.claimed.targetId, row.dueAt)
     }
     const open = new Set(locked)
-    for (const result of batch) if (!open.has(result)) recorded(result)
-    if (locked.length > 0) later(lockedRetryMs, () => push(locked))
-    start()
+    for (const result of batch) if (!open.has(result)) recorded(result.claimed)
+    return locked
   }
 
-  const apart = createApart(app, { settle, later, isPassing, report })
-
-  const writeBatch = async (batch: readonly Result[]) => {
-    try {
-      settle(await recordResults(app.sql, batch), batch)
-    } catch (error) {
-      if (isPassing(error)) throw error
-      report(error, { deliveries: batch.map(({ claimed }) => claimed.id) })
-      apart.addSingly(batch)
-    }
-    results.splice(0, batch.length)
+  const failed = (result: Result, error: unknown) => {
+    report(error, { delivery: result.claimed.id })
+    // A second refusal leaves the claim to reconciliation, which frees it.
+    if (simplified.has(result)) return recorded(result.claimed)
+    const simple = unrecordable(result)
+    simplified.add(simple)
+    push(simple)
   }
 
-  const writeAll = async () => {
-    while (results.length > 0 || summaries.isDue(isClosing)) {
-      if (results.length < batchSize || retryMs > 0) await sleep(isClosing ? gatherMs : Math.max(retryMs, gatherMs))
-      try {
-        const batch = results.slice(0, batchSize)
-        // Before the results: whoever sees what became of a delivery sees it of its target as well.
-        await summaries.write(isClosing)
-        if (batch.length > 0) await writeBatch(batch)
-        retryMs = 0
-      } catch {
-        retryMs = Math.min(Math.max(retryMs * 2, firstRetryMs), longestRetryMs)
-      }
-    }
-    isWriting = false
-    if (!summaries.isEmpty) setTimeout(start, summaryMs).unref()
-  }
+  const plain = createBatches<Result>(
+    { size: batchSize, gatherMs },
+    {
+      async run(batch) {
+        // The target's summary comes first: a reader who sees the result of a delivery finds its target up to date.
+        await summaries.write()
+        return settle(batch, await recordResults(app.sql, batch))
+      },
+      failed,
+    },
+  )
+  const withEffects = createBatches<Result>(
+    { size: effectsSize, gatherMs: 0 },
+    {
+      async run(batch) {
+        await summaries.write()
+        return settle(batch, await recordWithEffects(app, batch))
+      },
+      failed,
+    },
+  )
 
-  const start = () => {
-    if (isWriting || isClosed) return
-    isWriting = true
-    void writeAll()
-  }
-
-  const isApart = ({ claimed: { kind }, status }: Result) =>
-    status === 'cancelled' || (kind === 'journey' && status !== 'pending')
-
-  const push = (more: readonly Result[]) => {
-    apart.add(more.filter(isApart))
-    results.push(...more.filter((result) => !isApart(result)))
-    start()
-  }
+  const push = (result: Result) => (hasEffects(result) ? withEffects : plain).push([result])
 
   return {
     add(result, bearing) {
       summaries.note(result, bearing)
-      push([result])
+      push(result)
     },
     get isStuck() {
-      return retryMs > 0
+      return plain.isStuck
     },
-    async close(deadlineMs) {
-      isClosing = true
-      start()
-      const endsAt = performance.now() + deadlineMs
-      while ((isWriting || apart.isBusy || waiting > 0) && performance.now() < endsAt) await sleep(gatherMs)
-      isClosed = true
-      results.length = 0
+    async close() {
+      await Promise.all([plain.close(settleMs), withEffects.close(settleMs)])
+      await summaries.close(settleMs)
     },
   }
 }

@@ -1,41 +1,47 @@
-import type { Sql } from '../store/database.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isUnavailable, type Sql } from '../store/database.ts'
 import type { Report } from '../store/work.ts'
 import { type Result, type Summary, summarize } from './delivery.record.ts'
 
-/** A target's row learns of its deliveries at once, and then once in so long. */
-export const summaryMs = 1000
-/** One that somebody has locked is tried again after so long, one that fails by a fault of ours after the other. */
+/** Statistics of a target are written at once, then at most once per interval. */
+const intervalMs = 1000
+/** A target whose row another transaction has locked is tried again after this long, one that fails unexpectedly after the other. */
 const lockedRetryMs = 200
 const faultMs = 60_000
 const maxKept = 10_000
 
-/** What a result says of its target beside itself. */
+/** What a result means for its target. */
 export interface Bearing {
   timeouts: number
   quietMs: number
 }
 
-interface Ports {
-  /** The database is away, or too busy: the same again may succeed. */
-  isPassing(error: unknown): boolean
-  report: Report
-}
-
-/** Gathers what targets' rows are to learn. Times in ms of `performance.now()`. */
-export const createSummaries = (sql: Sql, { isPassing, report }: Ports) => {
+/** Gathers statistics of targets and writes them, in the background too. Times in ms of `performance.now()`. */
+export const createSummaries = (sql: Sql, report: Report) => {
   const pending = new Map<string, Summary>()
   const writtenAt = new Map<string, number>()
   const notBefore = new Map<string, number>()
+  let timer: NodeJS.Timeout | undefined
+  let isClosed = false
+
+  const writeLater = () => {
+    if (isClosed) return
+    timer ??= setTimeout(() => {
+      timer = undefined
+      write().catch(() => {})
+    }, intervalMs).unref()
+  }
 
   const merge = (id: string, change: Partial<Summary>) => {
     const none = { id, deliveredAt: null, failedAt: null, error: null, timeouts: 0, quietMs: 0, retryAt: null }
     pending.set(id, { ...(pending.get(id) ?? none), ...change })
+    writeLater()
   }
 
   const dueNow = (all: boolean): Summary[] => {
     const nowMs = performance.now()
     const isDue = ({ id, retryAt, quietMs }: Summary) =>
-      all || retryAt !== null || quietMs > 0 || nowMs - (writtenAt.get(id) ?? -summaryMs) >= summaryMs
+      all || retryAt !== null || quietMs > 0 || nowMs - (writtenAt.get(id) ?? -intervalMs) >= intervalMs
     return [...pending.values()].filter((one) => nowMs >= (notBefore.get(one.id) ?? 0) && isDue(one))
   }
 
@@ -54,16 +60,31 @@ export const createSummaries = (sql: Sql, { isPassing, report }: Ports) => {
     }
   }
 
-  /** What the database refuses together it may take one by one. */
-  const writeApart = async (due: readonly Summary[]) => {
+  /** One that the database refuses does not keep the others from being written. */
+  const writeEach = async (due: readonly Summary[]) => {
     for (const summary of due) {
       try {
         await writeTogether([summary])
       } catch (error) {
-        if (isPassing(error)) throw error
+        if (isUnavailable(error)) throw error
         report(error, { target: summary.id })
         notBefore.set(summary.id, performance.now() + faultMs)
       }
+    }
+  }
+
+  /** Rejects only while the database is away; what is not written stays for the next call. */
+  const write = async (all = false) => {
+    const due = dueNow(all)
+    try {
+      if (due.length > 0)
+        await writeTogether(due).catch((error) => {
+          if (isUnavailable(error)) throw error
+          return writeEach(due)
+        })
+    } finally {
+      if (writtenAt.size > maxKept) writtenAt.clear()
+      if (pending.size > 0) writeLater()
     }
   }
 
@@ -77,19 +98,16 @@ export const createSummaries = (sql: Sql, { isPassing, report }: Ports) => {
     retry(targetId: string, dueAt: number) {
       merge(targetId, { retryAt: Math.min(pending.get(targetId)?.retryAt ?? dueAt, dueAt) })
     },
-    get isEmpty() {
-      return pending.size === 0
-    },
-    isDue: (all: boolean) => dueNow(all).length > 0,
-    /** Writes what is due to be written; `all`, whatever was written lately. Rejects with a passing fault alone. */
-    async write(all: boolean) {
-      const due = dueNow(all)
-      if (due.length === 0) return
-      if (writtenAt.size > maxKept) writtenAt.clear()
-      await writeTogether(due).catch((error) => {
-        if (isPassing(error)) throw error
-        return writeApart(due)
-      })
+    write: () => write(),
+    /** Writes what is left, as long as the database takes it within `deadlineMs`. */
+    async close(deadlineMs: number) {
+      isClosed = true
+      clearTimeout(timer)
+      const endsAt = performance.now() + deadlineMs
+      while (pending.size > 0 && performance.now() < endsAt) {
+        await write(true).catch(() => {})
+        if (pending.size > 0) await sleep(lockedRetryMs)
+      }
     },
   }
 }

@@ -1,0 +1,82 @@
+import type { Database, Sql } from '../store/database.ts'
+
+/*
+ * What all queue tables share: `account_id`, `id`, `worker` (null: unclaimed) and `claim`, which counts claims. Only the
+ * newest claim of an item may change it, so whatever a former owner brings late has no effect.
+ */
+
+/** A claim of one item. */
+export interface Claim {
+  accountId: string
+  id: string
+  /** Which claim of the item this is. */
+  claim: number
+  worker: number
+}
+
+export const claimsJson = (claims: readonly Claim[]): string =>
+  JSON.stringify(claims.map(({ accountId, id, claim, worker }) => ({ accountId, id, claim, worker })))
+
+const columns = '"accountId" text, id text, claim int, worker int'
+const matching = (table: string) => `
+  select ctid as row from ${table}
+  where account_id = c."accountId" and id = c.id and claim = c.claim and worker = c.worker`
+
+/**
+ * SQL for `from`: the claims in `$1` (JSON, with `more` columns) as `c`, each with its locked row's ctid as `l.row`. Claims
+ * that are no longer the newest are left out, and so are rows that another transaction has locked. Laterals and ctids leave
+ * the planner one way only, so the statement may stay prepared.
+ */
+export const ownedRows = (table: string, more = ''): string => `
+  jsonb_to_recordset($1::jsonb) as c(${columns}${more}) cross join lateral (${matching(table)} for update skip locked) l`
+
+/** Which of the claims are still the newest, locked or not. */
+export const stillOurs = async (sql: Sql, table: string, claims: readonly Claim[]): Promise<Set<string>> => {
+  if (claims.length === 0) return new Set()
+  const rows = await sql<{ id: string }>(
+    `select c.id from jsonb_to_recordset($1::jsonb) as c(${columns}) cross join lateral (${matching(table)} limit 1) l`,
+    [claimsJson(claims)],
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
+/**
+ * Splits `items` after a statement that changed the rows of the claims in `changed`: what another transaction has locked can be
+ * tried again; what is in neither `done` nor `locked` belongs to somebody else by now.
+ */
+export const splitByOutcome = async <Item>(
+  sql: Sql,
+  table: string,
+  items: readonly Item[],
+  claimOf: (item: Item) => Claim,
+  changed: ReadonlySet<string>,
+): Promise<{ done: Item[]; locked: Item[] }> => {
+  const done = items.filter((item) => changed.has(claimOf(item).id))
+  if (done.length === items.length) return { done, locked: [] }
+  const open = items.filter((item) => !changed.has(claimOf(item).id))
+  const ours = await stillOurs(sql, table, open.map(claimOf))
+  return { done, locked: open.filter((item) => ours.has(claimOf(item).id)) }
+}
+
+/** No index names the worker, since every claim would have to write it: the table is read whole, which is rare. */
+const readWhole = 'set local enable_seqscan = on'
+
+/**
+ * The claims of workers that are gone: of those in `dead`, and of those without a row in `workers`. With `own`, the claims of
+ * that worker too.
+ */
+export const findClaims = (
+  { transaction }: Pick<Database, 'transaction'>,
+  table: string,
+  dead: readonly number[],
+  own: number | null,
+): Promise<Claim[]> =>
+  transaction(
+    (sql) =>
+      sql<Claim>(
+        `select account_id as "accountId", id, claim, worker from ${table} q
+         where worker is not null and (worker = $2 or worker = any($1) or not exists (select from workers w where w.id = q.worker))`,
+        [dead, own],
+      ),
+    readWhole,
+  )

@@ -1,0 +1,238 @@
+import type { App, Report } from '../store/work.ts'
+import { createBatches } from './batches.ts'
+import { type Claim, findClaims, splitByOutcome } from './claims.ts'
+import { openLease } from './lease.ts'
+import { createBell, repeat, settleMs } from './loop.ts'
+
+/** Notices and heartbeats wake the loop; this is for what they missed. */
+const pollMs = 2000
+/** How often the database is asked for claims that nobody holds. */
+const reconcileMs = 30_000
+/** A claim of ours that we do not hold may be an answer on its way: it is freed when it is still there this much later. */
+const confirmMs = 2000
+const releaseSize = 500
+const freeSize = 1000
+
+/** What a queue brings to the engine. `C` is a claimed item with all that its transport needs. */
+export interface Adapter<C extends Claim> {
+  /** The job under which its workers register. */
+  job: string
+  table: string
+  channels: readonly string[]
+  /** A boolean SQL expression: has anything come due by time? */
+  isDue?: string
+  notice(channel: string, payload: string): void
+  /** Notices may have been missed: gives back what waits, and looks everywhere at its next claim. */
+  missed(): void
+  /** Claims what is due and has room for `worker`, and starts it. */
+  claim(worker: number): Promise<void>
+  /** Results wait for a database that takes none: claiming more would only repeat what is done already. */
+  readonly isStuck: boolean
+  /** Whether it holds the item: claimed, and neither recorded nor released. */
+  holds(id: string): boolean
+  /** Returns claims to the queue of which nothing has started. Resolves with the ids of those that changed. */
+  release(claims: readonly C[]): Promise<ReadonlySet<string>>
+  /** It no longer holds these: they are released, or somebody else's. */
+  released(claims: readonly C[]): void
+  /** Ends or frees claims that nobody will record. Leaves out rows that another transaction has locked. */
+  free(claims: readonly Claim[]): Promise<void>
+  /** Returns how many ms to wait for the next claim. */
+  waitMs?(): number
+  /** Gives back what waits, finishes what has started, and records it. Bounded in time. */
+  finish(): Promise<void>
+}
+
+export interface Engine<C extends Claim> {
+  /** null while this process must not start anything: it may have lost its claims. */
+  readonly worker: number | null
+  /** Resolves with the worker as soon as there is one, or after `limitMs` with null. */
+  ready(limitMs: number): Promise<number | null>
+  /** There may be something to claim. */
+  ring(): void
+  /** Returns claims to the queue of which nothing has started. */
+  giveBack(claims: readonly C[]): void
+  /** A statement that claims has failed: it may have been executed all the same. */
+  unsure(): void
+}
+
+interface OpenEngine<C extends Claim> extends Engine<C> {
+  adapter: Adapter<C>
+  /** Repairs what has to be repaired and claims. Resolves with the ms until the next turn. */
+  turn(): Promise<number>
+  /** Finishes, gives back the rest, and leaves: nothing stays claimed that nobody sees. */
+  close(): Promise<void>
+}
+
+type Ports = Pick<App, 'database' | 'sql'>
+
+const open = <C extends Claim>(
+  { database, sql }: Ports,
+  openAdapter: (engine: Engine<C>) => Adapter<C>,
+  report: Report,
+  ring: () => void,
+): OpenEngine<C> => {
+  const dead = new Set<number>()
+  const connected = Promise.withResolvers<void>()
+  let reconcileAt = 0
+  let reconciling: Promise<number> | null = null
+  /** Since when a claim of ours has been seen that we do not hold, by id and claim. */
+  let unheldSince = new Map<string, number>()
+
+  const engine: Engine<C> = {
+    get worker() {
+      return lease.id
+    },
+    async ready(limitMs) {
+      if (lease.id !== null) return lease.id
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const timer = setTimeout(resolve, limitMs)
+      await Promise.race([connected.promise, promise])
+      clearTimeout(timer)
+      return lease.id
+    },
+    ring,
+    giveBack: (claims) => releases.push(claims),
+    unsure() {
+      reconcileAt = 0
+      ring()
+    },
+  }
+  const adapter = openAdapter(engine)
+
+  const releases = createBatches<C>(
+    { size: releaseSize, gatherMs: 0 },
+    {
+      async run(batch) {
+        const changed = await adapter.release(batch)
+        const { locked } = await splitByOutcome(sql, adapter.table, batch, (claim) => claim, changed)
+        const kept = new Set(locked)
+        adapter.released(batch.filter((claim) => !kept.has(claim)))
+        ring()
+        return locked
+      },
+      failed(claim, error) {
+        report(error, { id: claim.id })
+        // Reconciliation frees it.
+        adapter.released([claim])
+      },
+    },
+  )
+
+  /** Those of the claims that this process does not hold, and did not hold `confirmMs` ago. */
+  const confirmed = (unheld: readonly Claim[]): Claim[] => {
+    const nowMs = performance.now()
+    const key = ({ id, claim }: Claim) => `${id} ${claim}`
+    unheldSince = new Map(unheld.map((claim) => [key(claim), unheldSince.get(key(claim)) ?? nowMs]))
+    return unheld.filter((claim) => nowMs - unheldSince.get(key(claim))! >= confirmMs)
+  }
+
+  const repair = async (): Promise<number> => {
+    const own = lease.id
+    const found = await findClaims(database, adapter.table, [...dead], own)
+    const orphans = found.filter(({ worker }) => worker !== own)
+    const freeing = [...orphans, ...confirmed(found.filter(({ worker, id }) => worker === own && !adapter.holds(id)))]
+    for (let i = 0; i < freeing.length; i += freeSize) await adapter.free(freeing.slice(i, i + freeSize))
+    if (freeing.length > 0) ring()
+    reconcileAt = performance.now() + (unheldSince.size > 0 ? confirmMs : reconcileMs)
+    return orphans.length
+  }
+
+  /** Frees what nobody holds. Resolves with how many claims of other workers it found. */
+  const reconcile = (): Promise<number> => {
+    reconciling ??= repair().finally(() => {
+      reconciling = null
+    })
+    return reconciling
+  }
+
+  const lease = openLease(
+    database,
+    adapter.job,
+    adapter.channels,
+    {
+      notice(channel, payload) {
+        adapter.notice(channel, payload)
+        ring()
+      },
+      connected() {
+        connected.resolve()
+        adapter.missed()
+        ring()
+      },
+      beat() {},
+      async died(ids) {
+        for (const id of ids) dead.add(id)
+        // One that is under way may not have known of them.
+        await reconciling
+        if ((await reconcile()) > 0) return false
+        for (const id of ids) dead.delete(id)
+        return true
+      },
+    },
+    adapter.isDue === undefined ? undefined : { isDue: adapter.isDue, due: ring },
+  )
+
+  return {
+    ...engine,
+    get worker() {
+      return lease.id
+    },
+    adapter,
+    async turn() {
+      if (performance.now() >= reconcileAt) await reconcile()
+      const { id } = lease
+      if (id === null || adapter.isStuck) return pollMs
+      await adapter.claim(id).catch((error) => {
+        engine.unsure()
+        throw error
+      })
+      return Math.max(0, Math.min(adapter.waitMs?.() ?? pollMs, reconcileAt - performance.now()))
+    },
+    async close() {
+      await adapter.finish()
+      await releases.close(settleMs)
+      await lease.close(async (id) => {
+        const left = await findClaims(database, adapter.table, [], id)
+        return left.every(({ worker }) => worker !== id)
+      })
+    },
+  }
+}
+
+/**
+ * Runs a queue until `signal` is aborted: claims at each notice, at each ring, and as often as its adapter says; then it
+ * finishes. Any number of processes may run on one database. Never rejects (`repeat` in loop.ts).
+ */
+export const runQueue = async <C extends Claim>(
+  app: Ports,
+  signal: AbortSignal,
+  report: Report,
+  openAdapter: (engine: Engine<C>) => Adapter<C>,
+): Promise<void> => {
+  const bell = createBell()
+  const engine = open(app, openAdapter, report, bell.ring)
+  await repeat(bell, signal, report, engine.turn)
+  await engine.close()
+}
+
+/** The engine without a loop that claims, for a process that carries what it has itself inserted as claimed. */
+export const openCarrier = <C extends Claim>(
+  app: Ports,
+  report: Report,
+  openAdapter: (engine: Engine<C>) => Adapter<C>,
+): Pick<OpenEngine<C>, 'ready' | 'unsure' | 'giveBack'> & { close(): Promise<void> } => {
+  const stop = new AbortController()
+  const bell = createBell()
+  const engine = open(app, openAdapter, report, bell.ring)
+  const running = repeat(bell, stop.signal, report, engine.turn)
+  return {
+    ready: engine.ready,
+    unsure: engine.unsure,
+    giveBack: engine.giveBack,
+    async close() {
+      stop.abort()
+      await running
+      await engine.close()
+    },
+  }
+}

@@ -1,0 +1,270 @@
+import type { Socket } from 'node:net'
+import type pg from 'pg'
+import type { Database } from '../store/database.ts'
+
+/*
+ * A worker owns what it claims for as long as it lives. It is a row in `workers`, an advisory lock of its id that a session
+ * of its own holds, and a heartbeat in that row. Other workers of the same job free its claims when it is gone (README.md).
+ */
+
+const lockClass = 7_318_203
+const beatMs = 2000
+/** A heartbeat without an answer for this long is a lost connection. */
+const beatDeadlineMs = 5000
+/** The session of a worker that reconnects is missing for a moment: the observer looks again before it decides. */
+const graceMs = 1000
+/** An unchanged heartbeat means death after this long, as the observer measures it with its own clock. */
+const silenceMs = 20_000
+/** A silent worker that still has its session is reported again after this long. */
+const silentAgainMs = 10_000
+/** A worker without a heartbeat for this long starts nothing: others may declare it dead any moment. */
+const unsureMs = 12_000
+const firstDelayMs = 100
+const longestDelayMs = 5000
+const closeMs = 1000
+/** How long a new session waits for the end of the old one, which the server still holds. */
+const takeoverMs = 2000
+
+export interface LeaseEvents {
+  /** A notice on one of the channels. */
+  notice(channel: string, payload: string): void
+  /** Called after each period without a heartbeat, the first connection included: notices may have been missed. */
+  connected(): void
+  /** Called after each heartbeat that was answered. */
+  beat(): void
+  /** These workers of the same job are gone. Called again at each heartbeat until it resolves with true: nothing is theirs any more. */
+  died(ids: readonly number[]): Promise<boolean>
+}
+
+/** What comes due by time, which no notice announces. */
+export interface DueByTime {
+  /** A boolean SQL expression, evaluated with each heartbeat. */
+  isDue: string
+  due(): void
+}
+
+export interface Lease {
+  /** null without a confirmed session: nothing may be claimed then, and nothing that was claimed may be started. */
+  readonly id: number | null
+  /** Ends the session. `isEmpty` says whether nothing is claimed under the id; otherwise the row stays for those who free it. */
+  close(isEmpty: (id: number) => Promise<boolean>): Promise<void>
+}
+
+interface OtherWorker {
+  id: number
+  seenAt: string
+  hasSession: boolean
+}
+
+const holder = (id: string) => `
+  from pg_locks l where l.locktype = 'advisory' and l.classid = ${lockClass} and l.objid = ${id} and l.granted
+    and l.database = (select oid from pg_database where datname = current_database())`
+
+const beating = (isDue: string) => `
+  with me as (
+    update workers set seen_at = clock_timestamp() where id = $1 returning id
+  )
+  select (select count(*) from me) = 1 as "isAlive", ${isDue} as "isDue", coalesce((
+    select json_agg(json_build_object('id', w.id, 'seenAt', w.seen_at, 'hasSession', exists (select ${holder('w.id')})))
+    from workers w where w.job = $2 and w.id <> $1
+  ), '[]') as others`
+
+/**
+ * Watches the other workers of a job. A worker is dead when two looks in a row find no session, or when its heartbeat has
+ * not changed for `silenceMs`. Only time in which the observer itself was looking counts, so a suspended machine or a
+ * database clock that jumps kills nobody.
+ */
+const createObserver = () => {
+  const known = new Map<number, { seenAt: string; silentMs: number; missed: number }>()
+  let lookedAt = performance.now()
+  return {
+    /** Returns the ids of dead workers, and whether to look again soon. */
+    look(others: readonly OtherWorker[]): { dead: number[]; suspects: boolean } {
+      const elapsedMs = Math.min(performance.now() - lookedAt, 2 * beatMs)
+      lookedAt = performance.now()
+      const present = new Set(others.map(({ id }) => id))
+      for (const id of known.keys()) if (!present.has(id)) known.delete(id)
+      const dead: number[] = []
+      let suspects = false
+      for (const { id, seenAt, hasSession } of others) {
+        const before = known.get(id)
+        const silentMs = before?.seenAt === seenAt ? before.silentMs + elapsedMs : 0
+        const missed = hasSession ? 0 : (before?.missed ?? 0) + 1
+        const isSilent = silentMs >= silenceMs
+        known.set(id, { seenAt, silentMs: isSilent ? silenceMs - silentAgainMs : silentMs, missed })
+        if (missed >= 2 || isSilent) dead.push(id)
+        else if (missed > 0) suspects = true
+      }
+      return { dead, suspects }
+    },
+  }
+}
+
+const cut = (client: pg.Client): void => {
+  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
+  stream.destroy()
+}
+
+/** Rejects after `ms`, and cuts the connection: its server may never answer. */
+const withDeadline = async <T>(client: pg.Client, ms: number, running: Promise<T>): Promise<T> => {
+  const timer = setTimeout(() => cut(client), ms)
+  try {
+    return await running
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const end = (client: pg.Client): Promise<void> => withDeadline(client, closeMs, client.end()).catch(() => {})
+
+/** Registers a worker of `job` and keeps its session, on a connection of its own that is replaced when it is lost. */
+export const openLease = (
+  database: Database,
+  job: string,
+  channels: readonly string[],
+  events: LeaseEvents,
+  byTime?: DueByTime,
+): Lease => {
+  const text = beating(byTime?.isDue ?? 'false')
+  const observer = createObserver()
+  let id: number | null = null
+  let wanted: number | null = null
+  let client: pg.Client | undefined
+  /** The server's process of the session before this one. */
+  let formerPid: number | null = null
+  let timer: NodeJS.Timeout | undefined
+  let delayMs = firstDelayMs
+  let isClosed = false
+  let beatAt = Number.NEGATIVE_INFINITY
+
+  const isSure = () => performance.now() - beatAt < unsureMs
+
+  const after = (ms: number, run: () => Promise<void>) => {
+    if (isClosed) return
+    timer = setTimeout(() => {
+      working = run()
+    }, ms)
+  }
+
+  const lost = () => {
+    clearTimeout(timer)
+    client = undefined
+    id = null
+    beatAt = Number.NEGATIVE_INFINITY
+    after(delayMs, connect)
+    delayMs = Math.min(delayMs * 2, longestDelayMs)
+  }
+
+  const tryLock = async (opened: pg.Client): Promise<boolean> => {
+    const { rows } = await opened.query('select pg_try_advisory_lock($1, $2) as locked', [lockClass, wanted])
+    return rows[0].locked
+  }
+
+  /** Where the server has not noticed yet that our former connection is gone, its session is ended: what we claimed stays ours. */
+  const takeOver = async (opened: pg.Client): Promise<boolean> => {
+    const ending = `select pg_terminate_backend(l.pid, ${takeoverMs}) ${holder('$1')} and l.pid = $2`
+    const { rows } = await opened.query(ending, [wanted, formerPid])
+    return rows.length > 0 && (await tryLock(opened))
+  }
+
+  /** Keeps the former id, unless others have deleted its row or somebody else holds its lock. */
+  const register = async (opened: pg.Client): Promise<void> => {
+    if (wanted !== null) {
+      const isOurs = (await tryLock(opened)) || (formerPid !== null && (await takeOver(opened)))
+      const { rows } = await opened.query('select from workers where id = $1', [wanted])
+      if (isOurs && rows.length > 0) return
+    }
+    const { rows } = await opened.query(`select nextval('workers_id_seq')::int as id`)
+    wanted = rows[0].id as number
+    await opened.query('select pg_advisory_lock($1, $2)', [lockClass, wanted])
+    await opened.query('insert into workers (id, job, seen_at) values ($1, $2, clock_timestamp())', [wanted, job])
+  }
+
+  const setUp = async (opened: pg.Client): Promise<void> => {
+    for (const channel of channels) await opened.query(`listen ${channel}`)
+    await register(opened)
+  }
+
+  const connect = async (): Promise<void> => {
+    try {
+      const opened = await database.connect()
+      client = opened
+      opened.once('end', () => client === opened && lost())
+      opened.on('notification', ({ channel, payload = '' }) => events.notice(channel, payload))
+      await withDeadline(opened, beatDeadlineMs + takeoverMs, setUp(opened))
+      formerPid = (opened as unknown as { processID: number }).processID
+      delayMs = firstDelayMs
+      id = wanted
+      await beat()
+    } catch {
+      if (client) await end(client)
+      else lost()
+    }
+  }
+
+  const beat = async (): Promise<void> => {
+    const session = client
+    if (!session) return
+    let next = beatMs
+    const sentAt = performance.now()
+    try {
+      const query = session.query({ name: 'beat', text, values: [wanted, job] })
+      const { rows } = await withDeadline(session, beatDeadlineMs, query)
+      const { isAlive, isDue, others } = rows[0] as { isAlive: boolean; isDue: boolean; others: OtherWorker[] }
+      if (!isAlive) {
+        // Others declared us dead and freed our claims: we start again under a new id.
+        wanted = null
+        await end(session)
+        return
+      }
+      const wasSure = isSure()
+      beatAt = sentAt
+      if (!wasSure) events.connected()
+      if (isDue) byTime?.due()
+      events.beat()
+      const { dead, suspects } = observer.look(others)
+      if (suspects) next = graceMs
+      if (dead.length > 0) void bury(session, dead)
+    } catch {
+      // The connection is lost, or the server refused: its end, or the next heartbeat, tries again.
+    }
+    if (client === session) after(next, beat)
+  }
+
+  let isBurying = false
+  const bury = async (session: pg.Client, dead: readonly number[]) => {
+    if (isBurying) return
+    isBurying = true
+    try {
+      if (await events.died(dead)) {
+        const deleting = `delete from workers w where id = any($1) and not exists (select ${holder('w.id')})`
+        await withDeadline(session, beatDeadlineMs, session.query(deleting, [dead]))
+      }
+    } catch {
+      // The database is away: the next heartbeat tries again.
+    } finally {
+      isBurying = false
+    }
+  }
+
+  let working = connect()
+  return {
+    get id() {
+      return isSure() ? id : null
+    },
+    async close(isEmpty) {
+      isClosed = true
+      clearTimeout(timer)
+      await working
+      clearTimeout(timer)
+      const session = client
+      if (!session) return
+      client = undefined
+      const leave = async () => {
+        if (await isEmpty(wanted!)) await session.query('delete from workers where id = $1', [wanted])
+      }
+      await withDeadline(session, beatDeadlineMs, leave()).catch(() => {})
+      await end(session)
+    },
+  }
+}

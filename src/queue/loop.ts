@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Database, isUnavailable } from '../store/database.ts'
+import { listen } from '../store/wakeup.ts'
+import type { App, Report } from '../store/work.ts'
+
+/** A queue as operators see it (`svc status`, `/metrics`). */
+export interface QueueView {
+  name: string
+  /** SQL that selects `due_at` of each row that is due at the time `clock.now`, claimed or not. */
+  due: string
+}
+
+/** How long the end may take once the database is away. */
+export const settleMs = 3000
+
+const firstFaultMs = 100
+const longestFaultMs = 60_000
+
+/** Wakes one waiter; a ring while nobody waits is kept for the next. */
+export const createBell = () => {
+  let rung = false
+  let wake = () => {}
+  return {
+    ring() {
+      rung = true
+      wake()
+    },
+    async wait(limitMs: number) {
+      if (!rung) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, limitMs)
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+      }
+      rung = false
+    },
+  }
+}
+
+export type Bell = ReturnType<typeof createBell>
+
+/** Resolves as `running` does, or after `settleMs`: the database may be away. */
+export const settled = (running: Promise<unknown>): Promise<unknown> =>
+  Promise.race([running.catch(() => {}), sleep(settleMs, undefined, { ref: false })])
+
+/**
+ * Repeats `turn` until `signal` is aborted: at each ring of `bell`, and after as many ms as the turn resolves with. A turn
+ * that fails is reported, unless the database is away, and repeated after waits that grow up to a minute. Never rejects: a
+ * failure here ends no other loop of the thread.
+ */
+export const repeat = async (
+  bell: Bell,
+  signal: AbortSignal,
+  report: Report,
+  turn: () => Promise<number>,
+): Promise<void> => {
+  let faultMs = 0
+  signal.addEventListener('abort', bell.ring)
+  while (!signal.aborted) {
+    try {
+      const waitMs = await turn()
+      faultMs = 0
+      if (!signal.aborted) await bell.wait(waitMs)
+    } catch (error) {
+      if (!isUnavailable(error)) report(error, {})
+      faultMs = Math.min(Math.max(faultMs * 2, firstFaultMs), longestFaultMs)
+      await sleep(faultMs, undefined, { signal }).catch(() => {})
+    }
+  }
+  signal.removeEventListener('abort', bell.ring)
+}
+
+interface Schedule {
+  /** A notice on it rings. */
+  channel: string
+  signal: AbortSignal
+  report: Report
+  /** Does what is due. Resolves with the ms until the next look, at most. */
+  turn(bell: Bell): Promise<number>
+  /** Finishes what `turn` has begun. */
+  finish?(): Promise<void>
+}
+
+/** Runs a scheduler, which claims nothing: `turn` at each notice and at its own pace, until `signal` is aborted. */
+export const runSchedule = async (
+  { database }: Pick<App, 'database'>,
+  { channel, signal, report, turn, finish }: Schedule,
+): Promise<void> => {
+  const bell = createBell()
+  const notices = listen(database as Database, channel, bell.ring)
+  await repeat(bell, signal, report, () => turn(bell))
+  await finish?.()
+  await settled(notices.close())
+}
