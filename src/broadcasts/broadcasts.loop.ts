@@ -1,6 +1,6 @@
 import { Problem } from '../lib/problem.ts'
+import { runSchedule } from '../queue/loop.ts'
 import { isUnavailable } from '../store/database.ts'
-import { runQueue } from '../store/queue.ts'
 import type { App, Report } from '../store/work.ts'
 import { advanceBroadcast } from './broadcasts.step.ts'
 
@@ -32,7 +32,7 @@ const isElsewhere = (error: unknown): boolean => isUnavailable(error) || error i
  * database. A fault of ours is reported, and holds up no other broadcast.
  */
 export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> =>
-  runQueue(app.database, 'svc_broadcasts', signal, ({ stop, ring }) => {
+  runSchedule(app, 'svc_broadcasts', signal, report, ({ ring }) => {
     const resting = new Map<string, number>()
 
     const advance = async ({ accountId, id }: OpenBroadcast) => {
@@ -47,11 +47,11 @@ export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = ()
       }
     }
 
-    const claim = async () => {
+    const turn = async () => {
       const found = await app.sql<OpenBroadcast>(finding, [app.now()], 'find-broadcasts')
       let waitMs = found.length > 0 ? pollMs : idleMs
       for (const open of found) {
-        if (stop.aborted) break
+        if (signal.aborted) break
         const step = open.isDue ? await advance(open) : null
         if (step?.isMore) ring()
         waitMs = Math.min(waitMs, step?.waitMs ?? pollMs)
@@ -59,12 +59,5 @@ export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = ()
       return waitMs
     }
 
-    return {
-      claim: () =>
-        claim().catch((error) => {
-          if (!isUnavailable(error)) report(error, {})
-          return pollMs
-        }),
-      finish: async () => {},
-    }
+    return { turn }
   })

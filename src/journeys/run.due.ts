@@ -1,5 +1,5 @@
+import type { QueueView } from '../queue/loop.ts'
 import type { Database, Sql } from '../store/database.ts'
-import type { QueueView } from '../store/queue.ts'
 import type { Work } from '../store/work.ts'
 import type { Cursor } from './journeys.walk.ts'
 

@@ -1,5 +1,5 @@
+import { runSchedule } from '../queue/loop.ts'
 import { isUnavailable } from '../store/database.ts'
-import { runQueue } from '../store/queue.ts'
 import type { App } from '../store/work.ts'
 import type { Definition } from './journeys.definition.ts'
 import { type DueRun, findDue, isAnythingDue } from './run.due.ts'
@@ -22,6 +22,9 @@ const busyMs = 2000
 const faultyMs = 10_000
 
 const maxKept = 1000
+
+/** Notices wake the loop; this is for what comes due by time. */
+const pollMs = 2000
 
 /** Whose run it was, where one is known. */
 export type FaultAt = { accountId: string; journeyId: string; runId: string } | Record<never, never>
@@ -66,8 +69,8 @@ const batchesOf = (runs: readonly DueRun[]): Batch[] =>
  * under way and resolves. Any number may run on one database. A Problem ends the run that it is about. Any other fault is
  * reported and recorded on the run, which is tried again with growing waits; none ends the loop. Each step is done once.
  */
-export const runJourneys = (app: App, signal: AbortSignal, { report = () => {}, ...ports }: JobPorts) =>
-  runQueue(app.database, 'svc_journeys', signal, ({ stop, ring }) => {
+export const runJourneys = (app: App, signal: AbortSignal, { report = () => {}, ...ports }: JobPorts): Promise<void> =>
+  runSchedule(app, 'svc_journeys', signal, report, ({ ring }) => {
     const units = createLanes(working)
     const hands = createHands(ring)
     const definitionOf = createLibrary()
@@ -90,7 +93,7 @@ export const runJourneys = (app: App, signal: AbortSignal, { report = () => {}, 
     const takeEach = async (batch: Batch) => {
       const parts = inParts(batch, 1)
       for (const [i, part] of parts.entries()) {
-        if (stop.aborted) return leave({ ...batch, ids: batch.ids.slice(i) })
+        if (signal.aborted) return leave({ ...batch, ids: batch.ids.slice(i) })
         if (await take(part)) continue
         return hands.rest(batch.ids.slice(i + 1), elsewhereMs)
       }
@@ -124,22 +127,19 @@ export const runJourneys = (app: App, signal: AbortSignal, { report = () => {}, 
 
     const push = (batch: Batch) =>
       units.push(batch.accountId, async () => {
-        if (stop.aborted) leave(batch)
+        if (signal.aborted) leave(batch)
         else await take(batch)
       })
 
     return {
-      async claim() {
+      async turn() {
         const rooms = hands.rooms()
-        if (rooms.total === 0) return
-        try {
-          if (rooms.except.length === 0 && !(await isAnythingDue(app.sql, app.now()))) return
-          const { runs, isAll } = await findDue(app.database, app.now(), rooms, hands.isLong)
-          hands.take(runs, isAll)
-          for (const batch of batchesOf(runs)) push(batch)
-        } catch (error) {
-          if (!isUnavailable(error)) report(error, {})
-        }
+        if (rooms.total === 0) return pollMs
+        if (rooms.except.length === 0 && !(await isAnythingDue(app.sql, app.now()))) return pollMs
+        const { runs, isAll } = await findDue(app.database, app.now(), rooms, hands.isLong)
+        hands.take(runs, isAll)
+        for (const batch of batchesOf(runs)) push(batch)
+        return pollMs
       },
 
       finish: () => units.idle(),

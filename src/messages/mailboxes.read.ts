@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { MailboxFailure, withMailbox } from '../net/imap.ts'
+import { createBell, repeat } from '../queue/loop.ts'
 import { isUnavailable } from '../store/database.ts'
 import type { App, Report } from '../store/work.ts'
 import { keptBytes } from './bounces.split.ts'
@@ -109,12 +109,9 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
   }
 }
 
-/** Reads the mailboxes each minute, until `signal` is aborted; what is being read then is cut off and read again. */
-export const runMailboxes = async (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> => {
-  while (!signal.aborted) {
-    await readMailboxes(app, signal, report).catch((error) => {
-      if (!isUnavailable(error)) report(error, {})
-    })
-    await sleep(everyMs, undefined, { signal }).catch(() => {})
-  }
-}
+/** Reads the mailboxes each minute until `signal` is aborted; a message that is being read then is cut off and read again. */
+export const runMailboxes = (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> =>
+  repeat(createBell(), signal, report, async () => {
+    await readMailboxes(app, signal, report)
+    return everyMs
+  })

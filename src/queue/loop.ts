@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Database, isUnavailable } from '../store/database.ts'
+import { isUnavailable } from '../store/database.ts'
 import { listen } from '../store/wakeup.ts'
 import type { App, Report } from '../store/work.ts'
 
@@ -73,25 +73,26 @@ export const repeat = async (
   signal.removeEventListener('abort', bell.ring)
 }
 
-interface Schedule {
-  /** A notice on it rings. */
-  channel: string
-  signal: AbortSignal
-  report: Report
+/** A scheduler: it finds what is due by itself and claims nothing that outlives a transaction. */
+export interface Schedule {
   /** Does what is due. Resolves with the ms until the next look, at most. */
-  turn(bell: Bell): Promise<number>
+  turn(): Promise<number>
   /** Finishes what `turn` has begun. */
   finish?(): Promise<void>
 }
 
-/** Runs a scheduler, which claims nothing: `turn` at each notice and at its own pace, until `signal` is aborted. */
+/** Runs a scheduler at each notice on `channel`, at each ring, and at its own pace, until `signal` is aborted. Never rejects. */
 export const runSchedule = async (
   { database }: Pick<App, 'database'>,
-  { channel, signal, report, turn, finish }: Schedule,
+  channel: string,
+  signal: AbortSignal,
+  report: Report,
+  open: (bell: Bell) => Schedule,
 ): Promise<void> => {
   const bell = createBell()
-  const notices = listen(database as Database, channel, bell.ring)
-  await repeat(bell, signal, report, () => turn(bell))
+  const { turn, finish } = open(bell)
+  const notices = listen(database, channel, bell.ring)
+  await repeat(bell, signal, report, turn)
   await finish?.()
   await settled(notices.close())
 }

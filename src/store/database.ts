@@ -198,8 +198,9 @@ export const openDatabase = (
   }
 }
 
-/** Others hold what it waits for, or were first again and again. */
-const isBusy = (error: unknown): boolean => isRetryable(error) || (error as { code?: string } | null)?.code === '55P03'
+/** Another transaction holds a lock for too long, or was first again and again: the same may succeed later. */
+export const isBusy = (error: unknown): boolean =>
+  isRetryable(error) || (error as { code?: string } | null)?.code === '55P03'
 
 /** What users are told of an error that is `isUnavailable`, or where the database does not answer (exit 7, HTTP 503). */
 export const unavailable = (error: unknown = null) =>

@@ -1,5 +1,5 @@
 import { Problem } from '../lib/problem.ts'
-import { isUnavailable } from '../store/database.ts'
+import { isBusy, isUnavailable } from '../store/database.ts'
 import type { App, Report, Work } from '../store/work.ts'
 import { type Held, holdWebinar } from './webinars.find.ts'
 import { type Attendee, notify } from './webinars.notify.ts'
@@ -74,8 +74,9 @@ const findDue = ({ sql, now }: App, except: readonly string[]): Promise<DueWebin
   )
 
 /**
- * Reminds all whose time has come (decisions.md, Webinars and courses), each webinar in units of work of its own: of one
- * that fails the fault is reported, and its id goes to `failed`, which is passed over.
+ * Sends all reminders that are due each webinar in units of work of its own. A webinar that fails
+ * is reported and its id added to `failed`, which the caller passes again to skip it for a while; one whose rows another
+ * transaction has locked is left for the next turn. Rejects while the database is away.
  */
 export const remindDue = async (app: App, signal: AbortSignal, report: Report, failed: Set<string>): Promise<void> => {
   for (const { accountId, webinarId } of await findDue(app, [...failed])) {
@@ -85,9 +86,9 @@ export const remindDue = async (app: App, signal: AbortSignal, report: Report, f
         (await app.work(accountId, 'job:webinars', (work) => remindBatch(app, work, webinarId)))
       );
     } catch (error) {
+      // A Problem says that the account is being deleted, and its webinars with it.
+      if (isBusy(error) || error instanceof Problem) continue
       if (isUnavailable(error)) throw error
-      // The account goes, and its webinars with it.
-      if (error instanceof Problem) continue
       failed.add(webinarId)
       report(error, { accountId, webinarId })
     }
