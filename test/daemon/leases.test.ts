@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { emitEvents, eventually, tally } from '../support/deliveries.ts'
+import { databaseClock } from '../support/jump.ts'
+import { repeatsOf, startWorking, subscribeMany } from '../support/neighbours.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+
+// What a worker has claimed, when it stops, when its answers are lost, and when the database's clock jumps.
+
+let t: TestApp
+let account: TestAccount
+let receiver: Receiver
+const daemons: Daemon[] = []
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+})
+beforeEach(async () => {
+  account = await t.account()
+  receiver = await openReceiver()
+})
+afterEach(async () => {
+  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
+  await receiver.close()
+  await t.app.sql('delete from pending_deliveries')
+})
+afterAll(() => t?.close())
+
+const start = async (): Promise<Daemon> => {
+  const daemon = await startWorking(t.app, () => startDaemon(t))
+  daemons.push(daemon)
+  return daemon
+}
+const delivered = (count: number, limitMs?: number) =>
+  eventually(async () => (await tally(t.app, account.id)).delivered === count, limitMs)
+const claims = async () =>
+  (
+    await t.app.sql<{ count: number }>(
+      'select count(*) from pending_deliveries where account_id = $1 and worker is not null',
+      [account.id],
+    )
+  )[0]!.count
+
+test('a worker that stops while a row of its own is locked leaves it to the others', async () => {
+  receiver.always({ delayMs: 1000 })
+  await subscribeMany(t.app, account.id, receiver.url, 6)
+  const first = await start()
+  await emitEvents(t.app, account.id)
+  await eventually(async () => (await claims()) === 6)
+  await t.app.database.transaction(async (sql) => {
+    await sql('select from pending_deliveries where account_id = $1 order by id limit 1 for update', [account.id])
+    await first.stop()
+  })
+  await eventually(async () => (await tally(t.app, account.id)).delivered === 5)
+  expect(await claims()).toBe(1)
+  await start()
+  await delivered(6)
+})
+
+test('claims of a worker that has no row are freed at the next start', async () => {
+  await subscribeMany(t.app, account.id, receiver.url, 3)
+  await emitEvents(t.app, account.id, 10)
+  await t.app.sql('update pending_deliveries set worker = 999999, claim = 1 where account_id = $1', [account.id])
+  await t.app.sql('update delivery_targets set next_due_at = null where account_id = $1', [account.id])
+  await start()
+  await delivered(30)
+  expect(repeatsOf(receiver)).toBe(20)
+})
+
+test('claims of a living worker that it does not hold are freed within seconds', async () => {
+  await subscribeMany(t.app, account.id, receiver.url, 2)
+  await start()
+  const [worker] = await eventually(() =>
+    t.app.sql<{ id: number }>(`select id from workers where job = 'deliveries' order by id desc`),
+  )
+  const [session] = await t.app.sql<{ pid: number }>(
+    `select pid from pg_locks where locktype = 'advisory' and objid = $1`,
+    [worker!.id],
+  )
+  await t.app.database.transaction(async (sql) => {
+    await emitEvents(t.app, account.id, 20)
+    await sql('select 1')
+  })
+  await delivered(40)
+  // As a claim leaves them whose answer is lost: claimed, and nobody knows it.
+  await t.app.sql(`update delivery_targets set quiet_until = svc_now() + interval '1 hour' where account_id = $1`, [
+    account.id,
+  ])
+  await emitEvents(t.app, account.id, 5)
+  await t.app.sql('update pending_deliveries set worker = $2, claim = claim + 1 where account_id = $1', [
+    account.id,
+    worker!.id,
+  ])
+  await t.app.sql('update delivery_targets set quiet_until = null, next_due_at = null where account_id = $1', [
+    account.id,
+  ])
+  await t.app.sql('select pg_terminate_backend($1)', [session!.pid])
+  await delivered(50, 45_000)
+}, 90_000)
+
+test('a delivery without a target is cancelled', async () => {
+  const [id] = await subscribeMany(t.app, account.id, receiver.url, 1)
+  await emitEvents(t.app, account.id)
+  await t.app.sql('delete from webhooks where account_id = $1', [account.id])
+  await t.app.sql('delete from delivery_targets where id = $1', [id])
+  await start()
+  await eventually(async () => (await tally(t.app, account.id)).cancelled === 1, 40_000)
+  expect(receiver.requests).toHaveLength(0)
+}, 90_000)
+
+test('a jump of the database’s clock ends no living worker: nothing is posted twice', async () => {
+  const clock = databaseClock(t)
+  await clock.install()
+  receiver.always({ delayMs: 3000 })
+  await subscribeMany(t.app, account.id, receiver.url, 10)
+  await Promise.all([start(), start()])
+  const workers = await eventually(async () => {
+    const rows = await t.app.sql(
+      `select id from workers where job = 'deliveries' and seen_at > now() - interval '5 seconds' order by id`,
+    )
+    return rows.length === 2 && rows
+  })
+  await emitEvents(t.app, account.id)
+  await eventually(async () => (await claims()) === 10)
+  for (const seconds of [60, -90, 120]) {
+    await clock.jump(seconds)
+    await sleep(2500)
+  }
+  await delivered(10)
+  expect(receiver.requests).toHaveLength(10)
+  expect(await t.app.sql(`select id from workers where job = 'deliveries' order by id`)).toEqual(workers)
+}, 90_000)
