@@ -11,6 +11,8 @@ const batchSize = 500
 const gatherMs = 10
 /** Transactions of results with effects in one batch. */
 const effectsSize = 100
+const firstWaitMs = 1000
+const longestWaitMs = 60_000
 
 export interface Recorder {
   add(result: Result, bearing: Bearing): void
@@ -26,16 +28,18 @@ const hasEffects = ({ claimed: { kind }, status }: Result) =>
 
 const unrecordable = (result: Result): Result => ({
   ...result,
-  attempt: { ...result.attempt, error: 'The result could not be recorded', snippet: '' },
+  attempt: { ...result.attempt, error: result.attempt.error && 'The reason could not be recorded', snippet: '' },
 })
 
 /**
  * Gathers results and writes them in batches. `recorded` is called with each claim whose result is written, or which belongs
- * to another worker by now. A result that the database refuses twice is written without the receiver's words.
+ * to another worker by now. A result that the database refuses twice is
+ * written without the receiver's words; if that fails too, it keeps its slot and is tried again with growing waits.
  */
 export const createRecorder = (app: App, report: Report, recorded: (claimed: ClaimedDelivery) => void): Recorder => {
   const summaries = createSummaries(app.sql, report)
-  const simplified = new WeakSet<Result>()
+  /** Results without the receiver's words, and how long each has waited for its next try, in ms. */
+  const refused = new WeakMap<Result, number>()
 
   const settle = (batch: readonly Result[], { written, locked }: Recorded): readonly Result[] => {
     for (const { result, row } of written) {
@@ -51,11 +55,14 @@ export const createRecorder = (app: App, report: Report, recorded: (claimed: Cla
 
   const failed = (result: Result, error: unknown) => {
     report(error, { delivery: result.claimed.id })
-    // A second refusal leaves the claim to reconciliation, which frees it.
-    if (simplified.has(result)) return recorded(result.claimed)
-    const simple = unrecordable(result)
-    simplified.add(simple)
-    push(simple)
+    const waitedMs = refused.get(result)
+    if (waitedMs === undefined) return retry(unrecordable(result), 0)
+    retry(result, Math.min(Math.max(waitedMs * 2, firstWaitMs), longestWaitMs))
+  }
+
+  const retry = (result: Result, waitMs: number) => {
+    refused.set(result, waitMs)
+    setTimeout(() => push(result), waitMs).unref()
   }
 
   const plain = createBatches<Result>(
