@@ -1,0 +1,80 @@
+import { expect, test, vi } from 'vitest'
+import { createBatches } from '../../src/queue/batches.ts'
+
+const unavailable = () => Object.assign(new Error('away'), { code: '08006' })
+
+/** Batches of numbers; `refuse` decides what a batch fails with. */
+const open = (
+  refuse: (batch: readonly number[]) => unknown,
+  locked: (batch: readonly number[]) => number[] = () => [],
+) => {
+  const batches: number[][] = []
+  const failed: number[] = []
+  const pipe = createBatches<number>(
+    { size: 10, gatherMs: 0 },
+    {
+      async run(batch) {
+        batches.push([...batch])
+        const error = refuse(batch)
+        if (error) throw error
+        return locked(batch)
+      },
+      failed: (item) => void failed.push(item),
+    },
+  )
+  return { pipe, batches, failed }
+}
+
+test('what is pushed while a batch runs makes up the next one, in order', async () => {
+  const { pipe, batches } = open(() => null)
+  pipe.push([1])
+  pipe.push([2, 3])
+  await pipe.flush(5000)
+  pipe.push(Array.from({ length: 12 }, (_, n) => n))
+  await pipe.flush(5000)
+  expect(batches.map((batch) => batch.length)).toEqual([3, 10, 2])
+})
+
+test('an item that fails alone is tried once more and then given up; the others of its batch go through at once', async () => {
+  const { pipe, batches, failed } = open((batch) => batch.includes(2) && new TypeError('no'))
+  pipe.push([1, 2, 3])
+  await vi.waitFor(() => expect(batches.length).toBe(4))
+  expect(batches).toEqual([[1, 2, 3], [1], [2], [3]])
+  expect(failed).toEqual([])
+  await pipe.flush(5000)
+  expect(batches.slice(4)).toEqual([[2]])
+  expect(failed).toEqual([2])
+})
+
+test('while the database is away the batch waits and the pipe is stuck; nothing is given up', async () => {
+  let isAway = true
+  const { pipe, batches, failed } = open(() => isAway && unavailable())
+  pipe.push([1, 2])
+  await vi.waitFor(() => expect(batches.length).toBeGreaterThan(1))
+  expect(pipe.isStuck).toBe(true)
+  isAway = false
+  await pipe.flush(5000)
+  expect([pipe.isStuck, failed, batches.at(-1)]).toEqual([false, [], [1, 2]])
+})
+
+test('items whose rows are locked are tried again, without the others', async () => {
+  let isLocked = true
+  const { pipe, batches } = open(
+    () => null,
+    (batch) => (isLocked ? batch.filter((item) => item === 2) : []),
+  )
+  pipe.push([1, 2, 3])
+  await vi.waitFor(() => expect(batches.length).toBe(2), { timeout: 5000 })
+  isLocked = false
+  await pipe.flush(5000)
+  expect(batches.slice(1).every((batch) => batch.length === 1 && batch[0] === 2)).toBe(true)
+})
+
+test('a close ends the waiting for what can not be written', async () => {
+  const { pipe, batches } = open(unavailable)
+  pipe.push([1])
+  await pipe.close(300)
+  const tries = batches.length
+  await new Promise((resolve) => setTimeout(resolve, 1000))
+  expect(batches.length).toBeLessThanOrEqual(tries + 1)
+})

@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type LeaseEvents, openLease } from '../../src/queue/lease.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+
+let t: TestApp
+
+beforeAll(async () => {
+  t = await startApp()
+})
+afterAll(() => t?.close())
+
+const open = (job: string, events: Partial<LeaseEvents> = {}) => {
+  const died: number[] = []
+  const lease = openLease(t.app.database, job, [], {
+    notice() {},
+    connected() {},
+    beat() {},
+    async died(ids) {
+      died.push(...ids)
+      return true
+    },
+    ...events,
+  })
+  return { lease, died }
+}
+const ready = (lease: { id: number | null }) => vi.waitFor(() => expect(lease.id).not.toBeNull(), { timeout: 20_000 })
+const ids = async (job: string) =>
+  (await t.app.sql<{ id: number }>('select id from workers where job = $1 order by id', [job])).map(({ id }) => id)
+const isEmpty = async () => true
+
+test('a worker whose connection is lost keeps its id, and the others take it for alive', async () => {
+  const [one, two] = [open('keeps'), open('keeps')]
+  await ready(one.lease)
+  await ready(two.lease)
+  const { id } = one.lease
+  await t.app.sql(
+    `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = $1 and pid <> pg_backend_pid()`,
+    [id],
+  )
+  await vi.waitFor(() => expect(one.lease.id).toBeNull(), { timeout: 10_000 })
+  await ready(one.lease)
+  expect(one.lease.id).toBe(id)
+  await sleep(3000)
+  expect(two.died).toEqual([])
+  await Promise.all([one.lease.close(isEmpty), two.lease.close(isEmpty)])
+  expect(await ids('keeps')).toEqual([])
+})
+
+test('a worker that leaves while something is claimed under it is found dead, again and again until nothing is left', async () => {
+  const left = open('leaves')
+  await ready(left.lease)
+  const { id } = left.lease
+  await left.lease.close(async () => false)
+  expect(await ids('leaves')).toEqual([id])
+  let asked = 0
+  const other = open('leaves', { died: async () => ++asked > 2 })
+  await vi.waitFor(async () => expect(await ids('leaves')).toEqual([other.lease.id]), { timeout: 20_000 })
+  expect(asked).toBe(3)
+  await other.lease.close(isEmpty)
+})
+
+test('a worker without a row starts again under a new id', async () => {
+  const { lease } = open('again')
+  await ready(lease)
+  const { id } = lease
+  await t.app.sql('delete from workers where id = $1', [id])
+  await vi.waitFor(() => expect(lease.id ?? id).not.toBe(id), { timeout: 20_000 })
+  await lease.close(isEmpty)
+})
