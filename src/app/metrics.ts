@@ -1,6 +1,6 @@
 import type { Metric } from 'prom-client'
 import type { Metrics } from '../http/metrics.ts'
-import { bounds, type Durations, type Tallies } from '../lib/tallies.ts'
+import { bounds, type Counted, type Durations, type Tallies } from '../lib/tallies.ts'
 import { isUnavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import type { JobStates } from './jobs.states.ts'
@@ -56,7 +56,7 @@ export const createMetrics = ({ tallies, queues, jobs, nowMs = () => performance
   const load = async () => {
     const { collectDefaultMetrics, Registry } = await import('prom-client')
     const registry = new Registry()
-    const counted = (name: string, help: string, what: 'deliveries' | 'sends', label: string) =>
+    const counted = (name: string, help: string, what: Counted, label: string) =>
       given(name, help, 'counter', () =>
         tallies.counts(what).map(([outcome, value]) => ({ labels: { [label]: outcome }, value })),
       )
@@ -70,6 +70,7 @@ export const createMetrics = ({ tallies, queues, jobs, nowMs = () => performance
       counted('svc_deliveries_total', 'Attempts at deliveries, by what they led to', 'deliveries', 'outcome'),
       histogram('svc_delivery_duration_seconds', 'How long endpoints took', () => tallies.durations('delivery')),
       counted('svc_sends_total', 'Mails, by what became of them', 'sends', 'status'),
+      counted('svc_freed_claims_total', 'Claims freed because no worker held them', 'freedClaims', 'job'),
       given('svc_job_up', 'Whether a job of this process lives', 'gauge', () =>
         Object.entries(jobs?.() ?? {}).map(([job, state]) => ({ labels: { job }, value: Number(state === 'ok') })),
       ),

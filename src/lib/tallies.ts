@@ -3,6 +3,8 @@ const outcomes = {
   /** Attempts: `retried` ones are tried again, the others have ended their delivery. */
   deliveries: ['delivered', 'retried', 'exhausted', 'cancelled'],
   sends: ['sent', 'failed', 'suppressed'],
+  /** Claims that nobody held any more, by the job whose they were. */
+  freedClaims: ['deliveries', 'mail'],
 } as const
 
 export type Counted = keyof typeof outcomes

@@ -1,3 +1,4 @@
+import type { Outcome } from '../lib/tallies.ts'
 import type { App, Report } from '../store/work.ts'
 import { createBatches } from './batches.ts'
 import { type Claim, findClaims, splitByOutcome } from './claims.ts'
@@ -16,7 +17,7 @@ const freeSize = 1000
 /** What a queue brings to the engine. `C` is a claimed item with all that its transport needs. */
 export interface Adapter<C extends Claim> {
   /** The job under which its workers register. */
-  job: string
+  job: Outcome<'freedClaims'>
   table: string
   channels: readonly string[]
   /** A boolean SQL expression: has anything come due by time? */
@@ -63,10 +64,10 @@ interface OpenEngine<C extends Claim> extends Engine<C> {
   close(): Promise<void>
 }
 
-type Ports = Pick<App, 'database' | 'sql'>
+type Ports = Pick<App, 'database' | 'sql' | 'tallies'>
 
 const open = <C extends Claim>(
-  { database, sql }: Ports,
+  { database, sql, tallies }: Ports,
   openAdapter: (engine: Engine<C>) => Adapter<C>,
   report: Report,
   ring: () => void,
@@ -132,7 +133,12 @@ const open = <C extends Claim>(
     const orphans = found.filter(({ worker }) => worker !== own)
     const freeing = [...orphans, ...confirmed(found.filter(({ worker, id }) => worker === own && !adapter.holds(id)))]
     for (let i = 0; i < freeing.length; i += freeSize) await adapter.free(freeing.slice(i, i + freeSize))
-    if (freeing.length > 0) ring()
+    if (freeing.length > 0) {
+      tallies.count('freedClaims', adapter.job, freeing.length)
+      const unexpected = orphans.filter(({ worker }) => !dead.has(worker)).length
+      if (unexpected > 0) report(new Error('Claims of workers without a row were freed'), { claims: unexpected })
+      ring()
+    }
     reconcileAt = performance.now() + (unheldSince.size > 0 ? confirmMs : reconcileMs)
     return orphans.length
   }

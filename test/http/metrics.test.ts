@@ -108,7 +108,7 @@ test('requests are counted by pattern, method and status: no label holds an acco
   const labels = [...text.matchAll(/^svc_\w+\{([^}]*)\}/gm)].flatMap(([, all]) =>
     [...all!.matchAll(/(\w+)="/g)].map(([, name]) => name),
   )
-  expect([...new Set(labels)].sort()).toEqual(['le', 'method', 'outcome', 'queue', 'route', 'status'])
+  expect([...new Set(labels)].sort()).toEqual(['job', 'le', 'method', 'outcome', 'queue', 'route', 'status'])
   const count = numberOf(text, 'svc_http_request_duration_seconds_count')!
   expect(count).toBeGreaterThan(5)
   expect(numberOf(text, 'svc_http_request_duration_seconds_bucket{le="+Inf"}')).toBe(count)
