@@ -13,29 +13,32 @@ import { type Bench, below, benchAccount, interleaved, type Row, row } from './s
 const rows = 200_000
 const batchSize = 500
 
-const writeFile = async (path: string, count: number, from: number): Promise<void> => {
+export const upTo = (count: number, from = 0): number[] => Array.from({ length: count }, (_, i) => from + i)
+
+/** Writes a file of contacts, in the order of their `numbers`. */
+export const writeFile = async (path: string, numbers: Iterable<number>): Promise<void> => {
   const file = createWriteStream(path)
   file.write(`${Object.keys(person(0)).join(',')}\r\n`)
-  for (let n = 0; n < count; n++) {
-    if (!file.write(`${Object.values(person(from + n)).join(',')}\r\n`))
+  for (const n of numbers) {
+    if (!file.write(`${Object.values(person(n)).join(',')}\r\n`))
       await new Promise((resolve) => file.once('drain', resolve))
   }
   await new Promise<void>((resolve) => file.end(resolve))
 }
 
 interface Imported {
-  rate: number
+  exit: number | null
+  /** Of the JSON that the command prints; empty after a failure. */
+  counts: Partial<Record<'created' | 'updated' | 'unchanged' | 'skipped', number>>
+  stderr: string
+  seconds: number
+  /** Peak memory, as the process reports it. */
   megabytes: number
 }
 
-/** Runs `svc contacts import` under `/usr/bin/time`-like accounting: the process reports its own peak. */
-const importFile = (
-  path: string,
-  list: string,
-  env: Record<string, string>,
-  { count, outcome }: { count: number; outcome: 'created' | 'unchanged' },
-): Promise<Imported> =>
-  new Promise((resolve, reject) => {
+/** Runs `svc contacts import`, whatever its exit status. */
+export const importFile = (path: string, list: string, env: Record<string, string>): Promise<Imported> =>
+  new Promise((resolve) => {
     const start = performance.now()
     const child = spawn(
       process.execPath,
@@ -68,10 +71,9 @@ const importFile = (
     child.on('message', (value) => {
       megabytes = Number(value)
     })
-    child.on('close', (status) => {
-      if (status !== 0 || JSON.parse(out)[outcome] !== count)
-        return reject(new Error(`The import ended with ${status}: ${out} ${err}`))
-      resolve({ rate: count / ((performance.now() - start) / 1000), megabytes })
+    child.on('close', (exit) => {
+      const seconds = (performance.now() - start) / 1000
+      resolve({ exit, counts: exit === 0 ? JSON.parse(out) : {}, stderr: err, seconds, megabytes })
     })
   })
 
@@ -93,13 +95,14 @@ export const bench = async (b: Bench): Promise<Row[]> => {
   let round = 0
   const path = () => join(folder, `${round}.csv`)
   const imported = async (outcome: 'created' | 'unchanged') => {
-    const { rate, megabytes } = await importFile(path(), `list ${round}`, env, { count: rows, outcome })
+    const { exit, counts, stderr, seconds, megabytes } = await importFile(path(), `list ${round}`, env)
+    if (counts[outcome] !== rows) throw new Error(`The import ended with ${exit}: ${JSON.stringify(counts)} ${stderr}`)
     peaks.push(megabytes)
-    return rate
+    return rows / seconds
   }
   const ours = async () => {
     round += 1
-    await writeFile(path(), rows, round * 10_000_000)
+    await writeFile(path(), upTo(rows, round * 10_000_000))
     return imported('created')
   }
   const raw = async (from: number) => {

@@ -9,6 +9,7 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench, size?: number)
   singles: () => import('./singles.ts'),
   deals: () => import('./deals.ts'),
   import: () => import('./import.ts'),
+  conflicts: () => import('./conflicts.ts'),
   deliveries: () => import('./deliveries.ts'),
   queue: () => import('./queue.ts'),
   latency: () => import('./latency.ts'),
