@@ -1,7 +1,7 @@
 import { emailDomain } from '../lib/email.ts'
 import { newId } from '../lib/ids.ts'
 import { textArray } from '../store/arrays.ts'
-import { isDuplicate, Outrun } from '../store/database.ts'
+import { isDuplicate, SerializationConflict } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
 import type { OpenList } from './contacts.lists.ts'
 import type { Draft, Sorted } from './contacts.probe.ts'
@@ -10,14 +10,14 @@ import { endStreak } from './contacts.streaks.ts'
 import type { Verdict } from './contacts.verdict.ts'
 import { type Contact, viewContact } from './contacts.view.ts'
 
-/** Somebody else has added it meanwhile, or it was taken for new: the unit of work runs again and finds it. */
+/** Another transaction has added the address, or it was wrongly assumed to be new: the unit of work runs again and finds it. */
 const plainly = async (listId: string, inserted: Promise<unknown>): Promise<void> => {
   try {
     await inserted
   } catch (error) {
     if (!isDuplicate(error)) throw error
     endStreak(listId)
-    throw new Outrun('An address was there already')
+    throw new SerializationConflict('An address exists already')
   }
 }
 
@@ -34,7 +34,7 @@ const verdictsOf = (added: readonly Added[]): [statuses: string, reasons: string
   return [textArray(statuses), textArray(added.map(({ verdict }) => verdict?.reasons.join(' ')))]
 }
 
-/** Adds what is new to the account, and to the list. Throws `Outrun` where it is there meanwhile. */
+/** Adds addresses that are new to the account, and their contacts. Throws `SerializationConflict` if one of them exists by now. */
 export const addNew = async (
   { sql, accountId, now }: Work,
   listId: string,
@@ -78,7 +78,7 @@ export const viewAdded = (
     }),
   )
 
-/** Adds known addresses, which are locked, to the list. Throws `Outrun` where one is in it meanwhile, or gone. */
+/** Adds known, locked addresses to the list. Throws `SerializationConflict` if one of them is in the list, or gone, by now. */
 export const joinKnown = (
   { sql, accountId, now }: Work,
   listId: string,
@@ -88,7 +88,7 @@ export const joinKnown = (
 ): Promise<void> => {
   const rows = known.map(({ email, fields }) => {
     const rowId = rowIds.get(email)
-    if (rowId === undefined) throw new Outrun('An address was removed meanwhile')
+    if (rowId === undefined) throw new SerializationConflict('An address was removed meanwhile')
     return { email, fields, rowId }
   })
   return plainly(listId, sql(joining, [accountId, listId, JSON.stringify(rows), now, status], 'join-contacts'))

@@ -1,4 +1,4 @@
-import { Outrun } from '../store/database.ts'
+import { SerializationConflict } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
 import { extendColumns, maxColumns } from './contacts.lists.ts'
 
@@ -9,8 +9,8 @@ import { extendColumns, maxColumns } from './contacts.lists.ts'
  * about to update it would then wait for those behind it, who wait for it (both look at the version that was there first).
  */
 
-/** What was seen of a list or of the plan's room has changed. The unit of work runs again, and finds it where it is refused. */
-const outrun = () => new Outrun('A list, or the room for contacts, is no more as it was seen')
+/** The list or the plan's room has changed since it was read. The unit of work runs again, and its first statements refuse it. */
+const changed = () => new SerializationConflict('The list or the room for contacts has changed')
 
 interface Ending {
   /** By list: the rows that came, less those that went. */
@@ -62,7 +62,7 @@ const writeColumns = async ({ sql, accountId, now }: Work, ending: Ending): Prom
   for (const [id, names] of columns) {
     const list = lists.find((one) => one.id === id)
     const fields = new Set([...(list?.fields ?? []), ...names])
-    if (!list || fields.size > maxColumns) throw outrun()
+    if (!list || fields.size > maxColumns) throw changed()
     if (fields.size === list.fields.length) continue
     await sql('update contact_lists set fields = $3, updated_at = $4 where account_id = $1 and id = $2', [
       accountId,
@@ -80,8 +80,8 @@ const writeCounts = async ({ sql, accountId, now }: Work, ending: Ending): Promi
   const params = [accountId, lists.map(([id]) => id), lists.map(([, count]) => count), now, addresses]
   const [written] = await sql<{ lists: string[]; isCounted: boolean }>(counting, params, 'count-contacts')
   // A list that is deleted meanwhile takes nothing; what leaves it does so by the way.
-  if (lists.some(([id, count]) => count > 0 && !written!.lists.includes(id))) throw outrun()
-  if (addresses !== 0 && !written!.isCounted) throw outrun()
+  if (lists.some(([id, count]) => count > 0 && !written!.lists.includes(id))) throw changed()
+  if (addresses !== 0 && !written!.isCounted) throw changed()
 }
 
 /** Counts, at the end of the unit of work, rows that came to a list or left it, and addresses that came to the account or left it. */

@@ -1,5 +1,6 @@
 import { textArray } from '../store/arrays.ts'
 import type { Work } from '../store/work.ts'
+import { isQueued, noteContention } from './contacts.contention.ts'
 import type { ContactWrite } from './contacts.fields.ts'
 import { withFindings } from './contacts.findings.ts'
 import type { OpenList } from './contacts.lists.ts'
@@ -81,6 +82,9 @@ const probe = async (
   return sorted
 }
 
+/** How many rows the write adds to the list. */
+const addedBy = ({ fresh, known }: Sorted): number => fresh.length + known.length
+
 /** What a streak of new addresses says of the next ones: that they are new, too. */
 const takeForNew = async (
   { sql, accountId }: Work,
@@ -107,14 +111,17 @@ export const findRoom = async (
   const drafts = writes
     .map(({ email, fields }): Draft => ({ email, fields, text: JSON.stringify(fields) }))
     .sort((a, b) => byText(a.email, b.email))
-  if (areLikelyNew(listId, drafts.length) && hasPlenty(seen, drafts.length))
+  const mustQueue = isQueued(work)
+  if (!mustQueue && areLikelyNew(listId, drafts.length) && hasPlenty(seen, drafts.length))
     return { found: await takeForNew(work, list, drafts, verdicts), refused: [] }
   const found = await probe(work, listId, drafts, verdicts)
   tellOfWrite(listId, { addresses: drafts.length, fresh: found.fresh.length })
-  if (found.fresh.length === 0) return { found, refused: [] }
-  const { places, hasTurn } = await roomFor(work, found.fresh.length, { seen, turn })
-  // Those who had their turn before may have added the same.
-  const { fresh, ...others } = hasTurn ? await probe(work, listId, drafts, verdicts) : found
+  const adding = addedBy(found)
+  if (found.fresh.length === 0 && !(mustQueue && adding > 0)) return { found, refused: [] }
+  const { places, hasTicket } = await roomFor(work, found.fresh.length, { seen, turn, isQueued: mustQueue })
+  // Earlier holders of the ticket may have added the same addresses.
+  const { fresh, ...others } = hasTicket ? await probe(work, listId, drafts, verdicts) : found
+  if (mustQueue && addedBy({ fresh, ...others }) < adding) noteContention(work.accountId)
   if (fresh.length <= places) return { found: { ...others, fresh }, refused: [] }
   const isFresh = new Set(fresh.map(({ email }) => email))
   const refused = writes.filter(({ email }) => isFresh.has(email)).slice(places)

@@ -13,17 +13,18 @@ export const roomLeft =
 
 /**
  * How many of `wanted` new addresses the account's plan has room for, where `seen` were left a moment ago. Far from the limit
- * nobody waits, and `countContacts` runs the unit again in the end should the room have gone after all. Near it one unit of work
- * at a time has its turn, to the end: `hasTurn` says that it may have waited, also for `turn`, and what it had read may have changed.
+ * no writer waits, and `countContacts` runs the unit of work again if the room is gone in the end. Near the limit, and for queued
+ * units of work (contacts.contention.ts), one unit at a time has the account's ticket, until it ends: `hasTicket` means that it
+ * may have waited, also for `turn`, so what it has read may have changed.
  */
 export const roomFor = async (
   { sql, accountId }: Work,
   wanted: number,
-  { seen, turn }: { seen: number | null; turn: () => Promise<void> },
-): Promise<{ places: number; hasTurn: boolean }> => {
-  if (hasPlenty(seen, wanted)) return { places: wanted, hasTurn: false }
+  { seen, turn, isQueued }: { seen: number | null; turn: () => Promise<void>; isQueued: boolean },
+): Promise<{ places: number; hasTicket: boolean }> => {
+  if (hasPlenty(seen, wanted) && !isQueued) return { places: wanted, hasTicket: false }
   await turn()
   await sql(`select pg_advisory_xact_lock(hashtextextended('contacts of ' || $1, 0))`, [accountId])
   const [left] = await sql<{ room: number | null }>(`select ${roomLeft} as room`, [accountId], 'room-for-contacts')
-  return { places: Math.max(0, left!.room ?? wanted), hasTurn: true }
+  return { places: Math.max(0, left!.room ?? Number.POSITIVE_INFINITY), hasTicket: true }
 }

@@ -1,7 +1,8 @@
 import { conflict } from '../lib/problem.ts'
 import { together } from '../lib/together.ts'
-import { Outrun } from '../store/database.ts'
+import { SerializationConflict } from '../store/database.ts'
 import type { App } from '../store/work.ts'
+import { writeFairly } from './contacts.contention.ts'
 import { type ContactWrite, mergeWrites } from './contacts.fields.ts'
 import { demandList } from './contacts.lists.ts'
 import type { Verdict } from './contacts.verdict.ts'
@@ -48,7 +49,7 @@ const mostAtOnce = 64
 const writeTogether = together(
   mostAtOnce,
   ({ app, accountId, actor, listId }: Target, calls: readonly OneWrite[]): Promise<OneResult[]> =>
-    app.work(accountId, actor, async (work) => {
+    writeFairly(app, accountId, actor, async (work) => {
       const verdicts = new Map(calls.flatMap((call) => [...call.verdicts]))
       const writes = calls.map(({ write }) => write)
       const { outcomes, contacts } = await writeAndRead(work, listId, writes, verdicts)
@@ -57,7 +58,7 @@ const writeTogether = together(
         const outcome = outcomes.get(email)!
         const contact = byEmail.get(email)
         // It was there and unchanged, so nothing held it, and it has been erased meanwhile: then it comes anew.
-        if (!contact && outcome !== 'skipped') throw new Outrun('The contact was erased meanwhile')
+        if (!contact && outcome !== 'skipped') throw new SerializationConflict('The contact was erased meanwhile')
         return { outcome, contact }
       })
     }),
@@ -99,6 +100,6 @@ export const upsertBatch = async (
   const writes = mergeWrites(contacts)
   const emails = writes.map(({ email }) => email)
   const verdicts = await verifyFor(app, accountId, listId, emails)
-  const outcomes = await app.work(accountId, actor, (work) => writeContacts(work, listId, writes, verdicts))
+  const outcomes = await writeFairly(app, accountId, actor, (work) => writeContacts(work, listId, writes, verdicts))
   return count(outcomes.values())
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../lib/problem.ts'
-import { isUnavailable } from '../store/database.ts'
+import { isBusy, isUnavailable, tooBusy } from '../store/database.ts'
 import { verifyAddresses } from './contacts.verify.ts'
 import { type Batch, readBatches } from './imports.batch.ts'
 import { finishImport, type ImportView, type OpenImport } from './imports.checkpoint.ts'
@@ -45,8 +45,9 @@ const readAhead = async function* <T>(items: AsyncGenerator<T>): AsyncGenerator<
 
 const resumable = (error: unknown, id: string): unknown => {
   const hint = `svc imports resume ${id}`
+  if (isBusy(error)) return new Problem('unavailable', tooBusy().message, { hint })
   if (isUnavailable(error))
-    return new Problem('unavailable', 'The database went away, or is too busy: what was done stays', { hint })
+    return new Problem('unavailable', 'The database went away: the imported rows stay', { hint })
   if (error instanceof Problem && !error.detail.hint)
     return new Problem(error.kind, error.message, { ...error.detail, hint })
   return error

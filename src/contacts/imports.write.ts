@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../store/work.ts'
+import { GiveWay, isContended, writeFairly } from './contacts.contention.ts'
 import type { Verdict } from './contacts.verdict.ts'
 import type { Batch } from './imports.batch.ts'
 import { type OpenImport, writeBatch } from './imports.checkpoint.ts'
 import type { Counts } from './imports.counts.ts'
 
 /*
- * The batches of an import on their way to the database: two at once, on two connections, where they have no address in common.
- * They are committed in the order of the file, each with its checkpoint, so that what is there is always a beginning of it.
+ * An import writes two batches at once, on two connections, if they have no address in common. They are committed in the order
+ * of the file, each with its checkpoint, so the imported rows are always a prefix of the file. After a batch had to give way
+ * to another writer, the import writes one batch at a time while the account is contended.
  */
 
 export interface Writer {
@@ -26,31 +28,28 @@ export interface Judged {
 
 const mostAtOnce = 2
 
-class GaveWay extends Error {}
-
-/** Shorter than any wait for a lock, longer than a batch takes. */
-const patienceMs = 1000
-
-const waitFor = async (before: Promise<unknown>): Promise<void> => {
-  const patience = new AbortController()
-  const lost = sleep(patienceMs, undefined, { signal: patience.signal }).then(() => {
-    throw new GaveWay()
-  })
-  await Promise.race([before, lost]).finally(() => patience.abort())
+/** A batch on its way to the database. */
+interface Writing {
+  batch: Batch
+  counts: Promise<Counts>
+  /** Resolves when the batch has rolled back to queue. */
+  gaveWay: Promise<void>
 }
 
+/** Much longer than a batch takes, much shorter than the deadline of any wait for a lock. */
+const patienceMs = 250
+
 /**
- * Runs a write that waits for its turn until `before` is done. In this time it holds addresses for which `before` may be waiting
- * by way of somebody else, whom no database sees standing in a circle: after a while it gives them up, and begins anew behind it.
+ * Waits, inside the transaction of a batch, for the commit of the batch ahead. That one may be blocked on a lock that this
+ * transaction holds, through a third transaction; PostgreSQL can't detect this deadlock because one edge is in this process.
+ * So this batch gives way if the wait takes long, and at once if the one ahead has to queue.
  */
-const inTurn = async <T>(before: Promise<unknown>, write: (turn: () => Promise<void>) => Promise<T>): Promise<T> => {
-  try {
-    return await write(() => waitFor(before))
-  } catch (error) {
-    if (!(error instanceof GaveWay)) throw error
-  }
-  await before
-  return write(async () => {})
+const waitFor = async ({ counts, gaveWay }: Writing): Promise<void> => {
+  const patience = new AbortController()
+  const lost = Promise.race([sleep(patienceMs, undefined, { signal: patience.signal }), gaveWay]).then(() => {
+    throw new GiveWay()
+  })
+  await Promise.race([counts, lost]).finally(() => patience.abort())
 }
 
 const haveInCommon = (a: Batch, b: Batch): boolean => {
@@ -81,19 +80,28 @@ export const writeBatches = async function* (
   opened: OpenImport,
   batches: AsyncGenerator<Judged>,
 ): AsyncGenerator<{ rows: number; counts: Counts }> {
-  const open: { batch: Batch; counts: Promise<Counts> }[] = []
+  const open: Writing[] = []
   let rowsDone = opened.rows
-  let before: Promise<unknown> = Promise.resolve()
   const start = ({ batch, verdicts }: Judged) => {
     const from = rowsDone
-    const counts = inTurn(before, (turn) =>
-      app.work(accountId, actor, (work) => writeBatch(work, opened, from, batch, verdicts, turn)),
+    const ahead = open.at(-1)
+    const { promise: gaveWay, resolve: giveWay } = Promise.withResolvers<void>()
+    let turn = async () => ahead && (await waitFor(ahead))
+    const counts = writeFairly(
+      app,
+      accountId,
+      actor,
+      (work) => writeBatch(work, opened, from, batch, verdicts, turn),
+      async () => {
+        giveWay()
+        await ahead?.counts
+        turn = async () => {}
+      },
     )
-    // It is heard when its turn comes.
+    // A failure is reported when the batch's turn comes.
     counts.catch(() => {})
-    open.push({ batch, counts })
+    open.push({ batch, counts, gaveWay })
     rowsDone += batch.rows
-    before = counts
   }
   const next = async () => {
     const { batch, counts } = open[0]!
@@ -109,8 +117,8 @@ export const writeBatches = async function* (
       if (signal.aborted) break
       const { done, value } = await reading
       if (done) break
-      while (open.length === mostAtOnce || open.some(({ batch }) => haveInCommon(batch, value.batch)))
-        yield await next()
+      const most = isContended(accountId) ? 1 : mostAtOnce
+      while (open.length >= most || open.some(({ batch }) => haveInCommon(batch, value.batch))) yield await next()
       if (!signal.aborted) start(value)
     }
     while (open.length > 0) yield await next()

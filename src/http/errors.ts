@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, type ProblemKind } from '../lib/problem.ts'
-import { isUnavailable } from '../store/database.ts'
+import { isBusy, isUnavailable, tooBusy } from '../store/database.ts'
 
 const statuses: Record<ProblemKind, number> = {
   invalid: 400,
@@ -38,16 +38,21 @@ const fault: Refusal = { status: 500, sentence: 'Something went wrong' }
 /** The client went away before all of its body was here: no fault, and nobody is left to be told. */
 export const isBrokenOff = (error: unknown, { raw }: FastifyRequest): boolean => raw.errored === error
 
+const ofProblem = ({ kind, message, detail: { retryAfterSeconds } }: Problem): Refusal => ({
+  status: statuses[kind],
+  sentence: message,
+  ...(retryAfterSeconds && { retryAfterSeconds }),
+})
+
 const refusalOf = (error: FastifyError | Problem, request: FastifyRequest): Refusal => {
   if (isBrokenOff(error, request)) return { status: 400, sentence: 'The request ended before its body did' }
   if (error instanceof Problem) {
     // What it says is for the operator: it names settings and files.
-    if (error.kind === 'configuration') return fault
-    const { retryAfterSeconds } = error.detail
-    return { status: statuses[error.kind], sentence: error.message, ...(retryAfterSeconds && { retryAfterSeconds }) }
+    return error.kind === 'configuration' ? fault : ofProblem(error)
   }
   const known = frameworkRefusals[error.code]
   if (known) return { status: known[0], sentence: known[1] }
+  if (isBusy(error)) return ofProblem(tooBusy())
   if (isUnavailable(error)) return { status: 503, sentence: 'The service is not available' }
   if (error.statusCode === 400) return { status: 400, sentence: 'body must be valid JSON' }
   return fault

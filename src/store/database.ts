@@ -59,8 +59,8 @@ export const isUnavailable = (error: unknown): boolean => {
 /** A unique index has the row already: of two writers at the same moment this is the second. */
 export const isDuplicate = (error: unknown): boolean => (error as { code?: string }).code === '23505'
 
-/** What a transaction went by has changed under it: it is rolled back and runs again (as PostgreSQL's 40001 asks for). */
-export class Outrun extends Error {
+/** What a transaction has read is no longer true: it rolls back and runs again, as for PostgreSQL's own code 40001. */
+export class SerializationConflict extends Error {
   readonly code = '40001'
 }
 
@@ -202,6 +202,9 @@ export const openDatabase = (
 export const isBusy = (error: unknown): boolean =>
   isRetryable(error) || (error as { code?: string } | null)?.code === '55P03'
 
+/** The refusal of a caller whose lock or turn did not come in time, or whose transaction conflicted too often (exit 7, HTTP 503). */
+export const tooBusy = () => new Problem('unavailable', 'The database is too busy: try again', { retryAfterSeconds: 2 })
+
 /** What users are told of an error that is `isUnavailable`, or where the database does not answer (exit 7, HTTP 503). */
 export const unavailable = (error: unknown = null) =>
-  new Problem('unavailable', isBusy(error) ? 'The database is too busy: try again' : 'The database is not available')
+  isBusy(error) ? tooBusy() : new Problem('unavailable', 'The database is not available')

@@ -13,7 +13,7 @@ import {
   writeContacts,
 } from '../../src/contacts/contacts.ts'
 import { startImport, writeBatch } from '../../src/contacts/imports.checkpoint.ts'
-import { isUnavailable, Outrun, openDatabase } from '../../src/store/database.ts'
+import { isUnavailable, openDatabase, SerializationConflict } from '../../src/store/database.ts'
 import type { Work } from '../../src/store/work.ts'
 import type { TestAccount } from '../support/app.ts'
 import { program } from '../support/cli.ts'
@@ -307,7 +307,7 @@ test('a unit of work that is outrun begins again, and after twenty times ends as
   const outrunUntil = (last: number) =>
     inWork(async (work) => {
       await work.sql('update contact_lists set name = name || $2 where id = $1', [listId, `${++tries}`])
-      if (tries < last) throw new Outrun('Somebody else was first')
+      if (tries < last) throw new SerializationConflict('Somebody else was first')
       return tries
     })
   expect(await outrunUntil(6)).toBe(6)
