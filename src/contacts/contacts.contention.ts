@@ -98,8 +98,8 @@ export const writeFairly = async <T>(
     let runs = 0
     try {
       return await app.work(accountId, actor, async (work) => {
-        const conflicts = runs++
-        if (conflicts >= mostConflicts || (conflicts > 0 && isContended(accountId))) throw new GiveWay()
+        // It may have waited for its connection while others conflicted.
+        if (runs++ >= mostConflicts || isContended(accountId)) throw new GiveWay()
         return run(work)
       })
     } catch (error) {

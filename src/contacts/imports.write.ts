@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { App } from '../store/work.ts'
+import type { App, Work } from '../store/work.ts'
 import { GiveWay, isContended, writeFairly } from './contacts.contention.ts'
 import type { Verdict } from './contacts.verdict.ts'
 import type { Batch } from './imports.batch.ts'
@@ -36,20 +36,30 @@ interface Writing {
   gaveWay: Promise<void>
 }
 
-/** Much longer than a batch takes, much shorter than the deadline of any wait for a lock. */
-const patienceMs = 250
+/** Longer than a batch usually takes. */
+const lookMs = 100
+/** Longer than any wait for a lock. */
+const patienceMs = 6_000
+
+const isBlocking =
+  'select exists (select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))) as "isBlocking"'
 
 /**
  * Waits, inside the transaction of a batch, for the commit of the batch ahead. That one may be blocked on a lock that this
  * transaction holds, through a third transaction; PostgreSQL can't detect this deadlock because one edge is in this process.
- * So this batch gives way if the wait takes long, and at once if the one ahead has to queue.
+ * So this batch gives way once another transaction waits for it, and if the batch ahead has to queue.
  */
-const waitFor = async ({ counts, gaveWay }: Writing): Promise<void> => {
-  const patience = new AbortController()
-  const lost = Promise.race([sleep(patienceMs, undefined, { signal: patience.signal }), gaveWay]).then(() => {
-    throw new GiveWay()
-  })
-  await Promise.race([counts, lost]).finally(() => patience.abort())
+const waitFor = async ({ sql }: Work, { counts, gaveWay }: Writing): Promise<void> => {
+  const isDone = counts.then(() => true)
+  const hasToQueue = gaveWay.then(() => false)
+  for (const deadline = performance.now() + patienceMs; performance.now() < deadline; ) {
+    const outcome = await Promise.race([isDone, hasToQueue, sleep(lookMs, null, { ref: false })])
+    if (outcome === true) return
+    if (outcome === false) break
+    const [row] = await sql<{ isBlocking: boolean }>(isBlocking)
+    if (row!.isBlocking) break
+  }
+  throw new GiveWay()
 }
 
 const haveInCommon = (a: Batch, b: Batch): boolean => {
@@ -86,12 +96,12 @@ export const writeBatches = async function* (
     const from = rowsDone
     const ahead = open.at(-1)
     const { promise: gaveWay, resolve: giveWay } = Promise.withResolvers<void>()
-    let turn = async () => ahead && (await waitFor(ahead))
+    let turn = async (work: Work) => ahead && (await waitFor(work, ahead))
     const counts = writeFairly(
       app,
       accountId,
       actor,
-      (work) => writeBatch(work, opened, from, batch, verdicts, turn),
+      (work) => writeBatch(work, opened, from, batch, verdicts, () => turn(work)),
       async () => {
         giveWay()
         await ahead?.counts

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { isContended, noteContention } from '../../src/contacts/contacts.contention.ts'
 import { type ImportView, openImport } from '../../src/contacts/imports.ts'
 import { writeBatches } from '../../src/contacts/imports.write.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
@@ -99,8 +100,36 @@ test('who holds an address of the first batch and waits for one of the second is
   await other.query('commit')
   await other.end()
   expect(await result).toMatchObject({ status: 'done', created: 1500 })
+  expect(isContended(account.id)).toBe(true)
   // The two that were there joined the list.
   expect(await seen()).toEqual({ rows: 1500, addresses: 1500 })
+})
+
+test('a batch that waits for the one ahead keeps its work as long as no other transaction waits for it', async () => {
+  const run = await start(1000)
+  const other = await hold()
+  const result = run()
+  await isHeld()
+  await sleep(1_500)
+  expect(await sessions()).toEqual({ waiting: 1, still: 2 })
+  await other.query('rollback')
+  await other.end()
+  expect(await result).toMatchObject({ status: 'done', created: 1000 })
+  expect(isContended(account.id)).toBe(false)
+})
+
+test('an import that had to give way writes one batch at a time', async () => {
+  const run = await start(1500)
+  noteContention(account.id)
+  const other = await hold()
+  const result = run()
+  await vi.waitFor(async () => expect(await sessions()).toMatchObject({ waiting: 1 }))
+  // Longer than the second batch takes when it does not wait, as in the tests above.
+  await sleep(500)
+  expect(await sessions()).toEqual({ waiting: 1, still: 1 })
+  await other.query('rollback')
+  await other.end()
+  expect(await result).toMatchObject({ status: 'done', created: 1500 })
 })
 
 test('a batch that fails takes the one behind it along', async () => {
