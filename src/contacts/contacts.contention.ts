@@ -1,4 +1,4 @@
-import { tooBusy } from '../store/database.ts'
+import { SerializationConflict } from '../store/database.ts'
 import type { App, Work } from '../store/work.ts'
 
 /*
@@ -47,7 +47,9 @@ export const noteContention = (accountId: string): void => {
   queue.contendedUntil = performance.now() + contendedMs
 }
 
-/** Resolves at the caller's turn, with the function that ends it. Throws Problem `unavailable` if it does not come in time. */
+const tooMany = () => new SerializationConflict('Too many others write to the account')
+
+/** Resolves at the caller's turn, with the function that ends it. Throws `SerializationConflict` if it does not come in time. */
 const turnOf = async (accountId: string): Promise<() => void> => {
   const queue = queues.get(accountId)!
   const end = () => {
@@ -58,7 +60,7 @@ const turnOf = async (accountId: string): Promise<() => void> => {
     queue.running++
     return end
   }
-  if (queue.waiting.size >= mostWaiting) throw tooBusy()
+  if (queue.waiting.size >= mostWaiting) throw tooMany()
   const { promise, resolve, reject } = Promise.withResolvers<() => void>()
   const start = () => {
     clearTimeout(timer)
@@ -68,7 +70,7 @@ const turnOf = async (accountId: string): Promise<() => void> => {
   }
   const timer = setTimeout(() => {
     queue.waiting.delete(start)
-    reject(tooBusy())
+    reject(tooMany())
   }, longestWaitMs)
   queue.waiting.add(start)
   return promise
@@ -84,7 +86,7 @@ export const isQueued = (work: Work): boolean => queued.has(work)
 
 /**
  * Runs a unit of work that adds contacts, as `app.work` does, and in the queue once it conflicts or throws `GiveWay`: behind
- * `beforeQueue`, while it holds no lock. `run` must take no lock before it writes contacts. Throws Problem `unavailable` if its
+ * `beforeQueue`, while it holds no lock. `run` must take no lock before it writes contacts. Throws `SerializationConflict` if its
  * turn does not come in time.
  */
 export const writeFairly = async <T>(

@@ -39,7 +39,12 @@ const refusals: Record<string, [name: string, description: string, example: stri
     [...limits, 'Retry-After'],
   ],
   502: ['Upstream', 'A service that this one needs did not answer', 'The payment provider did not answer'],
-  '5XX': ['Fault', 'A fault of the service, or it is stopping: try again', 'The service is not available'],
+  '5XX': [
+    'Fault',
+    'An internal error; or (503) the service is stopping, or its database is away or too busy: try again',
+    'The service is not available',
+    ['Retry-After'],
+  ],
 }
 
 /** The refusals, as components by their names. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { isContended, noteContention, writeFairly } from '../../src/contacts/contacts.contention.ts'
 import { deleteList, eraseContact, leaveList } from '../../src/contacts/contacts.ts'
-import { SerializationConflict } from '../../src/store/database.ts'
+import { isBusy, SerializationConflict } from '../../src/store/database.ts'
 import type { Work } from '../../src/store/work.ts'
 import type { TestAccount } from '../support/app.ts'
 import { svcProcess } from '../support/cli.ts'
@@ -189,6 +189,8 @@ test('a write without a conflict does not wait for the ticket', async () => {
 
 test('queued writers of one account leave connections to others, and only those that add contacts wait for the ticket', async () => {
   await app.post(account, { listId, contacts: contactsOf([0, 1]) })
+  const other = await app.account()
+  const { id } = await app.list(other)
   const ticket = await holdTicket()
   noteContention(account.id)
   let answered = 0
@@ -198,8 +200,6 @@ test('queued writers of one account leave connections to others, and only those 
     return status
   })
   await untilLocked(app.app, 2)
-  const other = await app.account()
-  const { id } = await app.list(other)
   expect((await app.post(other, { listId: id, contacts: contactsOf([1, 2, 3]) })).body.created).toBe(3)
   const { rows } = await app.app.database.transaction(async (sql) => ({
     rows: await sql(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
@@ -243,6 +243,24 @@ test('queued units of work start in their order, two at a time, and one that fai
   await first
   expect([started, most]).toEqual([upTo(21), 2])
   expect(ended.map(({ status }) => status)).toEqual(upTo(20).map((i) => (i % 3 === 0 ? 'rejected' : 'fulfilled')))
+})
+
+test('the queue has a bound, and a wait in it an end: both are refused as busy, and the queue goes on', async () => {
+  noteContention(account.id)
+  const end = Promise.withResolvers<void>()
+  const unit = (run: () => Promise<unknown>) => writeFairly(app.app, account.id, 'cli:test', run)
+  const running = [unit(() => end.promise), unit(() => end.promise)]
+  const waiting = Promise.allSettled(upTo(500).map(() => unit(async () => {})))
+  const startedAt = performance.now()
+  await expect(unit(async () => {})).rejects.toSatisfy(isBusy)
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
+  for (const { status, reason } of (await waiting) as PromiseRejectedResult[]) {
+    expect([status, isBusy(reason)]).toEqual(['rejected', true])
+  }
+  const late = unit(async () => 'done')
+  end.resolve()
+  expect(await late).toBe('done')
+  await Promise.all(running)
 })
 
 test('a unit of work queues after its second conflict, not after the first', async () => {

@@ -302,24 +302,24 @@ test('a wait for a lock ends as if the database were away, and every connection 
   expect(settings).toEqual([{ lock: '5s', idle: '30s' }])
 })
 
-test('a unit of work that is outrun begins again, and after twenty times ends as if the database were away', async () => {
+test('a unit of work that conflicts runs again, and after twenty times fails as if the database were away', async () => {
   let tries = 0
-  const outrunUntil = (last: number) =>
+  const conflictUntil = (last: number) =>
     inWork(async (work) => {
       await work.sql('update contact_lists set name = name || $2 where id = $1', [listId, `${++tries}`])
-      if (tries < last) throw new SerializationConflict('Somebody else was first')
+      if (tries < last) throw new SerializationConflict('Another transaction was first')
       return tries
     })
-  expect(await outrunUntil(6)).toBe(6)
+  expect(await conflictUntil(6)).toBe(6)
   const name = async () => (await app.app.sql('select name from contact_lists where id = $1', [listId]))[0]
   expect(await name()).toEqual({ name: 'Customers6' })
   tries = 0
   vi.spyOn(Math, 'random').mockReturnValue(0.1)
   onTestFinished(() => void vi.restoreAllMocks())
   const startedAt = performance.now()
-  expect(isUnavailable(await outrunUntil(Number.POSITIVE_INFINITY).catch((error) => error))).toBe(true)
+  expect(isUnavailable(await conflictUntil(Number.POSITIVE_INFINITY).catch((error) => error))).toBe(true)
   expect([tries, await name()]).toEqual([20, { name: 'Customers6' }])
-  // Those who are thrown back let others go first: a tenth of at most 2.5 s here.
+  // The waits between the runs: a tenth of at most 2.5 s here.
   expect(performance.now() - startedAt).toBeGreaterThan(200)
 })
 
