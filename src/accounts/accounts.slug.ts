@@ -1,4 +1,5 @@
 import { conflict, invalid, missing } from '../lib/problem.ts'
+import { lockKey } from '../store/locks.ts'
 import type { App, Operation, Work } from '../store/work.ts'
 
 const pattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
@@ -21,7 +22,7 @@ export const takeSlug = async ({ sql }: Operation, accountId: string, slug: stri
   if (!pattern.test(slug)) throw invalid('slug must be 1 to 63 lower-case letters, digits and inner hyphens')
   if (isReservedSlug(slug)) throw invalid(`The slug ${slug} is reserved`)
   // One claim at a time: of two on the same slug the second one is told, not failed by the index.
-  await sql(`select pg_advisory_xact_lock(hashtextextended('slugs', 0))`)
+  await sql(`select pg_advisory_xact_lock(${lockKey('slugs')})`)
   const rows = await sql(
     `update accounts set slug = $2
      where id = $1 and deleted_at is null and not exists (select from accounts where slug = $2 and id <> $1) returning 1`,

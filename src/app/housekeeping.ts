@@ -1,6 +1,7 @@
 import { finishListDeletions, purgeAccessLog, purgeImports, recheckDomains } from '../contacts/contacts.ts'
 import { purgeDeliveries } from '../deliveries/deliveries.purge.ts'
 import { purgeJourneys } from '../journeys/journeys.purge.ts'
+import { singleLocks } from '../store/locks.ts'
 import type { App } from '../store/work.ts'
 
 const day = 86_400_000
@@ -15,9 +16,6 @@ const monthsBefore = (at: Date, months: number): Date => {
   return before
 }
 
-/** Any number of daemons may run the jobs: the one that holds this lock does the housekeeping of this minute. */
-const housekeepingLock = 7_318_202
-
 /**
  * What keeps the database small and its verdicts fresh, in small batches. One daemon at a time; a crash loses nothing,
  * the next minute goes on.
@@ -25,7 +23,7 @@ const housekeepingLock = 7_318_202
 export const keepHouse = async (app: App, signal: AbortSignal): Promise<void> => {
   const guard = await app.database.connect()
   try {
-    const { rows } = await guard.query('select pg_try_advisory_lock($1) as mine', [housekeepingLock])
+    const { rows } = await guard.query('select pg_try_advisory_lock($1) as mine', [singleLocks.housekeeping])
     if (!rows[0].mine) return
     await finishListDeletions(app, signal)
     await recheckDomains(app, signal)

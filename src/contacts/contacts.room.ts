@@ -1,3 +1,4 @@
+import { lockKey } from '../store/locks.ts'
 import type { Work } from '../store/work.ts'
 
 /** Where fewer places than this are free, beside those that are asked for, who wants some takes turns. */
@@ -24,7 +25,7 @@ export const roomFor = async (
 ): Promise<{ places: number; hasTicket: boolean }> => {
   if (hasPlenty(seen, wanted) && !isQueued) return { places: wanted, hasTicket: false }
   await turn()
-  await sql(`select pg_advisory_xact_lock(hashtextextended('contacts of ' || $1, 0))`, [accountId])
+  await sql(`select pg_advisory_xact_lock(${lockKey('room', '$1')})`, [accountId])
   const [left] = await sql<{ room: number | null }>(`select ${roomLeft} as room`, [accountId], 'room-for-contacts')
   return { places: Math.max(0, left!.room ?? Number.POSITIVE_INFINITY), hasTicket: true }
 }

@@ -1,3 +1,4 @@
+import { lockKey } from '../store/locks.ts'
 import type { Work } from '../store/work.ts'
 
 /*
@@ -13,7 +14,7 @@ import type { Work } from '../store/work.ts'
  * whole stage has the board alone, and so meets no such unit, if that has shared the board before it locked anything.
  */
 
-const lock = 'hashtextextended($1, 1)'
+const lock = lockKey('board', '$1')
 
 /** A condition that shares the board of the account `$1`, in the statement that comes for the first deal or stage. */
 export const onSharedBoard = `pg_advisory_xact_lock_shared(${lock}) is not null`

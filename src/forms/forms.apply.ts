@@ -3,6 +3,7 @@ import { addColumns, demandList, extendColumns, findList } from '../contacts/con
 import { type Checked, demandFiles, type Fault, faultText, recordOf, shapeFaults } from '../lib/faults.ts'
 import { newId } from '../lib/ids.ts'
 import { conflict, missing, Problem } from '../lib/problem.ts'
+import { lockKey } from '../store/locks.ts'
 import type { Work } from '../store/work.ts'
 import { type Form, formsNamed } from './forms.find.ts'
 import { FormFile } from './forms.shapes.ts'
@@ -45,7 +46,7 @@ const keepColumns = async (work: Work, { listId, fields }: Draft): Promise<void>
 
 /** One at a time in an account: what is there is looked at first, then changed. */
 const lockForms = ({ sql, accountId }: Work) =>
-  sql(`select pg_advisory_xact_lock(hashtextextended('forms:' || $1, 0))`, [accountId])
+  sql(`select pg_advisory_xact_lock(${lockKey('forms', '$1')})`, [accountId])
 
 const insert = async (work: Work, draft: Draft): Promise<Form | null> => {
   const { sql, accountId, now } = work

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { demandFiles } from '../lib/faults.ts'
 import { newId } from '../lib/ids.ts'
 import { conflict, missing } from '../lib/problem.ts'
+import { lockKey } from '../store/locks.ts'
 import type { Work } from '../store/work.ts'
 import { checkJourney, type UrlFaults } from './journeys.check.ts'
 import { type Definition, type JourneyFile, triggerKey } from './journeys.definition.ts'
@@ -105,7 +106,7 @@ export const applyJourneys = async (
   { dryRun = false, urlFaults = [] }: { dryRun?: boolean; urlFaults?: UrlFaults } = {},
 ): Promise<Applied[]> => {
   // One at a time in an account: what is there is looked at first, then changed.
-  await work.sql(`select pg_advisory_xact_lock(hashtextextended('journeys:' || $1, 0))`, [work.accountId])
+  await work.sql(`select pg_advisory_xact_lock(${lockKey('journeys', '$1')})`, [work.accountId])
   const files = await demandFiles(documents, 'journey', async (document, i) => {
     const checked = await checkJourney(work, document)
     const ofUrls = urlFaults[i] ?? []

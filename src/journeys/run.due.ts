@@ -1,5 +1,6 @@
 import type { QueueView } from '../queue/loop.ts'
 import type { Database, Sql } from '../store/database.ts'
+import { lockKey } from '../store/locks.ts'
 import type { Work } from '../store/work.ts'
 import type { Cursor } from './journeys.walk.ts'
 
@@ -133,7 +134,7 @@ const lockTimeout = '1s'
 const taking = `
   with settings as materialized (select ${rowByRow}, set_config('lock_timeout', '${lockTimeout}', true))
   select i.id from settings, unnest($2::text[]) as i(id)
-  where pg_try_advisory_xact_lock(hashtextextended('run ' || $1 || i.id, 0))`
+  where pg_try_advisory_xact_lock(${lockKey('run', '$1 || i.id')})`
 
 // A statement later: what it sees was committed before the locks were free.
 const reading = `

@@ -1,4 +1,5 @@
 import { Problem } from '../lib/problem.ts'
+import { lockKey } from '../store/locks.ts'
 import type { App, Work } from '../store/work.ts'
 import type { Report } from './bounces.report.ts'
 import { condemnAddress } from './suppressions.ts'
@@ -54,7 +55,7 @@ const isKnown = async ({ sql }: Pick<App, 'sql'>, { accountId, id }: Reported, {
 
 /** Whether the address has failed so often that it is given up. Two reports at once count one after the other. */
 const isGivenUp = async ({ sql, accountId, now }: Work, email: string): Promise<boolean> => {
-  await sql(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [`${accountId} ${email}`])
+  await sql(`select pg_advisory_xact_lock(${lockKey('recipient', '$1')})`, [`${accountId} ${email}`])
   const [row] = await sql<{ failures: number }>(
     `select count(*) as failures from messages m join message_reports r on r.account_id = m.account_id and r.message_id = m.id
      where m.account_id = $1 and m.email = $2 and r.kind = 'soft' and r.created_at > $3::timestamptz - $4 * interval '1 day'`,

@@ -1,6 +1,7 @@
 import { MailboxFailure, withMailbox } from '../net/imap.ts'
 import { createBell, repeat } from '../queue/loop.ts'
 import { isUnavailable } from '../store/database.ts'
+import { lockClasses } from '../store/locks.ts'
 import type { App, Report } from '../store/work.ts'
 import { keptBytes } from './bounces.split.ts'
 import { ingestMessage } from './bounces.ts'
@@ -56,9 +57,6 @@ const findDue = (app: App, accountId: string | null): Promise<DueMailbox[]> =>
     [new Date(app.now().getTime() - everyMs + slackMs), accountId],
   )
 
-/** The first half of the locks' names; the other is the account's. */
-const mailboxLocks = 7_318_203
-
 /**
  * Reads each account's mailbox that has not been read for a minute, unless another process does, and notes how it went.
  * A server that fails is the operator's affair, and stands in `svc bounces mailbox show`; faults of ours are reported.
@@ -79,7 +77,7 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
   }
   const read = async (accountId: string) => {
     const { rows } = await guard.query('select pg_try_advisory_lock($1, hashtext($2)) as mine', [
-      mailboxLocks,
+      lockClasses.mailbox,
       accountId,
     ])
     if (!rows[0].mine) return
@@ -95,7 +93,7 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
         error,
       ])
     } finally {
-      await guard.query('select pg_advisory_unlock($1, hashtext($2))', [mailboxLocks, accountId])
+      await guard.query('select pg_advisory_unlock($1, hashtext($2))', [lockClasses.mailbox, accountId])
     }
   }
   try {

@@ -24,6 +24,7 @@ import {
   stopPostmaster,
 } from './embedded.postmaster.ts'
 import { serverUser } from './embedded.user.ts'
+import { singleLocks } from './locks.ts'
 
 export interface Embedded {
   /** Where the server is now: a restarted one keeps it, unless another program took its port. */
@@ -62,7 +63,7 @@ interface Presence {
   startedIt: boolean
 }
 
-const presenceKey = 7_566_947
+const presenceKey = singleLocks.embeddedUsers
 const openTimeoutMs = 20_000
 const retryMs = 1_000
 /** Longer than a server that is here takes to answer, or the processes of a killed one take to leave. */

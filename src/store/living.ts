@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Sql } from './database.ts'
+import { lockKey } from './locks.ts'
 
 /*
  * Nothing of an account outlives it. `account_lives(id)` (in the migrations) takes the account's lock, shared, until the end
@@ -13,7 +14,7 @@ export const openingOf = (accountId: string): string => `select account_lives(${
 
 /** Whether nothing that began before is under way in the account. Never waits, so that nobody has to wait behind it. */
 export const isIdle = async (sql: Sql, accountId: string): Promise<boolean> => {
-  const [row] = await sql<{ idle: boolean }>('select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as idle', [
+  const [row] = await sql<{ idle: boolean }>(`select pg_try_advisory_xact_lock(${lockKey('account', '$1')}) as idle`, [
     accountId,
   ])
   return row!.idle

@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Problem } from '../lib/problem.ts'
 import type { Database } from './database.ts'
+import { singleLocks } from './locks.ts'
 
 /**
  * What a process does about the schema: `require` refuses one that is behind, `migrate` brings it up, `fresh` sets up
@@ -17,9 +18,6 @@ export interface SchemaState {
 }
 
 const folder = join(import.meta.dirname, '../../migrations')
-
-/** Every process that migrates waits for the one that does. */
-const migrationLock = 7_318_201
 
 /** The migrations of this version, in their order. */
 export const knownMigrations = (): string[] =>
@@ -77,7 +75,7 @@ export const migrate = async (database: Database, databaseUrl: string, only?: re
   const { Migrator } = await import('@mikro-orm/migrations')
   const guard = await database.connect()
   try {
-    await guard.query('select pg_advisory_lock($1)', [migrationLock])
+    await guard.query('select pg_advisory_lock($1)', [singleLocks.migration])
     const state = await schemaState(database)
     if (state.unknown.length > 0) throw schemaFault(state)
     const pending = state.pending.filter((name) => !only || only.includes(name))
@@ -115,7 +113,7 @@ export const checkSchema = async (database: Database, databaseUrl: string, rule:
 /** Drops everything in the schema. What runs on it meanwhile fails until `migrate` has set it up again. */
 export const resetSchema = (database: Database): Promise<void> =>
   database.transaction(async (sql) => {
-    await sql('select pg_advisory_xact_lock($1)', [migrationLock])
+    await sql('select pg_advisory_xact_lock($1)', [singleLocks.migration])
     const tables = await sql<{ name: string }>(
       `select quote_ident(tablename) as name from pg_tables where schemaname = current_schema()`,
     )

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Database } from './database.ts'
+import { lockClasses } from './locks.ts'
 
 /*
  * Who claims from a queue is a worker: a row in `workers`, and an advisory lock of its id on a session. What a worker has
@@ -8,7 +9,7 @@ import type { Database } from './database.ts'
  * database's says how long somebody has been silent.
  */
 
-const lockClass = 7_318_203
+const lockClass = lockClasses.worker
 const beatMs = 2000
 /** A worker whose session seems to have ended is looked at once more: it may be connecting anew. */
 const graceMs = 1000

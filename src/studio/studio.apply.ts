@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { demandFiles } from '../lib/faults.ts'
 import { newId } from '../lib/ids.ts'
 import { conflict, missing } from '../lib/problem.ts'
+import { lockKey } from '../store/locks.ts'
 import type { Work } from '../store/work.ts'
 import type { Content, ProjectFile } from './studio.blocks.ts'
 import { checkProject } from './studio.check.ts'
@@ -79,7 +80,7 @@ export const applyProjects = async (
   { dryRun = false }: { dryRun?: boolean } = {},
 ): Promise<AppliedProject[]> => {
   // One at a time in an account: what is there is looked at first, then changed.
-  await work.sql(`select pg_advisory_xact_lock(hashtextextended('projects:' || $1, 0))`, [work.accountId])
+  await work.sql(`select pg_advisory_xact_lock(${lockKey('projects', '$1')})`, [work.accountId])
   const files = await demandFiles(documents, 'project', (document) => checkProject(work, document))
   const applied: AppliedProject[] = []
   for (const file of files) applied.push(await applyOne(work, file, dryRun))

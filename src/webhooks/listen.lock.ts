@@ -1,3 +1,4 @@
+import { lockClasses } from '../store/locks.ts'
 import type { App } from '../store/work.ts'
 import { deleteWebhook } from './webhooks.ts'
 
@@ -5,7 +6,7 @@ import { deleteWebhook } from './webhooks.ts'
  * A listener is alive as long as a session holds the advisory lock of its URL, which nobody else has: its port and token
  * are in it. The lock is taken before the subscription is made, so that no other listener ever sees it as left behind.
  */
-const lockOf = `hashtext('svc listen'), hashtext($1)`
+const lockOf = `${lockClasses.listener}, hashtext($1)`
 
 export interface Claim {
   /** Takes the lock, again where its connection was lost. Rejects while the database is away. */

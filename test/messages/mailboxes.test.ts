@@ -3,6 +3,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readMailboxes, runMailboxes } from '../../src/messages/mailboxes.read.ts'
 import { setMailbox, showMailbox, testMailbox, unsetMailbox } from '../../src/messages/messages.ts'
+import { lockClasses } from '../../src/store/locks.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { certificate } from '../support/certificate.ts'
 import { freePort } from '../support/daemon.ts'
@@ -181,7 +182,7 @@ describe.skipIf(!hasDovecot)('with a real server (Dovecot; skipped where it is n
     await dovecot.deliver(user, (await bounced(1))[0]!)
     await set(url())
     const other = await t.app.database.connect()
-    await other.query('select pg_advisory_lock(7318203, hashtext($1))', [account.id])
+    await other.query('select pg_advisory_lock($1, hashtext($2))', [lockClasses.mailbox, account.id])
     await readAll()
     expect([await suppressed(), (await show()).readAt]).toEqual([0, null])
     await other.end()
