@@ -67,6 +67,8 @@ ApiKeySchema.setClass(ApiKey)
 const RateWindowSchema = defineEntity({
   name: 'RateWindow',
   tableName: 'rate_windows',
+  // Calls within a window change `used` only, so that most updates touch no index.
+  indexes: [{ properties: ['startedAt'] }],
   properties: {
     keyId: p.text().collation('C').primary(),
     family: p.text().primary(),

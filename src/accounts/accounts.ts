@@ -22,6 +22,7 @@ export { countOwned, type Deletion, deleteAccount, findDeletable } from './accou
 export { demandEmbedUnit, takeEmbedUnits } from './accounts.embed.ts'
 export { createKey, type KeyView, listKeys, planRevocation, revokeKey } from './accounts.keys.ts'
 export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
+export { purgeRateWindows } from './accounts.purge.ts'
 export { accountOfSlug, isReservedSlug, slugOf } from './accounts.slug.ts'
 
 const NewAccount = z.object({ name: text(200).trim().min(1, 'is required'), plan: text(100) })

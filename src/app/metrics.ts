@@ -71,6 +71,7 @@ export const createMetrics = ({ tallies, queues, jobs, nowMs = () => performance
       histogram('svc_delivery_duration_seconds', 'How long endpoints took', () => tallies.durations('delivery')),
       counted('svc_sends_total', 'Mails, by what became of them', 'sends', 'status'),
       counted('svc_freed_claims_total', 'Claims freed because no worker held them', 'freedClaims', 'job'),
+      counted('svc_housekeeping_steps_total', 'Steps of the housekeeping', 'housekeeping', 'outcome'),
       given('svc_job_up', 'Whether a job of this process lives', 'gauge', () =>
         Object.entries(jobs?.() ?? {}).map(([job, state]) => ({ labels: { job }, value: Number(state === 'ok') })),
       ),

@@ -120,6 +120,7 @@ AccessLogEntrySchema.setClass(AccessLogEntry)
 const MailDomainSchema = defineEntity({
   name: 'MailDomain',
   tableName: 'mail_domains',
+  indexes: [{ properties: ['expiresAt'] }],
   properties: {
     domain: p.text().collation('C').primary(),
     finding: p.enum(['mx', 'null_mx', 'no_mx', 'domain_not_found', 'timeout', 'error'] as const),

@@ -114,3 +114,20 @@ export const purgeImports = async (
   }
   return total + (await inBatches(batchSize, batch, signal))
 }
+
+const oldDomains = `
+  with old as materialized (
+    select ctid as row from mail_domains where expires_at < $1 order by expires_at limit $2 for update skip locked
+  ), gone as (
+    delete from mail_domains where ctid = any(array(select row from old)) returning 1
+  )
+  select count(*) as gone from gone`
+
+/** Forgets what DNS said of mail domains that expired before `before`, in batches with rests. */
+export const purgeMailDomains = (
+  { sql }: Pick<App, 'sql'>,
+  before: Date,
+  signal?: AbortSignal,
+  batchSize = 1000,
+): Promise<number> =>
+  inBatches(batchSize, async () => (await sql<{ gone: number }>(oldDomains, [before, batchSize]))[0]!.gone, signal)

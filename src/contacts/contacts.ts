@@ -35,7 +35,7 @@ export {
   renameList,
 } from './contacts.lists.ts'
 export { type ContactPlace, locateContact } from './contacts.locate.ts'
-export { purgeAccessLog, purgeImports } from './contacts.purge.ts'
+export { purgeAccessLog, purgeImports, purgeMailDomains } from './contacts.purge.ts'
 export { recheckDomains } from './contacts.recheck.ts'
 export { type Erasure, eraseContact } from './contacts.remove.ts'
 export { reverify } from './contacts.reverify.ts'

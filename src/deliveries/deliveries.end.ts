@@ -72,11 +72,11 @@ export const closeTargets = async ({ sql, accountId }: Pick<Work, 'sql' | 'accou
 }
 
 /** Deletes a target, in the unit of work, and gives how many of its deliveries that cancelled by itself. */
-export const deleteTarget = async ({ sql, accountId }: Work, id: string): Promise<number> => {
-  await sql(`update delivery_targets set status = 'deleted', next_due_at = null where account_id = $1 and id = $2`, [
-    accountId,
-    id,
-  ])
+export const deleteTarget = async ({ sql, accountId, now }: Work, id: string): Promise<number> => {
+  await sql(
+    `update delivery_targets set status = 'deleted', deleted_at = $3, next_due_at = null where account_id = $1 and id = $2`,
+    [accountId, id, now],
+  )
   return cancelPending(sql, accountId, [id])
 }
 

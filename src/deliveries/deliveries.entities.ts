@@ -19,6 +19,10 @@ const DeliveryTargetSchema = defineEntity({
       name: 'delivery_targets_ended_index',
       expression: `create index "delivery_targets_ended_index" on "delivery_targets" ("account_id", "id") where "status" <> 'active'`,
     },
+    {
+      name: 'delivery_targets_deleted_index',
+      expression: `create index "delivery_targets_deleted_index" on "delivery_targets" ("deleted_at") where "status" = 'deleted'`,
+    },
   ],
   properties: {
     id: p.text().collation('C').primary(),
@@ -44,6 +48,8 @@ const DeliveryTargetSchema = defineEntity({
     lastFailureAt: p.datetime().nullable(),
     lastError: p.text().nullable(),
     createdAt: p.datetime(),
+    /** Since when `status` is deleted. */
+    deletedAt: p.datetime().nullable(),
   },
 })
 export class DeliveryTarget extends DeliveryTargetSchema.class {}
@@ -125,6 +131,8 @@ const EndedDeliverySchema = defineEntity({
       name: 'ended_deliveries_rare_index',
       expression: `create index "ended_deliveries_rare_index" on "ended_deliveries" ("account_id", "status", "id") where "status" <> 'delivered'`,
     },
+    // For the purge. Rows come in the order of this time, so it grows at its end.
+    { name: 'ended_deliveries_finished_index', properties: ['finishedAt'] },
   ],
   properties: {
     ...identity,

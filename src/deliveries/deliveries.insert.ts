@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { newId } from '../lib/ids.ts'
 import { textArray } from '../store/arrays.ts'
+import { Outrun } from '../store/database.ts'
 import type { EmittedEvent, Work } from '../store/work.ts'
 
 /*
@@ -133,6 +134,20 @@ const targetIdOf = (accountId: string, { kind, id }: Caller, url: string): strin
 /** What a call shows as its type. */
 const callTypes = { journey: 'journey.webhook' } satisfies Record<Caller['kind'], string>
 
+// Holds targets against the purge, and makes those that are missing: a row for each. One that the purge deletes after it was
+// found here is not among the rows: the next try makes it again.
+const holdTries = 5
+const holdTargets = `
+  with made as (
+    insert into delivery_targets (id, account_id, kind, owner_id, url, status, created_at)
+    select id, $1, $2, $3, url, 'active', $4 from unnest($5::text[], $6::text[]) as t(url, id)
+    on conflict (id) do nothing returning id
+  ), held as (
+    select id from delivery_targets
+    where account_id = $1 and id = any($6) and id not in (select id from made) order by id for key share
+  )
+  select id from made union all select id from held`
+
 /**
  * Inserts a delivery for each call, to the caller's target for that URL, which is made where it is missing. Gives their ids
  * in the order of the calls; their ends are told to `Listener.deliveriesEnded`.
@@ -143,17 +158,10 @@ export const insertCalls = async (work: Work, caller: Caller, calls: readonly Ca
   const targets = new Map(calls.map(({ url }) => [url, targetIdOf(accountId, caller, url)]))
   // In the order of the ids, as wherever several targets are written.
   const made = [...targets].sort(([, a], [, b]) => (a < b ? -1 : 1))
-  // Held against the purge of targets that nothing goes to.
-  await sql(
-    `with made as (
-       insert into delivery_targets (id, account_id, kind, owner_id, url, status, created_at)
-       select id, $1, $2, $3, url, 'active', $4 from unnest($5::text[], $6::text[]) as t(url, id)
-       on conflict (id) do nothing
-     )
-     select from delivery_targets where account_id = $1 and id = any($6) order by id for key share`,
-    [accountId, caller.kind, caller.id, now, made.map(([url]) => url), made.map(([, id]) => id)],
-    'insert-call-targets',
-  )
+  const params = [accountId, caller.kind, caller.id, now, made.map(([url]) => url), made.map(([, id]) => id)]
+  for (let tries = 1; (await sql(holdTargets, params, 'hold-call-targets')).length < made.length; tries++) {
+    if (tries === holdTries) throw new Outrun('Targets of calls were purged again and again')
+  }
   const rows = calls.map(({ url, key, body }) => ({
     id: newId('dlv', now.getTime()),
     target: targets.get(url)!,

@@ -1,63 +1,115 @@
-import { idAt } from '../lib/ids.ts'
+import { inBatches } from '../store/batches.ts'
+import type { Sql } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 
 /*
- * No index on a time is needed: ids are ordered by the time they were made, so each account's old rows are the start of its
- * part of the primary key. An event and its deliveries are made at one time, so theirs are to be looked for only there.
+ * What nothing refers to any more is deleted in two steps: a statement locks it, and a later one, whose snapshot is younger
+ * than the lock, looks again and deletes. A single statement would look before it waits for the lock, and delete what
+ * another transaction has come to refer to meanwhile. Targets are locked before deliveries, as everywhere.
  */
 
-const oldDeliveries = `
-  with old as materialized (
-    select d.account_id, d.id from accounts a cross join lateral (
-      select account_id, id from ended_deliveries
-      where account_id = a.id and id < $1 and finished_at < $2 order by id limit $3
-    ) d limit $3
-  ), gone as (
-    delete from ended_deliveries d using old where d.account_id = old.account_id and d.id = old.id returning 1
-  )
-  select count(*) from gone`
+interface Old {
+  accountId: string
+  id: string
+  targetId: string
+}
 
+const findOld = `
+  select account_id as "accountId", id, target_id as "targetId" from ended_deliveries
+  where finished_at < $1 and created_at < $1 order by finished_at limit $2`
+
+const isPendingFor = (target: string) => `exists (select from pending_deliveries d where d.target_id = ${target}.id)`
+const hasEndedFor = (target: string, more = '') =>
+  `exists (select from ended_deliveries d where d.account_id = ${target}.account_id and d.target_id = ${target}.id ${more})`
+
+// Only those whose last deliveries are about to go: a target in use is not locked.
+const lockTargets = `
+  select t.id from delivery_targets t
+  where t.id = any($1) and t.kind = 'journey' and not ${isPendingFor('t')} and not ${hasEndedFor('t', 'and d.id <> all($2)')}
+  order by t.id for update`
+
+const deleteDeliveries = `
+  with old as materialized (
+    select d.row from unnest($1::text[], $2::text[]) as o(account, id) cross join lateral (
+      select ctid as row from ended_deliveries
+      where account_id = o.account and id = o.id and finished_at < $3 for update skip locked
+    ) d
+  )
+  delete from ended_deliveries where ctid = any(array(select row from old)) returning account_id as "accountId", key`
+
+// An event and its deliveries are made at one time, so theirs are only to be found there.
 const without = (table: string) => `not exists (
-  select from ${table} d where d.account_id = a.id and d.key = events.id
-    and d.id between 'dlv_' || substr(events.id, 5, 10) and 'dlv_' || substr(events.id, 5, 10) || 'zzzzzzzzzzzzzzzz'
+  select from ${table} d where d.account_id = e.account_id and d.key = e.id
+    and d.id between 'dlv_' || substr(e.id, 5, 10) and 'dlv_' || substr(e.id, 5, 10) || 'zzzzzzzzzzzzzzzz'
 )`
 
-const oldEvents = `
-  with old as materialized (
-    select e.account_id, e.id from accounts a cross join lateral (
-      select account_id, id from events
-      where account_id = a.id and id < $1 and ${without('pending_deliveries')} and ${without('ended_deliveries')}
-      order by id limit $2
-    ) e limit $2
-  ), gone as (
-    delete from events e using old where e.account_id = old.account_id and e.id = old.id returning 1
-  )
-  select count(*) from gone`
+const deleteEvents = `
+  delete from events where ctid = any(array(
+    select e.row from (select distinct * from unnest($1::text[], $2::text[]) as o(account, id)) o cross join lateral (
+      select ctid as row from events e
+      where account_id = o.account and id = o.id and ${without('pending_deliveries')} and ${without('ended_deliveries')}
+      offset 0
+    ) e
+  )) returning 1`
 
-// A call's target goes with the last delivery to it; that of a subscription, which was deleted in name, likewise.
-const oldTargets = `
-  delete from delivery_targets t where (t.status = 'deleted' or t.kind = 'journey') and t.created_at < $1
-    and not exists (select from pending_deliveries d where d.target_id = t.id)
-    and not exists (select from ended_deliveries d where d.account_id = t.account_id and d.target_id = t.id)`
+const deleteTargets = `
+  delete from delivery_targets t
+  where t.id = any($1) and not ${isPendingFor('t')} and not ${hasEndedFor('t')} returning 1`
+
+const purgeBatch = async (sql: Sql, before: Date, size: number): Promise<{ deliveries: number; events: number }> => {
+  const old = await sql<Old>(findOld, [before, size])
+  if (old.length === 0) return { deliveries: 0, events: 0 }
+  const ids = old.map(({ id }) => id)
+  const targetIds = [...new Set(old.map(({ targetId }) => targetId))]
+  const targets = await sql<{ id: string }>(lockTargets, [targetIds, ids])
+  const gone = await sql<{ accountId: string; key: string }>(deleteDeliveries, [
+    old.map(({ accountId }) => accountId),
+    ids,
+    before,
+  ])
+  const events = await sql(deleteEvents, [gone.map(({ accountId }) => accountId), gone.map(({ key }) => key)])
+  if (targets.length > 0) await sql(deleteTargets, [targets.map(({ id }) => id)])
+  return { deliveries: gone.length, events: events.length }
+}
 
 /**
- * Deletes what was finished before `before`, deliveries first and then the events that no delivery is left of, in batches
- * until nothing is left or `signal` is aborted. Gives how many rows went.
+ * Deletes deliveries that ended before `before`, with the events and the targets of calls that no delivery is left of, in
+ * batches with rests until nothing is left or `signal` is aborted. Returns how many deliveries and events were deleted.
  */
 export const purgeDeliveries = async (
-  { sql }: Pick<App, 'sql'>,
+  { database }: Pick<App, 'database'>,
   before: Date,
   signal?: AbortSignal,
-  batchSize = 1000,
+  batchSize = 500,
 ): Promise<number> => {
   let total = 0
-  const sweep = async (statement: string, params: unknown[]) => {
-    for (let count = 1; count > 0 && !signal?.aborted; total += count) {
-      count = (await sql<{ count: number }>(statement, params))[0]!.count
-    }
+  const batch = async () => {
+    const { deliveries, events } = await database.transaction((sql) => purgeBatch(sql, before, batchSize))
+    total += deliveries + events
+    return deliveries
   }
-  await sweep(oldDeliveries, [idAt('dlv', before.getTime()), before, batchSize])
-  await sweep(oldEvents, [idAt('evt', before.getTime()), batchSize])
-  if (!signal?.aborted) await sql(oldTargets, [before])
+  await inBatches(batchSize, batch, signal)
   return total
+}
+
+const lockDeleted = `
+  select t.id from delivery_targets t
+  where t.status = 'deleted' and t.deleted_at < $1 and not ${isPendingFor('t')} and not ${hasEndedFor('t')}
+  order by t.deleted_at limit $2 for update skip locked`
+
+/**
+ * Deletes the targets of subscriptions that were deleted before `before`, once no delivery to them is left. So long after,
+ * no transaction is under way that began while the target was active.
+ */
+export const purgeTargets = (
+  { database }: Pick<App, 'database'>,
+  before: Date,
+  signal?: AbortSignal,
+  batchSize = 500,
+): Promise<number> => {
+  const batch = async (sql: Sql) => {
+    const targets = await sql<{ id: string }>(lockDeleted, [before, batchSize])
+    return (await sql(deleteTargets, [targets.map(({ id }) => id)])).length
+  }
+  return inBatches(batchSize, () => database.transaction(batch), signal)
 }

@@ -35,6 +35,12 @@ JourneySchema.setClass(Journey)
 const JourneyVersionSchema = defineEntity({
   name: 'JourneyVersion',
   tableName: 'journey_versions',
+  indexes: [
+    {
+      name: 'journey_versions_look_index',
+      expression: `create index "journey_versions_look_index" on "journey_versions" ("look_at") where "look_at" is not null`,
+    },
+  ],
   properties: {
     accountId: p.text().collation('C').primary(),
     journeyId: p.text().collation('C').primary(),
@@ -95,6 +101,15 @@ const JourneyRunSchema = defineEntity({
     {
       name: 'journey_runs_delivery_index',
       expression: `create index "journey_runs_delivery_index" on "journey_runs" ("delivery_id") where "delivery_id" is not null`,
+    },
+    // The journey stands second: no question by journey alone can take this index for one by contact.
+    {
+      name: 'journey_runs_version_index',
+      expression: `create index "journey_runs_version_index" on "journey_runs" ("version", "journey_id") ${active}`,
+    },
+    {
+      name: 'journey_runs_ended_index',
+      expression: `create index "journey_runs_ended_index" on "journey_runs" ("ended_at") where "ended_at" is not null`,
     },
     {
       name: 'journey_runs_root_index',

@@ -1,25 +1,28 @@
-import { idAt } from '../lib/ids.ts'
+import { inBatches } from '../store/batches.ts'
 import type { App } from '../store/work.ts'
 
-// As deliveries are purged: ids are ordered by the time of entry, so old runs are the start of an account's part of the key.
 const oldRuns = `
   with old as materialized (
-    select r.account_id, r.id from accounts a cross join lateral (
-      select account_id, id from journey_runs where account_id = a.id and id < $1 and ended_at < $2 order by id limit $3
-    ) r limit $3
+    select ctid as row, account_id, id from journey_runs where ended_at < $1 order by ended_at limit $2
+    for update skip locked
   ), logs as (
-    delete from journey_step_log l using old where l.account_id = old.account_id and l.run_id = old.id
+    delete from journey_step_log where ctid = any(array(
+      select l.row from old cross join lateral (
+        select ctid as row from journey_step_log where account_id = old.account_id and run_id = old.id offset 0
+      ) l
+    ))
   ), gone as (
-    delete from journey_runs r using old where r.account_id = old.account_id and r.id = old.id returning 1
+    delete from journey_runs where ctid = any(array(select row from old)) returning 1
   )
   select count(*) from gone`
 
-// A version that still has runs is looked at again an hour later.
+// A version that still has runs is looked at again an hour later. Until it was looked at first, an hour after the next version
+// came, transactions may still enter contacts into it.
 const oldVersions = `
   with looked as materialized (
     select v.account_id, v.journey_id, v.version, exists (
-      select from journey_runs r where r.account_id = v.account_id and r.journey_id = v.journey_id and r.version = v.version
-        and r.status in ('running', 'waiting')
+      select from journey_runs r where r.journey_id = v.journey_id and r.version = v.version
+        and r.status in ('running', 'waiting') offset 0
     ) as is_used
     from (select * from journey_versions where look_at <= $1 order by look_at limit $2 for no key update skip locked) v
   ), later as (
@@ -34,21 +37,15 @@ const oldVersions = `
   )
   select count(*) from looked`
 
+const counted = async (rows: Promise<{ count: number }[]>): Promise<number> => (await rows)[0]!.count
+
 /**
- * Deletes runs that ended before `before`, with their step logs, and versions that nobody enters any more and that have no
- * runs, in small batches until nothing is left or `signal` is aborted.
+ * Deletes runs that ended before `before`, with their step logs, in small batches with rests until nothing is left or
+ * `signal` is aborted. Returns how many runs were deleted.
  */
-export const purgeJourneys = async (
-  { sql, now }: Pick<App, 'sql' | 'now'>,
-  before: Date,
-  signal?: AbortSignal,
-  batchSize = 500,
-): Promise<void> => {
-  const sweep = async (statement: string, params: unknown[]) => {
-    for (let count = 1; count > 0 && !signal?.aborted; ) {
-      count = (await sql<{ count: number }>(statement, params))[0]!.count
-    }
-  }
-  await sweep(oldRuns, [idAt('run', before.getTime()), before, batchSize])
-  await sweep(oldVersions, [now(), batchSize])
-}
+export const purgeRuns = ({ sql }: Pick<App, 'sql'>, before: Date, signal?: AbortSignal, batchSize = 500) =>
+  inBatches(batchSize, () => counted(sql(oldRuns, [before, batchSize])), signal)
+
+/** Deletes versions that contacts no longer enter and that have no open runs, with their exit rules. */
+export const purgeVersions = ({ sql, now }: Pick<App, 'sql' | 'now'>, signal?: AbortSignal, batchSize = 500) =>
+  inBatches(batchSize, () => counted(sql(oldVersions, [now(), batchSize])), signal)

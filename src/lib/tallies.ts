@@ -5,6 +5,8 @@ const outcomes = {
   sends: ['sent', 'failed', 'suppressed'],
   /** Claims that nobody held any more, by the job whose they were. */
   freedClaims: ['deliveries', 'mail'],
+  /** Steps of the housekeeping. */
+  housekeeping: ['done', 'failed'],
 } as const
 
 export type Counted = keyof typeof outcomes

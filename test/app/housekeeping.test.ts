@@ -1,0 +1,189 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { keepHouse } from '../../src/app/housekeeping.ts'
+import { idAt } from '../../src/lib/ids.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { singleLocks } from '../../src/store/locks.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+
+const day = 86_400_000
+const now = Date.parse('2026-11-20T12:00:00Z')
+
+let t: TestApp
+let account: TestAccount
+
+beforeAll(async () => {
+  t = await startApp({ now: () => new Date(now) })
+  account = await t.account()
+})
+afterAll(() => t.close())
+
+interface Told {
+  message: string
+  step: unknown
+}
+
+const keep = async (limits?: { stepMs: number; graceMs: number }): Promise<Told[]> => {
+  const told: Told[] = []
+  const report = (fault: unknown, about: Record<string, unknown>) =>
+    void told.push({ message: (fault as Error).message, step: about.step })
+  await keepHouse(t.app, new AbortController().signal, report, limits)
+  return told
+}
+
+const failures = () => Object.fromEntries(t.app.tallies.counts('housekeeping')).failed
+
+/** Rows that every purge but that of `import_rejects` finds. */
+const leaveOld = async () => {
+  const { sql } = t.app
+  for (const table of ['mail_domains', 'rate_windows', 'access_log', 'journey_runs']) await sql(`delete from ${table}`)
+  const old = now - 800 * day
+  await sql(`insert into mail_domains values ('old.example', 'mx', $1)`, [new Date(old)])
+  await sql(`insert into rate_windows values ('key_old', 'api', now() - interval '2 hours', 1)`)
+  await sql(
+    `insert into access_log (account_id, id, at, actor, email, found) values ($1, $2 || 'x', $3, 'key:k', 'a@b.example', 1)`,
+    [account.id, idAt('log', old), new Date(old)],
+  )
+  await sql(
+    `insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, due_at, context, entered_at, ended_at)
+     values ($1, $2 || 'x', 'jrn_1', 1, 'lst_1', 'row_1', '', 'completed', $3, '{}', $3, $3)`,
+    [account.id, idAt('run', old), new Date(old)],
+  )
+}
+
+const left = async () => {
+  const rows = await t.app.sql<{ name: string }>(
+    `select 'mail_domains' as name from mail_domains union all select 'rate_windows' from rate_windows where key_id = 'key_old'
+     union all select 'access_log' from access_log union all select 'journey_runs' from journey_runs order by name`,
+  )
+  return rows.map(({ name }) => name)
+}
+
+describe('each step runs by itself', () => {
+  beforeEach(leaveOld)
+  afterEach(() => t.app.sql('drop function if exists hinder cascade'))
+
+  const hinder = async (table: string, body: string) => {
+    await t.app.sql(`create function hinder() returns trigger language plpgsql as $$ begin ${body} return old; end $$`)
+    await t.app.sql(`create trigger hinder before delete on ${table} for each row execute function hinder()`)
+  }
+
+  test('one that fails is reported and counted once, and the others are done', async () => {
+    await hinder('journey_runs', `raise exception 'this one stays';`)
+    const before = failures()!
+    expect(await keep()).toEqual([{ message: 'this one stays', step: 'journey runs' }])
+    expect([await left(), failures()! - before]).toEqual([['journey_runs'], 1])
+    await t.app.sql('drop function hinder cascade')
+    expect([await keep(), await left()]).toEqual([[], []])
+  })
+
+  test('one that waits for a lock gives up, and the others are done', async () => {
+    const other = await t.app.database.connect()
+    await other.query('begin; lock table access_log in access exclusive mode')
+    const told = await keep()
+    expect(told).toEqual([{ message: expect.stringContaining('lock timeout'), step: 'access log' }])
+    await other.end()
+    expect(await left()).toEqual(['access_log'])
+  })
+
+  test('one that does not end is left behind after its time, and the others are done', async () => {
+    await hinder('access_log', 'perform pg_sleep(20);')
+    const told = await keep({ stepMs: 200, graceMs: 300 })
+    expect(told).toEqual([{ message: 'It did not end in time', step: 'access log' }])
+    expect(await left()).toEqual(['access_log'])
+    await t.app.sql('select pg_terminate_backend(pid) from pg_stat_activity where wait_event = $1', ['PgSleep'])
+  })
+
+  test('a process that has lost the housekeeping to another one stops', async () => {
+    const other = await t.app.database.connect()
+    await other.query('select pg_advisory_lock($1)', [singleLocks.housekeeping])
+    expect([await keep(), await left()]).toEqual([[], ['access_log', 'journey_runs', 'mail_domains', 'rate_windows']])
+    await other.end()
+  })
+})
+
+describe('what it reads', () => {
+  /** Live rows: of each kind that a purge passes by. */
+  const fill = async (count: number) => {
+    const { sql } = t.app
+    const id = account.id
+    const soon = new Date(now + day)
+    await sql(
+      `insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, due_at, context, entered_at)
+       select $2, $3 || n, 'jrn_1', 1, 'lst_1', 'row_' || n, '', 'running', $4, '{}', $5
+       from generate_series(1, $1::int) n`,
+      [count, id, idAt('run', now - 200 * day), soon, new Date(now - 200 * day)],
+    )
+    await sql(
+      `insert into events (account_id, id, type, payload, created_at)
+       select $2, $3 || n, 'deal.won', '{}', $4 from generate_series(1, $1::int) n`,
+      [count, id, idAt('evt', now - 50 * day), new Date(now - 50 * day)],
+    )
+    // Made long ago, and replayed since.
+    await sql(
+      `insert into ended_deliveries (account_id, id, target_id, key, type, status, created_at, finished_at)
+       select $2, $3 || n, 'tgt_' || n, $5 || n, 'deal.won', 'delivered', $4, $6 from generate_series(1, $1::int) n`,
+      [
+        count,
+        id,
+        idAt('dlv', now - 50 * day),
+        new Date(now - 50 * day),
+        idAt('evt', now - 50 * day),
+        new Date(now - day),
+      ],
+    )
+    await sql(
+      `insert into delivery_targets (id, account_id, kind, owner_id, url, status, created_at)
+       select 'tgt_' || n, $2, 'journey', 'jrn_1', 'https://a.example/' || n, 'active', $3
+       from generate_series(1, $1::int) n`,
+      [count, id, new Date(now - 50 * day)],
+    )
+    await sql(
+      `insert into access_log (account_id, id, at, actor, email, found)
+       select $2, $3 || n, $4, 'key:k', 'a@b.example', 1 from generate_series(1, $1::int) n`,
+      [count, id, idAt('log', now - 50 * day), new Date(now - 50 * day)],
+    )
+    await sql(`insert into mail_domains select n || '.example', 'mx', $2 from generate_series(1, $1::int) n`, [
+      count,
+      soon,
+    ])
+    await sql(`insert into rate_windows select 'key_' || n, 'api', now(), 1 from generate_series(1, $1::int) n`, [
+      count,
+    ])
+    // A version that contacts no longer enter, looked at for its runs: all of them are of the next one.
+    await sql(
+      `insert into journey_versions (account_id, journey_id, version, definition, look_at) values ($1, 'jrn_1', 0, '{}', $2)`,
+      [id, new Date(now)],
+    )
+    await sql('analyze')
+  }
+
+  /** Rows of tables and entries of indexes that one round reads, on connections of its own, whose end flushes the counts. */
+  const readBy = async (): Promise<Record<string, number>> => {
+    const counts = async () => {
+      const database = openDatabase(t.url, { max: 1 })
+      const rows = await database.sql<{ name: string; rows: number }>(
+        `select s.relname as name, s.seq_tup_read + coalesce(sum(i.idx_tup_read), 0)::int8 as rows
+         from pg_stat_user_tables s left join pg_stat_user_indexes i on i.relid = s.relid group by s.relid, 1, s.seq_tup_read`,
+      )
+      await database.close()
+      return new Map(rows.map(({ name, rows }) => [name, rows]))
+    }
+    const before = await counts()
+    const app = await openApp(readConfig({ ...t.env }), { now: () => new Date(now) })
+    await keepHouse(app, new AbortController().signal)
+    await app.close()
+    const after = await counts()
+    return Object.fromEntries(
+      [...after].map(([name, rows]) => [name, rows - (before.get(name) ?? 0)] as const).filter(([, rows]) => rows > 50),
+    )
+  }
+
+  test('does not grow with what lives', async () => {
+    await leaveOld()
+    await fill(20_000)
+    expect(await readBy()).toEqual({})
+    expect(await left()).not.toContain('rate_windows')
+  })
+})
