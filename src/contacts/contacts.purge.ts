@@ -40,11 +40,15 @@ const oldRejects = `
   )
   select (select count(*) from gone) as gone, max(line) as last from old`
 
+const lockImports = `
+  select o.id from (${oldImports} where not ${hasRejects} limit $3) o cross join lateral (
+    select from imports where id = o.id for update skip locked
+  ) locked`
+
+// A statement later: what an import has written by now, if it went on meanwhile, is seen here.
 const deleteImports = `
-  with old as materialized (${oldImports} where not ${hasRejects} limit $3), gone as (
-    delete from imports i using old where i.account_id = old.account_id and i.id = old.id returning 1
-  )
-  select count(*) as gone from gone`
+  delete from imports i
+  where i.id = any($1) and coalesce(i.finished_at, i.started_at) < $2 and not ${hasRejects} returning 1`
 
 interface Batch<Key> {
   gone: number
@@ -108,10 +112,11 @@ export const purgeImports = async (
     }
     total += await inBatches(batchSize, batch, signal)
   }
-  const batch = async () => {
-    const [row] = await sql<{ gone: number }>(deleteImports, [idAt('imp', before.getTime()), before, batchSize])
-    return row!.gone
-  }
+  const batch = () =>
+    database.transaction(async (tx) => {
+      const old = await tx<{ id: string }>(lockImports, [idAt('imp', before.getTime()), before, batchSize])
+      return (await tx(deleteImports, [old.map(({ id }) => id), before])).length
+    })
   return total + (await inBatches(batchSize, batch, signal))
 }
 

@@ -79,6 +79,10 @@ const entering = `
         select from journey_runs r where r.account_id || '' = $1 and r.journey_id = $3 and r.row_id = e."rowId"
           and r.list_id = e."listId" and ($7 = 'never' or r.status in ('running', 'waiting'))
       ))
+      and ($7 <> 'never' or not exists (
+        select from past_entries p
+        where p.account_id = $1 and p.list_id = e."listId" and p.row_id = e."rowId" and p.journey_id = $3 offset 0
+      ))
   ), budgeted as (
     select e.*, e."rootId" is null or e.nth + 1 + (
       select count(*) from journey_runs r where r.account_id || '' = $1 and r.root_id = e."rootId"

@@ -157,6 +157,23 @@ const JourneyRunSchema = defineEntity({
 export class JourneyRun extends JourneyRunSchema.class {}
 JourneyRunSchema.setClass(JourneyRun)
 
+/**
+ * A contact that has been in a journey, kept when its last runs are purged, so that `reentry: never` holds for ever. It names the
+ * contact by its row id, which dies with the address.
+ */
+const PastEntrySchema = defineEntity({
+  name: 'PastEntry',
+  tableName: 'past_entries',
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    listId: p.text().collation('C').primary(),
+    rowId: p.text().collation('C').primary(),
+    journeyId: p.text().collation('C').primary(),
+  },
+})
+export class PastEntry extends PastEntrySchema.class {}
+PastEntrySchema.setClass(PastEntry)
+
 /** What a run did, a row a step: its key lets no step of a run be done twice. */
 const JourneyStepLogSchema = defineEntity({
   name: 'JourneyStepLog',

@@ -11,6 +11,7 @@ import {
   lockEntrants,
   startJourneys,
 } from './journeys.enrol.ts'
+import { forgetList, forgetPerson } from './journeys.past.ts'
 import { contextOf, isPulled, keysOf, subjectOf, triggersOf } from './journeys.triggers.ts'
 import { endRuns, type Happening, settleCalls, tellRuns } from './run.wake.ts'
 
@@ -174,6 +175,8 @@ export const runJourneysByEvents: Listener = {
   async contactsRemoved(work, { listId, email, rowId }) {
     if (email === undefined || rowId !== undefined) await exitRemoved(work, listId, rowId)
     if (email !== undefined && listId === undefined) await forget(work, email, rowId)
+    if (email !== undefined && rowId !== undefined) await forgetPerson(work, email, rowId)
+    else if (listId !== undefined) await forgetList(work, listId)
   },
 
   addressesSuppressed: exitSuppressed,

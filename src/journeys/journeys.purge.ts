@@ -1,10 +1,21 @@
 import { inBatches } from '../store/batches.ts'
 import type { App } from '../store/work.ts'
 
+// The statement that deletes a run remembers its contact, so that at any moment an entry sees one of the two. Whatever rule the
+// journey has: its next version may have another. The contact of an erased address is not remembered, nor one of a list or an
+// account that is being deleted.
 const oldRuns = `
   with old as materialized (
-    select ctid as row, account_id, id from journey_runs where ended_at < $1 order by ended_at limit $2
-    for update skip locked
+    select ctid as row, account_id, id, journey_id, list_id, row_id, email from journey_runs
+    where ended_at < $1 order by ended_at limit $2 for update skip locked
+  ), living as materialized (
+    select account_id from (select distinct account_id from old) a where account_lives(account_id)
+  ), remembered as (
+    insert into past_entries (account_id, list_id, row_id, journey_id)
+    select distinct o.account_id, o.list_id, o.row_id, o.journey_id from old o join living l on l.account_id = o.account_id
+    where exists (select from contact_lists where id = o.list_id offset 0)
+      and exists (select from addresses where account_id = o.account_id and email = o.email and row_id = o.row_id offset 0)
+    order by 1, 2, 3, 4 on conflict do nothing
   ), logs as (
     delete from journey_step_log where ctid = any(array(
       select l.row from old cross join lateral (
@@ -40,7 +51,7 @@ const oldVersions = `
 const counted = async (rows: Promise<{ count: number }[]>): Promise<number> => (await rows)[0]!.count
 
 /**
- * Deletes runs that ended before `before`, with their step logs, in small batches with rests until nothing is left or
+ * Deletes runs that ended before `before`, with their step logs, and remembers which contacts have been in which journeys. In small batches with rests until nothing is left or
  * `signal` is aborted. Returns how many runs were deleted.
  */
 export const purgeRuns = ({ sql }: Pick<App, 'sql'>, before: Date, signal?: AbortSignal, batchSize = 500) =>

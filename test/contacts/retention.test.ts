@@ -4,6 +4,7 @@ import { keepHouse } from '../../src/app/housekeeping.ts'
 import { purgeAccessLog, purgeImports } from '../../src/contacts/contacts.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { untilLocked } from '../support/database.ts'
 
 const day = 86_400_000
 // The day before the month is over: 13 months before it is the last day of a February.
@@ -126,6 +127,23 @@ describe('imports and their rejects', () => {
     await purgeImports(t.app, new Date(now - 10 * day), new Date(now - 50 * day))
     expect(await imports(account)).not.toHaveProperty(id)
     expect(await t.app.sql('select from import_rejects where import_id = $1', [id])).toEqual([])
+  })
+
+  test('an import that goes on while it is purged stays, with what it rejects', async () => {
+    const id = await addImport(account, now - 20 * day, null, 0)
+    const other = await t.app.database.connect()
+    await other.query('begin')
+    await other.query('update imports set rows_done = rows_done + 1, rejected = 1 where id = $1', [id])
+    await other.query(
+      `insert into import_rejects (account_id, import_id, line, email, reason) values ($1, $2, 1, 'a@b.example', 'no address')`,
+      [account.id, id],
+    )
+    const purging = purgeImports(t.app, new Date(now - 10 * day), new Date(now - 50 * day))
+    await Promise.race([purging, untilLocked(t.app, 1)])
+    await other.query('commit')
+    await other.end()
+    await purging
+    expect(await imports(account)).toMatchObject({ [id]: 1 })
   })
 })
 

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { insertCalls } from '../../src/deliveries/deliveries.insert.ts'
-import { purgeDeliveries } from '../../src/deliveries/deliveries.purge.ts'
+import { purgeDeliveries, purgeTargets } from '../../src/deliveries/deliveries.purge.ts'
 import type { Work } from '../../src/store/work.ts'
+import { deleteWebhook } from '../../src/webhooks/webhooks.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
-import { endPending } from '../support/deliveries.ts'
+import { emitEvents, endPending, subscribe } from '../support/deliveries.ts'
 
 // A call and the purge of its target at the same moment, each on a connection of its own.
 
@@ -84,4 +85,28 @@ test('a call that comes while the purge has its target makes it again', async ()
   await Promise.all([calling, purging])
   expect(await pending()).toEqual([{ key: 'second', hasTarget: true }])
   await t.app.sql('drop function hinder cascade')
+})
+
+test('the target of a deleted subscription goes 30 days later, once its deliveries have gone', async () => {
+  const { id } = await subscribe(t.app, account.id, 'https://hooks.example.com/')
+  await subscribe(t.app, account.id, 'https://hooks.example.com/other')
+  await emitEvents(t.app, account.id)
+  await work((w) => deleteWebhook(w, id))
+  const targets = async () => {
+    const rows = await t.app.sql<{ id: string }>(
+      `select id from delivery_targets where kind = 'subscription' order by id`,
+    )
+    return rows.map((row) => (row.id === id ? 'deleted' : 'active')).sort()
+  }
+  const before = (days: number) => new Date(nowMs - days * day)
+  await purgeTargets(t.app, before(0))
+  expect(await targets()).toEqual(['active', 'deleted'])
+  nowMs += 31 * day
+  await purgeTargets(t.app, before(30))
+  expect(await targets()).toEqual(['active', 'deleted'])
+  await t.app.sql(`delete from ended_deliveries where target_id = $1`, [id])
+  await purgeTargets(t.app, before(32))
+  expect(await targets()).toEqual(['active', 'deleted'])
+  await purgeTargets(t.app, before(30))
+  expect(await targets()).toEqual(['active'])
 })

@@ -1,7 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { keepHouse } from '../../src/app/housekeeping.ts'
+import { deleteList, eraseContact, leaveList, readPerson } from '../../src/contacts/contacts.ts'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
+import { purgeRuns } from '../../src/journeys/journeys.purge.ts'
+import { triggerJourney } from '../../src/journeys/journeys.ts'
+import { addSender } from '../../src/messages/messages.ts'
+import { applyProjects } from '../../src/studio/studio.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
+import { plainProject } from '../support/projects.ts'
 
 const clock = testClock()
 let target: TestApp
@@ -9,7 +16,7 @@ let bench: JourneyBench
 let listId: string
 
 beforeAll(async () => {
-  target = await startApp({ now: clock.now })
+  target = await startApp({ now: clock.now, env: { SVC_SMTP_URL: 'smtp://127.0.0.1:1' } })
 })
 afterAll(() => target.close())
 beforeEach(async () => {
@@ -26,6 +33,19 @@ const journeyWith = (reentry?: string) =>
     ...(reentry && { reentry }),
     steps: [{ kind: 'delay', for: '1d' }],
   })
+
+/** Purges what ended 90 days ago, and the day after. */
+const purge = async () => {
+  clock.advance(91 * day)
+  await keepHouse(target.app, new AbortController().signal, (fault) => {
+    throw fault
+  })
+}
+
+const remembered = () =>
+  target.app.sql('select list_id as list, journey_id as journey from past_entries where account_id = $1', [
+    bench.account.id,
+  ])
 
 const deal = () =>
   bench.work((work) => createDeal(work, NewDeal.parse({ title: 'T', email: 'a@example.com' }), { source: 'api' }))
@@ -60,4 +80,118 @@ test('the same address in another list is another contact, and enters for itself
     createDeal(work, NewDeal.parse({ title: 'T', email: 'a@example.com', listId: other }), { source: 'api' }),
   )
   expect(await bench.runs(journey)).toHaveLength(2)
+})
+
+describe('once the runs are purged', () => {
+  /** One run of a@example.com that has ended and is purged. */
+  const ranAndPurged = async (reentry?: string) => {
+    const journey = await journeyWith(reentry)
+    await deal()
+    clock.advance(day)
+    await bench.drain()
+    expect(await bench.runs(journey)).toHaveLength(1)
+    await purge()
+    expect(await bench.runs(journey)).toEqual([])
+    return journey
+  }
+
+  test.each([
+    ['never', 0],
+    ['after-exit', 1],
+    ['always', 50],
+  ])('50 entries at once with reentry %s', async (reentry, count) => {
+    const journey = await ranAndPurged(reentry)
+    await fifty()
+    expect(await bench.runs(journey)).toHaveLength(count)
+  })
+
+  test('an email that went out does not go out again', async () => {
+    await bench.work(async (work) => {
+      await addSender(work, { email: 'hello@shop.example', name: 'The Shop' })
+      await applyProjects(work, [plainProject('Welcome')])
+    })
+    const steps = [{ kind: 'send-email', project: 'Welcome' }]
+    const journey = await bench.apply({ name: 'Mail', trigger: { kind: 'api' }, steps })
+    const trigger = () =>
+      triggerJourney(target.app, { accountId: bench.account.id, actor: 'cli:test', by: 'api' }, journey, {
+        email: 'a@example.com',
+        listId,
+      })
+    const emails = async () => {
+      const [row] = await target.app.sql<{ n: number }>('select count(*) as n from messages where account_id = $1', [
+        bench.account.id,
+      ])
+      return row!.n
+    }
+    expect(await trigger()).toBe(true)
+    await bench.drain()
+    expect(await emails()).toBe(1)
+    await purge()
+    expect(await trigger()).toBe(false)
+    await bench.drain()
+    expect(await emails()).toBe(1)
+  })
+
+  test('a journey that lets contacts in again is remembered too: its next version may not', async () => {
+    const journey = await ranAndPurged('always')
+    expect(await journeyWith('never')).toBe(journey)
+    await deal()
+    expect(await bench.runs(journey)).toEqual([])
+  })
+
+  test('the same address in another list enters for itself', async () => {
+    const journey = await ranAndPurged()
+    const other = await bench.list('Other')
+    await bench.add(other, ['a@example.com'])
+    clock.advance(1)
+    await bench.work((work) =>
+      createDeal(work, NewDeal.parse({ title: 'T', email: 'a@example.com', listId: other }), { source: 'api' }),
+    )
+    expect(await bench.runs(journey)).toHaveLength(1)
+  })
+
+  test('an entry that meets the purge sees the run or what is remembered of it', async () => {
+    const journey = await journeyWith()
+    await deal()
+    clock.advance(day)
+    await bench.drain()
+    clock.advance(91 * day)
+    const before = new Date(clock.now().getTime() - 90 * day)
+    const purging = purgeRuns(target.app, before, undefined, 1)
+    await Promise.all([purging, ...Array.from({ length: 20 }, deal)])
+    expect([await bench.runs(journey), await remembered()]).toEqual([[], [{ list: listId, journey }]])
+  })
+
+  test('what is remembered is in the export of the person, and goes with the person', async () => {
+    const journey = await ranAndPurged()
+    const { journeyRuns } = await bench.work((work) => readPerson(target.app, work, 'a@example.com'))
+    expect(journeyRuns).toEqual([{ journeyId: journey, listId, status: 'past' }])
+    await bench.work((work) => eraseContact(work, 'a@example.com', { dryRun: false }))
+    expect(await remembered()).toEqual([])
+  })
+
+  test('an erased person is not remembered when the runs are purged', async () => {
+    const journey = await journeyWith()
+    await deal()
+    await bench.work((work) => eraseContact(work, 'a@example.com', { dryRun: false }))
+    await purge()
+    expect([await bench.runs(journey), await remembered()]).toEqual([[], []])
+  })
+
+  test('what is remembered stays while the address is in another list, and goes with its last one', async () => {
+    const journey = await ranAndPurged()
+    const other = await bench.list('Other')
+    await bench.add(other, ['a@example.com'])
+    await bench.work((work) => leaveList(work, listId, 'a@example.com'))
+    expect(await remembered()).toEqual([{ list: listId, journey }])
+    await bench.work((work) => leaveList(work, other, 'a@example.com'))
+    expect(await remembered()).toEqual([])
+  })
+
+  test('what is remembered of a list goes with the list', async () => {
+    await ranAndPurged()
+    expect(await remembered()).toHaveLength(1)
+    await deleteList(target.app, bench.account.id, listId, { actor: 'cli:test' })
+    expect(await remembered()).toEqual([])
+  })
 })
