@@ -14,9 +14,9 @@ const count = z
   .string()
   .regex(/^\d{1,9}$/, 'must be a whole number')
   .transform(Number)
-/** How long something is kept: at least one day or month, and no longer than times are counted from 1970. */
-const upTo = (most: number) =>
-  count.refine((given) => given >= 1 && given <= most, `must be a whole number from 1 to ${most}`)
+/** How long something is kept, and no longer than times are counted from 1970. `least` 0: for ever, by that number. */
+const upTo = (most: number, least = 1) =>
+  count.refine((given) => given >= least && given <= most, `must be a whole number from ${least} to ${most}`)
 const url = (protocols: RegExp, example: string) =>
   z
     .string()
@@ -69,6 +69,8 @@ const Environment = z.object({
   SVC_ACCESS_LOG_RETENTION_MONTHS: upTo(300).default(13),
   SVC_IMPORT_RETENTION_DAYS: upTo(10_000).default(90),
   SVC_REJECT_RETENTION_DAYS: upTo(10_000).default(90),
+  SVC_MESSAGE_RETENTION_DAYS: upTo(10_000, 0).default(90),
+  SVC_RESPONSE_RETENTION_DAYS: upTo(10_000, 0).default(0),
   SVC_STRIPE_API_URL: url(/^https?:$/, 'http://127.0.0.1:12111')
     .refine((text) => !URL.canParse(text) || /^\/?$/.test(new URL(text).pathname), 'must have no path')
     .optional(),
@@ -103,6 +105,10 @@ export interface Config {
   /** How long imports are kept once they have ended, and the rows that they rejected. */
   importRetentionDays: number
   rejectRetentionDays: number
+  /** How long the content of messages is kept once they have ended; 0: for ever. */
+  messageRetentionDays: number
+  /** How long the text of answers is kept; 0: for ever. */
+  responseRetentionDays: number
   /** Where Stripe's API is, for tests; null: where Stripe says. */
   stripeApiUrl: string | null
   logLevel: string
@@ -185,6 +191,8 @@ const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => 
     accessLogRetentionMonths: e.SVC_ACCESS_LOG_RETENTION_MONTHS,
     importRetentionDays: e.SVC_IMPORT_RETENTION_DAYS,
     rejectRetentionDays: e.SVC_REJECT_RETENTION_DAYS,
+    messageRetentionDays: e.SVC_MESSAGE_RETENTION_DAYS,
+    responseRetentionDays: e.SVC_RESPONSE_RETENTION_DAYS,
     stripeApiUrl: e.SVC_STRIPE_API_URL ?? null,
     logLevel: e.SVC_LOG_LEVEL,
     logFormat: 'json' as Config['logFormat'],

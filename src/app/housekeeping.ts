@@ -8,7 +8,9 @@ import {
   recheckDomains,
 } from '../contacts/contacts.ts'
 import { purgeDeliveries, purgeTargets } from '../deliveries/deliveries.purge.ts'
+import { dropTexts } from '../engagement/engagement.retention.ts'
 import { purgeRuns, purgeVersions } from '../journeys/journeys.purge.ts'
+import { dropContents } from '../messages/messages.retention.ts'
 import { singleLocks } from '../store/locks.ts'
 import type { App, Report } from '../store/work.ts'
 
@@ -47,6 +49,12 @@ const stepsOf = ({ config, now: clock }: App): Record<string, Step> => {
     'delivery targets': (app, signal) => purgeTargets(app, daysBefore(deliveryRetentionDays), signal),
     'journey runs': (app, signal) => purgeRuns(app, daysBefore(journeyRetentionDays), signal),
     'journey versions': purgeVersions,
+    ...(config.messageRetentionDays > 0 && {
+      'message contents': (app, signal) => dropContents(app, daysBefore(config.messageRetentionDays), signal),
+    }),
+    ...(config.responseRetentionDays > 0 && {
+      'response texts': (app, signal) => dropTexts(app, daysBefore(config.responseRetentionDays), signal),
+    }),
     'access log': (app, signal) => purgeAccessLog(app, monthsBefore(now, accessLogRetentionMonths), signal),
     imports: (app, signal) =>
       purgeImports(app, daysBefore(importRetentionDays), daysBefore(rejectRetentionDays), signal),

@@ -130,13 +130,14 @@ const addLiveView = (cli: Cli, loadBlocks: () => Promise<readonly BlockKind[]>):
     .argument('<send>', 'the id of the mail')
     .action(
       cli.run(async ({ account, app, out }, send: string) => {
-        const [{ loadSent, viewUrl }, { missing }] = await Promise.all([
+        const [{ loadSent, noLongerKept, viewUrl }, { missing }] = await Promise.all([
           import('./engagement.sent.ts'),
           import('../lib/problem.ts'),
         ])
         const { id: accountId } = await account()
         const sent = await loadSent(app, accountId, send)
         if (!sent) throw missing(`There is no mail ${send} of a project`, { hint: 'svc sends list' })
+        if (sent.isDropped) throw missing(noLongerKept, { hint: `svc sends show ${send}` })
         const url = viewUrl(app, accountId, send)
         if (out.format === 'json' || out.format === 'jsonl')
           out.one({ id: send, url, token: url.slice(url.lastIndexOf('/') + 1) })
@@ -150,13 +151,13 @@ const addLiveView = (cli: Cli, loadBlocks: () => Promise<readonly BlockKind[]>):
     .argument('<token>', 'of its address')
     .action(
       cli.run(async ({ app, out }, token: string) => {
-        const [{ showLiveView }, { sentOfToken }, { missing }, kinds] = await Promise.all([
+        const [{ showLiveView }, { shownOfToken }, { missing }, kinds] = await Promise.all([
           import('./liveview.ts'),
           import('./engagement.sent.ts'),
           import('../lib/problem.ts'),
           loadBlocks(),
         ])
-        const sent = await sentOfToken(app, token)
+        const sent = await shownOfToken(app, token)
         if (!sent) throw missing('There is no such live view', { hint: 'svc liveview url <send>' })
         out.one(await showLiveView(app, sent, kinds))
       }),

@@ -11,6 +11,10 @@ const InteractionSchema = defineEntity({
   indexes: [
     { name: 'interactions_project_index', properties: ['accountId', 'projectId', 'id'] },
     { name: 'interactions_email_index', properties: ['accountId', 'email'] },
+    {
+      name: 'interactions_text_index',
+      expression: `create index "interactions_text_index" on "interactions" ("at") where "kind" = 'form' and "value" is not null`,
+    },
   ],
   properties: {
     accountId: p.text().collation('C').primary(),
@@ -26,6 +30,7 @@ const InteractionSchema = defineEntity({
     id: p.text().collation('C'),
     projectId: p.text().collation('C'),
     email: p.text().collation('C'),
+    /** null for a form: its text was dropped (engagement.retention.ts). */
     value: p.json<unknown>().nullable(),
     at: p.datetime(),
   },

@@ -3,7 +3,7 @@ import { type OpenCall, ok, openRoute, type Route } from '../http/route.ts'
 import { missing } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { BlockKind } from './engagement.blocks.ts'
-import { type SentMail, sentOfToken } from './engagement.sent.ts'
+import { type SentMail, shownOfToken } from './engagement.sent.ts'
 import { answerBlock, showLiveView } from './liveview.ts'
 
 const Token = z.object({ token: z.string() })
@@ -28,7 +28,7 @@ const Answer = z
   .meta({ examples: [{ blockId: 'rate-us', value: 4 }] })
 
 const sentOf = async ({ app, params }: OpenCall<{ token: string }, unknown, unknown>): Promise<SentMail> => {
-  const sent = await sentOfToken(app, params.token)
+  const sent = await shownOfToken(app, params.token)
   if (!sent) throw missing('There is no such live view')
   return sent
 }

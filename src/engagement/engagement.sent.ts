@@ -1,3 +1,4 @@
+import { missing } from '../lib/problem.ts'
 import { together } from '../lib/together.ts'
 import { findProjectMail, findProjectMails, type MessageKey, type ProjectMail } from '../messages/messages.ts'
 import type { App } from '../store/work.ts'
@@ -37,6 +38,19 @@ export const sentOfToken = async (
   const [accountId, messageId] = app.tokens.read('liveview', token, app.now().getTime()) ?? []
   if (!accountId || !messageId) return null
   return withContent(app, await findTogether({ sql: app.sql }, app.database, '', { accountId, id: messageId }))
+}
+
+/** What a live view says of a mail whose content was dropped. */
+export const noLongerKept = 'The content of this email is no longer kept'
+
+/**
+ * `sentOfToken` for who shows the mail or takes its answers. Throws Problem `missing` where its content was dropped, with a
+ * sentence of its own.
+ */
+export const shownOfToken = async (...of: Parameters<typeof sentOfToken>): Promise<SentMail | null> => {
+  const sent = await sentOfToken(...of)
+  if (sent?.isDropped) throw missing(noLongerKept)
+  return sent
 }
 
 /** Every block that holds no others, in the order of the mail. */

@@ -144,6 +144,13 @@ ${blocks.map((block) => blockHtml(shown, block))}`,
 
 const path = '/v/:token'
 
+const noLongerShown: PageView = {
+  status: 404,
+  title: 'This email is no longer available',
+  body: html`<h1>This email is no longer available</h1>
+<p>We keep what an email said for a limited time only, and this one was removed. The links in the email itself still work.</p>`,
+}
+
 /** The hosted live view (decisions.md, Studio projects); `kinds` and `forms` are the interactive blocks of all features. */
 export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]): readonly Page[] => [
   {
@@ -153,6 +160,7 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
       const token = params.token!
       const sent = await sentOfToken(app, token)
       if (!sent) return notFound
+      if (sent.isDropped) return noLongerShown
       const view = await showLiveView(app, sent, kinds)
       const { block: blockId, value } = query
       const chosen = blockId !== undefined && value !== undefined ? { chosen: { blockId, value } } : {}
@@ -166,6 +174,7 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
       const token = params.token!
       const sent = await sentOfToken(app, token)
       if (!sent) return notFound
+      if (sent.isDropped) return noLongerShown
       const blockId = form.block ?? ''
       const block = filledLeaves(sent).find(({ id }) => id === blockId)
       const blockForm = block && forms.find(({ type }) => type === block.type)

@@ -103,6 +103,11 @@ const MessageSchema = defineEntity({
       expression: `create unique index "messages_key_index" on "messages" ("account_id", "key") where "key" is not null`,
     },
     { name: 'messages_email_index', properties: ['accountId', 'email', 'id'] },
+    // What still has content, for the retention. Nothing of it is changed by the end of a mail.
+    {
+      name: 'messages_content_index',
+      expression: `create index "messages_content_index" on "messages" ("created_at", "id") where "dropped_at" is null`,
+    },
     // A report names a message and no account.
     { name: 'messages_id_index', expression: `create unique index "messages_id_index" on "messages" ("id")` },
   ],
@@ -136,6 +141,8 @@ const MessageSchema = defineEntity({
     error: p.text().nullable(),
     createdAt: p.datetime(),
     finishedAt: p.datetime().nullable(),
+    /** When its content was dropped (messages.retention.ts); null: it is there. */
+    droppedAt: p.datetime().nullable(),
   },
 })
 export class Message extends MessageSchema.class {}

@@ -28,6 +28,8 @@ export interface MessageDetail extends MessageView {
   calendar: string | null
   projectVersion: number | null
   mergeData: Record<string, string> | null
+  /** When its content was dropped: html, text and calendar are null since then, and merge data has the fields of links only. */
+  contentDroppedAt: number | null
   /** null: its way is over. `dueAt` null: it is held back until its turn comes. */
   queue: { state: 'queued' | 'claimed' | 'handing'; tries: number; dueAt: number | null } | null
 }
@@ -49,7 +51,8 @@ const fromColumns = `case when m.from_email is not null
     then json_build_object('email', m.from_email, 'name', m.from_name) end as "from", m.reply_to as "replyTo"`
 
 /** From `messages m`: all that a message was made of. */
-export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData"`
+export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData",
+  ${epochMs('m.dropped_at')} as "contentDroppedAt"`
 
 /** The account's mails, newest first. */
 export const listMessages = async (
@@ -97,6 +100,8 @@ export interface ProjectMail {
   projectVersion: number
   mergeData: Record<string, string>
   source: { kind: 'send' | 'journey' | 'lifecycle'; id: string }
+  /** Merge data has no more than what links need, and the mail can't be shown any more. */
+  isDropped: boolean
   /** epoch ms */
   createdAt: number
 }
@@ -117,7 +122,7 @@ export const findProjectMails = async (
      cross join lateral (
        select m.account_id as "accountId", m.id, m.email, a.row_id as "rowId", ${fromColumns}, m.project_id as "projectId",
          m.project_version as "projectVersion", m.merge_data as "mergeData",
-         json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
+         m.dropped_at is not null as "isDropped", json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
          (extract(epoch from m.created_at) * 1000)::int8 as "createdAt"
        from messages m left join addresses a on a.account_id = m.account_id and a.email = m.email
        where m.account_id = k.account and m.id = k.id and m.project_id is not null and m.project_version is not null

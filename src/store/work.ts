@@ -143,6 +143,10 @@ export interface App {
     accessLogRetentionMonths: number
     importRetentionDays: number
     rejectRetentionDays: number
+    /** 0: for ever. */
+    messageRetentionDays: number
+    /** 0: for ever. */
+    responseRetentionDays: number
     /** Where Stripe's API is; null: where Stripe says. */
     stripeApiUrl: string | null
     /** CIDR blocks of proxies that may say whose address a request comes from. */

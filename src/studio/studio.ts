@@ -16,6 +16,7 @@ export {
   type ProjectDetail,
   type ProjectView,
 } from './studio.find.ts'
+export { linkFields } from './studio.links.ts'
 export { loadTemplate, type Rendering, renderProject, type VersionRef } from './studio.render.ts'
 export { sampleProject } from './studio.sample.ts'
 export { currencyDigits } from './studio.shapes.ts'

@@ -151,6 +151,19 @@ describe('what it reads', () => {
     await sql(`insert into rate_windows select 'key_' || n, 'api', now(), 1 from generate_series(1, $1::int) n`, [
       count,
     ])
+    // Half of them have lost their content long ago, the others are young.
+    await sql(
+      `insert into messages (account_id, id, source_kind, type, email, subject, status, created_at, finished_at, dropped_at)
+       select $2, $3 || n, 'send', 'transactional', '', '', 'sent', at, at, case when n % 2 = 0 then at end
+       from generate_series(1, $1::int) n, lateral (select case when n % 2 = 0 then $4::timestamptz else $5::timestamptz end as at) t`,
+      [count, id, idAt('msg', now - 200 * day), new Date(now - 200 * day), new Date(now - day)],
+    )
+    await sql(
+      `insert into interactions (account_id, message_id, kind, block_id, link, is_bot, id, project_id, email, value, at)
+       select $2, 'msg_' || n, case when n % 2 = 0 then 'vote' else 'form' end, 'b', '', false, 'int_' || n, 'prj_1', '',
+         case when n % 2 = 0 then '"yes"'::jsonb end, $3 from generate_series(1, $1::int) n`,
+      [count, id, new Date(now - 200 * day)],
+    )
     // A version that contacts no longer enter, looked at for its runs: all of them are of the next one.
     await sql(
       `insert into journey_versions (account_id, journey_id, version, definition, look_at) values ($1, 'jrn_1', 0, '{}', $2)`,
@@ -171,7 +184,7 @@ describe('what it reads', () => {
       return new Map(rows.map(({ name, rows }) => [name, rows]))
     }
     const before = await counts()
-    const app = await openApp(readConfig({ ...t.env }), { now: () => new Date(now) })
+    const app = await openApp(readConfig({ ...t.env, SVC_RESPONSE_RETENTION_DAYS: '30' }), { now: () => new Date(now) })
     await keepHouse(app, new AbortController().signal)
     await app.close()
     const after = await counts()

@@ -1,0 +1,76 @@
+import { Problem } from '../lib/problem.ts'
+import { inBatches } from '../store/batches.ts'
+import type { Sql } from '../store/database.ts'
+import type { App } from '../store/work.ts'
+import { linkFields, loadVersion } from '../studio/studio.ts'
+
+/*
+ * What a message said is dropped some time after it ended. Its record stays, and with it the key that makes it the only one; so do
+ * the merge fields that its links are filled with, so that a link in an old email leads where it led.
+ */
+
+interface Row {
+  accountId: string
+  id: string
+  projectId: string | null
+  projectVersion: number | null
+  createdAt: string
+}
+
+/** A page begins behind the last row of the one before: messages that have not ended yet are passed by once in a round. */
+const findContents = `
+  select account_id as "accountId", id, project_id as "projectId", project_version as "projectVersion",
+    created_at::text as "createdAt"
+  from messages where dropped_at is null and created_at < $1 and (created_at, id) > ($2::timestamptz, $3)
+  order by created_at, id limit $4`
+
+const dropping = `
+  with old as materialized (
+    select m.row, p.kept from unnest($1::text[], $2::text[], $3::text[]) as p(account, id, kept) cross join lateral (
+      select ctid as row from messages
+      where account_id = p.account and id = p.id and dropped_at is null and finished_at < $4 for update skip locked
+    ) m
+  )
+  update messages m set html = null, text = null, calendar = null, dropped_at = $5, merge_data = case
+      when m.merge_data is not null then (
+        select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(m.merge_data) f where old.kept::jsonb ? f.key
+      )
+    end
+  from old where m.ctid = old.row returning 1`
+
+/** The merge fields that stay; none of a version that is gone, whose links lead nowhere. */
+const keptFields = async (sql: Sql, { accountId, projectId, projectVersion }: Row): Promise<string[]> => {
+  if (projectId === null || projectVersion === null) return []
+  try {
+    return linkFields(await loadVersion({ sql, accountId }, projectId, projectVersion))
+  } catch (error) {
+    if (error instanceof Problem && error.kind === 'missing') return []
+    throw error
+  }
+}
+
+/**
+ * Drops the content of messages that ended before `before`: html, text, calendar entry, and the merge data that no link needs. In
+ * batches with rests until nothing is left or `signal` is aborted. Returns how many messages lost their content.
+ */
+export const dropContents = async (
+  { sql, now }: Pick<App, 'sql' | 'now'>,
+  before: Date,
+  signal?: AbortSignal,
+  batchSize = 200,
+): Promise<number> => {
+  let last = { createdAt: '-infinity', id: '' }
+  let total = 0
+  const batch = async (): Promise<number> => {
+    const page = await sql<Row>(findContents, [before, last.createdAt, last.id, batchSize])
+    if (page.length === 0) return 0
+    last = page.at(-1)!
+    const kept: string[] = []
+    for (const row of page) kept.push(JSON.stringify(await keptFields(sql, row)))
+    const params = [page.map(({ accountId }) => accountId), page.map(({ id }) => id), kept, before, now()]
+    total += (await sql(dropping, params)).length
+    return page.length
+  }
+  await inBatches(batchSize, batch, signal)
+  return total
+}
