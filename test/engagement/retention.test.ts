@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { readConfig } from '../../src/app/config.ts'
 import { keepHouse } from '../../src/app/housekeeping.ts'
 import { readPerson } from '../../src/contacts/contacts.ts'
@@ -6,6 +6,7 @@ import { listResponses, tallyResponses } from '../../src/engagement/engagement.r
 import { dropTexts } from '../../src/engagement/engagement.retention.ts'
 import { dropContents } from '../../src/messages/messages.retention.ts'
 import { showMessage } from '../../src/messages/messages.ts'
+import { openDatabase } from '../../src/store/database.ts'
 import type { Work } from '../../src/store/work.ts'
 import type { Part } from '../../src/studio/studio.template.ts'
 import { linkFields, loadTemplate, loadVersion, sampleProject } from '../../src/studio/studio.ts'
@@ -36,6 +37,8 @@ beforeAll(async () => {
   ;({ t, sink } = engaged)
 })
 beforeEach(async () => {
+  // What the test before left would be dropped, and counted, along.
+  await t.app.sql('delete from messages')
   account = await engagedAccount(t)
 })
 afterAll(() => engaged.close())
@@ -167,6 +170,22 @@ test('a message that has not ended keeps its content, however old it is, and hol
   )
   expect(rows).toEqual([{ id: ended.body.id }])
   expect(await stored()).toContain('<p>Hi</p>')
+})
+
+test('the end of a message writes to no index', async () => {
+  const updates = async () => {
+    const database = openDatabase(t.url, { max: 1 })
+    const [row] = await database.sql<{ all: number; hot: number }>(
+      `select n_tup_upd as all, n_tup_hot_upd as hot from pg_stat_user_tables where relname = 'messages'`,
+    )
+    await database.close()
+    return row!
+  }
+  const before = await updates()
+  for (let i = 0; i < 20; i++) await t.request('POST', '/send', { key: account.key, body: freeform() })
+  await vi.waitFor(async () => expect((await updates()).all - before.all).toBe(20), { timeout: 60_000 })
+  const after = await updates()
+  expect(after.hot - before.hot).toBe(20)
 })
 
 test('what a message was made of is dropped once: the next round reads nothing of it', async () => {
