@@ -1,13 +1,14 @@
 import type { Socket } from 'node:net'
 import type pg from 'pg'
 import type { Database } from '../store/database.ts'
+import { lockClasses } from '../store/locks.ts'
 
 /*
  * A worker owns what it claims for as long as it lives. It is a row in `workers`, an advisory lock of its id that a session
  * of its own holds, and a heartbeat in that row. Other workers of the same job free its claims when it is gone (README.md).
  */
 
-const lockClass = 7_318_203
+const lockClass = lockClasses.worker
 const beatMs = 2000
 /** A heartbeat without an answer for this long is a lost connection. */
 const beatDeadlineMs = 5000
