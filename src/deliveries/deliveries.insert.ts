@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { newId } from '../lib/ids.ts'
 import { textArray } from '../store/arrays.ts'
-import { Outrun } from '../store/database.ts'
+import { SerializationConflict } from '../store/database.ts'
 import type { EmittedEvent, Work } from '../store/work.ts'
 
 /*
@@ -160,7 +160,7 @@ export const insertCalls = async (work: Work, caller: Caller, calls: readonly Ca
   const made = [...targets].sort(([, a], [, b]) => (a < b ? -1 : 1))
   const params = [accountId, caller.kind, caller.id, now, made.map(([url]) => url), made.map(([, id]) => id)]
   for (let tries = 1; (await sql(holdTargets, params, 'hold-call-targets')).length < made.length; tries++) {
-    if (tries === holdTries) throw new Outrun('Targets of calls were purged again and again')
+    if (tries === holdTries) throw new SerializationConflict('Targets of calls were purged again and again')
   }
   const rows = calls.map(({ url, key, body }) => ({
     id: newId('dlv', now.getTime()),
