@@ -1,0 +1,124 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+/** A TCP proxy in front of a server (PostgreSQL, a relay) whose network path a test breaks and repairs. */
+export interface TcpProxy {
+  port: number
+  /** The address of the server, by way of the proxy: same user, database and parameters. */
+  through(url: string): string
+  /** Open connections, silent ones included. */
+  connections(): number
+  /**
+   * The connections that exist now stay open, but nothing passes in either direction any more, not even their end. New
+   * connections work. Returns how many went silent.
+   */
+  silence(): number
+  /** New connections are accepted, and then nothing passes. `pass()` ends it for connections that come afterwards. */
+  hold(): void
+  /** New connections are refused by a reset. `pass()` ends it. */
+  refuse(): void
+  pass(): void
+  /** Silent connections pass again, beginning with what was held back: a path that was only interrupted. */
+  resume(): void
+  /** Resets every existing connection, on both sides. */
+  cut(): void
+  close(): Promise<void>
+}
+
+interface Link {
+  client: Socket
+  server: Socket
+  isSilent: boolean
+}
+
+/** Listens on a loopback port, `at` where it is given, and forwards to the host and port of `target` (a URL). */
+export const openProxy = async (target: string, at = 0): Promise<TcpProxy> => {
+  const { hostname, port } = new URL(target)
+  const links = new Set<Link>()
+  let admission: 'pass' | 'hold' | 'refuse' = 'pass'
+
+  const reset = (link: Link): void => {
+    links.delete(link)
+    link.client.resetAndDestroy()
+    link.server.resetAndDestroy()
+  }
+
+  const forward = (link: Link, from: Socket, to: Socket): void => {
+    from.on('data', (chunk) => {
+      if (!to.write(chunk)) from.pause()
+    })
+    to.on('drain', () => link.isSilent || from.resume())
+    // Emitted for a paused socket too: a silent path carries no end.
+    from.on('end', () => link.isSilent || to.end())
+    from.on('error', () => {})
+    from.on('close', () => {
+      if (link.isSilent) return
+      links.delete(link)
+      to.destroy()
+    })
+  }
+
+  const mute = (link: Link): void => {
+    link.isSilent = true
+    link.client.pause()
+    link.server.pause()
+  }
+
+  const listener = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+    if (admission === 'refuse') return void client.on('error', () => {}).resetAndDestroy()
+    const server = connect({
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port),
+      allowHalfOpen: true,
+      noDelay: true,
+    })
+    const link: Link = { client, server, isSilent: false }
+    links.add(link)
+    forward(link, client, server)
+    forward(link, server, client)
+    if (admission === 'hold') mute(link)
+  })
+  listener.listen(at, '127.0.0.1')
+  await once(listener, 'listening')
+  const { port: own } = listener.address() as AddressInfo
+
+  return {
+    port: own,
+    through: (url) => Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(own) }).href,
+    connections: () => links.size,
+    silence() {
+      const passing = [...links].filter(({ isSilent }) => !isSilent)
+      passing.forEach(mute)
+      return passing.length
+    },
+    hold() {
+      admission = 'hold'
+    },
+    refuse() {
+      admission = 'refuse'
+    },
+    pass() {
+      admission = 'pass'
+    },
+    resume() {
+      for (const link of links) {
+        if (!link.isSilent) continue
+        link.isSilent = false
+        const sides = [link.client, link.server]
+        if (sides.some(({ readableEnded, destroyed }) => readableEnded || destroyed)) reset(link)
+        else {
+          link.client.resume()
+          link.server.resume()
+        }
+      }
+    },
+    cut() {
+      for (const link of [...links]) reset(link)
+    },
+    async close() {
+      for (const link of [...links]) reset(link)
+      listener.close()
+      await once(listener, 'close')
+    },
+  }
+}
