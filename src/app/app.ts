@@ -33,6 +33,8 @@ interface Options {
   connections?: number
   /** Its connections run the statements of a queue. */
   queue?: boolean
+  /** Calls through the pool settle within this time (ms); left out: statements may take as long as the server works on them. */
+  deadlineMs?: number
   /** What its connections are for: `svc mail`. They are named so, with the process. */
   name?: string
   schema?: SchemaRule
@@ -60,6 +62,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     max: options.connections ?? 10,
     name,
     ...(options.queue && { settings: queueSettings }),
+    ...(options.deadlineMs !== undefined && { deadlineMs: options.deadlineMs }),
   })
   const allow = parseCidrs(config.allowPrivateWebhooks.join(','))
   const resolver = createResolver([...config.dnsServers])

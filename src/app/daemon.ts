@@ -38,6 +38,9 @@ export interface Daemon {
 /** In-flight requests and deliveries have this long; the whole stop stays below the 15 s of cli.md. */
 const drainMs = 10_000
 
+/** A request that gets no answer from the database is refused within 10 s, with some time to say so. */
+const databaseMs = 9_500
+
 const listen = async (
   app: OpenApp,
   config: Config,
@@ -85,6 +88,7 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
     ...(parts.schema && { schema: parts.schema }),
     ...(parts.development && { development: true }),
     connections: 20,
+    deadlineMs: databaseMs,
     name: parts.api ? 'svc daemon' : 'svc jobs',
     report: (fault, about) => logger.error({ err: fault, ...about }, 'a fault of ours, tried again'),
     onRecovery: (recovery) => logRecovery(logger, recovery),

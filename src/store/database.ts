@@ -1,6 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { Problem } from '../lib/problem.ts'
+import { Connection, type ConnectionOptions, dialMs, openWatch, serverKeepalive } from './connection.ts'
+import { isReadOnly, isRetryable, Unanswered } from './faults.ts'
+
+export {
+  isBusy,
+  isDuplicate,
+  isSharedFailure,
+  isUnavailable,
+  SerializationConflict,
+  tooBusy,
+  unavailable,
+} from './faults.ts'
 
 /** Runs one statement with bound parameters (`$1`) and gives its rows. A name keeps its plan prepared on the connection. */
 export type Sql = <Row extends object = Record<string, unknown>>(
@@ -10,21 +21,35 @@ export type Sql = <Row extends object = Record<string, unknown>>(
 ) => Promise<Row[]>
 
 export type Client = pg.PoolClient
+type PoolClient = Connection & pg.PoolClient
 
 export interface Database {
   /** Outside any transaction, on any connection of the pool. */
   sql: Sql
   /**
-   * One transaction on one connection: committed when `run` resolves, rolled back when it rejects. `first` is a statement
-   * without parameters that opens it in the round trip of `begin`: `run` gets its row.
+   * One transaction on one connection: committed when `run` resolves, rolled back when it rejects. It runs again after a
+   * deadlock, and where its connection was lost, or its server was not the leader, before the commit was sent. `first` is a
+   * statement without parameters that opens it in the round trip of `begin`: `run` gets its row.
    */
   transaction<T>(run: (sql: Sql, client: Client, row: object | undefined) => Promise<T>, first?: string): Promise<T>
-  /** A connection of its own, outside the pool: for LISTEN and for session locks. */
-  connect(): Promise<pg.Client>
-  /** What is under way has a second to end; then its connections are cut. */
+  /**
+   * A connection of its own, outside the pool, for LISTEN, session locks and long statements; probed while it is idle. With
+   * `deadlineMs` each statement is answered within that time; without, it may take as long as the server works on it. One
+   * that goes silent is dropped: its statement rejects, it emits `end`, and the server frees its locks.
+   */
+  connect(options?: { deadlineMs?: number }): Promise<pg.Client>
+  /** What a pool of somebody else's (migrations) opens, so that it is watched like the others. */
+  Client: typeof pg.Client
+  /** Statements at work have a second to end; then their connections are cut. */
   close(): Promise<void>
 }
 
+/** A transaction that lost its connection or its leader runs again this often, after these waits (ms). */
+const lossWaits = [0, 250] as const
+
+/** A connection that was idle for longer shows that it lives before an operation with a deadline gets it. */
+const freshMs = 1000
+const livelinessMs = 1500
 const closeMs = 1000
 
 // int8 as a JS number: what we count stays far below 2^53.
@@ -35,34 +60,6 @@ const sqlOn =
   (client: { query(config: pg.QueryConfig): Promise<pg.QueryResult> }): Sql =>
   async <Row extends object>(text: string, params: readonly unknown[] = [], name?: string) =>
     (await client.query({ text, values: params as unknown[], ...(name && { name }) })).rows as Row[]
-
-/** Deadlock and serialization failure: running the whole transaction again is the cure. */
-const isRetryable = (error: unknown): boolean =>
-  ['40P01', '40001'].includes((error as { code?: string } | null)?.code ?? '')
-
-/**
- * Class 08 (connection), 57P0x (shutdown, starting up) and refused sockets: the database is away, and may come back. So is
- * what waited too long for a lock (55P03), was idle for too long in a transaction (25P03), or had to begin again too often.
- */
-export const isUnavailable = (error: unknown): boolean => {
-  const { code = '', message = '' } = error as { code?: string; message?: string }
-  return (
-    /^(08|57P0|53300|55P03|25P03)/.test(code) ||
-    isRetryable(error) ||
-    ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN'].includes(code) ||
-    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
-      message,
-    )
-  )
-}
-
-/** A unique index has the row already: of two writers at the same moment this is the second. */
-export const isDuplicate = (error: unknown): boolean => (error as { code?: string }).code === '23505'
-
-/** What a transaction has read is no longer true: it rolls back and runs again, as for PostgreSQL's own code 40001. */
-export class SerializationConflict extends Error {
-  readonly code = '40001'
-}
 
 /** Each run again follows a commit of somebody else's: more than a few are rare. */
 const mostTries = 20
@@ -82,6 +79,11 @@ const begin = async (client: Client, first: string | undefined): Promise<object 
 interface PoolOptions {
   max?: number
   name?: string
+  /**
+   * Each call of `sql` and `transaction` settles within this time (ms), with its waits for a connection and its repeats; else
+   * it rejects as unavailable. Left out: a statement may take as long as the server works on it.
+   */
+  deadlineMs?: number
   /** Settings of each connection of the pool, by their names in PostgreSQL. */
   settings?: Readonly<Record<string, string>>
 }
@@ -104,8 +106,8 @@ export const queueSettings = {
 export const alongAnIndex = 'set local enable_sort = off'
 
 /**
- * No wait of a pool's connection is endless: who can't have a lock gives up, and a process that stands still in a transaction
- * loses it. Connections outside the pool wait for session locks on purpose.
+ * A transaction of the pool waits 5 s for a lock, and loses its connection if its process stands still for 30 s. Sessions
+ * outside the pool wait for session locks on purpose.
  */
 const limits = { lock_timeout: '5s', idle_in_transaction_session_timeout: '30s' } as const
 
@@ -117,94 +119,151 @@ const limits = { lock_timeout: '5s', idle_in_transaction_session_timeout: '30s' 
  */
 const steady = { enable_seqscan: 'off', jit: 'off', max_parallel_workers_per_gather: '0' } as const
 
+const optionsOf = (settings: Readonly<Record<string, string>>): string =>
+  Object.entries(settings)
+    .map(([key, value]) => `-c ${key}=${value}`)
+    .join(' ')
+
 /**
  * Opens a pool on the server at `address`, which is asked for each connection: an embedded one may come back at another
  * port. Nothing is dialled before the first statement.
  */
 export const openDatabase = (
   address: string | (() => string),
-  { max = 10, name = 'svc', settings: own = {} }: PoolOptions = {},
+  { max = 10, name = 'svc', deadlineMs, settings: own = {} }: PoolOptions = {},
 ): Database => {
-  const addressed = (config: pg.ClientConfig = {}): pg.ClientConfig => ({
-    ...config,
-    connectionString: typeof address === 'string' ? address : address(),
-  })
-  class Connection extends pg.Client {
-    constructor(config?: pg.ClientConfig) {
-      super(addressed(config))
-      // A drop fails the statement at work, or the next one. Without a listener of its own it would be fatal: one that comes
-      // with the answer that frees the connection finds it between the pool and who takes it.
-      this.on('error', () => {})
-    }
-  }
-  const settings = {
+  const common: ConnectionOptions = {
     application_name: name,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: deadlineMs === undefined ? 10_000 : dialMs,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    options: optionsOf(serverKeepalive),
     types,
   }
-  const options = Object.entries({ ...limits, ...steady, ...own })
-    .map(([key, value]) => `-c ${key}=${value}`)
-    .join(' ')
-  const pool = new pg.Pool({ ...settings, options, max, idleTimeoutMillis: 30_000, Client: Connection })
-  const connections = new Set<pg.PoolClient>()
-  pool.on('connect', (client) => connections.add(client))
-  pool.on('remove', (client) => connections.delete(client))
-  // A connection dropped by the server is reported here when idle; the pool has already discarded it.
+  class Watched extends Connection {
+    constructor(config: ConnectionOptions = {}) {
+      const connectionString = typeof address === 'string' ? address : address()
+      const { connectionTimeoutMillis } = common
+      super({ ...config, connectionTimeoutMillis, connectionString }, watch)
+    }
+  }
+  const dial = async (options: ConnectionOptions = {}): Promise<Connection> => {
+    const client = new Watched({ ...common, ...options })
+    await client.connect()
+    return client
+  }
+  const watch = openWatch(dial)
+  const pool = new pg.Pool({
+    ...common,
+    // The pool's limit includes the wait for a free connection.
+    connectionTimeoutMillis: deadlineMs ?? common.connectionTimeoutMillis,
+    options: optionsOf({ ...serverKeepalive, ...limits, ...steady, ...own }),
+    max,
+    idleTimeoutMillis: 30_000,
+    Client: Watched,
+  })
+  pool.on('acquire', (client) => {
+    ;(client as unknown as Connection).isIdle = false
+  })
+  pool.on('release', (error, client) => {
+    Object.assign(client, { isIdle: !error, endsAt: Number.POSITIVE_INFINITY })
+  })
+  // The pool has already discarded an idle connection whose error it reports.
   pool.on('error', () => {})
-  const attempt = async <T>(
-    run: (sql: Sql, client: Client, row: object | undefined) => Promise<T>,
-    first?: string,
-  ): Promise<T> => {
-    const client = await pool.connect()
+
+  const now = (): number => watch.now
+  const endOfCall = (): number => now() + (deadlineMs ?? Number.POSITIVE_INFINITY)
+  const isFresh = ({ usedAt }: Connection): boolean => performance.now() - usedAt < freshMs
+
+  /** Idle connections that may be like one that failed: the path is silent, or its end is not the leader any more. */
+  const dropIdle = (isSuspect: (client: Connection) => boolean): void => {
+    for (const client of watch.connections) if (client.isIdle && isSuspect(client)) client.drop()
+  }
+
+  const acquire = async (endsAt: number): Promise<PoolClient> => {
+    // At most each pooled connection fails once; then it is a new one.
+    for (let failures = 0; ; failures++) {
+      const client = (await pool.connect()) as unknown as PoolClient
+      try {
+        if (client.isLost) throw new Unanswered()
+        if (deadlineMs !== undefined && !isFresh(client)) {
+          client.endsAt = Math.min(endsAt, now() + livelinessMs)
+          await client.query('')
+        }
+        client.endsAt = endsAt
+        return client
+      } catch (error) {
+        client.release(error as Error)
+        dropIdle((other) => !isFresh(other))
+        if (failures > max || now() + dialMs > endsAt) throw error
+      }
+    }
+  }
+
+  /** Runs `use` on a connection, which returns to the pool if it can be used again. */
+  const withConnection = async <T>(endsAt: number, use: (client: PoolClient) => Promise<T>): Promise<T> => {
+    const client = await acquire(endsAt)
     let broken: Error | undefined
     try {
-      const row = await begin(client, first)
-      const result = await run(sqlOn(client), client, row)
-      await client.query('commit')
-      return result
+      return await use(client)
     } catch (error) {
-      await client.query('rollback').catch((fault: Error) => {
-        broken = fault
-      })
+      if (isReadOnly(error)) dropIdle(() => true)
+      if (client.isLost || isReadOnly(error)) broken = error as Error
       throw error
     } finally {
       client.release(broken)
     }
   }
+
   return {
-    sql: sqlOn(pool),
-    async transaction(run, first) {
-      for (let tries = 1; ; tries++) {
+    async sql(text, params, name) {
+      const endsAt = endOfCall()
+      for (let losses = 0; ; losses++) {
         try {
-          return await attempt(run, first)
+          return await withConnection(endsAt, (client) => sqlOn(client)(text, params, name))
         } catch (error) {
-          if (tries >= mostTries || !isRetryable(error)) throw error
-          await sleep(waitMs(tries))
+          // Only what certainly had no effect runs again: outside a transaction a lost answer may be that of a commit.
+          if (!isReadOnly(error) || losses >= lossWaits.length || now() >= endsAt) throw error
+          await sleep(lossWaits[losses])
         }
       }
     },
-    async connect() {
-      const client = new Connection(settings)
-      await client.connect()
-      return client
+    async transaction(run, first) {
+      const endsAt = endOfCall()
+      let losses = 0
+      for (let tries = 1; ; tries++) {
+        let isCommitting = false
+        let isLost = false
+        try {
+          return await withConnection(endsAt, async (client) => {
+            try {
+              const row = await begin(client, first)
+              const result = await run(sqlOn(client), client, row)
+              // On a lost connection the commit is not even sent.
+              isCommitting = !client.isLost
+              await client.query('commit')
+              return result
+            } catch (error) {
+              if (!isReadOnly(error)) await client.query('rollback').catch(() => client.drop())
+              isLost = client.isLost || isReadOnly(error)
+              throw error
+            }
+          })
+        } catch (error) {
+          if (now() >= endsAt || tries >= mostTries) throw error
+          if (isLost && !isCommitting && losses < lossWaits.length) await sleep(lossWaits[losses++])
+          else if (isRetryable(error)) await sleep(waitMs(tries))
+          else throw error
+        }
+      }
     },
+    connect: (options = {}) => dial({ ...options, isSession: true }),
+    Client: Watched,
     async close() {
       const cut = setTimeout(() => {
-        for (const client of connections) (client as unknown as pg.Client).end().catch(() => {})
+        for (const client of watch.connections) if (!client.isSession) client.drop()
       }, closeMs)
       await pool.end().finally(() => clearTimeout(cut))
     },
   }
 }
-
-/** Another transaction holds a lock for too long, or was first again and again: the same may succeed later. */
-export const isBusy = (error: unknown): boolean =>
-  isRetryable(error) || (error as { code?: string } | null)?.code === '55P03'
-
-/** The refusal of a caller whose lock or turn did not come in time, or whose transaction conflicted too often (exit 7, HTTP 503). */
-export const tooBusy = () => new Problem('unavailable', 'The database is too busy: try again', { retryAfterSeconds: 2 })
-
-/** What users are told of an error that is `isUnavailable`, or where the database does not answer (exit 7, HTTP 503). */
-export const unavailable = (error: unknown = null) =>
-  isBusy(error) ? tooBusy() : new Problem('unavailable', 'The database is not available')

@@ -87,6 +87,7 @@ const connect = async (pgdata: string, server: Postmaster, password: string): Pr
     application_name: 'svc presence',
     connectionTimeoutMillis: 5_000,
     statement_timeout: 5_000,
+    query_timeout: 10_000,
   })
   // A lost connection is told by 'end'; an 'error' that nobody hears would end the process.
   client.on('error', () => undefined)

@@ -87,6 +87,8 @@ export const migrate = async (database: Database, databaseUrl: string, only?: re
       discovery: { warnWhenNoEntities: false },
       ensureDatabase: false,
       // A snapshot is for generating migrations; an installation has no place for one.
+      // Its connections are watched like ours: a silent path ends them, a long migration does not.
+      driverOptions: { Client: database.Client },
       migrations: { path: folder, snapshot: false, silent: true, transactional: true, allOrNothing: true },
       logger: () => {},
     })

@@ -1,56 +1,50 @@
-import type { Socket } from 'node:net'
 import type pg from 'pg'
 import type { Database } from './database.ts'
 
 const firstDelayMs = 100
 const longestDelayMs = 5000
-const closeMs = 1000
 
 /**
- * Calls `onNotice` for each notice on a channel, from a connection of its own that comes back by itself. A notice is a
- * hint: those of a time without connection are lost, so `onNotice` is also called when it is there again.
+ * Calls `onNotice` for each notice on a channel, on a connection of its own that is replaced when it ends or goes silent. A
+ * notice is a hint: those sent while there is no connection are lost, so `onNotice` also runs after each connect.
  */
 export const listen = (database: Database, channel: string, onNotice: () => void): { close(): Promise<void> } => {
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
-  let closed = false
+  let isClosed = false
   let delayMs = firstDelayMs
 
   const retry = () => {
     client = undefined
-    if (closed) return
-    timer = setTimeout(() => {
-      connecting = connect()
-    }, delayMs)
+    if (isClosed) return
+    timer = setTimeout(connect, delayMs)
     delayMs = Math.min(delayMs * 2, longestDelayMs)
   }
 
   const connect = async () => {
+    let opened: pg.Client | undefined
     try {
-      client = await database.connect()
-      client.once('end', retry)
-      client.on('notification', onNotice)
-      await client.query(`listen ${channel}`)
+      opened = await database.connect({ deadlineMs: 5_000 })
+      if (isClosed) return void opened.end().catch(() => {})
+      client = opened
+      opened.once('end', retry)
+      opened.on('notification', onNotice)
+      await opened.query(`listen ${channel}`)
       delayMs = firstDelayMs
       onNotice()
     } catch {
-      // With a connection its end, which follows, tries again.
-      if (client) await client.end().catch(() => {})
+      // The end of a connection, which follows, tries again.
+      if (opened) opened.end().catch(() => {})
       else retry()
     }
   }
 
-  let connecting = connect()
+  connect()
   return {
     async close() {
-      closed = true
+      isClosed = true
       clearTimeout(timer)
-      await connecting
-      if (!client) return
-      const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
-      // A server that is silent does not answer to a farewell: its socket would hold the process for minutes.
-      const cut = setTimeout(() => stream.destroy(), closeMs)
-      await client.end().finally(() => clearTimeout(cut))
+      await client?.end()
     },
   }
 }

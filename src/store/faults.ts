@@ -1,0 +1,62 @@
+import { Problem } from '../lib/problem.ts'
+
+const codeOf = (error: unknown): string => (error as { code?: string } | null)?.code ?? ''
+
+/** Deadlock and serialization failure: running the whole transaction again is the cure. */
+export const isRetryable = (error: unknown): boolean => ['40P01', '40001'].includes(codeOf(error))
+
+/** What a transaction has read is no longer true: it rolls back and runs again, as for PostgreSQL's own code 40001. */
+export class SerializationConflict extends Error {
+  readonly code = '40001'
+}
+
+/** The server did not answer in time; the connection is dropped. Whether the statement took effect is unknown. */
+export class Unanswered extends Error {
+  readonly code = 'ETIMEDOUT'
+  constructor() {
+    super('The database did not answer in time')
+  }
+}
+
+/** The server takes no writes: a standby, a demoted leader, or read-only by its settings. The statement had no effect. */
+export const isReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
+
+/**
+ * SQLSTATEs of a server that can't serve for now: connection failures (08), out of resources (53: connections, memory, disk),
+ * shutdown, start and recovery (57P0x, 58030), not the leader (25006), functions that a standby refuses (55000), a lock wait
+ * (55P03) or a pause in a transaction (25P03) that took too long.
+ */
+const unavailableStates = /^(08|53|57P0|58030|25006|25P03|55000|55P03)/
+
+const socketErrors = [
+  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH'],
+  ...['ENETDOWN', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN'],
+]
+
+/** What pg and its pool say without a code. */
+const driverMessages =
+  /Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed and is not queryable/
+
+/** The database is away, not the leader or too busy: the same call may succeed later. Exit 7, HTTP 503. */
+export const isUnavailable = (error: unknown): boolean =>
+  unavailableStates.test(codeOf(error)) ||
+  isRetryable(error) ||
+  socketErrors.includes(codeOf(error)) ||
+  driverMessages.test((error as { message?: string } | null)?.message ?? '')
+
+/** For calls that share a transaction: it failed for a reason that concerns all of them, not one call's input. */
+export const isSharedFailure = (error: unknown): boolean =>
+  isUnavailable(error) || (error instanceof Problem && error.kind === 'unavailable')
+
+/** A unique index already has the row: another transaction inserted it first. */
+export const isDuplicate = (error: unknown): boolean => codeOf(error) === '23505'
+
+/** Another transaction holds a lock for too long, or was first again and again: the same may succeed later. */
+export const isBusy = (error: unknown): boolean => isRetryable(error) || codeOf(error) === '55P03'
+
+/** The refusal of a caller whose lock or turn did not come in time, or whose transaction conflicted too often (exit 7, HTTP 503). */
+export const tooBusy = () => new Problem('unavailable', 'The database is too busy: try again', { retryAfterSeconds: 2 })
+
+/** What users read of an error that `isUnavailable`, or where the database does not answer (exit 7, HTTP 503). */
+export const unavailable = (error: unknown = null): Problem =>
+  isBusy(error) ? tooBusy() : new Problem('unavailable', 'The database is not available')

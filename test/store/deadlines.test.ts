@@ -1,0 +1,238 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Database, isUnavailable, openDatabase } from '../../src/store/database.ts'
+import { cloneDatabase } from '../support/database.ts'
+import { openProxy, type TcpProxy } from '../support/proxy.ts'
+
+let own: Awaited<ReturnType<typeof cloneDatabase>>
+let proxy: TcpProxy
+/** Past the proxy. */
+let direct: Database
+const opened: Database[] = []
+
+const open = (options: Parameters<typeof openDatabase>[1] = {}): Database => {
+  const database = openDatabase(proxy.through(own.url), options)
+  opened.push(database)
+  return database
+}
+
+beforeAll(async () => {
+  own = await cloneDatabase()
+  proxy = await openProxy(own.url)
+  direct = openDatabase(own.url, { max: 2 })
+  await direct.sql('create table things (id int primary key)')
+  // Its commit takes half a second.
+  await direct.sql(`
+    create table slow_things (id int primary key);
+    create function pause() returns trigger language plpgsql as 'begin perform pg_sleep(0.5); return null; end';
+    create constraint trigger pause after insert on slow_things deferrable initially deferred
+      for each row execute function pause()`)
+})
+afterEach(async () => {
+  proxy.pass()
+  await Promise.all(opened.splice(0).map((database) => database.close()))
+  proxy.cut()
+})
+afterAll(async () => {
+  await direct.close()
+  await proxy.close()
+  await own.drop()
+})
+
+const timed = async (run: () => Promise<unknown>) => {
+  const start = performance.now()
+  const error = await run().then(
+    () => null,
+    (fault) => fault,
+  )
+  return { error, ms: performance.now() - start }
+}
+const unlocked = async (key: number): Promise<boolean> => {
+  const [row] = await direct.sql<{ free: boolean }>(
+    'select not exists (select from pg_locks where locktype = $$advisory$$ and objid = $1) as free',
+    [key],
+  )
+  return row!.free
+}
+const longer = { timeout: 60_000 }
+
+describe('a pool whose calls have a deadline', () => {
+  const deadlineMs = 9_500
+
+  test('a statement at work on a silent connection is unavailable within 10 s, and the next call works', async () => {
+    const { sql } = open({ deadlineMs })
+    await sql('select 1')
+    const sleeping = timed(() => sql('select pg_sleep(60)'))
+    await sleep(200)
+    proxy.silence()
+    const { error, ms } = await sleeping
+    expect(isUnavailable(error)).toBe(true)
+    expect(ms).toBeLessThan(10_500)
+    expect(ms).toBeGreaterThan(8_000)
+    expect(await sql('select 1 as one')).toEqual([{ one: 1 }])
+  })
+
+  test('a silent transaction is unavailable within 10 s, and the server frees its locks', async () => {
+    const { transaction, sql } = open({ deadlineMs })
+    await sql('insert into things values (1)')
+    const { error, ms } = await timed(() =>
+      transaction(async (inside) => {
+        await inside('update things set id = 1 where id = 1')
+        proxy.silence()
+        await inside('select 1')
+      }),
+    )
+    expect(isUnavailable(error)).toBe(true)
+    expect(ms).toBeLessThan(10_500)
+    await expect
+      .poll(async () => (await direct.sql('select from things where id = 1 for update skip locked')).length, longer)
+      .toBe(1)
+  })
+
+  test('idle connections that went silent are replaced before a call gets one', async () => {
+    const { sql } = open({ deadlineMs })
+    await Promise.all(Array.from({ length: 10 }, () => sql('select pg_sleep(0.1)')))
+    await sleep(1_200)
+    expect(proxy.silence()).toBe(10)
+    const { error, ms } = await timed(() => sql('insert into things values (2)'))
+    expect(error).toBe(null)
+    expect(ms).toBeLessThan(5_000)
+    const second = await timed(() => sql('select 1'))
+    expect(second.ms).toBeLessThan(1_500)
+  })
+
+  test('where every path is silent a call is unavailable within 10 s', async () => {
+    const { sql } = open({ deadlineMs, max: 2 })
+    await sql('select 1')
+    proxy.silence()
+    proxy.hold()
+    const calls = await Promise.all(Array.from({ length: 6 }, () => timed(() => sql('select 1'))))
+    expect(calls.filter(({ error }) => !isUnavailable(error))).toEqual([])
+    expect(Math.max(...calls.map(({ ms }) => ms))).toBeLessThan(10_500)
+  })
+
+  test('waits for locks of others do not add up past the deadline', async () => {
+    const { transaction } = open({ deadlineMs })
+    await direct.sql('insert into things values (3), (4)')
+    let end = () => {}
+    const holding = direct.transaction(async (sql) => {
+      await sql('select from things where id = 3 for update')
+      await new Promise<void>((resolve) => {
+        end = resolve
+      })
+    })
+    await sleep(100)
+    const { error, ms } = await timed(() =>
+      transaction(async (sql) => {
+        for (let tries = 0; tries < 4; tries++) {
+          await sql('savepoint before')
+          await sql('select from things where id = 3 for update').catch(() => sql('rollback to before'))
+        }
+      }),
+    )
+    end()
+    await holding
+    expect(isUnavailable(error)).toBe(true)
+    expect(ms).toBeLessThan(10_500)
+  })
+})
+
+describe('a pool for long statements', () => {
+  test('a statement that the server works on takes as long as it takes', async () => {
+    const { sql } = open()
+    const { error, ms } = await timed(() => sql('select pg_sleep(13)'))
+    expect(error).toBe(null)
+    expect(ms).toBeGreaterThan(12_900)
+  })
+
+  test('a wait for a session lock is cut neither, nor one that was answered after the question', async () => {
+    const [holder, waiter] = [await direct.connect(), await open().connect()]
+    await holder.query('select pg_advisory_lock(4711)')
+    const waiting = waiter.query('select pg_advisory_lock(4711)')
+    await sleep(12_000)
+    await holder.end()
+    await waiting
+    await waiter.end()
+  })
+
+  test('a statement whose answer is lost is unavailable soon, and its pool goes on', async () => {
+    const { sql } = open({ max: 1 })
+    const sleeping = timed(() => sql('select pg_sleep(1)'))
+    await sleep(200)
+    proxy.silence()
+    const { error, ms } = await sleeping
+    expect(isUnavailable(error)).toBe(true)
+    expect(ms).toBeLessThan(14_000)
+    expect(await sql('select 1 as one')).toEqual([{ one: 1 }])
+  })
+
+  test('a transaction that lost its connection before the commit runs again', async () => {
+    const { transaction } = open()
+    let runs = 0
+    await transaction(async (sql) => {
+      runs++
+      await sql('insert into things values (10)')
+      if (runs === 1) {
+        proxy.cut()
+        await sleep(50)
+      }
+    })
+    expect(runs).toBe(2)
+    expect(await direct.sql('select from things where id = 10')).toHaveLength(1)
+  })
+
+  test('a transaction whose commit has no answer does not run again', async () => {
+    const { transaction } = open()
+    let runs = 0
+    const { error } = await timed(() =>
+      transaction(async (sql) => {
+        runs++
+        await sql('insert into slow_things values (11)')
+        setTimeout(() => proxy.cut(), 200)
+      }),
+    )
+    expect(isUnavailable(error)).toBe(true)
+    expect(runs).toBe(1)
+    await expect.poll(async () => (await direct.sql('select from slow_things')).length, longer).toBe(1)
+  })
+})
+
+describe('a connection of its own', () => {
+  test('a session that goes silent while it is idle ends, and the server frees its locks', async () => {
+    const session = await open().connect()
+    await session.query('select pg_advisory_lock(4712)')
+    const ended = new Promise((resolve) => session.once('end', resolve))
+    proxy.silence()
+    await ended
+    await expect.poll(() => unlocked(4712), longer).toBe(true)
+  })
+
+  test('each statement has the deadline that was asked for', async () => {
+    const session = await open().connect({ deadlineMs: 3_000 })
+    const { error, ms } = await timed(() => session.query('select pg_sleep(30)'))
+    expect(isUnavailable(error)).toBe(true)
+    expect(ms).toBeLessThan(4_000)
+  })
+
+  test('a session that is used rarely stays', async () => {
+    const session = await open().connect({ deadlineMs: 3_000 })
+    await sleep(12_000)
+    expect((await session.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+    await session.end()
+  })
+})
+
+describe('the close', () => {
+  test('does not wait for a silent server', async () => {
+    const database = open()
+    const session = await database.connect()
+    await Promise.all(Array.from({ length: 3 }, () => database.sql('select pg_sleep(0.1)')))
+    const working = database.sql('select pg_sleep(60)').catch((error) => error)
+    await sleep(100)
+    proxy.silence()
+    opened.pop()
+    const { ms } = await timed(() => Promise.all([session.end(), database.close()]))
+    expect(ms).toBeLessThan(2_500)
+    expect(isUnavailable(await working)).toBe(true)
+  })
+})
