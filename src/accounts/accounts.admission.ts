@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { coalesceCalls } from '../lib/coalesce.ts'
 import { Problem } from '../lib/problem.ts'
-import { together } from '../lib/together.ts'
 import { clientOf } from '../net/addresses.ts'
-import type { Sql } from '../store/database.ts'
+import { isSharedFailure, type Sql } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 
 export interface Admission {
@@ -39,24 +39,20 @@ const admission = `
     coalesce(${secondsLeft('counted.started_at')}, 60) as "resetSeconds"
   from caller left join counted on true`
 
-/**
- * Counts the calls of a key that came while others were counted, in their order. A failure is everybody's: nobody's own asks
- * again, which would wait for a database that is silent once for each of them.
- */
-const admitTogether = together(
+/** Counts, in their order, the calls of a key that arrived while earlier ones were counted. */
+const admitTogether = coalesceCalls(
   Number.POSITIVE_INFINITY,
   async (
     { sql, hash, family, limit }: { sql: Sql; hash: string; family: string; limit: number },
     calls: readonly null[],
   ) => {
-    const counted = sql<Admission>(admission, [hash, family, limit, calls.length], 'admit')
-    await counted.catch(() => {})
-    return calls.map(async (_, i): Promise<Admission | null> => {
-      const [row] = await counted
+    const [row] = await sql<Admission>(admission, [hash, family, limit, calls.length], 'admit')
+    return calls.map((_, i): Admission | null => {
       if (!row || limit === 0) return row ?? null
       return { ...row, remaining: Math.max(row.remaining + calls.length - 1 - i, -1) }
     })
   },
+  { isShared: isSharedFailure },
 )
 
 /**

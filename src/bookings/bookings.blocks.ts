@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { type BlockKind, recipientActor } from '../engagement/engagement.ts'
+import { coalesceCalls } from '../lib/coalesce.ts'
 import { parse } from '../lib/parse.ts'
 import { text } from '../lib/text.ts'
-import { together } from '../lib/together.ts'
+import { isSharedFailure } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import { bookStart } from './bookings.book.ts'
 import { takenStarts } from './bookings.find.ts'
@@ -29,7 +30,7 @@ interface Target {
 const mostAtOnce = 64
 
 /** What is taken of a block. Those who ask while others are told share the next statement, and see what was taken for any of them. */
-const takenTogether = together(
+const takenTogether = coalesceCalls(
   mostAtOnce,
   async ({ sql, accountId, ...block }: Target, asked: readonly { from: number; until: number }[]) => {
     const from = Math.min(...asked.map((one) => one.from))
@@ -37,6 +38,7 @@ const takenTogether = together(
     const taken = await takenStarts({ sql, accountId }, block, from, until)
     return asked.map(() => taken)
   },
+  { isShared: isSharedFailure },
 )
 
 /** A block that offers times and takes one (decisions.md, Bookings). */

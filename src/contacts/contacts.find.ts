@@ -1,8 +1,8 @@
+import { coalesceCalls } from '../lib/coalesce.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
 import { missing } from '../lib/problem.ts'
-import { together } from '../lib/together.ts'
-import { alongAnIndex } from '../store/database.ts'
+import { alongAnIndex, isSharedFailure } from '../store/database.ts'
 import type { App, Work } from '../store/work.ts'
 import { findList } from './contacts.lists.ts'
 import {
@@ -45,7 +45,7 @@ const recordedRead = `
 const mostAtOnce = 64
 
 /** null: there is no such list. */
-const readTogether = together(
+const readTogether = coalesceCalls(
   mostAtOnce,
   async (
     { sql, accountId, actor }: Pick<Reader, 'sql' | 'accountId' | 'actor'>,
@@ -64,6 +64,7 @@ const readTogether = together(
     }
     return answers
   },
+  { isShared: isSharedFailure },
 )
 
 /**

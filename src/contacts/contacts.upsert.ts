@@ -1,6 +1,6 @@
+import { coalesceCalls } from '../lib/coalesce.ts'
 import { conflict } from '../lib/problem.ts'
-import { together } from '../lib/together.ts'
-import { SerializationConflict } from '../store/database.ts'
+import { isSharedFailure, SerializationConflict } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import { writeFairly } from './contacts.contention.ts'
 import { type ContactWrite, mergeWrites } from './contacts.fields.ts'
@@ -46,7 +46,7 @@ const mostAtOnce = 64
  * wait for each other's commit anyway, at the list's counter. Those of one address follow one another, each in a unit of work of
  * its own: locks are taken in the order of the addresses, once.
  */
-const writeTogether = together(
+const writeTogether = coalesceCalls(
   mostAtOnce,
   ({ app, accountId, actor, listId }: Target, calls: readonly OneWrite[]): Promise<OneResult[]> =>
     writeFairly(app, accountId, actor, async (work) => {
@@ -62,7 +62,7 @@ const writeTogether = together(
         return { outcome, contact }
       })
     }),
-  ({ write }) => write.email,
+  { isShared: isSharedFailure, subjectOf: ({ write }) => write.email },
 )
 
 /** Verdicts on addresses for a list: for one that is not there, which the write finds out in the end, DNS is not asked. */

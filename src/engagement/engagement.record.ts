@@ -1,7 +1,8 @@
 import { emit } from '../events/emit.ts'
+import { coalesceCalls } from '../lib/coalesce.ts'
 import { newId } from '../lib/ids.ts'
-import { together } from '../lib/together.ts'
 import type { MessageKey } from '../messages/messages.ts'
+import { isSharedFailure } from '../store/database.ts'
 import type { App, Work } from '../store/work.ts'
 import type { Interaction } from './engagement.entities.ts'
 import { addToScore } from './engagement.score.ts'
@@ -103,7 +104,7 @@ export type AnswerState = Record<string, { kind: InteractionKind; value: unknown
 
 const mostAtOnce = 64
 
-const readStates = together(
+const readStates = coalesceCalls(
   mostAtOnce,
   async ({ sql }: Pick<Work, 'sql'>, mails: readonly MessageKey[]): Promise<AnswerState[]> => {
     const rows = await sql<{ place: number; blockId: string; kind: InteractionKind; value: unknown; at: Date }>(
@@ -120,6 +121,7 @@ const readStates = together(
       states[place - 1]!.push([blockId, { kind, value, answeredAt: at.getTime() }])
     return states.map((state) => Object.fromEntries(state))
   },
+  { isShared: isSharedFailure },
 )
 
 /** The state of every block that was answered. Those who ask while others are told share the next statement. */

@@ -1,6 +1,7 @@
+import { coalesceCalls } from '../lib/coalesce.ts'
 import { missing } from '../lib/problem.ts'
-import { together } from '../lib/together.ts'
 import { findProjectMail, findProjectMails, type MessageKey, type ProjectMail } from '../messages/messages.ts'
+import { isSharedFailure } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import { type Block, type Content, type LeafBlock, type Links, loadVersion } from '../studio/studio.ts'
 
@@ -23,8 +24,10 @@ export const loadSent = async (app: Reader, accountId: string, messageId: string
   withContent(app, await findProjectMail(app, accountId, messageId))
 
 const mostAtOnce = 64
-const findTogether = together(mostAtOnce, (reader: Reader, keys: readonly MessageKey[]) =>
-  findProjectMails(reader, keys),
+const findTogether = coalesceCalls(
+  mostAtOnce,
+  (reader: Reader, keys: readonly MessageKey[]) => findProjectMails(reader, keys),
+  { isShared: isSharedFailure },
 )
 
 /**

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { coalesceCalls } from '../lib/coalesce.ts'
 import { Problem } from '../lib/problem.ts'
-import { together } from '../lib/together.ts'
 import { usedUp } from '../quotas/quotas.ts'
-import { unavailable } from '../store/database.ts'
+import { isSharedFailure, unavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import { type Call, quotaProblem, type Reserved, reserve } from './messages.reserve.ts'
 import { senderOf } from './messages.sender.ts'
@@ -25,13 +25,14 @@ interface Caller {
  * Reserves a call. Those of an account that come while one is being reserved are reserved together after it: they would
  * wait for each other's commit anyway, at the counter of the quota. Of those who ask for its last unit some pass, alone.
  */
-const reserveCall = together(
+const reserveCall = coalesceCalls(
   mostAtOnce,
   async ({ app, accountId, actor }: Caller, calls: readonly Call[]): Promise<Reserved[]> => {
     const worker = await senderOf(app).ready()
     if (worker === null) throw unavailable()
     return app.work(accountId, actor, (work) => reserve(app, work, calls, worker))
   },
+  { isShared: isSharedFailure },
 )
 
 interface StoredResult {
@@ -71,14 +72,14 @@ export const resultOfKey = async (app: App, accountId: string, idempotencyKey: s
 
 const callQuotas = ['sendApiCalls', 'sends'] as const
 
-/** Those of an account who ask while others are told share the next look, and its failure: alone each would fail as well. */
-const lookAtQuotas = together(
+/** Calls of an account that arrive while the quotas are read share the next read. */
+const lookAtQuotas = coalesceCalls(
   Number.POSITIVE_INFINITY,
   async ({ sql, accountId }: Pick<App, 'sql'> & { accountId: string }, asked: readonly Date[]) => {
-    const look = usedUp({ sql, accountId, now: asked.at(-1)! }, callQuotas)
-    await look.catch(() => {})
-    return asked.map(() => look)
+    const used = await usedUp({ sql, accountId, now: asked.at(-1)! }, callQuotas)
+    return asked.map(() => used)
   },
+  { isShared: isSharedFailure },
 )
 
 /** Throws Problem `limited` where a monthly quota has nothing left for a call of POST /send. Counts nothing. */

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { takeEmbedUnits } from '../accounts/accounts.ts'
-import { together } from '../lib/together.ts'
+import { coalesceCalls } from '../lib/coalesce.ts'
+import { isSharedFailure } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import { registerAttendees } from './webinars.seats.ts'
 import type { RegistrationBody, RegistrationResult } from './webinars.shapes.ts'
@@ -16,7 +17,7 @@ interface Target {
 
 const mostAtOnce = 50
 
-const registerAll = together(
+const registerAll = coalesceCalls(
   mostAtOnce,
   ({ app, accountId, actor, webinarId }: Target, people: readonly Person[]): Promise<RegistrationResult[]> =>
     app.work(accountId, actor, async (work) => {
@@ -24,6 +25,7 @@ const registerAll = together(
       await takeEmbedUnits(work, people.length)
       return registered
     }),
+  { isShared: isSharedFailure },
 )
 
 /**
