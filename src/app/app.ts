@@ -47,6 +47,8 @@ interface Options {
   tallies?: Tallies
   /** Where faults of ours in the background are told. */
   report?: Report
+  /** Called for each heartbeat of a job's worker. */
+  beat?: () => void
 }
 
 /**
@@ -113,6 +115,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       bindable: options.bindable ?? bindable,
       heldAbout,
       report: options.report ?? (() => {}),
+      beat: options.beat ?? (() => {}),
       onClose: (end) => void ends.push(end),
       now,
       systemNow,

@@ -1,8 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { createBeats } from '../lib/beats.ts'
 import { createTallies } from '../lib/tallies.ts'
 import type { App, Report } from '../store/work.ts'
 import { openApp } from './app.ts'
-import type { JobData } from './jobs.ts'
+import { type JobData, jobNames } from './jobs.states.ts'
 
 /**
  * The life of a job's thread: opens the app on the database that the process has opened, without MikroORM, runs until
@@ -14,7 +15,8 @@ export const runJob = async (
   { connections, queue = false }: { connections: number; queue?: boolean },
   run: (app: App, signal: AbortSignal, report: Report) => Promise<void>,
 ): Promise<void> => {
-  const { config, tallies } = workerData as JobData
+  const { config, tallies, beats } = workerData as JobData
+  const { beat } = createBeats(jobNames, beats)
   const stop = new AbortController()
   parentPort?.once('message', () => stop.abort())
   const report: Report = (fault, about) => {
@@ -31,6 +33,7 @@ export const runJob = async (
     name: `svc ${name}`,
     report,
     tallies: createTallies(tallies),
+    beat: () => beat(name),
   })
   await run(app, stop.signal, report).finally(() => app.close())
   // Without a message to the parent, which would take that as leave to terminate the thread and report it as failed.

@@ -2,23 +2,10 @@ import { extname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Bree from 'bree'
 import type { Logger } from 'pino'
-import type { Config } from './config.ts'
-import { type JobStates, waitAfter, watchJobs } from './jobs.states.ts'
+import { createBeats } from '../lib/beats.ts'
+import { type JobData, type JobStates, jobNames, schedule, waitAfter, watchJobs } from './jobs.states.ts'
 
-/** The jobs, each a file in jobs/: a queue lives as long as the process, the rest comes round by its interval. */
-export const schedule: readonly { name: string; timeout: number | string; interval?: string }[] = [
-  { name: 'deliveries', timeout: 0 },
-  { name: 'mail', timeout: 0 },
-  { name: 'journeys', timeout: 0 },
-  { name: 'housekeeping', timeout: '20s', interval: '1m' },
-]
-
-/** What a job's thread is given. Its database is one that this process has already opened. */
-export interface JobData {
-  config: Config
-  /** What the threads of the process count in together. */
-  tallies: SharedArrayBuffer
-}
+export { schedule }
 
 export interface Jobs {
   states(): JobStates
@@ -26,13 +13,16 @@ export interface Jobs {
   stop(deadlineMs: number): Promise<void>
 }
 
+const isQueue = (name: string): boolean => !schedule.some((job) => job.name === name && 'interval' in job)
+
 /**
  * Starts the jobs, each in a thread of its own. A queue's thread that dies is started again, after waits that grow while it
  * goes on dying; what comes round waits for its next turn.
  */
-export const startJobs = async (data: JobData, logger: Logger): Promise<Jobs> => {
+export const startJobs = async (data: Omit<JobData, 'beats'>, logger: Logger): Promise<Jobs> => {
   const extension = extname(import.meta.filename).slice(1)
-  const watch = watchJobs(schedule.map(({ name }) => name))
+  const beats = createBeats(jobNames)
+  const watch = watchJobs(jobNames, { beatAgeMs: (name) => (isQueue(name) ? beats.ageMs(name) : 0) })
   const faults = new Map<string, unknown>()
   const stopping = new AbortController()
   const { signal } = stopping
@@ -42,7 +32,7 @@ export const startJobs = async (data: JobData, logger: Logger): Promise<Jobs> =>
     acceptedExtensions: [`.${extension}`],
     logger: false,
     doRootCheck: false,
-    worker: { workerData: data },
+    worker: { workerData: { ...data, beats: beats.memory } satisfies JobData },
     jobs: schedule.map((job) => ({ ...job })),
     // Called for the error, and once more for the exit status that follows it.
     errorHandler: (error, { name }) => faults.has(name) || faults.set(name, error),
@@ -50,7 +40,7 @@ export const startJobs = async (data: JobData, logger: Logger): Promise<Jobs> =>
   })
   bree.on('worker created', (name: string) => watch.started(name))
   bree.on('worker deleted', async (name: string) => {
-    const comesRound = schedule.some((job) => job.name === name && 'interval' in job)
+    const comesRound = !isQueue(name)
     const fault = faults.get(name)
     faults.delete(name)
     if (!fault && (comesRound || signal.aborted)) return watch.ended(name)

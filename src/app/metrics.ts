@@ -72,7 +72,7 @@ export const createMetrics = ({ tallies, queues, jobs, nowMs = () => performance
       counted('svc_sends_total', 'Mails, by what became of them', 'sends', 'status'),
       counted('svc_freed_claims_total', 'Claims freed because no worker held them', 'freedClaims', 'job'),
       counted('svc_housekeeping_steps_total', 'Steps of the housekeeping', 'housekeeping', 'outcome'),
-      given('svc_job_up', 'Whether a job of this process lives', 'gauge', () =>
+      given('svc_job_up', 'Whether a job of this process runs and is not stalled', 'gauge', () =>
         Object.entries(jobs?.() ?? {}).map(([job, state]) => ({ labels: { job }, value: Number(state === 'ok') })),
       ),
       gauge('svc_queue_depth', 'How much of a queue is due', ({ depth }) => depth),

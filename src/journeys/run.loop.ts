@@ -135,8 +135,11 @@ export const runJourneys = (app: App, signal: AbortSignal, { report = () => {}, 
       async turn() {
         const rooms = hands.rooms()
         if (rooms.total === 0) return pollMs
-        if (rooms.except.length === 0 && !(await isAnythingDue(app.sql, app.now()))) return pollMs
-        const { runs, isAll } = await findDue(app.database, app.now(), rooms, hands.isLong)
+        const isDue = rooms.except.length > 0 || (await isAnythingDue(app.sql, app.now()))
+        const found = isDue ? await findDue(app.database, app.now(), rooms, hands.isLong) : null
+        app.beat()
+        if (!found) return pollMs
+        const { runs, isAll } = found
         hands.take(runs, isAll)
         for (const batch of batchesOf(runs)) push(batch)
         return pollMs

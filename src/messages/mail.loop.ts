@@ -81,6 +81,7 @@ export const runMail = async (app: App, signal: AbortSignal, report: Report = ()
   while (!signal.aborted) {
     try {
       await claim()
+      if (worker.id !== null) app.beat()
       faultMs = 0
     } catch (error) {
       if (!isUnavailable(error)) report(error, {})

@@ -64,10 +64,10 @@ interface OpenEngine<C extends Claim> extends Engine<C> {
   close(): Promise<void>
 }
 
-type Ports = Pick<App, 'database' | 'sql' | 'tallies'>
+type Ports = Pick<App, 'database' | 'sql' | 'tallies' | 'beat'>
 
 const open = <C extends Claim>(
-  { database, sql, tallies }: Ports,
+  { database, sql, tallies, beat }: Ports,
   openAdapter: (engine: Engine<C>) => Adapter<C>,
   report: Report,
   ring: () => void,
@@ -165,7 +165,7 @@ const open = <C extends Claim>(
         adapter.missed()
         ring()
       },
-      beat() {},
+      beat,
       async died(ids) {
         for (const id of ids) dead.add(id)
         // One that is under way may not have known of them.

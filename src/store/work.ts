@@ -170,6 +170,8 @@ export interface App {
   /** What the features hold about addresses. */
   readonly heldAbout: readonly HeldPart[]
   readonly report: Report
+  /** A job's thread reports that its worker has completed a heartbeat or a poll; elsewhere it does nothing. */
+  beat(): void
   /** Has `end` run before the app closes: what works in the background ends its work while there is a database. */
   onClose(end: () => Promise<void>): void
   /** The database's time, which all processes share: for what is written, due and compared. */

@@ -2,16 +2,22 @@ import { beforeEach, expect, test } from 'vitest'
 import { waitAfter, watchJobs } from '../../src/app/jobs.states.ts'
 
 let now: number
+let beatAt: number
 let watch: ReturnType<typeof watchJobs>
 
 beforeEach(() => {
   now = 0
-  watch = watchJobs(['mail', 'housekeeping'], () => now)
+  beatAt = 0
+  watch = watchJobs(['mail', 'housekeeping'], {
+    now: () => now,
+    beatAgeMs: (name) => (name === 'mail' ? now - beatAt : 0),
+  })
 })
 
 const live = (name: string, ms: number) => {
   watch.started(name)
   now += ms
+  beatAt = now
 }
 
 test('a job that dies again and again waits longer each time, at most 30 s', () => {
@@ -43,4 +49,30 @@ test('a job that comes round is down until it has ended well', () => {
   live('housekeeping', 50)
   watch.ended('housekeeping')
   expect(watch.states().housekeeping).toBe('ok')
+})
+
+test('a job whose worker has completed no heartbeat for 15 s is stalled, until the next one', () => {
+  watch.started('mail')
+  now = 14_999
+  expect(watch.states().mail).toBe('ok')
+  now = 15_000
+  expect(watch.states()).toEqual({ mail: 'stalled', housekeeping: 'ok' })
+  beatAt = 15_000
+  now = 29_000
+  expect(watch.states().mail).toBe('ok')
+  now = 30_000
+  expect(watch.states().mail).toBe('stalled')
+})
+
+test('a thread that was started again has 15 s for its first heartbeat; one that waits for its start is down', () => {
+  watch.started('mail')
+  now = 60_000
+  watch.failed('mail')
+  expect(watch.states().mail).toBe('down')
+  now = 70_000
+  watch.started('mail')
+  now = 84_999
+  expect(watch.states().mail).toBe('ok')
+  now = 85_000
+  expect(watch.states().mail).toBe('stalled')
 })
