@@ -15,7 +15,7 @@ import { invalid } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
 import type { Page } from '../pages/page.ts'
 import { isUnavailable } from '../store/database.ts'
-import { schemaFault, schemaState } from '../store/schema.ts'
+import { demandWritable, schemaFault, schemaState } from '../store/schema.ts'
 import type { App, Work } from '../store/work.ts'
 import { type Answered, logAtEnd, observeAnswers } from './answered.ts'
 import { authenticate } from './auth.ts'
@@ -139,8 +139,8 @@ const addDocument = (server: FastifyInstance, document: () => OpenApi) => {
 }
 
 /**
- * Alive, and ready: `/readyz` says no while the database is away, its schema behind or newer, or the server draining. How the
- * jobs of this process are it only tells: the API serves without them.
+ * Alive, and ready: `/readyz` is 503 while the database is away or takes no writes, its schema is behind or newer, or the server
+ * drains. The states of this process's jobs do not change its status: the API serves without them.
  */
 const addProbes = (
   server: FastifyInstance,
@@ -154,7 +154,9 @@ const addProbes = (
     if (isDraining()) return refuse('The service is stopping')
     try {
       const fault = schemaFault(await schemaState(app.database))
-      return fault ? refuse(fault.message) : { status: 'ready', jobs: jobs() }
+      if (fault) return refuse(fault.message)
+      await demandWritable(app.database)
+      return { status: 'ready', jobs: jobs() }
     } catch (error) {
       if (!isUnavailable(error)) request.log.error({ err: error }, 'readiness check failed')
       return refuse('The database is not available')

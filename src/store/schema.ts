@@ -54,6 +54,12 @@ export const schemaState = async (database: Database): Promise<SchemaState> => {
   }
 }
 
+/** Rejects as unavailable where the server takes no writes: a standby, a demoted leader, or read-only by its settings. */
+export const demandWritable = async ({ sql }: Pick<Database, 'sql'>): Promise<void> => {
+  // Refused like a write, although it locks no row.
+  await sql('select from installation where false for share')
+}
+
 /** Why this program can't work on a schema; null where it can. */
 export const schemaFault = ({ pending, unknown }: SchemaState): Problem | null => {
   if (unknown.length > 0)
