@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createList } from '../../src/contacts/contacts.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { eventually, subscribe } from '../support/deliveries.ts'
+import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { openProxy, type TcpProxy } from '../support/proxy.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+
+// A daemon whose connections to PostgreSQL all go silent at once: they stay open, nothing passes, new ones work.
+
+let t: TestApp
+let account: TestAccount
+let receiver: Receiver
+let dns: DnsServer
+let proxy: TcpProxy
+let daemon: Daemon
+let listId: string
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+  account = await t.account()
+  receiver = await openReceiver()
+  dns = await openDnsServer()
+  dns.set('mailbox.org', { MX: [[10, 'mx.mailbox.org']] })
+  await subscribe(t.app, account.id, receiver.url)
+  listId = (await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'People' }))).id
+  proxy = await openProxy(t.url)
+  daemon = await startDaemon(t, { env: { DATABASE_URL: proxy.through(t.url), SVC_DNS_SERVERS: dns.address } })
+})
+afterAll(async () => {
+  await daemon?.kill('SIGKILL')
+  await dns?.close()
+  await proxy.close()
+  await receiver.close()
+  await t.close()
+})
+
+interface Answered {
+  status: number
+  ms: number
+  /** Since the start of the test. */
+  at: number
+}
+
+test('every call is answered within 11 s, and all jobs go on', async () => {
+  const startedAt = performance.now()
+  const answers: Answered[] = []
+  const acknowledged: string[] = []
+  const call = async (method: string, path: string, body?: object): Promise<number> => {
+    const at = performance.now()
+    const reply = await fetch(`${daemon.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${account.key}`, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    await reply.arrayBuffer()
+    answers.push({ status: reply.status, ms: performance.now() - at, at: at - startedAt })
+    return reply.status
+  }
+  let isOver = false
+  let written = 0
+  const write = async () => {
+    while (!isOver) {
+      const email = `person-${++written}@mailbox.org`
+      if ((await call('POST', '/api/v1/contacts', { listId, email, fields: {} })) < 300) acknowledged.push(email)
+      await sleep(20)
+    }
+  }
+  const read = async () => {
+    while (!isOver) {
+      await call('GET', '/api/v1/lists')
+      await sleep(100)
+    }
+  }
+  const states: Record<string, string>[] = []
+  const watch = async () => {
+    while (!isOver) {
+      const at = performance.now()
+      const reply = await fetch(`${daemon.url}/readyz`)
+      const body = (await reply.json()) as { jobs?: Record<string, string> }
+      expect(performance.now() - at).toBeLessThan(11_000)
+      if (reply.ok) states.push(body.jobs!)
+      await sleep(250)
+    }
+  }
+  const running = Promise.all([write(), write(), write(), write(), read(), read(), watch()])
+
+  await eventually(() => acknowledged.length > 100, 60_000)
+  const before = acknowledged.length
+  const silentAt = performance.now() - startedAt
+  expect(proxy.silence()).toBeGreaterThan(5)
+  await sleep(40_000)
+  isOver = true
+  await running
+
+  const slow = answers.filter(({ ms }) => ms > 11_000)
+  const other = answers.filter(({ status }) => status >= 300 && status !== 503)
+  const late = answers.filter(({ at, status }) => at > silentAt + 20_000 && status >= 300)
+  expect({ slow, other, late }).toEqual({ slow: [], other: [], late: [] })
+  expect(acknowledged.length).toBeGreaterThan(before)
+
+  // Jobs show as stalled at worst for a while; in the end they work.
+  expect(states.at(-1)).toMatchObject({ deliveries: 'ok', mail: 'ok', journeys: 'ok' })
+  const delivered = () =>
+    new Set(receiver.requests.map(({ body }) => JSON.parse(body.toString()).data.contact.email as string))
+  await eventually(() => {
+    const seen = delivered()
+    return acknowledged.every((email) => seen.has(email))
+  }, 60_000)
+
+  // What happens now is delivered at once.
+  const email = 'the-last-one@mailbox.org'
+  expect(await call('POST', '/api/v1/contacts', { listId, email, fields: {} })).toBe(201)
+  await eventually(() => delivered().has(email), 10_000)
+})
