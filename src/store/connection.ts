@@ -37,9 +37,10 @@ export const serverKeepalive = {
   tcp_keepalives_idle: '10',
   tcp_keepalives_interval: '5',
   tcp_keepalives_count: '3',
-  tcp_user_timeout: '25s',
   client_connection_check_interval: '5s',
 } as const
+/** The same for an answer that nobody acknowledges; not for a COPY, whose reader may pause for as long as it likes. */
+export const unreadAnswer = { tcp_user_timeout: '25s' } as const
 
 /** A session of ours as the server sees it, found by the token in its name: behind a pooler process ids are not the server's. */
 const ours = `pg_stat_activity, unnest($1::text[]) token where position(token in application_name) > 0`

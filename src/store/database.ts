@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { Connection, type ConnectionOptions, dialMs, openWatch, serverKeepalive } from './connection.ts'
+import { Connection, type ConnectionOptions, dialMs, openWatch, serverKeepalive, unreadAnswer } from './connection.ts'
 import { isReadOnly, isRetryable, Unanswered } from './faults.ts'
 
 export {
@@ -157,7 +157,7 @@ export const openDatabase = (
     ...common,
     // The pool's limit includes the wait for a free connection.
     connectionTimeoutMillis: deadlineMs ?? common.connectionTimeoutMillis,
-    options: optionsOf({ ...serverKeepalive, ...limits, ...steady, ...own }),
+    options: optionsOf({ ...serverKeepalive, ...unreadAnswer, ...limits, ...steady, ...own }),
     max,
     idleTimeoutMillis: 30_000,
     Client: Watched,
@@ -257,7 +257,11 @@ export const openDatabase = (
         }
       }
     },
-    connect: (options = {}) => dial({ ...options, isSession: true }),
+    connect: ({ deadlineMs: limit } = {}) =>
+      dial({
+        isSession: true,
+        ...(limit !== undefined && { deadlineMs: limit, options: optionsOf({ ...serverKeepalive, ...unreadAnswer }) }),
+      }),
     Client: Watched,
     async close() {
       const cut = setTimeout(() => {

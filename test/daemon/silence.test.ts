@@ -115,3 +115,27 @@ test('every call is answered within 11 s, and all jobs go on', async () => {
   expect(await call('POST', '/api/v1/contacts', { listId, email, fields: {} })).toBe(201)
   await eventually(() => delivered().has(email), 10_000)
 })
+
+test('a job whose worker completes no heartbeat is stalled in /readyz, and ok again after the next one', async () => {
+  const jobs = async () => {
+    const reply = await fetch(`${daemon.url}/readyz`)
+    return reply.ok ? ((await reply.json()) as { jobs: Record<string, string> }).jobs : {}
+  }
+  const working = { deliveries: 'ok', mail: 'ok', journeys: 'ok' }
+  expect(await jobs()).toMatchObject(working)
+  const locked = Promise.withResolvers<void>()
+  const locking = t.app.database.transaction(async (sql) => {
+    await sql('lock table workers in access exclusive mode')
+    await locked.promise
+  })
+  try {
+    await expect
+      .poll(jobs, { timeout: 29_000, interval: 200 })
+      .toMatchObject({ deliveries: 'stalled', mail: 'stalled' })
+    expect((await jobs()).journeys).toBe('ok')
+  } finally {
+    locked.resolve()
+    await locking
+  }
+  await expect.poll(jobs, { timeout: 20_000, interval: 200 }).toMatchObject(working)
+})

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Database, isUnavailable, openDatabase } from '../../src/store/database.ts'
 import { cloneDatabase } from '../support/database.ts'
@@ -219,6 +220,39 @@ describe('a connection of its own', () => {
     await sleep(12_000)
     expect((await session.query('select 1 as one')).rows).toEqual([{ one: 1 }])
     await session.end()
+  })
+})
+
+describe('COPY', () => {
+  const open20MB = async () => {
+    const session = await open().connect()
+    const stream = session.query(copyTo(`copy (select repeat('x', 1000) from generate_series(1, 20000)) to stdout`))
+    return { session, stream }
+  }
+
+  test('waits for a reader that pauses', async () => {
+    const { session, stream } = await open20MB()
+    let bytes = 0
+    for await (const chunk of stream) {
+      if (bytes === 0) await sleep(32_000)
+      bytes += chunk.length
+    }
+    expect(bytes).toBe(20_000 * 1001)
+    await session.end()
+  })
+
+  test('waits for a source that pauses, and ends where its path goes silent', async () => {
+    const session = await open().connect()
+    const sink = session.query(copyFrom('copy things from stdin'))
+    const failed = new Promise<Error>((resolve) => sink.on('error', resolve))
+    sink.write('100\n')
+    await sleep(13_000)
+    sink.write('101\n')
+    await sleep(500)
+    proxy.silence()
+    const more = setInterval(() => sink.write('9\n'.repeat(1_000_000)), 1000)
+    const error = await failed.finally(() => clearInterval(more))
+    expect(isUnavailable(error)).toBe(true)
   })
 })
 
