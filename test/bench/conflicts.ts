@@ -42,6 +42,12 @@ const shuffled = (numbers: readonly number[], random: () => number, count = numb
   return order.slice(0, count)
 }
 
+/** A row whose bar is that none of `all` failed. */
+const none = (name: string, unit: string, failed: number, all: number): Row => ({
+  ...below(name, unit, failed, 0),
+  ratio: failed / all,
+})
+
 /** Callers that post batches drawn from one pool of new addresses: how many are refused, and the slowest answer. */
 const callersOfOnePool = async (b: Bench): Promise<Row[]> => {
   const app = await b.app()
@@ -91,7 +97,7 @@ const callersOfOnePool = async (b: Bench): Promise<Row[]> => {
   const all = `${calls * rounds} batches of one pool of 20,000 new, ${callers} callers`
   process.stderr.write(`  ${JSON.stringify([...statuses])} in ${seconds.toFixed(1)} s\n`)
   return [
-    { ...below(`${all}: refused`, 'answers', refused, 0), ratio: refused / (calls * rounds) },
+    none(`${all}: refused`, 'answers', refused, calls * rounds),
     below(`${all}: the slowest answer`, 'ms', Math.max(...times), 10_000),
   ]
 }
@@ -108,10 +114,12 @@ const importsAtOnce = async (b: Bench): Promise<Row[]> => {
   const random = seeded(99)
   let round = 0
   const failures: string[] = []
+  let started = 0
 
   /** Imports a file of each of these orders into one new list; `count` addresses are new. */
   const run = async (orders: readonly number[][], count: number): Promise<number> => {
     round++
+    started += orders.length
     const paths = orders.map((_, i) => join(folder, `${round}-${i}.csv`))
     for (const [i, path] of paths.entries()) await writeFile(path, orders[i]!)
     const start = performance.now()
@@ -150,7 +158,7 @@ const importsAtOnce = async (b: Bench): Promise<Row[]> => {
   const title = `${imports} imports at once of the same ${importRows.toLocaleString('en')} rows`
   if (failures.length > 0) process.stderr.write(`  ${failures.join('\n  ')}\n`)
   return [
-    below(`${title}: failures`, 'imports', failures.length, 0),
+    none(`${title}: failures`, 'imports', failures.length, started),
     row(
       `${title} in different orders, against rows of their own`,
       's',
