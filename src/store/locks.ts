@@ -32,7 +32,7 @@ export const textLocks = {
   slugs: 'slugs',
   /** An account's board: its stages and deals. */
   board: 'board ',
-  /** The last free places of an account's plan. */
+  /** The ticket of an account's writers of new contacts: near the plan's limit, and after conflicts. */
   room: 'contacts of ',
   /** An address of an account whose bounces are being counted. */
   recipient: 'recipient ',

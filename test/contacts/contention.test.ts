@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } fro
 import { isContended, noteContention, writeFairly } from '../../src/contacts/contacts.contention.ts'
 import { deleteList, eraseContact, leaveList } from '../../src/contacts/contacts.ts'
 import { isBusy, SerializationConflict } from '../../src/store/database.ts'
+import { lockKey } from '../../src/store/locks.ts'
 import type { Work } from '../../src/store/work.ts'
 import type { TestAccount } from '../support/app.ts'
 import { svcProcess } from '../support/cli.ts'
@@ -72,7 +73,7 @@ const holdTicket = async () => {
   const session = await app.app.database.connect()
   onTestFinished(() => session.end())
   await session.query('begin')
-  await session.query(`select pg_advisory_xact_lock(hashtextextended('contacts of ' || $1, 0))`, [account.id])
+  await session.query(`select pg_advisory_xact_lock(${lockKey('room', '$1')})`, [account.id])
   return { release: () => session.query('rollback') }
 }
 
