@@ -221,6 +221,7 @@ const lazySmtp = (open: () => Promise<SmtpClient>): SmtpClient => {
   return {
     send: async (...mail) => (await client()).send(...mail),
     verify: async (relay) => (await client()).verify(relay),
+    drain: () => void ifOpen((smtp) => smtp.drain()),
     close: () => void ifOpen((smtp) => smtp.close()),
   }
 }

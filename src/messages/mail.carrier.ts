@@ -1,43 +1,59 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Problem } from '../lib/problem.ts'
 import { isUnavailable } from '../store/database.ts'
 import type { App, Report } from '../store/work.ts'
 import { type ClaimedMessage, releaseClaims, stillOurs } from './mail.claim.ts'
 import { createComposer } from './mail.compose.ts'
 import type { createLanes } from './mail.lanes.ts'
-import { type Content, markHanding } from './mail.mark.ts'
+import { type Content, loadContents, markHanding } from './mail.mark.ts'
 import { createPipe } from './mail.pipe.ts'
-import { failedResult, judge, type Result, recordResults, suppressedResult } from './mail.record.ts'
-import { condemnAddress } from './suppressions.ts'
+import { failedResult, judge, type Result, recordResults, suppressedResult, unrecordable } from './mail.record.ts'
+import { createSuppressor } from './mail.suppress.ts'
 
 const batchSize = 200
 const lockedRetryMs = 200
-/** After a fault of ours with a message, it is due again after so long. */
+/** A message that an unexpected error prevented from being sent is due again after this time. */
 const faultMs = 60_000
 const recordMs = 3000
+/** The caller who learns of a bounce waits at most this long for the suppression of the address. */
+const suppressMs = 1000
 
 export interface Carrier {
-  /** Hands over what waits in the lanes, as far as they may. */
+  /** The messages claimed by this process and neither recorded nor released, by their ids. */
+  readonly held: ReadonlyMap<string, ClaimedMessage>
+  /** Takes over claims, before anything else is done with them. */
+  hold(claims: readonly ClaimedMessage[]): void
+  /** Hands over messages that wait in the lanes, as far as the lanes allow. */
   pump(): void
-  /** Gives claims back of which nothing has left. */
+  /** Releases claims that no connection has taken. */
   giveBack(claims: readonly ClaimedMessage[]): void
-  /** The database takes no results at the moment: claiming more would only leave more in doubt. */
+  /** Suppresses the addresses of bounces that are recorded. */
+  suppress(): void
+  /** The database takes no results at the moment: more claims would only leave more in doubt. */
   readonly isStuck: boolean
-  /** What is in hand has `deadlineMs` to end; then its connections are cut. All is recorded when this resolves. */
+  /**
+   * Releases what no connection has taken. What is on a connection has `deadlineMs` to end; then the connections are cut.
+   * Resolves when all results are recorded, at most 3 s later.
+   */
   finish(deadlineMs: number): Promise<void>
 }
 
 interface Ports {
-  /** Its end is recorded; null: it was given back, or is another's. */
+  /** The result is recorded; null: the message was released, or belongs to another worker. */
   settled(claimed: ClaimedMessage, result: Result | null): void
   /** There is room in a lane. */
   freed(): void
   report: Report
 }
 
+/** A message that a connection has taken; `fault`: the mark failed unexpectedly. */
+interface Taken {
+  claimed: ClaimedMessage
+  answer(mark: 'marked' | 'lost' | 'fault'): void
+}
+
 /**
- * Carries messages from their claim to their record, the same way for the job and for POST /send: mark, hand over, record.
- * Marks and records are gathered; a message's slot is free when its result is recorded.
+ * Carries messages from their claim to their record, the same way for the job and for POST /send: load, wait for a connection,
+ * mark, hand over, record. Each step is batched; a message's slot is free when its result is recorded.
  */
 export const createCarrier = (
   app: App,
@@ -45,11 +61,18 @@ export const createCarrier = (
   { settled, freed, report }: Ports,
 ): Carrier => {
   const compose = createComposer(app)
+  const suppressor = createSuppressor(app, report)
+  const held = new Map<string, ClaimedMessage>()
   const handing = new Set<Promise<void>>()
   let isFinishing = false
   let isOver = false
 
+  const drop = (claimed: ClaimedMessage) => {
+    if (held.get(claimed.id)?.claim === claimed.claim) held.delete(claimed.id)
+  }
+
   const done = (claimed: ClaimedMessage, result: Result | null) => {
+    drop(claimed)
     lanes.done(claimed)
     settled(claimed, result)
     pump()
@@ -70,76 +93,103 @@ export const createCarrier = (
         const claims = same.map(({ claimed }) => claimed)
         await releaseClaims(app.sql, claims, waitMs)
         const locked = await stillOurs(app.sql, claims)
+        for (const claimed of claims) if (!locked.has(claimed.id)) drop(claimed)
         if (locked.size > 0) later(() => release.push(same.filter(({ claimed }) => locked.has(claimed.id))))
       }
     },
     isPassing: isUnavailable,
-    failed: ({ claimed }, fault) => report(fault, { message: claimed.id }),
+    failed({ claimed }, fault) {
+      drop(claimed)
+      report(fault, { message: claimed.id })
+    },
   })
+
+  /** Releases a message that has a slot; it is due again after `waitMs`. */
+  const withdraw = (claimed: ClaimedMessage, waitMs: number) => {
+    lanes.done(claimed)
+    settled(claimed, null)
+    release.push([{ claimed, waitMs }])
+    pump()
+    freed()
+  }
+
+  const recorded = (result: Result) => {
+    if (!result.isBounced) return done(result.claimed, result)
+    // The slot is free at once, and the caller learns of it when the address is suppressed.
+    const { claimed } = result
+    drop(claimed)
+    lanes.done(claimed)
+    const suppressed = Promise.race([suppressor.run(), sleep(suppressMs, undefined, { ref: false })])
+    suppressed.then(() => settled(claimed, result))
+    pump()
+    freed()
+  }
 
   const record = createPipe<Result>(batchSize, {
     async run(batch) {
-      for (const result of batch) if (result.isBounced) await condemnRecipient(result)
-      const { written, locked } = await recordResults(app.sql, batch)
+      const { written, corrected, locked } = await recordResults(app.sql, batch)
       if (locked.length > 0) later(() => record.push(locked))
-      const ours = new Set([...written, ...locked])
-      for (const result of written) {
-        if (result.status !== 'queued') app.tallies.count('sends', result.status)
-        done(result.claimed, result)
-      }
-      for (const result of batch) if (!ours.has(result)) done(result.claimed, null)
+      for (const { status } of written) if (status !== 'queued') app.tallies.count('sends', status)
+      for (const { status } of corrected) if (status === 'sent') app.tallies.count('sends', status)
+      const known = new Set([...written, ...corrected, ...locked])
+      for (const result of [...written, ...corrected]) recorded(result)
+      for (const result of batch) if (!known.has(result)) done(result.claimed, null)
     },
     isPassing: isUnavailable,
     failed(result, fault) {
+      if (result.isReplacement) return done(result.claimed, null)
       report(fault, { message: result.claimed.id })
-      later(() => record.push([result]))
+      record.push([unrecordable(result)])
     },
   })
 
-  // Before its record, which is the last that is heard of it; twice is as good as once.
-  const condemnRecipient = async ({ claimed: { accountId, id } }: Result) => {
-    try {
-      await app.work(accountId, 'job:mail', async (work) => {
-        const rows = await work.sql<{ email: string }>(
-          `select email from messages where account_id = $1 and id = $2 and email <> ''`,
-          [accountId, id],
-        )
-        for (const { email } of rows) await condemnAddress(work, email, 'bounced')
-      })
-    } catch (error) {
-      // Its account is being deleted: there is nobody left to spare.
-      if (!(error instanceof Problem && error.kind === 'missing')) throw error
-    }
-  }
+  const mark = createPipe<Taken>(batchSize, {
+    async run(batch) {
+      const marked = await markHanding(
+        app.sql,
+        batch.map(({ claimed }) => claimed),
+      )
+      for (const { claimed, answer } of batch) answer(marked.has(claimed.id) ? 'marked' : 'lost')
+    },
+    isPassing: isUnavailable,
+    failed({ claimed, answer }, fault) {
+      report(fault, { message: claimed.id })
+      answer('fault')
+    },
+  })
 
   const handOver = async (claimed: ClaimedMessage, content: Content): Promise<void> => {
+    let waitMs = 0
+    const start = async (): Promise<boolean> => {
+      const { promise, resolve: answer } = Promise.withResolvers<'marked' | 'lost' | 'fault'>()
+      mark.push([{ claimed, answer }])
+      const answered = await promise
+      if (answered === 'fault') waitMs = faultMs
+      return answered === 'marked'
+    }
     try {
       const composed = await compose(claimed, content)
       if (!composed) return record.push([failedResult(claimed, 'The sending method or the project is gone')])
-      const outcome = await app.smtp.send(composed.relay, composed.mail)
+      if (isFinishing) return withdraw(claimed, 0)
+      const outcome = await app.smtp.send(composed.relay, composed.mail, start)
+      if (outcome.kind === 'withdrawn') return withdraw(claimed, waitMs)
       const random = Math.random()
       giveBack(lanes.answered(claimed, outcome, performance.now(), random))
       record.push([judge(claimed, outcome, random)])
     } catch (fault) {
-      // Of our own making, before anything left: it is no verdict on the mail.
+      // An internal error before anything was sent: it is no verdict on the message.
       report(fault, { message: claimed.id })
-      lanes.done(claimed)
-      settled(claimed, null)
-      release.push([{ claimed, waitMs: faultMs }])
+      withdraw(claimed, faultMs)
     }
   }
 
-  const mark = createPipe<ClaimedMessage>(batchSize, {
+  const load = createPipe<ClaimedMessage>(batchSize, {
     async run(batch) {
-      const contents = await markHanding(app.sql, batch)
-      const absent = batch.filter(({ id }) => !contents.has(id))
-      const locked = absent.length > 0 ? await stillOurs(app.sql, absent) : new Set<string>()
+      const contents = await loadContents(app.sql, batch)
       for (const claimed of batch) {
         const content = contents.get(claimed.id)
-        if (!content) {
-          if (locked.has(claimed.id)) later(() => mark.push([claimed]))
-          else done(claimed, null)
-        } else if (content.reason !== null) record.push([suppressedResult(claimed, content.reason)])
+        if (!content) withdraw(claimed, faultMs)
+        else if (content.reason !== null) record.push([suppressedResult(claimed, content.reason)])
         else {
           const handed = handOver(claimed, content).finally(() => handing.delete(handed))
           handing.add(handed)
@@ -149,9 +199,7 @@ export const createCarrier = (
     isPassing: isUnavailable,
     failed(claimed, fault) {
       report(fault, { message: claimed.id })
-      lanes.done(claimed)
-      settled(claimed, null)
-      release.push([{ claimed, waitMs: faultMs }])
+      withdraw(claimed, faultMs)
     },
   })
 
@@ -161,18 +209,18 @@ export const createCarrier = (
   }
 
   const pump = () => {
-    if (!isFinishing) mark.push(lanes.next(performance.now()))
+    if (!isFinishing) load.push(lanes.next(performance.now()))
   }
 
-  // What was locked is looked at again a little later, which may begin anything anew.
+  // Locked rows are tried again a little later, which may begin anything again.
   const idle = async () => {
     do {
       await Promise.all(handing)
-      await mark.flush()
+      await load.flush()
     } while (handing.size > 0)
   }
 
-  const recorded = async () => {
+  const allRecorded = async () => {
     do {
       await idle()
       await Promise.all([record.flush(), release.flush()])
@@ -180,19 +228,24 @@ export const createCarrier = (
   }
 
   return {
+    held,
+    hold(claims) {
+      for (const claimed of claims) held.set(claimed.id, claimed)
+    },
     pump,
     giveBack,
+    suppress: () => void suppressor.run(),
     get isStuck() {
       return record.isStuck
     },
     async finish(deadlineMs) {
       isFinishing = true
       giveBack(lanes.takeBack(() => true))
+      app.smtp.drain()
       const deadline = (ms: number) => sleep(ms, undefined, { ref: false })
       await Promise.race([idle(), deadline(deadlineMs)])
-      // What the relay has not answered by now ends here; nobody will know more of it.
       app.smtp.close()
-      await Promise.race([recorded(), deadline(recordMs)])
+      await Promise.race([allRecorded().then(() => suppressor.close()), deadline(recordMs)])
       isOver = true
     },
   }

@@ -4,9 +4,10 @@ import type { App } from '../store/work.ts'
 
 /*
  * The rule of the queue: a message belongs to the worker that claimed it, for as long as that worker lives (store/worker.ts);
- * `claim` counts the owners, and only the newest may hand over and record. Before anything of it leaves it is marked
- * (`is_handing`, mail.mark.ts): what is not marked when its worker dies is claimed by the next, what is marked ends as
- * failed, for the relay may have it. So each message leaves once at most.
+ * `claim` counts the owners, and only the newest may hand over and record. A message is marked (`is_handing`, mail.mark.ts)
+ * when a connection takes it and before any of its content is sent. If its worker dies, an unmarked message is claimed
+ * again, and a marked one ends as failed, because the relay may have it. So each message is sent at most once, and a crash
+ * leaves at most one message in doubt per open connection.
  */
 
 /** The jobs that hand mail over listen on this channel: `<microseconds> <account> <batch>`, or anything else: look everywhere. */
@@ -83,6 +84,7 @@ const claiming = `
     select svc_now() as now
   ), ask as materialized (
     select * from jsonb_to_recordset($2::jsonb) as a("accountId" text, batch text, room int, since float8)
+    where exists (select from accounts where id = a."accountId" and deleted_at is null)
   ), due as materialized (
     select a."accountId" as account, a.batch, d.*,
       row_number() over (partition by a."accountId", a.batch order by d.due_at) as turn
@@ -108,7 +110,10 @@ const claiming = `
     ) r on true
   order by t.due_at`
 
-/** Claims what is due in the streams asked for, the oldest of each first and the streams in turn, at most `total`. */
+/**
+ * Claims what is due in the streams asked for, the oldest of each first and the streams in turn, at most `total`. Skips
+ * accounts that are being deleted: their rows go soon.
+ */
 export const claimDue = async (
   sql: Sql,
   worker: number,
@@ -176,40 +181,73 @@ export const tallying = (ended: string) => `
 /** What a message ends with whose worker died when the relay may have had it. */
 export const unknownState = 'delivery state unknown'
 
+// `claimed` selects `row` of rows that belong to the workers $1.
+const freeing = (claimed: string) => `
+  with claimed as materialized (
+    ${claimed}
+  ), locked as materialized (
+    select ctid as row from message_queue
+    where ctid = any(array(select row from claimed)) and worker = any($1) for update skip locked
+  ), gone as (
+    delete from message_queue where ctid = any(array(select row from locked)) and is_handing returning account_id, id, batch
+  ), tallied as (
+    ${tallying(`select account_id, batch, 'failed' as status from gone`)}
+  ), freed as (
+    update message_queue set worker = null, claim = claim + 1
+    where ctid = any(array(select row from locked)) and not is_handing
+  ), ended as (
+    update messages m set status = 'failed', error = '${unknownState}', finished_at = svc_now()
+    from gone where m.account_id = gone.account_id and m.id = gone.id
+  )
+  select (select count(*) from claimed) as found, (select count(*) from locked) as taken,
+    (select count(*) from gone) as failed`
+
+const freeingAll = freeing('select ctid as row from message_queue where worker = any($1)')
+
+const freeingSome = freeing(`
+  select q.row from jsonb_to_recordset($2::jsonb) as c("accountId" text, id text, claim int) cross join lateral (
+    select ctid as row from message_queue
+    where account_id = c."accountId" and id = c.id and claim = c.claim and worker = any($1) limit 1
+  ) q`)
+
 /**
- * Ends what workers that are no more were handing over, and frees the rest of theirs. Rows that somebody has locked are left
- * for the next time: gives whether there are none.
+ * Ends the marked messages of workers that are gone, and frees their unmarked ones. Skips locked rows: returns whether there
+ * were none.
  */
 export const freeClaimsOf = async (
   { sql, tallies }: Pick<App, 'sql' | 'tallies'>,
   workers: readonly number[],
 ): Promise<boolean> => {
-  const [row] = await sql<{ found: number; taken: number; failed: number }>(
-    `with claimed as materialized (
-       select ctid as row from message_queue where worker = any($1)
-     ), locked as materialized (
-       select ctid as row from message_queue
-       where ctid = any(array(select row from claimed)) and worker = any($1) for update skip locked
-     ), gone as (
-       delete from message_queue where ctid = any(array(select row from locked)) and is_handing returning account_id, id, batch
-     ), tallied as (
-       ${tallying(`select account_id, batch, 'failed' as status from gone`)}
-     ), freed as (
-       update message_queue set worker = null, claim = claim + 1
-       where ctid = any(array(select row from locked)) and not is_handing
-     ), ended as (
-       update messages m set status = 'failed', error = '${unknownState}', finished_at = svc_now()
-       from gone where m.account_id = gone.account_id and m.id = gone.id
-     )
-     select (select count(*) from claimed) as found, (select count(*) from locked) as taken,
-       (select count(*) from gone) as failed`,
-    [workers],
-  )
+  const [row] = await sql<{ found: number; taken: number; failed: number }>(freeingAll, [workers])
   tallies.count('sends', 'failed', row!.failed)
   return row!.found === row!.taken
 }
 
-/** The streams that have something due that nobody has, and since when (microseconds). One index entry is read for each. */
+/** A row that the database has as ours. */
+export type OwnRow = Pick<ClaimedMessage, 'accountId' | 'id' | 'claim'>
+
+/** Rows of a worker beside those with `ids`, at most 1,000. Reads the whole queue. */
+export const findClaimsOf = (sql: Sql, worker: number, ids: readonly string[]): Promise<OwnRow[]> =>
+  sql(
+    `select account_id as "accountId", id, claim from message_queue where worker = $1 and id <> all($2::text[]) limit 1000`,
+    [worker, ids],
+  )
+
+/** As `freeClaimsOf`, for these claims of one worker. Wakes the jobs. */
+export const freeClaims = async (
+  { sql, tallies }: Pick<App, 'sql' | 'tallies'>,
+  worker: number,
+  claims: readonly OwnRow[],
+): Promise<void> => {
+  const [row] = await sql<{ failed: number }>(freeingSome, [[worker], JSON.stringify(claims)])
+  tallies.count('sends', 'failed', row!.failed)
+  await sql(`select pg_notify('${mailChannel}', '')`)
+}
+
+/**
+ * The streams that have something due and unclaimed, and since when (microseconds), without those of accounts that are being
+ * deleted. Reads one index entry for each.
+ */
 export const findDue = (sql: Sql): Promise<(Stream & { since: number })[]> =>
   sql(
     `with recursive waiting as (
@@ -224,7 +262,7 @@ export const findDue = (sql: Sql): Promise<(Stream & { since: number })[]> =>
      from waiting w, (select svc_now() as now) clock cross join lateral (
        select due_at from message_queue
        where account_id = w.account_id and batch = w.batch and due_at <= clock.now and worker is null order by due_at limit 1
-     ) d`,
+     ) d where exists (select from accounts a where a.id = w.account_id and a.deleted_at is null)`,
     [],
     'find-due-messages',
   )

@@ -6,6 +6,7 @@ import { openWorker } from '../store/worker.ts'
 import { createCarrier } from './mail.carrier.ts'
 import { claimDue, findDue, freeClaimsOf, mailChannel, type Stream } from './mail.claim.ts'
 import { createLanes } from './mail.lanes.ts'
+import { createReconciler } from './mail.reconcile.ts'
 
 /** Notices wake the loop; this is for what they do not tell. */
 const pollMs = 2000
@@ -21,9 +22,9 @@ export const readNotice = (payload: string): (Stream & { since: number }) | null
 }
 
 /**
- * Hands over what is due, until `signal` is aborted; then finishes what is in hand (at most 5 s), gives back the rest and
- * resolves. Any number may run on one database. While the database is away it waits; a fault of ours is reported, and the
- * loop goes on with growing waits. Each message leaves at most once (decisions.md, Send).
+ * Hands over messages that are due, until `signal` is aborted; then finishes those on a connection (at most 5 s), releases the
+ * rest and resolves. Any number may run on one database. While the database is away it waits; an unexpected error is reported,
+ * and the loop goes on with growing waits. Each message is sent at most once (decisions.md, Send).
  */
 export const runMail = async (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> => {
   const lanes = createLanes()
@@ -57,8 +58,11 @@ export const runMail = async (app: App, signal: AbortSignal, report: Report = ()
     report,
   })
 
+  const reconciler = createReconciler(app, { worker: () => worker.id, held: carrier.held, report })
+
   const look = async () => {
     if (performance.now() < lookAt) return
+    carrier.suppress()
     const nextAt = performance.now() + lookMs
     for (const due of await findDue(app.sql)) lanes.told(due, due.since)
     lookAt = nextAt
@@ -70,6 +74,7 @@ export const runMail = async (app: App, signal: AbortSignal, report: Report = ()
     const { asks, total } = lanes.rooms(performance.now())
     if (worker.id === null || carrier.isStuck || total <= 0 || asks.length === 0) return
     const { claims, found } = await claimDue(app.sql, worker.id, asks, total)
+    carrier.hold(claims)
     lanes.add(claims, asks, found, performance.now())
     if (signal.aborted) return
     carrier.pump()
@@ -84,12 +89,14 @@ export const runMail = async (app: App, signal: AbortSignal, report: Report = ()
       if (worker.id !== null) app.beat()
       faultMs = 0
     } catch (error) {
-      if (!isUnavailable(error)) report(error, {})
+      if (isUnavailable(error)) reconciler.suspect()
+      else report(error, {})
       faultMs = Math.min(Math.max(faultMs * 2, 100), longestFaultMs)
       await sleep(faultMs, undefined, { signal }).catch(() => {})
     }
     await bell.wait(pollMs)
   }
+  reconciler.close()
   await carrier.finish(finishMs)
   await Promise.race([worker.close(), sleep(settleMs, undefined, { ref: false })])
 }

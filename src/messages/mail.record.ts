@@ -12,16 +12,23 @@ export interface Result {
   waitMs: number
   /** The relay says that there is no such recipient. */
   isBounced: boolean
+  /** The relay's own reply to a message that was marked: it replaces the verdict of whoever took this worker for dead. */
+  isReply: boolean
+  /** It replaces one that the database refused to store. */
+  isReplacement?: boolean
 }
 
 /** The enhanced status of an address that is none (RFC 3463), as a server says it first; 7 and 8 are about the sender. */
 const noSuchRecipient = /^\d{3}[ -]5\.1\.(?![78]\b)\d/
 
+/** The outcome of a hand-over that says something about the message or its relay. */
+export type Verdict = Exclude<HandOver, { kind: 'withdrawn' }>
+
 const refusedSentence = (response: string) => `The relay refused the message: ${response}`
 
 const putOff = (claimed: ClaimedMessage, error: string, random: number): Result => {
   const waitMs = claimed.isPatient ? nextRetryMs(claimed.tries + 1, random) : null
-  const ending = { claimed, reason: null, error, isBounced: false }
+  const ending = { claimed, reason: null, error, isBounced: false, isReply: false }
   return waitMs === null ? { ...ending, status: 'failed', waitMs: 0 } : { ...ending, status: 'queued', waitMs }
 }
 
@@ -29,14 +36,15 @@ const putOff = (claimed: ClaimedMessage, error: string, random: number): Result 
  * What a hand-over leads to (decisions.md, Send): sent; failed, where the relay refuses or nobody knows; where it puts the
  * mail off or can't be reached, failed for a caller who waits, and tried again for the rest. `random` in [0, 1).
  */
-export const judge = (claimed: ClaimedMessage, outcome: HandOver, random: number): Result => {
-  const ended = { claimed, reason: null, waitMs: 0, isBounced: false }
-  if (outcome.kind === 'accepted') return { ...ended, status: 'sent', error: null }
+export const judge = (claimed: ClaimedMessage, outcome: Verdict, random: number): Result => {
+  const ended = { claimed, reason: null, waitMs: 0, isBounced: false, isReply: false }
+  if (outcome.kind === 'accepted') return { ...ended, status: 'sent', error: null, isReply: true }
   if (outcome.kind === 'unknown') return { ...ended, status: 'failed', error: unknownState }
   if (outcome.kind === 'unreached') return putOff(claimed, `The relay could not be reached: ${outcome.reason}`, random)
   const error = refusedSentence(outcome.response)
   if (outcome.code < 500) return putOff(claimed, error, random)
-  return { ...ended, status: 'failed', error, isBounced: outcome.ofRecipient && noSuchRecipient.test(outcome.response) }
+  const isBounced = outcome.ofRecipient && noSuchRecipient.test(outcome.response)
+  return { ...ended, status: 'failed', error, isBounced, isReply: true }
 }
 
 export const suppressedResult = (claimed: ClaimedMessage, reason: string): Result => ({
@@ -46,6 +54,7 @@ export const suppressedResult = (claimed: ClaimedMessage, reason: string): Resul
   error: null,
   waitMs: 0,
   isBounced: false,
+  isReply: false,
 })
 
 export const failedResult = (claimed: ClaimedMessage, error: string): Result => ({
@@ -55,14 +64,28 @@ export const failedResult = (claimed: ClaimedMessage, error: string): Result => 
   error,
   waitMs: 0,
   isBounced: false,
+  isReply: false,
 })
 
-// A row that somebody has locked, in the queue or among the messages, is left out: nobody's results wait for it.
+/** Replaces a result that the database refused to store. */
+export const unrecordable = ({ claimed }: Result): Result => ({
+  ...failedResult(claimed, 'The result could not be recorded'),
+  isReplacement: true,
+})
+
+const resultColumns =
+  ', batch text, tries int, status text, reason text, error text, "waitMs" float8, "isBounced" boolean'
+
+const suppressingLater = (ended: string) => `
+  insert into pending_suppressions (account_id, message_id) select "accountId", id from ${ended} e where "isBounced"
+  on conflict do nothing`
+
+// Skips rows that are locked, in the queue or among the messages: no other result waits for them.
 const recording = `
   with clock as materialized (
     select svc_now() as now
   ), mine as materialized (
-    select l.row, c.* from ${ownedRows(', tries int, status text, reason text, error text, "waitMs" float8')}
+    select l.row, c.* from ${ownedRows(resultColumns)}
   ), result as materialized (
     select mine.*, m.message from mine cross join lateral (
       select ctid as message from messages where account_id = mine."accountId" and id = mine.id for no key update skip locked
@@ -76,40 +99,89 @@ const recording = `
     returning q.account_id, q.batch, r.status
   ), tallied as (
     ${tallying('select account_id, batch, status from gone')}
+  ), bounced as (
+    ${suppressingLater('result')}
   ), ended as (
     update messages m set status = r.status, reason = r.reason, error = r.error, finished_at = clock.now
     from result r, clock where m.ctid = r.message and r.status <> 'queued'
   )
   select id from result`
 
+// A relay's reply that comes after others ended the message, because they took this worker for dead. Only the worker that
+// had marked the message can have a reply, and a marked message is claimed by nobody else: so the reply is about this row.
+const correcting = `
+  with late as materialized (
+    select c.*, m.message from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text${resultColumns}) cross join lateral (
+      select ctid as message from messages
+      where account_id = c."accountId" and id = c.id and status = 'failed' and error = '${unknownState}'
+        and not exists (select from message_queue q where q.account_id = c."accountId" and q.id = c.id)
+      limit 1 for no key update skip locked
+    ) m
+  ), tallied as (
+    insert into message_tallies (account_id, batch, status, count)
+    select l."accountId", l.batch, t.status, t.count from late l cross join lateral (
+      values (l.status, 1), ('failed', -1)
+    ) t (status, count) where l.batch <> '' and l.status <> 'failed'
+  ), bounced as (
+    ${suppressingLater('late')}
+  ), ended as (
+    update messages m set status = l.status, error = l.error, finished_at = svc_now() from late l where m.ctid = l.message
+  )
+  select id from late`
+
 const encode = (results: readonly Result[]): string =>
   JSON.stringify(
-    results.map(({ claimed: { accountId, id, claim, worker, tries }, status, reason, error, waitMs }) => ({
-      accountId,
-      id,
-      claim,
-      worker,
-      tries: tries + 1,
-      status,
-      reason,
-      error,
-      waitMs,
-    })),
+    results.map(
+      ({ claimed: { accountId, id, batch, claim, worker, tries }, status, reason, error, waitMs, isBounced }) => ({
+        ...{ accountId, id, batch, claim, worker },
+        tries: tries + 1,
+        ...{ status, reason, error, waitMs, isBounced },
+      }),
+    ),
   )
 
-/** Records results by one statement (two where a row is locked or another's), and gives those that are locked, for later. */
+const statementOf = async (sql: Sql, text: string, results: readonly Result[], name: string): Promise<Set<string>> => {
+  if (results.length === 0) return new Set()
+  const rows = await sql<{ id: string }>(text, [encode(results)], name)
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Those whose message still ends as `unknownState`: its row is locked. */
+const stillUnknown = async (sql: Sql, results: readonly Result[]): Promise<Set<string>> => {
+  if (results.length === 0) return new Set()
+  const rows = await sql<{ id: string }>(
+    `select c.id from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text)
+     join messages m on m.account_id = c."accountId" and m.id = c.id
+     where m.status = 'failed' and m.error = '${unknownState}'`,
+    [encode(results)],
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
+/**
+ * Records results by one statement, more only for rows that are locked or not ours any more. `corrected`:
+ * they replaced `unknownState`, which is counted as failed already. `locked`: to record later. The rest is not ours any more.
+ */
 export const recordResults = async (
   sql: Sql,
   results: readonly Result[],
-): Promise<{ written: Result[]; locked: Result[] }> => {
-  const rows = await sql<{ id: string }>(recording, [encode(results)], 'record-messages')
-  const done = new Set(rows.map(({ id }) => id))
-  const written = results.filter(({ claimed }) => done.has(claimed.id))
-  if (written.length === results.length) return { written, locked: [] }
+): Promise<{ written: readonly Result[]; corrected: Result[]; locked: Result[] }> => {
+  const done = await statementOf(sql, recording, results, 'record-messages')
+  if (done.size === results.length) return { written: results, corrected: [], locked: [] }
   const open = results.filter(({ claimed }) => !done.has(claimed.id))
   const ours = await stillOurs(
     sql,
     open.map(({ claimed }) => claimed),
   )
-  return { written, locked: open.filter(({ claimed }) => ours.has(claimed.id)) }
+  const late = open.filter(({ claimed, isReply }) => isReply && !ours.has(claimed.id))
+  const corrected = await statementOf(sql, correcting, late, 'correct-messages')
+  const unknown = await stillUnknown(
+    sql,
+    late.filter(({ claimed }) => !corrected.has(claimed.id)),
+  )
+  return {
+    written: results.filter(({ claimed }) => done.has(claimed.id)),
+    corrected: late.filter(({ claimed }) => corrected.has(claimed.id)),
+    locked: open.filter(({ claimed: { id } }) => ours.has(id) || unknown.has(id)),
+  }
 }

@@ -163,7 +163,7 @@ const QueuedMessageSchema = defineEntity({
     worker: p.integer().nullable(),
     /** Counts claims: only the newest may hand over and record. */
     claim: p.integer().default(0),
-    /** The relay may have it: it is handed over by nobody else, whatever becomes of the worker. */
+    /** A connection has taken it: the relay may have it, so nobody else hands it over, whatever becomes of the worker. */
     isHanding: p.boolean().default(false),
     /** Attempts that the relay put off. */
     tries: p.integer().default(0),
@@ -191,6 +191,21 @@ const MessageTallySchema = defineEntity({
 })
 export class MessageTally extends MessageTallySchema.class {}
 MessageTallySchema.setClass(MessageTally)
+
+/**
+ * Messages whose relay said that there is no such recipient, from the statement that records it until the address is suppressed
+ * (mail.suppress.ts). It holds no address: that is the message's.
+ */
+const PendingSuppressionSchema = defineEntity({
+  name: 'PendingSuppression',
+  tableName: 'pending_suppressions',
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    messageId: p.text().collation('C').primary(),
+  },
+})
+export class PendingSuppression extends PendingSuppressionSchema.class {}
+PendingSuppressionSchema.setClass(PendingSuppression)
 
 /** Which reports of a message were recorded: the same one again changes nothing. It holds no address: that is the message's. */
 const MessageReportSchema = defineEntity({

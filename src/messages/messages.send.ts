@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { coalesceCalls } from '../lib/coalesce.ts'
 import { Problem } from '../lib/problem.ts'
 import { usedUp } from '../quotas/quotas.ts'
-import { isSharedFailure, unavailable } from '../store/database.ts'
+import { isSharedFailure, isUnavailable, unavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import { type Call, quotaProblem, type Reserved, reserve } from './messages.reserve.ts'
 import { senderOf } from './messages.sender.ts'
@@ -28,9 +28,15 @@ interface Caller {
 const reserveCall = coalesceCalls(
   mostAtOnce,
   async ({ app, accountId, actor }: Caller, calls: readonly Call[]): Promise<Reserved[]> => {
-    const worker = await senderOf(app).ready()
+    const sender = senderOf(app)
+    const worker = await sender.ready()
     if (worker === null) throw unavailable()
-    return app.work(accountId, actor, (work) => reserve(app, work, calls, worker))
+    try {
+      return await app.work(accountId, actor, (work) => reserve(app, work, calls, worker))
+    } catch (error) {
+      if (isUnavailable(error)) sender.suspect()
+      throw error
+    }
   },
   { isShared: isSharedFailure },
 )

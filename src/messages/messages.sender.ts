@@ -5,6 +5,7 @@ import { openWorker } from '../store/worker.ts'
 import { createCarrier } from './mail.carrier.ts'
 import { type ClaimedMessage, freeClaimsOf } from './mail.claim.ts'
 import { createLanes } from './mail.lanes.ts'
+import { createReconciler } from './mail.reconcile.ts'
 import type { Result } from './mail.record.ts'
 
 /** Whoever closes the app has waited for its callers already. */
@@ -17,6 +18,8 @@ export interface Sender {
   ready(): Promise<number | null>
   /** Resolves with what was recorded of the message, or null: after `limitMs`, or where the job has it. */
   carry(claimed: ClaimedMessage, limitMs: number): Promise<Result | null>
+  /** A transaction that inserts claimed messages has failed, and may be committed all the same. */
+  suspect(): void
 }
 
 const open = (app: App): Sender => {
@@ -39,7 +42,10 @@ const open = (app: App): Sender => {
     report: app.report,
   })
 
+  const reconciler = createReconciler(app, { worker: () => worker.id, held: carrier.held, report: app.report })
+
   app.onClose(async () => {
+    reconciler.close()
     await carrier.finish(finishMs)
     await Promise.race([worker.close(), sleep(settleMs, undefined, { ref: false })])
   })
@@ -52,12 +58,13 @@ const open = (app: App): Sender => {
     async carry(claimed, limitMs) {
       const verdict = Promise.withResolvers<Result | null>()
       waiters.set(claimed.id, verdict.resolve)
+      carrier.hold([claimed])
       lanes.push(claimed, performance.now())
       carrier.pump()
       const timer = setTimeout(() => {
         waiters.delete(claimed.id)
         verdict.resolve(null)
-        // It waits behind others that the relay has not answered: the job may have more luck.
+        // It waits behind others that the relay has not answered: another process may have more luck.
         carrier.giveBack(lanes.takeBack(({ id }) => id === claimed.id))
       }, limitMs)
       try {
@@ -66,6 +73,7 @@ const open = (app: App): Sender => {
         clearTimeout(timer)
       }
     },
+    suspect: reconciler.suspect,
   }
 }
 

@@ -128,7 +128,7 @@ export const testRelay = async (
   const { host, port, isSecure, username, password } = relay
   const access = { host, port, isSecure, username, password }
   if (to === null || !from) return app.smtp.verify(access)
-  const outcome = await app.smtp.send(access, {
+  const mail = {
     from: { name: from.fromName, address: from.fromEmail },
     to: parse(Recipient, to, 'to'),
     replyTo: from.replyTo,
@@ -141,7 +141,9 @@ export const testRelay = async (
     bounceTo: from.fromEmail,
     headers: {},
     dkim: null,
-  })
+  }
+  const outcome = await app.smtp.send(access, mail, async () => true)
   if (outcome.kind === 'accepted') return null
+  if (outcome.kind === 'withdrawn') return 'The process is stopping'
   return outcome.kind === 'refused' ? outcome.response : outcome.reason
 }

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { createTransport, type SendMailOptions } from 'nodemailer'
+import { oneLine } from '../lib/text.ts'
 import { encodeMail } from './mime.ts'
 import { dialRelay } from './relay-socket.ts'
 import type { Resolver } from './resolver.ts'
@@ -35,21 +36,30 @@ export interface Mail {
 }
 
 /**
- * What became of a hand-over. `refused`: the relay said no, `code` is its answer. `unreached`: it did not come to a word
- * about this mail, and nothing of it left. `unknown`: the connection was lost when the relay may have had it all.
+ * The outcome of one `send`. `refused`: the relay refused the message, `code` is its reply code. `unreached`: the relay
+ * said nothing about this message, and no byte of its content was sent. `unknown`: the connection ended after content was
+ * sent and before the reply, so the relay may have accepted it. `withdrawn`: `start` said no, or this process is stopping;
+ * no byte of the content was sent, and the relay is not to blame.
  */
 export type HandOver =
   | { kind: 'accepted'; response: string }
   | { kind: 'refused'; code: number; response: string; ofRecipient: boolean }
   | { kind: 'unreached'; reason: string }
   | { kind: 'unknown'; reason: string }
+  | { kind: 'withdrawn' }
 
 export interface SmtpClient {
-  /** Hands a mail over by a pooled connection. Never rejects for what the relay does; once at most, whatever happens. */
-  send(relay: RelayAccess, mail: Mail): Promise<HandOver>
-  /** Greets the relay, secures the connection and signs in, and goes again. null: all went well; else what did not. */
+  /**
+   * Sends a message by a pooled connection, at most once. `start` is called once, when a connection takes the message: no
+   * byte of the content is sent before it resolves to true. Where it resolves to false the connection is dropped. `start`
+   * must not reject. The promise never rejects for anything that the relay does.
+   */
+  send(relay: RelayAccess, mail: Mail, start: () => Promise<boolean>): Promise<HandOver>
+  /** Connects, secures the connection, signs in and disconnects. Returns null on success, else what failed. */
   verify(relay: RelayAccess): Promise<string | null>
-  /** Ends all connections; what is under way ends as `unreached` or `unknown`. */
+  /** From now on no connection takes a message: those that wait for one end as `withdrawn`. Those on a connection go on. */
+  drain(): void
+  /** As `drain`, and ends all connections: what is on one ends as `unknown`, or as `withdrawn` if no content was sent. */
   close(): void
 }
 
@@ -83,8 +93,9 @@ const open = (relay: RelayAccess, resolver: Pick<Resolver, 'addresses'>) => {
     ...(username !== null && { auth: { user: username, pass: password ?? '' } }),
     tls: isIP(host) === 0 ? { servername: host } : {},
     maxConnections: connectionsPerRelay,
-    // What is sent again is decided here, where it is known whether anything of the mail had left.
-    maxRequeues: 0,
+    // A connection that the relay closed while it was idle costs one repetition, before anything else that waits. The pool
+    // repeats only what it has not read from, so no content is sent twice.
+    maxRequeues: 1,
     idleTimeout: idleMs,
     connectionTimeout: dialMs,
     greetingTimeout: greetingMs,
@@ -102,22 +113,21 @@ const open = (relay: RelayAccess, resolver: Pick<Resolver, 'addresses'>) => {
   return transport
 }
 
-/** Whether any of the mail was read for the wire. */
-const wasRead = (stream: Readable | undefined): boolean => stream?.readableDidRead === true
+/** Longest reply or error message that is kept. */
+const saidLength = 500
+const said = (text: string): string => oneLine(text, saidLength)
 
-const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim().slice(0, 500)
-
-const judge = (error: SmtpError, stream: Readable | undefined): HandOver => {
+const judge = (error: SmtpError, wasRead: boolean): HandOver => {
   const { responseCode, response, command = '' } = error
   if (responseCode !== undefined && responseCode >= 400) {
-    const said = oneLine(response ?? error.message)
-    // Of the connection, not of the mail: an answer to the greeting or to the sign-in.
+    const reply = said(response ?? error.message)
+    // A reply to the greeting or to the sign-in is about the connection, not about the message.
     if (!/^(MAIL FROM|RCPT TO|DATA)/.test(command))
-      return { kind: 'unreached', reason: `The relay refused the connection: ${said}` }
-    return { kind: 'refused', code: responseCode, response: said, ofRecipient: command === 'RCPT TO' }
+      return { kind: 'unreached', reason: `The relay refused the connection: ${reply}` }
+    return { kind: 'refused', code: responseCode, response: reply, ofRecipient: command === 'RCPT TO' }
   }
-  const reason = oneLine(error.message)
-  return wasRead(stream) ? { kind: 'unknown', reason } : { kind: 'unreached', reason }
+  const reason = said(error.message)
+  return wasRead ? { kind: 'unknown', reason } : { kind: 'unreached', reason }
 }
 
 /** All but the mail itself, which is written when a connection is free for it. */
@@ -140,9 +150,15 @@ const optionsOf = (mail: Mail): SendMailOptions => ({
 const signedHeaders =
   'From:Reply-To:Subject:Date:Message-ID:To:MIME-Version:Content-Type:Content-Transfer-Encoding:List-Unsubscribe:List-Unsubscribe-Post'
 
-/** A mail on its way, and the stream that a connection reads it from. */
+/** A message from `send` to its outcome. */
 interface Outgoing {
   mail: Mail
+  start(): Promise<boolean>
+  /** Takes it out of the pool; only until a connection has taken it. */
+  abort: AbortController
+  /** Set when a connection has taken it. */
+  started?: Promise<boolean>
+  /** What the connection reads the content from. */
   stream?: Readable
 }
 
@@ -152,10 +168,22 @@ interface Pool {
   usedAt: number
 }
 
-/** SMTP to relays, by a bounded pool of connections for each that closes when idle. Names are asked at `resolver`. */
+const withdrawn = { kind: 'withdrawn' } as const
+
+/** The content, once `started` resolves to true. It is encoded meanwhile. */
+async function* contentOf({ mail, started }: Outgoing): AsyncGenerator<Buffer> {
+  const content = encodeMail(mail)
+  if (!(await started)) throw new Error('withdrawn')
+  yield content
+}
+
+/** SMTP to relays by a bounded pool of connections for each, which close when idle. `resolver` looks host names up. */
 export const createSmtpClient = (resolver: Pick<Resolver, 'addresses'>): SmtpClient => {
   const pools = new Map<string, Pool>()
   const outgoing = new WeakMap<object, Outgoing>()
+  /** Those that no connection has taken yet. */
+  const waiting = new Set<Outgoing>()
+  let isDraining = false
   let isClosed = false
 
   const forgetIdle = () => {
@@ -172,12 +200,15 @@ export const createSmtpClient = (resolver: Pick<Resolver, 'addresses'>): SmtpCli
     if (!pools.has(key)) forgetIdle()
     return pools.getOrInsertComputed(key, () => {
       const transport = open(relay, resolver)
-      // The stream that a connection reads from tells later whether anything of it had left.
       transport.use('stream', ({ data, message }, done) => {
         const sent = outgoing.get(data.headers as object)!
         const create = message.createReadStream.bind(message)
+        // The pool calls this when a connection that is signed in takes the message, and once more after a stale connection.
+        // The dialogue up to DATA goes on while `start` is under way.
         message.createReadStream = (...args) => {
-          message.setRaw(encodeMail(sent.mail))
+          waiting.delete(sent)
+          sent.started ??= sent.start()
+          message.setRaw(Readable.from(contentOf(sent), { objectMode: false }))
           const stream = create(...args)
           sent.stream = stream as unknown as Readable
           return stream
@@ -188,30 +219,38 @@ export const createSmtpClient = (resolver: Pick<Resolver, 'addresses'>): SmtpCli
     })
   }
 
-  const attempt = async (pool: Pool, mail: Mail): Promise<HandOver> => {
-    const options = optionsOf(mail)
-    const sent: Outgoing = { mail }
+  const attempt = async (pool: Pool, sent: Outgoing): Promise<HandOver> => {
+    const options = { ...optionsOf(sent.mail), signal: sent.abort.signal }
     outgoing.set(options.headers as object, sent)
     try {
       const { response } = await pool.transport.sendMail(options)
-      return { kind: 'accepted', response: oneLine(response) }
+      return { kind: 'accepted', response: said(response) }
     } catch (error) {
-      return judge(error as SmtpError, sent.stream)
+      // A refusal can come before the answer of `start`, which decides whose message it is.
+      if (!((await sent.started) ?? true)) return withdrawn
+      const wasRead = sent.stream?.readableDidRead === true
+      const outcome = judge(error as SmtpError, wasRead)
+      const isOurs = outcome.kind === 'unreached' && (isClosed || (isDraining && !sent.started))
+      return isOurs ? withdrawn : outcome
     }
   }
 
+  const drain = () => {
+    isDraining = true
+    for (const { abort } of waiting) abort.abort()
+  }
+
   return {
-    async send(relay, mail) {
-      if (isClosed) return { kind: 'unreached', reason: 'The process is stopping' }
+    async send(relay, mail, start) {
+      if (isDraining) return withdrawn
       const pool = poolOf(relay)
+      const sent: Outgoing = { mail, start, abort: new AbortController() }
       pool.pending++
+      waiting.add(sent)
       try {
-        const wasUsed = pool.usedAt > 0
-        const outcome = await attempt(pool, mail)
-        // A connection that was kept may have been ended by the relay meanwhile: nothing left, so it goes by a fresh one.
-        const isStale = wasUsed && outcome.kind === 'unreached' && /clos|ECONNRESET|EPIPE/i.test(outcome.reason)
-        return isStale && !isClosed ? await attempt(pool, mail) : outcome
+        return await attempt(pool, sent)
       } finally {
+        waiting.delete(sent)
         pool.pending--
         pool.usedAt = performance.now()
       }
@@ -223,12 +262,14 @@ export const createSmtpClient = (resolver: Pick<Resolver, 'addresses'>): SmtpCli
         return null
       } catch (error) {
         const { response, message } = error as SmtpError
-        return oneLine(response ? `The relay answered ${response}` : message)
+        return said(response ? `The relay answered ${response}` : message)
       } finally {
         transport.close()
       }
     },
+    drain,
     close() {
+      drain()
       isClosed = true
       for (const { transport } of pools.values()) transport.close({ force: true } as never)
       pools.clear()

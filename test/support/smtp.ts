@@ -30,7 +30,7 @@ export interface Sink {
   url: string
   /** Accepted, in the order in which they came. */
   mails: SunkMail[]
-  /** How often a mail's data began. */
+  /** How many messages of which at least one byte has arrived. */
   begun: number
   /** Connections that are open. */
   readonly open: number
@@ -109,13 +109,13 @@ export const openSink = async ({ port = 0, user, tls = 'none' }: SinkOptions = {
       done(refusalAt(session, 'to'))
     },
     onData(stream, session, done) {
-      begun++
       const conduct = conductOf(session)
       const chunks: Buffer[] = []
       const cut = () => {
         for (const socket of sockets) socket.destroy()
       }
       stream.on('data', (chunk: Buffer) => {
+        if (chunks.length === 0) begun++
         chunks.push(chunk)
         if (conduct.drop === 'mid-data') cut()
       })

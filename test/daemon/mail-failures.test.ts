@@ -1,0 +1,136 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type AnswerThief, openAnswerThief } from '../support/answers.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/deliveries.ts'
+import { freeform, messagesOf, queueMany, sendingAccount, tallyMessages } from '../support/messages.ts'
+import { openSink, type Sink } from '../support/smtp.ts'
+
+const connections = 5
+
+let t: TestApp
+let account: TestAccount
+let sink: Sink
+const daemons: Daemon[] = []
+const thieves: AnswerThief[] = []
+
+beforeAll(async () => {
+  t = await startApp({ env: { SVC_SMTP_URL: `smtp://127.0.0.1:${await freePort()}` } })
+})
+beforeEach(async () => {
+  account = await sendingAccount(t)
+  sink = await openSink({ port: Number(new URL(t.env.SVC_SMTP_URL!).port) })
+})
+afterEach(async () => {
+  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
+  for (const thief of thieves.splice(0)) await thief.close()
+  await sink.close()
+})
+afterAll(() => t?.close())
+
+const start = async (args = ['serve'], env: Record<string, string> = {}): Promise<Daemon> => {
+  const daemon = await startDaemon(t, { args, env })
+  daemons.push(daemon)
+  return daemon
+}
+const post = async (daemon: Daemon, n: number, headers: Record<string, string> = {}) => {
+  const answer = await fetch(`${daemon.url}/api/v1/send`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(freeform({ to: `caller${n}@people.example` })),
+  })
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body
+  return (await answer.json()) as any
+}
+const tally = () => tallyMessages(t.app, account.id)
+const isSettled = async () => !(await tally()).pending
+const recipients = () => sink.mails.map(({ to }) => to[0])
+
+/** Every message ended; no recipient got two; whoever counts as sent got one. */
+const expectOnceEach = async (count: number) => {
+  const states = await messagesOf(t.app, account.id)
+  expect(states).toHaveLength(count)
+  expect(new Set(recipients()).size).toBe(sink.mails.length)
+  expect(sink.mails.length).toBeGreaterThanOrEqual(states.filter(({ status }) => status === 'sent').length)
+  return states.filter(({ status }) => status === 'failed')
+}
+
+describe('a slow relay and 80 waiting messages', () => {
+  beforeEach(() => sink.always({ delayMs: 400 }))
+
+  test('kill -9: at most one message per connection is in doubt, all others are sent once', async () => {
+    await queueMany(t.app, account.id, 80)
+    const daemon = await start()
+    await sink.arrived(10)
+    expect(sink.open).toBeLessThanOrEqual(connections)
+    await daemon.kill('SIGKILL')
+    await start()
+    await eventually(isSettled, 40_000)
+    const failed = await expectOnceEach(80)
+    expect(failed.length).toBeLessThanOrEqual(connections)
+    expect(failed.filter(({ error }) => error !== 'delivery state unknown')).toEqual([])
+  }, 90_000)
+
+  test('kill -9 with 60 callers of POST /send waiting: the same', async () => {
+    const api = await start(['serve', '--no-jobs'])
+    const calls = Array.from({ length: 60 }, (_, n) => post(api, n).catch(() => null))
+    await sink.arrived(10)
+    await eventually(async () => (await messagesOf(t.app, account.id)).length === 60)
+    await api.kill('SIGKILL')
+    await Promise.all(calls)
+    await start()
+    await eventually(isSettled, 40_000)
+    expect((await expectOnceEach(60)).length).toBeLessThanOrEqual(connections)
+  }, 90_000)
+
+  test('SIGTERM: what no connection took goes back to the queue; the next daemon sends it, nothing fails', async () => {
+    sink.always({ delayMs: 1000 })
+    await queueMany(t.app, account.id, 30)
+    const daemon = await start()
+    const calls = Array.from({ length: 30 }, (_, n) => post(daemon, n).catch(() => null))
+    await sink.arrived(5)
+    await eventually(async () => (await messagesOf(t.app, account.id)).length === 60)
+    expect(await daemon.stop()).toBe(0)
+    const answers = await Promise.all(calls)
+    expect(answers.filter((answer) => answer && !['sent', 'pending'].includes(answer.status))).toEqual([])
+    expect((await messagesOf(t.app, account.id)).filter(({ state }) => state === 'handing')).toEqual([])
+    sink.always({ delayMs: 100 })
+    await start()
+    await eventually(isSettled, 40_000)
+    expect(await expectOnceEach(60)).toEqual([])
+    expect(sink.mails).toHaveLength(60)
+  }, 120_000)
+})
+
+describe('the connection is cut between execution and answer', () => {
+  const thief = async () => {
+    const opened = await openAnswerThief(t.env.DATABASE_URL!)
+    thieves.push(opened)
+    return opened
+  }
+
+  test('of a claim: the claimed messages are sent within seconds, each once', async () => {
+    const lossy = await thief()
+    await start(['serve'], { DATABASE_URL: lossy.url })
+    lossy.steal('claim-messages')
+    await queueMany(t.app, account.id, 50)
+    await eventually(() => lossy.stolen === 1)
+    await eventually(isSettled, 15_000)
+    expect(await expectOnceEach(50)).toEqual([])
+    expect(sink.mails).toHaveLength(50)
+  }, 60_000)
+
+  test('of the commit of POST /send: it is sent once, and a retry with the key gets the result', async () => {
+    const lossy = await thief()
+    const daemon = await start(['serve'], { DATABASE_URL: lossy.url })
+    expect((await post(daemon, 0)).status).toBe('sent')
+    lossy.steal('commit', 'insert-messages')
+    await post(daemon, 1, { 'idempotency-key': 'lost' })
+    expect(lossy.stolen).toBe(1)
+    expect(await messagesOf(t.app, account.id)).toHaveLength(2)
+    const retried = async () => (await post(daemon, 1, { 'idempotency-key': 'lost' })).status
+    await eventually(async () => (await retried()) === 'sent', 20_000)
+    expect(await expectOnceEach(2)).toEqual([])
+    expect(sink.mails).toHaveLength(2)
+  }, 60_000)
+})
