@@ -1,15 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUnavailable } from '../store/database.ts'
 import type { App, Report } from '../store/work.ts'
-import { type ClaimedMessage, releaseClaims, stillOurs } from './mail.claim.ts'
+import { type ClaimedMessage, type Content, releaseClaims, stillOurs } from './mail.claim.ts'
 import { createComposer } from './mail.compose.ts'
 import type { createLanes } from './mail.lanes.ts'
-import { type Content, loadContents, markHanding } from './mail.mark.ts'
+import { loadContents } from './mail.mark.ts'
 import { createPipe } from './mail.pipe.ts'
 import { failedResult, judge, type Result, recordResults, suppressedResult, unrecordable } from './mail.record.ts'
 import { createSuppressor } from './mail.suppress.ts'
 
 const batchSize = 200
+const gatherMs = 4
+/** A lone call of POST /send passes twice within a few milliseconds: its mark, then its result. */
+const ledgerGatherMs = 1
 const lockedRetryMs = 200
 /** A message that an unexpected error prevented from being sent is due again after this time. */
 const faultMs = 60_000
@@ -45,11 +48,14 @@ interface Ports {
   report: Report
 }
 
-/** A message that a connection has taken; `fault`: the mark failed unexpectedly. */
+/** A message that a connection has taken and that waits for its mark; `fault`: the mark failed unexpectedly. */
 interface Taken {
   claimed: ClaimedMessage
   answer(mark: 'marked' | 'lost' | 'fault'): void
 }
+
+const isResult = (item: Result | Taken): item is Result => 'status' in item
+const isTaken = (item: Result | Taken): item is Taken => !isResult(item)
 
 /**
  * Carries messages from their claim to their record, the same way for the job and for POST /send: load, wait for a connection,
@@ -97,6 +103,7 @@ export const createCarrier = (
         if (locked.size > 0) later(() => release.push(same.filter(({ claimed }) => locked.has(claimed.id))))
       }
     },
+    gatherMs,
     isPassing: isUnavailable,
     failed({ claimed }, fault) {
       drop(claimed)
@@ -125,36 +132,28 @@ export const createCarrier = (
     freed()
   }
 
-  const record = createPipe<Result>(batchSize, {
+  const ledger = createPipe<Result | Taken>(batchSize, {
     async run(batch) {
-      const { written, corrected, locked } = await recordResults(app.sql, batch)
-      if (locked.length > 0) later(() => record.push(locked))
+      const results = batch.filter(isResult)
+      const taken = batch.filter(isTaken)
+      const claims = taken.map(({ claimed }) => claimed)
+      const { written, corrected, locked, marked } = await recordResults(app.sql, results, claims)
+      for (const { claimed, answer } of taken) answer(marked.has(claimed.id) ? 'marked' : 'lost')
+      if (locked.length > 0) later(() => ledger.push(locked))
       for (const { status } of written) if (status !== 'queued') app.tallies.count('sends', status)
       for (const { status } of corrected) if (status === 'sent') app.tallies.count('sends', status)
       const known = new Set([...written, ...corrected, ...locked])
       for (const result of [...written, ...corrected]) recorded(result)
-      for (const result of batch) if (!known.has(result)) done(result.claimed, null)
+      for (const result of results) if (!known.has(result)) done(result.claimed, null)
     },
+    gatherMs: ledgerGatherMs,
     isPassing: isUnavailable,
-    failed(result, fault) {
-      if (result.isReplacement) return done(result.claimed, null)
-      report(fault, { message: result.claimed.id })
-      record.push([unrecordable(result)])
-    },
-  })
-
-  const mark = createPipe<Taken>(batchSize, {
-    async run(batch) {
-      const marked = await markHanding(
-        app.sql,
-        batch.map(({ claimed }) => claimed),
-      )
-      for (const { claimed, answer } of batch) answer(marked.has(claimed.id) ? 'marked' : 'lost')
-    },
-    isPassing: isUnavailable,
-    failed({ claimed, answer }, fault) {
-      report(fault, { message: claimed.id })
-      answer('fault')
+    failed(item, fault) {
+      const isGivenUp = isResult(item) && item.isReplacement
+      if (!isGivenUp) report(fault, { message: item.claimed.id })
+      if (!isResult(item)) item.answer('fault')
+      else if (isGivenUp) done(item.claimed, null)
+      else ledger.push([unrecordable(item)])
     },
   })
 
@@ -162,25 +161,30 @@ export const createCarrier = (
     let waitMs = 0
     const start = async (): Promise<boolean> => {
       const { promise, resolve: answer } = Promise.withResolvers<'marked' | 'lost' | 'fault'>()
-      mark.push([{ claimed, answer }])
+      ledger.push([{ claimed, answer }])
       const answered = await promise
       if (answered === 'fault') waitMs = faultMs
       return answered === 'marked'
     }
     try {
       const composed = await compose(claimed, content)
-      if (!composed) return record.push([failedResult(claimed, 'The sending method or the project is gone')])
+      if (!composed) return ledger.push([failedResult(claimed, 'The sending method or the project is gone')])
       if (isFinishing) return withdraw(claimed, 0)
       const outcome = await app.smtp.send(composed.relay, composed.mail, start)
       if (outcome.kind === 'withdrawn') return withdraw(claimed, waitMs)
       const random = Math.random()
       giveBack(lanes.answered(claimed, outcome, performance.now(), random))
-      record.push([judge(claimed, outcome, random)])
+      ledger.push([judge(claimed, outcome, random)])
     } catch (fault) {
       // An internal error before anything was sent: it is no verdict on the message.
       report(fault, { message: claimed.id })
       withdraw(claimed, faultMs)
     }
+  }
+
+  const begin = (claimed: ClaimedMessage, content: Content) => {
+    const handed = handOver(claimed, content).finally(() => handing.delete(handed))
+    handing.add(handed)
   }
 
   const load = createPipe<ClaimedMessage>(batchSize, {
@@ -189,13 +193,11 @@ export const createCarrier = (
       for (const claimed of batch) {
         const content = contents.get(claimed.id)
         if (!content) withdraw(claimed, faultMs)
-        else if (content.reason !== null) record.push([suppressedResult(claimed, content.reason)])
-        else {
-          const handed = handOver(claimed, content).finally(() => handing.delete(handed))
-          handing.add(handed)
-        }
+        else if (content.reason !== null) ledger.push([suppressedResult(claimed, content.reason)])
+        else begin(claimed, content)
       }
     },
+    gatherMs,
     isPassing: isUnavailable,
     failed(claimed, fault) {
       report(fault, { message: claimed.id })
@@ -209,7 +211,11 @@ export const createCarrier = (
   }
 
   const pump = () => {
-    if (!isFinishing) load.push(lanes.next(performance.now()))
+    if (isFinishing) return
+    for (const claimed of lanes.next(performance.now())) {
+      if (claimed.content) begin(claimed, claimed.content)
+      else load.push([claimed])
+    }
   }
 
   // Locked rows are tried again a little later, which may begin anything again.
@@ -223,7 +229,7 @@ export const createCarrier = (
   const allRecorded = async () => {
     do {
       await idle()
-      await Promise.all([record.flush(), release.flush()])
+      await Promise.all([ledger.flush(), release.flush()])
     } while (handing.size > 0)
   }
 
@@ -236,7 +242,7 @@ export const createCarrier = (
     giveBack,
     suppress: () => void suppressor.run(),
     get isStuck() {
-      return record.isStuck
+      return ledger.isStuck
     },
     async finish(deadlineMs) {
       isFinishing = true

@@ -44,15 +44,30 @@ export interface ClaimedMessage {
   isPatient: boolean
   /** null: the platform's. */
   relay: StoredRelay | null
-  /** Who has just written it has its content at hand: it is not read again. */
-  body?: Body
+  /** What it is composed of, where the process has just written it; else it is loaded. */
+  content?: Content
 }
 
-/** What is of the size of the mail. */
-export interface Body {
-  html: string
-  text: string
+/** What a message is composed of. */
+export interface Content {
+  accountId: string
+  id: string
+  type: 'transactional' | 'marketing'
+  email: string
+  fromEmail: string
+  fromName: string
+  replyTo: string | null
+  subject: string
+  html: string | null
+  text: string | null
   calendar: string | null
+  projectId: string | null
+  projectVersion: number | null
+  mergeData: Record<string, string> | null
+  createdAt: Date
+  /** The key of its domain, sealed; null where the domain is not a verified one. */
+  sealedKey: string | null
+  domain: string
 }
 
 /** What waits together, in the order of its due times: a batch of an account, or all of the account's that is of none (''). */
@@ -131,16 +146,14 @@ export const claimDue = async (
   }
 }
 
-type Owned = Pick<ClaimedMessage, 'accountId' | 'id' | 'claim' | 'worker' | 'body'>
+type Owned = Pick<ClaimedMessage, 'accountId' | 'id' | 'claim' | 'worker'>
 
 export const ownedJson = (claims: readonly Owned[]): string =>
-  JSON.stringify(
-    claims.map(({ accountId, id, claim, worker, body }) => ({ accountId, id, claim, worker, bare: !!body })),
-  )
+  JSON.stringify(claims.map(({ accountId, id, claim, worker }) => ({ accountId, id, claim, worker })))
 
-/** The rows of claims that are still ours, as `row`, beside the columns of the claims as `c`; locked ones are left out. */
-export const ownedRows = (more = '') => `
-  jsonb_to_recordset($1::jsonb) as c("accountId" text, id text, claim int, worker int${more}) cross join lateral (
+/** The rows of claims (a JSON parameter) that are still ours, as `row`, beside the columns of the claims as `c`; skips locked ones. */
+export const ownedRows = (more = '', claims = '$1') => `
+  jsonb_to_recordset(${claims}::jsonb) as c("accountId" text, id text, claim int, worker int${more}) cross join lateral (
     select ctid as row from message_queue
     where account_id = c."accountId" and id = c.id and claim = c.claim and worker = c.worker for update skip locked
   ) l`

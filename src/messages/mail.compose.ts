@@ -1,7 +1,6 @@
 import type { Mail, RelayAccess } from '../net/smtp.ts'
 import type { App } from '../store/work.ts'
-import type { ClaimedMessage } from './mail.claim.ts'
-import type { Content } from './mail.mark.ts'
+import type { ClaimedMessage, Content } from './mail.claim.ts'
 
 /** Where DKIM keys are published: `svc1._domainkey.<domain>`. */
 export const dkimSelector = 'svc1'

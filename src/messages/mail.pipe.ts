@@ -1,7 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
-/** Under load a batch begins so long after the one before it at the earliest: that many share it. */
-const gatherMs = 4
 const firstRetryMs = 100
 const longestRetryMs = 60_000
 
@@ -14,6 +12,8 @@ export interface Pipe<Item> {
 }
 
 interface Ports<Item> {
+  /** Under load a batch begins at the earliest this time after the previous one began, so that more items share it. */
+  gatherMs: number
   run(batch: readonly Item[]): Promise<void>
   isPassing(error: unknown): boolean
   /** A fault of ours with this one item, tried alone. It is dropped here. */
@@ -24,7 +24,7 @@ interface Ports<Item> {
  * Runs what is pushed in batches, one after another: what comes while a batch is under way makes the next. So a lone item
  * waits for nothing, and many share a statement. While the database is away the batch is kept; what it refuses is tried one by one.
  */
-export const createPipe = <Item>(batchSize: number, { run, isPassing, failed }: Ports<Item>): Pipe<Item> => {
+export const createPipe = <Item>(batchSize: number, { gatherMs, run, isPassing, failed }: Ports<Item>): Pipe<Item> => {
   const waiting: Item[] = []
   let retryMs = 0
   let begunAt = 0

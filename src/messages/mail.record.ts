@@ -1,7 +1,8 @@
 import { nextRetryMs } from '../lib/backoff.ts'
 import type { HandOver } from '../net/smtp.ts'
 import type { Sql } from '../store/database.ts'
-import { type ClaimedMessage, ownedRows, stillOurs, tallying, unknownState } from './mail.claim.ts'
+import { type ClaimedMessage, ownedJson, ownedRows, stillOurs, tallying, unknownState } from './mail.claim.ts'
+import { marking } from './mail.mark.ts'
 
 /** What became of one claim. `queued`: the relay was away or put it off, and it is tried again after `waitMs`. */
 export interface Result {
@@ -80,7 +81,9 @@ const suppressingLater = (ended: string) => `
   insert into pending_suppressions (account_id, message_id) select "accountId", id from ${ended} e where "isBounced"
   on conflict do nothing`
 
-// Skips rows that are locked, in the queue or among the messages: no other result waits for them.
+// Skips rows that are locked, in the queue or among the messages: no other result waits for them. A connection that has ended
+// one message takes the next at once, so results and marks share the statement: it saves a commit, and a crash can't leave both
+// messages of the connection in doubt.
 const recording = `
   with clock as materialized (
     select svc_now() as now
@@ -104,8 +107,8 @@ const recording = `
   ), ended as (
     update messages m set status = r.status, reason = r.reason, error = r.error, finished_at = clock.now
     from result r, clock where m.ctid = r.message and r.status <> 'queued'
-  )
-  select id from result`
+  ), ${marking('$2')}
+  select id from result union all select id from sendable`
 
 // A relay's reply that comes after others ended the message, because they took this worker for dead. Only the worker that
 // had marked the message can have a reply, and a marked message is claimed by nobody else: so the reply is about this row.
@@ -140,12 +143,6 @@ const encode = (results: readonly Result[]): string =>
     ),
   )
 
-const statementOf = async (sql: Sql, text: string, results: readonly Result[], name: string): Promise<Set<string>> => {
-  if (results.length === 0) return new Set()
-  const rows = await sql<{ id: string }>(text, [encode(results)], name)
-  return new Set(rows.map(({ id }) => id))
-}
-
 /** Those whose message still ends as `unknownState`: its row is locked. */
 const stillUnknown = async (sql: Sql, results: readonly Result[]): Promise<Set<string>> => {
   if (results.length === 0) return new Set()
@@ -158,30 +155,51 @@ const stillUnknown = async (sql: Sql, results: readonly Result[]): Promise<Set<s
   return new Set(rows.map(({ id }) => id))
 }
 
+const correct = async (sql: Sql, results: readonly Result[]): Promise<Set<string>> => {
+  if (results.length === 0) return new Set()
+  const rows = await sql<{ id: string }>(correcting, [encode(results)], 'correct-messages')
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** What became of results and marks. The results in none of the lists belong to messages that are not ours any more. */
+export interface Recorded {
+  written: Result[]
+  /** They replaced `unknownState`, which is counted as failed already. */
+  corrected: Result[]
+  /** To record later. */
+  locked: Result[]
+  /** The ids of the messages that may be sent. */
+  marked: ReadonlySet<string>
+}
+
 /**
- * Records results by one statement, more only for rows that are locked or not ours any more. `corrected`:
- * they replaced `unknownState`, which is counted as failed already. `locked`: to record later. The rest is not ours any more.
+ * Records results, and marks the messages that connections have taken (`marking`), by one statement: more only for rows that
+ * are locked or not ours any more.
  */
 export const recordResults = async (
   sql: Sql,
   results: readonly Result[],
-): Promise<{ written: readonly Result[]; corrected: Result[]; locked: Result[] }> => {
-  const done = await statementOf(sql, recording, results, 'record-messages')
-  if (done.size === results.length) return { written: results, corrected: [], locked: [] }
+  taken: readonly ClaimedMessage[],
+): Promise<Recorded> => {
+  const rows = await sql<{ id: string }>(recording, [encode(results), ownedJson(taken)], 'record-messages')
+  const done = new Set(rows.map(({ id }) => id))
+  const written = results.filter(({ claimed }) => done.has(claimed.id))
   const open = results.filter(({ claimed }) => !done.has(claimed.id))
+  if (open.length === 0) return { written, corrected: [], locked: [], marked: done }
   const ours = await stillOurs(
     sql,
     open.map(({ claimed }) => claimed),
   )
   const late = open.filter(({ claimed, isReply }) => isReply && !ours.has(claimed.id))
-  const corrected = await statementOf(sql, correcting, late, 'correct-messages')
+  const corrected = await correct(sql, late)
   const unknown = await stillUnknown(
     sql,
     late.filter(({ claimed }) => !corrected.has(claimed.id)),
   )
   return {
-    written: results.filter(({ claimed }) => done.has(claimed.id)),
+    written,
     corrected: late.filter(({ claimed }) => corrected.has(claimed.id)),
     locked: open.filter(({ claimed: { id } }) => ours.has(id) || unknown.has(id)),
+    marked: done,
   }
 }

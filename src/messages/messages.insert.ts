@@ -43,6 +43,8 @@ export interface Inserted {
   reason: string | null
   /** Why it failed. */
   error: string | null
+  /** The sealed key of its verified domain; null: none, or it is not claimed. */
+  sealedKey: string | null
 }
 
 /** Mails that belong together and wait apart from the account's others. */
@@ -75,14 +77,17 @@ const inserting = `
       reason, error, $2, case when coalesce(error, reason) is not null then $2::timestamptz end
     from draft order by n
     on conflict (account_id, key) where key is not null do nothing
-    returning id, status, reason, error
+    returning id, status, reason, error, from_email
   ), queued as (
     insert into message_queue (account_id, id, batch, due_at, worker, claim, is_patient)
     select $1, d.id, $21, case when $22 then ${heldUntil} else clock.now + (d.n - 1) * interval '1 microsecond' end, $20::int, case when $20::int is null then 0 else 1 end,
       d.is_patient
     from draft d join inserted i on i.id = d.id, clock where i.status = 'pending'
   )
-  select i.id, i.status, i.reason, i.error, (extract(epoch from clock.now) * 1e6)::int8 as "dueAt" from inserted i, clock`
+  select i.id, i.status, i.reason, i.error, case when $20::int is not null then (
+      select sealed_key from domains
+      where account_id = $1 and domain = split_part(i.from_email, '@', 2) and status = 'verified' limit 1
+    ) end as "sealedKey", (extract(epoch from clock.now) * 1e6)::int8 as "dueAt" from inserted i, clock`
 
 /**
  * Writes messages and their places in the queue, in the transaction of what causes them; whether a recipient is suppressed
@@ -139,7 +144,7 @@ export const insertMessages = async (
   if (queued && worker === null && !batch.isHeld) {
     await sql(`select pg_notify('${mailChannel}', $1)`, [noticeOf(accountId, batch.id, queued.dueAt)])
   }
-  const byId = new Map(rows.map(({ id, status, reason, error }) => [id, { id, status, reason, error }]))
+  const byId = new Map(rows.map(({ dueAt: _, ...row }) => [row.id, row]))
   return ids.map((id) => byId.get(id))
 }
 

@@ -1,9 +1,9 @@
 import { missing, Problem } from '../lib/problem.ts'
 import { secondsToNextMonth, takeQuotas } from '../quotas/quotas.ts'
 import type { App, Work } from '../store/work.ts'
-import type { StoredRelay } from './mail.claim.ts'
+import type { ClaimedMessage, StoredRelay } from './mail.claim.ts'
 import { type Inserted, insertMessages, type NewMessage } from './messages.insert.ts'
-import { readMethod } from './messages.method.ts'
+import { type Method, readMethod } from './messages.method.ts'
 import { fillSubject, type SendBody, subjectLine } from './messages.shapes.ts'
 
 /** One call of POST /send, or `svc send`, which counts no call. */
@@ -15,10 +15,7 @@ export interface Call {
 }
 
 /** What a call has led to. `taken`: its key belongs to an earlier one. */
-export type Reserved =
-  | { inserted: Inserted; relay: StoredRelay | null; worker: number }
-  | { taken: true }
-  | { refusal: Problem }
+export type Reserved = { inserted: Inserted; claimed: ClaimedMessage } | { taken: true } | { refusal: Problem }
 
 export const quotaSentences = {
   sendApiCalls: 'Monthly Send API quota for your plan exceeded',
@@ -44,6 +41,28 @@ const contentOf = async (
   }
 }
 
+type Sendable = NewMessage & Exclude<ReturnType<Method['from']>, Problem>
+
+/** A message as it is inserted: its content need not be loaded. */
+const claimedOf = (
+  { accountId, now }: Work,
+  { type, to, fromEmail, fromName, replyTo, subject, content }: Sendable,
+  { id, sealedKey }: Inserted,
+  relay: StoredRelay | null,
+  worker: number,
+): ClaimedMessage => {
+  const [, domain = ''] = fromEmail.split('@')
+  const none = { html: null, text: null, calendar: null, projectId: null, projectVersion: null, mergeData: null }
+  return {
+    ...{ accountId, id, batch: '', worker, claim: 1, tries: 0, isPatient: false, relay },
+    content: {
+      ...{ accountId, id, type, email: to, fromEmail, fromName, replyTo, subject, createdAt: now, sealedKey, domain },
+      ...none,
+      ...(content && 'version' in content ? { ...content, projectVersion: content.version } : content),
+    },
+  }
+}
+
 /**
  * Reserves calls of one account in one unit of work: all that decides is read by one statement, the messages are written by
  * another, claimed by `worker`, and the quotas counted last. Throws Problem `limited` where a quota has not enough left for
@@ -55,7 +74,7 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
     work,
     calls.map(({ body }) => body),
   )
-  const drafts: (NewMessage | Problem)[] = []
+  const drafts: (Sendable | Problem)[] = []
   for (const { body, key } of calls) {
     const from = method.from(body)
     const content = method.refusal ?? (from instanceof Problem ? from : await contentOf(app, work, body))
@@ -72,13 +91,13 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
         isPatient: false,
       })
   }
-  const messages = drafts.filter((draft): draft is NewMessage => !(draft instanceof Problem))
+  const messages = drafts.filter((draft): draft is Sendable => !(draft instanceof Problem))
   const inserted = messages.length > 0 ? await insertMessages(work, messages, worker) : []
   const byDraft = new Map(messages.map((message, i) => [message, inserted[i]]))
   const results = drafts.map((draft): Reserved => {
     if (draft instanceof Problem) return { refusal: draft }
     const row = byDraft.get(draft)
-    return row ? { inserted: row, relay: method.relay, worker } : { taken: true }
+    return row ? { inserted: row, claimed: claimedOf(work, draft, row, method.relay, worker) } : { taken: true }
   })
   const counted = results.filter((result, i) => 'inserted' in result && calls[i]!.countsCall)
   const sends = inserted.filter((row) => row?.status === 'pending').length

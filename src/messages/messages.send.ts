@@ -123,14 +123,9 @@ export const sendMessage = async (
     if (result) return { result, isReplay: true }
     throw new Problem('conflict', 'The message of this Idempotency-Key is gone')
   }
-  const { inserted, relay, worker } = reserved
+  const { inserted, claimed } = reserved
   const { id, status, reason } = inserted
   if (status !== 'pending') return { result: resultOf({ id, status, reason, error: null }), isReplay: false }
-  const { html, text } = body
-  const claimed = {
-    ...{ accountId, id, batch: '', worker, claim: 1, tries: 0, isPatient: false, relay },
-    ...(html !== undefined && text !== undefined && { body: { html, text, calendar: null } }),
-  }
   const verdict = await senderOf(app).carry(claimed, verdictMs)
   if (!verdict || verdict.status === 'queued') return { result: { id, status: 'pending' }, isReplay: false }
   return { result: resultOf({ ...verdict, id, status: verdict.status }), isReplay: false }
