@@ -26,8 +26,9 @@ export const oneLine = (foreign: string, maxLength: number): string =>
     // Bounds the work: a reply can be 1 MB long.
     .slice(0, 4 * maxLength)
     .replace(controls, ' ')
-    .trim()
+    .trimStart()
     .slice(0, maxLength)
     // A cut inside a surrogate pair leaves half of it.
     .replace(/[\uD800-\uDBFF]$/, '')
+    .trimEnd()
     .toWellFormed()

@@ -34,6 +34,7 @@ export const createSuppressor = (app: App, report: Report): Suppressor => {
   let isClosed = false
   let isAsked = false
   let running: Promise<void> | null = null
+  let timer: NodeJS.Timeout | undefined
 
   const suppress = ({ accountId, messageId }: Pending): Promise<void> =>
     app.work(accountId, 'job:mail', async (work) => {
@@ -82,16 +83,22 @@ export const createSuppressor = (app: App, report: Report): Suppressor => {
       })
     }
     running = null
+    clearTimeout(timer)
+    if (resting.size > 0 && !isClosed)
+      timer = setTimeout(run, Math.min(...resting.values()) - performance.now()).unref()
+  }
+
+  const run = (): Promise<void> => {
+    isAsked = true
+    running ??= passes()
+    return running
   }
 
   return {
-    run() {
-      isAsked = true
-      running ??= passes()
-      return running
-    },
+    run,
     async close() {
       isClosed = true
+      clearTimeout(timer)
       await running
     },
   }

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
+import { freeClaimsOf } from '../../src/messages/mail.claim.ts'
 import { runMail } from '../../src/messages/mail.loop.ts'
-import { suppressAddresses } from '../../src/messages/messages.ts'
+import { suppressAddresses, takeTally } from '../../src/messages/messages.ts'
 import { setRelay } from '../../src/messages/relays.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { freePort } from '../support/daemon.ts'
@@ -237,3 +238,153 @@ test('what a stop cuts off in mid-conversation is in doubt and ends so', async (
     Array.from({ length: 3 }, () => ['failed', 'delivery state unknown']),
   )
 }, 20_000)
+
+describe('no neighbour blocks', () => {
+  test('400 messages of an account that is being deleted hold up no other account on the relay', async () => {
+    await queueMany(t.app, account.id, 400)
+    await t.app.sql('update accounts set deleted_at = now() where id = $1', [account.id])
+    const other = await sendingAccount(t)
+    await start()
+    await queueMany(t.app, other.id, 100)
+    await eventually(async () => (await tally(other.id)).sent === 100)
+    expect(sink.mails).toHaveLength(100)
+  })
+
+  test('nor do those that were claimed before the deletion began', async () => {
+    sink.always({ delayMs: 200 })
+    await queueMany(t.app, account.id, 400)
+    await start()
+    await sink.arrived(5)
+    await t.app.sql('update accounts set deleted_at = now() where id = $1', [account.id])
+    const other = await sendingAccount(t)
+    await queueMany(t.app, other.id, 50)
+    await eventually(async () => (await tally(other.id)).sent === 50)
+    expect((await tally()).sent).toBeLessThan(100)
+  })
+
+  test('a bounce whose address is locked: results of others are recorded at once, the address is suppressed later', async () => {
+    const email = 'person0@people.example'
+    const suppressed = async () =>
+      (await t.app.sql('select from suppressions where account_id = $1', [account.id])).length
+    await t.app.sql(
+      `insert into suppressions (account_id, email, reason, created_at) values ($1, $2, 'unsubscribed', now())`,
+      [account.id, email],
+    )
+    const locker = await t.app.database.connect()
+    await locker.query('begin')
+    await locker.query(
+      `insert into suppressions (account_id, email, reason, created_at) values ('${account.id}', '${email}', 'bounced', now())`,
+    )
+    sink.next({ refuse: { at: 'to', answer: '550 5.1.1 No such user' } })
+    await queueMany(t.app, account.id, 1)
+    await start()
+    await eventually(async () => (await tally()).failed === 1)
+    const other = await sendingAccount(t)
+    await queueMany(t.app, other.id, 50)
+    await eventually(async () => (await tally(other.id)).sent === 50, 5000)
+    expect(await suppressed()).toBe(1)
+    await locker.query('rollback')
+    await locker.end()
+    await eventually(async () => (await suppressed()) === 2, 10_000)
+    expect(await t.app.sql('select from pending_suppressions')).toEqual([])
+  }, 40_000)
+
+  test('a process that dies between a bounce and the suppression: another one suppresses the address', async () => {
+    await queueMany(t.app, account.id, 1)
+    await t.app.sql('delete from message_queue where account_id = $1', [account.id])
+    await t.app.sql(
+      `insert into pending_suppressions (account_id, message_id) select account_id, id from messages where account_id = $1`,
+      [account.id],
+    )
+    await start()
+    await eventually(
+      async () =>
+        (await t.app.sql(`select from suppressions where account_id = $1 and reason = 'bounced'`, [account.id]))
+          .length === 1,
+    )
+    expect(await t.app.sql('select from pending_suppressions')).toEqual([])
+  })
+
+  test.each([
+    ['NUL and other control characters', '550 5.7.1 No\0pe \u0007bell', '550 5.7.1 No pe bell'],
+    ['a surrogate pair where the reply is cut', `550 5.7.1 ${'x'.repeat(489)}😀`, `550 5.7.1 ${'x'.repeat(489)}`],
+    ['100 KB in one line', `550 5.7.1 ${'long '.repeat(20_000)}`, `550 5.7.1 ${'long '.repeat(98)}`.trim()],
+  ])('a reply with %s is recorded', async (_, answer, recorded) => {
+    sink.next({ refuse: { at: 'to', answer } })
+    await queueMany(t.app, account.id, 10)
+    await start()
+    await eventually(async () => !(await tally()).pending)
+    expect(await tally()).toEqual({ sent: 9, failed: 1 })
+    const failed = (await messagesOf(t.app, account.id)).find(({ status }) => status === 'failed')
+    expect(failed!.error).toBe(`The relay refused the message: ${recorded}`)
+  })
+
+  test('a result that the database refuses ends with a fixed sentence, is reported once, and holds up nobody', async () => {
+    await t.app.sql(`create function refuse() returns trigger language plpgsql as $$
+      begin raise exception 'refused'; end $$`)
+    await t.app.sql(
+      `create trigger refuse before update on messages for each row
+       when (new.status = 'sent' and new.email = 'person3@people.example') execute function refuse()`,
+    )
+    await queueMany(t.app, account.id, 40)
+    const app = await openApp(readConfig(t.env))
+    const reported: unknown[] = []
+    const stop = new AbortController()
+    const running = runMail(app, stop.signal, (fault) => reported.push(fault))
+    await eventually(async () => !(await tally()).pending)
+    expect(await tally()).toEqual({ sent: 39, failed: 1 })
+    const failed = (await messagesOf(t.app, account.id)).find(({ status }) => status === 'failed')
+    expect(failed!.error).toBe('The result could not be recorded')
+    expect(reported).toHaveLength(1)
+    stop.abort()
+    await running
+    await app.close()
+    await t.app.sql('drop function refuse cascade')
+  })
+})
+
+describe('a worker that was taken for dead while it had messages on connections', () => {
+  /** Ends what the workers have, as another process does that takes them for dead. */
+  const takeForDead = async () => {
+    const rows = await t.app.sql<{ id: number }>(
+      'select distinct worker as id from message_queue where worker is not null',
+    )
+    expect(
+      await freeClaimsOf(
+        t.app,
+        rows.map(({ id }) => id),
+      ),
+    ).toBe(true)
+  }
+
+  test('the relay’s reply replaces `delivery state unknown`, also in the tallies of their batch', async () => {
+    sink.always({ delayMs: 1500 })
+    sink.next({ delayMs: 1500, refuse: { at: 'data', answer: '554 5.7.1 Spam' } })
+    await queueMany(t.app, account.id, 5, {}, { id: 'brd_late', isHeld: false })
+    await start()
+    await eventually(() => sink.begun === 5)
+    const before = sink.mails.length
+    await takeForDead()
+    expect([before, await tally()]).toEqual([0, { failed: 5 }])
+    await eventually(async () => (await tally()).sent === 4)
+    const failed = (await messagesOf(t.app, account.id)).find(({ status }) => status === 'failed')
+    expect(failed!.error).toBe('The relay refused the message: 554 5.7.1 Spam')
+    const tallied = await t.app.work(account.id, 'cli:test', (work) => takeTally(work, 'brd_late'))
+    expect(tallied).toEqual({ sent: 4, failed: 1, suppressed: 0 })
+    expect(sink.mails).toHaveLength(4)
+  })
+
+  test('a message that was erased meanwhile stays as it is', async () => {
+    sink.always({ delayMs: 1500 })
+    await queueMany(t.app, account.id, 1)
+    await start()
+    await eventually(() => sink.begun === 1)
+    await t.app.sql(`update messages set status = 'failed', error = 'The contact was erased' where account_id = $1`, [
+      account.id,
+    ])
+    await t.app.sql('delete from message_queue where account_id = $1', [account.id])
+    await sink.arrived(1)
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    expect((await messagesOf(t.app, account.id))[0]!.error).toBe('The contact was erased')
+  })
+})

@@ -50,6 +50,7 @@ export const queueMany = (
   accountId: string,
   count: number,
   more: Partial<QueuedMail> = {},
+  batch?: { id: string; isHeld: boolean },
 ): Promise<Queued[]> =>
   app.work(accountId, 'cli:test', (work) =>
     queueMails(
@@ -64,6 +65,7 @@ export const queueMany = (
         content: { html: '<p>Hi</p>', text: 'Hi' },
         ...more,
       })),
+      batch,
     ),
   )
 
