@@ -2,20 +2,18 @@ import { z } from 'zod'
 import { type BlockKind, recipientActor } from '../engagement/engagement.ts'
 import { coalesceCalls } from '../lib/coalesce.ts'
 import { parse } from '../lib/parse.ts'
-import { text } from '../lib/text.ts'
+import { oneLine, text } from '../lib/text.ts'
 import { isSharedFailure } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import { bookStart } from './bookings.book.ts'
 import { takenStarts } from './bookings.find.ts'
 import { freeStarts, offeredUntil } from './bookings.slots.ts'
 
-const oneLine = (name: string): string => name.replace(/[\p{Cc}\s]+/gu, ' ').trim()
-
 /** `startAt` in epoch ms; a name that is empty is none. */
 const Value = z.object({
   startAt: z.int(),
   name: text(200)
-    .transform(oneLine)
+    .transform((name) => oneLine(name, 200))
     .nullish()
     .transform((name) => name || null),
 })

@@ -1,5 +1,6 @@
 import { isIP, type LookupFunction } from 'node:net'
 import type { ImapFlow } from 'imapflow'
+import { oneLine } from '../lib/text.ts'
 import { bareHost, isLoopbackName } from './dial.ts'
 import { failureSentence } from './failure.ts'
 import { addressesOf } from './relay-socket.ts'
@@ -44,11 +45,11 @@ interface ImapError extends Error {
 
 const sentenceOf = (error: ImapError): string => {
   const { code = '', responseText, authenticationFailed, tlsFailed, message } = error
-  const said = (responseText ?? '').replace(/\s+/g, ' ').slice(0, 300)
+  const said = oneLine(responseText ?? '', 300)
   if (authenticationFailed) return `the server refused the sign-in${said && `: ${said}`}`
   if (said !== '') return `the server answered: ${said}`
   if (/TIMEOUT$/.test(code)) return 'the server did not answer in time'
-  if (code === '' && tlsFailed) return message
+  if (code === '' && tlsFailed) return oneLine(message, 300)
   return failureSentence(error)
 }
 

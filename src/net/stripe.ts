@@ -1,5 +1,6 @@
 import type Stripe from 'stripe'
 import { Problem } from '../lib/problem.ts'
+import { oneLine } from '../lib/text.ts'
 
 /** How Stripe is reached for an account. */
 export interface StripeAccess {
@@ -71,7 +72,10 @@ const connect = async ({ key, apiUrl }: StripeAccess): Promise<Stripe> => {
 /** Stripe's messages repeat what they were given, the payer's address too: the log gets what Stripe calls it. */
 const causeOf = ({ type, code, statusCode, requestId }: Stripe.errors.StripeError): Error =>
   new Error(
-    `Stripe: ${[type, code, statusCode && `status ${statusCode}`, requestId && `request ${requestId}`].filter(Boolean).join(', ')}`,
+    oneLine(
+      `Stripe: ${[type, code, statusCode && `status ${statusCode}`, requestId && `request ${requestId}`].filter(Boolean).join(', ')}`,
+      500,
+    ),
   )
 
 const notAnswered = (cause?: Error) =>

@@ -9,7 +9,7 @@ import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { freePort } from '../support/daemon.ts'
 import { eventually } from '../support/deliveries.ts'
 import { messagesOf, queueMany, sendingAccount, startMail, tallyMessages } from '../support/messages.ts'
-import { openSink, type Sink } from '../support/smtp.ts'
+import { openRawRelay, openSink, type Sink } from '../support/smtp.ts'
 
 let t: TestApp
 let sink: Sink
@@ -306,17 +306,33 @@ describe('no neighbour blocks', () => {
   })
 
   test.each([
-    ['NUL and other control characters', '550 5.7.1 No\0pe \u0007bell', '550 5.7.1 No pe bell'],
-    ['a surrogate pair where the reply is cut', `550 5.7.1 ${'x'.repeat(489)}😀`, `550 5.7.1 ${'x'.repeat(489)}`],
-    ['100 KB in one line', `550 5.7.1 ${'long '.repeat(20_000)}`, `550 5.7.1 ${'long '.repeat(98)}`.trim()],
-  ])('a reply with %s is recorded', async (_, answer, recorded) => {
-    sink.next({ refuse: { at: 'to', answer } })
-    await queueMany(t.app, account.id, 10)
+    ['NUL and other control characters', Buffer.from('550 5.7.1 No\0pe \u0007bell\u2028'), '550 5.7.1 No pe bell'],
+    ['half a surrogate pair', Buffer.from('550 5.7.1 \xed\xa0\x80 half', 'latin1'), expect.stringContaining('half')],
+    [
+      'a surrogate pair where the reply is cut',
+      Buffer.from(`550 5.7.1 ${'x'.repeat(489)}😀`),
+      `550 5.7.1 ${'x'.repeat(489)}`,
+    ],
+    [
+      '100 KB in one line',
+      Buffer.from(`550 5.7.1 ${'long '.repeat(20_000)}`),
+      `550 5.7.1 ${'long '.repeat(98)}`.trim(),
+    ],
+  ])('a reply with %s is recorded, and holds up nobody', async (_, answer, recorded) => {
+    const strange = await sendingAccount(t)
+    const relay = await openRawRelay(answer)
+    ends.unshift(relay.close)
+    await t.app.work(strange.id, 'cli:test', (work) =>
+      setRelay(t.app, work, { url: relay.url, password: null, bounceAddress: null }),
+    )
+    await queueMany(t.app, strange.id, 35)
     await start()
-    await eventually(async () => !(await tally()).pending)
-    expect(await tally()).toEqual({ sent: 9, failed: 1 })
-    const failed = (await messagesOf(t.app, account.id)).find(({ status }) => status === 'failed')
-    expect(failed!.error).toBe(`The relay refused the message: ${recorded}`)
+    await queueMany(t.app, account.id, 35)
+    await eventually(async () => (await tally()).sent === 35)
+    await eventually(async () => (await tally(strange.id)).failed === 35)
+    for (const { error } of await messagesOf(t.app, strange.id)) {
+      expect(error!.replace('The relay refused the message: ', '')).toEqual(recorded)
+    }
   })
 
   test('a result that the database refuses ends with a fixed sentence, is reported once, and holds up nobody', async () => {

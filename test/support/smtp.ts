@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { certificate, certificateKey } from './certificate.ts'
@@ -168,6 +169,29 @@ export const openSink = async ({ port = 0, user, tls = 'none' }: SinkOptions = {
       }
       return mails
     },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
+  }
+}
+
+/** A relay that answers RCPT TO with these bytes, which the sink's library would not send. */
+export const openRawRelay = async (reply: Buffer): Promise<{ url: string; close(): Promise<void> }> => {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+    socket.write('220 raw\r\n')
+    socket.on('data', (chunk) => {
+      const command = chunk.toString('latin1').slice(0, 4)
+      socket.write(command === 'RCPT' ? Buffer.concat([reply, Buffer.from('\r\n')]) : '250 ok\r\n')
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
