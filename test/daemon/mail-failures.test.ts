@@ -102,6 +102,28 @@ describe('a slow relay and 80 waiting messages', () => {
   }, 120_000)
 })
 
+test('kill -9 between the record of a bounce and its suppression: the next daemon suppresses the address', async () => {
+  const locker = await t.app.database.connect()
+  await locker.query('begin')
+  await locker.query(
+    `insert into suppressions (account_id, email, reason, created_at) values ('${account.id}', 'caller0@people.example', 'bounced', now())`,
+  )
+  sink.next({ refuse: { at: 'to', answer: '550 5.1.1 No such user' } })
+  const daemon = await start()
+  const call = post(daemon, 0).catch(() => null)
+  await eventually(async () => (await tally()).failed === 1)
+  expect(await t.app.sql('select from pending_suppressions')).toHaveLength(1)
+  await daemon.kill('SIGKILL')
+  await call
+  await locker.query('rollback')
+  await locker.end()
+  await start()
+  const isSuppressed = async () =>
+    (await t.app.sql('select from suppressions where account_id = $1', [account.id])).length === 1
+  await eventually(isSuppressed)
+  expect(await t.app.sql('select from pending_suppressions')).toEqual([])
+}, 60_000)
+
 describe('the connection is cut between execution and answer', () => {
   const thief = async () => {
     const opened = await openAnswerThief(t.env.DATABASE_URL!)
