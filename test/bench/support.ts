@@ -26,7 +26,8 @@ export interface Bench {
   serverUrl: string
   /** A fresh migrated database; gone when the bench ends. */
   database(): Promise<string>
-  app(env?: Record<string, string>): Promise<OpenApp>
+  /** `queue`: with the settings of connections that run a queue's statements (default), not those of the API. */
+  app(env?: Record<string, string>, options?: { queue: boolean }): Promise<OpenApp>
   env(url: string, extra?: Record<string, string>): Record<string, string>
 }
 
@@ -118,9 +119,9 @@ export const withBench = async <T>(run: (bench: Bench) => Promise<T>): Promise<T
       serverUrl,
       database,
       env,
-      async app(extra) {
+      async app(extra, { queue } = { queue: true }) {
         // As many connections as the daemon has.
-        const app = await openApp(readConfig(env(await database(), extra)), { connections: 20, queue: true })
+        const app = await openApp(readConfig(env(await database(), extra)), { connections: 20, queue })
         apps.push(app)
         return app
       },
@@ -134,10 +135,8 @@ export const withBench = async <T>(run: (bench: Bench) => Promise<T>): Promise<T
   }
 }
 
-export const benchAccount = async (app: OpenApp): Promise<{ id: string; key: string }> => {
-  const account = await app.operate('cli:bench', (operation) =>
-    createAccount(operation, { name: 'bench', plan: 'unlimited' }),
-  )
+export const benchAccount = async (app: OpenApp, name = 'bench'): Promise<{ id: string; key: string }> => {
+  const account = await app.operate('cli:bench', (operation) => createAccount(operation, { name, plan: 'unlimited' }))
   const { key } = await app.work(account.id, 'cli:bench', (work) => createKey(work, { name: 'bench' }))
   return { id: account.id, key }
 }
