@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { coalesceCalls } from '../lib/coalesce.ts'
 import { Problem } from '../lib/problem.ts'
 import { clientOf } from '../net/addresses.ts'
@@ -15,63 +15,84 @@ export interface Admission {
 }
 
 /** SHA-256 of the whole key in hex: what is stored, and what is looked up. */
-export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex')
+export const hashKey = (key: string): string => hash('sha256', key)
 
-/** Counts `units` calls on in the running minute, or opens a new one; both are parameters. Over the limit the counter is parked. */
-const countOn = (limit: string, units: string) => `
+/**
+ * The `on conflict` clause that counts the inserted `used` calls in the running minute, or opens a new one. Over `limit` (an
+ * expression) the counter is parked.
+ */
+const countOn = (limit: string) => `
     on conflict (key_id, family) do update set
-      used = case when w.started_at <= now() - interval '60 seconds' then ${units} else least(w.used + ${units}, ${limit}::int + ${units}) end,
+      used = case when w.started_at <= now() - interval '60 seconds' then excluded.used
+        else least(w.used, ${limit}::int) + excluded.used end,
       started_at = case when w.started_at <= now() - interval '60 seconds' then now() else w.started_at end`
 
 const secondsLeft = (startedAt: string) => `ceil(extract(epoch from ${startedAt} + interval '60 seconds' - now()))::int`
 
 // One statement, so that key, limit and account cost one round trip, and so that no cache can outlive a revocation.
-// Time is the database's: the window is one for all daemons.
+// Time is the database's: the window is one for all daemons. Windows are locked in the order of their key, so that daemons that
+// count the same keys can't deadlock. The select around `$1` keeps the planner from making a new plan for each length.
 const admission = `
-  with caller as (
-    select id, account_id from api_keys where hash = $1 and revoked_at is null
+  with asked as materialized (
+    select * from unnest((select $1::text[]), $2::text[], $3::int[]) with ordinality as a(hash, family, calls, place)
+  ), caller as materialized (
+    select asked.*, k.id, k.account_id from asked join api_keys k on k.hash = asked.hash and k.revoked_at is null
   ), counted as (
     insert into rate_windows as w (key_id, family, started_at, used)
-    select id, $2, now(), $4::int from caller where $3::int > 0 ${countOn('$3', '$4::int')} returning used, started_at
+    select id, family, now(), calls from caller where $4::int > 0 order by id, family ${countOn('$4')}
+    returning key_id, family, used, started_at
   )
-  select caller.id as "keyId", caller.account_id as "accountId",
-    coalesce($3::int - counted.used, 0) as remaining,
+  select caller.place::int, caller.id as "keyId", caller.account_id as "accountId",
+    coalesce($4::int - counted.used, 0) as remaining,
     coalesce(${secondsLeft('counted.started_at')}, 60) as "resetSeconds"
-  from caller left join counted on true`
+  from caller left join counted on counted.key_id = caller.id and counted.family = caller.family`
 
-/** Counts, in their order, the calls of a key that arrived while earlier ones were counted. */
+interface Asked {
+  hash: string
+  family: string
+}
+
+const mostAtOnce = 256
+
+/** Counts the calls that arrived while others were counted: each key and family once, its calls in their order. */
 const admitTogether = coalesceCalls(
-  Number.POSITIVE_INFINITY,
-  async (
-    { sql, hash, family, limit }: { sql: Sql; hash: string; family: string; limit: number },
-    calls: readonly null[],
-  ) => {
-    const [row] = await sql<Admission>(admission, [hash, family, limit, calls.length], 'admit')
-    return calls.map((_, i): Admission | null => {
-      if (!row || limit === 0) return row ?? null
-      return { ...row, remaining: Math.max(row.remaining + calls.length - 1 - i, -1) }
+  mostAtOnce,
+  async ({ sql, limit }: { sql: Sql; limit: number }, calls: readonly Asked[]): Promise<(Admission | null)[]> => {
+    const windows = new Map<string, Asked & { calls: number; place: number }>()
+    const nth = calls.map(({ hash, family }) => {
+      const window = windows.getOrInsertComputed(`${hash} ${family}`, () => ({
+        ...{ hash, family, calls: 0, place: windows.size },
+      }))
+      return { window, n: ++window.calls }
+    })
+    const asked = [...windows.values()]
+    const params = [asked.map((w) => w.hash), asked.map((w) => w.family), asked.map((w) => w.calls), limit]
+    const admissions: (Admission | undefined)[] = []
+    for (const { place, ...admitted } of await sql<Admission & { place: number }>(admission, params, 'admit'))
+      admissions[place - 1] = admitted
+    return nth.map(({ window, n }) => {
+      const admitted = admissions[window.place]
+      if (!admitted || limit === 0) return admitted ?? null
+      return { ...admitted, remaining: Math.max(admitted.remaining + window.calls - n, -1) }
     })
   },
   { isShared: isSharedFailure },
 )
 
 /**
- * Finds the key and counts the call against its family (decisions.md, Rate limits), exactly and across daemons. Those of a key
- * that come at once share a statement, which begins after they came. null: no such key, or revoked; nothing is counted then.
- * `limit` 0 counts nothing.
+ * Finds the key and counts the call against its family (decisions.md, Rate limits), exactly and across daemons. Calls that
+ * arrive while others are being counted share the next statement, which begins after they arrived. Returns null for an unknown
+ * or revoked key and counts nothing then. `limit` 0 counts nothing.
  */
-export const admit = async (
+export const admit = (
   { sql, database }: Pick<App, 'sql' | 'database'>,
   key: string,
   family: string,
   limit: number,
-): Promise<Admission | null> => {
-  const hash = hashKey(key)
-  return await admitTogether({ sql, hash, family, limit }, database, `${hash} ${family}`, null)
-}
+): Promise<Admission | null> => admitTogether({ sql, limit }, database, String(limit), { hash: hashKey(key), family })
 
 const countingClient = `
-  insert into rate_windows as w (key_id, family, started_at, used) values ($1, $2, now(), 1) ${countOn('$3', '1')}
+  insert into rate_windows as w (key_id, family, started_at, used) values ($1, $2, now(), 1) ${countOn('$3')}
   returning used, ${secondsLeft('started_at')} as "resetSeconds"`
 
 /**
@@ -88,4 +109,17 @@ export const demandAdmission = async (sql: Sql, family: string, address: string,
   const { used, resetSeconds } = window!
   if (used > limit)
     throw new Problem('limited', 'Too many submissions in a minute', { retryAfterSeconds: Math.max(resetSeconds, 1) })
+}
+
+// In the order of admissions, as calls that are being counted may hold some of the windows.
+/** Deletes the windows of an account's keys. */
+export const deleteWindows = async ({ sql }: Pick<App, 'sql'>, accountId: string): Promise<void> => {
+  await sql(
+    `with theirs as materialized (
+       select key_id, family from rate_windows where key_id in (select id from api_keys where account_id = $1)
+       order by key_id, family for update
+     )
+     delete from rate_windows w using theirs where w.key_id = theirs.key_id and w.family = theirs.family`,
+    [accountId],
+  )
 }

@@ -3,6 +3,7 @@ import { missing } from '../lib/problem.ts'
 import { alongAnIndex } from '../store/database.ts'
 import { isIdle } from '../store/living.ts'
 import type { App, Operation } from '../store/work.ts'
+import { deleteWindows } from './accounts.admission.ts'
 
 /*
  * An account may own millions of rows, and its neighbours are not to feel that they go: a deletion is many short
@@ -155,7 +156,7 @@ export const deleteAccount = async (
   const deleted: Record<string, number> = {}
   await close(app, id, actor)
   await until(() => isIdle(app.sql, id), signal)
-  await app.sql('delete from rate_windows where key_id in (select id from api_keys where account_id = $1)', [id])
+  await deleteWindows(app, id)
   let total = 0
   const tables = await app.sql<OwnedTable>(ownedTables)
   const areEmpty = async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { exportContacts, findContacts, listAccess, listContacts, showContact } from '../../src/contacts/contacts.ts'
+import type { Sql } from '../../src/store/database.ts'
 import type { TestAccount } from '../support/app.ts'
 import { type ContactsApp, startContacts } from './support.ts'
 
@@ -76,6 +77,41 @@ describe('GET /contacts', () => {
     expect(read.map(({ email, found }) => `${email} ${found}`).sort()).toEqual(
       people.flatMap((email, i) => [`${email} ${i < 10 ? 1 : 0}`, `${email} ${i < 10 ? 1 : 0}`]).sort(),
     )
+  })
+
+  test('reads of different accounts share statements; each gets and records only its own', async () => {
+    const accounts = [account, await app.account(), await app.account()]
+    const lists = [listId, (await app.list(accounts[1]!)).id, (await app.list(accounts[2]!)).id]
+    for (const [i, owner] of accounts.entries())
+      await app.post(owner, { listId: lists[i], email: 'ada@acme.test', fields: { of: owner.id } })
+    const dead = { id: 'acc_none', keyId: 'key_none' }
+    let statements = 0
+    const sql: Sql = (...statement) => {
+      statements++
+      return app.app.sql(...statement)
+    }
+    const { database } = app.app
+    const now = new Date()
+    const read = (owner: { id: string }, actor: string) =>
+      findContacts({ sql, database, accountId: owner.id, actor, now }, { email: 'ada@acme.test' })
+    const answers = await Promise.allSettled(
+      Array.from({ length: 40 }, (_, i) => read(i % 4 === 3 ? dead : accounts[i % 4]!, `key:${i}`)),
+    )
+    expect(statements).toBe(2)
+    for (const [i, answer] of answers.entries()) {
+      if (i % 4 === 3) expect(answer).toMatchObject({ status: 'rejected', reason: { kind: 'missing' } })
+      else
+        expect(answer).toMatchObject({
+          value: [{ listId: lists[i % 4], email: 'ada@acme.test', fields: { of: accounts[i % 4]!.id } }],
+        })
+    }
+    for (const [n, { id }] of accounts.entries()) {
+      const { rows } = await app.app.work(id, 'cli:test', (work) => listAccess(work, { limit: 50 }))
+      expect(rows.map(({ actor, found }) => `${actor} ${found}`).sort()).toEqual(
+        Array.from({ length: 10 }, (_, k) => `key:${4 * k + n} 1`).sort(),
+      )
+    }
+    expect(await app.app.sql('select from access_log where account_id = $1', [dead.id])).toEqual([])
   })
 
   test('who waits for the turn of others is recorded at the own time', async () => {

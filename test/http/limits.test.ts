@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { admit, revokeKey } from '../../src/accounts/accounts.ts'
+import { admit, purgeRateWindows, revokeKey } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import type { Sql } from '../../src/store/database.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { untilLocked } from '../support/database.ts'
 
 let t: TestApp
 
@@ -85,6 +86,55 @@ test('calls of one key that come at once are counted by few statements, each as 
   ])
   expect(asked.length).toBeLessThanOrEqual(3)
   expect((await t.request('GET', '/pipelines', { key })).headers['ratelimit-remaining']).toBe('59')
+})
+
+test('calls of different keys and families are counted by one statement, each against its own window', async () => {
+  const accounts = [await t.account(), await t.account(), await t.account()]
+  const asked: unknown[] = []
+  const sql: Sql = (...statement) => {
+    asked.push(statement)
+    return t.app.sql(...statement)
+  }
+  const { database } = t.app
+  const families = ['deals', 'lists']
+  const left = await times(120, async (i) => {
+    const { key, keyId, id } = accounts[i % 3]!
+    const family = families[i % 2]!
+    const admitted = await admit({ sql, database }, i % 40 === 39 ? `${key}x` : key, family, 60)
+    if (admitted) expect(admitted).toMatchObject({ keyId, accountId: id })
+    return { window: `${i % 3} ${family}`, remaining: admitted?.remaining ?? null }
+  })
+  expect(left.filter(({ remaining }) => remaining === null)).toHaveLength(3)
+  for (const window of new Set(left.map((one) => one.window))) {
+    const counted = left.filter((one) => one.window === window && one.remaining !== null)
+    expect(counted.map(({ remaining }) => remaining)).toEqual(counted.map((_, n) => 59 - n))
+  }
+  expect(asked.length).toBeLessThanOrEqual(3)
+})
+
+test('the purge of old windows never deadlocks with calls that are counted together', async () => {
+  const keys = [await t.account(), await t.account(), await t.account()]
+  const [first, second, third] = keys.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1))
+  // The purge would find them in this order, the calls lock the first before the second.
+  for (const { keyId } of [second!, third!, first!])
+    await t.app.sql(
+      `insert into rate_windows (key_id, family, started_at, used) values ($1, 'deals', now() - interval '2 hours', 9)`,
+      [keyId],
+    )
+  const holder = await t.app.database.connect()
+  await holder.query('begin')
+  await holder.query('select from rate_windows where key_id = $1 for update', [third!.keyId])
+  const purge = purgeRateWindows(t.app)
+  await Promise.race([purge, untilLocked(t.app.database, 1)])
+  // The first call has a statement of its own, the others share the next.
+  const called = Promise.all(
+    [first!, first!, second!].map(({ key }, i) => admit(t.app, key, i ? 'deals' : 'lists', 60)),
+  )
+  await Promise.race([called, untilLocked(t.app.database, 2)])
+  await holder.query('commit')
+  await holder.end()
+  await purge
+  expect((await called).map((admitted) => admitted!.remaining)).toEqual([59, 59, 59])
 })
 
 test('a revoked key stops at the next request on every daemon', async () => {
