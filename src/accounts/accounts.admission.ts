@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { coalesceCalls } from '../lib/coalesce.ts'
 import { Problem } from '../lib/problem.ts'
 import { clientOf } from '../net/addresses.ts'
+import { unseen } from '../store/arrays.ts'
 import { isSharedFailure, type Sql } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 
@@ -31,10 +32,10 @@ const secondsLeft = (startedAt: string) => `ceil(extract(epoch from ${startedAt}
 
 // One statement, so that key, limit and account cost one round trip, and so that no cache can outlive a revocation.
 // Time is the database's: the window is one for all daemons. Windows are locked in the order of their key, so that daemons that
-// count the same keys can't deadlock. The select around `$1` keeps the planner from making a new plan for each length.
+// count the same keys can't deadlock.
 const admission = `
   with asked as materialized (
-    select * from unnest((select $1::text[]), $2::text[], $3::int[]) with ordinality as a(hash, family, calls, place)
+    select * from unnest(${unseen('$1')}, $2::text[], $3::int[]) with ordinality as a(hash, family, calls, place)
   ), caller as materialized (
     select asked.*, k.id, k.account_id from asked join api_keys k on k.hash = asked.hash and k.revoked_at is null
   ), counted as (

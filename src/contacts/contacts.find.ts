@@ -2,6 +2,7 @@ import { coalesceCalls } from '../lib/coalesce.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
 import { missing } from '../lib/problem.ts'
+import { unseen } from '../store/arrays.ts'
 import { alongAnIndex, isSharedFailure, type Sql } from '../store/database.ts'
 import type { App, Work } from '../store/work.ts'
 import { findList } from './contacts.lists.ts'
@@ -23,11 +24,10 @@ interface Question {
 }
 
 // Read and record in one statement: nothing is read that is not recorded, at the price of one round trip. It adds rows outside a
-// unit of work, so it asks whether the accounts are alive, each of them once. The select around `$1` keeps the planner from making
-// a new plan for each length of the arrays, which took twice as long as running it.
+// unit of work, so it asks whether the accounts are alive, each of them once.
 const recordedRead = `
   with asked as materialized (
-    select * from unnest((select $1::text[]), $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
+    select * from unnest(${unseen('$1')}, $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
       with ordinality as a(account, actor, email, list, log, at, place)
   ), alive as materialized (
     select account from (select distinct account from asked) a where account_lives(account)

@@ -34,7 +34,7 @@ export {
   NewList,
   renameList,
 } from './contacts.lists.ts'
-export { type ContactPlace, locateContact } from './contacts.locate.ts'
+export { type ContactPlace, locateContact, locating } from './contacts.locate.ts'
 export { purgeAccessLog, purgeImports, purgeMailDomains } from './contacts.purge.ts'
 export { recheckDomains } from './contacts.recheck.ts'
 export { type Erasure, eraseContact } from './contacts.remove.ts'

@@ -2,8 +2,6 @@ import type { Listener } from '../store/work.ts'
 
 /** An erased address leaves the membership, with its keys and its progress: what is open of the portal ends at once. */
 export const forgetMembers: Listener = {
-  wants: async () => false,
-  receive: async () => {},
   async contactsRemoved({ sql, accountId }, { listId, email }) {
     if (listId !== undefined || email === undefined) return
     const [member] = await sql<{ id: string }>(

@@ -1,19 +1,31 @@
 import { emit } from '../events/emit.ts'
-import { missing } from '../lib/problem.ts'
+import { invalid, missing } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import { onSharedBoard } from './deals.board.ts'
-import type { DealChange } from './deals.shapes.ts'
-import { type Target, targetWithin } from './deals.target.ts'
+import type { DealChange, StageKind } from './deals.shapes.ts'
+import type { Target } from './deals.target.ts'
 import { type Deal, type DealRow, dealColumns, viewDeal } from './deals.view.ts'
 
-type Locked = Pick<DealRow, 'title' | 'value' | 'currency' | 'pipelineId' | 'stageId'>
+type Values = Pick<DealRow, 'title' | 'value' | 'currency' | 'stageId'>
 
-// The row alone: a join would be checked again against the other row as it was before the wait, and lose the deal.
-const lockDeal = async ({ sql, accountId }: Work, id: string): Promise<Locked> => {
+interface Locked extends Values {
+  /** The kind of the stage that it moves to, locked as `targetOf` does; null where it does not move, or not within its pipeline. */
+  toKind: StageKind | null
+}
+
+// The deal's row is locked by itself: a join would be checked again against the other row as it was before the wait, and lose the
+// deal. The stage is looked for when the deal is locked, in its pipeline as it is then.
+const lockDeal = async ({ sql, accountId }: Work, id: string, stageId: string | null): Promise<Locked> => {
   const [row] = await sql<Locked>(
-    `select title, value, currency, pipeline_id as "pipelineId", stage_id as "stageId" from deals
-     where account_id = $1 and id = $2 and ${onSharedBoard} for no key update`,
-    [accountId, id],
+    `with deal as materialized (
+       select title, value, currency, pipeline_id, stage_id from deals
+       where account_id = $1 and id = $2 and ${onSharedBoard} for no key update
+     ), target as materialized (
+       select s.kind from deal join stages s on s.account_id = $1 and s.id = $3 and s.pipeline_id = deal.pipeline_id
+       where s.id <> deal.stage_id for key share of s
+     )
+     select title, value, currency, stage_id as "stageId", (select kind from target) as "toKind" from deal`,
+    [accountId, id, stageId],
     'lock-deal',
   )
   if (!row) throw missing('There is no such deal', { hint: 'svc deals list' })
@@ -39,9 +51,9 @@ const updateDeal = `
     moves = moves + (stage_id <> $6)::int, updated_at = $9
   where account_id = $1 and id = $2 returning ${dealColumns}`
 
-const write = async (work: Work, id: string, next: Locked, stage: Target | null): Promise<Deal> => {
+const write = async (work: Work, id: string, next: Values, kind: StageKind | null): Promise<Deal> => {
   const { sql, accountId, actor, now } = work
-  const values = [next.title, next.value, next.currency, next.stageId, stage?.kind ?? null]
+  const values = [next.title, next.value, next.currency, next.stageId, kind]
   const [row] = await sql<DealRow>(updateDeal, [accountId, id, ...values, actor, now], 'update-deal')
   return viewDeal(row!)
 }
@@ -56,14 +68,14 @@ export const changeDeal = async (
   id: string,
   change: DealChange,
 ): Promise<{ deal: Deal; moved: boolean }> => {
-  const before = await lockDeal(work, id)
+  const before = await lockDeal(work, id, change.stageId ?? null)
   const stageId = change.stageId ?? before.stageId
   const moved = stageId !== before.stageId
-  const stage = moved ? await targetWithin(work, before.pipelineId, stageId) : null
+  if (moved && before.toKind === null) throw invalid("stageId must be a stage of the deal's own pipeline")
   const { title = before.title, value = before.value, currency = before.currency } = change
   const isSame = !moved && title === before.title && value === before.value && currency === before.currency
   if (isSame) return { deal: await showDeal(work, id), moved }
-  const deal = await write(work, id, { ...before, title, value, currency, stageId }, stage)
+  const deal = await write(work, id, { title, value, currency, stageId }, before.toKind)
   if (moved) await emit(work, 'deal.stage_changed', () => [{ deal, fromStageId: before.stageId }])
   return { deal, moved }
 }

@@ -1,4 +1,4 @@
-import { locateContact } from '../contacts/contacts.ts'
+import { type ContactPlace, locating } from '../contacts/contacts.ts'
 import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
 import { missing } from '../lib/problem.ts'
@@ -26,16 +26,19 @@ export const dealOfKey = async (
   return row ? viewDeal(row) : null
 }
 
-// Whoever comes second with a key waits here for the first: it finds the deal committed, or the key free again.
-const insertDeal = `
-  with made as (
+// One statement finds the contact, writes the deal and its history: a round trip each would cost as much again. A second caller
+// with the same idempotency key waits here for the first one: it finds the deal committed, or the key free again.
+const insertDeal = (contact: string) => `
+  with contact as materialized (${contact}), made as (
     insert into deals (account_id, id, title, value, currency, pipeline_id, stage_id, status, source, list_id, row_id, email,
       idempotency_key, moves, created_at, updated_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14, $14)
+    select $1, $5, $6, $7, $8, $9, $10, $11, $12, "listId", "rowId", email, $13, 1, $14, $14 from contact
     on conflict (account_id, idempotency_key) where idempotency_key is not null do nothing returning id
+  ), told as (
+    insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
+    select $1, id, 1, $15, null, $10, $14 from made
   )
-  insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
-  select $1, id, 1, $15, null, $7, $14 from made returning 1`
+  select contact.*, exists (select from made) as "isMade" from contact`
 
 /**
  * Makes a deal with its first history entry and emits `deal.created` (api.md section 4, POST /deals). `created` is false
@@ -49,26 +52,25 @@ export const createDeal = async (
   const { sql, accountId, actor, now } = work
   // The stage first: of what can be refused here, a stage of another pipeline is a 400, and that comes before any 404.
   const stage = await targetOf(work, input)
-  const contact = await locateContact(work, input)
-  if (!contact) throw missing('There is no such contact')
-  const row: DealRow = {
+  const { query, kind, params } = locating(accountId, input)
+  const own = {
     id: newId('deal', now.getTime()),
     title: input.title,
     value: input.value ?? '0.00',
     currency: input.currency ?? 'USD',
     pipelineId: stage.pipelineId,
     stageId: stage.id,
-    stage: stage.name,
-    status: stage.kind,
-    source,
-    ...contact,
   }
-  const { id, title, value, currency, pipelineId, stageId, status, listId, rowId, email } = row
-  const place = [pipelineId, stageId, status, source, listId, rowId, email]
-  const params = [accountId, id, title, value, currency, ...place, idempotencyKey ?? null, now, actor]
-  const isMade = (await sql(insertDeal, params, 'create-deal')).length > 0
+  const values = [...Object.values(own), stage.kind, source, idempotencyKey ?? null, now, actor]
+  const [found] = await sql<ContactPlace & { isMade: boolean }>(
+    insertDeal(query),
+    [...params, ...values],
+    `create-deal-${kind}`,
+  )
+  if (!found) throw missing('There is no such contact')
+  const { isMade, ...contact } = found
   if (!isMade) return { deal: (await dealOfKey(work, idempotencyKey!))!, created: false }
-  const deal = viewDeal(row)
+  const deal = viewDeal({ ...own, stage: stage.name, status: stage.kind, source, ...contact })
   await emit(work, 'deal.created', () => [{ deal }])
   return { deal, created: true }
 }

@@ -3,8 +3,6 @@ import { shareBoard } from './deals.board.ts'
 
 /** Deals outlive their contact, as records of business; an erased address stands in none of them any more. */
 export const forgetErased: Listener = {
-  wants: async () => false,
-  receive: async () => {},
   async contactsRemoved(work, { listId, email }) {
     if (listId !== undefined || email === undefined) return
     const { sql, accountId } = work

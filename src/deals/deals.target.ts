@@ -81,10 +81,3 @@ export const targetOf = async (
   await ensureDefault(work)
   return (await firstOpenOfDefault(work))!
 }
-
-/** A stage of the deal's own pipeline. Throws Problem `invalid` for anything else, whatever it is. */
-export const targetWithin = async (work: Work, pipelineId: string, stageId: string): Promise<Target> => {
-  const stage = await stageById(work, stageId)
-  if (stage?.pipelineId !== pipelineId) throw invalid("stageId must be a stage of the deal's own pipeline")
-  return stage
-}

@@ -11,38 +11,33 @@ interface Target {
 
 const targets = new WeakMap<Work, Promise<Target[]>>()
 
+const active = `from delivery_targets where account_id = $1 and kind = 'project' and status = 'active'`
+
 const targetsIn = (work: Work): Promise<Target[]> =>
   targets.getOrInsertComputed(work, ({ sql, accountId }) =>
-    sql<Target>(
-      `select id, owner_id as "projectId" from delivery_targets
-       where account_id = $1 and kind = 'project' and status = 'active'`,
-      [accountId],
-      'project-targets',
-    ),
+    sql<Target>(`select id, owner_id as "projectId" ${active}`, [accountId], 'project-targets'),
   )
 
 /** Delivers interactions to the webhooks of their projects. */
 export const deliverToProjects: Listener = {
-  wants: async (work, type) => type === 'interaction.received' && (await targetsIn(work)).length > 0,
-
-  async receive(work, events) {
-    for (const event of events) {
-      if (event.type !== 'interaction.received') continue
-      const { project } = event.data as EventData<'interaction.received'>
-      const of = (await targetsIn(work)).filter(({ projectId }) => projectId === project.id)
-      await insertEvents(
-        work,
-        [event],
-        of.map(({ id }) => ({ id, events: [event.type] })),
-      )
-    }
+  events: {
+    wanted: `$2 = 'interaction.received' and exists (select ${active})`,
+    async receive(work, events) {
+      for (const event of events) {
+        const { project } = event.data as EventData<'interaction.received'>
+        const of = (await targetsIn(work)).filter(({ projectId }) => projectId === project.id)
+        await insertEvents(
+          work,
+          [event],
+          of.map(({ id }) => ({ id, events: [event.type] })),
+        )
+      }
+    },
   },
 }
 
 /** What an erased address did stays counted, without who it was and what they wrote. */
 export const forgetInteractions: Listener = {
-  wants: async () => false,
-  receive: async () => {},
   async contactsRemoved({ sql, accountId }, { listId, email }) {
     if (listId !== undefined || email === undefined) return
     await sql(

@@ -2,6 +2,7 @@ import { emit } from '../events/emit.ts'
 import { coalesceCalls } from '../lib/coalesce.ts'
 import { newId } from '../lib/ids.ts'
 import type { MessageKey } from '../messages/messages.ts'
+import { unseen } from '../store/arrays.ts'
 import { isSharedFailure } from '../store/database.ts'
 import type { App, Work } from '../store/work.ts'
 import type { Interaction } from './engagement.entities.ts'
@@ -108,7 +109,7 @@ const readStates = coalesceCalls(
   mostAtOnce,
   async ({ sql }: Pick<Work, 'sql'>, mails: readonly MessageKey[]): Promise<AnswerState[]> => {
     const rows = await sql<{ place: number; blockId: string; kind: InteractionKind; value: unknown; at: Date }>(
-      `select k.place::int, i.* from unnest($1::text[], $2::text[]) with ordinality as k(account, id, place)
+      `select k.place::int, i.* from unnest(${unseen('$1')}, $2::text[]) with ordinality as k(account, id, place)
        cross join lateral (
          select block_id as "blockId", kind, value, at from interactions
          where account_id = k.account and message_id = k.id and kind <> all('{open,click}') and not is_bot order by at, id

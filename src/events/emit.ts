@@ -3,14 +3,27 @@ import type { EmittedEvent, Listener, Work } from '../store/work.ts'
 import { buildData, type EventInput } from './builders.ts'
 import type { EventType } from './types.ts'
 
-const interested = async (work: Work, type: EventType): Promise<Listener[]> => {
-  // One after the other: they ask on one connection.
-  const found: Listener[] = []
-  for (const listener of work.listeners) if (await listener.wants(work, type)) found.push(listener)
-  return found
+type Events = NonNullable<Listener['events']>
+
+const asked = new WeakMap<Work, Map<EventType, Promise<Events[]>>>()
+
+const ask = async ({ sql, accountId, listeners }: Work, type: EventType): Promise<Events[]> => {
+  const receivers = listeners.flatMap(({ events }) => events ?? [])
+  if (receivers.length === 0) return []
+  const conditions = receivers.map(({ wanted }) => `(${wanted})`)
+  const [answer] = await sql<{ wanted: boolean[] }>(
+    `select array[${conditions.join(', ')}] as wanted`,
+    [accountId, type],
+    'wanted-events',
+  )
+  return receivers.filter((_, i) => answer!.wanted[i])
 }
 
-/** Whether anyone in this account would hear events of the type: lets a bulk write skip what only events need. */
+/** Who wants events of the type, as it was when the unit of work first asked. */
+const interested = (work: Work, type: EventType): Promise<Events[]> =>
+  asked.getOrInsertComputed(work, () => new Map()).getOrInsertComputed(type, () => ask(work, type))
+
+/** Whether any listener wants events of the type from this account: lets a bulk write skip what only events need. */
 export const isWanted = async (work: Work, type: EventType): Promise<boolean> =>
   (await interested(work, type)).length > 0
 
@@ -23,8 +36,8 @@ export const emit = async <T extends EventType>(
   type: T,
   build: () => readonly EventInput<T>[],
 ): Promise<void> => {
-  const listeners = await interested(work, type)
-  if (listeners.length === 0) return
+  const receivers = await interested(work, type)
+  if (receivers.length === 0) return
   const createdAt = work.now.getTime()
   const events: EmittedEvent[] = build().map((input) => ({
     id: newId('evt', createdAt),
@@ -32,5 +45,5 @@ export const emit = async <T extends EventType>(
     createdAt,
     data: buildData(type, input),
   }))
-  if (events.length > 0) for (const listener of listeners) await listener.receive(work, events)
+  if (events.length > 0) for (const { receive } of receivers) await receive(work, events)
 }

@@ -2,8 +2,6 @@ import type { Listener } from '../store/work.ts'
 
 /** What is kept of a signup that waits for its confirmation goes with the wait, or with the contact. */
 export const forgetSignups: Listener = {
-  wants: async () => false,
-  receive: async () => {},
   async contactsActivated({ sql, accountId }, contacts) {
     for (const { rowId, listId } of contacts)
       await sql('delete from form_signups where account_id = $1 and row_id = $2 and list_id = $3', [

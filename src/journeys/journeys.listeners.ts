@@ -147,30 +147,35 @@ const startOf = async (
   if (entrant) await startJourneys(work, { kind, key: id, name: title, entrant })
 }
 
+const triggerOfType = Object.entries(triggersOf).map(([type, kind]) => `when '${type}' then '${kind}'`)
+
+/** A look into an index per question: one for the type, however many types and journeys there are. */
+const wanted = `
+  exists (select from journeys where account_id = $1 and enabled and trigger_kind = case $2 ${triggerOfType.join(' ')} end)
+  or exists (select from journey_runs where account_id = $1 and awaited = $2)
+  or exists (select from journey_exits where account_id = $1 and rule = $2)
+  or $2 like 'deal.%' and exists (select from journey_exits where account_id = $1 and rule in ('deal-won', 'deal-lost'))`
+
+const receive = async (work: Work, events: readonly EmittedEvent[]): Promise<void> => {
+  const type = events[0]!.type as EventType
+  const { triggers, awaited, exits } = await interestsIn(work)
+  const happenings = await happeningsOf(work, events)
+  if (happenings.length === 0) return
+  const trigger = triggersOf[type]
+  const starts = trigger && triggers.includes(trigger) ? await startsOf(work, type, happenings) : []
+  if (starts.length > 0) {
+    await lockEntrants(
+      work,
+      starts.flatMap(({ entrants }) => entrants),
+    )
+  }
+  await tellRuns(work, type, happenings, { exit: isExit(exits, type), wake: awaited.includes(type) })
+  for (const { journey, entrants } of starts) await enterLocked(work, journey, entrants)
+}
+
 /** Starts, wakes and ends journey runs by events (decisions.md, Journeys). */
 export const runJourneysByEvents: Listener = {
-  async wants(work, type) {
-    const { triggers, awaited, exits } = await interestsIn(work)
-    const trigger = triggersOf[type as EventType]
-    return awaited.includes(type) || isExit(exits, type) || (trigger !== undefined && triggers.includes(trigger))
-  },
-
-  async receive(work, events) {
-    const type = events[0]!.type as EventType
-    const { triggers, awaited, exits } = await interestsIn(work)
-    const happenings = await happeningsOf(work, events)
-    if (happenings.length === 0) return
-    const trigger = triggersOf[type]
-    const starts = trigger && triggers.includes(trigger) ? await startsOf(work, type, happenings) : []
-    if (starts.length > 0) {
-      await lockEntrants(
-        work,
-        starts.flatMap(({ entrants }) => entrants),
-      )
-    }
-    await tellRuns(work, type, happenings, { exit: isExit(exits, type), wake: awaited.includes(type) })
-    for (const { journey, entrants } of starts) await enterLocked(work, journey, entrants)
-  },
+  events: { wanted, receive },
 
   async contactsRemoved(work, { listId, email, rowId }) {
     if (email === undefined || rowId !== undefined) await exitRemoved(work, listId, rowId)

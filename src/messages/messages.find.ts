@@ -1,6 +1,7 @@
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { missing } from '../lib/problem.ts'
+import { unseen } from '../store/arrays.ts'
 import type { Work } from '../store/work.ts'
 import { heldUntil } from './messages.insert.ts'
 
@@ -118,7 +119,7 @@ export const findProjectMails = async (
   keys: readonly MessageKey[],
 ): Promise<(ProjectMail | null)[]> => {
   const rows = await sql<ProjectMail & { place: number }>(
-    `select k.place::int, m.* from unnest($1::text[], $2::text[]) with ordinality as k(account, id, place)
+    `select k.place::int, m.* from unnest(${unseen('$1')}, $2::text[]) with ordinality as k(account, id, place)
      cross join lateral (
        select m.account_id as "accountId", m.id, m.email, a.row_id as "rowId", ${fromColumns}, m.project_id as "projectId",
          m.project_version as "projectVersion", m.merge_data as "mergeData",

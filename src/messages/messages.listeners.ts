@@ -7,8 +7,6 @@ import { tallying } from './mail.claim.ts'
  * address from whoever adds it again.
  */
 export const forgetRecipients: Listener = {
-  wants: async () => false,
-  receive: async () => {},
   async contactsRemoved({ sql, accountId, now }, { listId, email }) {
     if (listId !== undefined || email === undefined) return
     // The queue before the messages, as whoever ends one.

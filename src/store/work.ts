@@ -35,9 +35,15 @@ export interface Work extends Operation {
 
 /** Hears the events of other features inside the transaction that caused them. */
 export interface Listener {
-  /** Whether it wants events of the type from this account: nothing is built for nobody. */
-  wants(work: Work, type: string): Promise<boolean>
-  receive(work: Work, events: readonly EmittedEvent[]): Promise<void>
+  /** Which events it receives. Absent: none. */
+  readonly events?: {
+    /**
+     * Whether it wants events of the type `$2` from the account `$1`: an SQL condition, so that all listeners are asked in one
+     * round trip. An event that no listener wants is not built.
+     */
+    readonly wanted: string
+    receive(work: Work, events: readonly EmittedEvent[]): Promise<void>
+  }
   /** A key was revoked: what depended on it ends in the same transaction. */
   keyRevoked?(work: Work, keyId: string): Promise<void>
   /** How much of that there is now: active subscriptions, and deliveries that wait for them. */

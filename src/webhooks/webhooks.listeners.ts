@@ -5,11 +5,13 @@ import type { Listener, Work } from '../store/work.ts'
 
 const subscriptions = new WeakMap<Work, Promise<Wanting[]>>()
 
+const active = `from webhooks w join delivery_targets t on t.id = w.id and t.account_id = w.account_id
+  where w.account_id = $1 and t.status = 'active'`
+
 /** The active subscriptions as they were when the unit of work first asked: one that ends meanwhile keeps nothing (deliveries.insert.ts). */
 const readSubscriptions = ({ sql, accountId }: Work): Promise<Wanting[]> =>
   sql<{ id: string; events: string[] }>(
-    `select w.id, w.events from webhooks w join delivery_targets t on t.id = w.id and t.account_id = w.account_id
-     where w.account_id = $1 and t.status = 'active' order by w.id`,
+    `select w.id, w.events ${active} order by w.id`,
     [accountId],
     'active-subscriptions',
   )
@@ -22,12 +24,11 @@ const subscriptionsIn = (work: Work): Promise<Wanting[]> => {
 
 /** Delivers events to the webhooks that subscribed to them (decisions.md, Webhooks and events). */
 export const deliverEvents: Listener = {
-  async wants(work, type) {
-    return (await subscriptionsIn(work)).some(({ events }) => events.includes(type))
-  },
-
-  async receive(work, events) {
-    await insertEvents(work, events, await subscriptionsIn(work))
+  events: {
+    wanted: `exists (select ${active} and $2 = any(w.events))`,
+    async receive(work, events) {
+      await insertEvents(work, events, await subscriptionsIn(work))
+    },
   },
 
   async keyRevoked(work, keyId) {

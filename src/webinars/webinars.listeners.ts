@@ -2,8 +2,6 @@ import type { Listener } from '../store/work.ts'
 
 /** An erased person stands in no registration any more. The seat stays taken: nobody else is told of it. */
 export const forgetAttendees: Listener = {
-  wants: async () => false,
-  receive: async () => {},
   async contactsRemoved({ sql, accountId }, { listId, email }) {
     if (listId !== undefined || email === undefined) return
     await sql(

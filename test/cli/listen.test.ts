@@ -79,7 +79,7 @@ const emit = (type: EventType, count = 1) =>
   target.app.work(account.id, 'cli:test', async (work) => {
     const now = work.now.getTime()
     const events = Array.from({ length: count }, () => sampleEvent(type, { now }))
-    await deliverEvents.receive(work, events)
+    await deliverEvents.events!.receive(work, events)
     return events
   })
 

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { admit } from '../../src/accounts/accounts.ts'
+import { type OpenApp, openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { findContacts } from '../../src/contacts/contacts.ts'
+import { readState } from '../../src/engagement/engagement.record.ts'
+import { findProjectMail } from '../../src/messages/messages.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+
+let t: TestApp
+let account: TestAccount
+/** One connection, so that all statements are prepared where the test looks. */
+let app: OpenApp
+
+beforeAll(async () => {
+  t = await startApp()
+  account = await t.account()
+  app = await openApp(readConfig(t.env), { connections: 1 })
+})
+afterAll(async () => {
+  await app.close()
+  await t.close()
+})
+
+// PostgreSQL makes a plan for each of the first five executions, and goes on where it believes that knowing the parameters helps.
+const customPlans = 5
+
+const hot: [statement: string, call: () => Promise<unknown>][] = [
+  ['admit', () => admit(app, account.key, 'contacts', 60)],
+  [
+    'find-contacts',
+    () =>
+      findContacts({ ...app, accountId: account.id, actor: 'key:test', now: app.now() }, { email: 'ada@acme.test' }),
+  ],
+  ['answer-states', () => readState(app, { accountId: account.id, id: 'msg_none' })],
+  ['project-mails', () => findProjectMail(app, account.id, 'msg_none')],
+]
+
+test.each(hot)('the statement %s keeps its plan when it runs for a single call', async (name, call) => {
+  for (let n = 0; n < 12; n++) await call()
+  const plans = await app.sql(
+    'select custom_plans as custom, generic_plans as generic from pg_prepared_statements where name = $1',
+    [name],
+  )
+  expect(plans).toEqual([{ custom: customPlans, generic: 12 - customPlans }])
+})
