@@ -22,6 +22,12 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench, size?: number)
   engagement: () => import('./engagement.ts'),
 }
 
+// Its result is no figure: it holds or it does not.
+if (process.argv[2] === 'chaos') {
+  const { chaos } = await import('./chaos.ts')
+  process.exit(await chaos(process.argv.slice(3)))
+}
+
 const asked = process.argv.slice(2).map((arg) => arg.split('=') as [name: string, size?: string])
 const unknown = asked.flatMap(([name]) => (benches[name] ? [] : name))
 if (unknown.length > 0) {

@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Outcome, runChaos } from './chaos/chaos.ts'
+import { type Cluster, openCluster } from './chaos/cluster.ts'
+import { sabotages } from './chaos/sabotage.ts'
+
+const seed = Number(process.env.SVC_CHAOS_SEED ?? Date.now() % 1_000_000)
+const seconds = Number(process.env.SVC_CHAOS_SECONDS ?? 15)
+
+let cluster: Cluster
+let outcome: Outcome
+
+beforeAll(async () => {
+  cluster = await openCluster()
+  process.stderr.write(`chaos of ${seconds} s, seed ${seed}\n`)
+  outcome = await runChaos(cluster, {
+    seed,
+    seconds,
+    async sabotage(world) {
+      for (const { run } of sabotages) await run(world)
+    },
+  })
+  process.stderr.write(`${outcome.summary.join('\n')}\n`)
+}, 300_000)
+afterAll(() => cluster?.close())
+
+test('whatever fails, nothing acknowledged is lost, nothing happens twice and nothing stays stuck', () => {
+  const { violations, report } = outcome
+  expect(violations, `SVC_CHAOS_SEED=${seed} SVC_CHAOS_SECONDS=${seconds} repeats it; more in ${report}`).toEqual([])
+})
+
+test.each(sabotages)('the checks would find it: $name', ({ finding }) => {
+  expect(outcome.damages).toContainEqual(expect.stringMatching(finding))
+})

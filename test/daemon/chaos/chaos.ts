@@ -1,0 +1,139 @@
+import type { ChildProcess } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { advanceClock } from '../../../src/store/clock.ts'
+import { createApi } from './api.ts'
+import { checkEvents, checkMails, checkQuotas } from './checks.sent.ts'
+import { checkContacts, checkDeals, checkImports, checkRuns, checkSeats, type Found } from './checks.ts'
+import { type Daemons, startDaemons } from './daemons.ts'
+import { cause, type Fault, faults, usualReceiver, usualRelay } from './faults.ts'
+import { createLedger } from './ledger.ts'
+import { unexpectedLines } from './logs.ts'
+import { createRandom } from './random.ts'
+import { countsOf, createDiary, writeReport } from './report.ts'
+import { settle } from './settle.ts'
+import { openWorld, reminderDelayMs, type World } from './world.ts'
+import { write } from './writers.ts'
+
+/** The PostgreSQL server that is used, and the faults of its own. */
+export interface Server {
+  url: string
+  faults: readonly Fault[]
+  log(): Promise<string>
+}
+
+export interface Options {
+  seed: number
+  seconds: number
+  /** The names of the faults that are caused; left out: all. */
+  only?: readonly string[] | undefined
+  /** Called when all has been checked, which is then done once more. */
+  sabotage?: (world: World) => Promise<void>
+}
+
+export interface Outcome {
+  violations: string[]
+  /** What was found wrong after the sabotage. */
+  damages: string[]
+  /** What was written, caused and counted, a line each. */
+  summary: string[]
+  /** A file with everything that is known of a run with violations. */
+  report: string | null
+}
+
+const settleMs = 60_000
+/** After kill -9 at most this many mails of a daemon are in doubt: its connections to the relay, of two threads. */
+const doubtsPerKill = 10
+
+/** Waits until all that was written is carried out; resolves with how long that took, in ms. */
+const calmDown = async (world: World, daemons: Daemons, writing: Promise<void>, violations: string[]) => {
+  const quietAt = performance.now()
+  const passed = () => Math.round(performance.now() - quietAt)
+  if (!(await daemons.ready(settleMs))) violations.push('the daemons did not become ready again')
+  // What waits for its time, or for its next attempt, is due now.
+  await advanceClock(world.app.sql, reminderDelayMs + 1000)
+  await writing
+  const writtenMs = passed()
+  await advanceClock(world.app.sql, 6 * reminderDelayMs)
+  const open = await settle(world.app.sql, settleMs - writtenMs)
+  const settledMs = passed()
+  for (const [kind, count] of Object.entries(open))
+    violations.push(`after ${settledMs} ms still open: ${count} × ${kind}`)
+  return { writtenMs, settledMs }
+}
+
+/** Holds what there is against what was acknowledged; resolves with how many mails are in doubt. */
+const check = async (found: Found, kills: number): Promise<number> => {
+  for (const one of [checkContacts, checkImports, checkDeals, checkRuns, checkSeats, checkEvents, checkQuotas])
+    await one(found)
+  const inDoubt = await checkMails(found)
+  if (inDoubt > doubtsPerKill * kills) found.violated(`${inDoubt} mails are in doubt after ${kills} × kill -9`)
+  return inDoubt
+}
+
+/**
+ * Lets writers write while faults are caused for so many seconds, then waits until all is settled, and checks that nothing
+ * was lost, doubled or left behind.
+ */
+export const runChaos = async (server: Server, { seed, seconds, only, sabotage }: Options): Promise<Outcome> => {
+  const random = createRandom(seed)
+  const folder = await mkdtemp(join(tmpdir(), 'svc-chaos-files-'))
+  const world = await openWorld(server.url)
+  const daemons = await startDaemons(2, world.url, world.env)
+  const importers = new Set<ChildProcess>()
+  const stop = new AbortController()
+  const giveUp = new AbortController()
+  const timers: NodeJS.Timeout[] = []
+  const abortAfter = (controller: AbortController, ms: number) =>
+    void timers.push(setTimeout(() => controller.abort(), ms))
+  try {
+    if (!(await daemons.ready(settleMs))) throw new Error('The daemons did not become ready')
+    world.sink.always(usualRelay)
+    world.receiver.always(usualReceiver)
+    const ledger = createLedger()
+    const diary = createDiary()
+    const violations: string[] = []
+    const api = createApi(daemons.all, world.key, random.fork('api'), giveUp.signal)
+    const writing = write({
+      ...{ world, api, ledger, random, folder, importers, complaints: violations },
+      ways: daemons.all.map(({ proxy }) => proxy.through(world.url)),
+      stop: stop.signal,
+      giveUp: giveUp.signal,
+    })
+    writing.catch(() => {})
+
+    abortAfter(stop, seconds * 1000)
+    const kinds = [...faults, ...server.faults].filter(({ name }) => only?.includes(name) ?? true)
+    await cause({ world, daemons, importers, random: random.fork('faults'), over: stop.signal }, kinds, diary)
+    abortAfter(giveUp, settleMs)
+    const { writtenMs, settledMs } = await calmDown(world, daemons, writing, violations)
+
+    const found: Found = { world, ledger, sql: world.app.sql, violated: (what) => violations.push(what) }
+    const inDoubt = await check(found, diary.counts['kill -9'] ?? 0)
+    violations.push(...api.complaints(), ...daemons.complaints, ...unexpectedLines(daemons.lines))
+    const { contacts, sends, deals, travellers, seats, imports } = ledger
+    const summary = [
+      `acknowledged: ${contacts.size} contacts, ${sends.length} sends, ${deals.length} deals, ${travellers.length} runs, ${seats.length} seats, ${imports.length} imports`,
+      `received: ${world.receiver.requests.length} posts, ${world.sink.mails.length} mails; ${inDoubt} mails in doubt`,
+      `answers: ${countsOf(api.statuses)}; slowest ${api.slowestMs} ms, longest time without a good one ${api.longestGapMs} ms`,
+      `faults: ${countsOf(diary.counts)}`,
+      `all was written ${writtenMs} ms after the last fault, and settled after ${settledMs} ms`,
+    ]
+    const parts = { seed, violations, summary, diary: diary.lines, lines: daemons.lines, serverLog: server.log }
+    const report = violations.length > 0 ? await writeReport(parts) : null
+    const damages: string[] = []
+    if (sabotage) {
+      await sabotage(world)
+      await check({ ...found, violated: (what) => damages.push(what) }, 0)
+    }
+    return { violations, damages, summary, report }
+  } finally {
+    for (const timer of timers) clearTimeout(timer)
+    stop.abort()
+    giveUp.abort()
+    await daemons.close()
+    await world.close()
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+}

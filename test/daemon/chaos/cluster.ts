@@ -1,0 +1,116 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { chmod, chown, mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { findBinaries } from '../../../src/store/embedded.binaries.ts'
+import { fromPasswd, isRoot, spawnOptions } from '../../../src/store/embedded.user.ts'
+import { freePort } from '../../support/daemon.ts'
+import type { Server } from './chaos.ts'
+import type { Fault } from './faults.ts'
+
+export interface Cluster extends Server {
+  close(): Promise<void>
+}
+
+/** How a server goes down: `fast` ends its sessions, `immediate` leaves the rest to crash recovery, `crash` is kill -9. */
+const signals = { fast: 'SIGINT', immediate: 'SIGQUIT', crash: 'SIGKILL' } as const
+type Shutdown = keyof typeof signals
+
+/** What is acknowledged must survive kill -9 of the server, but not of the machine: commits reach the kernel, not the disk. */
+const settings = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '500',
+  timezone: 'UTC',
+  fsync: 'off',
+  synchronous_commit: 'on',
+  log_min_error_statement: 'panic',
+}
+
+const restartLimitMs = 30_000
+
+const answers = async (url: string): Promise<boolean> => {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return true
+  } catch {
+    return false
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+/** A PostgreSQL server of its own, from the embedded binaries, in a temporary folder. */
+export const openCluster = async (): Promise<Cluster> => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-chaos-'))
+  await chmod(folder, 0o755)
+  const user = isRoot() ? await fromPasswd() : undefined
+  const bin = join(await findBinaries(folder, user), 'bin')
+  const data = join(folder, 'data')
+  await mkdir(data)
+  if (user) await chown(data, user.uid, user.gid)
+  await promisify(execFile)(
+    join(bin, 'initdb'),
+    ['-D', data, '-U', 'svc', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--locale=C'],
+    spawnOptions(user),
+  )
+  const port = await freePort()
+  const url = `postgres://svc@127.0.0.1:${port}/postgres`
+  const args = ['-D', data, '-p', String(port), ...Object.entries(settings).flatMap(([k, v]) => ['-c', `${k}=${v}`])]
+  const log = await open(join(folder, 'postgres.log'), 'a', 0o600)
+  let server: ChildProcess
+
+  // After kill -9 the old server's processes hold its shared memory until they notice: a start fails until then.
+  const start = async (): Promise<void> => {
+    for (const deadline = Date.now() + restartLimitMs; ; await sleep(50)) {
+      server = spawn(join(bin, 'postgres'), args, {
+        ...spawnOptions(user),
+        stdio: ['ignore', log.fd, log.fd],
+      })
+      while (server.exitCode === null && !(await answers(url))) await sleep(20)
+      if (server.exitCode === null) return
+      if (Date.now() > deadline) throw new Error(`PostgreSQL does not start: see ${join(folder, 'postgres.log')}`)
+    }
+  }
+  const stop = async (how: Shutdown) => {
+    if (server.exitCode !== null || server.signalCode !== null) return
+    const exited = once(server, 'exit')
+    server.kill(signals[how])
+    await exited
+  }
+  let restarting = Promise.resolve()
+  const restart: Fault = {
+    name: 'restart server',
+    async run({ random }) {
+      const how = random.pick(Object.keys(signals) as Shutdown[])
+      restarting = restarting.then(() => stop(how)).then(start)
+      await restarting
+      return how
+    },
+  }
+  const orphaned = () => {
+    server.kill('SIGQUIT')
+    rmSync(folder, { recursive: true, force: true })
+  }
+
+  await start()
+  process.once('exit', orphaned)
+  return {
+    url,
+    log: () => readFile(join(folder, 'postgres.log'), 'utf8'),
+    faults: [restart],
+    async close() {
+      process.off('exit', orphaned)
+      await stop('immediate')
+      await log.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,163 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startSvc } from '../../support/cli.ts'
+import { freePort } from '../../support/daemon.ts'
+import { openProxy, type TcpProxy } from '../../support/proxy.ts'
+
+export interface Line {
+  at: number
+  daemon: number
+  text: string
+}
+
+/** One `svc serve` that is started again whenever it ends. */
+export interface Daemon {
+  number: number
+  url: string
+  /** Its way to the database. */
+  proxy: TcpProxy
+  /** Whether it is stopped by a signal right now. */
+  isFrozen: boolean
+  /** When it last went on after a freeze, by performance.now(). */
+  frozenUntil: number
+  freeze(): void
+  thaw(): void
+  /** Ends it and starts it again; resolves once it is started, not once it is ready. */
+  restart(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
+}
+
+export interface Daemons {
+  all: Daemon[]
+  lines: Line[]
+  /** Ends that were not asked for, bad exit statuses, slow ends. */
+  complaints: string[]
+  /** Waits until all of them are ready, or one; false if that takes longer than the limit. */
+  ready(limitMs: number, which?: 'all' | 'one'): Promise<boolean>
+  close(): Promise<void>
+}
+
+/** SIGTERM ends a daemon within 15 s; the rest is for a busy machine. */
+const stopLimitMs = 20_000
+/** A start while the database is away ends with this status. */
+const unavailableStatus = 7
+
+const isReady = async (url: string): Promise<boolean> => {
+  try {
+    return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5000) })).ok
+  } catch {
+    return false
+  }
+}
+
+/** Starts as many daemons, each with a proxy of its own in front of the database at `databaseUrl`. */
+export const startDaemons = async (
+  count: number,
+  databaseUrl: string,
+  env: Record<string, string>,
+): Promise<Daemons> => {
+  const lines: Line[] = []
+  const complaints: string[] = []
+  const running = new Map<number, ChildProcess>()
+  /** Those that have said that they are ready: before, a signal ends them as it ends any process. */
+  const started = new WeakSet<ChildProcess>()
+  let isClosing = false
+
+  const launch = (number: number, own: Record<string, string>): void => {
+    const child = startSvc({ env: own }, ['serve'])
+    running.set(number, child)
+    let rest = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        const parts = (rest + text).split('\n')
+        rest = parts.pop()!
+        for (const part of parts) {
+          lines.push({ at: Date.now(), daemon: number, text: part })
+          if (part.includes('svc is ready')) started.add(child)
+        }
+      })
+    }
+    child.once('exit', async (status, signal) => {
+      if (isClosing || running.get(number) !== child) return
+      if (status !== unavailableStatus) complaints.push(`daemon ${number} ended by itself: ${status ?? signal}`)
+      await sleep(500)
+      if (!isClosing && running.get(number) === child) launch(number, own)
+    })
+  }
+
+  /** Ends a daemon that is asked to, which `launch` then does not start again by itself. */
+  const end = async (number: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+    const child = running.get(number)!
+    running.delete(number)
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    const askedAt = performance.now()
+    child.kill(signal)
+    if (signal === 'SIGKILL') return void (await exited)
+    const late = setTimeout(() => child.kill('SIGKILL'), stopLimitMs)
+    await exited.finally(() => clearTimeout(late))
+    const seconds = ((performance.now() - askedAt) / 1000).toFixed(1)
+    const how = child.exitCode ?? child.signalCode
+    if (how !== 0 && started.has(child))
+      complaints.push(`daemon ${number} ended with ${how} ${seconds} s after SIGTERM`)
+  }
+
+  const all = await Promise.all(
+    Array.from({ length: count }, async (_, number): Promise<Daemon> => {
+      const [port, proxy] = await Promise.all([freePort(), openProxy(databaseUrl)])
+      const own = { ...env, DATABASE_URL: proxy.through(databaseUrl), SVC_PORT: String(port) }
+      launch(number, own)
+      let restarting: Promise<void> | undefined
+      const again = async (signal: 'SIGKILL' | 'SIGTERM') => {
+        if (daemon.isFrozen) daemon.thaw()
+        await end(number, signal)
+        if (!isClosing) launch(number, own)
+      }
+      const daemon: Daemon = {
+        number,
+        url: `http://127.0.0.1:${port}`,
+        proxy,
+        isFrozen: false,
+        frozenUntil: 0,
+        freeze() {
+          daemon.isFrozen = running.get(number)?.kill('SIGSTOP') ?? false
+        },
+        thaw() {
+          daemon.isFrozen = false
+          daemon.frozenUntil = performance.now()
+          running.get(number)?.kill('SIGCONT')
+        },
+        restart: (signal) => {
+          restarting ??= again(signal).finally(() => {
+            restarting = undefined
+          })
+          return restarting
+        },
+      }
+      return daemon
+    }),
+  )
+  const killAll = () => {
+    for (const child of running.values()) child.kill('SIGKILL')
+  }
+  process.once('exit', killAll)
+
+  return {
+    all,
+    lines,
+    complaints,
+    async ready(limitMs, which = 'all') {
+      for (const deadline = Date.now() + limitMs; Date.now() < deadline; await sleep(100)) {
+        const found = await Promise.all(all.map(({ url }) => isReady(url)))
+        if (which === 'all' ? found.every(Boolean) : found.some(Boolean)) return true
+      }
+      return false
+    },
+    async close() {
+      isClosing = true
+      process.off('exit', killAll)
+      await Promise.all([...running.keys()].map((number) => end(number, 'SIGKILL')))
+      await Promise.all(all.map(({ proxy }) => proxy.close()))
+    },
+  }
+}

@@ -1,0 +1,213 @@
+import type { ChildProcess } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { advanceClock } from '../../../src/store/clock.ts'
+import { openDatabase, type Sql } from '../../../src/store/database.ts'
+import { stepClock } from './clock.ts'
+import type { Daemons } from './daemons.ts'
+import type { Random } from './random.ts'
+import type { Diary } from './report.ts'
+import { reminderDelayMs, type World } from './world.ts'
+
+/** What a fault may break. */
+export interface Scene {
+  world: World
+  daemons: Daemons
+  importers: ReadonlySet<ChildProcess>
+  random: Random
+  /** Ends at the end of the run: no fault outlasts it. */
+  over: AbortSignal
+}
+
+export interface Fault {
+  name: string
+  /** Breaks something and resolves once it is whole again; returns what exactly it did. */
+  run(scene: Scene): Promise<string>
+}
+
+/** A pause that ends with the run. */
+const pause = async ({ over }: Scene, seconds: number): Promise<string> => {
+  await sleep(seconds * 1000, undefined, { signal: over }).catch(() => {})
+  return `${seconds} s`
+}
+
+const secondsOf = ({ random }: Scene, most: number): number => Math.round(random.next() * most * 10) / 10
+
+const onDatabase = async (url: string, run: (sql: Sql) => Promise<unknown>): Promise<void> => {
+  const database = openDatabase(url, { max: 1 })
+  await run(database.sql)
+    .catch(() => {})
+    .finally(() => database.close())
+}
+
+const queues = ['pending_deliveries', 'message_queue'] as const
+const tables = [
+  ...['contacts', 'addresses', 'contact_lists', 'delivery_targets', 'messages', 'journey_runs'],
+  ...['webinars', 'deals', 'quota_uses', 'workers'],
+]
+
+/** Holds rows of a table as another program's session would, of a queue those first that a worker has claimed. */
+const holdRows = async (scene: Scene, table: string, rows: number, seconds: number): Promise<string> => {
+  const session = new pg.Client({ connectionString: scene.world.url })
+  session.on('error', () => {})
+  try {
+    await session.connect()
+    await session.query('begin')
+    const first = queues.some((name) => name === table) ? 'worker is null, ' : ''
+    await session.query(`select from ${table} order by ${first}random() limit ${rows} for update skip locked`)
+    await pause(scene, seconds)
+    await session.query('rollback')
+  } catch {
+    // The server went away meanwhile, and the locks with it.
+  } finally {
+    await session.end().catch(() => {})
+  }
+  return `${rows} rows of ${table}, ${seconds} s`
+}
+
+const lockRows = (scene: Scene): Promise<string> => {
+  const { random } = scene
+  const table = random.next() < 0.4 ? random.pick(queues) : random.pick(tables)
+  return holdRows(scene, table, random.between(1, 20), secondsOf(scene, 20))
+}
+
+/** SIGTERM while rows that the daemon is about to record are locked for longer than it may take. */
+const stopBehindLock = async (scene: Scene): Promise<string> => {
+  const held = holdRows(scene, scene.random.pick(queues), 100, 20)
+  await pause(scene, 0.3)
+  const daemon = await restart('SIGTERM')(scene)
+  return `${daemon}, ${await held}`
+}
+
+const freeze = async (scene: Scene): Promise<string> => {
+  const daemon = scene.random.pick(scene.daemons.all)
+  daemon.freeze()
+  const seconds = await pause(scene, 1 + secondsOf(scene, 29))
+  daemon.thaw()
+  return `daemon ${daemon.number}, ${seconds}`
+}
+
+const restart =
+  (signal: 'SIGKILL' | 'SIGTERM') =>
+  async ({ random, daemons }: Scene): Promise<string> => {
+    const daemon = random.pick(daemons.all)
+    await daemon.restart(signal)
+    return `daemon ${daemon.number}`
+  }
+
+const cut = async ({ random, daemons }: Scene): Promise<string> => {
+  const { proxy, number } = random.pick(daemons.all)
+  const connections = proxy.connections()
+  proxy.cut()
+  return `${connections} connections of daemon ${number}`
+}
+
+/** A path that goes silent is whole again after a while, or never: what stood on it then stays silent. */
+const silence = async (scene: Scene): Promise<string> => {
+  const { proxy, number } = scene.random.pick(scene.daemons.all)
+  const comesBack = scene.random.next() < 0.3
+  const connections = proxy.silence()
+  const what = `${connections} connections of daemon ${number}`
+  if (!comesBack) return `${what}, for good`
+  const seconds = await pause(scene, 1 + secondsOf(scene, 19))
+  proxy.resume()
+  return `${what}, ${seconds}`
+}
+
+const terminate = async ({ world, random }: Scene): Promise<string> => {
+  await onDatabase(world.url, (sql) =>
+    sql(
+      `select pg_terminate_backend(pid) from (
+         select pid from pg_stat_activity where datname = current_database() and application_name like 'svc%'
+         order by random() limit $1
+       ) victims`,
+      [random.between(1, 20)],
+    ),
+  )
+  return ''
+}
+
+const advance = async ({ world, random }: Scene): Promise<string> => {
+  // In all less than what the reminders wait for.
+  const seconds = random.between(1, reminderDelayMs / 1000 / 50)
+  await onDatabase(world.url, (sql) => advanceClock(sql, seconds * 1000))
+  return `${seconds} s`
+}
+
+const step = async ({ world, random }: Scene): Promise<string> => {
+  const seconds = random.pick([-1, 1]) * random.between(30, 120)
+  await onDatabase(world.url, (sql) => stepClock(sql, seconds))
+  return `to ${seconds} s`
+}
+
+/** Slow enough that at any time something stands on a connection. */
+export const usualRelay = { delayMs: 150 }
+export const usualReceiver = { delayMs: 150 }
+
+const slowRelay = async (scene: Scene): Promise<string> => {
+  scene.world.sink.always({ delayMs: 1500 })
+  const seconds = await pause(scene, 1 + secondsOf(scene, 6))
+  scene.world.sink.always(usualRelay)
+  return seconds
+}
+
+const slowReceiver = async (scene: Scene): Promise<string> => {
+  scene.world.receiver.always({ delayMs: 1500 })
+  const seconds = await pause(scene, 1 + secondsOf(scene, 6))
+  scene.world.receiver.always(usualReceiver)
+  return seconds
+}
+
+const killImport = async ({ importers, random }: Scene): Promise<string> => {
+  if (importers.size === 0) return 'none was running'
+  random.pick([...importers]).kill('SIGKILL')
+  return ''
+}
+
+/** What may befall the daemons, their network and their neighbours, whatever server they use. */
+export const faults: readonly Fault[] = [
+  { name: 'kill -9', run: restart('SIGKILL') },
+  { name: 'SIGTERM', run: restart('SIGTERM') },
+  { name: 'SIGTERM behind a lock', run: stopBehindLock },
+  { name: 'freeze', run: freeze },
+  { name: 'cut', run: cut },
+  { name: 'silence', run: silence },
+  { name: 'terminate sessions', run: terminate },
+  { name: 'lock rows', run: lockRows },
+  { name: 'advance clock', run: advance },
+  { name: 'step clock', run: step },
+  { name: 'slow relay', run: slowRelay },
+  { name: 'slow receiver', run: slowReceiver },
+  { name: 'kill import', run: killImport },
+]
+
+/** Between two faults, in seconds. */
+const leastRest = 0.5
+const mostRest = 3
+const longestOutageMs = 10_000
+
+/**
+ * Causes faults until the scene is over, each kind once before any comes again, several at a time; resolves once all is
+ * whole again.
+ */
+export const cause = async (scene: Scene, kinds: readonly Fault[], diary: Diary): Promise<void> => {
+  const running = new Set<Promise<void>>()
+  let deck: Fault[] = []
+  for (let n = 0; ; n++) {
+    await pause(scene, leastRest + scene.random.next() * (mostRest - leastRest))
+    // While nobody serves there is nothing to break.
+    await Promise.race([scene.daemons.ready(longestOutageMs, 'one'), pause(scene, longestOutageMs / 1000)])
+    if (scene.over.aborted) break
+    if (deck.length === 0) deck = scene.random.shuffled(kinds)
+    const fault = deck.pop()
+    if (!fault) continue
+    diary.began(fault.name)
+    const done = fault
+      .run({ ...scene, random: scene.random.fork(`${fault.name} ${n}`) })
+      .then((what) => diary.ended(fault.name, what))
+      .finally(() => running.delete(done))
+    running.add(done)
+  }
+  await Promise.all(running)
+  await onDatabase(scene.world.url, (sql) => stepClock(sql, 0))
+}

@@ -1,0 +1,60 @@
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startSvc } from '../../support/cli.ts'
+import { Unanswered } from './api.ts'
+import type { Act, Writing } from './writers.ts'
+
+const fileRows = 700
+/** So few that files have most of their addresses in common. */
+const addresses = 2000
+
+/** What a status means for the import: done, or to be continued. 7: the database was away; null: the process was killed. */
+const passing: readonly (number | null)[] = [7, null]
+
+/** `svc contacts import` as a process of its own, continued by `svc imports resume` until it is done. */
+export const importing: Act = async (writing, name, n) => {
+  const { world, ways, ledger, random, folder, complaints, giveUp } = writing
+  const file = join(folder, `${name}-${n}.csv`)
+  const from = random.between(0, addresses - fileRows)
+  const numbers = random.shuffled(Array.from({ length: fileRows }, (_, i) => from + i))
+  await writeFile(file, `email,color\n${numbers.map((i) => `imported-${i}@chaos.example,c${i % 5}\n`).join('')}`)
+
+  let id: string | undefined
+  for (;;) {
+    const begin = ['contacts', 'import', file, '--list', world.lists.imported, '--json']
+    const args = id ? ['imports', 'resume', id, '--json'] : begin
+    const { status, stdout, stderr } = await run(args, { ...world.env, DATABASE_URL: random.pick(ways) }, writing)
+    id ??= /\bimp_\w+/.exec(stderr)?.[0]
+    if (status === 0) {
+      const { rows, created, updated, unchanged } = JSON.parse(stdout)
+      ledger.imports.push({ id: id!, rows, created, updated, unchanged })
+      break
+    }
+    if (!passing.includes(status)) complaints.push(`svc ${args.join(' ')} ended with ${status}: ${stderr}`)
+    if (giveUp.aborted) throw new Unanswered(`the import ${id} was never done`)
+    await sleep(200)
+  }
+  for (const i of numbers)
+    ledger.contacts.getOrInsert(`${world.lists.imported} imported-${i}@chaos.example`, {
+      fields: { color: `c${i % 5}` },
+      changes: 0,
+    })
+}
+
+const run = async (args: string[], env: Record<string, string>, { importers, giveUp }: Writing) => {
+  const child = startSvc({ env }, args)
+  importers.add(child)
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text) => {
+      output[name] += text
+    })
+  const late = () => child.kill('SIGKILL')
+  giveUp.addEventListener('abort', late)
+  const [status] = (await once(child, 'close')) as [number | null]
+  giveUp.removeEventListener('abort', late)
+  importers.delete(child)
+  return { status, ...output }
+}

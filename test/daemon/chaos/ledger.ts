@@ -1,0 +1,43 @@
+/** What the product has acknowledged, as it must be found afterwards. */
+export interface Ledger {
+  /** By `<list id> <email>`. */
+  contacts: Map<string, KnownContact>
+  sends: KnownSend[]
+  deals: KnownDeal[]
+  /** The addresses that entered the journey. */
+  travellers: string[]
+  seats: { webinarId: string; email: string; status: 'confirmed' | 'waitlisted' }[]
+  /** The counts that `svc contacts import` printed in the end. */
+  imports: { id: string; rows: number; created: number; updated: number; unchanged: number }[]
+}
+
+export interface KnownContact {
+  fields: Record<string, string>
+  /** How often its fields changed after it was created. */
+  changes: number
+}
+
+export interface KnownSend {
+  key: string
+  to: string
+  id: string
+  status: 'sent' | 'failed' | 'suppressed'
+  error: string | null
+}
+
+export interface KnownDeal {
+  id: string
+  title: string
+  value: string
+  /** Where it was created and where it went, in order. */
+  stages: string[]
+}
+
+export const createLedger = (): Ledger => ({
+  contacts: new Map(),
+  sends: [],
+  deals: [],
+  travellers: [],
+  seats: [],
+  imports: [],
+})

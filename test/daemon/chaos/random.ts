@@ -1,0 +1,36 @@
+/** A generator of random numbers that a seed determines (mulberry32). */
+export interface Random {
+  /** In [0, 1). */
+  next(): number
+  /** A whole number from `least` to `most`, both included. */
+  between(least: number, most: number): number
+  pick<T>(items: readonly T[]): T
+  shuffled<T>(items: readonly T[]): T[]
+  /** Another generator, determined by this one's seed and a name: its draws change none of this one's. */
+  fork(name: string): Random
+}
+
+export const createRandom = (seed: number): Random => {
+  let state = seed | 0
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
+  }
+  const between = (least: number, most: number) => least + Math.floor(next() * (most - least + 1))
+  return {
+    next,
+    between,
+    pick: (items) => items[between(0, items.length - 1)]!,
+    shuffled(items) {
+      const result = [...items]
+      for (let i = result.length - 1; i > 0; i--) {
+        const j = between(0, i)
+        ;[result[i], result[j]] = [result[j]!, result[i]!]
+      }
+      return result
+    },
+    fork: (name) => createRandom([...name].reduce((hash, letter) => Math.imul(hash, 31) + letter.charCodeAt(0), seed)),
+  }
+}

@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Sql } from '../../../src/store/database.ts'
+
+/** Items that have not reached a final state, by kind; empty once all is settled. */
+export type OpenItems = Record<string, number>
+
+/** `claimed by nobody`: under a worker that has no row. */
+const counting = `
+  with item(kind, worker) as (
+    select 'delivery', worker from pending_deliveries
+    union all select 'message', worker from message_queue
+    union all select 'message without place in the queue', null from messages m
+      where status = 'pending' and not exists (select from message_queue q where (q.account_id, q.id) = (m.account_id, m.id))
+    union all select 'journey run', null from journey_runs where status in ('running', 'waiting')
+    union all select 'reminder', null from webinar_registrations where remind_at <= svc_now()
+  )
+  select kind || case
+      when worker is null then ''
+      when exists (select from workers w where w.id = item.worker) then ', claimed'
+      else ', claimed by nobody' end as kind,
+    count(*)::int as count
+  from item group by 1`
+
+export const openItems = async (sql: Sql): Promise<OpenItems> =>
+  Object.fromEntries((await sql<{ kind: string; count: number }>(counting)).map(({ kind, count }) => [kind, count]))
+
+/** Waits until nothing is open any more; returns what still is after `limitMs`. */
+export const settle = async (sql: Sql, limitMs: number): Promise<OpenItems> => {
+  for (const deadline = Date.now() + limitMs; ; await sleep(100)) {
+    const open = await openItems(sql).catch(
+      (error): OpenItems => ({ [`no answer of the database: ${error.message}`]: 1 }),
+    )
+    if (Object.keys(open).length === 0 || Date.now() > deadline) return open
+  }
+}

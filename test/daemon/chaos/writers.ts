@@ -1,0 +1,146 @@
+import type { ChildProcess } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Api, Unanswered } from './api.ts'
+import { importing } from './imports.ts'
+import type { Ledger } from './ledger.ts'
+import type { Random } from './random.ts'
+import { suppressedAddress, type World } from './world.ts'
+
+/*
+ * Each writer makes one call after the other until it is told to stop, and repeats a call until it is answered. What was
+ * written by a call that took several attempts is never written again with other values: an attempt without an answer may
+ * still be carried out later, and would then rightly undo the newer write.
+ */
+
+export interface Writing {
+  world: World
+  api: Api
+  ledger: Ledger
+  random: Random
+  /** What must not happen, as it happens. */
+  complaints: string[]
+  /** The database, by each daemon's way to it. */
+  ways: readonly string[]
+  /** For the files that are imported. */
+  folder: string
+  /** The imports that run now. */
+  importers: Set<ChildProcess>
+  /** Aborted when nothing new is begun. */
+  stop: AbortSignal
+  /** Aborted when a call that is not answered yet is given up. */
+  giveUp: AbortSignal
+}
+
+/** One thing a writer does; `n` counts from 0, and with `name` makes it unlike any other's. */
+export type Act = (writing: Writing, name: string, n: number) => Promise<void>
+
+const addressOf = (name: string) => `${name}@chaos.example`
+
+const single: Act = async ({ world, api, ledger, random }, name, n) => {
+  const email = addressOf(`${name}-${n}`)
+  const listId = world.lists.singles
+  const contact = { fields: { step: '0', by: name }, changes: 0 }
+  for (let step = 0; step <= 2; step++) {
+    const fields = { step: String(step), by: name }
+    const { attempts } = await api.ask('POST', '/contacts', { body: { listId, email, fields } })
+    contact.fields = fields
+    contact.changes = step
+    ledger.contacts.set(`${listId} ${email}`, contact)
+    if (attempts > 1 || random.next() < 0.4) return
+  }
+}
+
+/** Several writers bring the same addresses, in the same and in other orders, always with the same fields. */
+const poolSize = 3000
+const batch: Act = async ({ world, api, ledger, random }) => {
+  const listId = world.lists.pool
+  const numbers = new Set(Array.from({ length: random.between(5, 120) }, () => random.between(0, poolSize - 1)))
+  const contacts = [...numbers].map((i) => ({ email: addressOf(`pool-${i}`), color: `c${i % 7}` }))
+  await api.ask('POST', '/contacts', { body: { listId, contacts } })
+  for (const { email, color } of contacts)
+    ledger.contacts.getOrInsert(`${listId} ${email}`, { fields: { color }, changes: 0 })
+}
+
+const send: Act = async ({ api, ledger, random, giveUp, complaints }, name, n) => {
+  const key = `${name}-${n}`
+  const to = random.next() < 0.03 ? suppressedAddress : addressOf(key)
+  const body = { to, subject: key, html: '<p>Hello</p>', text: 'Hello' }
+  let first: string | undefined
+  for (;;) {
+    const { body: result } = await api.ask('POST', '/send', { body, headers: { 'idempotency-key': key } })
+    const { id, status, error = null } = result
+    first ??= id
+    if (id !== first) complaints.push(`the key ${key} was answered with ${first} and with ${id}`)
+    if (status !== 'pending') return void ledger.sends.push({ key, to, id, status, error })
+    await sleep(random.between(100, 1000))
+    if (giveUp.aborted) throw new Unanswered(`the message ${id} stays pending`)
+  }
+}
+
+const deal: Act = async ({ world, api, ledger, random, giveUp }, name, n) => {
+  const listId = world.lists.singles
+  const known = () => [...ledger.contacts.keys()].filter((place) => place.startsWith(listId))
+  while (known().length === 0 && !giveUp.aborted) await sleep(100)
+  const email = random.pick(known()).split(' ')[1]!
+  const value = `${random.between(1, 999)}.50`
+  const request = {
+    body: { title: `${name}-${n}`, email, listId, value },
+    headers: { 'idempotency-key': `${name}-${n}` },
+  }
+  const made = await api.ask('POST', '/deals', request)
+  const { id, title, stageId } = made.body.deal
+  const entry = { id, title, value, stages: [stageId as string] }
+  ledger.deals.push(entry)
+  for (let attempts = made.attempts, moves = random.between(0, 2); attempts === 1 && moves > 0; moves--) {
+    const next = random.pick(world.stages.filter((stage) => stage !== entry.stages.at(-1)))
+    attempts = (await api.ask('PATCH', `/deals/${id}`, { body: { stageId: next } })).attempts
+    entry.stages.push(next)
+  }
+}
+
+const travel: Act = async ({ world, api, ledger }, name, n) => {
+  const email = addressOf(`${name}-${n}`)
+  const listId = world.lists.travellers
+  await api.ask('POST', `/journeys/${world.journeyId}/trigger`, { body: { email, listId } })
+  ledger.travellers.push(email)
+  ledger.contacts.set(`${listId} ${email}`, { fields: {}, changes: 0 })
+}
+
+const register: Act = async ({ world, api, ledger, random }, name, n) => {
+  const email = addressOf(`${name}-${n}`)
+  const { id: webinarId } = random.pick(world.webinars)
+  const { body } = await api.ask('POST', `/webinars/${webinarId}/register`, { body: { email, name: `Guest ${n}` } })
+  ledger.seats.push({ webinarId, email, status: body.status })
+}
+
+/** Who writes, how many of each at once, and how long each rests between two acts, in ms. */
+const kinds: { name: string; act: Act; writers: number; restMs: number }[] = [
+  { name: 'single', act: single, writers: 3, restMs: 40 },
+  { name: 'batch', act: batch, writers: 3, restMs: 300 },
+  { name: 'send', act: send, writers: 6, restMs: 60 },
+  { name: 'deal', act: deal, writers: 2, restMs: 100 },
+  { name: 'travel', act: travel, writers: 2, restMs: 100 },
+  { name: 'register', act: register, writers: 2, restMs: 100 },
+  { name: 'import', act: importing, writers: 1, restMs: 1000 },
+]
+
+/** Lets everybody write, at least once; resolves once all have stopped, with what was never answered among the complaints. */
+export const write = async (writing: Writing): Promise<void> => {
+  const run = async (name: string, act: Act, restMs: number) => {
+    const random = writing.random.fork(name)
+    for (let n = 0; n === 0 || !writing.stop.aborted; n++) {
+      try {
+        await act({ ...writing, random }, name, n)
+      } catch (error) {
+        if (!(error instanceof Unanswered)) throw error
+        writing.complaints.push(`${name}-${n}: ${error.message}`)
+      }
+      await sleep(random.between(0, 2 * restMs))
+    }
+  }
+  await Promise.all(
+    kinds.flatMap(({ name, act, writers, restMs }) =>
+      Array.from({ length: writers }, (_, i) => run(`${name}${i}`, act, restMs)),
+    ),
+  )
+}

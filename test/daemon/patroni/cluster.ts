@@ -1,0 +1,224 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { chmod, chown, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fromPasswd, isRoot } from '../../../src/store/embedded.user.ts'
+import { freePort } from '../../support/daemon.ts'
+import type { Server } from '../chaos/chaos.ts'
+import { kill, patroniFaults } from './faults.ts'
+
+/** Debian's packages `patroni`, `etcd-server`, `haproxy` and `postgresql` install these. */
+const programs = { patroni: '/usr/bin/patroni', etcd: '/usr/bin/etcd', haproxy: '/usr/sbin/haproxy' } as const
+
+const findPostgres = async (): Promise<string | undefined> => {
+  const top = '/usr/lib/postgresql'
+  const versions = (await readdir(top).catch(() => [])).map(Number).toSorted((a, b) => b - a)
+  return versions.map((version) => join(top, String(version), 'bin')).find((bin) => existsSync(join(bin, 'postgres')))
+}
+
+/** A sentence that says what is missing; null where Patroni can run. */
+export const missingPrograms = async (): Promise<string | null> => {
+  const missing: string[] = Object.values(programs).filter((path) => !existsSync(path))
+  if (!(await findPostgres())) missing.push('/usr/lib/postgresql')
+  return missing.length > 0
+    ? `Skipped: ${missing.join(', ')} missing (apt-get install patroni etcd-server haproxy postgresql)`
+    : null
+}
+
+export interface Node {
+  name: string
+  /** PostgreSQL's port, and that of Patroni's REST interface. */
+  port: number
+  restPort: number
+  data: string
+}
+
+export interface Member {
+  name: string
+  role: string
+  state: string
+}
+
+export interface Patroni extends Server {
+  members(): Promise<Member[]>
+  /** Waits until one node leads, a synchronous standby follows and the others stream; returns the leader. */
+  whole(limitMs?: number): Promise<Node>
+  switchover(leader: Node): Promise<void>
+  /** The pids of the node's PostgreSQL: the postmaster's first. */
+  postgres(node: Node): Promise<number[]>
+  /** The node's Patroni. */
+  agent(node: Node): ChildProcess
+  startAgent(node: Node): void
+  close(): Promise<void>
+}
+
+const loopback = '127.0.0.1'
+
+/** Failing over takes `ttl` where a node is silent, and a turn of `loop_wait` where its Patroni lives: no start is waited for. */
+const dynamic = {
+  ttl: 20,
+  loop_wait: 1,
+  retry_timeout: 5,
+  primary_start_timeout: 0,
+  synchronous_mode: true,
+  postgresql: {
+    use_pg_rewind: true,
+    parameters: { max_connections: 200, fsync: 'off', wal_log_hints: 'on', log_min_error_statement: 'panic' },
+  },
+}
+
+const configOf = ({ name, port, restPort, data }: Node, etcdPort: number, bin: string, folder: string) => ({
+  scope: 'chaos',
+  name,
+  restapi: { listen: `${loopback}:${restPort}`, connect_address: `${loopback}:${restPort}` },
+  etcd3: { host: `${loopback}:${etcdPort}` },
+  bootstrap: { dcs: dynamic, initdb: [{ encoding: 'UTF8' }, { locale: 'C' }, { auth: 'trust' }] },
+  postgresql: {
+    listen: `${loopback}:${port}`,
+    connect_address: `${loopback}:${port}`,
+    data_dir: data,
+    bin_dir: bin,
+    pgpass: join(folder, `${name}.pgpass`),
+    remove_data_directory_on_diverging_timelines: true,
+    authentication: { superuser: { username: 'svc' }, replication: { username: 'svc' }, rewind: { username: 'svc' } },
+    pg_hba: [`host all all ${loopback}/32 trust`, `host replication all ${loopback}/32 trust`, 'local all all trust'],
+    parameters: { unix_socket_directories: folder, timezone: 'UTC' },
+  },
+})
+
+// Sessions of a node that leads no longer are ended, so that nobody goes on talking to it.
+const haproxyConfig = (port: number, nodes: readonly Node[]) => `
+global
+  maxconn 2000
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 1h
+  timeout server 1h
+  timeout check 2s
+listen leader
+  bind ${loopback}:${port}
+  option httpchk
+  http-check send meth OPTIONS uri /primary
+  http-check expect status 200
+  default-server inter 500ms fall 2 rise 1 on-marked-down shutdown-sessions
+${nodes.map(({ name, port: own, restPort }) => `  server ${name} ${loopback}:${own} check port ${restPort}`).join('\n')}
+`
+
+/** Three nodes with synchronous replication, etcd and HAProxy, on loopback ports and in a temporary folder. */
+export const openPatroni = async (): Promise<Patroni> => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-patroni-'))
+  const user = isRoot() ? await fromPasswd() : undefined
+  if (user) await chown(folder, user.uid, user.gid)
+  await chmod(folder, 0o755)
+  const bin = (await findPostgres())!
+  const logFile = join(folder, 'log')
+  const log = await open(logFile, 'a')
+  const children = new Set<ChildProcess>()
+  const run = (program: string, args: string[]): ChildProcess => {
+    const env = { PATH: `${bin}:${process.env.PATH}`, LC_ALL: 'C.UTF-8', HOME: folder }
+    const child = spawn(program, args, { cwd: folder, env, stdio: ['ignore', log.fd, log.fd], ...user })
+    children.add(child)
+    return child
+  }
+  const etcdPort = await freePort()
+  const peer = `http://${loopback}:${etcdPort + 1}`
+  const client = `http://${loopback}:${etcdPort}`
+  run(programs.etcd, [
+    ...['--name', 'etcd', '--data-dir', join(folder, 'etcd'), '--unsafe-no-fsync'],
+    ...['--listen-client-urls', client, '--advertise-client-urls', client],
+    ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer, '--initial-cluster', `etcd=${peer}`],
+  ])
+  const nodes: Node[] = []
+  for (const name of ['node0', 'node1', 'node2']) {
+    const node = { name, port: await freePort(), restPort: await freePort(), data: join(folder, name) }
+    nodes.push(node)
+    await mkdir(node.data, { mode: 0o700 })
+    if (user) await chown(node.data, user.uid, user.gid)
+    await writeFile(join(folder, `${name}.yml`), JSON.stringify(configOf(node, etcdPort, bin, folder)))
+  }
+  const agents = new Map<Node, ChildProcess>()
+  const startAgent = (node: Node) => void agents.set(node, run(programs.patroni, [join(folder, `${node.name}.yml`)]))
+  nodes.forEach(startAgent)
+  const port = await freePort()
+  await writeFile(join(folder, 'haproxy.cfg'), haproxyConfig(port, nodes))
+  run(programs.haproxy, ['-db', '-f', join(folder, 'haproxy.cfg')])
+
+  const members = async (): Promise<Member[]> => {
+    for (const { restPort } of nodes) {
+      const answer = await fetch(`http://${loopback}:${restPort}/cluster`, { signal: AbortSignal.timeout(2000) })
+        .then((response) => response.json())
+        .catch(() => null)
+      if (answer) return (answer as { members: Member[] }).members
+    }
+    return []
+  }
+  const whole = async (limitMs = 120_000): Promise<Node> => {
+    for (const deadline = Date.now() + limitMs; Date.now() < deadline; await sleep(250)) {
+      const found = await members()
+      const leader = found.find(({ role, state }) => role === 'leader' && state === 'running')
+      const followers = found.filter(
+        ({ role, state }) => /standby|replica/.test(role) && /running|streaming/.test(state),
+      )
+      const isSynchronous = followers.some(({ role }) => role === 'sync_standby')
+      if (leader && isSynchronous && followers.length === 2) return nodes.find(({ name }) => name === leader.name)!
+    }
+    throw new Error(`Patroni's cluster did not become whole: ${JSON.stringify(await members())}; see ${logFile}`)
+  }
+  const patroni: Patroni = {
+    /** The leader, by way of HAProxy. */
+    url: `postgres://svc@${loopback}:${port}/postgres`,
+    get faults() {
+      return patroniFaults(patroni)
+    },
+    members,
+    whole,
+    async switchover(leader) {
+      await fetch(`http://${loopback}:${leader.restPort}/switchover`, {
+        method: 'POST',
+        body: JSON.stringify({ leader: leader.name }),
+        signal: AbortSignal.timeout(30_000),
+      })
+    },
+    async postgres({ data }) {
+      const postmaster = Number((await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')[0])
+      if (!postmaster) return []
+      const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+      const parents = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')))
+      // pid (name) state parent …
+      return [
+        postmaster,
+        ...pids.filter((_, i) => /\) \w (\d+)/.exec(parents[i]!)?.[1] === String(postmaster)).map(Number),
+      ]
+    },
+    agent: (node) => agents.get(node)!,
+    startAgent,
+    log: () => readFile(logFile, 'utf8'),
+    async close() {
+      // The agents first: one of them would start the server of another again.
+      for (const agent of agents.values()) agent.kill('SIGKILL')
+      for (const node of nodes) for (const pid of await patroni.postgres(node)) kill(pid, 'SIGKILL')
+      for (const child of children) {
+        if (child.exitCode !== null || child.signalCode !== null) continue
+        const exited = once(child, 'exit')
+        child.kill('SIGKILL')
+        await exited
+      }
+      await log.close()
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+  process.once('exit', () => {
+    for (const child of children) child.kill('SIGTERM')
+  })
+  try {
+    await whole()
+    return patroni
+  } catch (error) {
+    await patroni.close()
+    throw error
+  }
+}
