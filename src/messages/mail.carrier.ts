@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isUnavailable } from '../store/database.ts'
+import { createBatches } from '../queue/batches.ts'
+import type { Adapter, Engine } from '../queue/engine.ts'
+import { settleMs } from '../queue/loop.ts'
 import type { App, Report } from '../store/work.ts'
-import { type ClaimedMessage, type Content, releaseClaims, stillOurs } from './mail.claim.ts'
+import { type ClaimedMessage, type Content, freeClaims, queueTable, releaseClaims } from './mail.claim.ts'
 import { createComposer } from './mail.compose.ts'
 import type { createLanes } from './mail.lanes.ts'
 import { loadContents } from './mail.mark.ts'
-import { createPipe } from './mail.pipe.ts'
 import { failedResult, judge, type Result, recordResults, suppressedResult, unrecordable } from './mail.record.ts'
 import { createSuppressor } from './mail.suppress.ts'
 
@@ -13,16 +14,17 @@ const batchSize = 200
 const gatherMs = 4
 /** A lone call of POST /send passes twice within a few milliseconds: its mark, then its result. */
 const ledgerGatherMs = 1
-const lockedRetryMs = 200
 /** A message that an unexpected error prevented from being sent is due again after this time. */
 const faultMs = 60_000
-const recordMs = 3000
 /** The caller who learns of a bounce waits at most this long for the suppression of the address. */
 const suppressMs = 1000
 
 export interface Carrier {
-  /** The messages claimed by this process and neither recorded nor released, by their ids. */
-  readonly held: ReadonlyMap<string, ClaimedMessage>
+  /** What the queue engine is given of it. */
+  readonly adapter: Pick<
+    Adapter<ClaimedMessage>,
+    'job' | 'table' | 'isStuck' | 'holds' | 'release' | 'released' | 'free'
+  >
   /** Takes over claims, before anything else is done with them. */
   hold(claims: readonly ClaimedMessage[]): void
   /** Hands over messages that wait in the lanes, as far as the lanes allow. */
@@ -31,11 +33,9 @@ export interface Carrier {
   giveBack(claims: readonly ClaimedMessage[]): void
   /** Suppresses the addresses of bounces that are recorded. */
   suppress(): void
-  /** The database takes no results at the moment: more claims would only leave more in doubt. */
-  readonly isStuck: boolean
   /**
    * Releases what no connection has taken. What is on a connection has `deadlineMs` to end; then the connections are cut.
-   * Resolves when all results are recorded, at most 3 s later.
+   * Resolves when all results are recorded, a few seconds later at most.
    */
   finish(deadlineMs: number): Promise<void>
 }
@@ -63,6 +63,7 @@ const isTaken = (item: Result | Taken): item is Taken => !isResult(item)
  */
 export const createCarrier = (
   app: App,
+  queue: Pick<Engine<ClaimedMessage>, 'giveBack'>,
   lanes: ReturnType<typeof createLanes>,
   { settled, freed, report }: Ports,
 ): Carrier => {
@@ -71,7 +72,6 @@ export const createCarrier = (
   const held = new Map<string, ClaimedMessage>()
   const handing = new Set<Promise<void>>()
   let isFinishing = false
-  let isOver = false
 
   const drop = (claimed: ClaimedMessage) => {
     if (held.get(claimed.id)?.claim === claimed.claim) held.delete(claimed.id)
@@ -85,37 +85,11 @@ export const createCarrier = (
     freed()
   }
 
-  const later = (run: () => void) => {
-    const waited = sleep(lockedRetryMs).then(() => {
-      handing.delete(waited)
-      if (!isOver) run()
-    })
-    handing.add(waited)
-  }
-
-  const release = createPipe<{ claimed: ClaimedMessage; waitMs: number }>(batchSize, {
-    async run(batch) {
-      for (const [waitMs, same] of Map.groupBy(batch, (item) => item.waitMs)) {
-        const claims = same.map(({ claimed }) => claimed)
-        await releaseClaims(app.sql, claims, waitMs)
-        const locked = await stillOurs(app.sql, claims)
-        for (const claimed of claims) if (!locked.has(claimed.id)) drop(claimed)
-        if (locked.size > 0) later(() => release.push(same.filter(({ claimed }) => locked.has(claimed.id))))
-      }
-    },
-    gatherMs,
-    isPassing: isUnavailable,
-    failed({ claimed }, fault) {
-      drop(claimed)
-      report(fault, { message: claimed.id })
-    },
-  })
-
   /** Releases a message that has a slot; it is due again after `waitMs`. */
   const withdraw = (claimed: ClaimedMessage, waitMs: number) => {
     lanes.done(claimed)
     settled(claimed, null)
-    release.push([{ claimed, waitMs }])
+    queue.giveBack([{ ...claimed, retryMs: waitMs }])
     pump()
     freed()
   }
@@ -132,30 +106,31 @@ export const createCarrier = (
     freed()
   }
 
-  const ledger = createPipe<Result | Taken>(batchSize, {
-    async run(batch) {
-      const results = batch.filter(isResult)
-      const taken = batch.filter(isTaken)
-      const claims = taken.map(({ claimed }) => claimed)
-      const { written, corrected, locked, marked } = await recordResults(app.sql, results, claims)
-      for (const { claimed, answer } of taken) answer(marked.has(claimed.id) ? 'marked' : 'lost')
-      if (locked.length > 0) later(() => ledger.push(locked))
-      for (const { status } of written) if (status !== 'queued') app.tallies.count('sends', status)
-      for (const { status } of corrected) if (status === 'sent') app.tallies.count('sends', status)
-      const known = new Set([...written, ...corrected, ...locked])
-      for (const result of [...written, ...corrected]) recorded(result)
-      for (const result of results) if (!known.has(result)) done(result.claimed, null)
+  const ledger = createBatches<Result | Taken>(
+    { size: batchSize, gatherMs: ledgerGatherMs },
+    {
+      async run(batch) {
+        const results = batch.filter(isResult)
+        const taken = batch.filter(isTaken)
+        const claims = taken.map(({ claimed }) => claimed)
+        const { written, corrected, locked, marked } = await recordResults(app.sql, results, claims)
+        for (const { claimed, answer } of taken) answer(marked.has(claimed.id) ? 'marked' : 'lost')
+        for (const { status } of written) if (status !== 'queued') app.tallies.count('sends', status)
+        for (const { status } of corrected) if (status === 'sent') app.tallies.count('sends', status)
+        const known = new Set([...written, ...corrected, ...locked])
+        for (const result of [...written, ...corrected]) recorded(result)
+        for (const result of results) if (!known.has(result)) done(result.claimed, null)
+        return locked
+      },
+      failed(item, fault) {
+        const isGivenUp = isResult(item) && item.isReplacement
+        if (!isGivenUp) report(fault, { message: item.claimed.id })
+        if (!isResult(item)) item.answer('fault')
+        else if (isGivenUp) done(item.claimed, null)
+        else ledger.push([unrecordable(item)])
+      },
     },
-    gatherMs: ledgerGatherMs,
-    isPassing: isUnavailable,
-    failed(item, fault) {
-      const isGivenUp = isResult(item) && item.isReplacement
-      if (!isGivenUp) report(fault, { message: item.claimed.id })
-      if (!isResult(item)) item.answer('fault')
-      else if (isGivenUp) done(item.claimed, null)
-      else ledger.push([unrecordable(item)])
-    },
-  })
+  )
 
   const handOver = async (claimed: ClaimedMessage, content: Content): Promise<void> => {
     let waitMs = 0
@@ -187,27 +162,29 @@ export const createCarrier = (
     handing.add(handed)
   }
 
-  const load = createPipe<ClaimedMessage>(batchSize, {
-    async run(batch) {
-      const contents = await loadContents(app.sql, batch)
-      for (const claimed of batch) {
-        const content = contents.get(claimed.id)
-        if (!content) withdraw(claimed, faultMs)
-        else if (content.reason !== null) ledger.push([suppressedResult(claimed, content.reason)])
-        else begin(claimed, content)
-      }
+  const load = createBatches<ClaimedMessage>(
+    { size: batchSize, gatherMs },
+    {
+      async run(batch) {
+        const contents = await loadContents(app.sql, batch)
+        for (const claimed of batch) {
+          const content = contents.get(claimed.id)
+          if (!content) withdraw(claimed, faultMs)
+          else if (content.reason !== null) ledger.push([suppressedResult(claimed, content.reason)])
+          else begin(claimed, content)
+        }
+        return []
+      },
+      failed(claimed, fault) {
+        report(fault, { message: claimed.id })
+        withdraw(claimed, faultMs)
+      },
     },
-    gatherMs,
-    isPassing: isUnavailable,
-    failed(claimed, fault) {
-      report(fault, { message: claimed.id })
-      withdraw(claimed, faultMs)
-    },
-  })
+  )
 
   const giveBack = (claims: readonly ClaimedMessage[]) => {
     for (const claimed of claims) settled(claimed, null)
-    release.push(claims.map((claimed) => ({ claimed, waitMs: 0 })))
+    queue.giveBack(claims)
   }
 
   const pump = () => {
@@ -218,41 +195,43 @@ export const createCarrier = (
     }
   }
 
-  // Locked rows are tried again a little later, which may begin anything again.
-  const idle = async () => {
+  const allHandedOver = async () => {
     do {
       await Promise.all(handing)
-      await load.flush()
+      await load.flush(settleMs)
     } while (handing.size > 0)
   }
 
-  const allRecorded = async () => {
-    do {
-      await idle()
-      await Promise.all([ledger.flush(), release.flush()])
-    } while (handing.size > 0)
-  }
+  const within = (ms: number, running: Promise<unknown>) =>
+    Promise.race([running, sleep(ms, undefined, { ref: false })])
 
   return {
-    held,
+    adapter: {
+      job: 'mail',
+      table: queueTable,
+      get isStuck() {
+        return ledger.isStuck
+      },
+      holds: (id) => held.has(id),
+      release: (claims) => releaseClaims(app.sql, claims),
+      released: (claims) => claims.forEach(drop),
+      free: (claims) => freeClaims(app, claims),
+    },
     hold(claims) {
       for (const claimed of claims) held.set(claimed.id, claimed)
     },
     pump,
     giveBack,
     suppress: () => void suppressor.run(),
-    get isStuck() {
-      return ledger.isStuck
-    },
     async finish(deadlineMs) {
       isFinishing = true
       giveBack(lanes.takeBack(() => true))
       app.smtp.drain()
-      const deadline = (ms: number) => sleep(ms, undefined, { ref: false })
-      await Promise.race([idle(), deadline(deadlineMs)])
+      await within(deadlineMs, allHandedOver())
       app.smtp.close()
-      await Promise.race([allRecorded().then(() => suppressor.close()), deadline(recordMs)])
-      isOver = true
+      await within(settleMs, allHandedOver())
+      await Promise.all([ledger.close(settleMs), load.close(settleMs)])
+      await within(settleMs, suppressor.close())
     },
   }
 }

@@ -1,13 +1,13 @@
+import { type Claim, claimsJson, ownedRows } from '../queue/claims.ts'
+import type { QueueView } from '../queue/loop.ts'
 import type { Sql } from '../store/database.ts'
-import type { QueueView } from '../store/queue.ts'
 import type { App } from '../store/work.ts'
 
 /*
- * The rule of the queue: a message belongs to the worker that claimed it, for as long as that worker lives (store/worker.ts);
- * `claim` counts the owners, and only the newest may hand over and record. A message is marked (`is_handing`, mail.mark.ts)
- * when a connection takes it and before any of its content is sent. If its worker dies, an unmarked message is claimed
- * again, and a marked one ends as failed, because the relay may have it. So each message is sent at most once, and a crash
- * leaves at most one message in doubt per open connection.
+ * A message belongs to the worker that claimed it, for as long as that worker lives (queue/README.md). It is marked
+ * (`is_handing`, mail.mark.ts) when a connection takes it and before any of its content is sent. If its worker dies, an unmarked
+ * message is claimed again, and a marked one ends as failed, because the relay may have it. So each message is sent at most
+ * once, and a crash leaves at most one message in doubt per open connection.
  */
 
 /** The jobs that hand mail over listen on this channel: `<microseconds> <account> <batch>`, or anything else: look everywhere. */
@@ -31,21 +31,20 @@ export interface StoredRelay {
   bounceAddress: string | null
 }
 
-/** A message that is ours. */
-export interface ClaimedMessage {
-  accountId: string
-  id: string
+export const queueTable = 'message_queue'
+
+/** A message that this process has claimed. */
+export interface ClaimedMessage extends Claim {
   /** '': none. */
   batch: string
-  worker: number
-  /** Which claim this is. */
-  claim: number
   tries: number
   isPatient: boolean
   /** null: the platform's. */
   relay: StoredRelay | null
   /** What it is composed of, where the process has just written it; else it is loaded. */
   content?: Content
+  /** When it is given back: it is due again after this many ms. */
+  retryMs?: number
 }
 
 /** What a message is composed of. */
@@ -146,44 +145,29 @@ export const claimDue = async (
   }
 }
 
-type Owned = Pick<ClaimedMessage, 'accountId' | 'id' | 'claim' | 'worker'>
-
-export const ownedJson = (claims: readonly Owned[]): string =>
-  JSON.stringify(claims.map(({ accountId, id, claim, worker }) => ({ accountId, id, claim, worker })))
-
-/** The rows of claims (a JSON parameter) that are still ours, as `row`, beside the columns of the claims as `c`; skips locked ones. */
-export const ownedRows = (more = '', claims = '$1') => `
-  jsonb_to_recordset(${claims}::jsonb) as c("accountId" text, id text, claim int, worker int${more}) cross join lateral (
-    select ctid as row from message_queue
-    where account_id = c."accountId" and id = c.id and claim = c.claim and worker = c.worker for update skip locked
-  ) l`
-
-/** Which of the claims are still ours, locked or not. */
-export const stillOurs = async (sql: Sql, claims: readonly Owned[]): Promise<Set<string>> => {
-  const rows = await sql<{ id: string }>(
-    `select c.id from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text, claim int, worker int)
-     cross join lateral (
-       select from message_queue
-       where account_id = c."accountId" and id = c.id and claim = c.claim and worker = c.worker limit 1
-     ) q`,
-    [ownedJson(claims)],
+/** Frees the rows of claims (`$1`), due again after `$2` ms, and announces them. */
+const releasing = `
+  with freed as (
+    update message_queue q set worker = null, is_handing = false, claim = q.claim + 1,
+      due_at = case when $2::float8 > 0 then svc_now() + $2 * interval '1 ms' else q.due_at end
+    from (select l.row from ${ownedRows(queueTable)}) l where q.ctid = l.row returning q.id, q.account_id, q.batch, q.due_at
+  ), announced as (
+    select pg_notify('${mailChannel}', (extract(epoch from due_at) * 1e6)::int8 || ' ' || account_id || ' ' || batch)
+    from (select account_id, batch, min(due_at) as due_at from freed group by account_id, batch) f
   )
-  return new Set(rows.map(({ id }) => id))
-}
+  select id from freed where (select count(*) from announced) >= 0`
 
-/** Gives claims back of which nothing has left, due again after `waitMs`. What is locked stays claimed: ask again. */
-export const releaseClaims = async (sql: Sql, claims: readonly Owned[], waitMs: number): Promise<void> => {
-  if (claims.length === 0) return
-  await sql(
-    `with freed as (
-       update message_queue q set worker = null, is_handing = false, claim = q.claim + 1,
-         due_at = case when $2::float8 > 0 then svc_now() + $2 * interval '1 ms' else q.due_at end
-       from (select l.row from ${ownedRows()}) l where q.ctid = l.row returning q.account_id, q.batch, q.due_at
-     )
-     select pg_notify('${mailChannel}', (extract(epoch from due_at) * 1e6)::int8 || ' ' || account_id || ' ' || batch)
-     from (select account_id, batch, min(due_at) as due_at from freed group by account_id, batch) f`,
-    [ownedJson(claims), waitMs],
-  )
+/**
+ * Returns claims to the queue of which nothing was sent, each due again after its `retryMs`. Resolves with the ids that
+ * changed; rows that another transaction has locked, and those of newer claims, do not.
+ */
+export const releaseClaims = async (sql: Sql, claims: readonly ClaimedMessage[]): Promise<Set<string>> => {
+  const released = new Set<string>()
+  for (const [retryMs, same] of Map.groupBy(claims, (claim) => claim.retryMs ?? 0)) {
+    const rows = await sql<{ id: string }>(releasing, [claimsJson(same), retryMs], 'release-messages')
+    for (const { id } of rows) released.add(id)
+  }
+  return released
 }
 
 /** Tallies the ends of messages that belong to a batch; `ended` is SQL that gives the account, batch and status of each. */
@@ -194,13 +178,9 @@ export const tallying = (ended: string) => `
 /** What a message ends with whose worker died when the relay may have had it. */
 export const unknownState = 'delivery state unknown'
 
-// `claimed` selects `row` of rows that belong to the workers $1.
-const freeing = (claimed: string) => `
-  with claimed as materialized (
-    ${claimed}
-  ), locked as materialized (
-    select ctid as row from message_queue
-    where ctid = any(array(select row from claimed)) and worker = any($1) for update skip locked
+const freeing = `
+  with locked as materialized (
+    select l.row from ${ownedRows(queueTable)}
   ), gone as (
     delete from message_queue where ctid = any(array(select row from locked)) and is_handing returning account_id, id, batch
   ), tallied as (
@@ -212,49 +192,18 @@ const freeing = (claimed: string) => `
     update messages m set status = 'failed', error = '${unknownState}', finished_at = svc_now()
     from gone where m.account_id = gone.account_id and m.id = gone.id
   )
-  select (select count(*) from claimed) as found, (select count(*) from locked) as taken,
-    (select count(*) from gone) as failed`
-
-const freeingAll = freeing('select ctid as row from message_queue where worker = any($1)')
-
-const freeingSome = freeing(`
-  select q.row from jsonb_to_recordset($2::jsonb) as c("accountId" text, id text, claim int) cross join lateral (
-    select ctid as row from message_queue
-    where account_id = c."accountId" and id = c.id and claim = c.claim and worker = any($1) limit 1
-  ) q`)
+  select (select count(*) from gone) as failed, pg_notify('${mailChannel}', '')`
 
 /**
- * Ends the marked messages of workers that are gone, and frees their unmarked ones. Skips locked rows: returns whether there
- * were none.
+ * Ends those of the claims that are marked, and frees the others, for any worker to claim. Rows that another transaction has
+ * locked, and those of newer claims, stay as they are.
  */
-export const freeClaimsOf = async (
-  { sql, tallies }: Pick<App, 'sql' | 'tallies'>,
-  workers: readonly number[],
-): Promise<boolean> => {
-  const [row] = await sql<{ found: number; taken: number; failed: number }>(freeingAll, [workers])
-  tallies.count('sends', 'failed', row!.failed)
-  return row!.found === row!.taken
-}
-
-/** A row that the database has as ours. */
-export type OwnRow = Pick<ClaimedMessage, 'accountId' | 'id' | 'claim'>
-
-/** Rows of a worker beside those with `ids`, at most 1,000. Reads the whole queue. */
-export const findClaimsOf = (sql: Sql, worker: number, ids: readonly string[]): Promise<OwnRow[]> =>
-  sql(
-    `select account_id as "accountId", id, claim from message_queue where worker = $1 and id <> all($2::text[]) limit 1000`,
-    [worker, ids],
-  )
-
-/** As `freeClaimsOf`, for these claims of one worker. Wakes the jobs. */
 export const freeClaims = async (
   { sql, tallies }: Pick<App, 'sql' | 'tallies'>,
-  worker: number,
-  claims: readonly OwnRow[],
+  claims: readonly Claim[],
 ): Promise<void> => {
-  const [row] = await sql<{ failed: number }>(freeingSome, [[worker], JSON.stringify(claims)])
+  const [row] = await sql<{ failed: number }>(freeing, [claimsJson(claims)])
   tallies.count('sends', 'failed', row!.failed)
-  await sql(`select pg_notify('${mailChannel}', '')`)
 }
 
 /**

@@ -1,5 +1,6 @@
+import { claimsJson, ownedRows } from '../queue/claims.ts'
 import type { Sql } from '../store/database.ts'
-import { type ClaimedMessage, type Content, ownedJson, ownedRows } from './mail.claim.ts'
+import { type ClaimedMessage, type Content, queueTable } from './mail.claim.ts'
 import { suppressedReason } from './suppressed.ts'
 
 /** `reason`: why its recipient is suppressed by now; null: it may be sent. */
@@ -26,7 +27,7 @@ const loading = `
  * messages of accounts that are being deleted.
  */
 export const loadContents = async (sql: Sql, claims: readonly ClaimedMessage[]): Promise<Map<string, Loaded>> => {
-  const rows = await sql<Loaded>(loading, [ownedJson(claims)], 'load-messages')
+  const rows = await sql<Loaded>(loading, [claimsJson(claims)], 'load-messages')
   return new Map(rows.map((row) => [row.id, row]))
 }
 
@@ -37,7 +38,7 @@ export const loadContents = async (sql: Sql, claims: readonly ClaimedMessage[]):
  */
 export const marking = (claims: string): string => `
   taken as materialized (
-    select l.row, c."accountId" as account, c.id from ${ownedRows('', claims)}
+    select l.row, c."accountId" as account, c.id from ${ownedRows(queueTable, '', claims)}
   ), sendable as materialized (
     select taken.row, taken.id from taken cross join lateral (
       select ${suppressedReason('m.account_id', 'm.email', 'm.type')} as reason

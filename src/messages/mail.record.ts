@@ -1,7 +1,8 @@
 import { nextRetryMs } from '../lib/backoff.ts'
 import type { HandOver } from '../net/smtp.ts'
+import { claimsJson, ownedRows, splitByOutcome } from '../queue/claims.ts'
 import type { Sql } from '../store/database.ts'
-import { type ClaimedMessage, ownedJson, ownedRows, stillOurs, tallying, unknownState } from './mail.claim.ts'
+import { type ClaimedMessage, queueTable, tallying, unknownState } from './mail.claim.ts'
 import { marking } from './mail.mark.ts'
 
 /** What became of one claim. `queued`: the relay was away or put it off, and it is tried again after `waitMs`. */
@@ -88,7 +89,7 @@ const recording = `
   with clock as materialized (
     select svc_now() as now
   ), mine as materialized (
-    select l.row, c.* from ${ownedRows(resultColumns)}
+    select l.row, c.* from ${ownedRows(queueTable, resultColumns)}
   ), result as materialized (
     select mine.*, m.message from mine cross join lateral (
       select ctid as message from messages where account_id = mine."accountId" and id = mine.id for no key update skip locked
@@ -181,16 +182,12 @@ export const recordResults = async (
   results: readonly Result[],
   taken: readonly ClaimedMessage[],
 ): Promise<Recorded> => {
-  const rows = await sql<{ id: string }>(recording, [encode(results), ownedJson(taken)], 'record-messages')
-  const done = new Set(rows.map(({ id }) => id))
-  const written = results.filter(({ claimed }) => done.has(claimed.id))
-  const open = results.filter(({ claimed }) => !done.has(claimed.id))
-  if (open.length === 0) return { written, corrected: [], locked: [], marked: done }
-  const ours = await stillOurs(
-    sql,
-    open.map(({ claimed }) => claimed),
-  )
-  const late = open.filter(({ claimed, isReply }) => isReply && !ours.has(claimed.id))
+  const rows = await sql<{ id: string }>(recording, [encode(results), claimsJson(taken)], 'record-messages')
+  const marked = new Set(rows.map(({ id }) => id))
+  const { done: written, locked } = await splitByOutcome(sql, queueTable, results, ({ claimed }) => claimed, marked)
+  if (written.length + locked.length === results.length) return { written, corrected: [], locked, marked }
+  const known = new Set([...written, ...locked])
+  const late = results.filter((result) => result.isReply && !known.has(result))
   const corrected = await correct(sql, late)
   const unknown = await stillUnknown(
     sql,
@@ -199,7 +196,7 @@ export const recordResults = async (
   return {
     written,
     corrected: late.filter(({ claimed }) => corrected.has(claimed.id)),
-    locked: open.filter(({ claimed: { id } }) => ours.has(id) || unknown.has(id)),
-    marked: done,
+    locked: [...locked, ...late.filter(({ claimed }) => unknown.has(claimed.id))],
+    marked,
   }
 }

@@ -34,7 +34,7 @@ const reserveCall = coalesceCalls(
     try {
       return await app.work(accountId, actor, (work) => reserve(app, work, calls, worker))
     } catch (error) {
-      if (isUnavailable(error)) sender.suspect()
+      if (isUnavailable(error)) sender.unsure()
       throw error
     }
   },

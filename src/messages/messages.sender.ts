@@ -1,60 +1,49 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { settleMs } from '../store/queue.ts'
+import { type Engine, openQueue } from '../queue/engine.ts'
 import type { App } from '../store/work.ts'
-import { openWorker } from '../store/worker.ts'
-import { createCarrier } from './mail.carrier.ts'
-import { type ClaimedMessage, freeClaimsOf } from './mail.claim.ts'
+import { type Carrier, createCarrier } from './mail.carrier.ts'
+import type { ClaimedMessage } from './mail.claim.ts'
 import { createLanes } from './mail.lanes.ts'
-import { createReconciler } from './mail.reconcile.ts'
 import type { Result } from './mail.record.ts'
 
-/** Whoever closes the app has waited for its callers already. */
+/** The process has already waited for its callers when it closes the app. */
 const finishMs = 2000
 const readyMs = 5000
 
 /** Carries what its process has inserted as claimed, at once, on the same path as the job. */
 export interface Sender {
-  /** The worker to claim under; null where the database is away. */
+  /** The worker to claim under; null while the database is away. */
   ready(): Promise<number | null>
-  /** Resolves with what was recorded of the message, or null: after `limitMs`, or where the job has it. */
+  /** Resolves with what was recorded of the message, or null: after `limitMs`, or if the job has it. */
   carry(claimed: ClaimedMessage, limitMs: number): Promise<Result | null>
   /** A transaction that inserts claimed messages has failed, and may be committed all the same. */
-  suspect(): void
+  unsure(): void
 }
 
 const open = (app: App): Sender => {
   const lanes = createLanes()
   const waiters = new Map<string, (result: Result | null) => void>()
-  const connected = Promise.withResolvers<void>()
+  const settled = ({ id }: ClaimedMessage, result: Result | null) => {
+    waiters.get(id)?.(result)
+    waiters.delete(id)
+  }
+  let carrier!: Carrier
 
-  const worker = openWorker(app.database, 'mail', [], {
-    notice() {},
-    connected: () => connected.resolve(),
-    died: (ids) => freeClaimsOf(app, ids),
+  const queue = openQueue<ClaimedMessage>(app, app.report, (engine: Engine<ClaimedMessage>) => {
+    carrier = createCarrier(app, engine, lanes, { settled, freed() {}, report: app.report })
+    return Object.assign(carrier.adapter, {
+      channels: [],
+      notice() {},
+      missed() {},
+      // It claims nothing: what it carries is inserted as claimed.
+      claim: async () => {},
+      waitMs: () => Number.POSITIVE_INFINITY,
+      finish: () => carrier.finish(finishMs),
+    })
   })
-
-  const carrier = createCarrier(app, lanes, {
-    settled({ id }, result) {
-      waiters.get(id)?.(result)
-      waiters.delete(id)
-    },
-    freed() {},
-    report: app.report,
-  })
-
-  const reconciler = createReconciler(app, { worker: () => worker.id, held: carrier.held, report: app.report })
-
-  app.onClose(async () => {
-    reconciler.close()
-    await carrier.finish(finishMs)
-    await Promise.race([worker.close(), sleep(settleMs, undefined, { ref: false })])
-  })
+  app.onClose(queue.close)
 
   return {
-    async ready() {
-      if (worker.id === null) await Promise.race([connected.promise, sleep(readyMs, undefined, { ref: false })])
-      return worker.id
-    },
+    ready: () => queue.ready(readyMs),
     async carry(claimed, limitMs) {
       const verdict = Promise.withResolvers<Result | null>()
       waiters.set(claimed.id, verdict.resolve)
@@ -73,7 +62,7 @@ const open = (app: App): Sender => {
         clearTimeout(timer)
       }
     },
-    suspect: reconciler.suspect,
+    unsure: queue.unsure,
   }
 }
 

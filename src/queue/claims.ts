@@ -14,6 +14,7 @@ export interface Claim {
   worker: number
 }
 
+/** As a parameter of the statements below. */
 export const claimsJson = (claims: readonly Claim[]): string =>
   JSON.stringify(claims.map(({ accountId, id, claim, worker }) => ({ accountId, id, claim, worker })))
 
@@ -23,12 +24,12 @@ const matching = (table: string) => `
   where account_id = c."accountId" and id = c.id and claim = c.claim and worker = c.worker`
 
 /**
- * SQL for `from`: the claims in `$1` (JSON, with `more` columns) as `c`, each with its locked row's ctid as `l.row`. Claims
+ * SQL for `from`: the claims in a parameter (JSON, with `more` columns) as `c`, each with its locked row's ctid as `l.row`. Claims
  * that are no longer the newest are left out, and so are rows that another transaction has locked. Laterals and ctids leave
  * the planner one way only, so the statement may stay prepared.
  */
-export const ownedRows = (table: string, more = ''): string => `
-  jsonb_to_recordset($1::jsonb) as c(${columns}${more}) cross join lateral (${matching(table)} for update skip locked) l`
+export const ownedRows = (table: string, more = '', claims = '$1'): string => `
+  jsonb_to_recordset(${claims}::jsonb) as c(${columns}${more}) cross join lateral (${matching(table)} for update skip locked) l`
 
 /** Which of the claims are still the newest, locked or not. */
 export const stillOurs = async (sql: Sql, table: string, claims: readonly Claim[]): Promise<Set<string>> => {

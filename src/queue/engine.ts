@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { Outcome } from '../lib/tallies.ts'
 import type { App, Report } from '../store/work.ts'
 import { createBatches } from './batches.ts'
@@ -9,6 +10,8 @@ import { createBell, repeat, settleMs } from './loop.ts'
 const pollMs = 2000
 /** How often the database is asked for claims that nobody holds. */
 const reconcileMs = 30_000
+/** Reading a long queue for that takes at most one part in this many of the time. */
+const restFactor = 50
 /** A claim of ours that we do not hold may be an answer on its way: it is freed when it is still there this much later. */
 const confirmMs = 2000
 const releaseSize = 500
@@ -56,22 +59,26 @@ export interface Engine<C extends Claim> {
   unsure(): void
 }
 
-interface OpenEngine<C extends Claim> extends Engine<C> {
-  adapter: Adapter<C>
-  /** Repairs what has to be repaired and claims. Resolves with the ms until the next turn. */
-  turn(): Promise<number>
+/** What a process has of a queue beside its adapter. */
+export interface Queue<C extends Claim> extends Engine<C> {
   /** Finishes, gives back the rest, and leaves: nothing stays claimed that nobody sees. */
   close(): Promise<void>
 }
 
 type Ports = Pick<App, 'database' | 'sql' | 'tallies' | 'beat'>
 
-const open = <C extends Claim>(
+/**
+ * Opens a queue for this process and runs it until `close`: it claims at each notice, at each ring, and as often as its adapter
+ * says. Any number of processes may do so on one database. No failure ends it (`repeat` in loop.ts).
+ */
+export const openQueue = <C extends Claim>(
   { database, sql, tallies, beat }: Ports,
-  openAdapter: (engine: Engine<C>) => Adapter<C>,
   report: Report,
-  ring: () => void,
-): OpenEngine<C> => {
+  openAdapter: (engine: Engine<C>) => Adapter<C>,
+): Queue<C> => {
+  const stop = new AbortController()
+  const bell = createBell()
+  const { ring } = bell
   const dead = new Set<number>()
   const connected = Promise.withResolvers<void>()
   let reconcileAt = 0
@@ -128,6 +135,7 @@ const open = <C extends Claim>(
   }
 
   const repair = async (): Promise<number> => {
+    const startedAt = performance.now()
     const own = lease.id
     const found = await findClaims(database, adapter.table, [...dead], own)
     const orphans = found.filter(({ worker }) => worker !== own)
@@ -139,7 +147,8 @@ const open = <C extends Claim>(
       if (unexpected > 0) report(new Error('Claims of workers without a row were freed'), { claims: unexpected })
       ring()
     }
-    reconcileAt = performance.now() + (unheldSince.size > 0 ? confirmMs : reconcileMs)
+    const rareMs = Math.max(reconcileMs, restFactor * (performance.now() - startedAt))
+    reconcileAt = performance.now() + (unheldSince.size > 0 ? confirmMs : rareMs)
     return orphans.length
   }
 
@@ -178,67 +187,40 @@ const open = <C extends Claim>(
     adapter.isDue === undefined ? undefined : { isDue: adapter.isDue, due: ring },
   )
 
-  return {
-    ...engine,
-    get worker() {
-      return lease.id
-    },
-    adapter,
-    async turn() {
-      if (performance.now() >= reconcileAt) await reconcile()
-      const { id } = lease
-      if (id === null || adapter.isStuck) return pollMs
-      await adapter.claim(id).catch((error) => {
-        engine.unsure()
-        throw error
-      })
-      return Math.max(0, Math.min(adapter.waitMs?.() ?? pollMs, reconcileAt - performance.now()))
-    },
-    async close() {
-      await adapter.finish()
-      await releases.close(settleMs)
-      await lease.close(async (id) => {
-        const left = await findClaims(database, adapter.table, [], id)
-        return left.every(({ worker }) => worker !== id)
-      })
-    },
+  /** Repairs what has to be repaired and claims. Resolves with the ms until the next turn. */
+  const turn = async (): Promise<number> => {
+    if (performance.now() >= reconcileAt) await reconcile()
+    const { id } = lease
+    if (id === null || adapter.isStuck) return pollMs
+    await adapter.claim(id).catch((error) => {
+      engine.unsure()
+      throw error
+    })
+    return Math.max(0, Math.min(adapter.waitMs?.() ?? pollMs, reconcileAt - performance.now()))
   }
+
+  const running = repeat(bell, stop.signal, report, turn)
+  const close = async () => {
+    stop.abort()
+    await running
+    await adapter.finish()
+    await releases.close(settleMs)
+    await lease.close(async (id) => {
+      const left = await findClaims(database, adapter.table, [], id)
+      return left.every(({ worker }) => worker !== id)
+    })
+  }
+  return Object.assign(engine, { close })
 }
 
-/**
- * Runs a queue until `signal` is aborted: claims at each notice, at each ring, and as often as its adapter says; then it
- * finishes. Any number of processes may run on one database. Never rejects (`repeat` in loop.ts).
- */
+/** Runs a queue until `signal` is aborted, and then closes it. */
 export const runQueue = async <C extends Claim>(
   app: Ports,
   signal: AbortSignal,
   report: Report,
   openAdapter: (engine: Engine<C>) => Adapter<C>,
 ): Promise<void> => {
-  const bell = createBell()
-  const engine = open(app, openAdapter, report, bell.ring)
-  await repeat(bell, signal, report, engine.turn)
-  await engine.close()
-}
-
-/** The engine without a loop that claims, for a process that carries what it has itself inserted as claimed. */
-export const openCarrier = <C extends Claim>(
-  app: Ports,
-  report: Report,
-  openAdapter: (engine: Engine<C>) => Adapter<C>,
-): Pick<OpenEngine<C>, 'ready' | 'unsure' | 'giveBack'> & { close(): Promise<void> } => {
-  const stop = new AbortController()
-  const bell = createBell()
-  const engine = open(app, openAdapter, report, bell.ring)
-  const running = repeat(bell, stop.signal, report, engine.turn)
-  return {
-    ready: engine.ready,
-    unsure: engine.unsure,
-    giveBack: engine.giveBack,
-    async close() {
-      stop.abort()
-      await running
-      await engine.close()
-    },
-  }
+  const queue = openQueue(app, report, openAdapter)
+  if (!signal.aborted) await once(signal, 'abort')
+  await queue.close()
 }

@@ -1,10 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { freeClaimsOf } from '../../src/messages/mail.claim.ts'
+import { freeClaims } from '../../src/messages/mail.claim.ts'
 import { runMail } from '../../src/messages/mail.loop.ts'
 import { suppressAddresses, takeTally } from '../../src/messages/messages.ts'
 import { setRelay } from '../../src/messages/relays.ts'
+import { findClaims } from '../../src/queue/claims.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { freePort } from '../support/daemon.ts'
 import { eventually } from '../support/deliveries.ts'
@@ -362,15 +363,14 @@ describe('no neighbour blocks', () => {
 describe('a worker that was taken for dead while it had messages on connections', () => {
   /** Ends what the workers have, as another process does that takes them for dead. */
   const takeForDead = async () => {
-    const rows = await t.app.sql<{ id: number }>(
-      'select distinct worker as id from message_queue where worker is not null',
+    const workers = await t.app.sql<{ id: number }>(`select id from workers where job = 'mail'`)
+    const claims = await findClaims(
+      t.app.database,
+      'message_queue',
+      workers.map(({ id }) => id),
+      null,
     )
-    expect(
-      await freeClaimsOf(
-        t.app,
-        rows.map(({ id }) => id),
-      ),
-    ).toBe(true)
+    await freeClaims(t.app, claims)
   }
 
   test('the relay’s reply replaces `delivery state unknown`, also in the tallies of their batch', async () => {
