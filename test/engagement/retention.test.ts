@@ -6,7 +6,6 @@ import { listResponses, tallyResponses } from '../../src/engagement/engagement.r
 import { dropTexts } from '../../src/engagement/engagement.retention.ts'
 import { dropContents } from '../../src/messages/messages.retention.ts'
 import { showMessage } from '../../src/messages/messages.ts'
-import { openDatabase } from '../../src/store/database.ts'
 import type { Work } from '../../src/store/work.ts'
 import type { Part } from '../../src/studio/studio.template.ts'
 import { linkFields, loadTemplate, loadVersion, sampleProject } from '../../src/studio/studio.ts'
@@ -22,7 +21,7 @@ import {
   sendProject,
   startEngaged,
 } from '../support/engagement.ts'
-import { freeform, queueMany } from '../support/messages.ts'
+import { freeform, queueMany, sendingAccount } from '../support/messages.ts'
 import type { Sink } from '../support/smtp.ts'
 
 const day = 86_400_000
@@ -173,19 +172,19 @@ test('a message that has not ended keeps its content, however old it is, and hol
 })
 
 test('the end of a message writes to no index', async () => {
-  const updates = async () => {
-    const database = openDatabase(t.url, { max: 1 })
-    const [row] = await database.sql<{ all: number; hot: number }>(
-      `select n_tup_upd as all, n_tup_hot_upd as hot from pg_stat_user_tables where relname = 'messages'`,
-    )
-    await database.close()
-    return row!
-  }
-  const before = await updates()
-  for (let i = 0; i < 20; i++) await t.request('POST', '/send', { key: account.key, body: freeform() })
-  await vi.waitFor(async () => expect((await updates()).all - before.all).toBe(20), { timeout: 60_000 })
-  const after = await updates()
-  expect(after.hot - before.hot).toBe(20)
+  const { t: own, close } = await startEngaged()
+  const sender = await sendingAccount(own)
+  for (let i = 0; i < 20; i++) await own.request('POST', '/send', { key: sender.key, body: freeform() })
+  await vi.waitFor(
+    async () => {
+      const [row] = await own.app.sql(
+        `select n_tup_upd as ends, n_tup_hot_upd as hot from pg_stat_user_tables where relname = 'messages'`,
+      )
+      expect(row).toEqual({ ends: 20, hot: 20 })
+    },
+    { timeout: 60_000 },
+  )
+  await close()
 })
 
 test('what a message was made of is dropped once: the next round reads nothing of it', async () => {
