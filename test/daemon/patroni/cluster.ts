@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { chmod, chown, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,14 +36,7 @@ export interface Node {
   data: string
 }
 
-export interface Member {
-  name: string
-  role: string
-  state: string
-}
-
 export interface Patroni extends Server {
-  members(): Promise<Member[]>
   /** Waits until one node leads, a synchronous standby follows and the others stream; returns the leader. */
   whole(limitMs?: number): Promise<Node>
   switchover(leader: Node): Promise<void>
@@ -147,26 +140,23 @@ export const openPatroni = async (): Promise<Patroni> => {
   await writeFile(join(folder, 'haproxy.cfg'), haproxyConfig(port, nodes))
   run(programs.haproxy, ['-db', '-f', join(folder, 'haproxy.cfg')])
 
-  const members = async (): Promise<Member[]> => {
-    for (const { restPort } of nodes) {
-      const answer = await fetch(`http://${loopback}:${restPort}/cluster`, { signal: AbortSignal.timeout(2000) })
-        .then((response) => response.json())
-        .catch(() => null)
-      if (answer) return (answer as { members: Member[] }).members
-    }
-    return []
+  // Each node is asked itself: what one says of another may be as old as the other's lease.
+  const is = ({ restPort }: Node, role: 'primary' | 'replica' | 'synchronous'): Promise<boolean> =>
+    fetch(`http://${loopback}:${restPort}/${role}`, { signal: AbortSignal.timeout(2000) }).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  const those = async (role: Parameters<typeof is>[1]): Promise<Node[]> => {
+    const found = await Promise.all(nodes.map((node) => is(node, role)))
+    return nodes.filter((_, i) => found[i])
   }
   const whole = async (limitMs = 120_000): Promise<Node> => {
     for (const deadline = Date.now() + limitMs; Date.now() < deadline; await sleep(250)) {
-      const found = await members()
-      const leader = found.find(({ role, state }) => role === 'leader' && state === 'running')
-      const followers = found.filter(
-        ({ role, state }) => /standby|replica/.test(role) && /running|streaming/.test(state),
-      )
-      const isSynchronous = followers.some(({ role }) => role === 'sync_standby')
-      if (leader && isSynchronous && followers.length === 2) return nodes.find(({ name }) => name === leader.name)!
+      const [leader] = await those('primary')
+      const [replicas, synchronous] = [await those('replica'), await those('synchronous')]
+      if (leader && replicas.length === 2 && synchronous.length === 1) return leader
     }
-    throw new Error(`Patroni's cluster did not become whole: ${JSON.stringify(await members())}; see ${logFile}`)
+    throw new Error(`Patroni's cluster did not become whole, see ${logFile}`)
   }
   const patroni: Patroni = {
     /** The leader, by way of HAProxy. */
@@ -174,7 +164,6 @@ export const openPatroni = async (): Promise<Patroni> => {
     get faults() {
       return patroniFaults(patroni)
     },
-    members,
     whole,
     async switchover(leader) {
       await fetch(`http://${loopback}:${leader.restPort}/switchover`, {
@@ -213,6 +202,7 @@ export const openPatroni = async (): Promise<Patroni> => {
   }
   process.once('exit', () => {
     for (const child of children) child.kill('SIGTERM')
+    rmSync(folder, { recursive: true, force: true })
   })
   try {
     await whole()
