@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import type pg from 'pg'
 import type { Database } from '../store/database.ts'
 import { lockClasses } from '../store/locks.ts'
@@ -10,7 +9,7 @@ import { lockClasses } from '../store/locks.ts'
 
 const lockClass = lockClasses.worker
 const beatMs = 2000
-/** A heartbeat without an answer for this long is a lost connection. */
+/** A statement of the session without an answer for this long is a lost connection. */
 const beatDeadlineMs = 5000
 /** The session of a worker that reconnects is missing for a moment: the observer looks again before it decides. */
 const graceMs = 1000
@@ -22,7 +21,6 @@ const silentAgainMs = 10_000
 const unsureMs = 12_000
 const firstDelayMs = 100
 const longestDelayMs = 5000
-const closeMs = 1000
 /** How long a new session waits for the end of the old one, which the server still holds. */
 const takeoverMs = 2000
 
@@ -101,23 +99,6 @@ const createObserver = () => {
   }
 }
 
-const cut = (client: pg.Client): void => {
-  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
-  stream.destroy()
-}
-
-/** Rejects after `ms`, and cuts the connection: its server may never answer. */
-const withDeadline = async <T>(client: pg.Client, ms: number, running: Promise<T>): Promise<T> => {
-  const timer = setTimeout(() => cut(client), ms)
-  try {
-    return await running
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-const end = (client: pg.Client): Promise<void> => withDeadline(client, closeMs, client.end()).catch(() => {})
-
 /** Registers a worker of `job` and keeps its session, on a connection of its own that is replaced when it is lost. */
 export const openLease = (
   database: Database,
@@ -188,17 +169,17 @@ export const openLease = (
 
   const connect = async (): Promise<void> => {
     try {
-      const opened = await database.connect()
+      const opened = await database.connect({ deadlineMs: beatDeadlineMs })
       client = opened
       opened.once('end', () => client === opened && lost())
       opened.on('notification', ({ channel, payload = '' }) => events.notice(channel, payload))
-      await withDeadline(opened, beatDeadlineMs + takeoverMs, setUp(opened))
+      await setUp(opened)
       formerPid = (opened as unknown as { processID: number }).processID
       delayMs = firstDelayMs
       id = wanted
       await beat()
     } catch {
-      if (client) await end(client)
+      if (client) await client.end().catch(() => {})
       else lost()
     }
   }
@@ -209,13 +190,12 @@ export const openLease = (
     let next = beatMs
     const sentAt = performance.now()
     try {
-      const query = session.query({ name: 'beat', text, values: [wanted, job] })
-      const { rows } = await withDeadline(session, beatDeadlineMs, query)
+      const { rows } = await session.query({ name: 'beat', text, values: [wanted, job] })
       const { isAlive, isDue, others } = rows[0] as { isAlive: boolean; isDue: boolean; others: OtherWorker[] }
       if (!isAlive) {
         // Others declared us dead and freed our claims: we start again under a new id.
         wanted = null
-        await end(session)
+        await session.end()
         return
       }
       const wasSure = isSure()
@@ -239,7 +219,7 @@ export const openLease = (
     try {
       if (await events.died(dead)) {
         const deleting = `delete from workers w where id = any($1) and not exists (select ${holder('w.id')})`
-        await withDeadline(session, beatDeadlineMs, session.query(deleting, [dead]))
+        await session.query(deleting, [dead])
       }
     } catch {
       // The database is away: the next heartbeat tries again.
@@ -261,11 +241,12 @@ export const openLease = (
       const session = client
       if (!session) return
       client = undefined
-      const leave = async () => {
+      try {
         if (await isEmpty(wanted!)) await session.query('delete from workers where id = $1', [wanted])
+      } catch {
+        // The row stays for the next worker, which finds it dead.
       }
-      await withDeadline(session, beatDeadlineMs, leave()).catch(() => {})
-      await end(session)
+      await session.end().catch(() => {})
     },
   }
 }
