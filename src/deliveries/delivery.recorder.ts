@@ -98,8 +98,9 @@ export const createRecorder = (app: App, report: Report, recorded: (claimed: Cla
       return plain.isStuck
     },
     async close() {
+      const endsAt = performance.now() + settleMs
       await Promise.all([plain.close(settleMs), withEffects.close(settleMs)])
-      await summaries.close(settleMs)
+      await summaries.close(Math.max(0, endsAt - performance.now()))
     },
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createBatches } from '../queue/batches.ts'
 import type { Adapter, Engine } from '../queue/engine.ts'
-import { settleMs } from '../queue/loop.ts'
+import { settleMs, within } from '../queue/loop.ts'
 import type { App, Report } from '../store/work.ts'
 import { type ClaimedMessage, type Content, freeClaims, queueTable, releaseClaims } from './mail.claim.ts'
 import { createComposer } from './mail.compose.ts'
@@ -201,9 +201,6 @@ export const createCarrier = (
       await load.flush(settleMs)
     } while (handing.size > 0)
   }
-
-  const within = (ms: number, running: Promise<unknown>) =>
-    Promise.race([running, sleep(ms, undefined, { ref: false })])
 
   return {
     adapter: {

@@ -4,7 +4,7 @@ import type { App, Report } from '../store/work.ts'
 import { createBatches } from './batches.ts'
 import { type Claim, findClaims, splitByOutcome } from './claims.ts'
 import { openLease } from './lease.ts'
-import { createBell, repeat, settleMs } from './loop.ts'
+import { createBell, repeat, within } from './loop.ts'
 
 /** Notices and heartbeats wake the loop; this is for what they missed. */
 const pollMs = 2000
@@ -14,6 +14,9 @@ const reconcileMs = 30_000
 const restFactor = 50
 /** A claim of ours that we do not hold may be an answer on its way: it is freed when it is still there this much later. */
 const confirmMs = 2000
+/** The whole end takes at most this long, also while the database is away, and then the worker leaves. */
+const closeMs = 7500
+const leaveMs = 1500
 const releaseSize = 500
 const freeSize = 1000
 
@@ -201,14 +204,17 @@ export const openQueue = <C extends Claim>(
 
   const running = repeat(bell, stop.signal, report, turn)
   const close = async () => {
+    const endsAt = performance.now() + closeMs
+    const leftMs = () => Math.max(0, endsAt - performance.now())
     stop.abort()
-    await running
-    await adapter.finish()
-    await releases.close(settleMs)
-    await lease.close(async (id) => {
+    await within(leftMs(), running)
+    await within(leftMs(), adapter.finish())
+    await releases.close(leftMs())
+    const isEmpty = async (id: number) => {
       const left = await findClaims(database, adapter.table, [], id)
       return left.every(({ worker }) => worker !== id)
-    })
+    }
+    await within(leaveMs, lease.close(isEmpty))
   }
   return Object.assign(engine, { close })
 }

@@ -42,9 +42,13 @@ export const createBell = () => {
 
 export type Bell = ReturnType<typeof createBell>
 
-/** Resolves as `running` does, or after `settleMs`: the database may be away. */
-export const settled = (running: Promise<unknown>): Promise<unknown> =>
-  Promise.race([running.catch(() => {}), sleep(settleMs, undefined, { ref: false })])
+/** Resolves once `running` has ended, whatever it ended with, or after `ms`: the database may be away. */
+export const within = async (ms: number, running: Promise<unknown>): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  await Promise.race([running.catch(() => {}), promise])
+  clearTimeout(timer)
+}
 
 /**
  * Repeats `turn` until `signal` is aborted: at each ring of `bell`, and after as many ms as the turn resolves with. A turn
@@ -94,5 +98,5 @@ export const runSchedule = async (
   const notices = listen(database, channel, bell.ring)
   await repeat(bell, signal, report, turn)
   await finish?.()
-  await settled(notices.close())
+  await within(settleMs, notices.close())
 }

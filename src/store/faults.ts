@@ -35,7 +35,7 @@ const socketErrors = [
 
 /** What pg and its pool say without a code. */
 const driverMessages =
-  /Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed and is not queryable/
+  /Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed and is not queryable|Cannot use a pool after calling end/
 
 /** The database is away, not the leader or too busy: the same call may succeed later. Exit 7, HTTP 503. */
 export const isUnavailable = (error: unknown): boolean =>
