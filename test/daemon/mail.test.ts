@@ -115,7 +115,7 @@ test('kill -9 between the relay’s yes and its record: it ends as failed, and t
   expect(sink.mails).toHaveLength(1)
 })
 
-test('kill -9 under load, three times: each mail leaves at most once, and in doubt is at most what was in hand', async () => {
+test('kill -9 under load, three times: each message is sent at most once, and at most one per connection is in doubt', async () => {
   sink.always({ delayMs: 5 })
   await queueMany(t.app, account.id, 1500)
   for (let round = 1; round <= 3; round++) {
@@ -124,13 +124,13 @@ test('kill -9 under load, three times: each mail leaves at most once, and in dou
     await daemon.kill('SIGKILL')
   }
   await start()
-  await eventually(async () => !(await tally()).pending, 30_000)
+  await eventually(async () => !(await tally()).pending, 90_000)
   const counts = await tally()
   expect(new Set(sink.mails.map(({ to }) => to[0])).size).toBe(sink.mails.length)
-  expect(counts.failed ?? 0).toBeLessThanOrEqual(3 * 30)
+  expect(counts.failed ?? 0).toBeLessThanOrEqual(3 * 5)
   expect(sink.mails.length).toBeGreaterThanOrEqual(counts.sent!)
   expect(counts.sent! + (counts.failed ?? 0)).toBe(1500)
-}, 90_000)
+}, 180_000)
 
 test('SIGTERM under load: exit 0, what is in hand is recorded, the rest is free, nothing is in doubt', async () => {
   sink.always({ delayMs: 100 })
