@@ -282,10 +282,13 @@ const interrupted = async (path: string, end: 'SIGKILL' | 'SIGINT' | 'database a
     if (child.exitCode !== null) throw new Error(`It ended too early: ${log}`)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
-  if (end === 'database away') {
+  if (end !== 'database away') child.kill(end)
+  // One lost connection would only be replaced.
+  while (end === 'database away' && child.exitCode === null) {
     await t.app.sql(`select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and application_name like 'svc cli %'`)
-  } else child.kill(end)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
   const [status] = await ended
   const { imports } = (await run(['imports', '--json'])).json
   return { status, log, id: imports[0].id as string, rows: imports[0].rows as number, state: imports[0].status }

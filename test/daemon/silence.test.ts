@@ -87,7 +87,7 @@ test('every call is answered within 11 s, and all jobs go on', async () => {
   }
   const running = Promise.all([write(), write(), write(), write(), read(), read(), watch()])
 
-  await eventually(() => acknowledged.length > 100, 60_000)
+  await eventually(() => acknowledged.length > 20, 90_000)
   const before = acknowledged.length
   const silentAt = performance.now() - startedAt
   expect(proxy.silence()).toBeGreaterThan(5)
