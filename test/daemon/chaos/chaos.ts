@@ -12,7 +12,7 @@ import { createLedger } from './ledger.ts'
 import { unexpectedLines } from './logs.ts'
 import { createRandom } from './random.ts'
 import { countsOf, createDiary, writeReport } from './report.ts'
-import { settle } from './settle.ts'
+import { describeOpen, settle } from './settle.ts'
 import { openWorld, reminderDelayMs, type World } from './world.ts'
 import { write } from './writers.ts'
 
@@ -60,7 +60,7 @@ const calmDown = async (world: World, daemons: Daemons, writing: Promise<void>, 
   const settledMs = passed()
   for (const [kind, count] of Object.entries(open))
     violations.push(`after ${settledMs} ms still open: ${count} × ${kind}`)
-  return { writtenMs, settledMs }
+  return { writtenMs, settledMs, stuck: Object.keys(open).length > 0 ? await describeOpen(world.app.sql) : [] }
 }
 
 /** Holds what there is against what was acknowledged; resolves with how many mails are in doubt. */
@@ -107,7 +107,7 @@ export const runChaos = async (server: Server, { seed, seconds, only, sabotage }
     const kinds = [...faults, ...server.faults].filter(({ name }) => only?.includes(name) ?? true)
     await cause({ world, daemons, importers, random: random.fork('faults'), over: stop.signal }, kinds, diary)
     abortAfter(giveUp, settleMs)
-    const { writtenMs, settledMs } = await calmDown(world, daemons, writing, violations)
+    const { writtenMs, settledMs, stuck } = await calmDown(world, daemons, writing, violations)
 
     const found: Found = { world, ledger, sql: world.app.sql, violated: (what) => violations.push(what) }
     const inDoubt = await check(found, diary.counts['kill -9'] ?? 0)
@@ -120,7 +120,7 @@ export const runChaos = async (server: Server, { seed, seconds, only, sabotage }
       `faults: ${countsOf(diary.counts)}`,
       `all was written ${writtenMs} ms after the last fault, and settled after ${settledMs} ms`,
     ]
-    const parts = { seed, violations, summary, diary: diary.lines, lines: daemons.lines, serverLog: server.log }
+    const parts = { seed, violations, summary, stuck, diary: diary.lines, lines: daemons.lines, serverLog: server.log }
     const report = violations.length > 0 ? await writeReport(parts) : null
     const damages: string[] = []
     if (sabotage) {

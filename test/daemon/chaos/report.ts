@@ -37,6 +37,8 @@ interface Parts {
   seed: number
   violations: readonly string[]
   summary: readonly string[]
+  /** The rows of what did not end. */
+  stuck: readonly string[]
   diary: readonly string[]
   lines: readonly Line[]
   serverLog(): Promise<string>
@@ -45,11 +47,12 @@ interface Parts {
 const mostLines = 200
 
 /** Writes all that is known of a run into a file and returns its path. */
-export const writeReport = async ({ seed, violations, summary, diary, lines, serverLog }: Parts): Promise<string> => {
+export const writeReport = async (parts: Parts): Promise<string> => {
+  const { seed, violations, summary, stuck, diary, lines, serverLog } = parts
   const path = join(tmpdir(), `svc-chaos-${seed}.log`)
   const log = lines.slice(-mostLines).map(({ at, daemon, text }) => stamped(at, `daemon ${daemon}: ${text}`))
   const server = (await serverLog()).split('\n').slice(-mostLines)
-  const sections = [[`seed ${seed}`], violations, summary, diary, log, server]
+  const sections = [[`seed ${seed}`], violations, summary, stuck, diary, log, server]
   await writeFile(path, sections.map((section) => section.join('\n')).join('\n\n'))
   return path
 }

@@ -33,3 +33,15 @@ export const settle = async (sql: Sql, limitMs: number): Promise<OpenItems> => {
     if (Object.keys(open).length === 0 || Date.now() > deadline) return open
   }
 }
+
+/** The rows of what is still open and of the workers, for the report. */
+export const describeOpen = async (sql: Sql): Promise<string[]> => {
+  const rows = await sql<{ row: object }>(
+    `(select to_jsonb(w) || jsonb_build_object('table', 'workers') as row from workers w)
+     union all (select jsonb_build_object('table', 'message_queue') || to_jsonb(q) from message_queue q limit 10)
+     union all (select jsonb_build_object('table', 'pending_deliveries') || to_jsonb(d) - 'body' from pending_deliveries d limit 10)
+     union all (select jsonb_build_object('table', 'journey_runs') || to_jsonb(r) from journey_runs r
+       where status in ('running', 'waiting') limit 10)`,
+  )
+  return rows.map(({ row }) => JSON.stringify(row))
+}
