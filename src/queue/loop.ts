@@ -15,6 +15,8 @@ export const settleMs = 3000
 
 const firstFaultMs = 100
 const longestFaultMs = 60_000
+/** A database that was away is found again within this time. */
+const longestAbsenceMs = 2000
 
 /** Wakes one waiter; a ring while nobody waits is kept for the next. */
 export const createBell = () => {
@@ -52,8 +54,8 @@ export const within = async (ms: number, running: Promise<unknown>): Promise<voi
 
 /**
  * Repeats `turn` until `signal` is aborted: at each ring of `bell`, and after as many ms as the turn resolves with. A turn
- * that fails is reported, unless the database is away, and repeated after waits that grow up to a minute. Never rejects: a
- * failure here ends no other loop of the thread.
+ * that fails is reported and repeated after waits that grow up to a minute; while the database is away, unreported and after
+ * two seconds at most. Never rejects: a failure here ends no other loop of the thread.
  */
 export const repeat = async (
   bell: Bell,
@@ -69,8 +71,9 @@ export const repeat = async (
       faultMs = 0
       if (!signal.aborted) await bell.wait(waitMs)
     } catch (error) {
-      if (!isUnavailable(error)) report(error, {})
-      faultMs = Math.min(Math.max(faultMs * 2, firstFaultMs), longestFaultMs)
+      const isAway = isUnavailable(error)
+      if (!isAway) report(error, {})
+      faultMs = Math.min(Math.max(faultMs * 2, firstFaultMs), isAway ? longestAbsenceMs : longestFaultMs)
       await sleep(faultMs, undefined, { signal }).catch(() => {})
     }
   }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
 import { type Reply, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
-import { sendingAccount } from '../support/messages.ts'
+import { queueMany, sendingAccount } from '../support/messages.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
 
 let t: TestApp
@@ -11,11 +11,10 @@ let sink: Sink
 let daemon: Daemon
 
 beforeAll(async () => {
-  t = await startApp()
   sink = await openSink()
+  t = await startApp({ env: { SVC_SMTP_URL: sink.url.replace('//', '//mailer:relay-password@') } })
   account = await sendingAccount(t)
-  const env = { SVC_LOG_LEVEL: 'trace', SVC_SMTP_URL: sink.url.replace('//', '//mailer:relay-password@') }
-  daemon = await startDaemon(t, { env })
+  daemon = await startDaemon(t, { env: { SVC_LOG_LEVEL: 'trace' } })
 })
 afterAll(async () => {
   await daemon.stop()
@@ -31,8 +30,8 @@ interface Line {
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: nothing of a terminal is in it
 const isLog = (line: string) => /^\{.*\}$/.test(line) && !/\u001b/.test(line)
-const logged = (): Line[] =>
-  daemon
+const logged = (of: Daemon): Line[] =>
+  of
     .log()
     .split('\n')
     .filter(isLog)
@@ -83,7 +82,7 @@ test('each request is one line with route, status, ms, account and key id; secre
     expect((await call('POST', '/api/v1/contacts', { ...person, email })).status).toBe(500)
   await t.app.sql('drop trigger boom on contacts')
 
-  const requests = () => logged().filter(({ msg, route }) => msg === 'request' && route !== '/readyz')
+  const requests = () => logged(daemon).filter(({ msg, route }) => msg === 'request' && route !== '/readyz')
   await expect.poll(() => requests().length).toBe(10)
   const keyed = { account: account.id, key: account.keyId }
   expect(requests()[1]).toMatchObject({ method: 'POST', route: '/api/v1/contacts', status: 201, ...keyed })
@@ -96,7 +95,7 @@ test('each request is one line with route, status, ms, account and key id; secre
       .map(({ route }) => route)
       .slice(6, 8),
   ).toEqual(['/u/:token', null])
-  const faults = logged().filter(({ level }) => level >= 50)
+  const faults = logged(daemon).filter(({ level }) => level >= 50)
   expect(faults.map(({ err }) => (err as { message: string }).message)).toEqual([
     'no room for … (<NULL>)',
     'invalid input syntax for type integer: "…"',
@@ -109,27 +108,49 @@ test('each request is one line with route, status, ms, account and key id; secre
     expect(log, text).not.toContain(text)
 })
 
-test('a job whose thread dies shows in /readyz and in the log, with waits that grow; the API stays ready', async () => {
-  const jobs = async () => {
-    const { status, body } = await call('GET', '/readyz')
-    expect([status, body.status]).toEqual([200, 'ready'])
-    return Object.entries(body.jobs as Record<string, string>)
-  }
-  const down = async () => (await jobs()).flatMap(([name, state]) => (state === 'down' ? [name] : []))
-  expect((await jobs()).map(([name]) => name)).toEqual(expect.arrayContaining(['deliveries', 'mail', 'housekeeping']))
-  expect(await down()).toEqual([])
-  // The reminders of webinars can't be read; a notice of the clock has them looked for at once.
-  const deaths = () => logged().filter(({ msg }) => msg === 'job failed')
-  const diedTimes = async () => {
+const jobsOf = async ({ url }: Daemon) => {
+  const reply = await fetch(`${url}/readyz`)
+  const body = (await reply.json()) as { status: string; jobs: Record<string, string> }
+  expect([reply.status, body.status]).toEqual([200, 'ready'])
+  return body.jobs
+}
+
+test('reminders that fail are reported and tried again; the job goes on with other mail', async () => {
+  const reports = async () => {
     await t.app.sql(`select pg_notify('svc_clock', '')`)
-    return deaths().length
+    return logged(daemon).filter(({ level, job, err }) => {
+      return level >= 50 && job === 'mail' && /webinar_registrations/.test((err as { message: string }).message)
+    }).length
   }
   await t.app.sql('alter table webinar_registrations rename to elsewhere')
-  await expect.poll(diedTimes, { timeout: 20_000, interval: 100 }).toBe(2)
-  expect(await down()).toEqual([deaths()[0]!.job])
-  expect(deaths()).toMatchObject([
-    { failures: 1, restartInMs: 1_000, err: { message: expect.stringContaining('does not exist') } },
-    { failures: 2, restartInMs: 2_000, job: deaths()[0]!.job },
-  ])
+  await expect.poll(reports, { timeout: 20_000, interval: 100 }).toBeGreaterThan(1)
+  const before = sink.mails.length
+  await queueMany(t.app, account.id, 3)
+  await expect.poll(() => sink.mails.length).toBe(before + 3)
+  expect(new Set(Object.values(await jobsOf(daemon)))).toEqual(new Set(['ok']))
+  expect(logged(daemon).filter(({ msg }) => msg === 'job failed')).toEqual([])
   await t.app.sql('alter table elsewhere rename to webinar_registrations')
+})
+
+test('a job whose thread dies shows in /readyz and in the log, with waits that grow; the API stays ready', async () => {
+  const dying = `
+    import { workerData } from 'node:worker_threads'
+    if (workerData?.job?.name === 'journeys') setTimeout(() => { throw new Error('The thread is broken') }, 1000)`
+  const preload = `--import=data:text/javascript;base64,${Buffer.from(dying).toString('base64')}`
+  const other = await startDaemon(t, { env: { SVC_LOG_LEVEL: 'info', NODE_OPTIONS: preload } })
+  try {
+    expect(Object.keys(await jobsOf(other))).toEqual(
+      expect.arrayContaining(['deliveries', 'mail', 'journeys', 'housekeeping']),
+    )
+    const deaths = () => logged(other).filter(({ msg }) => msg === 'job failed')
+    await expect.poll(() => deaths().length, { timeout: 30_000 }).toBe(2)
+    const down = Object.entries(await jobsOf(other)).flatMap(([name, state]) => (state === 'down' ? [name] : []))
+    expect(down).toEqual(['journeys'])
+    expect(deaths()).toMatchObject([
+      { failures: 1, restartInMs: 1_000, job: 'journeys', err: { message: 'The thread is broken' } },
+      { failures: 2, restartInMs: 2_000, job: 'journeys' },
+    ])
+  } finally {
+    await other.stop()
+  }
 })
