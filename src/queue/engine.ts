@@ -15,8 +15,8 @@ const restFactor = 50
 /** A claim of ours that we do not hold may be an answer on its way: it is freed when it is still there this much later. */
 const confirmMs = 2000
 /** The whole end takes at most this long, also while the database is away, and then the worker leaves. */
-const closeMs = 7500
-const leaveMs = 1500
+const closeMs = 6500
+const leaveMs = 1000
 const releaseSize = 500
 const freeSize = 1000
 

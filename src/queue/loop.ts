@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUnavailable } from '../store/database.ts'
 import { listen } from '../store/wakeup.ts'
@@ -12,6 +13,8 @@ export interface QueueView {
 
 /** How long the end may take once the database is away. */
 export const settleMs = 3000
+/** How long a scheduler's turn under way may take at the end. */
+const turnMs = 5000
 
 const firstFaultMs = 100
 const longestFaultMs = 60_000
@@ -99,7 +102,9 @@ export const runSchedule = async (
   const bell = createBell()
   const { turn, finish } = open(bell)
   const notices = listen(database, channel, bell.ring)
-  await repeat(bell, signal, report, turn)
-  await finish?.()
-  await within(settleMs, notices.close())
+  const running = repeat(bell, signal, report, turn)
+  if (!signal.aborted) await once(signal, 'abort')
+  // A statement under way may wait for a lock or for a database that is away: its transaction ends with the connection.
+  await within(turnMs, running)
+  await within(settleMs, Promise.all([finish?.(), notices.close()]))
 }
