@@ -11,7 +11,7 @@ import { type Ask, type ClaimedMessage, type Found, type Stream, streamKey } fro
 
 /** Claims of a process at once. */
 const totalLimit = 2048
-/** In hand at once: marked and not recorded. What a crash leaves in doubt. */
+/** In hand at once: loaded, on a connection, or not recorded yet. Only those on a connection are in doubt after a crash. */
 const handLimit = 30
 /** Claims for a relay that has not answered this process yet, and of all of those; and after it did not answer. */
 const newLimit = 5

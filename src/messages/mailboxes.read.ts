@@ -1,5 +1,5 @@
 import { MailboxFailure, withMailbox } from '../net/imap.ts'
-import { createBell, repeat } from '../queue/loop.ts'
+import { createBell, repeatUntil } from '../queue/loop.ts'
 import { isUnavailable } from '../store/database.ts'
 import { lockClasses } from '../store/locks.ts'
 import type { App, Report } from '../store/work.ts'
@@ -109,7 +109,7 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
 
 /** Reads the mailboxes each minute until `signal` is aborted; a message that is being read then is cut off and read again. */
 export const runMailboxes = (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> =>
-  repeat(createBell(), signal, report, async () => {
+  repeatUntil(createBell(), signal, report, async () => {
     await readMailboxes(app, signal, report)
     return everyMs
   })

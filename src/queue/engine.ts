@@ -14,8 +14,10 @@ const reconcileMs = 30_000
 const restFactor = 50
 /** A claim of ours that we do not hold may be an answer on its way: it is freed when it is still there this much later. */
 const confirmMs = 2000
+/** The server may go on with a statement whose connection is lost: for this long afterwards it is asked every `confirmMs`. */
+const unsureMs = 10_000
 /** The whole end takes at most this long, also while the database is away, and then the worker leaves. */
-const closeMs = 6500
+const closeMs = 6000
 const leaveMs = 1000
 const releaseSize = 500
 const freeSize = 1000
@@ -85,6 +87,7 @@ export const openQueue = <C extends Claim>(
   const dead = new Set<number>()
   const connected = Promise.withResolvers<void>()
   let reconcileAt = 0
+  let unsureUntil = 0
   let reconciling: Promise<number> | null = null
   /** Since when a claim of ours has been seen that we do not hold, by id and claim. */
   let unheldSince = new Map<string, number>()
@@ -104,6 +107,7 @@ export const openQueue = <C extends Claim>(
     ring,
     giveBack: (claims) => releases.push(claims),
     unsure() {
+      unsureUntil = performance.now() + unsureMs
       reconcileAt = 0
       ring()
     },
@@ -151,7 +155,8 @@ export const openQueue = <C extends Claim>(
       ring()
     }
     const rareMs = Math.max(reconcileMs, restFactor * (performance.now() - startedAt))
-    reconcileAt = performance.now() + (unheldSince.size > 0 ? confirmMs : rareMs)
+    const isSoon = own === null || unheldSince.size > 0 || startedAt < unsureUntil
+    reconcileAt = performance.now() + (isSoon ? confirmMs : rareMs)
     return orphans.length
   }
 
@@ -175,7 +180,7 @@ export const openQueue = <C extends Claim>(
       connected() {
         connected.resolve()
         adapter.missed()
-        ring()
+        engine.unsure()
       },
       beat,
       async died(ids) {

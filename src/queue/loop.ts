@@ -83,6 +83,16 @@ export const repeat = async (
   signal.removeEventListener('abort', bell.ring)
 }
 
+/**
+ * The same, with a bounded end: a statement under way may wait for a lock or for a database that is away, and its transaction
+ * ends with its connection.
+ */
+export const repeatUntil = async (...[bell, signal, report, turn]: Parameters<typeof repeat>): Promise<void> => {
+  const running = repeat(bell, signal, report, turn)
+  if (!signal.aborted) await once(signal, 'abort')
+  await within(turnMs, running)
+}
+
 /** A scheduler: it finds what is due by itself and claims nothing that outlives a transaction. */
 export interface Schedule {
   /** Does what is due. Resolves with the ms until the next look, at most. */
@@ -102,9 +112,6 @@ export const runSchedule = async (
   const bell = createBell()
   const { turn, finish } = open(bell)
   const notices = listen(database, channel, bell.ring)
-  const running = repeat(bell, signal, report, turn)
-  if (!signal.aborted) await once(signal, 'abort')
-  // A statement under way may wait for a lock or for a database that is away: its transaction ends with the connection.
-  await within(turnMs, running)
+  await repeatUntil(bell, signal, report, turn)
   await within(settleMs, Promise.all([finish?.(), notices.close()]))
 }
