@@ -56,11 +56,11 @@ const calmDown = async (world: World, daemons: Daemons, writing: Promise<void>, 
   await writing
   const writtenMs = passed()
   await advanceClock(world.app.sql, 6 * reminderDelayMs)
-  const open = await settle(world.app.sql, settleMs - writtenMs)
+  const { open, last } = await settle(world.app.sql, settleMs - writtenMs)
   const settledMs = passed()
   for (const [kind, count] of Object.entries(open))
     violations.push(`after ${settledMs} ms still open: ${count} × ${kind}`)
-  return { writtenMs, settledMs, stuck: Object.keys(open).length > 0 ? await describeOpen(world.app.sql) : [] }
+  return { writtenMs, settledMs, last, stuck: Object.keys(open).length > 0 ? await describeOpen(world.app.sql) : [] }
 }
 
 /** Holds what there is against what was acknowledged; resolves with how many mails are in doubt. */
@@ -107,7 +107,7 @@ export const runChaos = async (server: Server, { seed, seconds, only, sabotage }
     const kinds = [...faults, ...server.faults].filter(({ name }) => only?.includes(name) ?? true)
     await cause({ world, daemons, importers, random: random.fork('faults'), over: stop.signal }, kinds, diary)
     abortAfter(giveUp, settleMs)
-    const { writtenMs, settledMs, stuck } = await calmDown(world, daemons, writing, violations)
+    const { writtenMs, settledMs, last, stuck } = await calmDown(world, daemons, writing, violations)
 
     const found: Found = { world, ledger, sql: world.app.sql, violated: (what) => violations.push(what) }
     const inDoubt = await check(found, diary.counts['kill -9'] ?? 0)
@@ -118,7 +118,7 @@ export const runChaos = async (server: Server, { seed, seconds, only, sabotage }
       `received: ${world.receiver.requests.length} posts, ${world.sink.mails.length} mails; ${inDoubt} mails in doubt`,
       `answers: ${countsOf(api.statuses)}; slowest ${api.slowestMs} ms, longest time without a good one ${api.longestGapMs} ms`,
       `faults: ${countsOf(diary.counts)}`,
-      `all was written ${writtenMs} ms after the last fault, and settled after ${settledMs} ms`,
+      `all was written ${writtenMs} ms after the last fault, and settled after ${settledMs} ms; last: ${countsOf(last)}`,
     ]
     const parts = { seed, violations, summary, stuck, diary: diary.lines, lines: daemons.lines, serverLog: server.log }
     const report = violations.length > 0 ? await writeReport(parts) : null

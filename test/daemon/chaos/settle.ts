@@ -24,13 +24,13 @@ const counting = `
 export const openItems = async (sql: Sql): Promise<OpenItems> =>
   Object.fromEntries((await sql<{ kind: string; count: number }>(counting)).map(({ kind, count }) => [kind, count]))
 
-/** Waits until nothing is open any more; returns what still is after `limitMs`. */
-export const settle = async (sql: Sql, limitMs: number): Promise<OpenItems> => {
+/** Waits until nothing is open any more; resolves with what still is after `limitMs`, and with what was the last to end. */
+export const settle = async (sql: Sql, limitMs: number): Promise<{ open: OpenItems; last: OpenItems }> => {
+  let last: OpenItems = {}
   for (const deadline = Date.now() + limitMs; ; await sleep(100)) {
-    const open = await openItems(sql).catch(
-      (error): OpenItems => ({ [`no answer of the database: ${error.message}`]: 1 }),
-    )
-    if (Object.keys(open).length === 0 || Date.now() > deadline) return open
+    const open = await openItems(sql).catch((error): OpenItems => ({ [`no answer: ${error.message}`]: 1 }))
+    if (Object.keys(open).length === 0 || Date.now() > deadline) return { open, last }
+    last = open
   }
 }
 
