@@ -1,6 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
 import { chmod, chown, mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -95,10 +94,8 @@ export const openCluster = async (): Promise<Cluster> => {
       return how
     },
   }
-  const orphaned = () => {
-    server.kill('SIGQUIT')
-    rmSync(folder, { recursive: true, force: true })
-  }
+  // At the exit of a run that is interrupted; its folder stays.
+  const orphaned = () => server.kill('SIGQUIT')
 
   await start()
   process.once('exit', orphaned)

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -202,7 +202,6 @@ export const openPatroni = async (): Promise<Patroni> => {
   }
   process.once('exit', () => {
     for (const child of children) child.kill('SIGTERM')
-    rmSync(folder, { recursive: true, force: true })
   })
   try {
     await whole()
