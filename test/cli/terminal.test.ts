@@ -205,11 +205,11 @@ describe('--follow', () => {
     )
     expect(new Set(events!.rows().map(({ id }) => id)).size).toBe(events!.rows().length)
     expect(events!.rows()).toEqual(emitted.slice(-events!.rows().length))
+    const ends = following.map(({ child }) => new Promise((resolve) => child.on('close', resolve)))
     deliveries!.child.kill('SIGINT')
     // A reader that went away ends it as well, as soon as there is something to tell.
     events!.child.stdout.destroy()
     await emitEvents(t.app, account.id)
-    const ends = following.map(({ child }) => new Promise((resolve) => child.on('close', resolve)))
     expect(await Promise.all(ends)).toEqual([0, 0])
   }, 60_000)
 
