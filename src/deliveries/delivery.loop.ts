@@ -136,8 +136,8 @@ const openDeliveries = (
 }
 
 /**
- * Delivers what is due until `signal` is aborted; then finishes the posts under way (at most 5 s), gives back the rest and
- * resolves. Any number of processes may run it on one database. Each delivery is posted at least once (docs: queue/README.md).
+ * Delivers what is due until `signal` is aborted; then finishes the posts under way (at most 5 s), returns the rest to the
+ * queue. Any number of processes may run it on one database. Each delivery is posted at least once (queue/README.md).
  */
 export const runDeliveries = (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> =>
   runQueue<ClaimedDelivery>(app, signal, report, (queue) => openDeliveries(app, queue, signal, report))

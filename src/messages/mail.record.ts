@@ -14,7 +14,7 @@ export interface Result {
   waitMs: number
   /** The relay says that there is no such recipient. */
   isBounced: boolean
-  /** The relay's own reply to a message that was marked: it replaces the verdict of whoever took this worker for dead. */
+  /** The relay's own reply to a marked message: it replaces the verdict of a worker that took this one for dead. */
   isReply: boolean
   /** It replaces one that the database refused to store. */
   isReplacement?: boolean

@@ -5,7 +5,7 @@ const firstRetryMs = 100
 const longestRetryMs = 2000
 /** An item whose row another transaction has locked is tried again after this long. */
 const lockedRetryMs = 200
-/** An item that failed alone is tried once more after this long. */
+/** An item that failed in a batch of its own is tried once more after this long. */
 const secondTryMs = 1000
 
 export interface Batches<Item> {
@@ -23,7 +23,7 @@ export interface Batches<Item> {
 interface Ports<Item> {
   /** Runs a batch. Resolves with the items that another transaction has locked. */
   run(batch: readonly Item[]): Promise<readonly Item[]>
-  /** The item failed alone for the second time, for a reason that is not the database's absence. It is dropped. */
+  /** The item failed twice in a batch of its own while the database was available. It is dropped. */
   failed(item: Item, error: unknown): void
 }
 

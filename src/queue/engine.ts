@@ -31,7 +31,7 @@ export interface Adapter<C extends Claim> {
   /** A boolean SQL expression: has anything come due by time? */
   isDue?: string
   notice(channel: string, payload: string): void
-  /** Notices may have been missed: gives back what waits, and looks everywhere at its next claim. */
+  /** Notices may have been missed: returns waiting items to the queue, and looks everywhere at its next claim. */
   missed(): void
   /** Claims what is due and has room for `worker`, and starts it. */
   claim(worker: number): Promise<void>
@@ -41,13 +41,13 @@ export interface Adapter<C extends Claim> {
   holds(id: string): boolean
   /** Returns claims to the queue of which nothing has started. Resolves with the ids of those that changed. */
   release(claims: readonly C[]): Promise<ReadonlySet<string>>
-  /** It no longer holds these: they are released, or somebody else's. */
+  /** The adapter no longer holds these: they are released, or belong to another worker. */
   released(claims: readonly C[]): void
   /** Ends or frees claims that nobody will record. Leaves out rows that another transaction has locked. */
   free(claims: readonly Claim[]): Promise<void>
   /** Returns how many ms to wait for the next claim. */
   waitMs?(): number
-  /** Gives back what waits, finishes what has started, and records it. Bounded in time. */
+  /** Returns waiting items to the queue, finishes those that have started, and records them. Bounded in time. */
   finish(): Promise<void>
 }
 
@@ -66,7 +66,7 @@ export interface Engine<C extends Claim> {
 
 /** What a process has of a queue beside its adapter. */
 export interface Queue<C extends Claim> extends Engine<C> {
-  /** Finishes, gives back the rest, and leaves: nothing stays claimed that nobody sees. */
+  /** Finishes what has started, returns the rest to the queue, and ends the worker. */
   close(): Promise<void>
 }
 
@@ -160,7 +160,7 @@ export const openQueue = <C extends Claim>(
     return orphans.length
   }
 
-  /** Frees what nobody holds. Resolves with how many claims of other workers it found. */
+  /** Frees claims that no worker holds. Resolves with the number of claims of other workers that it found. */
   const reconcile = (): Promise<number> => {
     reconciling ??= repair().finally(() => {
       reconciling = null

@@ -142,14 +142,14 @@ export const openLease = (
     return rows[0].locked
   }
 
-  /** Where the server has not noticed yet that our former connection is gone, its session is ended: what we claimed stays ours. */
+  /** Ends the session of the former connection if the server still has it, so that the worker keeps its id and its claims. */
   const takeOver = async (opened: pg.Client): Promise<boolean> => {
     const ending = `select pg_terminate_backend(l.pid, ${takeoverMs}) ${holder('$1')} and l.pid = $2`
     const { rows } = await opened.query(ending, [wanted, formerPid])
     return rows.length > 0 && (await tryLock(opened))
   }
 
-  /** Keeps the former id, unless others have deleted its row or somebody else holds its lock. */
+  /** Keeps the former id, unless its row is deleted or another session holds its lock. */
   const register = async (opened: pg.Client): Promise<void> => {
     if (wanted !== null) {
       const isOurs = (await tryLock(opened)) || (formerPid !== null && (await takeOver(opened)))
@@ -193,7 +193,7 @@ export const openLease = (
       const { rows } = await session.query({ name: 'beat', text, values: [wanted, job] })
       const { isAlive, isDue, others } = rows[0] as { isAlive: boolean; isDue: boolean; others: OtherWorker[] }
       if (!isAlive) {
-        // Others declared us dead and freed our claims: we start again under a new id.
+        // Other workers declared this one dead and freed its claims: it starts again under a new id.
         wanted = null
         await session.end()
         return
