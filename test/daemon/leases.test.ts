@@ -43,6 +43,14 @@ const claims = async () =>
     )
   )[0]!.count
 
+/** The workers that live: those of the tests before have a row for a moment, and no session. */
+const sessions = () =>
+  t.app.sql<{ id: number; pid: number }>(
+    `select w.id, l.pid from workers w join pg_locks l on l.locktype = 'advisory' and l.objid = w.id and l.granted
+       and l.database = (select oid from pg_database where datname = current_database())
+     where w.job = 'deliveries' order by w.id`,
+  )
+
 test('a worker that stops while a row of its own is locked leaves it to the others', async () => {
   receiver.always({ delayMs: 1000 })
   await subscribeMany(t.app, account.id, receiver.url, 6)
@@ -72,14 +80,7 @@ test('claims of a worker that has no row are freed at the next start', async () 
 test('claims of a living worker that it does not hold are freed within seconds', async () => {
   await subscribeMany(t.app, account.id, receiver.url, 2)
   await start()
-  // Workers of the tests before have a row for a moment, and no session.
-  const { id: worker, pid } = await eventually(async () => {
-    const [found] = await t.app.sql<{ id: number; pid: number }>(
-      `select w.id, l.pid from workers w join pg_locks l on l.locktype = 'advisory' and l.objid = w.id and l.granted
-       where w.job = 'deliveries'`,
-    )
-    return found
-  })
+  const { id: worker, pid } = await eventually(async () => (await sessions())[0])
   await emitEvents(t.app, account.id, 20)
   await delivered(40)
   // As a claim leaves them whose answer is lost: claimed, and nobody knows it.
@@ -115,9 +116,9 @@ test('a jump of the database’s clock ends no living worker: nothing is posted 
   await clock.install()
   receiver.always({ delayMs: 3000 })
   await subscribeMany(t.app, account.id, receiver.url, 10)
+  const [last] = await t.app.sql<{ id: number }>('select coalesce(max(id), 0) as id from workers')
+  const workersNow = async () => (await sessions()).flatMap(({ id }) => (id > last!.id ? [id] : []))
   await Promise.all([start(), start()])
-  // Those of the tests before are freed and deleted first.
-  const workersNow = () => t.app.sql(`select id from workers where job = 'deliveries' order by id`)
   const workers = await eventually(async () => {
     const rows = await workersNow()
     return rows.length === 2 && rows
