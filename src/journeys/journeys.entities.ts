@@ -102,7 +102,7 @@ const JourneyRunSchema = defineEntity({
       name: 'journey_runs_delivery_index',
       expression: `create index "journey_runs_delivery_index" on "journey_runs" ("delivery_id") where "delivery_id" is not null`,
     },
-    // The journey stands second: no question by journey alone can take this index for one by contact.
+    // The journey is the second column, so that a query by journey only can't choose this index instead of one by contact.
     {
       name: 'journey_runs_version_index',
       expression: `create index "journey_runs_version_index" on "journey_runs" ("version", "journey_id") ${active}`,

@@ -116,7 +116,7 @@ export class Connection extends pg.Client {
     return moved
   }
 
-  /** Its statement, and whoever waits for the connection, fail at once. */
+  /** Its statement, and every caller that waits for the connection, fail at once. */
   drop(error?: Error): void {
     this.isLost = true
     this.socket.destroy(error)

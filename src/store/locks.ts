@@ -28,7 +28,7 @@ export const lockClasses = {
 export const textLocks = {
   /** The account, by its id. The function `account_lives` in the migrations takes the same key. */
   account: '',
-  /** Whoever claims a portal slug, in any account. */
+  /** Held while a portal slug is claimed, in any account. */
   slugs: 'slugs',
   /** An account's board: its stages and deals. */
   board: 'board ',

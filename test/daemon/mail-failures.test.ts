@@ -46,7 +46,7 @@ const tally = () => tallyMessages(t.app, account.id)
 const isSettled = async () => !(await tally()).pending
 const recipients = () => sink.mails.map(({ to }) => to[0])
 
-/** Every message ended; no recipient got two; whoever counts as sent got one. */
+/** Every message has ended; no recipient got two; each recipient of a message that counts as sent got one. */
 const expectOnceEach = async (count: number) => {
   const states = await messagesOf(t.app, account.id)
   expect(states).toHaveLength(count)

@@ -73,7 +73,7 @@ const check = async (found: Found, kills: number): Promise<number> => {
 }
 
 /**
- * Lets writers write while faults are caused for so many seconds, then waits until all is settled, and checks that nothing
+ * Lets writers write while faults are caused for `seconds`, then waits until all is settled, and checks that nothing
  * was lost, doubled or left behind.
  */
 export const runChaos = async (server: Server, { seed, seconds, only, sabotage }: Options): Promise<Outcome> => {

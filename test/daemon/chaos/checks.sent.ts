@@ -72,7 +72,7 @@ export const checkMails = async (found: Found): Promise<number> => {
   return inDoubt.length
 }
 
-/** Whoever was confirmed before reminders were due has one, nobody else any. */
+/** Each person who was confirmed before reminders were due has one reminder; nobody else has any. */
 const checkReminders = async ({ sql, violated }: Found, perSource: Map<string, number>): Promise<void> => {
   const rows = await sql<{ email: string; isDue: boolean }>(
     `select r.email, r.status = 'confirmed' and r.created_at < w.scheduled_at - interval '1 day' as "isDue"
