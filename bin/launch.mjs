@@ -1,4 +1,5 @@
-// What an installed `svc` starts with: plain JavaScript for every Node from 20 on. svc itself runs on the Node that it brings.
+// The entry point of an installed `svc`: plain JavaScript that any Node from 20 on can run. svc itself runs on the Node that
+// is one of its dependencies.
 import { spawn } from 'node:child_process'
 import { existsSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -8,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 
 const needed = 26
 
-/** @returns {string | undefined} The Node that was installed with svc. */
+/** @returns {string | undefined} The path of the Node that was installed with svc. */
 const ownNode = () => {
   try {
     const file = join(dirname(createRequire(import.meta.url).resolve('node/package.json')), 'bin/node')
@@ -19,20 +20,22 @@ const ownNode = () => {
 }
 
 /**
- * Runs the program in a process of its own, and ends as it ended. Signals are handed on; a terminal tells both, which
- * counts as one keystroke (src/cli/interruption.ts).
+ * Runs the program in a child process, and exits with its status. Signals are forwarded. A terminal also signals the child
+ * directly; src/cli/interruption.ts counts both signals as one keystroke.
  *
  * @param {string} node
  * @param {string} program
  */
 const runWith = (node, program) => {
-  const child = spawn(node, [program, ...process.argv.slice(2)], { stdio: 'inherit' })
+  // The path that was typed, for the commands that svc suggests (src/cli/next.ts).
+  const env = { ...process.env, SVC_STARTED_AS: process.argv[1] }
+  const child = spawn(node, [program, ...process.argv.slice(2)], { stdio: 'inherit', env })
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => child.kill(name))
   child.on('exit', (status, signal) => process.exit(status ?? 128 + constants.signals[signal]))
 }
 
 /**
- * In a checkout the source is run, in an installed package what was built of it.
+ * Starts the program: the source in a checkout, the build in an installed package.
  *
  * @param {'svc' | 'svcd'} name
  */

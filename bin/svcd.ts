@@ -1,4 +1,4 @@
 #!/usr/bin/env node
-// The daemon under a name of its own, for process managers: `svcd …` is `svc serve …`.
+// The daemon's own command name, for process managers: `svcd …` is `svc serve …`.
 process.argv.splice(2, 0, 'serve')
 await import('./svc.ts')

@@ -1,5 +1,5 @@
-// Every minute: retention, verdicts to look at again, spent windows. One run, then the thread ends.
-import { keepHouse } from '../src/app/housekeeping.ts'
-import { runJob } from '../src/app/job.ts'
+// Runs every minute: retention, repeated domain checks, expired rate windows. The thread ends after one run.
+import { runHousekeeping } from '../src/app/daemon/housekeeping.ts'
+import { runJob } from '../src/app/daemon/job.ts'
 
-await runJob('housekeeping', { connections: 2 }, keepHouse)
+await runJob('housekeeping', { connections: 2 }, runHousekeeping)

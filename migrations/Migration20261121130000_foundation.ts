@@ -1,12 +1,11 @@
 import { Migration } from '@mikro-orm/migrations'
 
 /**
- * Accounts, contacts and webhooks. Generated from the entities, then read; by hand: `rate_windows` is unlogged (a
- * crash only opens the windows anew), `account_lives` guards units of work (store/living.ts),
- * `pending_deliveries` leaves room in its pages so that a claim rewrites no index, the
- * view `deliveries` shows what is on its way and what has ended as one (a delivery to what is no active target is
- * cancelled, whether or not it has been moved yet), and the plans are seeded. Ids and addresses are compared byte by byte (`collate "C"`) whatever the database's locale: ids page
- * by their time part, and byte order is the fast one.
+ * Accounts, contacts and webhooks. Generated from the entities, then reviewed. By hand: `rate_windows` is unlogged (after a
+ * crash the windows only start again), `account_lives` (now `account_guard`) guards units of work (store/account-guard.ts),
+ * `pending_deliveries` has a fill factor so that a claim updates no index, the view `deliveries` combines pending and ended
+ * deliveries (one whose target is not active is shown as cancelled even before it is moved), and the plans are seeded. Ids and
+ * addresses use `collate "C"` in every locale: ids page by their time part, and byte order is the fastest.
  */
 export class Migration20261121130000_foundation extends Migration {
   override up(): void {

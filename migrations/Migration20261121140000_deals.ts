@@ -1,8 +1,8 @@
 import { Migration } from '@mikro-orm/migrations'
 
 /**
- * Pipelines, deals and their history. Generated from the entities, then read. The partial unique indexes are what makes
- * the default pipeline and the deal of an idempotency key one each, whoever comes at once.
+ * Pipelines, deals and their history. Generated from the entities, then reviewed. Partial unique indexes guarantee one
+ * default pipeline per account and one deal per idempotency key, also with concurrent calls.
  */
 export class Migration20261121140000_deals extends Migration {
   override up(): void {

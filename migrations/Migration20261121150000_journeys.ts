@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Journeys, their versions, their runs and what each run did. Generated from the entities, then read. */
+/** Journeys, their versions, their runs and the log of each run. Generated from the entities, then reviewed. */
 export class Migration20261121150000_journeys extends Migration {
   override up(): void {
     this.addSql(

@@ -1,9 +1,8 @@
 import { Migration } from '@mikro-orm/migrations'
 
 /**
- * The clock of development databases, generated from the entity, and by hand `svc_now()`: the time of the database as
- * statements ask it, one for the whole statement, which lets it stand beside an index. In a filter it is asked row by row,
- * 5 µs each: write `(select svc_now())` there.
+ * The clock of development databases, generated from the entity. By hand: `svc_now()` returns the database's time. It is stable, so
+ * index conditions can use it. In a filter it runs once per row (5 µs): write `(select svc_now())` there.
  */
 export class Migration20261121160000_clock extends Migration {
   override up(): void {

@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Studio projects and their versions. Generated from the entities, then read. */
+/** Studio projects and their versions. Generated from the entities, then reviewed. */
 export class Migration20261121165000_studio extends Migration {
   override up(): void {
     this.addSql(

@@ -1,8 +1,8 @@
 import { Migration } from '@mikro-orm/migrations'
 
 /**
- * Sending methods, suppressions, the messages and their queue. Generated from the entities, then read; by hand: `messages`
- * and `message_queue` leave room in their pages, so that what a claim and an end change rewrites no index.
+ * Sending methods, suppressions, the messages and their queue. Generated from the entities, then reviewed. By hand: `messages`
+ * and `message_queue` have a fill factor, so that claims and ends update no index.
  */
 export class Migration20261121170000_messages extends Migration {
   override up(): void {

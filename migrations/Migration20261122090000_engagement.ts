@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** What recipients do with their mails, and how engaged they are. Generated from the entities, then read. */
+/** Interactions of recipients with emails, and lead scores. Generated from the entities, then reviewed. */
 export class Migration20261122090000_engagement extends Migration {
   override up(): void {
     this.addSql(

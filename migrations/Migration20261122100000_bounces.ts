@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Reports of messages, the mailboxes that they are read from, and what they show of addresses. Generated from the entities, then read. */
+/** Bounce and complaint reports, the mailboxes that receive them, and bounce counts per address. Generated from the entities, then reviewed. */
 export class Migration20261122100000_bounces extends Migration {
   override up(): void {
     this.addSql(`create unique index "messages_id_index" on "messages" ("id")`)

@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Broadcasts, and batches of mails: waiting apart from single ones, and tallied. Generated from the entities, then read. */
+/** Broadcasts, and batches of messages with a queue order and counts of their own. Generated from the entities, then reviewed. */
 export class Migration20261122110000_broadcasts extends Migration {
   override up(): void {
     this.addSql(`alter table "message_queue" add column "batch" text collate "C" not null default ''`)

@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Bindings of lifecycle mail to projects. Generated from the entities, then read. */
+/** Bindings of lifecycle emails to projects. Generated from the entities, then reviewed. */
 export class Migration20261122125000_lifecycle extends Migration {
   override up(): void {
     this.addSql(

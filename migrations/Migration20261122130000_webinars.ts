@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Webinars and their registrations. Generated from the entities, then read. */
+/** Webinars and their registrations. Generated from the entities, then reviewed. */
 export class Migration20261122130000_webinars extends Migration {
   override up(): void {
     this.addSql(

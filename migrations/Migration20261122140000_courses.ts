@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Courses with their lessons, members with their keys and their progress. Generated from the entities, then read. */
+/** Courses with their lessons, members with their keys and their progress. Generated from the entities, then reviewed. */
 export class Migration20261122140000_courses extends Migration {
   override up(): void {
     this.addSql(

@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Signup forms, and what waits for its confirmation. Generated from the entities, then read. */
+/** Signup forms, and submissions that wait for confirmation. Generated from the entities, then reviewed. */
 export class Migration20261122150000_forms extends Migration {
   override up(): void {
     this.addSql(

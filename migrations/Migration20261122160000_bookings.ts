@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Bookings with their calendars, and calendar entries in mails. Generated from the entities, then read. */
+/** Bookings with their calendars, and calendar entries in emails. Generated from the entities, then reviewed. */
 export class Migration20261122160000_bookings extends Migration {
   override up(): void {
     this.addSql(`alter table "messages" add column "calendar" text null`)

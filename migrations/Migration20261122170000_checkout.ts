@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** What recipients pay from their mails, and where accounts have them pay. Generated from the entities, then read. */
+/** Orders from checkout blocks, and the payment providers of accounts. Generated from the entities, then reviewed. */
 export class Migration20261122170000_checkout extends Migration {
   override up(): void {
     this.addSql(

@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Lists that are deleted, while their contacts go. */
+/** Deleted lists whose contacts are still being deleted. */
 export class Migration20261122181000_leaving_lists extends Migration {
   override up(): void {
     this.addSql(

@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Verdicts that DNS gave no answer for are found by that, whatever else they say of the address. */
+/** An index on verification results without a DNS answer, so that they can be checked again. */
 export class Migration20261122181500_verdicts_in_doubt extends Migration {
   override up(): void {
     this.addSql(`drop index "addresses_unknown_domain_index"`)

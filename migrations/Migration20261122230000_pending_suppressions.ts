@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Bounces that are recorded, and whose recipients are still to be suppressed. */
+/** Recorded bounces whose recipients are not suppressed yet. */
 export class Migration20261122230000_pending_suppressions extends Migration {
   override up(): void {
     this.addSql(

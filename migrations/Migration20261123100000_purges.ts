@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Each purge reads an index on what it looks for, and a deleted target knows since when it is deleted. */
+/** An index for each purge, and the deletion time of delivery targets. */
 export class Migration20261123100000_purges extends Migration {
   override up(): void {
     this.addSql(`alter table "delivery_targets" add column "deleted_at" timestamptz null`)

@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Which contacts have been in which journeys, once their runs are purged. */
+/** Contacts that have been in a journey, kept after their runs are purged. */
 export class Migration20261123101000_past_entries extends Migration {
   override up(): void {
     this.addSql(

@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** The content of messages and the text of answers are dropped some time after they came. */
+/** Deletes the content of messages and the text of answers after their retention time. */
 export class Migration20261123102000_retention extends Migration {
   override up(): void {
     this.addSql(`alter table "messages" add column "dropped_at" timestamptz null`)

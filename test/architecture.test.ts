@@ -4,10 +4,11 @@ import { expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '..')
 
-/** Lower first: a file imports from its own layer or from lower ones (src/README.md, Arrows). */
+/** From the lowest to the highest: a file imports from its own layer or from lower ones (src/README.md, Arrows). */
 const layers = [
   'lib',
   'net',
+  'embedded',
   'store',
   'queue',
   'events',
@@ -19,9 +20,8 @@ const layers = [
   'bin',
   'jobs',
 ] as const
-/** Features side by side, lower first: an arrow points left only, and only at the front file. */
+/** From the lowest to the highest: a feature imports only from features before it, and only their front file. */
 const features = [
-  'quotas',
   'accounts',
   'deliveries',
   'contacts',
@@ -72,14 +72,15 @@ const layerOf = (file: string): number => {
 const feature = (file: string): number => features.indexOf(room(file))
 const shown = (found: Import[]) => found.map(({ from, to }) => `${from} -> ${to}`)
 
-/** `http/` and `cli/` stand side by side; a feature's routes and commands take their types, and only their types. */
+/** The imports from `http/`, `cli/` and `pages/` that features may have: types, and a few named files. */
 const isEdgeShape = ({ from, to, typeOnly }: Import) =>
   (/\.routes\.ts$/.test(from) && to === 'src/http/route.ts') ||
-  (/\.(pages|mails)\.ts$/.test(from) && /^src\/pages\/(page|html)\.ts$/.test(to)) ||
-  (/\.commands\.ts$/.test(from) && /^src\/cli\/(command|input|output|progress|memory|source)\.ts$/.test(to)) ||
+  (/\.(pages|mails)\.ts$/.test(from) && /^src\/pages\/(page|html|plain-mail)\.ts$/.test(to)) ||
+  (/\.commands\.ts$/.test(from) &&
+    /^src\/cli\/(ask|command|input|letter|open|output|progress|memory|screen|source|trial)\.ts$/.test(to)) ||
   (typeOnly && /^src\/(http|cli)\//.test(to) && feature(from) >= 0)
 
-test('every source file stands in a room that the map knows', () => {
+test('every source file is in a folder that the map lists', () => {
   expect(files.filter((file) => layerOf(file) < 0)).toEqual([])
 })
 
@@ -89,7 +90,7 @@ test('a file imports from its own layer or from lower ones', () => {
   expect(shown(ours.filter((found) => layerOf(found.to) > layerOf(found.from) && !isEdgeShape(found)))).toEqual([])
 })
 
-test('http and cli do not know each other', () => {
+test('http and cli do not import each other', () => {
   expect(
     shown(
       imports.filter(
@@ -100,7 +101,7 @@ test('http and cli do not know each other', () => {
   ).toEqual([])
 })
 
-test('a feature imports only features to its left, and only their front file or entities', () => {
+test('a feature imports only features before it in the order, and only their front file or entities', () => {
   const across = imports.filter(
     ({ from, to }) => isOurs(to) && feature(from) >= 0 && feature(to) >= 0 && feature(from) !== feature(to),
   )
@@ -109,7 +110,15 @@ test('a feature imports only features to its left, and only their front file or 
   expect(shown(across.filter((found) => !allowed(found)))).toEqual([])
 })
 
-test('the edges import a feature by its front file', () => {
+test('code outside a sub-folder of contacts imports only its front', () => {
+  const subFolder = (file: string) => /^src\/contacts\/([a-z]+)\//.exec(file)?.[1]
+  const inner = imports.filter(({ from, to }) => subFolder(to) && subFolder(to) !== subFolder(from))
+  const isFront = (file: string) => file === `src/contacts/${subFolder(file)}/${subFolder(file)}.ts`
+  expect(inner.length).toBeGreaterThan(10)
+  expect(shown(inner.filter(({ to }) => !isFront(to) && !to.endsWith('.commands.ts')))).toEqual([])
+})
+
+test('http and cli import a feature only by its front file', () => {
   const edges = imports.filter(({ from, to }) => ['http', 'cli'].includes(room(from)) && feature(to) >= 0)
   expect(shown(edges.filter(({ to }) => to !== `src/${room(to)}/${room(to)}.ts`))).toEqual([])
 })
@@ -126,7 +135,7 @@ test.each([
   ['smtp-server', ['app']],
   ['stripe', ['net']],
   ['mjml', ['studio']],
-  ['pg', ['store']],
+  ['pg', ['embedded', 'store']],
   ['kysely', ['store']],
 ])('only its own layer imports %s', (name, rooms) => {
   const users = imports.filter(({ to, typeOnly }) => !typeOnly && (to === name || to.startsWith(`${name}/`)))

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -7,24 +7,37 @@ import { startSvc, svc } from './support/cli.ts'
 import { freePort } from './support/daemon.ts'
 import { cloneDatabase } from './support/database.ts'
 import { openDnsServer } from './support/dns.ts'
-import { blocksOf, openShell, type Shell } from './support/readme.ts'
+import {
+  blocksOf,
+  goingOn,
+  keyOf,
+  left,
+  openShell,
+  readGuide,
+  type Shell,
+  setsOnly,
+  stopsDaemons,
+} from './support/readme.ts'
 import { openReceiver } from './support/receiver.ts'
 
 /*
- * Every command of the README runs here, in the README's order, in a folder with a `svc dev` as its first command starts it: a new
- * one that is in none of these tables fails.
+ * Runs every command of the README and of the pages that continue it, in order, in a folder where the README's first
+ * command has started `svc dev`. A command that is in none of these tables fails the test.
  */
 
-const readme = await readFile(join(import.meta.dirname, '../README.md'), 'utf8')
-const blocks = blocksOf(readme, 'sh')
+const guide = await readGuide()
+const blocks = blocksOf(guide, 'sh')
 
-/** What each command prints, among other things. A command is found by how it begins; the longest that fits counts. */
+/** Part of the output of each command. The longest key that a command begins with applies. */
 const printed: Record<string, RegExp> = {
   "printf '": /^$/,
   'npx svc contacts import': /created\s+1\n/,
   'npx svc send --project Welcome': /status\s+sent/,
   'npx svc deals create': /title\s+Annual plan\n/,
   'npx svc deals board': /Annual plan.*ada@example\.org/,
+  'curl -s localhost:4800/api/v1/send': /"status":"sent"/,
+  'npx svc sends list': /ada@example\.org\tsent/,
+  'npx svc contacts upsert': /email\s+bob@example\.org/,
   'npx svc deliveries list': /contact\.created\tdelivered/,
   'npx svc --help': /Usage: svc/,
   'curl -s localhost:4800/api/v1/lists': /"name":"Customers"/,
@@ -33,20 +46,29 @@ const printed: Record<string, RegExp> = {
   'npx svc projects responses Welcome': /^/,
   'npx svc projects show Welcome': /^$/,
   'npx svc projects apply': /Welcome/,
-  'npx svc broadcasts create': /Nothing was changed/,
+  'npx svc broadcasts create': /status\s+draft/,
   'npx svc forms create': /url\s+http/,
   'npx svc send --to ada@example.org': /status\s+sent/,
   'npx svc mail list': /ada@example\.org.*Hello/,
   'npx svc bookings list; npx svc payments list; npx svc suppressions list': /^$/,
   'npx svc webinars create': /title\s+Open house/,
   'npx svc courses create': /published\s+true/,
+  'npx svc webhooks test': /status\s+pending/,
+  'npx svc webhooks create': /whsec_/,
+  'npx svc webhooks list': /deal\.created/,
+  'npx svc deliveries list --status pending': /^/,
+  'npx svc deliveries stats': /^whk_/m,
+  '(umask 077; echo "whsec_': /^$/,
   'npx svc events send deal.created': /→ 200 in \d+ ms/,
   'npx svc deliveries replay': /replayed\s+0/,
-  'npx svc mail mode refuse': /refuse \(2 times/,
   'npx svc clock advance 2d': /172800 s/,
   'npx svc lists create --name Advocates': /name\s+Advocates/,
   'npx svc journeys apply': /Won follow-up/,
-  'npx svc journeys runs': /^$/,
+  'npx svc deals move': /Won/,
+  'npx svc journeys runs': /ada@example\.org.*waiting/,
+  'sleep 3; npx svc journeys runs': /ada@example\.org.*completed/,
+  'npx svc mail mode refuse': /refuse \(once|refuse \(1 time/,
+  'npx svc send --to you@example.com --subject': /failed.*\n[\s\S]*you@example\.com\tfailed/,
   'npx svc --version': /^\d+\.\d+\.\d+\n$/,
   'npx svc db migrate': /pending\s+(\[\]|$)/m,
   'npx svc accounts create': /svc_live_/,
@@ -70,36 +92,6 @@ const printed: Record<string, RegExp> = {
   'source <(svc completion bash)': /^$/,
 }
 
-/** Those that go on until they are told to stop, and what they have printed by then. */
-const goingOn: Record<string, RegExp> = {
-  'npx svc listen': /Ready/,
-  'npx svc serve': /ready/,
-  'npx svc status --watch': /deliveries/,
-  'npx svc deliveries list --follow': /contact\.created/,
-  'npx svc events list --follow': /contact\.created/,
-}
-
-/** Those that a test can't run, and why. */
-const left: Record<string, string> = {
-  'npm ci && npm start': 'the installed program is what runs here; svc dev is started as npm start does',
-  'npm ci && npm test': 'this test is part of it',
-  'npm install ./svc': '.ci/packed packs it, installs it and runs what was installed',
-  'useradd ': 'it changes the machine',
-  'mkdir -p /opt/svc': 'it changes the machine; .ci/packed installs the package',
-  '(umask 077; openssl rand -base64 32 > /etc/svc/secret)': 'it changes the machine; the same is run with another file',
-  'export SVC_DATA_DIR=/var/lib/svc/data': 'there is no such daemon',
-  '/opt/svc/node_modules/.bin/svc status': 'there is no such daemon; svc status is run',
-  'docker ': 'there is no Docker',
-}
-
-const keyOf = (table: object, line: string): string | undefined =>
-  Object.keys(table)
-    .filter((key) => line.startsWith(key))
-    .toSorted((a, b) => b.length - a.length)[0]
-
-const setsOnly = /^(export |KEY=)/
-const stopsDaemons = (block: readonly string[]) => block.some((line) => line.includes('secret rotate'))
-
 let folder: string
 let env: Record<string, string>
 let shell: Shell
@@ -108,7 +100,7 @@ let dev: ReturnType<typeof startSvc>
 let places: [string | RegExp, string][]
 const ends: (() => unknown)[] = []
 
-/** What a process has printed, once that fits. */
+/** Returns the output of a process once it matches. */
 const saying = async (child: ReturnType<typeof startSvc>, expected: RegExp): Promise<string> => {
   let text = ''
   for (const stream of [child.stdout, child.stderr])
@@ -121,7 +113,7 @@ const saying = async (child: ReturnType<typeof startSvc>, expected: RegExp): Pro
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-readme-'))
-  // As a checkout is: the database's user, which root gives it, gets to it.
+  // Like a checkout: if root runs this, the database's user needs access.
   await chmod(folder, 0o755)
   const [port, dns, receiver, server, empty] = await Promise.all([
     freePort(),
@@ -130,14 +122,13 @@ beforeAll(async () => {
     cloneDatabase(),
     cloneDatabase(),
   ])
-  dns.set('example.org', { MX: [[10, 'mx.example.org']] })
-  dns.set('mx.example.org', { A: ['93.184.215.14'] })
+  // The DNS server has no domains: the commands work without a network.
   env = { SVC_PORT: String(port), SVC_RATE_LIMIT: '0', SVC_DNS_SERVERS: dns.address }
   shell = await openShell(folder)
   ends.push(dns.close, receiver.close, server.drop, empty.drop, shell.close)
   const secretFile = join(folder, 'run-secret')
   await writeFile(secretFile, 'a secret that only tests use')
-  await writeFile(join(folder, 'journey.yaml'), blocksOf(readme, 'yaml')[0]!.join('\n'))
+  await writeFile(join(folder, 'journey.yaml'), blocksOf(guide, 'yaml')[0]!.join('\n'))
 
   dev = startSvc({ env }, ['dev'], { cwd: folder })
   const text = await saying(dev, /Ctrl-C stops it/)
@@ -171,14 +162,14 @@ afterAll(async () => {
 const placed = (line: string): string =>
   places.reduce((text, [written, here]) => text.replaceAll(written as RegExp, here), line)
 
-/** Starts a command that goes on, waits for what it prints, and tells it to stop: it ends by itself. */
+/** Starts a command that runs until it is stopped, waits for its output, stops it and checks that it ends. */
 const startAndStop = async (line: string, before: readonly string[]): Promise<void> => {
   const given = Object.fromEntries(
     before.flatMap((set) => [...set.matchAll(/(\w+)=(\S+)/g)]).map(([, name, value]) => [name, value]),
   )
   const child = startSvc({ env }, line.replace('npx svc ', '').split(' '), { env: given, cwd: folder })
   const ended = once(child, 'exit')
-  // Those that follow tell of what comes once they have begun.
+  // Commands with --follow print only what happens after their start.
   const happening = setInterval(addContact, 200)
   await saying(child, goingOn[line]!).finally(() => {
     clearInterval(happening)
@@ -187,7 +178,7 @@ const startAndStop = async (line: string, before: readonly string[]): Promise<vo
   expect([0, 130, 143], line).toContain((await ended)[0])
 }
 
-/** The commands of a block with what it sets before them: one after the other, then together those that go on. */
+/** Runs the commands of a block one after the other, with its variables, then all that run until they are stopped at once. */
 const runBlock = async (block: readonly string[], kept: string[]): Promise<void> => {
   const set = [...kept]
   for (const line of block) {
@@ -204,7 +195,7 @@ const runBlock = async (block: readonly string[], kept: string[]): Promise<void>
   await Promise.all(block.filter((line) => Object.hasOwn(goingOn, line)).map((line) => startAndStop(line, set)))
 }
 
-test('every command of the README is run, or it is said why not; and nothing else is in these tables', () => {
+test('every command of the README and its pages is run or has a reason not to be, and the tables name no other', () => {
   const lines = blocks.flat().filter((line) => !/^KEY=|^export DATABASE_URL/.test(line))
   const used = lines.map(
     (line) => keyOf(left, line) ?? (Object.hasOwn(goingOn, line) ? line : (keyOf(printed, line) ?? `not run: ${line}`)),
@@ -213,7 +204,7 @@ test('every command of the README is run, or it is said why not; and nothing els
   expect([...new Set(used)].toSorted()).toEqual(known.toSorted())
 })
 
-test('every command of the README works as it stands there', { timeout: 180_000 }, async () => {
+test('every command of the README and its pages works as it is written', { timeout: 180_000 }, async () => {
   const kept: string[] = []
   for (const block of blocks) if (!stopsDaemons(block)) await runBlock(block, kept)
   const ended = once(dev, 'exit')
@@ -222,8 +213,8 @@ test('every command of the README works as it stands there', { timeout: 180_000 
   for (const block of blocks) if (stopsDaemons(block)) await runBlock(block, kept)
 })
 
-test('what the README says of commands in passing is in their help', async () => {
-  const mentioned = [...readme.replaceAll(/```[\s\S]+?```/g, '').matchAll(/`svc ([a-z][^`]*)`/g)].map(
+test('commands and flags that the text mentions are in the help', async () => {
+  const mentioned = [...guide.replaceAll(/```[\s\S]+?```/g, '').matchAll(/`svc ([a-z][^`]*)`/g)].map(
     ([, words]) => words!,
   )
   expect(mentioned.length).toBeGreaterThan(20)
@@ -237,8 +228,8 @@ test('what the README says of commands in passing is in their help', async () =>
   }
 })
 
-test('every setting is in the README’s table', async () => {
+test('every setting is in a table of docs/configure.md', async () => {
   const { json } = await svc({ env: {} }, ['config', '--json'])
   for (const { name } of json.settings as { name: string }[])
-    expect(readme).toMatch(new RegExp(`^\\| .*\`${name}\``, 'm'))
+    expect(guide).toMatch(new RegExp(`^\\| .*\`${name}\``, 'm'))
 })

@@ -2,25 +2,26 @@ import { hash } from 'node:crypto'
 import { coalesceCalls } from '../lib/coalesce.ts'
 import { Problem } from '../lib/problem.ts'
 import { clientOf } from '../net/addresses.ts'
-import { unseen } from '../store/arrays.ts'
+import { opaqueArray } from '../store/arrays.ts'
+import { inBatches } from '../store/batches.ts'
 import { isSharedFailure, type Sql } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 
 export interface Admission {
   keyId: string
   accountId: string
-  /** Calls left in the window; -1 where this one is over the limit. */
+  /** Calls left in the window; -1 if this call exceeds the limit. */
   remaining: number
-  /** Seconds to the window's end. */
+  /** Seconds until the window ends. */
   resetSeconds: number
 }
 
-/** SHA-256 of the whole key in hex: what is stored, and what is looked up. */
+/** Returns the SHA-256 of the whole key in hex. Only this hash is stored, and keys are looked up by it. */
 export const hashKey = (key: string): string => hash('sha256', key)
 
 /**
- * The `on conflict` clause that counts the inserted `used` calls in the running minute, or opens a new one. Over `limit` (an
- * expression) the counter is parked.
+ * Returns the `on conflict` clause that adds the inserted `used` calls to the current window, or starts a new window after 60 seconds.
+ * `limit` is an SQL expression. The counter is capped at the limit first, so refused calls can't make it overflow.
  */
 const countOn = (limit: string) => `
     on conflict (key_id, family) do update set
@@ -30,12 +31,12 @@ const countOn = (limit: string) => `
 
 const secondsLeft = (startedAt: string) => `ceil(extract(epoch from ${startedAt} + interval '60 seconds' - now()))::int`
 
-// One statement, so that key, limit and account cost one round trip, and so that no cache can outlive a revocation.
-// Time is the database's: the window is one for all daemons. Windows are locked in the order of their key, so that daemons that
-// count the same keys can't deadlock.
+// One statement: key, limit and account cost one round trip, and a revoked key is refused at once because nothing is cached.
+// The time is the database's, so all daemons share one window. Windows are locked in key order, so daemons that count the same
+// keys can't deadlock.
 const admission = `
   with asked as materialized (
-    select * from unnest(${unseen('$1')}, $2::text[], $3::int[]) with ordinality as a(hash, family, calls, place)
+    select * from unnest(${opaqueArray('$1')}, $2::text[], $3::int[]) with ordinality as a(hash, family, calls, place)
   ), caller as materialized (
     select asked.*, k.id, k.account_id from asked join api_keys k on k.hash = asked.hash and k.revoked_at is null
   ), counted as (
@@ -53,11 +54,11 @@ interface Asked {
   family: string
 }
 
-const mostAtOnce = 256
+const maxBatch = 256
 
-/** Counts the calls that arrived while others were counted: each key and family once, its calls in their order. */
+/** Counts the calls that arrived during the previous statement: one row for each key and family; calls keep their order. */
 const admitTogether = coalesceCalls(
-  mostAtOnce,
+  maxBatch,
   async ({ sql, limit }: { sql: Sql; limit: number }, calls: readonly Asked[]): Promise<(Admission | null)[]> => {
     const windows = new Map<string, Asked & { calls: number; place: number }>()
     const nth = calls.map(({ hash, family }) => {
@@ -81,9 +82,9 @@ const admitTogether = coalesceCalls(
 )
 
 /**
- * Finds the key and counts the call against its family (decisions.md, Rate limits), exactly and across daemons. Calls that
- * arrive while others are being counted share the next statement, which begins after they arrived. Returns null for an unknown
- * or revoked key and counts nothing then. `limit` 0 counts nothing.
+ * Finds the key and counts the call against its route family (docs/reference/limits.md#rate-limits), exactly and across daemons. Calls
+ * that arrive while a statement is running share the next one. Returns null for an unknown or revoked key, and counts nothing then.
+ * `limit`: calls a minute; 0 counts nothing.
  */
 export const admit = (
   { sql, database }: Pick<App, 'sql' | 'database'>,
@@ -97,10 +98,10 @@ const countingClient = `
   returning used, ${secondsLeft('started_at')} as "resetSeconds"`
 
 /**
- * Counts a call of who has no key, by the client that its address is of, as `admit` counts those of a key. Throws Problem `limited` past
- * `limit` a minute; 0 counts nothing.
+ * Counts a call without a key against the client's network address, as `admit` counts calls with a key. `limit`: calls a minute;
+ * 0 counts nothing. Throws Problem `limited` if the call exceeds the limit.
  */
-export const demandAdmission = async (sql: Sql, family: string, address: string, limit: number): Promise<void> => {
+export const requireAdmission = async (sql: Sql, family: string, address: string, limit: number): Promise<void> => {
   if (limit === 0) return
   const [window] = await sql<{ used: number; resetSeconds: number }>(
     countingClient,
@@ -112,8 +113,8 @@ export const demandAdmission = async (sql: Sql, family: string, address: string,
     throw new Problem('limited', 'Too many submissions in a minute', { retryAfterSeconds: Math.max(resetSeconds, 1) })
 }
 
-// In the order of admissions, as calls that are being counted may hold some of the windows.
-/** Deletes the windows of an account's keys. */
+// Locks in the same order as `admission`: calls that are being counted may hold locks on some of the windows.
+/** Deletes the rate-limit windows of an account's keys. */
 export const deleteWindows = async ({ sql }: Pick<App, 'sql'>, accountId: string): Promise<void> => {
   await sql(
     `with theirs as materialized (
@@ -124,3 +125,17 @@ export const deleteWindows = async ({ sql }: Pick<App, 'sql'>, accountId: string
     [accountId],
   )
 }
+
+// `skip locked`: a window that counts a call at this moment is still in use, so it stays.
+const oldWindows = `
+  with old as materialized (
+    select ctid as row from rate_windows where started_at < now() - interval '1 hour' order by started_at limit $1
+    for update skip locked
+  ), gone as (
+    delete from rate_windows where ctid = any(array(select row from old)) returning 1
+  )
+  select count(*) from gone`
+
+/** Deletes rate-limit windows that started over an hour ago, in batches with pauses. Returns the number of deleted windows. */
+export const purgeRateWindows = ({ sql }: Pick<App, 'sql'>, signal?: AbortSignal, batchSize = 1000): Promise<number> =>
+  inBatches(batchSize, async () => (await sql<{ count: number }>(oldWindows, [batchSize]))[0]!.count, signal)

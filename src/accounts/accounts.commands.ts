@@ -1,6 +1,7 @@
-import type { CommandSet } from '../cli/command.ts'
+import { type CommandSet, type Confirmation, changing, confirmed, examples } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
-import { Problem } from '../lib/problem.ts'
+import { Problem, shown } from '../lib/problem.ts'
+import { quantity } from '../lib/quantity.ts'
 import type { KeyView } from './accounts.keys.ts'
 import type { PlanView } from './accounts.plans.ts'
 import type { AccountView } from './accounts.ts'
@@ -39,15 +40,30 @@ const accounts: CommandSet = (cli) => {
   noun
     .command('create')
     .description('Create an account')
-    .option('--name <name>', 'its name, unique')
-    .option('--plan <plan>', 'its plan (svc plans list)', 'free')
-    .option('--with-key', 'create an API key as well')
+    .addHelpText(
+      'after',
+      examples(
+        'svc accounts create --name Shop --plan starter',
+        'svc accounts create --name Shop --plan starter --with-key',
+      ),
+    )
+    .option('--name <name>', 'unique name of the account')
+    .option('--plan <plan>', 'plan of the account (default: free; see svc plans list)')
+    .option('--with-key', 'also create an API key')
     .action(
       cli.run(
-        async ({ app, actor, out, require, operate }, options: { name?: string; plan: string; withKey?: boolean }) => {
-          const { name } = await require({ name: options.name })
+        async (
+          { app, actor, asks, out, require, operate },
+          options: { name?: string; plan?: string; withKey?: boolean },
+        ) => {
+          // Asks for the plan only if it also has to ask for the name.
+          const isAsked = asks && options.name === undefined
+          const { name, plan } = await require({
+            name: options.name,
+            plan: options.plan ?? (isAsked ? undefined : 'free'),
+          })
           const { createAccount, createKey } = await import('./accounts.ts')
-          const account = await operate((operation) => createAccount(operation, { name, plan: options.plan }))
+          const account = await operate((operation) => createAccount(operation, { name, plan }))
           if (!options.withKey) return out.one(account)
           const key = await app.work(account.id, actor, (work) => createKey(work, { name: 'default' }))
           out.secret({ ...account, keyId: key.id, key: key.key }, 'key')
@@ -58,6 +74,7 @@ const accounts: CommandSet = (cli) => {
   noun
     .command('list', { isDefault: true })
     .description('List the accounts')
+    .addHelpText('after', examples('svc accounts', 'svc accounts list --json'))
     .action(
       cli.run(async ({ out, operate }) => {
         const { listAccounts } = await import('./accounts.ts')
@@ -68,7 +85,8 @@ const accounts: CommandSet = (cli) => {
   noun
     .command('show')
     .description('Show an account')
-    .argument('[account]', 'id or name; left out: the account of --account')
+    .addHelpText('after', examples('svc accounts show Shop', 'svc accounts show --json'))
+    .argument('[account]', 'id or name (default: the account of --account)')
     .action(
       cli.run(async ({ out, operate, account }, ref: string | undefined) => {
         const { showAccount } = await import('./accounts.ts')
@@ -77,33 +95,38 @@ const accounts: CommandSet = (cli) => {
       }),
     )
 
-  noun
-    .command('set-plan')
-    .description('Move the account to another plan')
-    .argument('<plan>')
-    .action(
-      cli.run(async ({ out, operate, account }, plan: string) => {
-        const { setPlan } = await import('./accounts.ts')
-        const { id } = await account()
-        out.one(await operate((operation) => setPlan(operation, id, plan)))
-      }),
-    )
+  changing(
+    noun
+      .command('set-plan')
+      .description('Move the account to another plan')
+      .addHelpText('after', examples('svc accounts set-plan pro', 'svc accounts set-plan pro --account Shop --dry-run'))
+      .argument('<plan>'),
+  ).action(
+    cli.run(async ({ out, operate, account }, plan: string) => {
+      const { setPlan } = await import('./accounts.ts')
+      const { id } = await account()
+      out.one(await operate((operation) => setPlan(operation, id, plan)))
+    }),
+  )
 
-  noun
-    .command('claim-slug')
-    .description('Claim the name of the account in portal URLs')
-    .argument('<slug>', 'lower-case letters, digits and inner hyphens')
-    .action(
-      cli.run(async ({ out, operate, account }, slug: string) => {
-        const { claimSlug } = await import('./accounts.ts')
-        const { id } = await account()
-        out.one(await operate((operation) => claimSlug(operation, id, slug)))
-      }),
-    )
+  changing(
+    noun
+      .command('claim-slug')
+      .description('Claim the slug of the account in portal URLs')
+      .addHelpText('after', examples('svc accounts claim-slug shop', 'svc accounts claim-slug shop --account Shop'))
+      .argument('<slug>', 'lower-case letters, digits and inner hyphens'),
+  ).action(
+    cli.run(async ({ out, operate, account }, slug: string) => {
+      const { claimSlug } = await import('./accounts.ts')
+      const { id } = await account()
+      out.one(await operate((operation) => claimSlug(operation, id, slug)))
+    }),
+  )
 
   noun
     .command('usage')
-    .description('Show what the account has used of its plan')
+    .description('Show the use of the plan by the account')
+    .addHelpText('after', examples('svc accounts usage', 'svc accounts usage --account Shop --json'))
     .action(
       cli.run(async ({ out, operate, account }) => {
         const { accountUsage } = await import('./accounts.ts')
@@ -120,33 +143,40 @@ const accounts: CommandSet = (cli) => {
   noun
     .command('delete')
     .description('Delete an account with everything in it')
+    .addHelpText('after', examples('svc accounts delete Shop --dry-run', 'svc accounts delete Shop --confirm Shop'))
     .argument('<account>', 'id or name')
-    .option('--confirm <name>', 'the name of the account, to show that it is meant')
-    .option('--dry-run', 'say what would go')
+    .option('--confirm <name>', 'name of the account, to confirm the deletion')
+    .option('--dry-run', 'show what would be deleted')
     .action(
       cli.run(
         async (
-          { app, actor, signal, out, operate, progress },
+          { app, actor, asks, signal, out, operate, progress },
           ref: string,
           options: { confirm?: string; dryRun?: boolean },
         ) => {
           const { countOwned, deleteAccount, findDeletable } = await import('./accounts.ts')
           const { id, name } = await operate((operation) => findDeletable(operation, ref))
           if (!options.dryRun && options.confirm !== name) {
-            throw new Problem('usage', `Deleting ${name} takes everything in it`, {
-              hint: `add --confirm ${JSON.stringify(name)}`,
-            })
+            const { contacts = 0, deals = 0, messages = 0, webhooks = 0 } = await operate((o) => countOwned(o, id))
+            const what = `${quantity(contacts, 'contact')}, ${quantity(deals, 'deal')}, ${quantity(messages, 'email')} and ${quantity(webhooks, 'webhook')}`
+            const sentence = `Deleting ${name} deletes everything in it, including ${what}`
+            if (!asks || options.confirm !== undefined)
+              throw new Problem('usage', sentence, { hint: `add --confirm ${JSON.stringify(name)}` })
+            out.note(sentence)
+            const { askText } = await import('../cli/ask.ts')
+            if ((await askText('Type the name of the account to delete it:')) !== name)
+              throw new Problem('usage', 'The name does not match: nothing was deleted')
           }
           if (options.dryRun) {
             const owned = await operate((operation) => countOwned(operation, id))
-            out.note('Nothing was changed. It would delete:')
+            out.note('Nothing was changed. This would be deleted:')
             return out.one({ id, name, deleted: owned }, { id, name, ...owned })
           }
           const bar = progress('rows')
           const onBatch = (rows: number) => bar.update({ rows, fraction: null })
           const run = deleteAccount(app, id, { actor, signal, onBatch }).finally(bar.stop)
           const { deleted, isDone } = await run
-          if (!isDone) out.note('Stopped before the end: its keys are revoked, and the same command goes on.')
+          if (!isDone) out.note('Stopped before the end. Its keys are revoked. Run the same command again to continue.')
           out.one({ id, name, deleted }, { id, name, ...deleted })
         },
       ),
@@ -159,6 +189,7 @@ const plans: CommandSet = (cli) => {
   noun
     .command('list', { isDefault: true })
     .description('List the plans')
+    .addHelpText('after', examples('svc plans', 'svc plans list --json'))
     .action(
       cli.run(async ({ out, operate }) => {
         const { listPlans } = await import('./accounts.ts')
@@ -169,6 +200,7 @@ const plans: CommandSet = (cli) => {
   noun
     .command('show')
     .description('Show a plan')
+    .addHelpText('after', examples('svc plans show starter', 'svc plans show starter --json'))
     .argument('<plan>')
     .action(
       cli.run(async ({ out, operate }, name: string) => {
@@ -177,26 +209,35 @@ const plans: CommandSet = (cli) => {
       }),
     )
 
-  noun
-    .command('set')
-    .description('Change the limits of a plan')
-    .argument('<plan>')
-    .option('--contacts <n|unlimited>', 'addresses')
-    .option('--sends <n|unlimited>', 'mails a month')
-    .option('--send-api-calls <n|unlimited>', 'calls of POST /send a month')
-    .option('--embed-api <n|unlimited>', 'calls of the Embed API a month')
-    .option('--broadcast-minutes <n|unlimited>', 'live minutes a month')
-    .option('--webinar-courses <yes|no>', 'whether a webinar may carry a course')
-    .action(
-      cli.run(async ({ out, operate }, name: string, options: Record<string, string>) => {
-        const change = Object.fromEntries(Object.entries(options).map(([flag, text]) => [flag, limitOf(flag, text)]))
-        if (Object.keys(change).length === 0) {
-          throw new Problem('usage', 'Name at least one limit', { hint: 'svc plans set --help' })
-        }
-        const { setPlanLimits } = await import('./accounts.ts')
-        out.one(await operate((operation) => setPlanLimits(operation, name, change)))
-      }),
-    )
+  changing(
+    noun
+      .command('set')
+      .description('Change the limits of a plan')
+      .addHelpText(
+        'after',
+        examples(
+          'svc plans set starter --contacts 10000',
+          'svc plans set starter --sends unlimited --webinar-courses yes --dry-run',
+        ),
+      )
+      .argument('<plan>')
+      .option('--contacts <n|unlimited>', 'maximum addresses')
+      .option('--sends <n|unlimited>', 'maximum emails a month')
+      .option('--send-api-calls <n|unlimited>', 'maximum calls of POST /send a month')
+      .option('--embed-api <n|unlimited>', 'maximum calls of the Embed API a month')
+      .option('--broadcast-minutes <n|unlimited>', 'maximum live minutes a month')
+      .option('--webinar-courses <yes|no>', 'whether a webinar can include a course'),
+  ).action(
+    cli.run(async ({ out, operate }, name: string, options: Record<string, string>) => {
+      const { yes: _, dryRun: __, ...limits } = options
+      const change = Object.fromEntries(Object.entries(limits).map(([flag, text]) => [flag, limitOf(flag, text)]))
+      if (Object.keys(change).length === 0) {
+        throw new Problem('usage', 'Name at least one limit', { hint: 'svc plans set --help' })
+      }
+      const { setPlanLimits } = await import('./accounts.ts')
+      out.one(await operate((operation) => setPlanLimits(operation, name, change)))
+    }),
+  )
 }
 
 const limitOf = (flag: string, text: string): number | boolean | null => {
@@ -206,7 +247,7 @@ const limitOf = (flag: string, text: string): number | boolean | null => {
   }
   if (text === 'unlimited') return null
   if (/^\d{1,10}$/.test(text)) return Number(text)
-  throw new Problem('usage', `A limit must be a whole number or unlimited, not ${text}`)
+  throw new Problem('usage', `A limit must be a whole number or unlimited, not ${shown(text)}`)
 }
 
 const keys: CommandSet = (cli) => {
@@ -214,8 +255,9 @@ const keys: CommandSet = (cli) => {
 
   noun
     .command('create')
-    .description('Create an API key; it is shown once')
-    .option('--name <name>', 'what it is for')
+    .description('Create an API key and show it once')
+    .addHelpText('after', examples('svc keys create --name website', 'svc keys create --name website --json'))
+    .option('--name <name>', 'name that says what the key is for')
     .action(
       cli.run(async ({ out, require, work }, options: { name?: string }) => {
         const { name } = await require({ name: options.name })
@@ -227,6 +269,7 @@ const keys: CommandSet = (cli) => {
   noun
     .command('list', { isDefault: true })
     .description('List the keys')
+    .addHelpText('after', examples('svc keys', 'svc keys list --json'))
     .action(
       cli.run(async ({ out, work }) => {
         const { listKeys } = await import('./accounts.ts')
@@ -234,22 +277,28 @@ const keys: CommandSet = (cli) => {
       }),
     )
 
-  noun
-    .command('revoke')
-    .description('Revoke a key, at once and for good; the webhooks that it made are disabled')
-    .argument('<id>')
-    .option('--yes', 'do it without asking')
-    .option('--dry-run', 'say what would happen')
-    .action(
-      cli.run(async ({ out, work, confirm }, id: string, options: { yes?: boolean; dryRun?: boolean }) => {
-        const { planRevocation, revokeKey } = await import('./accounts.ts')
-        const planned = await work((w) => planRevocation(w, id))
-        const { subscriptions, deliveries } = planned
-        const what = `revoke ${id}, disable the webhooks that it made (${subscriptions}) and cancel their pending deliveries (${deliveries})`
-        if (!(await confirm(what, options, planned))) return
-        out.one(await work((w) => revokeKey(w, id)))
-      }),
-    )
+  confirmed(
+    noun
+      .command('revoke')
+      .description('Revoke a key permanently, and disable the webhooks that it created')
+      .addHelpText(
+        'after',
+        examples(
+          'svc keys revoke key_01m82xgxfgknxsq48b485q03z3 --dry-run',
+          'svc keys revoke key_01m82xgxfgknxsq48b485q03z3 --yes',
+        ),
+      )
+      .argument('<id>'),
+  ).action(
+    cli.run(async ({ out, work, confirm }, id: string, options: Confirmation) => {
+      const { planRevocation, revokeKey } = await import('./accounts.ts')
+      const planned = await work((w) => planRevocation(w, id))
+      const { subscriptions, deliveries } = planned
+      const what = `revoke ${id}, disable the webhooks that it created (${subscriptions}) and cancel their pending deliveries (${deliveries})`
+      if (!(await confirm(what, options, planned))) return
+      out.one(await work((w) => revokeKey(w, id)))
+    }),
+  )
 }
 
 export const commands: CommandSet = (cli) => {

@@ -1,51 +1,54 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { missing } from '../lib/problem.ts'
-import { alongAnIndex } from '../store/database.ts'
-import { isIdle } from '../store/living.ts'
+import { noSuch } from '../lib/problem.ts'
+import { isAccountIdle } from '../store/account-guard.ts'
+import { forceIndexOrder } from '../store/database.ts'
 import type { App, Operation } from '../store/work.ts'
 import { deleteWindows } from './accounts.admission.ts'
 
 /*
- * An account may own millions of rows, and its neighbours are not to feel that they go: a deletion is many short
- * transactions. The first one ends the account: marked, its keys revoked. Then what leaves for it ends, and what began
- * before is waited for (store/living.ts): nothing comes any more. Then its rows go, a batch at a time, and last its own. Killed
- * anywhere, it is taken up again by the same command.
+ * An account may own millions of rows. Its deletion must not slow down other accounts, so it is many short transactions:
  *
- * It waits for a row that somebody holds only while it holds none itself (`skip locked`): it is in nobody's deadlock.
+ * 1. The account is marked as deleted and its keys are revoked.
+ * 2. Listeners cancel its deliveries and messages. Transactions that began before the mark finish (store/account-guard.ts), so no new rows
+ *    appear.
+ * 3. Its rows are deleted in batches, and its own row last.
+ *
+ * If the process is killed, the same command continues the deletion. Batches skip locked rows, so the deletion never waits for a
+ * lock while it holds one, and can't be part of a deadlock.
  */
 
-/** Rows that one transaction takes. */
+/** Maximum rows for each transaction. */
 const batchSize = 1000
-/** After a batch the database is the neighbours' for so many times what it took. */
-const restFactor = 2
+/** Pause after a full batch, as a multiple of the batch's duration: other accounts have the database meanwhile. */
+const pauseFactor = 2
 const firstWaitMs = 5
-const longestWaitMs = 100
+const maxWaitMs = 100
 
 export interface Deletion {
   actor: string
-  /** Once aborted, the deletion stops after the batch at work. */
+  /** When aborted, the deletion stops after the current batch. */
   signal?: AbortSignal
-  /** After each batch, with the rows gone so far in this run. */
+  /** Called after each batch with the number of rows that this run has deleted. */
   onBatch?(rows: number): void
 }
 
-/** An account to delete, by id or by name: also one whose deletion has begun. Throws Problem `missing`. */
+/** Finds an account by id or name, also one whose deletion has begun. Throws Problem `not_found`. */
 export const findDeletable = async ({ sql }: Operation, ref: string): Promise<{ id: string; name: string }> => {
   const [account] = await sql<{ id: string; name: string }>(
     'select id, name from accounts where id = $1 or name = $1 order by id = $1 desc limit 1',
     [ref],
   )
-  if (!account) throw missing(`There is no account ${ref}`, { hint: 'svc accounts list' })
+  if (!account) throw noSuch('account', ref, { hint: 'svc accounts list' })
   return account
 }
 
 interface OwnedTable {
   name: string
-  /** The columns that tell an account's rows apart: of the primary key, those beside the account. */
+  /** The columns of the primary key without the account. */
   key: string[]
 }
 
-// Asked of the database, so that a new feature can't be forgotten here. What refers to another table goes before that.
+// Read from the catalogue, so that no table of a new feature is forgotten. Referring tables come before referenced ones.
 const ownedTables = `
   with recursive owned as (
     select c.oid as id, c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -68,7 +71,7 @@ const ownedTables = `
 
 const identifier = (name: string) => `"${name.replaceAll('"', '""')}"`
 
-/** How many rows the account owns, by table: all at one moment, as jobs move rows from one table to another. */
+/** Returns the number of rows that the account owns, by table. One snapshot, because jobs move rows between tables. */
 export const countOwned = async ({ sql }: Pick<Operation, 'sql'>, id: string): Promise<Record<string, number>> => {
   const tables = await sql<OwnedTable>(ownedTables)
   const counting = tables.map(
@@ -78,15 +81,15 @@ export const countOwned = async ({ sql }: Pick<Operation, 'sql'>, id: string): P
   return Object.fromEntries(counts.filter(({ n }) => n > 0).map(({ at, n }) => [tables[at]!.name, n]))
 }
 
-/** Ends the account: its keys open nothing from here on, and what leaves for it ends. */
+/** Marks the account as deleted, revokes its keys, and has listeners cancel its deliveries and messages. Throws Problem `not_found`. */
 const close = async (app: App, id: string, actor: string): Promise<void> => {
   await app.operate(actor, async ({ sql, now }) => {
-    // The account before its keys, as whoever makes a webhook.
+    // Locks the account before its keys, as the creation of a webhook does.
     const rows = await sql('update accounts set deleted_at = coalesce(deleted_at, $2) where id = $1 returning 1', [
       id,
       now,
     ])
-    if (rows.length === 0) throw missing(`There is no account ${id}`, { hint: 'svc accounts list' })
+    if (rows.length === 0) throw noSuch('account', id, { hint: 'svc accounts list' })
     await sql('update api_keys set revoked_at = $2 where account_id = $1 and revoked_at is null', [id, now])
   })
   await app.operate(actor, async (operation) => {
@@ -95,14 +98,14 @@ const close = async (app: App, id: string, actor: string): Promise<void> => {
   })
 }
 
-/** Waits, longer each time, until `isDone` or `signal`. */
+/** Polls `isDone` with growing waits, until it returns true or `signal` is aborted. */
 const until = async (isDone: () => Promise<boolean>, signal: AbortSignal | undefined): Promise<void> => {
-  for (let waitMs = firstWaitMs; !signal?.aborted && !(await isDone()); waitMs = Math.min(2 * waitMs, longestWaitMs)) {
+  for (let waitMs = firstWaitMs; !signal?.aborted && !(await isDone()); waitMs = Math.min(2 * waitMs, maxWaitMs)) {
     await sleep(waitMs)
   }
 }
 
-// In the order of the key and from where the last batch ended: none looks at what the ones before it have deleted.
+// In key order from the end of the previous batch, so that no batch scans rows that earlier ones have deleted.
 const batchOf = ({ name, key }: OwnedTable, isFirst: boolean): string => `
   with batch as (
     select ctid as row, ${key.join(', ')} from ${identifier(name)} where account_id = $1
@@ -114,7 +117,7 @@ const batchOf = ({ name, key }: OwnedTable, isFirst: boolean): string => `
   select (select count(*) from gone) as gone, array[${key.map((column) => `${column}::text`).join(', ')}] as last
   from batch order by ${key.map((column) => `${column} desc`).join(', ')} limit 1`
 
-/** Goes once over the account's rows of a table; what somebody holds locked stays. Gives how many went. */
+/** Deletes the account's rows of a table in one pass, except locked ones. Returns the number of deleted rows. */
 const sweep = async (
   { database }: App,
   id: string,
@@ -128,13 +131,13 @@ const sweep = async (
     const startedAt = performance.now()
     const [batch] = await database.transaction(
       (sql) => sql<{ gone: number; last: string[] }>(statement, [id, ...last]),
-      alongAnIndex,
+      forceIndexOrder,
     )
     if (!batch) break
     last = batch.last
     count += batch.gone
     deletion.onBatch?.(before + count)
-    if (batch.gone === batchSize) await sleep(restFactor * (performance.now() - startedAt))
+    if (batch.gone === batchSize) await sleep(pauseFactor * (performance.now() - startedAt))
   }
   return count
 }
@@ -143,9 +146,9 @@ const isEmpty = async ({ sql }: App, id: string, { name }: OwnedTable): Promise<
   (await sql(`select from ${identifier(name)} where account_id = $1 limit 1`, [id])).length === 0
 
 /**
- * Deletes the account (id) with everything that it owns, and gives the number of rows by table that went in this run. From
- * the first moment its keys are refused, it is in no list, and every unit of work of it throws `missing`; its name is free
- * when all is gone. `isDone` is false where `signal` stopped it: the next run goes on. Throws Problem `missing`.
+ * Deletes the account (id) with everything that it owns, and returns the number of rows that this run deleted, by table. From
+ * the first transaction on, its keys are refused, no list shows it, and its units of work throw `not_found`. Its name is free when
+ * the deletion is complete. `isDone` is false if `signal` stopped it: the next run continues. Throws Problem `not_found`.
  */
 export const deleteAccount = async (
   app: App,
@@ -155,7 +158,7 @@ export const deleteAccount = async (
   const { signal, actor } = deletion
   const deleted: Record<string, number> = {}
   await close(app, id, actor)
-  await until(() => isIdle(app.sql, id), signal)
+  await until(() => isAccountIdle(app.sql, id), signal)
   await deleteWindows(app, id)
   let total = 0
   const tables = await app.sql<OwnedTable>(ownedTables)
@@ -163,7 +166,7 @@ export const deleteAccount = async (
     for (const table of tables) if (!(await isEmpty(app, id, table))) return false
     return true
   }
-  // All of them again where a job has moved a row meanwhile, from a table that was still to come to one that was done.
+  // Repeats the pass over all tables if a job has moved a row to a table that was already empty.
   await until(async () => {
     for (const table of tables) {
       await until(async () => {

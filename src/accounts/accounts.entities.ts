@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { owned, tenantFilter } from '../store/owned.ts'
 
-/** What an account may use. null = unlimited (decisions.md, Accounts, keys, plans). */
+/** Limits of an account. null: unlimited (docs/reference/limits.md#plans-and-quotas). */
 const PlanSchema = defineEntity({
   name: 'Plan',
   tableName: 'plans',
@@ -33,10 +33,10 @@ const AccountSchema = defineEntity({
     name: p.text().unique(),
     slug: p.text().nullable().unique(),
     plan: p.text(),
-    /** Distinct addresses; exact: counted in the transaction that adds or removes them (contacts.count.ts). */
+    /** Number of distinct addresses. Exact: updated by the transaction that adds or removes them (contacts/write/count.ts). */
     contactCount: p.integer().default(0),
     createdAt: p.datetime(),
-    /** Its deletion has begun: nothing of it works any more, and what it owned goes (accounts.delete.ts). */
+    /** When its deletion began. From then on the account can't be used, and its rows are deleted (accounts.delete.ts). */
     deletedAt: p.datetime().nullable(),
   },
 })
@@ -63,11 +63,11 @@ const ApiKeySchema = defineEntity({
 export class ApiKey extends ApiKeySchema.class {}
 ApiKeySchema.setClass(ApiKey)
 
-/** Calls of one key in one route family in the running minute. Unlogged: a crash of the server only opens the window anew. */
+/** Calls of one key in one route family in the current minute. Unlogged: after a crash of the server, a new window starts. */
 const RateWindowSchema = defineEntity({
   name: 'RateWindow',
   tableName: 'rate_windows',
-  // Calls within a window change `used` only, so that most updates touch no index.
+  // Calls within a window change only `used`, so most updates touch no index.
   indexes: [{ properties: ['startedAt'] }],
   properties: {
     keyId: p.text().collation('C').primary(),
@@ -79,7 +79,7 @@ const RateWindowSchema = defineEntity({
 export class RateWindow extends RateWindowSchema.class {}
 RateWindowSchema.setClass(RateWindow)
 
-/** Units of a monthly quota that an account has used. `month` is the first day of the UTC calendar month. */
+/** Units of a monthly quota that an account has used. `month`: the first day of the UTC calendar month. */
 const QuotaUseSchema = defineEntity({
   name: 'QuotaUse',
   tableName: 'quota_uses',

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
-import { missing } from '../lib/problem.ts'
+import { noSuch } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { Work } from '../store/work.ts'
 import { hashKey } from './accounts.admission.ts'
@@ -21,7 +21,7 @@ export interface KeyView {
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** `svc_live_` + 32 random bytes in base 62: 43 characters, padded so that every key has one length. */
+/** Returns `svc_live_` and 32 random bytes in base 62, padded to 43 characters so that all keys have the same length. */
 const newKeyText = (): string => {
   let rest = BigInt(`0x${randomBytes(32).toString('hex')}`)
   let digits = ''
@@ -40,7 +40,7 @@ const view = ({ id, name, prefix, lastFour, createdAt, revokedAt }: Omit<ApiKey,
 
 const entitiesOf = (work: Work) => Promise.all([work.em(), import('./accounts.entities.ts')])
 
-/** Makes a key. `key` is in this answer only: what is stored is its SHA-256, a prefix to show and the last four characters. */
+/** Creates a key. Only this result contains it: the database keeps its SHA-256, a prefix and the last four characters. */
 export const createKey = async (
   work: Work,
   input: z.input<typeof NewKey>,
@@ -73,14 +73,14 @@ export const listKeys = async ({ sql, accountId }: Work): Promise<KeyView[]> =>
     )
   ).map(view)
 
-const missingKey = (id: string) => missing(`There is no key ${id}`, { hint: 'svc keys list' })
+const keyNotFound = (id: string) => noSuch('key', id, { hint: 'svc keys list' })
 
-/** What revoking a key would end with it. Throws Problem `missing`. */
+/** Returns the numbers of webhooks and pending deliveries that revoking a key would end. Throws Problem `not_found`. */
 export const planRevocation = async (
   work: Work,
   id: string,
 ): Promise<{ id: string; subscriptions: number; deliveries: number }> => {
-  if (!(await listKeys(work)).some((key) => key.id === id)) throw missingKey(id)
+  if (!(await listKeys(work)).some((key) => key.id === id)) throw keyNotFound(id)
   const planned = { id, subscriptions: 0, deliveries: 0 }
   for (const listener of work.listeners) {
     const ends = await listener.keyEnds?.(work, id)
@@ -90,11 +90,11 @@ export const planRevocation = async (
   return planned
 }
 
-/** Revokes a key: from the next request on no daemon takes it. What it made elsewhere ends in the same transaction. */
+/** Revokes a key: every daemon refuses it from the next request on. Listeners end what it created, in the same transaction. Throws Problem `not_found`. */
 export const revokeKey = async (work: Work, id: string): Promise<KeyView> => {
   const [em, { ApiKey }] = await entitiesOf(work)
   const key = await em.findOne(ApiKey, { id })
-  if (!key) throw missingKey(id)
+  if (!key) throw keyNotFound(id)
   if (!key.revokedAt) {
     key.revokedAt = work.now
     await em.flush()

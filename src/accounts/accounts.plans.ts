@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { parse } from '../lib/parse.ts'
-import { missing } from '../lib/problem.ts'
+import { noSuch } from '../lib/problem.ts'
 import type { Operation } from '../store/work.ts'
 import type { Plan } from './accounts.entities.ts'
 
 const limit = z.int().min(0).max(2_147_483_647).nullable().optional()
 
-/** Limits of a plan; null = unlimited, absent = as it is. */
+/** New limits of a plan. null: unlimited; absent: unchanged. */
 const PlanChange = z.object({
   contacts: limit,
   sends: limit,
@@ -41,7 +41,7 @@ const entitiesOf = (operation: Operation) => Promise.all([operation.em(), import
 const findPlan = async (operation: Operation, name: string): Promise<Plan> => {
   const [em, { Plan }] = await entitiesOf(operation)
   const plan = await em.findOne(Plan, { name })
-  if (!plan) throw missing(`There is no plan ${name}`, { hint: 'svc plans list' })
+  if (!plan) throw noSuch('plan', name, { hint: 'svc plans list' })
   return plan
 }
 

@@ -1,28 +1,33 @@
 import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
+import { byName } from '../lib/names.ts'
 import { parse } from '../lib/parse.ts'
-import { conflict, missing, Problem } from '../lib/problem.ts'
+import { conflict, noSuch, Problem, shown } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { Operation } from '../store/work.ts'
 import { takeSlug } from './accounts.slug.ts'
 
+export { type Admission, admit, purgeRateWindows, requireAdmission } from './accounts.admission.ts'
+export { countOwned, type Deletion, deleteAccount, findDeletable } from './accounts.delete.ts'
+export { createKey, type KeyView, listKeys, planRevocation, revokeKey } from './accounts.keys.ts'
+export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
 export {
   accountUsage,
   countUse,
+  nearLimits,
   type Quota,
-  quotaStanding,
+  quotaLeft,
+  quotaState,
+  requireEmbedUnit,
+  returnQuota,
   secondsToNextMonth,
   showsCourses,
+  takeEmbedUnits,
   takeQuota,
-  takeUpTo,
+  takeQuotas,
+  takeQuotaUpTo,
   usedUp,
-} from '../quotas/quotas.ts'
-export { type Admission, admit, demandAdmission } from './accounts.admission.ts'
-export { countOwned, type Deletion, deleteAccount, findDeletable } from './accounts.delete.ts'
-export { demandEmbedUnit, takeEmbedUnits } from './accounts.embed.ts'
-export { createKey, type KeyView, listKeys, planRevocation, revokeKey } from './accounts.keys.ts'
-export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
-export { purgeRateWindows } from './accounts.purge.ts'
+} from './accounts.quotas.ts'
 export { accountOfSlug, isReservedSlug, slugOf } from './accounts.slug.ts'
 
 const NewAccount = z.object({ name: text(200).trim().min(1, 'is required'), plan: text(100) })
@@ -40,19 +45,19 @@ type AccountRow = Omit<AccountView, 'createdAt'> & { createdAt: Date }
 
 const view = ({ createdAt, ...account }: AccountRow): AccountView => ({ ...account, createdAt: createdAt.getTime() })
 
-// Every command of an account begins with these: they are statements, so that it need not load MikroORM.
+// SQL instead of entities: every command of an account runs these first, and would otherwise have to load MikroORM.
 const columns = 'id, name, slug, plan, contact_count as "contactCount", created_at as "createdAt"'
 const selecting = `select ${columns} from accounts where deleted_at is null`
 
-const demandPlan = async ({ sql }: Operation, name: string): Promise<void> => {
+const requirePlan = async ({ sql }: Operation, name: string): Promise<void> => {
   const known = await sql('select from plans where name = $1', [name])
-  if (known.length === 0) throw missing(`There is no plan ${name}`, { hint: 'svc plans list' })
+  if (known.length === 0) throw noSuch('plan', name, { hint: 'svc plans list' })
 }
 
-/** Throws `conflict` where the name is taken (also by an account that is still being deleted), `missing` for an unknown plan. */
+/** Throws Problem `conflict` if the name is taken, also by an account that is still being deleted; `not_found` for an unknown plan. */
 export const createAccount = async (operation: Operation, input: z.input<typeof NewAccount>): Promise<AccountView> => {
   const { name, plan } = parse(NewAccount, input)
-  await demandPlan(operation, plan)
+  await requirePlan(operation, plan)
   const { sql, now } = operation
   const [account] = await sql<AccountRow>(
     `insert into accounts (id, name, plan, created_at) values ($1, $2, $3, $4) on conflict (name) do nothing returning ${columns}`,
@@ -63,32 +68,38 @@ export const createAccount = async (operation: Operation, input: z.input<typeof 
     name,
   ])
   throw namesake
-    ? conflict(`The account ${name} is still being deleted`, { hint: `svc accounts delete ${namesake.id}` })
-    : conflict(`There is already an account named ${name}`)
+    ? conflict(`The account ${shown(name)} is still being deleted`, { hint: `svc accounts delete ${namesake.id}` })
+    : conflict(`There is already an account named ${shown(name)}`)
 }
 
 export const listAccounts = async ({ sql }: Operation): Promise<AccountView[]> =>
-  (await sql<AccountRow>(`${selecting} order by name`)).map(view)
+  (await sql<AccountRow>(`${selecting} order by id`)).sort(byName('name')).map(view)
 
-/** By id or by name; none that is being deleted. Throws `missing`. */
+/** Finds an account by id or name, except one that is being deleted. Throws Problem `not_found`. */
 export const findAccount = async ({ sql }: Operation, ref: string): Promise<AccountView> => {
   const [account] = await sql<AccountRow>(`${selecting} and (id = $1 or name = $1) order by id = $1 desc limit 1`, [
     ref,
   ])
-  if (!account) throw missing(`There is no account ${ref}`, { hint: 'svc accounts list' })
+  if (!account) throw noSuch('account', ref, { hint: 'svc accounts list' })
   return view(account)
 }
 
 export const showAccount = findAccount
 
-/** The account that a command works on: the named one, or the only one (cli.md, Conventions). */
+/**
+ * Returns the account for a command: the named one, or the only one (docs/reference/cli.md#conventions). Throws Problem `not_found`, or
+ * `usage` if there are several and none is named.
+ */
 export const chooseAccount = async (operation: Operation, ref?: string): Promise<{ id: string; name: string }> => {
   if (ref) return findAccount(operation, ref)
   const accounts = await operation.sql<AccountRow>(`${selecting} order by name limit 21`)
   if (accounts.length === 1) return accounts[0]!
   if (accounts.length === 0)
-    throw new Problem('missing', 'There is no account yet', { hint: 'svc accounts create --name <name>' })
-  const names = accounts.slice(0, 20).map((account) => account.name)
+    throw new Problem('not_found', 'There is no account yet', { hint: 'svc accounts create --name <name>' })
+  const names = accounts
+    .slice(0, 20)
+    .sort(byName('name'))
+    .map((account) => account.name)
   const more = accounts.length > 20 ? ', …' : ''
   throw new Problem('usage', `There is more than one account: ${names.join(', ')}${more}`, {
     hint: 'add --account <id|name>',
@@ -97,12 +108,12 @@ export const chooseAccount = async (operation: Operation, ref?: string): Promise
 
 export const setPlan = async (operation: Operation, ref: string, plan: string): Promise<AccountView> => {
   const account = await findAccount(operation, ref)
-  await demandPlan(operation, plan)
+  await requirePlan(operation, plan)
   await operation.sql('update accounts set plan = $2 where id = $1', [account.id, plan])
   return { ...account, plan }
 }
 
-/** Claims a slug for the account, as `takeSlug` does, and gives the account. Throws Problem `missing` too. */
+/** Claims a slug for the account and returns the account. Throws as `takeSlug`. */
 export const claimSlug = async (operation: Operation, ref: string, slug: string): Promise<AccountView> => {
   const account = await findAccount(operation, ref)
   await takeSlug(operation, account.id, slug)

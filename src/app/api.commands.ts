@@ -1,13 +1,13 @@
-import type { CommandSet, Context } from '../cli/command.ts'
+import { type CommandSet, type Context, examples } from '../cli/command.ts'
 import { readInput } from '../cli/input.ts'
 import { jsonText, printable } from '../cli/output.ts'
-import { Problem, type ProblemKind } from '../lib/problem.ts'
+import { Problem, type ProblemKind, shown } from '../lib/problem.ts'
 
-/** What a refusal's status is to a shell: as the same refusal by a command is. */
+/** The problem kind of an HTTP status, so that the exit status is that of the equivalent command. */
 const kinds: Record<number, ProblemKind> = {
   401: 'unauthorized',
   403: 'forbidden',
-  404: 'missing',
+  404: 'not_found',
   409: 'conflict',
   429: 'limited',
   502: 'upstream',
@@ -15,14 +15,14 @@ const kinds: Record<number, ProblemKind> = {
   504: 'unavailable',
 }
 const kindOf = (status: number): ProblemKind =>
-  kinds[status] ?? (status >= 400 && status < 500 ? 'invalid' : 'unauthorized')
+  kinds[status] ?? (status >= 400 && status < 500 ? 'invalid' : 'internal')
 
-/** Everything but these is below /api/v1, whether the path says so or not. */
-const beside = /^\/(api\/|healthz|readyz|metrics|openapi\.json|docs)/
+/** Paths that do not get the prefix /api/v1. */
+const unprefixed = /^\/(api\/|healthz|readyz|metrics|openapi\.json|docs)/
 
 const pathOf = (given: string): string => {
   const path = given.startsWith('/') ? given : `/${given}`
-  return beside.test(path) ? path : `/api/v1${path}`
+  return unprefixed.test(path) ? path : `/api/v1${path}`
 }
 
 const bodyOf = async (data: string | undefined): Promise<string | null> => {
@@ -31,23 +31,23 @@ const bodyOf = async (data: string | undefined): Promise<string | null> => {
   return data.startsWith('@') ? readInput(data.slice(1), '--data') : data
 }
 
-/** From the environment, as no flag takes a secret. */
+/** Reads the API key from the environment: flags never take secrets. */
 const readKey = async (): Promise<string | null> => {
   const { SVC_API_KEY: key, SVC_API_KEY_FILE: file } = process.env
   if (key) return key
   return file ? (await readInput(file, 'SVC_API_KEY_FILE')).trim() : null
 }
 
-/** Into a pipe as it came, so that `jq` and others take it; for a person JSON is spread. */
+/** Prints the body unchanged into a pipe, for programs such as `jq`; on a terminal JSON is indented. */
 const show = ({ out }: Context, body: string, type: string): void => {
-  const isSpread = out.isTerminal && out.format === 'table' && type.includes('json')
-  const text = isSpread ? jsonText(JSON.parse(body), 2) : body
+  const isIndented = out.isTerminal && out.format === 'table' && type.includes('json')
+  const text = isIndented ? jsonText(JSON.parse(body), 2) : body
   for (const line of text.trimEnd().split('\n')) out.line(out.isTerminal ? printable(line) : line)
 }
 
 const call = async (context: Context, method: string, path: string, { data }: { data?: string }): Promise<void> => {
   const verb = method.toUpperCase()
-  if (!/^[A-Z]+$/.test(verb)) throw new Problem('usage', `${method} is no method of HTTP`)
+  if (!/^[A-Z]+$/.test(verb)) throw new Problem('usage', `${shown(method)} is not an HTTP method`)
   if (data !== undefined && (verb === 'GET' || verb === 'HEAD')) throw new Problem('usage', `${verb} takes no --data`)
   const { readAddress } = await import('./config.ts')
   const [address, key, body] = [readAddress(), await readKey(), await bodyOf(data)]
@@ -68,15 +68,16 @@ const call = async (context: Context, method: string, path: string, { data }: { 
   if (text !== '') show(context, text, answer.headers.get('content-type') ?? '')
   if (answer.ok) return
   const hint = answer.status === 401 && !key ? { hint: 'set SVC_API_KEY: svc keys create --name <name>' } : {}
-  throw new Problem(kindOf(answer.status), `${verb} ${pathOf(path)} was answered with ${answer.status}`, hint)
+  throw new Problem(kindOf(answer.status), `${verb} ${pathOf(path)} returned ${answer.status}`, hint)
 }
 
 /** `svc api`: one call to a running daemon. */
 export const commands: CommandSet = (cli) => {
   cli
     .noun('api')
+    .addHelpText('after', examples('svc api GET /lists', 'svc api POST /contacts --data @contact.json'))
     .argument('<method>', 'GET, POST, PATCH, DELETE …')
-    .argument('<path>', 'such as /lists, or whole: /api/v1/lists')
-    .option('--data <@file|-|text>', 'the body, as JSON: of a file, of standard input, or as it stands here')
+    .argument('<path>', 'such as /lists or /api/v1/lists')
+    .option('--data <@file|-|text>', 'the JSON body: from a file, from standard input, or given here')
     .action(cli.run(call, { app: 'none' }))
 }

@@ -1,63 +1,68 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import { missing } from '../lib/problem.ts'
+import type { Recovery } from '../embedded/embedded.ts'
+import { type Counters, createCounters } from '../lib/counters.ts'
+import { notFound, Problem } from '../lib/problem.ts'
 import { createSecretBox, type SecretBox, secretFingerprint } from '../lib/secrets.ts'
-import { createTallies, type Tallies } from '../lib/tallies.ts'
 import { createTokens, type TokenKeys } from '../lib/token.ts'
 import { parseCidrs } from '../net/addresses.ts'
+import { trust } from '../net/authorities.ts'
 import type { HttpClient } from '../net/http.ts'
+import { withReserved } from '../net/reserved.ts'
 import { createResolver } from '../net/resolver.ts'
 import type { SmtpClient } from '../net/smtp.ts'
-import { type Clock, demandDevelopment, markDevelopment, openClock } from '../store/clock.ts'
+import { guardStatement } from '../store/account-guard.ts'
+import { type Clock, localClock, markDevelopment, openClock, requireDevelopment } from '../store/clock.ts'
 import { type Client, isUnavailable, openDatabase, queueSettings, type Sql, unavailable } from '../store/database.ts'
-import type { Recovery } from '../store/embedded.ts'
-import { checkSecret, readFormerKeys } from '../store/installation.ts'
-import { openingOf } from '../store/living.ts'
+import { checkSecret, readFormerKeys, readPublicUrl } from '../store/installation.ts'
 import { connectionName } from '../store/processes.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Bindable, Operation, Projects, Report } from '../store/work.ts'
 import type { Config } from './config.ts'
-import { bindable, heldAbout, listeners, loadEntities, projects, sources } from './features.ts'
+import { bindable, listeners, loadEntities, personalData, projects, sources } from './features.ts'
 
 export interface OpenApp extends App {
   readonly config: Config
-  /** Where the database is. With it another process or thread opens the same one. */
+  /** The URL of the database, for other processes and threads. */
   readonly databaseUrl: string
 }
 
 interface Options {
-  /** The embedded server is used, not owned: this process has already opened it (a job's thread). */
+  /** A job's thread: this process has already opened the embedded server, so the app uses it without owning it. */
   isThread?: boolean
-  /** Hears what becomes of an embedded server that goes away. */
+  /** Called after each attempt to restart an embedded server that died. */
   onRecovery?: (recovery: Recovery) => void
   /** Connections in the pool. */
   connections?: number
-  /** Its connections run the statements of a queue. */
+  /** Connections get the planner settings of queues. */
   queue?: boolean
-  /** Calls through the pool settle within this time (ms); left out: statements may take as long as the server works on them. */
+  /** Calls through the pool settle within this time (ms). By default a statement has no limit. */
   deadlineMs?: number
-  /** What its connections are for: `svc mail`. They are named so, with the process. */
+  /** The purpose of the connections, such as `svc mail`: part of their name, with the process. */
   name?: string
   schema?: SchemaRule
   now?: () => Date
+  /** For commands: links use the daemon's public URL. `isGiven`: the environment sets SVC_PUBLIC_URL. */
+  links?: { isGiven: boolean }
   /** Marks the database as one for development, whose clock may be moved (`svc dev`). */
   development?: boolean
   projects?: Projects
   bindable?: Bindable
-  /** Shared with the other threads of the process; left out: its own. */
-  tallies?: Tallies
-  /** Where faults of ours in the background are told. */
+  /** Counters that the threads of the process share. Default: new ones. */
+  counters?: Counters
+  /** Reports unexpected errors of background work. */
   report?: Report
   /** Called for each heartbeat of a job's worker. */
   beat?: () => void
 }
 
 /**
- * Opens everything a process needs and gives it as one object; `close()` closes in reverse.
+ * Opens everything that a process needs and returns it as one object; `close()` closes in reverse order.
  *
- * Throws Problem `unavailable` where the database is away or its schema behind, `configuration` where a setting is wrong or
- * `SVC_SECRET` not the one that the database was set up with.
+ * Throws Problem `unavailable` if the database is unavailable or its schema is behind, `configuration` if a setting is
+ * wrong or `SVC_SECRET` is not the secret that the database was set up with.
  */
 export const openApp = async (config: Config, options: Options = {}): Promise<OpenApp> => {
+  trust(config.authorities)
   const server = await findServer(config, options)
   const name = connectionName(options.name ?? 'svc app')
   const database = openDatabase(server.url, {
@@ -82,60 +87,61 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     await server.close()
   }
   try {
-    // An embedded database that is still empty is set up by whoever comes first; one that is behind waits for the operator.
+    // The first process sets up an empty embedded database. If the schema is behind, the operator has to migrate it.
     const schema = options.schema ?? (server.isOwn ? 'fresh' : 'require')
-    if (options.development && !server.isOwn) await demandDevelopment(database.sql)
+    if (options.development && !server.isOwn) await requireDevelopment(database.sql)
     await checkSchema(database, server.url(), schema)
     if (schema !== 'ignore') await checkSecret(database.sql, secretFingerprint(config.secret))
+    const own = options.links ? await withLinks(config, database.sql, options.links) : config
     let loading: Promise<EntityManagers> | undefined
     const orm = () => {
       loading ??= loadOrm(server.url())
       return loading
     }
-    const tallies = options.tallies ?? createTallies()
+    const counters = options.counters ?? createCounters()
     if (options.development) await markDevelopment(database.sql)
-    clock = options.now ? fixedClock(options.now) : await openClock(database)
-    const { now, systemNow, look: lookAtClock } = clock
+    clock = options.now ? localClock(options.now) : await openClock(database)
+    const { now, systemNow, onMoved: onClockMoved } = clock
     const box = createSecretBox(config.secret)
     const former = await formerKeys(database.sql, box)
     return {
-      config,
+      config: own,
       get databaseUrl() {
         return server.url()
       },
       database,
       sql: database.sql,
       box,
-      resolver,
+      resolver: clock.isDevelopment ? withReserved(resolver) : resolver,
       http,
       smtp,
       tokens: createTokens(config.secret, former),
-      tallies,
+      counters,
       projects: options.projects ?? projects,
       bindable: options.bindable ?? bindable,
-      heldAbout,
+      personalData,
       report: options.report ?? (() => {}),
       beat: options.beat ?? (() => {}),
       onClose: (end) => void ends.push(end),
       now,
       systemNow,
-      lookAtClock,
+      onClockMoved,
       close,
       operate: (actor, run) =>
-        uponCommit(tallies, (begin) =>
+        countOnCommit(counters, (begin) =>
           database.transaction((sql, client) => {
             const { ended, ...unit } = operation({ sql, client, orm, actor, now: now(), count: begin() })
             return ended(run(unit))
           }),
         ),
       work: (accountId, actor, run) =>
-        uponCommit(tallies, (begin) =>
+        countOnCommit(counters, (begin) =>
           database.transaction((sql, client, opening) => {
-            if (!(opening as { lives: boolean }).lives) throw missing('There is no such account')
+            if (!(opening as { lives: boolean }).lives) throw notFound('There is no such account')
             const parts = { sql, client, orm, actor, now: now(), accountId, count: begin() }
             const { ended, ...unit } = operation(parts)
             return ended(run({ ...unit, accountId }))
-          }, openingOf(accountId)),
+          }, guardStatement(accountId)),
         ),
     }
   } catch (error) {
@@ -144,24 +150,39 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
   }
 }
 
+const withLinks = async (config: Config, sql: Sql, { isGiven }: { isGiven: boolean }): Promise<Config> => {
+  const publicUrl = await readPublicUrl(sql)
+  if (publicUrl === null || publicUrl === config.publicUrl) return config
+  if (!isGiven) return Object.freeze({ ...config, publicUrl })
+  // A getter: a command that creates no link does not fail.
+  return Object.freeze({
+    ...config,
+    get publicUrl(): string {
+      throw new Problem('configuration', `SVC_PUBLIC_URL is ${config.publicUrl}, and the daemon's is ${publicUrl}`, {
+        hint: 'unset it here, which takes the daemon’s; or restart the daemon with the new one first',
+      })
+    },
+  })
+}
+
 interface Server {
-  /** Where it is now. */
+  /** Returns the current URL. A restarted embedded server may have another port. */
   url(): string
-  /** Opened by this process, which is one of its users until `close`. */
+  /** The embedded server, opened by this process and in use until `close`. */
   isOwn: boolean
   close(): Promise<void>
 }
 
 const findServer = async ({ databaseUrl, dataDir }: Config, { isThread, onRecovery }: Options): Promise<Server> => {
   if (databaseUrl !== null) return { url: () => databaseUrl, isOwn: false, close: async () => {} }
-  const { embeddedUrl, openEmbedded } = await import('../store/embedded.ts')
+  const { embeddedUrl, openEmbedded } = await import('../embedded/embedded.ts')
   if (isThread) {
     let url = embeddedUrl(dataDir)
     const current = () => {
       try {
         url = embeddedUrl(dataDir)
       } catch {
-        // The folder can't be read for the moment: the server is where it was, or away.
+        // The folder is temporarily unreadable: use the last known URL.
       }
       return url
     }
@@ -171,18 +192,21 @@ const findServer = async ({ databaseUrl, dataDir }: Config, { isThread, onRecove
   return { url: () => embedded.url, isOwn: true, close: embedded.close }
 }
 
-/** What a unit of work counts is counted when it is committed, and once, however often it had to begin. */
-const uponCommit = async <T>(tallies: Tallies, transact: (begin: () => Tallies['count']) => Promise<T>): Promise<T> => {
+/** Runs a transaction and applies its counts after the commit. A repeated transaction counts once. */
+const countOnCommit = async <T>(
+  counters: Counters,
+  transact: (begin: () => Counters['count']) => Promise<T>,
+): Promise<T> => {
   let counted: (() => void)[] = []
   const result = await transact(() => {
     counted = []
-    return (...of) => void counted.push(() => tallies.count(...of))
+    return (...of) => void counted.push(() => counters.count(...of))
   })
   for (const count of counted) count()
   return result
 }
 
-/** Those of links that former secrets signed; none where another secret sealed them, which is told where it matters. */
+/** Returns the token keys of former secrets; none if another secret sealed them (`checkSecret` reports that). */
 export const formerKeys = async (sql: Sql, box: SecretBox): Promise<TokenKeys[]> => {
   const sealed = await readFormerKeys(sql)
   try {
@@ -192,7 +216,7 @@ export const formerKeys = async (sql: Sql, box: SecretBox): Promise<TokenKeys[]>
   }
 }
 
-/** Opens at the first use: undici and nodemailer cost a command that sends nothing 100 ms. */
+/** Opens a client at its first use: loading undici and nodemailer costs a command 100 ms. */
 const once = <Client>(open: () => Promise<Client>) => {
   let opened: Promise<Client> | undefined
   return {
@@ -200,7 +224,7 @@ const once = <Client>(open: () => Promise<Client>) => {
       opened ??= open()
       return opened
     },
-    /** What is not open needs no end. */
+    /** Ends the client if it was opened. */
     ifOpen: async (end: (client: Client) => unknown) => {
       if (opened) await end(await opened)
     },
@@ -226,8 +250,6 @@ const lazySmtp = (open: () => Promise<SmtpClient>): SmtpClient => {
   }
 }
 
-const fixedClock = (now: () => Date): Clock => ({ now, systemNow: now, look: async () => {}, close: async () => {} })
-
 type EntityManagers = (client: Client, accountId: string | null) => EntityManager
 
 const loadOrm = async (databaseUrl: string): Promise<EntityManagers> => {
@@ -242,16 +264,16 @@ interface Parts {
   orm(): Promise<EntityManagers>
   actor: string
   now: Date
-  count: Tallies['count']
+  count: Counters['count']
   accountId?: string
 }
 
 interface Unit extends Operation {
-  /** Gives the result once what was to come last has been done too. */
+  /** Returns the result after the deferred statements (`last`) have run. */
   ended<T>(result: Promise<T>): Promise<T>
 }
 
-/** `em` is made at its first use: a fork and its Kysely cost more than some whole operations. */
+/** Creates an operation. `em` is created at its first use: a fork and its Kysely cost more than some whole operations. */
 const operation = ({ sql, client, orm, actor, now, count, accountId }: Parts): Unit => {
   let em: Promise<EntityManager> | undefined
   const endings: (() => Promise<void>)[] = []

@@ -1,75 +1,89 @@
 import type { CommandSet } from '../cli/command.ts'
 
-/** Commands by the nouns that they give verbs to; a command loads those of its noun alone. */
-/** What `svc --help` shows: it loads no command. */
-const summaries: Readonly<Record<string, string>> = {
-  serve: 'Run the daemon: the API and the jobs',
-  jobs: 'The background jobs: deliveries, mail, journeys, housekeeping',
-  db: 'The database and its schema',
-  openapi: 'Print the OpenAPI document of the REST API',
-  config: 'Show each setting, its value and where it comes from; secrets as "set"',
-  status: 'Show daemons, queues, the last hour, and accounts near a limit',
-  doctor: 'Look at everything a daemon needs, and say what to do where something is wrong',
-  completion: 'Print what a shell reads to complete svc: source <(svc completion bash)',
-  secret: 'SVC_SECRET, which seals what is stored',
-  dev: 'Run everything on this machine: database, API, jobs, a console of webhooks and mail, and a demo account',
-  api: 'Call the API of the running daemon with the key in SVC_API_KEY (or _FILE), and print what it answers',
-  clock: 'The clock of a development database (svc dev): journeys, retries and expiry follow it',
-  mail: 'Mail that the catcher of svc dev has caught',
-  accounts: 'Accounts, their plans and what they have used',
-  plans: 'Plans and their limits',
-  keys: 'API keys',
-  lists: 'Contact lists',
-  contacts: 'Contacts: addresses in lists, with their fields',
-  'access-log': 'Who read which contacts',
-  imports: 'Imports of contacts: how far they are, and going on with them',
-  projects: 'Studio projects: mails of blocks, rendered for each recipient',
-  relay: 'The SMTP relay that the account’s mail leaves by',
-  senders: 'Senders: who the account’s mail may be from',
-  domains: 'Domains that the account sends from, signed by DKIM',
-  send: 'Send one mail, and tell what became of it',
-  sends: 'Mails that were sent, or were to be',
-  suppressions: 'Addresses that get no mail, or no marketing',
-  bounces: 'Delivery reports and complaints, and the mailbox that they come to',
-  broadcasts: 'Broadcasts: one marketing mail to every active contact of a list',
-  liveview: 'The live view of a mail: what its recipient sees and answers',
-  score: 'The lead score of an address',
-  bookings: 'Times that recipients have booked in mails',
-  payments: 'Payments by the checkouts of mails',
-  forms: 'Signup forms: hosted pages by which people come into a list',
-  pipelines: 'Pipelines: the boards that deals move on',
-  deals: 'Deals: contacts on their way through a pipeline',
-  journeys: 'Journeys: what contacts go through, step by step',
-  bindings: 'Which projects the mails of courses and webinars are made of',
-  courses: 'Courses, their lessons and their members',
-  webinars: 'Webinars: live sessions, with their registrations',
-  deliveries: 'Deliveries: events on their way to webhooks',
-  webhooks: 'Webhook subscriptions: which URL gets which events',
-  events: 'Events: what webhooks are told of',
-  listen: 'Receive webhooks here: verify and print each, or hand it on',
+/** The nouns of `svc --help` by heading, so that it loads no command. */
+const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'Getting started:': {
+    dev: 'Run everything on this machine: database, API, jobs, a console, caught email and a demo account',
+    doctor: 'Check everything a daemon needs, and suggest fixes',
+    completion: 'Print the completion script of a shell: source <(svc completion bash)',
+  },
+  'Audience:': {
+    contacts: 'Contacts: addresses in lists, with their fields',
+    lists: 'Contact lists',
+    imports: 'Imports of contacts: progress, resuming, rejected rows',
+    forms: 'Signup forms and their hosted pages',
+    score: 'Lead scores',
+    'access-log': 'The log of API keys that read contacts',
+    suppressions: 'Addresses that get no email, or no marketing email',
+  },
+  'Messages:': {
+    send: 'Send one email and show its result',
+    sends: 'Sent, queued and failed emails',
+    broadcasts: 'Marketing emails to all active contacts of a list',
+    projects: 'Studio projects: email designs of blocks, rendered for each recipient',
+    liveview: 'The live view of an email: what its recipient sees and answers',
+    relay: 'The SMTP relay of the account',
+    senders: 'Senders: the addresses that email may come from',
+    domains: 'Sending domains and their DKIM records',
+    bounces: 'Delivery reports and complaints, and the mailbox that receives them',
+  },
+  'Sales and courses:': {
+    deals: 'Deals and their stages',
+    pipelines: 'Pipelines and their stages',
+    journeys: 'Journeys: automated steps for contacts',
+    webinars: 'Webinars: live sessions and their registrations',
+    courses: 'Courses, lessons and members',
+    bindings: 'The projects used for emails of courses and webinars',
+    bookings: 'Times booked by recipients',
+    payments: 'Payments and the payment provider',
+  },
+  'Events and webhooks:': {
+    webhooks: 'Webhook subscriptions',
+    events: 'Events: list, sample and send them',
+    deliveries: 'Webhook deliveries: inspect, replay, cancel',
+    listen: 'Receive webhooks here: verify and print each, or forward it',
+  },
+  'Operate:': {
+    serve: 'Run the daemon: the API and the jobs',
+    jobs: 'Background jobs: deliveries, email, journeys, housekeeping',
+    status: 'Show daemons, queues, the last hour, and accounts near a limit',
+    accounts: 'Accounts, their plans and usage',
+    plans: 'Plans and their limits',
+    keys: 'API keys',
+    db: 'The database: status, migrations, backup and restore',
+    config: 'Show each setting, its value and its source',
+    secret: 'The secret that seals stored credentials (SVC_SECRET)',
+  },
+  'Develop:': {
+    api: 'Call the API of the running daemon with the key in SVC_API_KEY (or SVC_API_KEY_FILE)',
+    openapi: 'Print the OpenAPI document of the REST API',
+    mail: 'Email caught by svc dev',
+    clock: 'The clock of a development database: show, advance, reset',
+  },
 }
 
+/** Command sets and the nouns to which they add verbs; a command loads only the sets of its noun. */
 const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>][] = [
-  [['serve', 'jobs', 'db', 'openapi'], async () => (await import('./daemon.commands.ts')).commands],
+  [['serve', 'jobs', 'db', 'openapi'], async () => (await import('./daemon/daemon.commands.ts')).commands],
   [['config'], async () => (await import('./operate/config.commands.ts')).commands],
   [['status'], async () => (await import('./operate/status.commands.ts')).commands],
-  [['jobs'], async () => (await import('./operate/jobs.commands.ts')).commands],
+  [['jobs'], async () => (await import('./daemon/jobs.commands.ts')).commands],
   [['doctor'], async () => (await import('./operate/doctor.commands.ts')).commands],
   [['completion'], async () => (await import('./operate/completion.commands.ts')).commands],
-  [['db'], async () => (await import('./operate/backup.commands.ts')).commands],
+  [['db'], async () => (await import('./backup/backup.commands.ts')).commands],
   [['secret'], async () => (await import('./operate/rotate.commands.ts')).commands],
-  [['dev'], async () => (await import('./dev.commands.ts')).commands],
+  [['dev'], async () => (await import('./dev/dev.commands.ts')).commands],
   [['api'], async () => (await import('./api.commands.ts')).commands],
-  [['clock'], async () => (await import('./clock.commands.ts')).commands],
-  [['mail'], async () => (await import('./mail.commands.ts')).commands],
+  [['clock'], async () => (await import('./dev/clock.commands.ts')).commands],
+  [['mail'], async () => (await import('./dev/mail.commands.ts')).commands],
   [['accounts', 'plans', 'keys'], async () => (await import('../accounts/accounts.commands.ts')).commands],
   [['lists', 'contacts', 'access-log'], async () => (await import('../contacts/contacts.commands.ts')).commands],
-  [['imports'], async () => (await import('../contacts/imports.commands.ts')).commands],
+  [['imports'], async () => (await import('../contacts/imports/imports.commands.ts')).commands],
   [['projects'], async () => (await import('../studio/studio.commands.ts')).commands],
-  [['relay', 'senders', 'domains'], async () => (await import('../messages/methods.commands.ts')).commands],
+  [['relay', 'senders', 'domains'], async () => (await import('../messages/identity/identity.commands.ts')).commands],
   [['send', 'sends'], async () => (await import('../messages/messages.commands.ts')).commands],
-  [['suppressions'], async () => (await import('../messages/suppressions.commands.ts')).commands],
-  [['bounces'], async () => (await import('../messages/bounces.commands.ts')).commands],
+  [['suppressions'], async () => (await import('../messages/suppression/suppressions.commands.ts')).commands],
+  [['bounces'], async () => (await import('../messages/bounces/bounces.commands.ts')).commands],
   [['broadcasts'], async () => (await import('../broadcasts/broadcasts.commands.ts')).commands],
   [
     ['liveview', 'score', 'contacts', 'projects'],
@@ -93,17 +107,18 @@ const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>]
 ]
 
 /**
- * The nouns, and the commands of each noun that stands among the arguments, since a flag's value may look like one; without
- * arguments all of them.
+ * Loads the nouns, and the commands of every noun among the arguments: a flag's value may look like a noun, so position
+ * does not decide. Without arguments it loads all commands.
  */
 export const loadCommands = async (args?: readonly string[]): Promise<CommandSet[]> => {
   const nouns: CommandSet = (cli) => {
-    for (const [noun, summary] of Object.entries(summaries)) cli.noun(noun).description(summary)
+    for (const [heading, nouns] of Object.entries(groups))
+      for (const [noun, summary] of Object.entries(nouns)) cli.noun(noun).helpGroup(heading).description(summary)
   }
   const asked = args ? sets.filter(([nouns]) => nouns.some((noun) => args.includes(noun))) : sets
   return [nouns, ...(await Promise.all(asked.map(([, load]) => load())))]
 }
 
-/** Which nouns each set says that it has, and what it is. */
+/** Loads each command set with its declared nouns. */
 export const loadSets = (): Promise<(readonly [nouns: readonly string[], set: CommandSet])[]> =>
   Promise.all(sets.map(async ([nouns, load]) => [nouns, await load()] as const))

@@ -1,8 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { version } from '../cli/version.ts'
+import { actAsOwner, findDataFolder } from '../embedded/folder.ts'
 import { Problem } from '../lib/problem.ts'
+import { trimEndOf } from '../lib/text.ts'
 import { parseCidrs } from '../net/addresses.ts'
+import { readAuthorities } from '../net/authorities.ts'
 import { parseServers } from '../net/resolver.ts'
 import { findSecret, keptSecret } from './secret.ts'
 
@@ -14,7 +18,7 @@ const count = z
   .string()
   .regex(/^\d{1,9}$/, 'must be a whole number')
   .transform(Number)
-/** How long something is kept, and no longer than times are counted from 1970. `least` 0: for ever, by that number. */
+/** A retention period. Its maximum keeps the cut-off date after 1970. With `least` 0, the value 0 means for ever. */
 const upTo = (most: number, least = 1) =>
   count.refine((given) => given >= least && given <= most, `must be a whole number from ${least} to ${most}`)
 const url = (protocols: RegExp, example: string) =>
@@ -30,39 +34,52 @@ const commaSeparated = z.string().transform((text) =>
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-/** Whether who will read the list takes it. */
-const isTaken =
+/** Returns a check whether `parse` accepts a value. */
+const isAccepted =
   (parse: (text: string) => unknown) =>
-  (parts: readonly string[]): boolean => {
+  (given: string | readonly string[]): boolean => {
     try {
-      parse(parts.join(','))
+      parse(String(given))
       return true
     } catch {
       return false
     }
   }
 
-/** What the daemon and the CLI read from the environment (cli.md, Running). */
+/** The settings of the daemon and the CLI (docs/reference/cli.md#settings). */
 const Environment = z.object({
   DATABASE_URL: url(/^postgres(ql)?:$/, 'postgres://user:password@host:5432/svc').optional(),
-  SVC_DATA_DIR: z.string().default('.svc'),
+  SVC_DATA_DIR: z.string().optional(),
   SVC_HOST: z
     .string()
     .regex(/^[A-Za-z0-9._:-]+$/, 'must be an address or a host name')
     .default('127.0.0.1'),
   SVC_PORT: count.refine((port) => port <= 65535, 'must be at most 65535').default(4800),
-  SVC_PUBLIC_URL: url(/^https?:$/, 'https://mail.example.com').optional(),
+  SVC_PUBLIC_URL: url(/^https?:$/, 'https://mail.example.com')
+    .refine((text) => {
+      const url = URL.parse(text)
+      return !url || url.username + url.password + url.search + url.hash === ''
+    }, 'must have no credentials, query or fragment')
+    // URL.href is ASCII, as headers need it.
+    .transform((text) => trimEndOf(URL.parse(text)?.href ?? text, '/'))
+    .optional(),
   SVC_SECRET: z.string().min(16, 'must have at least 16 characters').optional(),
-  SVC_SMTP_URL: url(/^smtps?:$/, 'smtp://user:password@host:587').optional(),
-  SVC_DNS_SERVERS: commaSeparated.refine(isTaken(parseServers), 'must be ip[:port], comma-separated').default([]),
+  SVC_SMTP_URL: url(/^smtps?:$/, 'smtp://user:password@host:587')
+    .refine(
+      (text) => !URL.canParse(text) || /^(\?tls=optional)?$/.test(new URL(text).search),
+      'can have only the parameter ?tls=optional',
+    )
+    .optional(),
+  SVC_CA_FILE: z.string().refine(isAccepted(readAuthorities), 'must name a file of certificates (PEM)').optional(),
+  SVC_DNS_SERVERS: commaSeparated.refine(isAccepted(parseServers), 'must be ip[:port], comma-separated').default([]),
   SVC_ALLOW_PRIVATE_WEBHOOKS: commaSeparated
-    .refine(isTaken(parseCidrs), 'must be addresses or CIDR blocks, comma-separated')
+    .refine(isAccepted(parseCidrs), 'must be addresses or CIDR blocks, comma-separated')
     .optional(),
   SVC_RATE_LIMIT: count.default(60),
   SVC_RATE_LIMIT_WEBHOOKS: count.default(30),
   SVC_RATE_LIMIT_FORMS: count.default(30),
   SVC_TRUST_PROXY: commaSeparated
-    .refine(isTaken(parseCidrs), 'must be addresses or CIDR blocks, comma-separated')
+    .refine(isAccepted(parseCidrs), 'must be addresses or CIDR blocks, comma-separated')
     .default([]),
   SVC_METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   SVC_JOURNEY_RETENTION_DAYS: upTo(10_000).default(90),
@@ -87,6 +104,9 @@ export interface Config {
   secret: string
   smtpUrl: string | null
   dnsServers: readonly string[]
+  /** A file of further certificate authorities, and its certificates; null: only the system's. */
+  caFile: string | null
+  authorities: readonly string[]
   /** CIDR blocks that webhooks may reach although they are not public. */
   allowPrivateWebhooks: readonly string[]
   /** Requests per minute for each key and route family; 0 turns the limit off. */
@@ -96,20 +116,20 @@ export interface Config {
   rateLimitForms: number
   /** CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
   trustProxy: readonly string[]
-  /** Who brings it may read /metrics from anywhere; null: nobody. */
+  /** Requests with this token may read /metrics from anywhere; null: only from this machine. */
   metricsToken: string | null
-  /** How long journey runs are kept once they have ended, with what they did. */
+  /** How long journey runs and their steps are kept after they ended. */
   journeyRetentionDays: number
-  /** How long reads of contacts by API are kept, in calendar months. */
+  /** How long the access log is kept, in calendar months. */
   accessLogRetentionMonths: number
-  /** How long imports are kept once they have ended, and the rows that they rejected. */
+  /** How long ended imports, and their rejected rows, are kept. */
   importRetentionDays: number
   rejectRetentionDays: number
-  /** How long the content of messages is kept once they have ended; 0: for ever. */
+  /** How long the content of messages is kept after they ended; 0: for ever. */
   messageRetentionDays: number
   /** How long the text of answers is kept; 0: for ever. */
   responseRetentionDays: number
-  /** Where Stripe's API is, for tests; null: where Stripe says. */
+  /** The URL of Stripe's API, for tests; null: the real one. */
   stripeApiUrl: string | null
   logLevel: string
   /** `text` is for people to read: `svc dev`. */
@@ -132,19 +152,23 @@ const collect = (env: Environment, faults: string[]): Environment => {
   return found
 }
 
-/** `svc dev` keeps its demo account here. */
+/** Returns the data folder of the environment, otherwise the nearest one (embedded/folder.ts). */
+export const dataDirOf = ({ SVC_DATA_DIR: named }: { SVC_DATA_DIR?: string | undefined }): string =>
+  named ? resolve(named) : findDataFolder(process.cwd())
+
+/** The file of `svc dev` with its demo account. */
 export const demoFile = (dataDir: string): string => join(dataDir, 'demo.json')
 
-/** `svc dev` keeps here what its mail catcher caught. */
+/** The folder of `svc dev` with caught emails. */
 export const mailFolder = (dataDir: string): string => join(dataDir, 'mail')
 
-/** How the mail catcher of `svc dev` is set: what it does with mail. */
+/** The file with the mode of the mail catcher of `svc dev`. */
 export const mailModeFile = (dataDir: string): string => join(dataDir, 'mail-mode.json')
 
-/** Where the mail catcher of `svc dev` listens, and the pid of its process. One that was killed has left it behind. */
+/** The file with the address of the mail catcher of `svc dev`, and its process id. It remains after a kill. */
 export const catcherFile = (dataDir: string): string => join(dataDir, 'catcher')
 
-/** Whether there is such a process on this machine, whoever's it is. */
+/** Whether this process exists on this machine; EPERM means that it belongs to another user. */
 const isRunning = (pid: number): boolean => {
   try {
     return pid > 0 && process.kill(pid, 0)
@@ -153,16 +177,17 @@ const isRunning = (pid: number): boolean => {
   }
 }
 
-/** Where the mail catcher of a running `svc dev` listens: mail goes where its does. null where none runs. */
-export const caughtBy = (dataDir: string): string | null => {
+/** Returns the SMTP URL of the mail catcher of a running `svc dev`; null if none runs. Commands send there, too. */
+export const runningCatcher = (dataDir: string): string | null => {
   const file = catcherFile(dataDir)
   if (!existsSync(file)) return null
   const [url = '', pid] = readFileSync(file, 'utf8').split('\n')
   return isRunning(Number(pid)) ? url : null
 }
 
-/** Beside a running `svc dev` webhooks may go to this machine: the CLI must judge a URL as the daemon does. */
-const openedBy = (dataDir: string): string[] => (caughtBy(dataDir) === null ? [] : ['127.0.0.0/8', '::1/128'])
+/** While `svc dev` runs, webhooks may target this machine: the CLI must accept the same URLs as the daemon. */
+const allowedBesideDev = (dataDir: string): string[] =>
+  runningCatcher(dataDir) === null ? [] : ['127.0.0.0/8', '::1/128']
 
 const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => Secret) => {
   const faults: string[] = []
@@ -171,17 +196,22 @@ const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => 
   if (parsed.data?.DATABASE_URL && !parsed.data.SVC_SECRET) faults.push('SVC_SECRET is required with DATABASE_URL')
   if (!parsed.success || faults.length > 0) throw new Problem('configuration', faults.join('; '))
   const e = parsed.data
-  const dataDir = resolve(e.SVC_DATA_DIR)
+  const dataDir = dataDirOf(e)
+  const authorities = e.SVC_CA_FILE ? readAuthorities(e.SVC_CA_FILE) : []
+  // From here on files of the data folder are read as its owner. Files named by the environment were read before, as root.
+  if (!e.DATABASE_URL) actAsOwner(dataDir)
   return Object.freeze({
     databaseUrl: e.DATABASE_URL ?? null,
     dataDir,
     host: e.SVC_HOST,
     port: e.SVC_PORT,
-    publicUrl: e.SVC_PUBLIC_URL?.replace(/\/+$/, '') ?? `http://${e.SVC_HOST}:${e.SVC_PORT}`,
+    publicUrl: e.SVC_PUBLIC_URL ?? `http://${e.SVC_HOST}:${e.SVC_PORT}`,
     secret: e.SVC_SECRET ?? secretOf(dataDir),
-    smtpUrl: e.SVC_SMTP_URL ?? (e.DATABASE_URL ? null : caughtBy(dataDir)),
+    smtpUrl: e.SVC_SMTP_URL ?? (e.DATABASE_URL ? null : runningCatcher(dataDir)),
+    caFile: e.SVC_CA_FILE ?? null,
+    authorities,
     dnsServers: e.SVC_DNS_SERVERS,
-    allowPrivateWebhooks: e.SVC_ALLOW_PRIVATE_WEBHOOKS ?? (e.DATABASE_URL ? [] : openedBy(dataDir)),
+    allowPrivateWebhooks: e.SVC_ALLOW_PRIVATE_WEBHOOKS ?? (e.DATABASE_URL ? [] : allowedBesideDev(dataDir)),
     rateLimit: e.SVC_RATE_LIMIT,
     rateLimitWebhooks: e.SVC_RATE_LIMIT_WEBHOOKS,
     rateLimitForms: e.SVC_RATE_LIMIT_FORMS,
@@ -200,31 +230,31 @@ const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => 
 }
 
 /**
- * The environment as one frozen, checked object; every fault at once in one Problem `configuration` (exit 4).
- * `SVC_SECRET` is demanded with `DATABASE_URL`: a secret kept on one machine would not open what another one sealed.
+ * Returns the validated environment as a frozen object. Throws one Problem `configuration` (exit 4) that lists every error.
+ * `DATABASE_URL` requires `SVC_SECRET`: a secret in the data folder of one machine can't open what another machine sealed.
  */
 export const readConfig = (env: Environment = process.env): Config => resolveConfig(env, keptSecret)
 
-/** A setting as `svc config` shows it: a secret as `set`, what is not set as null. `file`: `<NAME>_FILE`, or the data folder. */
+/** A setting for `svc config`: a secret as `set`, an unset value as null. `file` means `<NAME>_FILE` or the data folder. */
 export interface Setting {
   name: string
   value: unknown
   source: 'default' | 'environment' | 'file'
 }
 
-/** What the data folder sets where the environment doesn't. */
+/** Settings that the data folder provides if the environment doesn't. */
 const keptNames = ['SVC_SECRET', 'SVC_SMTP_URL', 'SVC_ALLOW_PRIVATE_WEBHOOKS']
 
 const isEmpty = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0)
 
-/** `SVC_DATA_DIR` is `dataDir` in the configuration. */
+/** Returns the property of a setting: `dataDir` for `SVC_DATA_DIR`. */
 const keyOf = (name: string): string =>
   name
     .replace(/^SVC_/, '')
     .toLowerCase()
     .replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
 
-/** Each setting in effect, and nothing made: no folder, no secret. Throws as `readConfig`. */
+/** Returns each setting in effect, without creating the data folder or a secret. Throws as `readConfig`. */
 export const readSettings = (env: Environment = process.env): Setting[] => {
   const config: Record<string, unknown> = resolveConfig(env, findSecret)
   return Object.keys(Environment.shape).map((name) => {
@@ -240,27 +270,43 @@ export const readSettings = (env: Environment = process.env): Setting[] => {
   })
 }
 
-/** The configuration, and nothing made: `secret` is null where none is kept yet. Throws as `readConfig`. */
-export const lookAtConfig = (env: Environment = process.env): Omit<Config, 'secret'> & { secret: string | null } =>
+/** Returns the configuration without creating anything: `secret` is null if there is none yet. Throws as `readConfig`. */
+export const inspectConfig = (env: Environment = process.env): Omit<Config, 'secret'> & { secret: string | null } =>
   resolveConfig(env, findSecret)
 
-/** As `readConfig`, for a daemon that is not `svc dev`: what one left in the data folder opens no way to this machine. */
-export const readServing = (env: Environment = process.env): Config =>
-  Object.freeze({ ...readConfig(env), ...(!env.SVC_ALLOW_PRIVATE_WEBHOOKS && { allowPrivateWebhooks: [] }) })
+const withoutUser = (url: string): string => {
+  const { protocol, host } = new URL(url)
+  return `${protocol}//${host}`
+}
 
-/** As `readConfig`, for who needs no secret: neither it nor the data folder is looked for, or made. */
+/** Returns the settings that a command should share with the daemon of its database; no secrets. */
+export const sharedSettings = (config: Omit<Config, 'secret'>): Record<string, unknown> => ({
+  version: version(),
+  SVC_PORT: config.port,
+  SVC_SMTP_URL: config.smtpUrl && withoutUser(config.smtpUrl),
+  SVC_CA_FILE: config.caFile,
+  SVC_DNS_SERVERS: config.dnsServers,
+  SVC_ALLOW_PRIVATE_WEBHOOKS: config.allowPrivateWebhooks,
+  SVC_STRIPE_API_URL: config.stripeApiUrl,
+})
+
+/** Returns the configuration of a daemon that is not `svc dev`: a running `svc dev` does not let its webhooks reach this machine. */
+export const daemonConfig = (config: Config, env: Environment = process.env): Config =>
+  Object.freeze({ ...config, ...(!env.SVC_ALLOW_PRIVATE_WEBHOOKS && { allowPrivateWebhooks: [] }) })
+
+/** As `readConfig`, for callers that need no secret: neither reads nor creates the secret or the data folder. */
 export const readPlaces = (env: Environment = process.env): Omit<Config, 'secret'> => {
-  const { secret: _, ...config } = readConfig({ ...env, SVC_SECRET: 'stands for the one that is not read' })
+  const { secret: _, ...config } = readConfig({ ...env, SVC_SECRET: 'placeholder, removed below' })
   return config
 }
 
 const Address = Environment.pick({ SVC_HOST: true, SVC_PORT: true, SVC_PUBLIC_URL: true })
 
-/** Where the daemon of this environment answers: no more of it is looked at, so that a machine without the rest can call. */
+/** Returns the URL of the daemon. Reads no other settings, so that `svc api` works on a machine without them. */
 export const readAddress = (env: Environment = process.env): string => {
   const parsed = Address.safeParse(collect(env, []))
   const faults = parsed.error?.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`)
   if (!parsed.success) throw new Problem('configuration', faults!.join('; '))
   const { SVC_HOST: host, SVC_PORT: port, SVC_PUBLIC_URL: publicUrl } = parsed.data
-  return publicUrl?.replace(/\/+$/, '') ?? `http://${/^(0\.0\.0\.0|::)$/.test(host) ? '127.0.0.1' : host}:${port}`
+  return publicUrl ?? `http://${/^(0\.0\.0\.0|::)$/.test(host) ? '127.0.0.1' : host}:${port}`
 }

@@ -1,30 +1,35 @@
-import { held as heldOfBookings } from '../bookings/bookings.held.ts'
 import { forgetAttendee } from '../bookings/bookings.listeners.ts'
-import { held as heldOfCheckout } from '../checkout/checkout.held.ts'
+import { personalData as personalDataOfBookings } from '../bookings/bookings.personal-data.ts'
+import { countBroadcasts } from '../broadcasts/broadcasts.listeners.ts'
 import { forgetPayer } from '../checkout/checkout.listeners.ts'
-import { held as heldOfContacts } from '../contacts/contacts.held.ts'
-import { held as heldOfCourses } from '../courses/courses.held.ts'
+import { personalData as personalDataOfCheckout } from '../checkout/checkout.personal-data.ts'
+import { personalData as personalDataOfContacts } from '../contacts/contacts.personal-data.ts'
 import { forgetMembers } from '../courses/courses.listeners.ts'
-import { held as heldOfDeals } from '../deals/deals.held.ts'
+import { personalData as personalDataOfCourses } from '../courses/courses.personal-data.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
-import { held as heldOfEngagement } from '../engagement/engagement.held.ts'
+import { personalData as personalDataOfDeals } from '../deals/deals.personal-data.ts'
+import { forgetNamed } from '../deliveries/deliveries.listeners.ts'
+import { personalData as personalDataOfDeliveries } from '../deliveries/deliveries.personal-data.ts'
 import { deliverToProjects, forgetInteractions } from '../engagement/engagement.listeners.ts'
+import { personalData as personalDataOfEngagement } from '../engagement/engagement.personal-data.ts'
 import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
 import { forgetSignups } from '../forms/forms.listeners.ts'
+import { personalData as personalDataOfForms } from '../forms/forms.personal-data.ts'
 import type { Route } from '../http/route.ts'
-import { held as heldOfJourneys } from '../journeys/journeys.held.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
-import { held as heldOfMessages } from '../messages/messages.held.ts'
+import { personalData as personalDataOfJourneys } from '../journeys/journeys.personal-data.ts'
+import { countBindings } from '../lifecycle/lifecycle.listeners.ts'
 import { forgetRecipients } from '../messages/messages.listeners.ts'
+import { personalData as personalDataOfMessages } from '../messages/messages.personal-data.ts'
 import type { Page } from '../pages/page.ts'
-import type { Bindable, HeldPart, Listener, Projects, Sources } from '../store/work.ts'
+import type { Bindable, Listener, PersonalDataPart, Projects, Sources } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
-import { held as heldOfWebinars } from '../webinars/webinars.held.ts'
 import { forgetAttendees } from '../webinars/webinars.listeners.ts'
+import { personalData as personalDataOfWebinars } from '../webinars/webinars.personal-data.ts'
 
 /**
- * The features, each by its parts. Entities and routes are loaded when asked for: `svc --help` needs neither, a job's
- * thread no routes.
+ * The features and their parts. Entities and routes are loaded on demand: `svc --help` needs neither, and a job's thread
+ * needs no routes.
  */
 export const loadEntities = async () => {
   const modules = await Promise.all([
@@ -51,7 +56,7 @@ export const loadEntities = async () => {
   return modules.flatMap((module) => Object.values(module))
 }
 
-/** The kinds of interactive blocks: how they are seen and answered. */
+/** Loads the kinds of interactive blocks: how each is shown and answered. */
 export const loadBlocks = async (): Promise<BlockKind[]> => {
   const modules = await Promise.all([
     import('../engagement/engagement.answers.ts'),
@@ -61,7 +66,7 @@ export const loadBlocks = async (): Promise<BlockKind[]> => {
   return modules.flatMap(({ blocks }) => blocks)
 }
 
-/** The same as they stand in pages. */
+/** Loads the forms of interactive blocks in pages. */
 const loadBlockForms = async (): Promise<BlockForm[]> => {
   const modules = await Promise.all([
     import('../engagement/liveview.answers.pages.ts'),
@@ -75,7 +80,7 @@ export const loadRoutes = async (): Promise<Route[]> => {
   const [blocks, contacts, messages, engagement, deals, journeys, courses, webinars, webhooks] = await Promise.all([
     loadBlocks(),
     import('../contacts/contacts.routes.ts'),
-    import('../messages/messages.routes.ts'),
+    import('../messages/api/send.routes.ts'),
     import('../engagement/engagement.routes.ts'),
     import('../deals/deals.routes.ts'),
     import('../journeys/journeys.routes.ts'),
@@ -95,12 +100,14 @@ export const loadRoutes = async (): Promise<Route[]> => {
   ]
 }
 
-export const loadPages = async (): Promise<Page[]> => {
-  const [kinds, forms, liveview, ...modules] = await Promise.all([
+/** Loads the hosted pages. `consoleUrl` is the console of `svc dev`, which the page `/` links to. */
+export const loadPages = async (consoleUrl?: string): Promise<Page[]> => {
+  const [kinds, forms, { homePage }, liveview, ...modules] = await Promise.all([
     loadBlocks(),
     loadBlockForms(),
+    import('./daemon/home.page.ts'),
     import('../engagement/liveview.pages.ts'),
-    import('../messages/messages.pages.ts'),
+    import('../messages/suppression/unsubscribe.pages.ts'),
     import('../engagement/tracking.pages.ts'),
     import('../courses/courses.pages.ts'),
     import('../webinars/webinars.pages.ts'),
@@ -108,22 +115,22 @@ export const loadPages = async (): Promise<Page[]> => {
     import('../forms/forms.pages.ts'),
     import('../bookings/bookings.pages.ts'),
   ])
-  return [...liveview.pagesOf(kinds, forms), ...modules.flatMap(({ pages }) => pages)]
+  return [homePage(consoleUrl), ...liveview.pagesOf(kinds, forms), ...modules.flatMap(({ pages }) => pages)]
 }
 
-/** What renders projects to mail, loaded where the first mail of a project is sent. */
+/** Renders projects to emails. Loaded for the first email of a project. */
 export const projects: Projects = {
   loadProject: async (...of) => (await import('../engagement/engagement.projects.ts')).projects.loadProject(...of),
   renderProject: async (...of) => (await import('../engagement/engagement.projects.ts')).projects.renderProject(...of),
 }
 
-/** What lifecycle mails may be bound to. */
+/** Lookups of the subjects of lifecycle emails. */
 export const bindable: Bindable = {
   course: async (work, id) => (await import('../courses/courses.ts')).findCourseNamed(work, id),
   webinar: async (work, id) => (await import('../webinars/webinars.ts')).findWebinar(work, id),
 }
 
-/** What the definitions of journeys name of other features. */
+/** Lookups of the objects of other features that definitions of journeys name. */
 export const sources: Sources = {
   project: async (work, ref) => (await import('../studio/studio.ts')).findProject(work, ref),
   form: async (work, ref) => (await import('../forms/forms.ts')).findForm(work, ref),
@@ -132,21 +139,23 @@ export const sources: Sources = {
 }
 
 /** What the features hold about an address, in the order of `svc contacts export --email`. */
-export const heldAbout: readonly HeldPart[] = [
-  ...heldOfMessages,
-  ...heldOfEngagement,
-  heldOfBookings,
-  heldOfCheckout,
-  heldOfDeals,
-  heldOfJourneys,
-  ...heldOfCourses,
-  ...heldOfWebinars,
-  ...heldOfContacts,
+export const personalData: readonly PersonalDataPart[] = [
+  ...personalDataOfMessages,
+  ...personalDataOfEngagement,
+  personalDataOfBookings,
+  personalDataOfCheckout,
+  personalDataOfForms,
+  personalDataOfDeals,
+  ...personalDataOfJourneys,
+  ...personalDataOfCourses,
+  ...personalDataOfWebinars,
+  ...personalDataOfContacts,
+  ...personalDataOfDeliveries,
 ]
 
 /**
- * Who hears the events of other features, in the transaction that caused them: deals are locked before journey runs, bookings
- * before interactions.
+ * The listeners, called in this order in the transaction that causes an event. The order is a lock order: deals before
+ * journey runs, bookings before interactions.
  */
 export const listeners: readonly Listener[] = [
   deliverEvents,
@@ -159,5 +168,8 @@ export const listeners: readonly Listener[] = [
   forgetErased,
   forgetMembers,
   forgetAttendees,
+  forgetNamed,
+  countBindings,
+  countBroadcasts,
   runJourneysByEvents,
 ]

@@ -1,9 +1,9 @@
-import type { SendMails } from '../journeys/steps.out.ts'
+import type { SendMails } from '../journeys/engine/engine.ts'
 import { Problem } from '../lib/problem.ts'
-import { type Queued, queueMails } from '../messages/messages.queue.ts'
+import { type Queued, queueMails } from '../messages/outbox/queue.ts'
 import type { App, Work } from '../store/work.ts'
 
-/** A version that was applied before names were resolved has the project's name: it is looked up as it was written. */
+/** Returns the id of a project. Old versions of journeys name projects by name; new ones by id. */
 const idOf = async (work: Work, ref: string): Promise<string> => {
   try {
     return (await work.sources.project?.(work, ref))?.id ?? ref
@@ -20,8 +20,8 @@ const outcomeOf = (queued: Queued): string => {
 }
 
 /**
- * The mails of journeys' `send-email` steps: one for a run and step, ever, from the account's default sender. A mail that
- * can't go stands in `svc sends list` with its reason, and the run goes on.
+ * Queues the emails of `send-email` steps: at most one for each run and step, from the account's default sender. If an
+ * email can't be sent, `svc sends list` shows the reason, and the run continues.
  */
 export const journeyMails =
   (app: Pick<App, 'config' | 'projects'>): SendMails =>

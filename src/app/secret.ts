@@ -1,26 +1,30 @@
 import { randomBytes } from 'node:crypto'
-import { chownSync, existsSync, linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeDataFolder, requirePrivate, writeInside } from '../embedded/folder.ts'
 import { Problem } from '../lib/problem.ts'
-import { makeDataFolder, writeInside } from '../store/folder.ts'
 
-/* The secret that a data folder keeps, where none is given. */
+/* The secret in the data folder, used if the environment sets none. */
 
 const secretFile = (dataDir: string): string => join(dataDir, 'secret')
 
-/** The secret that the data folder keeps; null where it keeps none. */
+/** Returns the secret in the data folder; null if there is none. */
 export const findSecret = (dataDir: string): string | null =>
   existsSync(secretFile(dataDir)) ? readFileSync(secretFile(dataDir), 'utf8').trim() : null
 
-/** The embedded database brings its secret along: made once, by the first of two processes, and kept in the data folder. */
+/** Returns the secret in the data folder and creates it if necessary. If two processes race, both get the same secret. */
 export const keptSecret = (dataDir: string): string => {
   const file = secretFile(dataDir)
   try {
     makeDataFolder(dataDir)
-    if (!existsSync(file)) makeSecret(dataDir, file)
+    if (!existsSync(file)) {
+      requirePrivate(dataDir)
+      makeSecret(file)
+    }
     const secret = findSecret(dataDir) ?? ''
     if (secret.length >= 16) return secret
   } catch (error) {
+    if (error instanceof Problem) throw error
     throw new Problem(
       'configuration',
       `The data folder ${dataDir} can't be used (${(error as NodeJS.ErrnoException).code})`,
@@ -32,9 +36,11 @@ export const keptSecret = (dataDir: string): string => {
   throw new Problem('configuration', `The file ${file} holds no secret`, { hint: 'restore it, or set SVC_SECRET' })
 }
 
-const makeSecret = (dataDir: string, file: string): void => {
+const newSecret = (): string => randomBytes(32).toString('base64url')
+
+const makeSecret = (file: string): void => {
   try {
-    writeInside(dataDir, file, randomBytes(32).toString('base64url'), linkSync)
+    writeInside(file, newSecret(), { publish: linkSync, flush: true })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
@@ -42,24 +48,34 @@ const makeSecret = (dataDir: string, file: string): void => {
 
 const draftFile = (dataDir: string): string => `${secretFile(dataDir)}.new`
 
-/** Whether the secret is kept in the data folder, and not given. */
+/** Whether the secret is in the data folder, and not in the environment. */
 export const keepsSecret = (env: Record<string, string | undefined> = process.env): boolean =>
   !env.DATABASE_URL && !env.DATABASE_URL_FILE && !env.SVC_SECRET && !env.SVC_SECRET_FILE
 
-/**
- * The secret that is to be kept next: `given`, or the one that an earlier call left, or a new one. It stands beside the kept
- * one until `keepDraft`, so that whatever dies between the database's change and the folder's, both are there.
- */
-export const draftSecret = (dataDir: string, given: string | null): string => {
+/** Returns the draft of an earlier rotation that was interrupted; null if there is none. */
+export const findDraft = (dataDir: string): string | null => {
   const file = draftFile(dataDir)
-  if (given === null && existsSync(file)) return readFileSync(file, 'utf8').trim()
-  const secret = given ?? randomBytes(32).toString('base64url')
-  rmSync(file, { force: true })
-  writeFileSync(file, secret, { mode: 0o600, flush: true })
-  const { uid, gid } = statSync(secretFile(dataDir))
-  if (process.getuid?.() === 0) chownSync(file, uid, gid)
-  return secret
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return null
+    throw new Problem('configuration', `The file ${file} can't be read (${code})`, {
+      hint: 'it may hold the secret of the database: make it readable for this user',
+    })
+  }
 }
 
-/** From now on the drafted secret is the one that the folder keeps. */
+/** Returns the next secret: `given`, or the existing draft, or a new one. Writes nothing. */
+export const nextSecret = (dataDir: string, given: string | null): string => given ?? findDraft(dataDir) ?? newSecret()
+
+/**
+ * Writes the next secret beside the current one. Both exist until `keepDraft`, so that a crash between the changes of the
+ * database and of the folder loses neither. Replaces an earlier draft: the caller has checked that the database does not
+ * use it.
+ */
+export const writeDraft = (dataDir: string, secret: string): void =>
+  writeInside(draftFile(dataDir), secret, { flush: true })
+
+/** Makes the draft the secret of the data folder. */
 export const keepDraft = (dataDir: string): void => renameSync(draftFile(dataDir), secretFile(dataDir))

@@ -1,71 +1,119 @@
-import { type BlockOf, recordInteraction, type SentMail } from '../engagement/engagement.ts'
+import { type BlockOf, recordInteraction, type SentMail, withdrawInteraction } from '../engagement/engagement.ts'
 import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
+import { lockKey } from '../lib/locks.ts'
 import { conflict, type Problem } from '../lib/problem.ts'
+import { oneLine } from '../lib/text.ts'
 import type { Work } from '../store/work.ts'
+import { type NotifyContext, notifyAttendee } from './bookings.notify.ts'
 import { isOffered } from './bookings.slots.ts'
-import { type Teller, tellAttendee } from './bookings.tell.ts'
 import { type BookingRow, bookingColumns, bookingData } from './bookings.view.ts'
 
 /*
- * Who waits for whom: a booking is locked, or made, before its start is taken, and a start is taken before the old one is
- * freed. Who has taken a start waits for no booking and no start after that; so moves that cross can't wait in a circle.
+ * Order of locks: first the booking (locked or inserted), then its calendar. A transaction that holds the calendar's lock waits
+ * for no booking and no slot, so two bookings that swap times can't deadlock.
  */
 
-/** What an attendee asks for. */
-export interface Wish {
+/** Limits the emails that an attendee can cause: each move sends one at the expense of the account. */
+const maxMoves = 5
+/** The same limit for attendees who cancel and book again. Counted by email and block. */
+const maxBookingsPerDay = 10
+
+/** The answer to a booking block. */
+interface BookingRequest {
   /** epoch ms */
   startAt: number
-  /** null: as the mail knows it. */
+  /** null: use the name in the email's merge data. */
   name: string | null
 }
 
-const goneSentence = 'This time is no longer available'
-const gone = (): Problem => conflict(goneSentence)
+const timeUnavailable = (): Problem => conflict('This time is no longer available')
 
 type BookingBlock = BlockOf<'booking'>
 
-const lockHeld = async ({ sql, accountId }: Work, messageId: string, blockId: string): Promise<BookingRow | null> => {
+/** Locks and returns the recipient's booking of the block: one that is neither cancelled nor replaced. */
+const lockCurrentBooking = async (
+  { sql, accountId }: Work,
+  messageId: string,
+  blockId: string,
+): Promise<BookingRow | null> => {
   const [row] = await sql<BookingRow>(
     `select ${bookingColumns} from bookings
-     where account_id = $1 and message_id = $2 and block_id = $3 and status = 'confirmed' for update`,
+     where account_id = $1 and message_id = $2 and block_id = $3 and status = 'confirmed' and not is_replaced for update`,
     [accountId, messageId, blockId],
     'lock-booking-of-answer',
   )
   return row ?? null
 }
 
-/** Throws Problem `conflict` where another has it. */
-const takeStart = async ({ sql, accountId }: Work, booking: BookingRow): Promise<void> => {
-  const { id, projectId, blockId, startAt } = booking
+/** Locks the booking's calendar. Throws Problem `conflict` if the time overlaps another booking. */
+const requireFreeTime = async (
+  { sql, accountId }: Work,
+  { id, projectId, blockId }: BookingRow,
+  { startAt, endAt }: Span,
+): Promise<void> => {
+  await sql(`select pg_advisory_xact_lock(${lockKey('calendar', '$1')})`, [`${accountId} ${projectId} ${blockId}`])
+  // No booking is longer than a day (studio.blocks.ts).
   const taken = await sql(
-    `insert into booking_slots (account_id, project_id, block_id, start_at, booking_id)
-     values ($1, $2, $3, $4, $5) on conflict do nothing returning 1`,
-    [accountId, projectId, blockId, new Date(startAt), id],
-    'take-booking-start',
+    `select from booking_slots
+     where account_id = $1 and project_id = $2 and block_id = $3 and booking_id <> $4
+       and start_at < $6 and end_at > $5 and start_at > $5::timestamptz - interval '1 day' limit 1`,
+    [accountId, projectId, blockId, id, new Date(startAt), new Date(endAt)],
+    'overlapping-bookings',
   )
-  if (taken.length === 0) throw gone()
+  if (taken.length > 0) throw timeUnavailable()
 }
 
-/** The name that the attendee goes by. */
+/** Writes the slot of a new booking. Throws Problem `conflict` if the time overlaps another booking. */
+const reserveTime = async (work: Work, booking: BookingRow): Promise<void> => {
+  const { id, projectId, blockId, startAt, endAt } = booking
+  await requireFreeTime(work, booking, booking)
+  await work.sql(
+    `insert into booking_slots (account_id, project_id, block_id, start_at, end_at, booking_id)
+     values ($1, $2, $3, $4, $5, $6)`,
+    [work.accountId, projectId, blockId, new Date(startAt), new Date(endAt), id],
+    'take-booking-time',
+  )
+}
+
+/** Returns the attendee's name: from the answer, else from the merge field `name`, else the address. */
 const nameOf = ({ mergeData, email }: SentMail, name: string | null): string =>
-  name ??
-  ((Object.hasOwn(mergeData, 'name') &&
-    mergeData
-      .name!.replace(/[\p{Cc}\s]+/gu, ' ')
-      .trim()
-      .slice(0, 200)) ||
-    email)
+  name ?? ((Object.hasOwn(mergeData, 'name') && oneLine(mergeData.name!, 200)) || email)
 
-const endOf = ({ props }: BookingBlock, startAt: number): number => startAt + props.durationMinutes * 60_000
+/** Times in epoch ms. */
+interface Span {
+  startAt: number
+  endAt: number
+}
 
-/** null: the mail has one already. */
+const spanOf = ({ props }: BookingBlock, startAt: number): Span => ({
+  startAt,
+  endAt: startAt + props.durationMinutes * 60_000,
+})
+
+/** Throws Problem `conflict` if the email has reached its limit of bookings in 24 hours. */
+const requireBelowDailyLimit = async (
+  { sql, accountId, now }: Work,
+  messageId: string,
+  blockId: string,
+): Promise<void> => {
+  const recent = await sql(
+    `select from bookings
+     where account_id = $1 and message_id = $2 and block_id = $3 and created_at > $4::timestamptz - interval '1 day' limit $5`,
+    [accountId, messageId, blockId, now, maxBookingsPerDay],
+    'bookings-of-a-day',
+  )
+  if (recent.length === maxBookingsPerDay) throw conflict('Too many bookings were made here today: try again tomorrow')
+}
+
+/** Returns null if the recipient already has a booking of this block. */
 const insertBooking = async (
   { sql, accountId, now }: Work,
   sent: SentMail,
   block: BookingBlock,
-  { startAt, name }: Wish,
+  { startAt, name }: BookingRequest,
 ): Promise<BookingRow | null> => {
+  const { endAt } = spanOf(block, startAt)
   const [row] = await sql<BookingRow>(
     `insert into bookings (account_id, id, project_id, message_id, block_id, status, title, start_at, end_at, timezone, name,
        email, sequence, created_at, updated_at)
@@ -73,14 +121,7 @@ const insertBooking = async (
      on conflict do nothing returning ${bookingColumns}`,
     [
       ...[accountId, newId('bkg', now.getTime()), sent.projectId, sent.id, block.id, block.props.title],
-      ...[
-        new Date(startAt),
-        new Date(endOf(block, startAt)),
-        block.props.timezone,
-        nameOf(sent, name),
-        sent.email,
-        now,
-      ],
+      ...[new Date(startAt), new Date(endAt), block.props.timezone, nameOf(sent, name), sent.email, now],
     ],
     'insert-booking',
   )
@@ -89,49 +130,69 @@ const insertBooking = async (
 
 const moveBooking = async (
   work: Work,
-  held: BookingRow,
+  current: BookingRow,
   block: BookingBlock,
-  { startAt, name }: Wish,
+  { startAt, name }: BookingRequest,
 ): Promise<BookingRow> => {
   const { sql, accountId, now } = work
-  await takeStart(work, { ...held, startAt })
+  const span = spanOf(block, startAt)
+  const times = [new Date(startAt), new Date(span.endAt)]
+  await requireFreeTime(work, current, span)
   await sql(
-    'delete from booking_slots where account_id = $1 and project_id = $2 and block_id = $3 and start_at = $4',
-    [accountId, held.projectId, held.blockId, new Date(held.startAt)],
-    'free-booking-start',
+    `update booking_slots set start_at = $5, end_at = $6
+     where account_id = $1 and project_id = $2 and block_id = $3 and start_at = $4`,
+    [accountId, current.projectId, current.blockId, new Date(current.startAt), ...times],
+    'move-booking-time',
   )
   const [row] = await sql<BookingRow>(
     `update bookings set start_at = $3, end_at = $4, name = coalesce($5, name), sequence = sequence + 1, updated_at = $6
      where account_id = $1 and id = $2 returning ${bookingColumns}`,
-    [accountId, held.id, new Date(startAt), new Date(endOf(block, startAt)), name, now],
+    [accountId, current.id, ...times, name, now],
     'move-booking',
   )
   return row!
 }
 
+/** Marks a locked booking that has ended as replaced, and withdraws its answer, so that the block can be answered again. */
+const replaceEnded = async (work: Work, { id, messageId, blockId }: BookingRow): Promise<void> => {
+  const { sql, accountId } = work
+  await sql(
+    'update bookings set is_replaced = true where account_id = $1 and id = $2',
+    [accountId, id],
+    'replace-booking',
+  )
+  await withdrawInteraction(work, messageId, 'booking', blockId)
+}
+
 /**
- * Books a start for the recipient of a mail, or moves what the recipient has booked in that block (decisions.md, Bookings); the
- * attendee is mailed. A first booking fires `booking.created` and `interaction.received`, a move nothing. Gives false for the
- * start that the recipient has already. Throws Problem `conflict` for one that is not offered, or another's.
+ * Books a start time for the recipient of an email, or moves the recipient's booking of that block, and emails the attendee
+ * (docs/reference/studio.md#bookings). A booking that has ended is kept and a new one is created. A new booking fires
+ * `booking.created` and `interaction.received`; a move fires nothing. Returns false if the recipient has already booked this
+ * start. Throws Problem `conflict` if the time is not offered or taken, or if a limit of moves or bookings is reached.
  */
 export const bookStart = async (
-  app: Teller,
+  app: NotifyContext,
   work: Work,
   sent: SentMail,
   block: BookingBlock,
-  wish: Wish,
+  request: BookingRequest,
 ): Promise<boolean> => {
-  const held = await lockHeld(work, sent.id, block.id)
-  if (held?.startAt === wish.startAt) return false
-  if (!isOffered(block.props, work.now.getTime(), wish.startAt)) throw gone()
-  const made = held ? null : await insertBooking(work, sent, block, wish)
-  // The recipient booked at this very moment by another request: it is seen now.
-  if (!held && !made) return bookStart(app, work, sent, block, wish)
-  if (made) await takeStart(work, made)
-  const booking = made ?? (await moveBooking(work, held!, block, wish))
-  if (made) await emit(work, 'booking.created', () => [{ booking: bookingData(made) }])
-  const value = { startAt: wish.startAt }
+  const now = work.now.getTime()
+  const last = await lockCurrentBooking(work, sent.id, block.id)
+  if (last?.startAt === request.startAt) return false
+  if (!isOffered(block.props, now, request.startAt)) throw timeUnavailable()
+  const current = last && last.endAt > now ? last : null
+  if (current && current.sequence >= maxMoves) throw conflict("This booking can't be moved any more")
+  if (!current) await requireBelowDailyLimit(work, sent.id, block.id)
+  if (last && !current) await replaceEnded(work, last)
+  const created = current ? null : await insertBooking(work, sent, block, request)
+  // A concurrent request of the same recipient inserted a booking first: start again with that one.
+  if (!current && !created) return bookStart(app, work, sent, block, request)
+  if (created) await reserveTime(work, created)
+  const booking = created ?? (await moveBooking(work, current!, block, request))
+  if (created) await emit(work, 'booking.created', () => [{ booking: bookingData(created) }])
+  const value = { startAt: request.startAt }
   await recordInteraction(work, sent, { kind: 'booking', blockId: block.id, value, onOther: 'move' })
-  await tellAttendee(app, work, made ? 'booked' : 'moved', booking)
+  await notifyAttendee(app, work, created ? 'booked' : 'moved', booking)
   return true
 }

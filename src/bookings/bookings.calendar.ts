@@ -1,7 +1,7 @@
 import ical, { ICalAttendeeRole, ICalAttendeeStatus, ICalCalendarMethod, ICalEventStatus } from 'ical-generator'
 import type { BookingRow } from './bookings.view.ts'
 
-export interface CalendarEntry {
+interface CalendarEntry {
   booking: BookingRow
   organizer: { name: string; email: string }
   description: string
@@ -9,9 +9,9 @@ export interface CalendarEntry {
 }
 
 /**
- * The iCalendar text that puts a booking into its attendee's calendar, moves it there, or takes it out (RFC 5545, RFC 5546): the
- * UID is the booking's id, so that a program knows it again, and the newest SEQUENCE wins. Times are UTC: each calendar shows
- * them in its own zone.
+ * Returns the iCalendar text that adds a booking to the attendee's calendar, updates it or removes it (RFC 5545, RFC 5546). The
+ * UID is the booking's id, so calendars recognise updates; the highest SEQUENCE wins. Times are in UTC: each calendar shows them
+ * in its own time zone.
  */
 export const calendarEntry = ({ booking, organizer, description, now }: CalendarEntry): string => {
   const isCancelled = booking.status === 'cancelled'
@@ -34,7 +34,7 @@ export const calendarEntry = ({ booking, organizer, description, now }: Calendar
         name: booking.name,
         email: booking.email,
         role: ICalAttendeeRole.REQ,
-        // Who chose the time has said yes: no program need ask for an answer, which nobody would read.
+        // The attendee chose the time, so calendars don't need to ask for a reply.
         status: ICalAttendeeStatus.ACCEPTED,
         rsvp: false,
       },

@@ -1,28 +1,28 @@
 import { withdrawInteraction } from '../engagement/engagement.ts'
 import { emit } from '../events/emit.ts'
-import { missing } from '../lib/problem.ts'
+import { noSuch } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import { type Teller, tellAttendee } from './bookings.tell.ts'
+import { type NotifyContext, notifyAttendee } from './bookings.notify.ts'
 import { type BookingRow, type BookingView, bookingColumns, bookingData, viewBooking } from './bookings.view.ts'
 
 export interface Cancellation {
   by: 'attendee' | 'host'
-  /** null: none was given. */
+  /** null: no reason was given. */
   reason: string | null
 }
 
-/** At most so many characters of a reason. */
+/** In characters. */
 export const reasonMaxLength = 1000
 
-const freeStart = (work: Work, { projectId, blockId, startAt }: BookingRow) =>
+const releaseTime = (work: Work, { projectId, blockId, startAt }: BookingRow) =>
   work.sql(
     'delete from booking_slots where account_id = $1 and project_id = $2 and block_id = $3 and start_at = $4',
     [work.accountId, projectId, blockId, new Date(startAt)],
     'free-booking-start',
   )
 
-/** Ends a locked booking and frees its start: the block can be answered anew. */
-const end = async (work: Work, booking: BookingRow, by: Cancellation['by'] | null, reason: string | null) => {
+/** Cancels a locked booking and releases its time, so that the block can be answered again. */
+const endBooking = async (work: Work, booking: BookingRow, by: Cancellation['by'] | null, reason: string | null) => {
   const { sql, accountId, now } = work
   const [row] = await sql<BookingRow>(
     `update bookings set status = 'cancelled', cancelled_by = $3, reason = $4, cancelled_at = $5, updated_at = $5,
@@ -31,37 +31,38 @@ const end = async (work: Work, booking: BookingRow, by: Cancellation['by'] | nul
     [accountId, booking.id, by, reason, now],
     'end-booking',
   )
-  await freeStart(work, booking)
+  await releaseTime(work, booking)
   await withdrawInteraction(work, booking.messageId, 'booking', booking.blockId)
   return row!
 }
 
 /**
- * Cancels a booking, with its `booking.cancelled` and a mail to the attendee that takes it out of their calendar. `cancelled`
- * is false where it was cancelled before: nothing is changed then. Throws Problem `missing`.
+ * Cancels a booking, fires `booking.cancelled`, and sends the attendee an email that removes the booking from their calendar.
+ * Returns `cancelled` false, and changes nothing, if the booking was already cancelled or has ended. Throws Problem `not_found`.
  */
 export const cancelBooking = async (
-  app: Teller,
+  app: NotifyContext,
   work: Work,
   id: string,
   { by, reason }: Cancellation,
 ): Promise<{ booking: BookingView; cancelled: boolean }> => {
-  const [held] = await work.sql<BookingRow>(
+  const [current] = await work.sql<BookingRow>(
     `select ${bookingColumns} from bookings where account_id = $1 and id = $2 for update`,
     [work.accountId, id],
     'lock-booking',
   )
-  if (!held) throw missing(`There is no booking ${id}`, { hint: 'svc bookings list' })
-  if (held.status === 'cancelled') return { booking: viewBooking(held), cancelled: false }
-  const booking = await end(work, held, by, reason)
+  if (!current) throw noSuch('booking', id, { hint: 'svc bookings list' })
+  if (current.status === 'cancelled' || current.endAt <= work.now.getTime())
+    return { booking: viewBooking(current), cancelled: false }
+  const booking = await endBooking(work, current, by, reason)
   await emit(work, 'booking.cancelled', () => [{ booking: bookingData(booking), cancelledBy: by, reason }])
-  await tellAttendee(app, work, 'cancelled', booking)
+  await notifyAttendee(app, work, 'cancelled', booking)
   return { booking: viewBooking(booking), cancelled: true }
 }
 
 /**
- * Takes an erased address out of its bookings. What was still to come is freed, without event or mail: there is nobody left to
- * come, or to tell.
+ * Removes an erased address from its bookings. Times of future bookings are released without an event or an email, because there
+ * is no attendee left to notify.
  */
 export const eraseAttendee = async (work: Work, email: string): Promise<void> => {
   const { sql, accountId, now } = work
@@ -70,7 +71,7 @@ export const eraseAttendee = async (work: Work, email: string): Promise<void> =>
     [accountId, email],
   )
   for (const row of rows) {
-    if (row.status === 'confirmed' && row.endAt > now.getTime()) await end(work, row, null, null)
+    if (row.status === 'confirmed' && row.endAt > now.getTime()) await endBooking(work, row, null, null)
   }
   await sql(`update bookings set name = '', email = '', reason = null where account_id = $1 and email = $2`, [
     accountId,

@@ -1,4 +1,4 @@
-import { type CommandSet, paged } from '../cli/command.ts'
+import { type CommandSet, type Confirmation, confirmed, examples, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
@@ -19,10 +19,8 @@ interface ListFlags extends PageFlags {
   upcoming?: boolean
 }
 
-interface CancelFlags {
+interface CancelFlags extends Confirmation {
   reason?: string
-  yes?: boolean
-  dryRun?: boolean
 }
 
 /** `svc bookings` */
@@ -32,14 +30,18 @@ export const commands: CommandSet = (cli) => {
   paged(
     noun
       .command('list', { isDefault: true })
-      .description('List bookings, the one that was made last first')
-      .option('--upcoming', 'what is still to come, the next first')
+      .description('List bookings, newest first')
+      .addHelpText(
+        'after',
+        examples('svc bookings --upcoming', 'svc bookings list --status confirmed --email ada@example.com --json'),
+      )
+      .option('--upcoming', 'only confirmed bookings in the future, earliest first')
       .option('--status <status>', 'confirmed or cancelled')
-      .option('--email <email>', 'of this attendee'),
+      .option('--email <email>', 'only bookings of this attendee'),
   ).action(
     cli.run(async ({ pages, work }, { upcoming, status, email, ...flags }: ListFlags) => {
       if (upcoming && status !== undefined)
-        throw new Problem('usage', 'Give --upcoming or --status, not both: what is to come is confirmed')
+        throw new Problem('usage', 'Use --upcoming or --status, not both: upcoming bookings are always confirmed')
       const [{ listBookings, listUpcoming }, { parse }, { normalizeEmail }, { z }] = await Promise.all([
         import('./bookings.ts'),
         import('../lib/parse.ts'),
@@ -62,6 +64,13 @@ export const commands: CommandSet = (cli) => {
   noun
     .command('show')
     .description('Show a booking')
+    .addHelpText(
+      'after',
+      examples(
+        'svc bookings show bkg_01m82xtxmmvg2qj0qr50gtn6ay',
+        'svc bookings show bkg_01m82xtxmmvg2qj0qr50gtn6ay --json',
+      ),
+    )
     .argument('<id>')
     .action(
       cli.run(async ({ out, work }, id: string) => {
@@ -70,30 +79,46 @@ export const commands: CommandSet = (cli) => {
       }),
     )
 
-  noun
-    .command('cancel')
-    .description('Cancel a booking: its time is free again, and the attendee is mailed')
-    .argument('<id>')
-    .option('--reason <text>', 'why, for the attendee and the event')
-    .option('--yes', 'do it without asking')
-    .option('--dry-run', 'say what would happen')
-    .action(
-      cli.run(async ({ app, out, work, confirm }, id: string, flags: CancelFlags) => {
-        const [{ cancelBooking, reasonMaxLength, showBooking }, { parse }, { text }] = await Promise.all([
-          import('./bookings.ts'),
-          import('../lib/parse.ts'),
-          import('../lib/text.ts'),
-        ])
-        const reason = parse(text(reasonMaxLength), flags.reason ?? '', '--reason').trim() || null
-        const { status, startAt } = await work((w) => showBooking(w, id))
-        const count = status === 'cancelled' ? 0 : 1
-        const planned = { id, events: { 'booking.cancelled': count }, mails: count }
-        const what = `cancel the booking of ${new Date(startAt).toISOString()}: ${count} mail, ${count} booking.cancelled`
-        // As with webinars: a script that names one means it.
-        if (!(await confirm(what, { ...flags, yes: flags.yes || !out.isTerminal }, planned))) return
-        const { booking, cancelled } = await work((w) => cancelBooking(app, w, id, { by: 'host', reason }))
-        if (!cancelled) throw new Problem('conflict', `The booking ${id} is cancelled already`)
-        out.one(booking)
-      }),
-    )
+  confirmed(
+    noun
+      .command('cancel')
+      .description('Cancel a booking, free its time and email the attendee')
+      .addHelpText(
+        'after',
+        examples(
+          'svc bookings cancel bkg_01m82xtxmmvg2qj0qr50gtn6ay --reason "We are ill" --yes',
+          'svc bookings cancel bkg_01m82xtxmmvg2qj0qr50gtn6ay --dry-run',
+        ),
+      )
+      .argument('<id>')
+      .option('--reason <text>', 'the reason, shown to the attendee and in the event'),
+  ).action(
+    cli.run(async ({ app, out, work, confirm }, id: string, flags: CancelFlags) => {
+      const [{ cancelBooking, reasonMaxLength, showBooking }, { parse }, { text }] = await Promise.all([
+        import('./bookings.ts'),
+        import('../lib/parse.ts'),
+        import('../lib/text.ts'),
+      ])
+      const reason = parse(text(reasonMaxLength), flags.reason ?? '', '--reason').trim() || null
+      const { title, startAt, attendee, isOpen } = await work(async (w) => {
+        const { status, ...booking } = await showBooking(w, id)
+        return { ...booking, isOpen: status === 'confirmed' && booking.endAt > w.now.getTime() }
+      })
+      const count = isOpen ? 1 : 0
+      const planned = { id, events: { 'booking.cancelled': count }, mails: count }
+      const booked = `${title}, ${out.time(startAt)}`
+      const what = isOpen
+        ? `cancel the booking ${booked}, email ${attendee.email} and fire 1 booking.cancelled`
+        : `change nothing: the booking ${booked} is over`
+      // A booking that is over is refused below, so there is nothing to confirm.
+      if (!(await confirm(what, { ...flags, yes: flags.yes || !isOpen }, planned))) return
+      const { booking, cancelled } = await work((w) => cancelBooking(app, w, id, { by: 'host', reason }))
+      if (!cancelled)
+        throw new Problem(
+          'conflict',
+          booking.status === 'cancelled' ? `The booking ${id} is already cancelled` : `The booking ${id} has ended`,
+        )
+      out.one(booking)
+    }),
+  )
 }

@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { tenantFilter } from '../store/owned.ts'
 
-/** A time that a recipient chose in a mail. Moved, it stays the same booking; booked anew after its end, it is another. */
+/** A time that a recipient booked from an email. A move keeps the booking; a booking after its end is a new row. */
 const BookingSchema = defineEntity({
   name: 'Booking',
   tableName: 'bookings',
@@ -9,8 +9,9 @@ const BookingSchema = defineEntity({
   indexes: [
     {
       name: 'bookings_answer_index',
-      expression: `create unique index "bookings_answer_index" on "bookings" ("account_id", "message_id", "block_id") where "status" = 'confirmed'`,
+      expression: `create unique index "bookings_answer_index" on "bookings" ("account_id", "message_id", "block_id") where "status" = 'confirmed' and not "is_replaced"`,
     },
+    { name: 'bookings_block_index', properties: ['accountId', 'messageId', 'blockId', 'createdAt'] },
     { name: 'bookings_start_index', properties: ['accountId', 'startAt', 'id'] },
     { name: 'bookings_email_index', properties: ['accountId', 'email', 'id'] },
   ],
@@ -21,7 +22,9 @@ const BookingSchema = defineEntity({
     messageId: p.text().collation('C'),
     blockId: p.text().collation('C'),
     status: p.enum(['confirmed', 'cancelled'] as const),
-    /** As the mail had it, its merge tags filled. */
+    /** The booking has ended, and the recipient has booked again since. */
+    isReplaced: p.boolean().default(false),
+    /** The block's title at the time of booking, with merge tags filled. */
     title: p.text(),
     startAt: p.datetime(),
     endAt: p.datetime(),
@@ -29,9 +32,9 @@ const BookingSchema = defineEntity({
     name: p.text(),
     /** Empty once the attendee was erased. */
     email: p.text().collation('C'),
-    /** Of its calendar entry: one up with every change that the attendee is told. */
+    /** SEQUENCE of the calendar entry: increased by each move and by the cancellation. */
     sequence: p.integer(),
-    /** null: it is not cancelled, or its attendee was erased. */
+    /** null: not cancelled, or cancelled because the attendee was erased. */
     cancelledBy: p.enum(['attendee', 'host'] as const).nullable(),
     reason: p.text().nullable(),
     cancelledAt: p.datetime().nullable(),
@@ -43,8 +46,8 @@ export class Booking extends BookingSchema.class {}
 BookingSchema.setClass(Booking)
 
 /**
- * The starts that are taken, of each calendar: a block of a project, over all its versions. The key lets one attendee have a
- * start. A row of its own, so that who moves inserts before deleting and never waits while others wait for it.
+ * The taken times of each calendar. A calendar is a block of a project, across all versions. Slots of a calendar never overlap:
+ * they are written under the calendar's lock (bookings.book.ts).
  */
 const BookingSlotSchema = defineEntity({
   name: 'BookingSlot',
@@ -55,6 +58,7 @@ const BookingSlotSchema = defineEntity({
     projectId: p.text().collation('C').primary(),
     blockId: p.text().collation('C').primary(),
     startAt: p.datetime().primary(),
+    endAt: p.datetime(),
     bookingId: p.text().collation('C'),
   },
 })

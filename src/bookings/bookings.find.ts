@@ -1,6 +1,6 @@
 import { decodeCursor, encodeCursor, idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
-import { invalid, missing } from '../lib/problem.ts'
+import { invalid, noSuch } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import { type BookingRow, type BookingView, bookingColumns, viewBooking } from './bookings.view.ts'
 
@@ -10,7 +10,7 @@ export interface BookingFilter {
   email: string | null
 }
 
-/** The account's bookings, the one that was made last first. Throws Problem `invalid` for a bad cursor. */
+/** Returns a page of the account's bookings, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listBookings = async (
   { sql, accountId }: Work,
   { status, email }: BookingFilter,
@@ -27,7 +27,7 @@ export const listBookings = async (
   return pageOf(rows.map(viewBooking), limit)
 }
 
-/** What is still to come, the next first; else as `listBookings`. */
+/** Returns a page of confirmed bookings in the future, earliest first. Throws Problem `invalid` for a bad cursor. */
 export const listUpcoming = async (
   { sql, accountId, now }: Work,
   email: string | null,
@@ -48,7 +48,7 @@ export const listUpcoming = async (
   return { rows: page.map(viewBooking), nextCursor: isMore ? encodeCursor([String(last.startAt), last.id]) : null }
 }
 
-/** Throws Problem `missing`. */
+/** Returns a booking by its id. Throws Problem `not_found`. */
 export const showBooking = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
@@ -57,22 +57,31 @@ export const showBooking = async (
     accountId,
     id,
   ])
-  if (!row) throw missing(`There is no booking ${id}`, { hint: 'svc bookings list' })
+  if (!row) throw noSuch('booking', id, { hint: 'svc bookings list' })
   return viewBooking(row)
 }
 
-/** The starts of a calendar that are taken within a time, in epoch ms: outside of any unit of work. */
-export const takenStarts = async (
+/** A booked time; `startAt` and `endAt` in epoch ms. */
+interface TakenTime {
+  startAt: number
+  endAt: number
+}
+
+/** Returns the taken times of a calendar between `from` and `until` (epoch ms), in order and without overlaps. */
+export const takenTimes = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   { projectId, blockId }: { projectId: string; blockId: string },
   from: number,
   until: number,
-): Promise<Set<number>> => {
-  const rows = await sql<{ startAt: Date }>(
-    `select start_at as "startAt" from booking_slots
-     where account_id = $1 and project_id = $2 and block_id = $3 and start_at >= $4 and start_at < $5`,
+): Promise<TakenTime[]> => {
+  // No booking is longer than a day (studio.blocks.ts).
+  const rows = await sql<{ startAt: Date; endAt: Date }>(
+    `select start_at as "startAt", end_at as "endAt" from booking_slots
+     where account_id = $1 and project_id = $2 and block_id = $3
+       and start_at > $4::timestamptz - interval '1 day' and end_at > $4 and start_at < $5
+     order by start_at`,
     [accountId, projectId, blockId, new Date(from), new Date(until)],
-    'taken-booking-starts',
+    'taken-booking-times',
   )
-  return new Set(rows.map(({ startAt }) => startAt.getTime()))
+  return rows.map(({ startAt, endAt }) => ({ startAt: startAt.getTime(), endAt: endAt.getTime() }))
 }

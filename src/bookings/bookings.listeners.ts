@@ -1,8 +1,8 @@
 import type { Listener } from '../store/work.ts'
 
-// Loaded by every process, before it knows what it needs: what does the work is imported when it is called.
+// Every process loads this file at its start, so the implementation is imported when it is called.
 
-/** Bookings outlive their attendee, as records of business; an erased address stands in none of them any more. */
+/** Bookings are business records and stay when their attendee is erased; the address is removed from them. */
 export const forgetAttendee: Listener = {
   async contactsRemoved(work, { listId, email }) {
     if (listId !== undefined || email === undefined) return

@@ -1,11 +1,13 @@
-import type { BlockForm } from '../engagement/engagement.ts'
+import { type BlockForm, enteredInto } from '../engagement/engagement.ts'
 import { Problem } from '../lib/problem.ts'
+import { quantity } from '../lib/quantity.ts'
+import { cut } from '../lib/text.ts'
 import { type Html, html } from '../pages/html.ts'
-import { notFound, type Page, type PageCall, type PageView } from '../pages/page.ts'
-import { clockOf, dayOf, spanText } from './bookings.times.ts'
+import { notFoundPage, type Page, type PageCall, type PageView } from '../pages/page.ts'
 import { type BookingView, cancelBooking, reasonMaxLength, showBooking } from './bookings.ts'
+import { clockOf, dayOf, spanText } from './bookings.view.ts'
 
-/** What the live view shows of the block: its props, and the starts that are free (epoch ms). */
+/** The props of a booking block in the live view, with its free start times (epoch ms). */
 interface ShownProps {
   title: string
   durationMinutes: number
@@ -13,59 +15,86 @@ interface ShownProps {
   slots: readonly number[]
 }
 
-const optionsOf = ({ slots, timezone }: ShownProps, chosen: string | undefined): Html[] =>
-  [...Map.groupBy(slots, (slot) => dayOf(slot, timezone))].map(
-    ([day, starts]) =>
-      html`<optgroup label="${day}">${starts.map(
-        (start) =>
-          html`<option value="${start}"${String(start) === chosen && html` selected`}>${dayOf(start, timezone)}, ${clockOf(start, timezone)}</option>`,
-      )}</optgroup>`,
+/** Groups the free times by day. The day of the chosen time is expanded, else the first one. */
+const daysOf = (id: string, { slots, timezone }: ShownProps, chosen: string | undefined): Html => {
+  const days = [...Map.groupBy(slots, (slot) => dayOf(slot, timezone))]
+  const open = Math.max(
+    0,
+    days.findIndex(([, starts]) => starts.some((start) => String(start) === chosen)),
   )
-
-const bookedLine = ({ durationMinutes, timezone }: ShownProps, startAt: number): Html => {
-  const span = { startAt, endAt: startAt + durationMinutes * 60_000, timezone }
-  return html`<p>You are booked: <strong>${spanText(span)}</strong></p>`
+  return html`<div class="days">${days.map(
+    (
+      [day, starts],
+      i,
+    ) => html`<details${i === open && html` open`}><summary>${day} <span class="quiet">(${quantity(starts.length, 'time')})</span></summary>
+<div class="times">${starts.map(
+      (start) =>
+        html`<label><input type="radio" id="${id}.${start}" name="startAt" value="${start}"${String(start) === chosen && html` checked`}>${clockOf(start, timezone)}</label>`,
+    )}</div></details>`,
+  )}</div>`
 }
 
-/** A booking block as a form: free times by day, a name, and a button; once booked the time, and a form to move it. */
+const bookedLine = ({ durationMinutes, timezone }: ShownProps, startAt: number, isOver: boolean): Html => {
+  const span = { startAt, endAt: startAt + durationMinutes * 60_000, timezone }
+  return isOver
+    ? html`<p class="quiet">Your last booking: ${spanText(span)}</p>`
+    : html`<p class="notice" role="status">You are booked: <strong>${spanText(span)}</strong></p>`
+}
+
+/** A booking block as a form: free times by day, a name and a button. Once booked: the time, and a form to move it. */
 const bookingForm: BlockForm<'booking'> = {
   type: 'booking',
-  form(block, { state, chosen }) {
+  form(block, { state, chosen, now, entered }) {
     const props = block.props as typeof block.props & ShownProps
     const booked = (state?.value as { startAt: number } | undefined)?.startAt
-    const isBooked = booked !== undefined
     const { title, timezone, durationMinutes, slots } = props
-    const [startId, nameId] = [`${block.id}.startAt`, `${block.id}.name`]
+    const isOver = booked !== undefined && booked + durationMinutes * 60_000 <= now
+    const isBooked = booked !== undefined && !isOver
+    const nameId = `${block.id}.name`
     const heading = html`<h2>${title}</h2>
-${isBooked && bookedLine(props, booked)}`
+${booked !== undefined && bookedLine(props, booked, isOver)}`
     if (slots.length === 0)
-      return html`${heading}<p>${isBooked ? 'No other time is free just now.' : 'No time is free just now.'}</p>`
-    const name = html`<div class="field"><label for="${nameId}">Your name</label><input id="${nameId}" name="name" maxlength="200" autocomplete="name"></div>
+      return html`${heading}<p>${isBooked ? 'No other time is free at the moment.' : 'No time is free at the moment.'}</p>`
+    const name = html`<div class="field"><label for="${nameId}">Your name <span class="quiet">(optional)</span></label><input id="${nameId}" name="name" maxlength="200" autocomplete="name" value="${enteredInto(entered, 'name')}"></div>
 `
-    return html`${heading}<div class="field"><label for="${startId}">${isBooked ? 'Another time' : 'Time'} <span class="quiet">(${durationMinutes} minutes, ${timezone})</span></label><select id="${startId}" name="startAt" required><option value="">Please choose</option>${optionsOf(props, chosen)}</select></div>
-${!isBooked && name}<button>${isBooked ? 'Move my booking' : 'Book'}</button>`
+    const preferred = enteredInto(entered, 'startAt') || chosen
+    const times = (
+      label: string,
+    ) => html`<fieldset><legend>${label} <span class="quiet">(${durationMinutes} minutes, ${timezone})</span></legend>
+${daysOf(block.id, props, preferred)}</fieldset>
+`
+    if (!isBooked) return html`${heading}${times('Time')}${name}<button>Book</button>`
+    // Collapsed: the list of times is long, and most attendees with a booking don't need it.
+    const isOpen = Object.hasOwn(entered, 'block') || chosen !== undefined
+    return html`${heading}<details class="move"${isOpen && html` open`}><summary>Choose another time</summary>
+${times('Another time')}<button>Move my booking</button></details>`
   },
+  labels: () => [
+    ['startAt', 'Time'],
+    ['name', 'Your name'],
+  ],
   valueOf: (_block, { startAt = '', name = '' }) => ({
     ...(/^\d{1,15}$/.test(startAt) && { startAt: Number(startAt) }),
     name,
   }),
 }
 
+// A list of several kinds: each is called only with blocks of its own type.
 export const forms: readonly BlockForm[] = [bookingForm] as unknown as readonly BlockForm[]
 
-interface Named {
+interface LinkedBooking {
   accountId: string
   booking: BookingView
 }
 
-/** The booking of a link, as long as its account is there. */
-const bookingOf = async ({ app, params }: PageCall): Promise<Named | null> => {
+/** Returns the booking that a link names; null if the link is not valid, or the booking or its account is deleted. */
+const bookingOf = async ({ app, params }: PageCall): Promise<LinkedBooking | null> => {
   const [accountId, id] = app.tokens.read('booking', params.token!, app.now().getTime()) ?? []
   if (!accountId || !id) return null
   try {
     return { accountId, booking: await showBooking({ sql: app.sql, accountId }, id) }
   } catch (error) {
-    if (error instanceof Problem && error.kind === 'missing') return null
+    if (error instanceof Problem && error.kind === 'not_found') return null
     throw error
   }
 }
@@ -75,54 +104,71 @@ label { display: block; margin-bottom: .25rem }
 textarea { width: 100%; min-height: 5rem; padding: .5rem; border: 1px solid var(--quiet); border-radius: .5rem; background: var(--ground); color: var(--ink); font: inherit }
 `
 
-const question = ({ booking }: Named): PageView => ({
+const confirmPage = ({ booking }: LinkedBooking): PageView => ({
   title: 'Cancel your booking',
   style,
   body: html`<h1>Cancel your booking?</h1>
 <p><strong>${booking.title}</strong><br>${spanText(booking)}</p>
 <form method="post">
-<p><label for="reason">Reason (you may leave it out)</label>
+<p><label for="reason">Reason <span class="quiet">(optional)</span></label>
 <textarea id="reason" name="reason" maxlength="${reasonMaxLength}"></textarea></p>
 <button type="submit">Cancel the booking</button>
 </form>`,
 })
 
-const over = ({ booking }: Named, heading: string): PageView => ({
+const cancelledPage = ({ booking }: LinkedBooking, heading: string): PageView => ({
   title: heading,
   body: html`<h1>${heading}</h1>
 <p><strong>${booking.title}</strong><br>${spanText(booking)}</p>
-<p>The time is free again. To book another one, open the mail in which you had booked.</p>`,
+<p>The time is free again. To book another one, open the email that you booked from.</p>`,
 })
 
-const before = 'This booking was cancelled before'
+const alreadyCancelled = 'This booking is already cancelled'
 
-/** The link to cancel in the mails of a booking: nothing happens until its button is pressed. */
+const endedPage = ({ booking }: LinkedBooking): PageView => ({
+  title: 'This booking is over',
+  body: html`<h1>This booking is over</h1>
+<p><strong>${booking.title}</strong><br>${spanText(booking)}</p>
+<p>It can no longer be cancelled. To book another time, open the email that you booked from.</p>`,
+})
+
+/** The cancellation link in a booking's emails. GET only shows a form, because mail programs and scanners follow links. */
 const path = '/b/:token'
 
-const ask: Page = {
+const showCancellation: Page = {
   method: 'GET',
   path,
+  token: 'booking',
   async handle(call) {
-    const named = await bookingOf(call)
-    if (!named) return notFound
-    return named.booking.status === 'cancelled' ? over(named, before) : question(named)
+    const linked = await bookingOf(call)
+    if (!linked) return notFoundPage
+    if (linked.booking.status === 'cancelled') return cancelledPage(linked, alreadyCancelled)
+    return linked.booking.endAt <= call.app.now().getTime() ? endedPage(linked) : confirmPage(linked)
   },
 }
 
-const act: Page = {
+const submitCancellation: Page = {
   method: 'POST',
   path,
+  token: 'booking',
   async handle(call) {
-    const named = await bookingOf(call)
-    if (!named) return notFound
+    const linked = await bookingOf(call)
+    if (!linked) return notFoundPage
     const { app, form } = call
-    const { accountId, booking } = named
-    const reason = (form.reason ?? '').replaceAll('\0', '').slice(0, reasonMaxLength).toWellFormed().trim() || null
+    const { accountId, booking } = linked
+    const reason =
+      cut((form.reason ?? '').replaceAll('\0', ''), reasonMaxLength)
+        .toWellFormed()
+        .trim() || null
     const done = await app.work(accountId, 'page:booking', (work) =>
       cancelBooking(app, work, booking.id, { by: 'attendee', reason }),
     )
-    return over({ accountId, booking: done.booking }, done.cancelled ? 'Your booking is cancelled' : before)
+    if (done.booking.status === 'confirmed') return endedPage({ accountId, booking: done.booking })
+    return cancelledPage(
+      { accountId, booking: done.booking },
+      done.cancelled ? 'Your booking is cancelled' : alreadyCancelled,
+    )
   },
 }
 
-export const pages: readonly Page[] = [ask, act]
+export const pages: readonly Page[] = [showCancellation, submitCancellation]

@@ -1,9 +1,9 @@
 /*
- * Which starts a booking block offers (decisions.md, Bookings). Windows are wall clock in the block's zone, "from now on" is
- * time that passes: `days` are 24 hours each, whatever the clocks do meanwhile.
+ * Computes which start times a booking block offers (docs/reference/studio.md#bookings). Windows are wall-clock times in the
+ * block's time zone. `days` counts 24 hours each, even if the clocks change in between.
  */
 
-/** The part of a booking block's props that says when. */
+/** The props of a booking block that define its start times. */
 export interface Calendar {
   durationMinutes: number
   timezone: string
@@ -11,15 +11,15 @@ export interface Calendar {
   days: number
 }
 
-/** As many starts as are shown; those beyond can be booked just as well. */
-export const shownStarts = 200
+/** Limits what is shown only: later start times can still be booked. */
+const maxShownStarts = 200
 
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
 
 const minuteOf = (clock: string): number => Number(clock.slice(0, 2)) * 60 + Number(clock.slice(3))
 
-/** The minutes of a weekday (1 is Monday) at which a step begins that ends by its window's end, each once, in order. */
+/** Returns the start times of a weekday (1 is Monday) as minutes after midnight, sorted, without duplicates. */
 const stepsOf = ({ availability, durationMinutes }: Calendar, day: number): number[] => {
   const steps = new Set<number>()
   for (const window of availability) {
@@ -33,24 +33,24 @@ const stepsOf = ({ availability, durationMinutes }: Calendar, day: number): numb
 const zoned = (ms: number, timezone: string): Temporal.ZonedDateTime =>
   Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone)
 
-/** When a local time comes, the first time if it comes twice; null where the clocks skip it. In epoch ms. */
+/** Returns a local time in epoch ms: the earlier one if it occurs twice, null if the clocks skip it. */
 const instantOf = (local: Temporal.PlainDateTime, timezone: string): number | null => {
   const time = local.toZonedDateTime(timezone, { disambiguation: 'earlier' })
   return time.toPlainDateTime().equals(local) ? time.epochMilliseconds : null
 }
 
-/** Local days are numbered from 1970-01-01, as the days of UTC are. */
+/** Returns the number of a local day, counted from 1970-01-01. */
 const numberOf = ({ year, month, day }: Temporal.PlainDate): number => Date.UTC(year, month - 1, day) / dayMs
 const dateOf = (day: number): Temporal.PlainDate => zoned(day * dayMs, 'UTC').toPlainDate()
 /** 1 is Monday. */
 const weekdayOf = (day: number): number => ((day + 3) % 7) + 1
 
-const mostKept = 10_000
+const maxCachedMidnights = 10_000
 const midnights = new Map<string, number | null>()
 
-/** When a local day begins, in epoch ms, where the clocks don't change on it; else null. Kept: zones are the dear part of a view. */
+/** Returns a local day's midnight in epoch ms, or null if the clocks change on that day. Cached: zone lookups dominate a view's cost. */
 const midnightOf = (day: number, timezone: string): number | null => {
-  if (midnights.size >= mostKept) midnights.clear()
+  if (midnights.size >= maxCachedMidnights) midnights.clear()
   return midnights.getOrInsertComputed(`${day} ${timezone}`, () => {
     const date = dateOf(day)
     const midnight = date.toZonedDateTime(timezone)
@@ -58,7 +58,7 @@ const midnightOf = (day: number, timezone: string): number | null => {
   })
 }
 
-/** The starts of a local day. Where the clocks don't change on it, minutes are minutes: a hundredth of the work. */
+/** Returns the start times of a local day in epoch ms. Days without a clock change only need an addition: 1/100 of the work. */
 const startsOn = (day: number, steps: readonly number[], timezone: string): number[] => {
   const midnight = midnightOf(day, timezone)
   if (midnight !== null) return steps.map((minute) => midnight + minute * minuteMs)
@@ -67,10 +67,10 @@ const startsOn = (day: number, steps: readonly number[], timezone: string): numb
   return steps.flatMap((minute) => instantOf(local(minute), timezone) ?? [])
 }
 
-/** When what is offered ends, in epoch ms: it begins at `nowMs`. */
+/** Returns the end of the offered period that begins at `nowMs`, in epoch ms. */
 export const offeredUntil = ({ days }: Calendar, nowMs: number): number => nowMs + days * dayMs
 
-/** Every start that is offered at `nowMs`, taken or not, in order. All times in epoch ms. */
+/** Yields every start time that is offered at `nowMs`, in order, including taken ones. All times in epoch ms. */
 function* offeredStarts(calendar: Calendar, nowMs: number): Generator<number> {
   const { timezone } = calendar
   const untilMs = offeredUntil(calendar, nowMs)
@@ -83,19 +83,28 @@ function* offeredStarts(calendar: Calendar, nowMs: number): Generator<number> {
   }
 }
 
-/** The first starts that are free, in order; at most `limit`. All times in epoch ms. */
+/**
+ * Returns the first free start times in order, at most `limit`. `taken` must be sorted and without overlaps. All times in epoch
+ * ms.
+ */
 export const freeStarts = (
   calendar: Calendar,
   nowMs: number,
-  taken: ReadonlySet<number>,
-  limit = shownStarts,
-): number[] =>
-  offeredStarts(calendar, nowMs)
-    .filter((start) => !taken.has(start))
+  taken: readonly { startAt: number; endAt: number }[],
+  limit = maxShownStarts,
+): number[] => {
+  const lengthMs = calendar.durationMinutes * minuteMs
+  let next = 0
+  return offeredStarts(calendar, nowMs)
+    .filter((start) => {
+      while (next < taken.length && taken[next]!.endAt <= start) next++
+      return next === taken.length || taken[next]!.startAt >= start + lengthMs
+    })
     .take(limit)
     .toArray()
+}
 
-/** Whether a start is offered, taken or not. All times in epoch ms. */
+/** Returns whether a start time is offered, even if it is taken. All times in epoch ms. */
 export const isOffered = (calendar: Calendar, nowMs: number, startMs: number): boolean => {
   if (startMs < nowMs || startMs >= offeredUntil(calendar, nowMs)) return false
   const { timezone } = calendar

@@ -14,7 +14,7 @@ export interface BookingView {
   attendee: { name: string; email: string }
   cancelledBy: Entity['cancelledBy']
   reason: string | null
-  /** The mail in which it was booked, and the block of it. */
+  /** The email in which the time was booked; `blockId` is the booking block in it. */
   sendId: string
   projectId: string
   blockId: string
@@ -23,7 +23,7 @@ export interface BookingView {
   cancelledAt: number | null
 }
 
-/** A row, times in epoch ms. `messageId`: the mail in which it was booked. */
+/** A row of `bookings`, times in epoch ms. `messageId`: the email in which the time was booked. */
 export type BookingRow = Pick<
   Entity,
   | 'id'
@@ -65,7 +65,7 @@ export const viewBooking = ({ name, email, messageId, ...row }: BookingRow): Boo
   cancelledAt: row.cancelledAt,
 })
 
-/** A booking as its events tell of it. */
+/** Returns a booking as its events contain it (docs/reference/events.md). */
 export const bookingData = (row: BookingRow): EventData<'booking.created'>['booking'] => ({
   id: row.id,
   title: row.title,
@@ -74,3 +74,28 @@ export const bookingData = (row: BookingRow): EventData<'booking.created'>['book
   timezone: row.timezone,
   attendee: { name: row.name, email: row.email },
 })
+
+/** `startAt` and `endAt` in epoch ms. */
+interface Span {
+  startAt: number
+  endAt: number
+  timezone: string
+}
+
+/** Returns a date such as `Monday, 23 November 2026` in a time zone. `at` in epoch ms. */
+export const dayOf = (at: number, timeZone: string): string =>
+  new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    weekday: 'long',
+    day: 'numeric',
+    month: 'long',
+    year: 'numeric',
+  }).format(at)
+
+/** Returns a time such as `09:30` in a time zone. `at` in epoch ms. */
+export const clockOf = (at: number, timeZone: string): string =>
+  new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(at)
+
+/** Returns a text such as `Monday, 23 November 2026, 09:00–09:30 (Europe/Berlin)`. */
+export const spanText = ({ startAt, endAt, timezone }: Span): string =>
+  `${dayOf(startAt, timezone)}, ${clockOf(startAt, timezone)}–${clockOf(endAt, timezone)} (${timezone})`

@@ -4,9 +4,8 @@ import type { Work } from '../store/work.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
 
 /**
- * Cancels a broadcast: from the commit on nothing of it is handed over but what the relay may have already. Its mails that
- * have not left end as failed in the steps that follow (`advanceBroadcast`), and their volume is given back. A second time
- * it changes nothing. Throws Problem `missing`, `conflict` where it is done.
+ * Cancels a broadcast. After the commit no message of it is sent, except those that a connection has taken. The following steps
+ * (`advanceBroadcast`) end its unsent messages as failed, and return their quota. Cancelling again changes nothing. Throws Problem `not_found`, `conflict` where it is done.
  */
 export const cancelBroadcast = async (work: Work, id: string): Promise<BroadcastView> => {
   const { sql, accountId, now } = work

@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type CommandSet, type Context, paged } from '../cli/command.ts'
+import { type CommandSet, type Confirmation, type Context, confirmed, examples, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import type { PageFlags } from '../lib/page.ts'
-import type { BroadcastView } from './broadcasts.ts'
+import { Problem } from '../lib/problem.ts'
+import { number, quantity } from '../lib/quantity.ts'
+import type { BroadcastView, Plan } from './broadcasts.ts'
 
 const columns: Column<BroadcastView>[] = [
   ['ID', (row) => row.id],
+  ['NAME', (row) => row.name],
   ['STATUS', (row) => row.status],
   ['RECIPIENTS', (row) => row.recipients],
   ['QUEUED', (row) => row.queued],
@@ -18,24 +21,25 @@ const columns: Column<BroadcastView>[] = [
   ['PROJECT', (row) => row.projectId],
 ]
 
-interface CreateFlags {
+interface CreateFlags extends Confirmation {
+  name?: string
   list?: string
   project?: string
   subject?: string
   at?: string
   rate?: string
+  send?: boolean
   follow?: boolean
-  dryRun?: boolean
 }
 
 const followMs = 1000
-const nobody = 'Nothing is sent before a daemon runs: svc serve, or svc jobs run'
+const noDaemon = 'Nothing is sent until a daemon runs: svc serve, or svc jobs run'
 
-const mails = (count: number) => `${count.toLocaleString('en')} ${count === 1 ? 'mail' : 'mails'}`
+const emails = (count: number) => quantity(count, 'email')
 
-/** A bar on stderr of what `done` counts, of all recipients. */
+/** Shows a progress bar on stderr: the share of the recipients that `done` counts. */
 const watch = ({ progress, work }: Context, id: string, done: (view: BroadcastView) => number) => {
-  const bar = progress('mails')
+  const bar = progress('emails')
   return {
     async look(): Promise<BroadcastView> {
       const { showBroadcast } = await import('./broadcasts.ts')
@@ -51,7 +55,7 @@ const watch = ({ progress, work }: Context, id: string, done: (view: BroadcastVi
 const ended = ({ sent, failed, suppressed }: BroadcastView) => sent + failed + suppressed
 const handled = (view: BroadcastView) => view.queued + ended(view)
 
-/** Queues its mails here and now; a daemon goes on where this is interrupted. */
+/** Queues the messages in this process. If it is interrupted, a daemon continues. */
 const queue = async (context: Context, id: string, done: typeof handled): Promise<void> => {
   const { queueBroadcast } = await import('./broadcasts.ts')
   const { app, actor, signal } = context
@@ -63,18 +67,18 @@ const queue = async (context: Context, id: string, done: typeof handled): Promis
   await queueBroadcast(app, accountId, id, { actor, signal, onStep }).finally(bar.stop)
 }
 
-/** Waits for its end, as long as somebody sends. */
+/** Waits for the end of a broadcast, as long as a daemon sends. */
 const follow = async (context: Context, id: string): Promise<void> => {
-  const { isMailCarried } = await import('./broadcasts.ts')
+  const { isMailJobRunning } = await import('./broadcasts.ts')
   const { app, signal, out } = context
   const bar = watch(context, id, ended)
   try {
     for (;;) {
       const { status } = await bar.look()
       if (status === 'done' || status === 'cancelled' || signal.aborted) return
-      if (!(await isMailCarried(app))) {
+      if (!(await isMailJobRunning(app))) {
         bar.stop()
-        return out.note(nobody)
+        return out.note(noDaemon)
       }
       await sleep(followMs, undefined, { signal }).catch(() => {})
     }
@@ -83,42 +87,136 @@ const follow = async (context: Context, id: string): Promise<void> => {
   }
 }
 
-const create = async (context: Context, flags: CreateFlags): Promise<void> => {
-  const { list, project } = await context.require({ list: flags.list, project: flags.project })
-  const [operations, { parse }] = await Promise.all([import('./broadcasts.ts'), import('../lib/parse.ts')])
-  const { subject, at, rate } = flags
-  const input = parse(operations.NewBroadcast, { list, project, subject, at, rate })
-  const { app, out, work } = context
-  if (flags.dryRun) {
-    const plan = await work((w) => operations.planBroadcast(app, w, input))
-    out.one({ dryRun: true, ...plan })
-    return out.note(`Would send ${mails(plan.mails)}, leaving out ${plan.suppressed} suppressed. Nothing was changed.`)
-  }
-  const { id, scheduledAt } = await work((w) => operations.createBroadcast(app, w, input))
-  if (scheduledAt === null) await queue(context, id, handled)
-  const isCarried = await operations.isMailCarried(app)
-  if (flags.follow && isCarried) await follow(context, id)
-  else if (!isCarried) out.note(nobody)
-  out.one(await work((w) => operations.showBroadcast(w, id)))
+/** Returns the sentence that a confirmation shows. */
+const sending = ({ mails, suppressed, listName, subject, from, at }: Plan): string => {
+  const sender = from.fromName === '' ? from.fromEmail : `${from.fromName} <${from.fromEmail}>`
+  const leftOut = suppressed > 0 ? `, leaving out ${number(suppressed)} suppressed` : ''
+  const people = quantity(mails, 'person', 'people')
+  return `email ${people} of the list ${listName}${leftOut}: "${subject}", from ${sender}, ${at ? `at ${at.toISOString()}` : 'at once'}`
 }
 
-/** `svc broadcasts`: one marketing mail to everybody in a list. */
+const planned = ({ listId, projectId, recipients, mails, suppressed }: Plan) => ({
+  ...{ listId, projectId, recipients, mails, suppressed },
+})
+
+/** Queues a sent broadcast if its time has come, and prints its state. */
+const startSending = async (
+  context: Context,
+  { id, scheduledAt }: BroadcastView,
+  isFollowed = false,
+): Promise<void> => {
+  const { app, out, work } = context
+  const { isMailJobRunning, showBroadcast } = await import('./broadcasts.ts')
+  if (scheduledAt === null || scheduledAt <= app.now().getTime()) await queue(context, id, handled)
+  const isJobRunning = await isMailJobRunning(app)
+  if (isFollowed && isJobRunning) await follow(context, id)
+  else if (!isJobRunning) out.note(noDaemon)
+  out.one(await work((w) => showBroadcast(w, id)))
+}
+
+const create = async (context: Context, flags: CreateFlags): Promise<void> => {
+  const { app, confirm, out, trial, work } = context
+  if (flags.follow && !flags.send) throw new Problem('usage', '--follow needs --send: a draft sends nothing')
+  const { list, project } = await context.require({ list: flags.list, project: flags.project })
+  const [operations, { parse }] = await Promise.all([import('./broadcasts.ts'), import('../lib/parse.ts')])
+  const { createBroadcast, planBroadcast, sendBroadcast } = operations
+  const { name, subject, at, rate } = flags
+  const input = parse(operations.NewBroadcast, { name, list, project, subject, at, rate })
+  if (flags.send || flags.dryRun) {
+    const plan = await trial(async (w) => planBroadcast(app, w, (await createBroadcast(w, input)).id))
+    const what = flags.send ? sending(plan) : `make a draft that can ${sending(plan)}`
+    if (!(await confirm(what, flags, planned(plan)))) return
+    const sent = await work(async (w) => sendBroadcast(app, w, (await createBroadcast(w, input)).id))
+    return startSending(context, sent, flags.follow)
+  }
+  const draft = await work((w) => createBroadcast(w, input))
+  out.one(draft)
+  out.note('This is a draft: nothing is sent yet.')
+  out.next(`svc broadcasts test ${draft.id} --to <email>`)
+  out.next(`svc broadcasts send ${draft.id}`)
+}
+
+/** Adds `svc broadcasts`. */
 export const commands: CommandSet = (cli) => {
   const noun = cli.noun('broadcasts')
 
-  noun
-    .command('create')
-    .description('Send a project to every active contact of a list, now or at a time; daemons do the sending')
-    .option('--list <id|name>', 'to whom: the list as it stands when sending begins')
-    .option('--project <id|name>', 'the project that the mails are rendered of')
-    .option('--subject <subject>', 'left out: the name of the project')
-    .option('--at <time>', 'begin then, such as 2026-12-01T09:00:00Z; left out: at once')
-    .option('--rate <n>', 'at most so many mails a minute')
-    .option('--follow', 'wait until all are sent, with a bar')
-    .option('--dry-run', 'say how many mails it would send, and to how many it would not')
-    .action(cli.run((context, flags: CreateFlags) => create(context, flags)))
+  confirmed(
+    noun
+      .command('create')
+      .description('Create a draft of an email to every active contact of a list')
+      .addHelpText(
+        'after',
+        examples(
+          'svc broadcasts create --name October --list Customers --project Welcome',
+          'svc broadcasts create --name October --list Customers --project Welcome --at 2026-12-01T09:00:00Z --rate 100',
+        ),
+      )
+      .option('--name <name>', 'its name in lists (default: the name of the project)')
+      .option('--list <id|name>', 'the recipients: the list’s active contacts when sending begins')
+      .option('--project <id|name>', 'the project to render')
+      .option('--subject <subject>', 'the subject (default: the name of the project)')
+      .option('--at <time>', 'start of sending, such as 2026-12-01T09:00:00Z (default: at once)')
+      .option('--rate <n>', 'maximum emails per minute')
+      .option('--send', 'also send it, after a confirmation')
+      .option('--follow', 'with --send: wait until all are sent, with a progress bar'),
+    'show how many emails it would send, and how many recipients are suppressed',
+  ).action(cli.run((context, flags: CreateFlags) => create(context, flags)))
 
-  paged(noun.command('list', { isDefault: true }).description('List broadcasts, newest first')).action(
+  noun
+    .command('test')
+    .description('Send a test email of a broadcast, with [Test] in its subject and without tracking')
+    .addHelpText(
+      'after',
+      examples(
+        'svc broadcasts test bct_01m82xtw6hfsym1hnj3zvrm5vk --to you@example.com',
+        'svc broadcasts test bct_01m82xtw6hfsym1hnj3zvrm5vk --to you@example.com --json',
+      ),
+    )
+    .argument('<id>')
+    .option('--to <email>', 'the recipient; merge fields are filled if the list has this contact')
+    .action(
+      cli.run(async (context, id: string, flags: { to?: string }) => {
+        const { account, actor, app, exit, out, require } = context
+        const { to } = await require({ to: flags.to })
+        const { testBroadcast } = await import('./broadcasts.ts')
+        const result = await testBroadcast(app, (await account()).id, actor, id, to)
+        out.one(result)
+        if (result.status === 'failed') exit(1)
+      }),
+    )
+
+  confirmed(
+    noun
+      .command('send')
+      .description('Send a draft, at its time or at once; daemons send the emails')
+      .addHelpText(
+        'after',
+        examples(
+          'svc broadcasts send bct_01m82xtw6hfsym1hnj3zvrm5vk --follow',
+          'svc broadcasts send bct_01m82xtw6hfsym1hnj3zvrm5vk --dry-run',
+        ),
+      )
+      .argument('<id>')
+      .option('--follow', 'wait until all are sent, with a progress bar'),
+    'show how many emails it would send, and how many recipients are suppressed',
+  ).action(
+    cli.run(async (context, id: string, flags: Confirmation & { follow?: boolean }) => {
+      const { app, confirm, work } = context
+      const { planBroadcast, sendBroadcast } = await import('./broadcasts.ts')
+      const plan = await work((w) => planBroadcast(app, w, id))
+      if (!(await confirm(sending(plan), flags, { id, ...planned(plan), subject: plan.subject, from: plan.from })))
+        return
+      const sent = await work((w) => sendBroadcast(app, w, id))
+      await startSending(context, sent, flags.follow)
+    }),
+  )
+
+  paged(
+    noun
+      .command('list', { isDefault: true })
+      .description('List broadcasts, newest first')
+      .addHelpText('after', examples('svc broadcasts', 'svc broadcasts list --json')),
+  ).action(
     cli.run(async ({ pages, work }, flags: PageFlags) => {
       const { listBroadcasts } = await import('./broadcasts.ts')
       await pages('broadcasts', flags, (page) => work((w) => listBroadcasts(w, page)), columns)
@@ -127,9 +225,16 @@ export const commands: CommandSet = (cli) => {
 
   noun
     .command('show')
-    .description('Show a broadcast: how many of its mails are queued, sent, failed and suppressed')
+    .description('Show a broadcast and how many of its emails are queued, sent, failed and suppressed')
+    .addHelpText(
+      'after',
+      examples(
+        'svc broadcasts show bct_01m82xtw6hfsym1hnj3zvrm5vk',
+        'svc broadcasts show bct_01m82xtw6hfsym1hnj3zvrm5vk --follow',
+      ),
+    )
     .argument('<id>')
-    .option('--follow', 'wait until all are sent, with a bar')
+    .option('--follow', 'wait until all are sent, with a progress bar')
     .action(
       cli.run(async (context, id: string, flags: { follow?: boolean }) => {
         const { showBroadcast } = await import('./broadcasts.ts')
@@ -142,18 +247,28 @@ export const commands: CommandSet = (cli) => {
 
   noun
     .command('cancel')
-    .description('Stop a broadcast: what has not been handed over ends as failed, and its volume is given back')
+    .description('Stop a broadcast: its unsent emails fail, and their quota is returned')
+    .addHelpText(
+      'after',
+      examples(
+        'svc broadcasts cancel bct_01m82xtw6hfsym1hnj3zvrm5vk --dry-run',
+        'svc broadcasts cancel bct_01m82xtw6hfsym1hnj3zvrm5vk --yes',
+      ),
+    )
     .argument('<id>')
-    .option('--yes', 'do it without asking; what is named by its id is not asked about')
-    .option('--dry-run', 'say how many mails it would stop')
+    .option('--yes', 'accepted for scripts; this command never asks')
+    .option('--dry-run', 'show how many emails it would stop')
     .action(
-      cli.run(async (context, id: string, flags: { dryRun?: boolean }) => {
+      cli.run(async (context, id: string, { dryRun = false }: Confirmation) => {
         const { cancelBroadcast, showBroadcast } = await import('./broadcasts.ts')
-        const { out, work } = context
-        if (flags.dryRun) {
-          const view = await work((w) => showBroadcast(w, id))
-          out.one({ dryRun: true, ...view })
-          return out.note(`Would stop up to ${mails(view.recipients - ended(view))}. Nothing was changed.`)
+        const { confirm, out, trial, work } = context
+        if (dryRun) {
+          const before = await work((w) => showBroadcast(w, id))
+          // The dry run also refuses a broadcast that can't be cancelled.
+          await trial((w) => cancelBroadcast(w, id))
+          const left = before.status === 'cancelled' ? 0 : before.recipients - ended(before)
+          await confirm(`stop up to ${emails(left)}`, { dryRun }, before)
+          return
         }
         await work((w) => cancelBroadcast(w, id))
         await queue(context, id, ended)

@@ -1,22 +1,23 @@
 import { z } from 'zod'
 import { findList } from '../contacts/contacts.ts'
 import { newId } from '../lib/ids.ts'
-import { invalid, Problem } from '../lib/problem.ts'
+import { invalid } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
-import { countRecipients, demandMethod } from '../messages/messages.ts'
-import { quotaLeft } from '../quotas/quotas.ts'
-import type { App, Work } from '../store/work.ts'
+import { countRecipients } from '../messages/messages.ts'
+import type { Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
 
 const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
 export const NewBroadcast = z.object({
+  /** Default: the name of the project. */
+  name: text(200).min(1).optional(),
   /** Id or name, as `project`. */
   list: text(200),
   project: text(200),
   subject: text(500).min(1).optional(),
-  /** An ISO time; left out: at once. */
+  /** An ISO time. Default: the broadcast begins when it is sent. */
   at: z
     .string()
     .refine((value) => timePattern.test(value) && !Number.isNaN(Date.parse(value)), {
@@ -24,60 +25,32 @@ export const NewBroadcast = z.object({
     })
     .transform((value) => new Date(value))
     .optional(),
-  /** Mails a minute. */
+  /** Messages per minute. */
   rate: z.coerce
-    .number('must be a whole number of mails a minute')
-    .int('must be a whole number of mails a minute')
+    .number('must be a whole number of emails per minute')
+    .int('must be a whole number of emails per minute')
     .min(1)
     .max(1_000_000)
     .optional(),
 })
 export type NewBroadcast = z.output<typeof NewBroadcast>
 
-/** What a broadcast would do as things stand. */
-export interface Plan {
-  listId: string
-  projectId: string
-  /** The list's active contacts. */
-  recipients: number
-  /** How many of them would get a mail; the others are suppressed. */
-  mails: number
-  suppressed: number
-}
-
 /**
- * Looks at what a broadcast would do, and whether it can: throws Problem `missing` for the list or the project, `invalid` where
- * the account can't send or the time has passed, `limited` where the month of its beginning has too little volume left.
+ * Creates a draft; only `sendBroadcast` sends it. Throws Problem `not_found` for the list or the project, `invalid`
+ * where the time has passed.
  */
-export const planBroadcast = async (app: App, work: Work, { list, project, at }: NewBroadcast): Promise<Plan> => {
-  const { id: listId } = await findList(work, list)
-  const { id: projectId } = await findProject(work, project)
-  if (at && at <= work.now) throw invalid('at must be a time to come')
-  await demandMethod(app, work)
-  const { recipients, suppressed } = await countRecipients(work, listId)
-  const mails = recipients - suppressed
-  const left = await quotaLeft(work, 'sends', at ?? work.now)
-  if (left !== null && mails > left) {
-    const number = (count: number) => count.toLocaleString('en')
-    throw new Problem(
-      'limited',
-      `The broadcast has ${number(mails)} recipients, and the month’s send volume has ${number(left)} left`,
-      { hint: 'svc accounts usage' },
-    )
-  }
-  return { listId, projectId, recipients, mails, suppressed }
-}
-
-/** Makes a broadcast, which begins at its time, or with the first step that is taken (`advanceBroadcast`). Throws as `planBroadcast`. */
-export const createBroadcast = async (app: App, work: Work, input: NewBroadcast): Promise<BroadcastView> => {
+export const createBroadcast = async (work: Work, input: NewBroadcast): Promise<BroadcastView> => {
   const { sql, accountId, now } = work
-  const { listId, projectId, recipients } = await planBroadcast(app, work, input)
+  const { subject = null, rate = null, at = null } = input
+  const { id: listId } = await findList(work, input.list)
+  const project = await findProject(work, input.project)
+  if (at && at <= now) throw invalid('at must be in the future')
+  const { recipients } = await countRecipients(work, listId)
   const id = newId('bct', now.getTime())
   await sql(
-    `insert into broadcasts (id, account_id, status, list_id, project_id, subject, rate, scheduled_at, recipients, created_at)
-     values ($1, $2, 'scheduled', $3, $4, $5, $6, $7, $8, $9)`,
-    [id, accountId, listId, projectId, input.subject ?? null, input.rate ?? null, input.at ?? null, recipients, now],
+    `insert into broadcasts (id, account_id, name, status, list_id, project_id, subject, rate, scheduled_at, recipients, created_at)
+     values ($1, $2, $3, 'draft', $4, $5, $6, $7, $8, $9, $10)`,
+    [id, accountId, input.name ?? project.name, listId, project.id, subject, rate, at, recipients, now],
   )
-  await sql(`select pg_notify('svc_broadcasts', '')`)
   return showBroadcast(work, id)
 }

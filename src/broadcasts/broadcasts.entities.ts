@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { owned, tenantFilter } from '../store/owned.ts'
 
-/** One marketing mail to every active contact of a list. Its mails are a batch of that id. */
+/** A marketing email to every active contact of a list. Its messages are the batch with its id. */
 const BroadcastSchema = defineEntity({
   name: 'Broadcast',
   tableName: 'broadcasts',
@@ -10,36 +10,37 @@ const BroadcastSchema = defineEntity({
     { properties: ['accountId', 'id'] },
     {
       name: 'broadcasts_open_index',
-      expression: `create index "broadcasts_open_index" on "broadcasts" (coalesce("scheduled_at", "created_at")) where "finished_at" is null`,
+      expression: `create index "broadcasts_open_index" on "broadcasts" (coalesce("scheduled_at", "created_at")) where "finished_at" is null and "status" <> 'draft'`,
     },
   ],
   properties: {
     id: p.text().collation('C').primary(),
     ...owned,
-    status: p.enum(['scheduled', 'sending', 'done', 'cancelled'] as const),
+    status: p.enum(['draft', 'scheduled', 'sending', 'done', 'cancelled'] as const),
+    name: p.text(),
     listId: p.text().collation('C'),
     projectId: p.text().collation('C'),
     /** null: the project's name. */
     subject: p.text().nullable(),
-    /** Mails a minute; null: as fast as they go. */
+    /** Messages per minute; null: unlimited. */
     rate: p.integer().nullable(),
-    /** null: at once. */
+    /** null: it begins when it is sent. */
     scheduledAt: p.datetime().nullable(),
-    /** From here on it is not the list that changes whom it is for. */
+    /** When it began. Later changes of the list do not change its recipients. */
     startedAt: p.datetime().nullable(),
-    /** The row id up to which mails are queued, or the key up to which they are cancelled; null: all are. */
+    /** The row id up to which messages are queued, or the key up to which they are cancelled; null: all are. */
     checkpoint: p.text().collation('C').nullable(),
-    /** The time up to which its pace is used. */
+    /** The time up to which messages were released at its rate. */
     pacedAt: p.datetime().nullable(),
-    /** Counted when it was made, anew when it began, and exactly when all were queued. */
+    /** An estimate, counted when it is created, sent and begun; the exact number once all messages are queued. */
     recipients: p.integer(),
-    /** What became of its mails as of the tallies that were taken; `queued` those that are still on their way. */
+    /** Counts of its messages, without the counters that have not been added yet. `queued`: not ended yet. */
     queued: p.integer().default(0),
     sent: p.integer().default(0),
     failed: p.integer().default(0),
     suppressed: p.integer().default(0),
     createdAt: p.datetime(),
-    /** All that there was to do is done. */
+    /** When nothing was left to do, also after a cancellation. */
     finishedAt: p.datetime().nullable(),
   },
 })

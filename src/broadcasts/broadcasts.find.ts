@@ -1,18 +1,22 @@
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
-import { missing } from '../lib/problem.ts'
+import { noSuch } from '../lib/problem.ts'
 import type { App, Work } from '../store/work.ts'
 
-/** A broadcast as decisions.md has it; times in epoch ms. `queued`, `sent`, `failed`, `suppressed` are its mails by where they stand now. */
+/**
+ * A broadcast (docs/reference/mail.md#broadcasts); times in epoch ms. `queued`, `sent`, `failed` and `suppressed` count its messages
+ * by their current state.
+ */
 export interface BroadcastView {
   id: string
-  status: 'scheduled' | 'sending' | 'done' | 'cancelled'
+  name: string
+  status: 'draft' | 'scheduled' | 'sending' | 'done' | 'cancelled'
   listId: string
   projectId: string
-  /** null: it began at once. */
+  /** null: it begins when it is sent. */
   scheduledAt: number | null
   recipients: number
-  /** On their way. */
+  /** Not ended yet. */
   queued: number
   sent: number
   failed: number
@@ -20,9 +24,9 @@ export interface BroadcastView {
   createdAt: number
 }
 
-// What was tallied since it was last added up is added here: the numbers are exact, and the mails are not counted.
+// Adds the counters that the broadcast's row does not include yet, so that the numbers are exact without counting messages.
 const selecting = `
-  select b.id, b.status, b.list_id as "listId", b.project_id as "projectId",
+  select b.id, b.name, b.status, b.list_id as "listId", b.project_id as "projectId",
     (extract(epoch from b.scheduled_at) * 1000)::int8 as "scheduledAt", b.recipients,
     b.queued - t.sent - t.failed - t.suppressed as queued, b.sent + t.sent as sent, b.failed + t.failed as failed,
     b.suppressed + t.suppressed as suppressed, (extract(epoch from b.created_at) * 1000)::int8 as "createdAt"
@@ -33,7 +37,7 @@ const selecting = `
     from message_tallies where account_id = b.account_id and batch = b.id
   ) t`
 
-/** The account's broadcasts, newest first. */
+/** Returns a page of the account's broadcasts, newest first. */
 export const listBroadcasts = async (
   { sql, accountId }: Work,
   { limit, cursor }: PageRequest,
@@ -46,15 +50,15 @@ export const listBroadcasts = async (
   return pageOf(rows, limit)
 }
 
-/** Throws Problem `missing`. */
+/** Throws Problem `not_found`. */
 export const showBroadcast = async ({ sql, accountId }: Work, id: string): Promise<BroadcastView> => {
   const [row] = await sql<BroadcastView>(`${selecting} where b.account_id = $1 and b.id = $2`, [accountId, id])
-  if (!row) throw missing(`There is no broadcast ${id}`, { hint: 'svc broadcasts list' })
+  if (!row) throw noSuch('broadcast', id, { hint: 'svc broadcasts list' })
   return row
 }
 
-/** Whether somebody hands mail over just now: a daemon's job, seen by its connections. */
-export const isMailCarried = async ({ sql }: Pick<App, 'sql'>): Promise<boolean> => {
+/** Returns whether a mail job is running in any process, recognised by the name of its database connections. */
+export const isMailJobRunning = async ({ sql }: Pick<App, 'sql'>): Promise<boolean> => {
   const rows = await sql(
     `select from pg_stat_activity where datname = current_database() and application_name like 'svc mail %' limit 1`,
   )

@@ -4,17 +4,17 @@ import { isUnavailable } from '../store/database.ts'
 import type { App, Report } from '../store/work.ts'
 import { advanceBroadcast } from './broadcasts.step.ts'
 
-/** After a fault of ours with a broadcast, it is tried again after so long. */
-const faultMs = 60_000
+/** A broadcast whose step failed with an unexpected error is retried after this time. */
+const errorRetryMs = 60_000
 
-/** While there are any, they are looked at so often; while there are none, a notice tells of the first. */
+/** Poll intervals with open broadcasts and without any. A notice announces the first one. */
 const pollMs = 2000
 const idleMs = 10_000
 
 interface OpenBroadcast {
   accountId: string
   id: string
-  /** It is time, and there is something to do: more than to wait for relays. */
+  /** Its time has come, and a step has something to do; waiting for relays needs no step. */
   isDue: boolean
 }
 
@@ -22,27 +22,27 @@ const finding = `
   select account_id as "accountId", id, coalesce(scheduled_at, created_at) <= $1
     and (started_at is null or checkpoint is not null or rate is not null or status = 'cancelled' or queued = 0
       or exists (select from message_tallies t where t.account_id = b.account_id and t.batch = b.id)) as "isDue"
-  from broadcasts b where finished_at is null order by coalesce(scheduled_at, created_at)`
+  from broadcasts b where finished_at is null and status <> 'draft' order by coalesce(scheduled_at, created_at)`
 
-/** Its account is going, or a row that it needs is locked: nothing is wrong. */
-const isElsewhere = (error: unknown): boolean => isUnavailable(error) || error instanceof Problem
+/** Whether an error needs no report: the account is being deleted, or a row is locked. The next turn tries again. */
+const isExpected = (error: unknown): boolean => isUnavailable(error) || error instanceof Problem
 
 /**
- * Takes the steps of all broadcasts that are due, one of each in turn, until `signal` is aborted. Any number may run on one
- * database. A fault of ours is reported, and holds up no other broadcast.
+ * Takes the steps of all due broadcasts, one of each in turn, until `signal` is aborted. Any number of processes may run it on one
+ * database. An unexpected error is reported and does not delay other broadcasts.
  */
 export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> =>
   runSchedule(app, 'svc_broadcasts', signal, report, ({ ring }) => {
-    const resting = new Map<string, number>()
+    const retryAt = new Map<string, number>()
 
     const advance = async ({ accountId, id }: OpenBroadcast) => {
-      if ((resting.get(id) ?? 0) > performance.now()) return null
+      if ((retryAt.get(id) ?? 0) > performance.now()) return null
       try {
         return await app.work(accountId, 'job:broadcasts', (work) => advanceBroadcast(app, work, id))
       } catch (error) {
-        if (isElsewhere(error)) return null
+        if (isExpected(error)) return null
         report(error, { broadcast: id })
-        resting.set(id, performance.now() + faultMs)
+        retryAt.set(id, performance.now() + errorRetryMs)
         return null
       }
     }

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../store/work.ts'
 import { advanceBroadcast } from './broadcasts.step.ts'
 
-/** Somebody else is at it. */
-const elsewhereMs = 50
+/** Wait while another process takes a step of the same broadcast. */
+const lockedMs = 50
 
 /**
- * Takes the steps of a broadcast until all its mails are queued, or ended where it is cancelled, or `signal` is aborted; a
- * job of a daemon may do the same beside it, and goes on where this stops. `onStep` is called after each.
+ * Takes the steps of a broadcast until all its messages are queued (or ended, if it is cancelled), or until `signal` is aborted. A
+ * daemon's job may do the same at the same time, and continues after this. Calls `onStep` after each step.
  */
 export const queueBroadcast = async (
   app: App,
@@ -27,6 +27,6 @@ export const queueBroadcast = async (
     await onStep()
     if (step?.isMore) continue
     if (step || !(await isOpen())) return
-    await sleep(elsewhereMs)
+    await sleep(lockedMs)
   }
 }

@@ -1,3 +1,4 @@
+import { returnQuota } from '../accounts/accounts.ts'
 import { type Recipient, readRecipients } from '../contacts/contacts.ts'
 import {
   dropBatch,
@@ -6,24 +7,23 @@ import {
   type QueuedMail,
   queueMails,
   releaseMails,
-  takeTally,
+  takeBatchCounts,
 } from '../messages/messages.ts'
-import { returnQuota } from '../quotas/quotas.ts'
 import type { App, Work } from '../store/work.ts'
 
 /*
- * A broadcast goes on by steps, each a unit of work that holds its row: whoever takes one (a job of any daemon, the command)
- * finds it as the last one left it. What a step queues and the checkpoint after it are one transaction, so that a crash
- * neither repeats nor loses a mail; that a key is there once makes sure of it.
+ * A broadcast advances in steps. Each is a unit of work that locks its row, so any process (a daemon's job, the command) can take
+ * the next one. A step queues messages and saves the checkpoint in one transaction, so that a crash neither repeats nor loses a
+ * message; the unique key of each message ensures it too.
  */
 
 export const batchSize = 500
-/** Who has been away for longer does not catch up. */
+/** After a longer interruption, only this much time is caught up at the broadcast's rate. */
 const catchUpMs = 2000
-const soonestMs = 100
+const minWaitMs = 100
 const cancelledSentence = 'The broadcast was cancelled'
 
-/** A broadcast as a step finds and leaves it. */
+/** The state of a broadcast, which a step reads, changes and saves. */
 interface State {
   id: string
   status: 'scheduled' | 'sending' | 'done' | 'cancelled'
@@ -43,17 +43,21 @@ interface State {
   finishedAt: Date | null
 }
 
-/** Whether there is more to do at once; else, after how long, where that is known. null: not now, somebody else is at it, or it is over. */
+/**
+ * The result of a step: whether the next step can follow at once, otherwise after how long, if that is known. null: no step was
+ * taken, because the broadcast is not due, is locked by another process, or has ended.
+ */
 export type Step = { isMore: boolean; waitMs: number | null } | null
 
 const locking = `
   select id, status, list_id as "listId", project_id as "projectId", subject, rate, scheduled_at as "scheduledAt",
     started_at as "startedAt", checkpoint, paced_at as "pacedAt", recipients, queued, sent, failed, suppressed,
     finished_at as "finishedAt"
-  from broadcasts where account_id = $1 and id = $2 and finished_at is null for no key update skip locked`
+  from broadcasts where account_id = $1 and id = $2 and finished_at is null and status <> 'draft'
+  for no key update skip locked`
 
 const lock = async ({ sql, accountId }: Work, id: string): Promise<State | null> => {
-  // Its recipients are read in the order of their list's index, also while no statistics know of them: a bitmap would be sorted.
+  // Reads recipients in the order of the list's index. Without current statistics the planner may choose a bitmap scan and a sort.
   await sql(`select set_config('lock_timeout', '1s', true), set_config('enable_bitmapscan', 'off', true)`)
   return (await sql<State>(locking, [accountId, id], 'lock-broadcast'))[0] ?? null
 }
@@ -79,10 +83,10 @@ const save = ({ sql, accountId }: Work, state: State) =>
     'save-broadcast',
   )
 
-/** What the keys of its mails begin with; the row id of the contact follows. */
+/** The prefix of the keys of its messages. The row id of the contact follows. */
 const keyPrefix = (id: string): string => `broadcast:${id}:`
 
-/** Gives whether there is anything to begin with: where its list is gone it is cancelled. */
+/** Begins a broadcast. If its list was deleted, cancels it and returns false. */
 const begin = async ({ sql, accountId, now }: Work, state: State): Promise<boolean> => {
   const [row] = await sql<{ count: number; hasList: boolean }>(
     `select count(*), exists (select from contact_lists where account_id = $1 and id = $2) as "hasList"
@@ -116,15 +120,15 @@ const queueNext = async (app: App, work: Work, state: State): Promise<void> => {
   if (state.checkpoint === null) state.recipients = state.queued + state.sent + state.failed + state.suppressed
 }
 
-const addTally = async (work: Work, state: State): Promise<void> => {
-  const { sent, failed, suppressed } = await takeTally(work, state.id)
+const addCounts = async (work: Work, state: State): Promise<void> => {
+  const { sent, failed, suppressed } = await takeBatchCounts(work, state.id)
   state.queued -= sent + failed + suppressed
   state.sent += sent
   state.failed += failed
   state.suppressed += suppressed
 }
 
-/** Releases what its rate gives since the last time, and gives when there will be more. */
+/** Releases the messages that its rate allows since the previous step. Returns the ms until it allows the next one. */
 const pace = async (work: Work, state: State, rate: number): Promise<number> => {
   const nowMs = work.now.getTime()
   const eachMs = 60_000 / rate
@@ -133,22 +137,22 @@ const pace = async (work: Work, state: State, rate: number): Promise<number> => 
   if (count > 0) await releaseMails(work, state.id, { count, most: rate })
   const paced = usedUntil + count * eachMs
   state.pacedAt = new Date(paced)
-  return Math.max(soonestMs, paced + eachMs - nowMs)
+  return Math.max(minWaitMs, paced + eachMs - nowMs)
 }
 
-const goOn = async (app: App, work: Work, state: State): Promise<Step> => {
+const sendStep = async (app: App, work: Work, state: State): Promise<Step> => {
   if (state.startedAt === null && !(await begin(work, state))) return { isMore: false, waitMs: null }
-  await addTally(work, state)
+  await addCounts(work, state)
   if (state.checkpoint !== null) await queueNext(app, work, state)
   const waitMs = state.rate === null ? null : await pace(work, state, state.rate)
   if (state.checkpoint === null && state.queued === 0) Object.assign(state, { status: 'done', finishedAt: work.now })
   return { isMore: state.checkpoint !== null, waitMs: state.finishedAt === null ? waitMs : null }
 }
 
-/** Ends what was taken out of the queue, and what a relay has put off since. */
-const settle = async (work: Work, state: State): Promise<Step> => {
+/** Ends the messages that were removed from the queue, and those that returned to it after a temporary failure. */
+const cancelStep = async (work: Work, state: State): Promise<Step> => {
   const isOut = await isBatchOut(work, state.id)
-  await addTally(work, state)
+  await addCounts(work, state)
   if ((await dropBatch(work, state.id)) > 0) state.checkpoint = ''
   if (state.checkpoint !== null) {
     const { last, failed, months } = await failDropped(work, keyPrefix(state.id), state.checkpoint, cancelledSentence)
@@ -158,20 +162,21 @@ const settle = async (work: Work, state: State): Promise<Step> => {
     for (const { month, count } of months) await returnQuota(work, 'sends', month, count)
   }
   if (state.checkpoint === null && isOut) {
-    // Others have ended what was in no queue any more: the recipient was erased.
+    // The remaining ones left the queue in another way: their recipients were erased.
     Object.assign(state, { failed: state.failed + state.queued, queued: 0, finishedAt: work.now })
   }
   return { isMore: state.checkpoint !== null, waitMs: null }
 }
 
 /**
- * Takes the next step of a broadcast: begins it (where its list is gone it is cancelled), queues its next 500 mails, releases what its rate gives, adds up what has
- * ended, or ends what was cancelled. Nothing is done before its time.
+ * Takes the next step of a broadcast: begins it, queues the next 500 messages, releases those that its rate allows and adds up the
+ * ended ones; or ends the messages of a cancelled one. A broadcast whose list was deleted is cancelled. A draft, or a broadcast
+ * before its time, is not changed.
  */
 export const advanceBroadcast = async (app: App, work: Work, id: string): Promise<Step> => {
   const state = await lock(work, id)
   if (!state || (state.startedAt === null && state.scheduledAt !== null && state.scheduledAt > work.now)) return null
-  const step = state.status === 'cancelled' ? await settle(work, state) : await goOn(app, work, state)
+  const step = state.status === 'cancelled' ? await cancelStep(work, state) : await sendStep(app, work, state)
   await save(work, state)
   return step
 }

@@ -8,13 +8,14 @@ import {
 } from '../engagement/engagement.ts'
 import { conflict, invalid } from '../lib/problem.ts'
 import type { App, Work } from '../store/work.ts'
-import { addOrder, closeOrder, lockOrder, type Order, recordSession, settleOrder } from './checkout.orders.ts'
+import { closeOrder, insertOrder, lockOrder, type Order, recordSession, settleOrder } from './checkout.orders.ts'
 import { findProvider } from './checkout.provider.ts'
 import { openProvider, type PaymentProvider } from './checkout.sessions.ts'
 
 /*
- * An answer to a checkout block: the order is kept first, then the provider is asked for a session in no unit of work, then that
- * is noted. A crash in between leaves an open order without a session; the next answer asks for the same one again.
+ * Answers checkout blocks: first the order is stored, then a session is requested from the provider outside of any unit of work,
+ * then the session is recorded. A crash in between leaves an open order without a session; the next answer requests the same
+ * session again.
  */
 
 type Block = BlockOf<'checkout'>
@@ -24,70 +25,96 @@ interface Reserved {
   provider: PaymentProvider
 }
 
-/** The recipient's open order, made where there is none; null: it is paid. Throws Problem `conflict` without a provider. */
+/**
+ * Returns the recipient's open order, and creates one if there is none; null if the block is paid. Throws Problem `conflict` if
+ * the account has no payment provider.
+ */
 const reserveOrder = async (app: App, work: Work, sent: SentMail, block: Block): Promise<Reserved | null> => {
   for (;;) {
-    const held = await lockOrder(work, sent.id, block.id)
-    if (held?.status === 'paid') return null
+    const existing = await lockOrder(work, sent.id, block.id)
+    if (existing?.status === 'paid') return null
     const found = await findProvider(app, work)
     if (!found) throw conflict('Payments are not set up', { hint: 'svc payments provider set' })
     const provider = openProvider(app, found)
-    if (held?.provider === found.kind) return { order: held, provider }
-    // The other provider's session would be paid where nobody listens any more.
-    if (held) await closeOrder(work, held.id)
-    const order = await addOrder(work, sent, block, found.kind)
+    if (existing?.provider === found.kind) return { order: existing, provider }
+    // The order belongs to a former provider, whose reports are no longer received.
+    if (existing) await closeOrder(work, existing.id)
+    const order = await insertOrder(work, sent, block, found.kind)
     if (order) return { order, provider }
   }
 }
 
-const isLiving = ({ session }: Order, now: Date): boolean => session?.endsAt != null && session.endsAt > now
+/** Returns the URL of the order's session; null if the session is missing or expired, or another key opened it. */
+const validSessionUrl = ({ order: { session }, provider }: Reserved, now: Date): string | null =>
+  session?.endsAt && session.endsAt > now && session.key === provider.key ? session.url : null
 
-/** Opens the order's session, and notes it. */
+/** Returns the URL to which the provider sends the browser back: the block in the live view, with the outcome as its `value`. */
+export const returnTo = (
+  app: Pick<App, 'tokens' | 'config'>,
+  { accountId, messageId, blockId }: Pick<Order, 'accountId' | 'messageId' | 'blockId'>,
+  value: 'paid' | 'declined',
+): string => `${viewUrl(app, accountId, messageId)}?${new URLSearchParams({ block: blockId, value })}#${blockId}`
+
+/** Opens the order's session at the provider, and records it. */
 const openSession = async (app: App, { order, provider }: Reserved): Promise<Answered> => {
-  const { accountId, id, messageId } = order
-  const session = await provider.open(order, viewUrl(app, accountId, messageId))
-  const redirectUrl = await app.work(accountId, recipientActor, (work) => recordSession(work, id, session))
+  const { accountId, id } = order
+  const session = await provider.open(order, {
+    paid: returnTo(app, order, 'paid'),
+    declined: returnTo(app, order, 'declined'),
+  })
+  const redirectUrl = await app.work(accountId, recipientActor, (work) =>
+    recordSession(work, id, session, provider.key),
+  )
   return { duplicate: false, redirectUrl }
 }
 
 /**
- * The time of the order's session is over, and nobody told what became of it: the provider knows. Never is a second one opened
- * beside one that may still be paid.
+ * Asks the provider for the state of a session that has expired or that another key opened, and continues accordingly. A new
+ * session is opened only if the former one can no longer be paid.
  */
-const lookAfter = async (app: App, sent: SentMail, block: Block, { order, provider }: Reserved): Promise<Answered> => {
+const checkSession = async (
+  app: App,
+  sent: SentMail,
+  block: Block,
+  { order, provider }: Reserved,
+): Promise<Answered> => {
   const { accountId, id, session } = order
-  const state = await provider.look(session!.id)
-  if (state === 'open' && session!.url) return { duplicate: false, redirectUrl: session!.url }
+  const state = await provider.checkState(session!)
+  if (state === 'open' && session!.key === provider.key && session!.url)
+    return { duplicate: false, redirectUrl: session!.url }
   if (state === 'pending') throw conflict('The payment is under way')
   if (state === 'paid') {
     await app.work(accountId, recipientActor, (work) => settleOrder(work, id))
     return { duplicate: true }
   }
+  if (state === 'open') await provider.end(session!)
   await app.work(accountId, recipientActor, (work) => closeOrder(work, id))
-  return askForSession(app, sent, block)
+  return requestSession(app, sent, block)
 }
 
-const askForSession = async (app: App, sent: SentMail, block: Block): Promise<Answered> => {
+const requestSession = async (app: App, sent: SentMail, block: Block): Promise<Answered> => {
   const reserved = await app.work(sent.accountId, recipientActor, (work) => reserveOrder(app, work, sent, block))
   if (!reserved) return { duplicate: true }
-  const { order } = reserved
-  if (isLiving(order, app.now()) && order.session?.url) return { duplicate: false, redirectUrl: order.session.url }
-  return order.session ? lookAfter(app, sent, block, reserved) : openSession(app, reserved)
+  const redirectUrl = validSessionUrl(reserved, app.now())
+  if (redirectUrl) return { duplicate: false, redirectUrl }
+  return reserved.order.session ? checkSession(app, sent, block, reserved) : openSession(app, reserved)
 }
 
-/** Answers of this process that are under way, by recipient and block: who answers at the same time waits for the same one. */
-const underWay = new Map<string, Promise<Answered>>()
+/** Answers in progress in this process, by email and block: concurrent answers share one. */
+const inProgress = new Map<string, Promise<Answered>>()
 
 const answerCheckout = (app: App, sent: SentMail, block: Block): Promise<Answered> => {
   const key = `${sent.accountId} ${sent.id} ${block.id}`
-  return underWay.getOrInsertComputed(key, () => askForSession(app, sent, block).finally(() => underWay.delete(key)))
+  return inProgress.getOrInsertComputed(key, () =>
+    requestSession(app, sent, block).finally(() => inProgress.delete(key)),
+  )
 }
 
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
 
-/** A checkout block: it is answered by setting out to pay, what it says is the project's alone. */
-export const checkoutBlock: BlockKind<'checkout'> = {
+/** A checkout block. Its answer is empty: items and amounts come from the project only. */
+const checkoutBlock: BlockKind<'checkout'> = {
   type: 'checkout',
   async answer(app, sent, block, value) {
     if (!isEmptyObject(value)) throw invalid('value must be {}')
@@ -95,4 +122,5 @@ export const checkoutBlock: BlockKind<'checkout'> = {
   },
 }
 
+// A list of several kinds: each is called only with blocks of its own type.
 export const blocks: readonly BlockKind[] = [checkoutBlock] as unknown as readonly BlockKind[]

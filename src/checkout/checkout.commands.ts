@@ -1,15 +1,17 @@
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, paged } from '../cli/command.ts'
-import { readInput } from '../cli/input.ts'
+import { type Cli, type CommandSet, type Confirmation, changing, confirmed, examples, paged } from '../cli/command.ts'
+import { readSecret } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
 import type { PageFlags } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
+import { quantity } from '../lib/quantity.ts'
 import type { PaymentView } from './checkout.ts'
 
 const columns: Column<PaymentView>[] = [
   ['ID', (payment) => payment.id],
   ['STATUS', (payment) => payment.status],
-  ['AMOUNT', ({ amount, currency }) => `${amount} ${currency}`],
+  ['AMOUNT', ({ amount, currency }) => `${amount} ${currency}`, 'pipe'],
+  ['AMOUNT', ({ amount, currency }) => ({ amount, currency }), 'terminal'],
   ['EMAIL', (payment) => payment.email],
   ['CREATED', (payment) => new Date(payment.createdAt)],
   ['PAID', ({ paidAt }) => (paidAt === null ? null : new Date(paidAt))],
@@ -28,56 +30,65 @@ interface ProviderFlags {
   webhookSecretFile?: string
 }
 
-const secretOf = async (file: string, flag: string): Promise<string> => {
-  const secret = (await readInput(file, flag)).trim()
+const secretOf = async (file: string | undefined, flag: string, question: string): Promise<string> => {
+  const secret = (await readSecret(file, flag, question))!.trim()
   if (secret === '') throw new Problem('usage', `${flag} holds no secret`)
   return secret
 }
 
 const addProvider = (noun: Command, cli: Cli): void => {
-  const provider = noun.command('provider').description('Where recipients pay')
+  const provider = noun.command('provider').description('Manage the payment provider of the account')
 
-  provider
-    .command('set')
-    .description('Have recipients pay at a provider of the account’s own')
-    .option('--provider <name>', 'stripe; in a development database also test, a page of this host')
-    .option('--key-file <file|->', 'Stripe’s secret key, from a file or standard input')
-    .option(
-      '--webhook-secret-file <file|->',
-      'the signing secret of the Stripe webhook that svc payments provider show names',
-    )
-    .action(
-      cli.run(async ({ app, out, require, work }, flags: ProviderFlags) => {
-        const isTest = flags.provider === 'test'
-        const { keyFile, webhookSecretFile } = flags
-        if (isTest && (keyFile !== undefined || webhookSecretFile !== undefined))
-          throw new Problem('usage', 'The provider test takes no --key-file and no --webhook-secret-file')
-        if (flags.provider !== undefined && flags.provider !== 'stripe' && !isTest)
-          throw new Problem('usage', '--provider must be stripe')
-        const { setStripe, setTest } = await import('./checkout.ts')
-        if (isTest) return out.one(await work(setTest))
-        const files = await require({
-          provider: flags.provider,
-          'key-file': keyFile,
-          'webhook-secret-file': webhookSecretFile,
-        })
-        if (files.provider !== 'stripe') throw new Problem('usage', '--provider must be stripe')
-        if (files['key-file'] === '-' && files['webhook-secret-file'] === '-')
-          throw new Problem('usage', 'Only one of --key-file and --webhook-secret-file can be read from stdin')
-        const key = await secretOf(files['key-file'], '--key-file')
-        const webhookSecret = await secretOf(files['webhook-secret-file'], '--webhook-secret-file')
-        const shown = await work((w) => setStripe(app, w, { key, webhookSecret }))
-        out.one(shown)
-        if (out.format === 'table')
-          out.note(
-            `Have Stripe post checkout.session.completed, .async_payment_succeeded and .expired to ${shown.webhookUrl}`,
-          )
-      }),
-    )
+  changing(
+    provider
+      .command('set')
+      .description('Set the payment provider of the account')
+      .addHelpText(
+        'after',
+        examples(
+          'svc payments provider set --provider stripe --key-file key.txt --webhook-secret-file secret.txt',
+          'svc payments provider set --provider stripe --key-file - --webhook-secret-file secret.txt < key.txt',
+        ),
+      )
+      .option('--provider <name>', 'stripe, or in a development database also test (a page of this host)')
+      .option('--key-file <file|->', 'the secret key of Stripe, from a file or standard input')
+      .option(
+        '--webhook-secret-file <file|->',
+        'the signing secret of the Stripe webhook, from a file or standard input',
+      ),
+  ).action(
+    cli.run(async ({ app, asks, out, require, work }, flags: ProviderFlags) => {
+      const isTest = flags.provider === 'test'
+      const { keyFile, webhookSecretFile } = flags
+      if (isTest && (keyFile !== undefined || webhookSecretFile !== undefined))
+        throw new Problem('usage', 'The provider test takes no --key-file and no --webhook-secret-file')
+      if (flags.provider !== undefined && flags.provider !== 'stripe' && !isTest)
+        throw new Problem('usage', '--provider must be stripe')
+      const { setStripe, setTest } = await import('./checkout.ts')
+      if (isTest) return out.one(await work(setTest))
+      const { provider: name } = await require({
+        provider: flags.provider,
+        // On a terminal the command asks for the secrets, so the files are optional.
+        ...(!asks && { 'key-file': keyFile, 'webhook-secret-file': webhookSecretFile }),
+      })
+      if (name !== 'stripe') throw new Problem('usage', '--provider must be stripe')
+      if (keyFile === '-' && webhookSecretFile === '-')
+        throw new Problem('usage', 'Only one of --key-file and --webhook-secret-file can be read from stdin')
+      const key = await secretOf(keyFile, '--key-file', 'Secret key of Stripe:')
+      const webhookSecret = await secretOf(webhookSecretFile, '--webhook-secret-file', 'Signing secret of the webhook:')
+      const shown = await work((w) => setStripe(app, w, { key, webhookSecret }))
+      out.one(shown)
+      if (out.format === 'table')
+        out.note(
+          `In Stripe, add a webhook for checkout.session.completed, checkout.session.async_payment_succeeded and checkout.session.expired to ${shown.webhookUrl}`,
+        )
+    }),
+  )
 
   provider
     .command('show', { isDefault: true })
-    .description('Show where recipients pay, and the URL that Stripe must be told')
+    .description('Show the payment provider and the webhook URL to enter at Stripe')
+    .addHelpText('after', examples('svc payments provider show', 'svc payments provider show --json'))
     .action(
       cli.run(async ({ app, out, work }) => {
         const { showProvider } = await import('./checkout.ts')
@@ -85,21 +96,23 @@ const addProvider = (noun: Command, cli: Cli): void => {
       }),
     )
 
-  provider
-    .command('unset')
-    .description('Take no payments by the account’s own provider any more')
-    .option('--yes', 'do it without asking')
-    .option('--dry-run', 'say what would happen')
-    .action(
-      cli.run(async ({ out, work, confirm }, options: { yes?: boolean; dryRun?: boolean }) => {
-        if (!(await confirm('forget the account’s payment provider and its secrets', options))) return
-        const { unsetProvider } = await import('./checkout.ts')
-        out.one({ ok: true, removed: await work(unsetProvider) })
-      }),
-    )
+  confirmed(
+    provider
+      .command('unset')
+      .description('Remove the payment provider of the account')
+      .addHelpText('after', examples('svc payments provider unset --dry-run', 'svc payments provider unset --yes')),
+  ).action(
+    cli.run(async ({ out, work, confirm }, options: Confirmation) => {
+      const { countOpenPayments, unsetProvider } = await import('./checkout.ts')
+      const open = await work(countOpenPayments)
+      const left = open > 0 ? `; ${quantity(open, 'open payment')} can't be confirmed after that` : ''
+      if (!(await confirm(`remove the account’s payment provider and its secrets${left}`, options, { open }))) return
+      out.one({ ok: true, removed: await work(unsetProvider) })
+    }),
+  )
 }
 
-/** `svc payments`: what recipients paid, and where. */
+/** `svc payments`: payments and the payment provider. */
 export const commands: CommandSet = (cli) => {
   const noun = cli.noun('payments')
 
@@ -107,7 +120,8 @@ export const commands: CommandSet = (cli) => {
     noun
       .command('list', { isDefault: true })
       .description('List payments, newest first')
-      .option('--status <status>', 'open, paid or expired'),
+      .addHelpText('after', examples('svc payments --status paid', 'svc payments list --json'))
+      .option('--status <status>', 'only payments with this status: open, paid or expired'),
   ).action(
     cli.run(async ({ pages, work }, flags: PageFlags & { status?: string }) => {
       const status = await statusOf(flags.status)
@@ -119,6 +133,13 @@ export const commands: CommandSet = (cli) => {
   noun
     .command('show')
     .description('Show a payment with its items')
+    .addHelpText(
+      'after',
+      examples(
+        'svc payments show pay_01m82xtxmmvg2qj0qr50gtn6ay',
+        'svc payments show pay_01m82xtxmmvg2qj0qr50gtn6ay --json',
+      ),
+    )
     .argument('<id>')
     .action(
       cli.run(async ({ out, work }, id: string) => {

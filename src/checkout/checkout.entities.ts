@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { tenantFilter } from '../store/owned.ts'
 
-/** The account's own payment provider. */
+/** The payment provider of an account. */
 const PaymentProviderSchema = defineEntity({
   name: 'StoredPaymentProvider',
   tableName: 'payment_providers',
@@ -9,10 +9,13 @@ const PaymentProviderSchema = defineEntity({
   properties: {
     accountId: p.text().collation('C').primary(),
     provider: p.enum(['stripe'] as const),
-    /** Both sealed with the account's id as context. */
+    /** Both secrets are sealed, with the account's id as context. */
     sealedKey: p.text(),
     sealedWebhookSecret: p.text(),
-    /** What is shown of the key. */
+    /** The secrets before the last change, sealed too: sessions that were opened with them may still be paid. */
+    formerSealedKey: p.text().nullable(),
+    formerSealedWebhookSecret: p.text().nullable(),
+    /** The last 4 characters of the key, for display. */
     keyLast4: p.text(),
     updatedAt: p.datetime(),
   },
@@ -20,7 +23,7 @@ const PaymentProviderSchema = defineEntity({
 export class StoredPaymentProvider extends PaymentProviderSchema.class {}
 PaymentProviderSchema.setClass(StoredPaymentProvider)
 
-/** What a recipient set out to pay, and did. */
+/** The order of a recipient for a checkout block, open or paid. */
 const PaymentOrderSchema = defineEntity({
   name: 'PaymentOrder',
   tableName: 'payment_orders',
@@ -44,19 +47,21 @@ const PaymentOrderSchema = defineEntity({
     blockId: p.text().collation('C'),
     projectId: p.text().collation('C'),
     projectVersion: p.integer(),
-    /** Empty once the recipient was erased: what was paid stays in the books. */
+    /** Empty once the recipient was erased: payments stay as business records. */
     email: p.text().collation('C'),
     currency: p.text(),
-    /** Of all items together. */
+    /** The total of all items. */
     amount: p.decimal().precision(14).scale(2),
-    /** Each with the amount of one. */
+    /** `amount` is the price of one. */
     items: p.json<{ name: string; quantity: number; amount: number }[]>(),
     provider: p.enum(['stripe', 'test'] as const),
     status: p.enum(['open', 'paid', 'expired'] as const),
-    /** Where it is paid, at the provider, and until when; null: not known yet. */
+    /** The session at the provider, and when it ends; null: not recorded yet. */
     sessionId: p.text().collation('C').nullable(),
     sessionUrl: p.text().nullable(),
     sessionEndsAt: p.datetime().nullable(),
+    /** The hash of the key that opened the session; null: not recorded, or the provider has no keys. */
+    sessionKey: p.text().collation('C').nullable(),
     createdAt: p.datetime(),
     paidAt: p.datetime().nullable(),
   },

@@ -1,7 +1,7 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { toNumber } from '../lib/money.ts'
 import type { PageRequest } from '../lib/page.ts'
-import { missing } from '../lib/problem.ts'
+import { noSuch } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import type { CheckoutItem } from '../studio/studio.ts'
 import { type Order, shownItems } from './checkout.orders.ts'
@@ -9,14 +9,14 @@ import type { ProviderKind } from './checkout.provider.ts'
 
 export const paymentStatuses = ['open', 'paid', 'expired'] as const satisfies readonly Order['status'][]
 
-/** A payment as `svc payments` shows it. Times in epoch ms. */
+/** An order as `svc payments` shows it. Times in epoch ms. */
 export interface PaymentView {
   id: string
   status: Order['status']
-  /** Of all items. */
+  /** The total of all items. */
   amount: number
   currency: string
-  /** Each with the amount of one. */
+  /** `amount` is the price of one. */
   items: CheckoutItem[]
   /** Empty once the recipient was erased. */
   email: string
@@ -36,7 +36,7 @@ type Row = Omit<PaymentView, 'amount'> & { amount: string }
 
 const viewOf = (row: Row): PaymentView => ({ ...row, amount: toNumber(row.amount), items: shownItems(row.items) })
 
-/** The account's payments, newest first. */
+/** Returns a page of the account's payments, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listPayments = async (
   { sql, accountId }: Work,
   { status }: { status: PaymentView['status'] | null },
@@ -52,7 +52,7 @@ export const listPayments = async (
   return pageOf(rows.map(viewOf), limit)
 }
 
-/** All payments of a normalised address, oldest first. */
+/** Returns all payments of a normalised address, oldest first. */
 export const paymentsOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   email: string,
@@ -64,12 +64,12 @@ export const paymentsOf = async (
   return rows.map(viewOf)
 }
 
-/** Throws Problem `missing`. */
+/** Returns a payment by its id. Throws Problem `not_found`. */
 export const showPayment = async ({ sql, accountId }: Work, id: string): Promise<PaymentView> => {
   const [row] = await sql<Row>(`select ${columns} from payment_orders where account_id = $1 and id = $2`, [
     accountId,
     id,
   ])
-  if (!row) throw missing(`There is no payment ${id}`, { hint: 'svc payments list' })
+  if (!row) throw noSuch('payment', id, { hint: 'svc payments list' })
   return viewOf(row)
 }

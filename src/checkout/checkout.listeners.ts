@@ -1,6 +1,6 @@
 import type { Listener } from '../store/work.ts'
 
-/** Payments outlive who paid, as records of business; an erased address stands in none of them any more. */
+/** Payments are business records and stay when their payer is erased; the address is removed from them. */
 export const forgetPayer: Listener = {
   async contactsRemoved({ sql, accountId }, { listId, email }) {
     if (listId !== undefined || email === undefined) return

@@ -9,9 +9,9 @@ import { type CheckoutItem, loadVersion } from '../studio/studio.ts'
 import type { ProviderKind } from './checkout.provider.ts'
 
 /*
- * Orders (decisions.md, Checkout). A recipient has at most one open order for a block, which a unique index says; it goes to
- * `paid` or `expired`, and from `expired` to `paid` where the money came all the same. What was paid is told once, by the
- * transaction that marks it.
+ * Orders (docs/reference/studio.md#checkout). A unique index allows one open order for each email and block. An open order becomes
+ * `paid` or `expired`; an expired one becomes `paid` if the payment still arrives. Events fire once, in the transaction that marks
+ * the order paid.
  */
 
 export interface Order {
@@ -21,32 +21,34 @@ export interface Order {
   blockId: string
   email: string
   currency: string
-  /** Of one item, as in the project. */
+  /** As in the project: `amount` is the price of one. */
   items: CheckoutItem[]
   provider: ProviderKind
   status: 'open' | 'paid' | 'expired'
-  session: { id: string; url: string | null; endsAt: Date | null } | null
+  /** `key`: the hash of the key that opened the session; null: not recorded. */
+  session: { id: string; url: string | null; endsAt: Date | null; key: string | null } | null
 }
 
 interface OrderRow extends Omit<Order, 'session'> {
   sessionId: string | null
   sessionUrl: string | null
   sessionEndsAt: Date | null
+  sessionKey: string | null
 }
 
 const columns = `account_id as "accountId", id, message_id as "messageId", block_id as "blockId", email, currency, items, provider,
-  status, session_id as "sessionId", session_url as "sessionUrl", session_ends_at as "sessionEndsAt"`
+  status, session_id as "sessionId", session_url as "sessionUrl", session_ends_at as "sessionEndsAt", session_key as "sessionKey"`
 
-/** As they are shown: the database keeps no order of keys. */
+/** Returns the items with their keys in a fixed order, which jsonb does not keep. */
 export const shownItems = (items: readonly CheckoutItem[]): CheckoutItem[] =>
   items.map(({ name, quantity, amount }) => ({ name, quantity, amount }))
 
-const orderOf = ({ sessionId, sessionUrl, sessionEndsAt, ...order }: OrderRow): Order => ({
+const orderOf = ({ sessionId, sessionUrl, sessionEndsAt, sessionKey, ...order }: OrderRow): Order => ({
   ...order,
-  session: sessionId === null ? null : { id: sessionId, url: sessionUrl, endsAt: sessionEndsAt },
+  session: sessionId === null ? null : { id: sessionId, url: sessionUrl, endsAt: sessionEndsAt, key: sessionKey },
 })
 
-/** Outside any transaction; null where the account has no such order. */
+/** Returns an order by its id; null if the account has no such order. Runs outside of any transaction. */
 export const loadOrder = async ({ sql }: Pick<Work, 'sql'>, accountId: string, id: string): Promise<Order | null> => {
   const [row] = await sql<OrderRow>(`select ${columns} from payment_orders where account_id = $1 and id = $2`, [
     accountId,
@@ -55,13 +57,13 @@ export const loadOrder = async ({ sql }: Pick<Work, 'sql'>, accountId: string, i
   return row ? orderOf(row) : null
 }
 
-/** The recipient's order for a block, locked: the paid one, else the open one. */
+/** Locks and returns the recipient's order for a block: the paid one, else the open one. */
 export const lockOrder = async (
   { sql, accountId }: Work,
   messageId: string,
   blockId: string,
 ): Promise<Order | null> => {
-  // The statuses are judged here: who waited for a lock is given the row as it is by then, in the order of before.
+  // Statuses are compared here, not in SQL: after waiting for a lock the rows are current, but sorted by their former values.
   const rows = await sql<OrderRow>(
     `select ${columns} from payment_orders
      where account_id = $1 and message_id = $2 and block_id = $3 and status <> 'expired' order by id for update`,
@@ -72,12 +74,12 @@ export const lockOrder = async (
   return row ? orderOf(row) : null
 }
 
-/** What all items cost together, to the cent: each has at most two decimals. */
+/** Returns the total, computed in cents to avoid rounding errors: amounts have at most two decimals. */
 const amountOf = (items: readonly CheckoutItem[]): number =>
   items.reduce((cents, { amount, quantity }) => cents + Math.round(amount * 100) * quantity, 0) / 100
 
-/** Opens an order for what the block offered as it was sent; null where somebody else has just opened it. */
-export const addOrder = async (
+/** Inserts an open order for the items of the block as it was sent; null if a concurrent request inserted one first. */
+export const insertOrder = async (
   { sql, accountId, now }: Work,
   sent: SentMail,
   { id: blockId, props }: BlockOf<'checkout'>,
@@ -108,26 +110,28 @@ export const addOrder = async (
   return row ? orderOf(row) : null
 }
 
-const untoldSessionMs = 24 * 60 * 60_000
+const defaultSessionMs = 24 * 60 * 60_000
 
-/** Notes where the order is paid, and gives where: what was noted first stays. */
+/** Records the session of an order, unless one is already recorded, and returns the URL of the recorded one. */
 export const recordSession = async (
   { sql, accountId, now }: Work,
   id: string,
   session: CheckoutSession,
+  key: string | null,
 ): Promise<string> => {
-  const endsAt = new Date(session.expiresAt ?? now.getTime() + untoldSessionMs)
+  const endsAt = new Date(session.expiresAt ?? now.getTime() + defaultSessionMs)
   const [row] = await sql<{ url: string }>(
     `update payment_orders set session_id = coalesce(session_id, $3), session_url = coalesce(session_url, $4),
-       session_ends_at = coalesce(session_ends_at, $5)
+       session_ends_at = coalesce(session_ends_at, $5),
+       session_key = case when session_id is null then $6 else session_key end
      where account_id = $1 and id = $2 returning session_url as url`,
-    [accountId, id, session.id, session.url, endsAt],
+    [accountId, id, session.id, session.url, endsAt, key],
     'record-payment-session',
   )
   return row?.url ?? session.url
 }
 
-/** The order can't be paid any more: the next answer opens a new one. */
+/** Marks an open order expired: the next answer opens a new one. */
 export const closeOrder = async ({ sql, accountId }: Work, id: string): Promise<void> => {
   await sql(
     `update payment_orders set status = 'expired' where account_id = $1 and id = $2 and status = 'open'`,
@@ -137,8 +141,8 @@ export const closeOrder = async ({ sql, accountId }: Work, id: string): Promise<
 }
 
 /**
- * The id of the order that a session of Stripe is of, whose row is locked; null: of none of the account's. A session that was
- * opened and not noted, as by a crash between the two, is known by the order that it was opened for.
+ * Locks the order of a Stripe session and returns its id; null if the account has no such order. A session that a crash kept from
+ * being recorded is matched by its reference, the order's id.
  */
 export const orderOfSession = async (
   { sql, accountId }: Work,
@@ -166,8 +170,8 @@ interface Paid {
 }
 
 /**
- * Marks an order paid, and tells it: `purchase.completed`, and `interaction.received` with its part in the lead score. Once, however
- * often it is called.
+ * Marks an order paid, fires `purchase.completed` and `interaction.received`, and adds to the lead score. Repeated calls change
+ * nothing.
  */
 export const settleOrder = async (work: Work, id: string): Promise<void> => {
   const { sql, accountId, now } = work
@@ -190,7 +194,7 @@ export const settleOrder = async (work: Work, id: string): Promise<void> => {
       contact,
     },
   ])
-  // Of who was erased meanwhile the payment alone stays.
+  // If the recipient was erased in the meantime, only the payment is recorded.
   const sent = paid.email === '' ? null : await loadSent(work, accountId, messageId)
   if (sent)
     await recordInteraction(work, sent, { kind: 'purchase', blockId, value: { amount, currency }, onOther: 'keep' })

@@ -1,11 +1,19 @@
-import { type BlockForm, viewUrl } from '../engagement/engagement.ts'
+import type { BlockForm } from '../engagement/engagement.ts'
 import { invalid } from '../lib/problem.ts'
 import { type CheckoutEvent, readCheckoutEvent } from '../net/stripe.ts'
 import { type Html, html } from '../pages/html.ts'
-import { json, notFound, type Page, type PageView } from '../pages/page.ts'
+import { json, notFoundPage, type Page, type PageView } from '../pages/page.ts'
 import type { App, Work } from '../store/work.ts'
 import { type CheckoutItem, priceLines, words } from '../studio/studio.ts'
-import { closeOrder, findWebhookSecret, loadOrder, type Order, orderOfSession, settleOrder } from './checkout.ts'
+import {
+  closeOrder,
+  findWebhookSecrets,
+  loadOrder,
+  type Order,
+  orderOfSession,
+  returnTo,
+  settleOrder,
+} from './checkout.ts'
 
 const priceTable = (items: CheckoutItem[], currency: string): Html => {
   const lines = priceLines({ title: '', items, currency })
@@ -14,16 +22,30 @@ const priceTable = (items: CheckoutItem[], currency: string): Html => {
 <tfoot><tr><th scope="row">Total</th><td><strong>${lines.total}</strong></td></tr></tfoot></table>`
 }
 
-/** A checkout in the live view: what it costs, and the way to pay it until it is paid. */
-export const checkoutForm: BlockForm<'checkout'> = {
+/** Notices for a browser that returns from the provider (`returnTo`) while the order is not yet paid, by outcome. */
+const returnNotices: ReadonlyMap<string, Html> = new Map([
+  [
+    'paid',
+    html`<p class="notice" role="status">The payment provider has not confirmed your payment yet. Please reload this page in a moment.</p>`,
+  ],
+  ['declined', html`<p class="notice" role="status">Nothing was paid. You can try again.</p>`],
+])
+
+/** A checkout block in the live view: its prices, and a button to pay until it is paid. */
+const checkoutForm: BlockForm<'checkout'> = {
   type: 'checkout',
   leaves: true,
-  form: ({ props: { title, items, currency } }, { state }) => html`<h2>${title}</h2>
+  form: ({ props: { title, items, currency } }, { state, chosen }) => html`<h2>${title}</h2>
 ${priceTable(items, currency)}
-${state ? html`<p><strong>Paid.</strong> Thank you.</p>` : html`<button>${words.checkout}</button>`}`,
+${
+  state
+    ? html`<p class="notice" role="status"><strong>Paid.</strong> Thank you.</p>`
+    : html`${chosen !== undefined && returnNotices.get(chosen)}<button>${words.checkout}</button>`
+}`,
   valueOf: () => ({}),
 }
 
+// A list of several kinds: each is called only with blocks of its own type.
 export const forms: readonly BlockForm[] = [checkoutForm] as unknown as readonly BlockForm[]
 
 const tableStyle = `
@@ -41,7 +63,7 @@ ${priceTable(items, currency)}
 <form method="post"><button name="action" value="pay">Pay</button> <button name="action" value="decline">Decline</button></form>`,
 })
 
-/** What a link to the page for tests opens; null for one that is not ours, was changed, or is over. */
+/** Returns the order of a test page's token; null if the token is not valid or has expired. */
 const orderOfToken = async (app: App, token: string): Promise<Order | null> => {
   const [accountId, id] = app.tokens.read('payment', token, app.now().getTime()) ?? []
   const order = accountId && id ? await loadOrder(app, accountId, id) : null
@@ -54,25 +76,27 @@ const test: Page[] = [
   {
     method: 'GET',
     path: testPath,
+    token: 'payment',
     async handle({ app, params }) {
       const order = await orderOfToken(app, params.token!)
-      if (!order) return notFound
+      if (!order) return notFoundPage
       if (order.status === 'open') return testPage(order)
-      return { redirect: viewUrl(app, order.accountId, order.messageId) }
+      return { redirect: returnTo(app, order, order.status === 'paid' ? 'paid' : 'declined') }
     },
   },
   {
     method: 'POST',
     path: testPath,
+    token: 'payment',
     async handle({ app, params, form }) {
       const order = await orderOfToken(app, params.token!)
-      if (!order) return notFound
-      const { accountId, id, messageId, status } = order
+      if (!order) return notFoundPage
+      const { accountId, id, status } = order
       if (form.action !== 'pay' && form.action !== 'decline') throw invalid('action must be pay or decline')
-      // Who declined may come back to it, as with a card that is refused.
+      // A declined order stays open, as after a refused card: the recipient can try again.
       if (form.action === 'pay' && status === 'open')
         await app.work(accountId, 'page:payment', (work) => settleOrder(work, id))
-      return { redirect: viewUrl(app, accountId, messageId) }
+      return { redirect: returnTo(app, order, form.action === 'pay' && status !== 'expired' ? 'paid' : 'declined') }
     },
   },
 ]
@@ -84,18 +108,17 @@ const receive = async (work: Work, { session, outcome }: CheckoutEvent): Promise
   if (outcome === 'over') await closeOrder(work, id)
 }
 
-/** What Stripe tells. It tells it again until it is answered 2xx. */
+/** Receives Stripe's events. Stripe repeats an event until the response is 2xx. */
 const stripe: Page = {
   method: 'POST',
   path: '/p/stripe/:accountId',
   takes: 'raw',
   async handle({ app, params, headers, raw }) {
     const accountId = params.accountId!
-    const secret = await findWebhookSecret(app, accountId)
-    // Said as of a wrong signature: which accounts there are is nobody's business.
-    if (secret === null) throw invalid('The signature is not valid')
+    // An unknown account has no secrets, so its signature is never valid: the response doesn't reveal which accounts exist.
+    const secrets = await findWebhookSecrets(app, accountId)
     const signature = String(headers['stripe-signature'] ?? '')
-    const event = await readCheckoutEvent(raw, signature, secret)
+    const event = await readCheckoutEvent(raw, signature, secrets)
     if (event) await app.work(accountId, 'page:payment', (work) => receive(work, event))
     return json(200, { received: true })
   },

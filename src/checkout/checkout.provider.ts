@@ -1,50 +1,60 @@
-import { invalid, missing, Problem } from '../lib/problem.ts'
+import { invalid, notFound, Problem } from '../lib/problem.ts'
 import { isDevelopment } from '../store/clock.ts'
 import type { App, Work } from '../store/work.ts'
 
 /*
- * Where an account has its recipients pay (decisions.md, Checkout): at Stripe, where it has set that up; else, in a database for
- * development, on a page of this host.
+ * The payment provider of an account (docs/reference/studio.md#checkout): Stripe if the account has set it up, else, in a
+ * development database, a test page of this host.
  */
 
 export type ProviderKind = 'stripe' | 'test'
 
-/** The provider in force, with what opens it. */
-export type Provider = { kind: 'stripe'; key: string } | { kind: 'test' }
+/** The current provider with its keys. `formerKey`: the key before the last change, whose sessions may still be paid. */
+export type Provider = { kind: 'stripe'; key: string; formerKey: string | null } | { kind: 'test' }
 
-/** A provider as it is shown. */
+/** A provider as `svc payments provider` shows it. */
 export interface ProviderView {
   provider: ProviderKind
-  /** The end of Stripe's secret key. */
+  /** The last 4 characters of Stripe's secret key. */
   keyLast4: string | null
-  /** Where Stripe must be told to post its events. */
+  /** The URL to enter at Stripe for its events. */
   webhookUrl: string | null
 }
 
 type Unit = Pick<Work, 'sql' | 'accountId'>
 
-/** null: payments are not set up. */
+/** Returns the account's provider; null if payments are not set up. */
 export const findProvider = async ({ box }: Pick<App, 'box'>, { sql, accountId }: Unit): Promise<Provider | null> => {
-  const [stored] = await sql<{ sealedKey: string }>(
-    'select sealed_key as "sealedKey" from payment_providers where account_id = $1',
+  const [stored] = await sql<{ sealedKey: string; formerSealedKey: string | null }>(
+    `select sealed_key as "sealedKey", former_sealed_key as "formerSealedKey" from payment_providers where account_id = $1`,
     [accountId],
     'payment-provider',
   )
-  if (stored) return { kind: 'stripe', key: box.open(stored.sealedKey, accountId) }
+  const open = (sealed: string) => box.open(sealed, accountId)
+  if (stored)
+    return {
+      kind: 'stripe',
+      key: open(stored.sealedKey),
+      formerKey: stored.formerSealedKey === null ? null : open(stored.formerSealedKey),
+    }
   return (await isDevelopment(sql)) ? { kind: 'test' } : null
 }
 
-/** What Stripe signs the account's events with; null: the account takes none. Outside any transaction. */
-export const findWebhookSecret = async (
+/**
+ * Returns the secrets that sign Stripe's events: the current one, and the former one for sessions that were opened under it. Empty
+ * if the account has no provider. Runs outside of any transaction.
+ */
+export const findWebhookSecrets = async (
   { box, sql }: Pick<App, 'box' | 'sql'>,
   accountId: string,
-): Promise<string | null> => {
-  const [stored] = await sql<{ sealed: string }>(
-    'select sealed_webhook_secret as sealed from payment_providers where account_id = $1',
+): Promise<string[]> => {
+  const [stored] = await sql<{ sealed: string[] }>(
+    `select array_remove(array[sealed_webhook_secret, former_sealed_webhook_secret], null) as sealed
+     from payment_providers where account_id = $1`,
     [accountId],
-    'payment-webhook-secret',
+    'payment-webhook-secrets',
   )
-  return stored ? box.open(stored.sealed, accountId) : null
+  return stored?.sealed.map((sealed) => box.open(sealed, accountId)) ?? []
 }
 
 const webhookUrlOf = ({ config }: Pick<App, 'config'>, accountId: string): string =>
@@ -52,7 +62,7 @@ const webhookUrlOf = ({ config }: Pick<App, 'config'>, accountId: string): strin
 
 const testView: ProviderView = { provider: 'test', keyLast4: null, webhookUrl: null }
 
-/** Throws Problem `missing` where payments are not set up. */
+/** Returns the account's provider for display. Throws Problem `not_found` if payments are not set up. */
 export const showProvider = async (app: Pick<App, 'config'>, { sql, accountId }: Work): Promise<ProviderView> => {
   const [stored] = await sql<{ keyLast4: string }>(
     'select key_last4 as "keyLast4" from payment_providers where account_id = $1',
@@ -60,19 +70,19 @@ export const showProvider = async (app: Pick<App, 'config'>, { sql, accountId }:
   )
   if (stored) return { provider: 'stripe', ...stored, webhookUrl: webhookUrlOf(app, accountId) }
   if (await isDevelopment(sql)) return testView
-  throw missing('Payments are not set up', { hint: 'svc payments provider set --provider stripe' })
+  throw notFound('Payments are not set up', { hint: 'svc payments provider set --provider stripe' })
 }
 
-export interface StripeInput {
+interface StripeInput {
   key: string
   webhookSecret: string
 }
 
-/** Of a shorter one the last 4 would be half of it. */
+/** In a shorter secret, the 4 characters that are shown would be more than half. */
 const minSecretLength = 8
 const isSecret = (text: string): boolean => text.length >= minSecretLength && /^[\x21-\x7e]+$/.test(text)
 
-/** Throws Problem `invalid`: a secret in the other's place is the commonest slip. */
+/** Throws Problem `invalid`. Swapped secrets are the most common mistake, so each is checked for the other's prefix. */
 const checkStripe = ({ key, webhookSecret }: StripeInput): void => {
   if (/^pk_/.test(key)) throw invalid('key must be the secret key (sk_… or rk_…), not the publishable one')
   if (!isSecret(key) || /^whsec_/.test(key)) throw invalid('key must be a secret key of Stripe (sk_… or rk_…)')
@@ -80,7 +90,10 @@ const checkStripe = ({ key, webhookSecret }: StripeInput): void => {
     throw invalid('webhook-secret must be the signing secret of a Stripe webhook (whsec_…)')
 }
 
-/** Has the account's recipients pay at Stripe. Both secrets are kept sealed. Throws Problem `invalid`. */
+/**
+ * Makes Stripe the account's provider. Both secrets are stored sealed; the former ones are kept until the next change. Throws
+ * Problem `invalid`.
+ */
 export const setStripe = async (
   app: Pick<App, 'box' | 'config'>,
   { sql, accountId, now }: Work,
@@ -90,25 +103,43 @@ export const setStripe = async (
   const { key, webhookSecret } = input
   const keyLast4 = key.slice(-4)
   const seal = (plain: string) => app.box.seal(plain, accountId)
+  const open = (sealed: string) => app.box.open(sealed, accountId)
+  const [stored] = await sql<{ key: string; secret: string }>(
+    'select sealed_key as key, sealed_webhook_secret as secret from payment_providers where account_id = $1 for update',
+    [accountId],
+  )
+  const isChanged = stored !== undefined && (open(stored.key) !== key || open(stored.secret) !== webhookSecret)
   await sql(
-    `insert into payment_providers (account_id, provider, sealed_key, sealed_webhook_secret, key_last4, updated_at)
+    `insert into payment_providers as p (account_id, provider, sealed_key, sealed_webhook_secret, key_last4, updated_at)
      values ($1, 'stripe', $2, $3, $4, $5)
      on conflict (account_id) do update set provider = excluded.provider, sealed_key = excluded.sealed_key,
-       sealed_webhook_secret = excluded.sealed_webhook_secret, key_last4 = excluded.key_last4, updated_at = excluded.updated_at`,
-    [accountId, seal(key), seal(webhookSecret), keyLast4, now],
+       sealed_webhook_secret = excluded.sealed_webhook_secret, key_last4 = excluded.key_last4, updated_at = excluded.updated_at,
+       former_sealed_key = case when $6 then p.sealed_key else p.former_sealed_key end,
+       former_sealed_webhook_secret =
+         case when $6 then p.sealed_webhook_secret else p.former_sealed_webhook_secret end`,
+    [accountId, seal(key), seal(webhookSecret), keyLast4, now, isChanged],
   )
   return { provider: 'stripe', keyLast4, webhookUrl: webhookUrlOf(app, accountId) }
 }
 
-/** Takes the account's own provider away, and gives whether it had one. */
+/** Returns the number of open payments at the account's own provider. */
+export const countOpenPayments = async ({ sql, accountId }: Work): Promise<number> => {
+  const [row] = await sql<{ count: number }>(
+    `select count(*) as count from payment_orders where account_id = $1 and status = 'open' and provider <> 'test'`,
+    [accountId],
+  )
+  return row!.count
+}
+
+/** Removes the account's own provider. Returns whether it had one. */
 export const unsetProvider = async ({ sql, accountId }: Work): Promise<boolean> =>
   (await sql('delete from payment_providers where account_id = $1 returning 1', [accountId])).length > 0
 
-/** Has recipients pay on the page for tests again. Throws Problem `forbidden` where the database is none for development. */
+/** Switches the account to the test page. Throws Problem `forbidden` if this is not a development database. */
 export const setTest = async (work: Work): Promise<ProviderView> => {
   if (!(await isDevelopment(work.sql)))
-    throw new Problem('forbidden', 'Only accounts of a development database have the provider test', {
-      hint: 'svc dev makes one',
+    throw new Problem('forbidden', 'The provider test is only available in a development database', {
+      hint: 'svc dev',
     })
   await unsetProvider(work)
   return testView

@@ -1,9 +1,9 @@
-export { checkoutBlock } from './checkout.block.ts'
+export { returnTo } from './checkout.block.ts'
 export { listPayments, type PaymentView, paymentStatuses, showPayment } from './checkout.find.ts'
 export { closeOrder, loadOrder, type Order, orderOfSession, settleOrder } from './checkout.orders.ts'
 export {
-  findWebhookSecret,
-  type ProviderView,
+  countOpenPayments,
+  findWebhookSecrets,
   setStripe,
   setTest,
   showProvider,

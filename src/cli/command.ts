@@ -6,13 +6,13 @@ import type { App, Operation, Work } from '../store/work.ts'
 import type { Column, ListOptions, Output } from './output.ts'
 import type { Progress } from './progress.ts'
 
-/** The commands of a feature. Only what `--help` needs is imported here; operations are imported inside the actions. */
+/** The commands of a feature. Their module imports only what `--help` needs; actions import the operations. */
 export type CommandSet = (cli: Cli) => void
 
 export interface Cli {
-  /** `svc <noun>`: a command of its own that holds verbs, also those that several features give it. */
+  /** Returns the command `svc <noun>`, which holds verbs. Several features may add verbs to one noun. */
   noun(name: string): Command
-  /** Wraps an action: opens the app, runs, prints the failure, sets the exit status, closes. */
+  /** Wraps an action: opens the app, runs the action, prints a failure, sets the exit status, closes the app. */
   run<Args extends unknown[]>(
     act: (context: Context, ...args: Args) => Promise<void>,
     options?: RunOptions,
@@ -22,26 +22,34 @@ export interface Cli {
 export interface RunOptions {
   /** `none`: the command needs no database. */
   app?: 'open' | 'none'
+  /** For commands without the app: how far the clock that relative times refer to is ahead of the system's, in ms. */
+  aheadMs?: () => Promise<number>
 }
 
-/** What an action works with. Its further arguments are the positional ones, then the options. */
+/** The flags of `confirmed`. */
+export interface Confirmation {
+  yes?: boolean
+  dryRun?: boolean
+}
+
+/** The first argument of an action. The positional arguments follow, then the options. */
 export interface Context {
-  /** Opened at the first use. */
+  /** The open app. Throws for a command that runs without it. */
   readonly app: App
   readonly out: Output
   /** `cli:<user>` */
   readonly actor: string
-  /** The account of `--account` or `SVC_ACCOUNT`, or the only one there is. */
+  /** Returns the account of `--account` or `SVC_ACCOUNT`, or the only existing one. */
   account(): Promise<{ id: string; name: string }>
-  /** A unit of work of that account. */
+  /** Runs a unit of work of that account. */
   work<T>(run: (work: Work) => Promise<T>): Promise<T>
   operate<T>(run: (operation: Operation) => Promise<T>): Promise<T>
   /** Aborted by SIGINT and SIGTERM: long work stops at its next safe point. */
   readonly signal: AbortSignal
-  /** The exit status where it is not 0 although nothing was thrown, such as 5 (partly done). */
+  /** Sets the exit status of a command that does not throw, such as 5 (partly done). */
   exit(status: number): void
   /**
-   * A list that grows (`paged`): a page of it, or with --jsonl and -q all of it, page after page. `load` reads one page.
+   * Prints a `paged` list: one page of it, or with --jsonl and -q all pages. `load` reads one page.
    */
   pages<Row extends object>(
     noun: string,
@@ -51,35 +59,64 @@ export interface Context {
     options?: ListOptions<Row>,
   ): Promise<void>
   /**
-   * Calls `look` at each notice on a channel of the database and every second, until it is interrupted; that is no failure then.
+   * Calls `look` at each notice on a channel of the database and every second, until the user interrupts it (exit 0).
    */
   follow(channel: string, look: () => Promise<void>): Promise<void>
-  /** A bar of long work on stderr; with -q nothing is shown. */
+  /** Returns a progress bar on stderr; with -q it shows nothing. */
   progress(noun: string): Progress
+  /** Runs a unit of work of that account and rolls it back: finds what a change would do, for `--dry-run` and questions. */
+  trial<T>(run: (work: Work) => Promise<T>): Promise<T>
+  /** Whether a person can be asked: for commands that ask on a terminal, and need no `--yes` elsewhere. */
+  readonly asks: boolean
   /**
-   * Asks before something that destroys; true to go on. `--yes` answers it, and so must be given where nobody can be
-   * asked: exit 2 there. With `--dry-run` it prints `{ dryRun: true, ...planned }`, says what would happen and gives false.
+   * Asks before a deletion, and before emails or posts to many recipients (options by `confirmed`). Returns true to continue.
+   * `--yes` skips the question; without a terminal it is required (exit 2). With `--dry-run` it prints
+   * `{ dryRun: true, ...planned }`, says what would happen and returns false.
    */
-  confirm(what: string, options: { yes?: boolean; dryRun?: boolean }, planned?: object): Promise<boolean>
-  /** Asks for a flag that was left out, on a terminal only; elsewhere exit 2 that names every missing one. */
+  confirm(what: string, options: Confirmation, planned?: object): Promise<boolean>
+  /** Asks for missing flags on a terminal. Elsewhere throws Problem `usage` that names every missing flag. */
   require<T extends Record<string, string | undefined>>(flags: T): Promise<Record<keyof T, string>>
 }
 
-/** `--limit` and `--cursor`, for lists that grow; printed by `pages`. */
-export const paged = (command: Command): Command =>
-  command
-    .option('--limit <n>', 'rows to show, 1 to 1000; left out: 50, with --jsonl and -q all')
-    .option('--cursor <cursor>', 'where the page before ended')
+/** Adds `--yes` and `--dry-run` to a command that asks first (`confirm`). */
+export const confirmed = (command: Command, dryRun = 'show what would happen, and change nothing'): Command =>
+  command.option('--yes', 'skip the question').option('--dry-run', dryRun)
 
-/** `--follow`, for lists of what happens; printed by `follow`. */
-export const followed = (command: Command): Command =>
-  command.option('--follow', 'print what happens from now on (or --since), as it happens, until Ctrl-C')
+const changes = new WeakSet<Command>()
 
-/** Throws Problem `usage` for flags of a page, which nothing that is followed has. */
-export const demandNoPage = ({ limit, cursor }: PageFlags): void => {
-  if (limit !== undefined || cursor !== undefined)
-    throw new Problem('usage', '--follow goes without --limit and --cursor')
+/**
+ * Adds `--yes` and `--dry-run` to a command that changes data without a question. With `--dry-run` its units of work are
+ * rolled back, and its output has `dryRun: true`: only for actions of one unit of work, without other effects.
+ */
+export const changing = (command: Command): Command => {
+  changes.add(command)
+  return command
+    .option('--yes', 'accepted for scripts; this command never asks')
+    .option('--dry-run', 'show what would change, and change nothing')
 }
 
-/** Gathers the values of an option that may be given again. */
+/** Whether a command was declared by `changing`. */
+export const isChanging = (command: Command): boolean => changes.has(command)
+
+/** Adds `--limit` and `--cursor` to a list of unbounded length; `pages` prints it. */
+export const paged = (command: Command): Command =>
+  command
+    .option('--limit <n>', 'rows to show, 1 to 1000 (default: 50; no limit with --jsonl or -q)')
+    .option('--cursor <cursor>', 'continue after the page that ended with this cursor')
+
+/** Adds `--follow` to a list; `follow` prints it. */
+export const followed = (command: Command): Command =>
+  command.option('--follow', 'print new entries as they arrive (from --since, if given) until Ctrl-C')
+
+/** Throws Problem `usage` for `--limit` and `--cursor`, which `--follow` excludes. */
+export const requireNoPage = ({ limit, cursor }: PageFlags): void => {
+  if (limit !== undefined || cursor !== undefined)
+    throw new Problem('usage', "--follow can't be combined with --limit or --cursor")
+}
+
+/** Returns the Examples section of a command's help, for `addHelpText('after', …)`. */
+export const examples = (...lines: readonly string[]): string =>
+  `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`
+
+/** Collects the values of an option that may be repeated. */
 export const gather = (value: string, earlier: string[]): string[] => [...earlier, value]

@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from 'commander'
 
-/** What may stand at a place of a command line; `:files`: names of files. */
+/** A completion of a word of a command line; `:files` stands for file names. */
 export interface Candidate {
   value: string
   about: string
@@ -11,16 +11,17 @@ export type ClosedValues = Readonly<Record<string, readonly string[]>>
 
 const files: Candidate = { value: ':files', about: '' }
 
-const pathOf = (command: Command): string =>
+/** Returns the command below `svc`: `deals move`. */
+export const pathOf = (command: Command): string =>
   command.parent?.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
 
-/** A bare noun is its default verb (cli.md, Conventions). */
+/** Returns the default verb of a noun (docs/reference/cli.md#conventions). */
 const defaultOf = (command: Command): Command | undefined => {
   const name = (command as unknown as { _defaultCommandName: string | null })._defaultCommandName
   return command.commands.find((child) => child.name() === name)
 }
 
-/** The commands whose flags are taken here: the command, its default verb, and those that it stands under. */
+/** Returns the commands whose flags are valid here: the default verb, the command and its parents. */
 const scopeOf = (command: Command): Command[] => {
   const scope: Command[] = []
   const first = defaultOf(command)
@@ -31,9 +32,9 @@ const scopeOf = (command: Command): Command[] => {
 
 interface Place {
   command: Command
-  /** The flag whose value stands here, and the command it is of. */
+  /** The flag whose value is expected here, and its command. */
   flag: { option: Option; of: Command } | null
-  /** How many arguments stand before. */
+  /** How many arguments come before. */
   argumentsBefore: number
 }
 
@@ -65,7 +66,7 @@ const walk = (program: Command, words: readonly string[]): Place => {
 }
 
 const candidates = (values: readonly string[], current: string): Candidate[] => {
-  // Of values with commas between them the last is completed.
+  // In a comma-separated list the last value is completed.
   const before = current.slice(0, current.lastIndexOf(',') + 1)
   return values.map((value) => ({ value: before + value, about: '' }))
 }
@@ -99,7 +100,7 @@ const wordsOf = ({ command, argumentsBefore }: Place, current: string, closed: C
   ]
 }
 
-/** What may stand where the last of the words begins: commands, flags, values of closed sets. */
+/** Returns completions for the last of the words: commands, flags, values of closed sets. */
 export const complete = (program: Command, words: readonly string[], closed: ClosedValues): Candidate[] => {
   const last = words.at(-1) ?? ''
   const [, flag = '', current = last] = /^(--[^=]+)=(.*)$/.exec(last) ?? []

@@ -1,79 +1,154 @@
-import { type Cell, cellOf, cellText, headingOf, jsonText, painted } from './cells.ts'
+import {
+  type Cell,
+  cellOf,
+  headingOf,
+  jsonText,
+  type Money,
+  painted,
+  plainText,
+  type Shown,
+  shownText,
+} from './cells.ts'
 import type { Column } from './output.ts'
-import { drawRows, fitted, layOut, widthOf } from './table.ts'
+import { drawRows, type Layout, layOut, widthOf, wrapped } from './table.ts'
 
 interface Drawing {
   /** Cells of the terminal's line. */
   columns: number
   isColoured: boolean
+  /** Whether tables may be wider than the terminal. */
+  isWide: boolean
   now: () => number
-  note(text: string): void
 }
 
-const isThing = (value: unknown): value is object =>
+const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
-const isTable = (value: unknown): value is object[] => Array.isArray(value) && value.length > 0 && value.every(isThing)
+const isTable = (value: unknown): value is object[] => Array.isArray(value) && value.length > 0 && value.every(isObject)
 
-/** The columns of things that no command has named any for. */
-const columnsOf = (rows: readonly object[]): Column<object>[] =>
+const amounts = ['amount', 'price', 'value']
+
+/** Returns an object for people: an amount and its currency become one property. */
+const mergeMoney = (thing: object): Readonly<Record<string, unknown>> => {
+  const { currency, ...others } = thing as Record<string, unknown>
+  const name = amounts.find((amount) => typeof others[amount] === 'number')
+  if (typeof currency !== 'string' || name === undefined) return thing as Record<string, unknown>
+  return { ...others, [name]: { amount: others[name], currency } }
+}
+
+const isMoney = (value: unknown): value is Money =>
+  isObject(value) && Object.keys(value).join() === 'amount,currency' && typeof (value as Money).amount === 'number'
+
+/** `createdAt` as the label `created at`. */
+const labelOf = (property: string): string =>
+  /[a-z][A-Z]/.test(property) ? headingOf(property).toLowerCase() : property
+
+/** `email: ada@shop.example, name: Ada` */
+const briefly = (thing: object, now: number): string =>
+  Object.entries(thing)
+    .map(([name, value]) => `${name}: ${shownText(cellOfPerson(name, value, now), now, true).text}`)
+    .join(', ')
+
+const cellOfPerson = (name: string, value: unknown, now: number): Cell => {
+  if (isMoney(value)) return value
+  if (Array.isArray(value) && !isTable(value)) return value.join(', ') || null
+  return isObject(value) ? briefly(value, now) || null : cellOf(name, value)
+}
+
+/** Returns a column for each property of the rows, for objects whose command names no columns. */
+const columnsOf = (rows: readonly object[], now: number): Column<object>[] =>
   [...new Set(rows.flatMap(Object.keys))].map((name) => [
     headingOf(name),
-    (row) => cellOf(name, (row as Record<string, unknown>)[name]),
+    (row) => cellOfPerson(name, Object.hasOwn(row, name) ? (row as Record<string, unknown>)[name] : undefined, now),
   ])
 
-const cellsOf = <Row>(rows: readonly Row[], columns: readonly Column<Row>[], now: number | null): string[][] =>
-  rows.map((row) => columns.map(([, cell]) => cellText(cell(row), now)))
-
-/** Rows for a pipe: their cells with tabs between them. */
+/** Returns rows for a pipe: cells separated by tabs. */
 export const plainRows = <Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string[] =>
-  cellsOf(rows, columns, null).map((cells) => cells.join('\t'))
+  rows.map((row) => columns.flatMap(([, cell, only]) => (only === 'terminal' ? [] : plainText(cell(row)))).join('\t'))
+
+const shownRows = <Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  now: number,
+  isExact = false,
+): Shown[][] => rows.map((row) => columns.map(([, cell]) => shownText(cell(row), now, isExact)))
+
+const longer = (a: string, b: string) => (widthOf(b) > widthOf(a) ? b : a)
+const widest = (a: Shown, b: Shown): Shown => ({
+  text: longer(a.text, b.text),
+  short: longer(a.short, b.short),
+  isNumber: a.isNumber && b.isNumber,
+})
+
+const remarksOn = ({ hidden, hasShortIds }: Layout): string[] => [
+  ...(hidden.length > 0 ? [`Hidden columns: ${hidden.join(', ')} (use --fields or --wide)`] : []),
+  ...(hasShortIds ? ['Ids are shortened: --wide shows them in full.'] : []),
+]
 
 /**
- * Draws rows as they come, as the lines of a table: the first ones with their heading, and with what had no room on stderr. The
- * columns have room for all that came so far.
+ * Returns a function that draws rows as lines of one table, batch by batch. The heading comes first, and again when the
+ * columns change. Columns are wide enough for all rows so far. `remarks` name what is hidden or shortened.
  */
 export const rowsDrawer = <Row>(
-  { columns: width, isColoured, now, note }: Drawing,
-  columns: readonly Column<Row>[],
-) => {
+  { columns: width, isColoured, isWide, now }: Drawing,
+  all: readonly Column<Row>[],
+): ((rows: readonly Row[]) => { lines: string[]; remarks: string[] }) => {
+  const columns = all.filter(([, , only]) => only !== 'pipe')
   const head = columns.map(([heading]) => heading)
-  let widest: string[] | undefined
-  return (rows: readonly Row[]): string[] => {
-    const cells = cellsOf(rows, columns, now())
-    const layout = layOut(head, widest ? [widest, ...cells] : cells, width)
-    if (!widest && layout.leftOut.length > 0)
-      note(`No room for ${layout.leftOut.join(', ')}: --fields chooses, --json has all.`)
-    const lines = drawRows(head, [...(widest ? [] : [head]), ...cells], layout, isColoured)
-    widest = head.map((_, at) =>
-      [...(widest ? [widest] : []), ...cells].reduce(
-        (wide, row) => (widthOf(row[at]!) > widthOf(wide) ? row[at]! : wide),
-        '',
-      ),
-    )
-    return lines
+  let most: Shown[] | undefined
+  let before: string | undefined
+  return (rows) => {
+    const cells = shownRows(rows, columns, now())
+    const layout = layOut(head, most ? [most, ...cells] : cells, isWide ? null : width)
+    const columnsShown = layout.shown.map(({ at }) => at).join()
+    const hasHead = before !== columnsShown
+    before = columnsShown
+    most = [...(most ? [most] : []), ...cells].reduce((row, other) => row.map((cell, at) => widest(cell, other[at]!)))
+    return { lines: drawRows(head, cells, layout, { isColoured, hasHead }), remarks: hasHead ? remarksOn(layout) : [] }
   }
 }
 
-/** `name  value` a line each; then what takes more than a line: lists of things as tables, what is nested as spread JSON. */
-export const drawThing = (drawing: Drawing, thing: Readonly<Record<string, unknown>>): string[] => {
-  const entries = Object.entries(thing)
-  const nameWidth = Math.max(...entries.map(([name]) => widthOf(name)))
+/** Draws rows within an object: as a table with full ids if every non-empty column fits, otherwise one object after another. */
+const drawPartRows = (drawing: Drawing, rows: readonly object[]): string[] => {
+  const merged = rows.map(mergeMoney)
+  const columns = columnsOf(merged, drawing.now())
+  const cells = shownRows(merged, columns, drawing.now(), true)
+  const head = columns.map(([heading]) => heading)
+  const layout = layOut(head, cells, drawing.isWide ? null : drawing.columns, { keepsIds: true })
+  const isEmpty = (heading: string) => cells.every((row) => ['', '–'].includes(row[head.indexOf(heading)]!.text))
+  if (layout.hidden.every(isEmpty)) return drawRows(head, cells, layout, drawing)
+  return rows.flatMap((row, i) => [...(i > 0 ? [''] : []), ...drawObject(drawing, row as Record<string, unknown>)])
+}
+
+/**
+ * Draws an object: `name  value` on a line each, long values wrapped. Values that need more follow: lists of objects as
+ * tables, other nested values as indented JSON. Nothing is cut.
+ */
+export const drawObject = (drawing: Drawing, thing: Readonly<Record<string, unknown>>): string[] => {
+  const entries = Object.entries(mergeMoney(thing))
+  const nameWidth = Math.max(...entries.map(([name]) => widthOf(labelOf(name))))
   const room = drawing.columns - nameWidth - 2
-  const isPart = (value: unknown) => isTable(value) || (isThing(value) && JSON.stringify(value).length > room)
-  const cellOfValue = (name: string, value: unknown): Cell =>
-    Array.isArray(value) && !isTable(value) ? value.join(', ') || null : cellOf(name, value)
+  const isPart = (value: unknown) =>
+    isTable(value) || (isObject(value) && !isMoney(value) && JSON.stringify(value).length > room)
+  const textOf = (name: string, value: unknown): string => {
+    return shownText(cellOfPerson(name, value, drawing.now()), drawing.now(), true).text
+  }
   const drawPart = (value: unknown): string[] =>
     isTable(value)
-      ? rowsDrawer(drawing, columnsOf(value))(value)
+      ? drawPartRows(drawing, value)
       : jsonText(value, 2)
           .split('\n')
           .map((text) => `  ${text}`)
   const shown = entries
     .filter(([, value]) => !isPart(value))
-    .map(([name, value]) => {
-      const text = cellText(cellOfValue(name, value), drawing.now())
-      return `${fitted(name, nameWidth)}  ${drawing.isColoured ? painted(name, text) : text}`
+    .flatMap(([name, value]) => {
+      const text = textOf(name, value)
+      const [first, ...others] = drawing.isWide ? [text] : wrapped(text, room)
+      const padded = labelOf(name) + ' '.repeat(nameWidth - widthOf(labelOf(name)))
+      return [
+        `${padded}  ${drawing.isColoured ? painted(name, first!) : first}`,
+        ...others.map((line) => ' '.repeat(nameWidth + 2) + line),
+      ]
     })
   const parts = entries.filter(([, value]) => isPart(value))
-  return [...shown, ...parts.flatMap(([name, value]) => ['', name, ...drawPart(value)])]
+  return [...shown, ...parts.flatMap(([name, value]) => ['', labelOf(name), ...drawPart(value)])]
 }

@@ -1,17 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from './command.ts'
 
-/** What nobody is told of is looked for this often. */
+/** Without a notice, changes are looked for this often. */
 const slowMs = 1000
-/** Who has heard nothing of the database for so long gives up. */
+/** Gives up after the database has been unavailable for this long. */
 const patienceMs = 10_000
-/** However many notices come, looks begin this far apart. */
+/** The minimum time between two looks, however many notices arrive. */
 const leastMs = 50
 
 /**
- * Calls `look` at each notice on a channel, and every second: what happens is shown as it happens, until somebody stops it,
- * which is how it ends. A database that goes away, or is silent, is waited for up to `patience` ms; then it
- * throws Problem `unavailable`.
+ * Calls `look` at each notice on a channel and every second, until the user interrupts it (exit 0). Waits up to `patience`
+ * ms for a database that is unavailable or does not answer; then throws Problem `unavailable`.
  */
 export const follow = async (
   { app, exit, out, signal }: Context,
@@ -24,13 +23,14 @@ export const follow = async (
     import('../store/database.ts'),
   ])
   exit(0)
-  if (out.format === 'table') out.note('Following: Ctrl-C ends it.')
+  if (out.format === 'table') out.note('Following; press Ctrl-C to stop.')
   let wake = () => {}
   let isAway = false
   let isOver = false
-  const tell = (away: boolean) => {
+  const setAway = (away: boolean) => {
     if (isOver) return
-    if (away !== isAway) out.note(away ? 'The database is away: waiting for it.' : 'The database is back.')
+    if (away !== isAway)
+      out.note(away ? 'The database is unavailable: waiting for it.' : 'The database is available again.')
     isAway = away
   }
   const notices = listen(app.database, channel, () => wake())
@@ -40,12 +40,12 @@ export const follow = async (
     const looked = look().then(
       () => {
         awaySince = undefined
-        tell(false)
+        setAway(false)
       },
       (error) => {
         if (!isUnavailable(error)) throw error
         awaySince = since
-        tell(true)
+        setAway(true)
       },
     )
     const ended = new AbortController()
@@ -57,11 +57,11 @@ export const follow = async (
   try {
     while (!signal.aborted) {
       const lookedAt = performance.now()
-      const told = new Promise<void>((resolve) => {
+      const notified = new Promise<void>((resolve) => {
         wake = resolve
       })
       await lookInTime()
-      await Promise.race([told, sleep(slowMs, undefined, { signal })]).catch(() => {})
+      await Promise.race([notified, sleep(slowMs, undefined, { signal })]).catch(() => {})
       const early = lookedAt + leastMs - performance.now()
       if (early > 0) await sleep(early, undefined, { signal }).catch(() => {})
     }

@@ -1,6 +1,6 @@
 import { Problem } from '../lib/problem.ts'
 
-/** The text of a file, or of standard input for `-`. Throws Problem `usage` that names the flag where it can't be read. */
+/** Returns the text of a file, or of standard input for `-`. Throws Problem `usage` if the file can't be read. */
 export const readInput = async (name: string, flag: string): Promise<string> => {
   if (name === '-') return (await import('node:stream/consumers')).text(process.stdin)
   try {
@@ -8,4 +8,25 @@ export const readInput = async (name: string, flag: string): Promise<string> => 
   } catch {
     throw new Problem('usage', `${flag} names a file that can't be read: ${name}`)
   }
+}
+
+/**
+ * Returns the secret in the file that a flag names, without the line's end. Without a file it asks `question`, or returns
+ * null if `question` is null. Throws Problem `usage` if the secret is empty.
+ */
+export const readSecret = async (
+  file: string | undefined,
+  flag: string,
+  question: string | null,
+): Promise<string | null> => {
+  if (file === undefined) return question === null ? null : (await import('./ask.ts')).askSecret(question)
+  const secret = (await readInput(file, flag)).replace(/\r?\n$/, '')
+  if (secret === '') throw new Problem('usage', `${flag} holds no ${flag.includes('password') ? 'password' : 'secret'}`)
+  return secret
+}
+
+/** Returns the question for the password of a URL's user; null if the URL has no user, or there is no terminal. */
+export const passwordQuestion = (asks: boolean, url: string): string | null => {
+  const user = URL.parse(url)?.username
+  return asks && user ? `Password of ${decodeURIComponent(user)}:` : null
 }

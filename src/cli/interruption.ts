@@ -1,32 +1,32 @@
 import { Problem } from '../lib/problem.ts'
 
-/** A terminal tells every process of its group, and npm tells its child once more: that is one keystroke. */
+/** A terminal signals every process of its group, and npm signals its child again. Both signals are one keystroke. */
 const sameKeystrokeMs = 1000
-/** Who asked to stop has waited long enough; process managers kill after 15 s. */
+/** The process exits at the latest after this: process managers kill after 15 s. */
 const limitMs = 14_000
-/** A command that does not look for the signal has this long to be done with what it does; then it is cut off. */
-const unheededMs = 2000
+/** A command that does not handle the signal has this long to finish before it is cut off. */
+const cutOffMs = 2000
 
-/** How soon who was started by npm finds that its parent is gone. */
+/** How often a process that npm started checks that its parent still runs. */
 const orphanMs = 500
 
 const signals = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
 export interface Interruption {
   readonly signal: AbortSignal
-  /** The exit status of what ended the command early, null where nothing did: 0 where the reader of stdout had seen enough. */
+  /** The exit status of the interruption; null without one. 0 if the reader of stdout closed the pipe. */
   readonly status: number | null
-  /** What was wrong with stdout: a full disk. */
+  /** The error of stdout, such as a full disk. */
   readonly fault: Problem | null
-  /** Rejects when the command has not ended a while after the signal; never, as long as `heeded()` is true. */
-  unheeded(heeded: () => boolean): Promise<never>
+  /** Rejects some time after the signal. Never rejects if `handlesSignal()` is true when the signal arrives. */
+  cutOff(handlesSignal: () => boolean): Promise<never>
   end(): void
 }
 
 /**
- * Watches for what ends a command early: SIGINT, SIGTERM, a terminal that closes (SIGHUP) and a stdout that takes no more.
- * The first asks for a clean stop; a second signal, or 14 s, ends the process at once, with `statusAtLimit()` where that
- * is known by then. To be called before anything is opened that would be left behind.
+ * Watches for interruptions: SIGINT, SIGTERM, a closed terminal (SIGHUP) and an error of stdout. The first one asks for a
+ * clean stop. A second signal exits immediately; so does the limit of 14 s, with the status of `statusAtLimit()` if it is
+ * known. Call this before opening anything that has to be closed.
  */
 export const watchInterruption = (statusAtLimit: () => number | null): Interruption => {
   const stop = new AbortController()
@@ -38,7 +38,7 @@ export const watchInterruption = (statusAtLimit: () => number | null): Interrupt
     if (stop.signal.aborted) return
     status = by
     since = performance.now()
-    limit = setTimeout(() => process.exit(statusAtLimit() ?? by), limitMs)
+    limit = setTimeout(() => process.exit(by === signals.SIGINT ? by : (statusAtLimit() ?? by)), limitMs)
     limit.unref()
     stop.abort()
   }
@@ -48,12 +48,12 @@ export const watchInterruption = (statusAtLimit: () => number | null): Interrupt
     interrupt(code)
   }
   const onOutputError = ({ code }: NodeJS.ErrnoException) => {
-    // EIO: the terminal is gone, and its SIGHUP is about to come.
+    // EIO: the terminal was closed, and SIGHUP follows.
     const isGone = code === 'EPIPE' || code === 'EIO'
-    if (!isGone) fault ??= new Problem('unauthorized', `The output can't be written (${code})`)
+    if (!isGone) fault ??= new Problem('internal', `The output can't be written (${code})`)
     interrupt(isGone ? 0 : 1)
   }
-  // npm hands a signal to the shell between, which dies of it and tells nobody: its death is the signal.
+  // npm signals the shell that runs us, which dies without forwarding the signal: the shell's death counts as SIGTERM.
   const parent = process.ppid
   const orphaned = () => {
     if (process.ppid !== parent) interrupt(signals.SIGTERM)
@@ -69,10 +69,10 @@ export const watchInterruption = (statusAtLimit: () => number | null): Interrupt
     get fault() {
       return fault
     },
-    unheeded: (heeded) =>
+    cutOff: (handlesSignal) =>
       new Promise((_, reject) => {
         const cut = () => {
-          if (!heeded()) setTimeout(() => reject(stop.signal.reason), unheededMs).unref()
+          if (!handlesSignal()) setTimeout(() => reject(stop.signal.reason), cutOffMs).unref()
         }
         if (stop.signal.aborted) cut()
         else stop.signal.addEventListener('abort', cut, { once: true })

@@ -1,18 +1,35 @@
+import { existsSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import type { Command } from 'commander'
+import { shellWord } from '../lib/shell.ts'
 
-/** `svc pipelines stages add` */
+/** Returns the command with its parents: `svc pipelines stages add`. */
 export const fullCommand = (command: Command): string =>
   command.parent ? `${fullCommand(command.parent)} ${command.name()}` : command.name()
 
-const quoted = (argument: string): string =>
-  /^[\w@%+=:,./<>-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`
-
-/** The command that was given with more flags: what to type next. */
+/** Returns the command line of this process with more flags, as a suggestion. */
 export const withFlags = (...flags: readonly string[]): string =>
-  ['svc', ...process.argv.slice(2).map(quoted), ...flags].join(' ')
+  ['svc', ...process.argv.slice(2).map(shellWord), ...flags].join(' ')
 
-/** `--name <name>`: a flag as its command describes it. */
+/** Returns a flag with its placeholder, as its command declares it: `--name <name>`. */
 export const givenFlag = (command: Command, name: string): string => {
   const option = command.options.find(({ long }) => long === `--${name}`)
   return option?.flags.replace(/^-\w, /, '') ?? `--${name} <${name}>`
+}
+
+/**
+ * Returns the word that runs `svc` from here: `npx svc` under npm, `svc` if it is on the PATH, otherwise the path that was
+ * typed. A process manager that starts another file of the package gets `svc`.
+ */
+export const invocation = ({ env, argv } = process): string => {
+  if (env.npm_command) return 'npx svc'
+  const typed = env.SVC_STARTED_AS ?? argv[1] ?? 'svc'
+  const isOnPath = (env.PATH ?? '').split(':').some((folder) => join(folder, 'svc') === typed)
+  return basename(typed) !== 'svc' || isOnPath || !existsSync(typed) ? 'svc' : shellWord(typed)
+}
+
+/** Returns a hint with its `svc` commands as they can be typed here. */
+export const asTyped = (hint: string): string => {
+  const typed = invocation()
+  return typed === 'svc' ? hint : hint.replace(/(?<=^|[:;,] |\(|\bor |\brun )svc (?=[a-z])/g, () => `${typed} `)
 }

@@ -1,37 +1,42 @@
 import { once } from 'node:events'
-import { type Cell, cellOf, jsonText, printable } from './cells.ts'
-import { drawThing, plainRows, rowsDrawer } from './draw.ts'
-import { chosen, chosenColumns, demandKnown } from './fields.ts'
-import { fitted } from './table.ts'
+import { Writable } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
+import { type Cell, cellOf, harmless, jsonText, type Money, moment, moneyText, printable, span } from './cells.ts'
+import { drawObject, plainRows, rowsDrawer } from './draw.ts'
+import { chosen, chosenColumns, requireKnown } from './fields.ts'
+import { asTyped } from './next.ts'
+import { fitted, wrapped } from './table.ts'
 
-export { type Cell, fitted, jsonText, printable }
+export { type Cell, fitted, harmless, jsonText, type Money, moneyText, printable, span }
 
 export type Format = 'table' | 'plain' | 'json' | 'jsonl' | 'ids'
 
-/** A column of a table: its heading and what of a row it shows. */
-export type Column<Row> = readonly [heading: string, cell: (row: Row) => Cell]
+/** A column of a table: heading, cell of a row, and whether it is shown only in a pipe or only on a terminal. */
+export type Column<Row> = readonly [heading: string, cell: (row: Row) => Cell, only?: 'pipe' | 'terminal']
 
 export interface ListOptions<Row> {
-  /** What stands beside the list with --json. */
+  /** Further properties beside the list with --json. */
   beside?: object
-  /** What -q prints of a row, where that is not its id, email, name or type. */
+  /** The text that -q prints for a row. Default: its id, email, name or type. */
   id?: (row: Row) => string
+  /** The name of the rows in `No <rows>.`. Default: the noun. */
+  called?: string
 }
 
 export interface Output {
   readonly format: Format
   /** Whether stdout is a terminal that a person looks at. */
   readonly isTerminal: boolean
-  /** The properties of `--fields`; null: as the command has them. */
+  /** The properties of `--fields`; null: the command's own. */
   readonly fields: readonly string[] | null
   /**
-   * One thing: its REST shape with --json, its id with -q, else its properties a line each, those of `shown` where it is
-   * given. On a terminal a list of things in it is a table of its own, and what is nested is spread.
+   * Prints one object: its REST shape with --json, its id with -q, otherwise a line for each property (of `shown`, if given).
+   * On a terminal a list of objects in it becomes a table, and other nested values are indented JSON.
    */
   one(thing: object, shown?: Readonly<Record<string, unknown>>): void
-  /** One thing with a secret, its property `name`, that nobody sees again: with -q, which prints the id alone, it is on stderr. */
+  /** Prints an object whose property `name` is a secret that is shown only once. With -q, which prints the id, it goes to stderr. */
   secret(thing: object, name: string, shown?: Readonly<Record<string, unknown>>): void
-  /** Many things under the noun of the command; `nextCursor` where there is more. Longer than the screen, it is paged. */
+  /** Prints rows under the noun of the command. `nextCursor` means that there are more. A list longer than the screen is paged. */
   list<Row extends object>(
     noun: string,
     rows: readonly Row[],
@@ -40,17 +45,23 @@ export interface Output {
     options?: ListOptions<Row>,
   ): Promise<void>
   /**
-   * Prints rows as they come: an object a line with --json and --jsonl, else as a table whose columns widen as they must.
-   * Resolves once they are taken.
+   * Returns a function that prints batches of rows: one object a line with --json and --jsonl, otherwise a table whose
+   * columns widen as needed. It resolves once the rows are written.
    */
   stream<Row extends object>(
     columns: readonly Column<Row>[],
     options?: ListOptions<Row>,
   ): (rows: readonly Row[]) => Promise<void>
-  /** A line of data, as it is. */
+  /** Returns a stream for a command's own data, with back-pressure. On a terminal control characters are removed. */
+  sink(): NodeJS.WritableStream
+  /** Prints a line of data; on a terminal without control characters. */
   line(text: string): void
-  /** A remark for people, on stderr. */
+  /** Returns a time for a sentence: local and relative on a terminal, otherwise RFC 3339. */
+  time(time: Date | number): string
+  /** Prints a remark for people on stderr. */
   note(text: string): void
+  /** Suggests the next command, on stderr. */
+  next(command: string): void
 }
 
 export interface Terminal {
@@ -62,9 +73,11 @@ export interface Terminal {
   fields?: readonly string[] | null
   /** Cells of the terminal's line. */
   columns?: number
-  /** The time that others are relative to, in epoch ms. */
+  /** Whether tables may be wider than the terminal. */
+  isWide?: boolean
+  /** Returns the time that relative times refer to, in epoch ms. */
   now?: () => number
-  /** Shows a text, by screens where it is longer than one. */
+  /** Shows a text, in a pager if it is longer than the screen. */
   page?: (text: string) => Promise<void>
 }
 
@@ -73,23 +86,46 @@ const idOf = (row: object): string => {
   return printable(String(id ?? email ?? name ?? type ?? ''))
 }
 
-/** What a command prints: data on `stdout`, everything else on `stderr` (cli.md, Conventions). */
+/** Creates the output of a command: data on `stdout`, everything else on `stderr` (docs/reference/cli.md#output). */
 export const createOutput = (terminal: Terminal): Output => {
-  const { format, stdout, stderr, isTerminal, isColoured = false, fields = null, columns: width = 80 } = terminal
+  const {
+    format,
+    stdout,
+    stderr,
+    isTerminal,
+    isColoured = false,
+    fields = null,
+    columns: width = 80,
+    isWide = false,
+  } = terminal
   const { now = Date.now, page = async (text) => void stdout.write(text) } = terminal
-  const line = (text: string) => void stdout.write(`${text}\n`)
-  const note = (text: string) => void stderr.write(`${printable(text)}\n`)
+  const line = (text: string) => void stdout.write(`${isTerminal ? harmless(text) : text}\n`)
+  // A command to copy stays on one line.
+  const isCommand = /^ *next: /
+  const note = (text: string) => {
+    const lines = isTerminal && !isCommand.test(text) ? wrapped(printable(text), width) : [printable(text)]
+    stderr.write(`${lines.join('\n')}\n`)
+  }
   const isJson = format === 'json' || format === 'jsonl'
-  const drawing = { columns: width, isColoured, now, note }
+  const drawing = { columns: width, isColoured, isWide, now }
 
   const output: Output = {
     format,
     isTerminal,
     fields,
     line,
+    time: (time) => (isTerminal ? moment(new Date(time), now()) : new Date(time).toISOString()),
     note,
+    next: (command) => note(`  next: ${asTyped(command)}`),
+    sink: () =>
+      isTerminal
+        ? new Writable({
+            decodeStrings: false,
+            write: (chunk, _, done) => void stdout.write(harmless(stripVTControlCharacters(String(chunk))), done),
+          })
+        : stdout,
     one(thing, shown) {
-      demandKnown([thing], fields)
+      requireKnown([thing], fields)
       if (isJson) return line(jsonText(chosen(thing, fields)))
       if (format === 'ids') return line(idOf(thing))
       const names = fields ?? Object.keys(shown ?? thing)
@@ -98,22 +134,28 @@ export const createOutput = (terminal: Terminal): Output => {
         ['', ([name]) => name],
         ['', ([name, value]) => cellOf(name, value)],
       ]
-      for (const text of isTerminal ? drawThing(drawing, values) : plainRows(Object.entries(values), columns))
+      for (const text of isTerminal ? drawObject(drawing, values) : plainRows(Object.entries(values), columns))
         line(text)
     },
     secret(thing, name, shown) {
       output.one(thing, shown)
       if (format === 'ids') note(`${name}: ${(thing as Record<string, unknown>)[name]}`)
-      note(`Keep the ${name} now: it is not shown again.`)
+      note(`Save the ${name} now: it is not shown again.`)
     },
     stream<Row extends object>(columns: readonly Column<Row>[], { id = idOf }: ListOptions<Row> = {}) {
       let draw: ((rows: readonly Row[]) => string[]) | undefined
       const drawerOf = (rows: readonly Row[]): ((rows: readonly Row[]) => string[]) => {
         if (format === 'ids') return (more) => more.map(id)
-        demandKnown(rows, fields)
+        requireKnown(rows, fields)
         if (isJson) return (more) => more.map((row) => jsonText(chosen(row, fields)))
         const those = chosenColumns(columns, fields)
-        return isTerminal ? rowsDrawer(drawing, those) : (more) => plainRows(more, those)
+        if (!isTerminal) return (more) => plainRows(more, those)
+        const drawRows = rowsDrawer(drawing, those)
+        return (more) => {
+          const { lines, remarks } = drawRows(more)
+          for (const remark of remarks) note(remark)
+          return lines
+        }
       }
       return async (rows: readonly Row[]) => {
         if (rows.length === 0) return
@@ -122,14 +164,18 @@ export const createOutput = (terminal: Terminal): Output => {
       }
     },
     async list(noun, rows, columns, nextCursor, options = {}) {
-      demandKnown(rows, fields)
+      requireKnown(rows, fields)
       if (format === 'json') {
         const those = rows.map((row) => chosen(row, fields))
         return line(jsonText({ [noun]: those, ...options.beside, ...(nextCursor && { nextCursor }) }))
       }
       if (format !== 'table') await output.stream(columns, options)(rows)
-      else if (rows.length === 0) note(`No ${noun}.`)
-      else await page(`${rowsDrawer(drawing, chosenColumns(columns, fields))(rows).join('\n')}\n`)
+      else if (rows.length === 0) note(`No ${options.called ?? noun}.`)
+      else {
+        const { lines, remarks } = rowsDrawer(drawing, chosenColumns(columns, fields))(rows)
+        await page(`${lines.join('\n')}\n`)
+        for (const remark of remarks) note(remark)
+      }
       if (nextCursor && (format === 'table' || format === 'plain')) note(`More: --cursor ${nextCursor}`)
     },
   }

@@ -4,20 +4,20 @@ export interface Screen {
   /** Lines of the terminal. */
   rows: number
   columns: number
-  /** What is too long for the screen is given to its `PAGER`. */
+  /** `PAGER` names the program that shows texts longer than the screen. */
   env: Record<string, string | undefined>
   stdout: NodeJS.WritableStream
 }
 
-/** The lines that a text takes on the screen, those that wrap counted as often. */
+/** Returns the number of screen lines that a text takes; long lines wrap. */
 const heightOf = (text: string, columns: number): number =>
   text.split('\n').reduce((lines, line) => lines + Math.max(1, Math.ceil(line.length / columns)), -1)
 
 const ignore = () => {}
 
 /**
- * Shows a text on the terminal, as git does: by `$PAGER` (else less) where it is longer than the screen. Who quits it early
- * has seen enough; Ctrl-C is for the pager alone while it runs.
+ * Shows a text on the terminal as git does: a text longer than the screen goes to `$PAGER` (default: less). Quitting the
+ * pager early is not an error. While it runs, only the pager handles Ctrl-C.
  */
 export const pager =
   ({ rows, columns, env, stdout }: Screen) =>
@@ -37,6 +37,6 @@ export const pager =
     })
     process.off('SIGINT', ignore)
     for (const interrupt of interrupts) process.on('SIGINT', interrupt)
-    // No such program: 127 is how a shell says so.
+    // The shell exits with 127 if there is no such program.
     if (status === null || status === 127) stdout.write(text)
   }

@@ -2,12 +2,12 @@ import type { Page } from '../lib/cursor.ts'
 import { type PageFlags, type PageRequest, pageRequest } from '../lib/page.ts'
 import type { Column, ListOptions, Output } from './output.ts'
 
-/** Rows of a page that is streamed on. */
+/** Rows of each page when all pages are streamed. */
 const streamedRows = 500
 
 /**
- * A list that grows: a page of it, or all of it with --jsonl and -q, page after page, so that memory does not grow with it.
- * `--limit` holds for both.
+ * Prints a list of unbounded length: one page or, with --jsonl and -q, all pages one after another, so that memory stays
+ * constant. `--limit` applies to both.
  */
 export const showPages = async <Row extends object>(
   { out, signal }: { out: Output; signal: AbortSignal },

@@ -1,26 +1,21 @@
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Help } from 'commander'
-import { Problem } from '../lib/problem.ts'
+import { nearest } from '../lib/nearest.ts'
+import { Problem, shown } from '../lib/problem.ts'
+import type { ChoicesOf } from './choices.ts'
 import type { Cli, CommandSet } from './command.ts'
 import { fullCommand } from './next.ts'
-import { type Open, reportFailure, runner } from './run.ts'
+import { isPerson, type Open, reportFailure, runner } from './run.ts'
+import { version } from './version.ts'
 
-/** The version of the package. */
-export const version = (): string => {
-  // One folder up from src/ in a checkout, two up from dist/src/ in a published package.
-  for (const path of ['../../package.json', '../../../package.json']) {
-    try {
-      return JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')).version
-    } catch {}
-  }
-  return 'unknown'
-}
-
-/** Asked before anything is parsed: a flag that is wrong is told in JSON as well. */
+/** Reads argv directly, since errors of the parser are printed as JSON, too. */
 const asksJson = (): boolean => process.argv.includes('--json') || process.argv.includes('--jsonl')
 
-/** The whole `svc` program: the conventions here, the commands from the features. */
-export const buildProgram = (sets: readonly CommandSet[], open: Open): Command => {
+/** Builds the `svc` program: shared options and conventions here, commands from the features. */
+export const buildProgram = (
+  sets: readonly CommandSet[],
+  open: Open,
+  loadChoices: () => Promise<ChoicesOf> = async () => () => undefined,
+): Command => {
   const program = new Command('svc')
   program
     .description('Email, contacts, deals, journeys, webinars, courses and webhooks: the dashboard in a terminal')
@@ -29,50 +24,55 @@ export const buildProgram = (sets: readonly CommandSet[], open: Open): Command =
     .option('--json', 'print JSON: one object, in the shape of the REST API')
     .option('--jsonl', 'print one JSON object a line')
     .option('-q, --quiet', 'print ids only')
+    .option('--wide', 'show every column of a table, and ids in full')
     .option('--no-color', 'print without colour (or NO_COLOR)')
     .option('--no-pager', 'print long lists as they are; else they are paged by PAGER')
     .helpCommand(true)
-    // Nouns have no arguments of their own; their verbs are shown with theirs.
-    .configureHelp({ subcommandTerm: (c) => (c.parent === program ? c.name() : Help.prototype.subcommandTerm(c)) })
+    // Nouns are listed without arguments, verbs with theirs.
+    .configureHelp({
+      showGlobalOptions: true,
+      subcommandTerm: (c) => (c.parent === program ? c.name() : Help.prototype.subcommandTerm(c)),
+    })
     .configureOutput({
       writeErr: (text) => (asksJson() ? undefined : process.stderr.write(text)),
-      // Told where all failures are, with what to do next.
+      // reportMisuse prints these errors, with a hint.
       outputError: () => {},
     })
-  const run = runner(open)
+  const run = runner(open, loadChoices)
   const cli: Cli = {
     noun: (name) => program.commands.find((command) => command.name() === name) ?? program.command(name),
     run: run as Cli['run'],
   }
   for (const set of sets) set(cli)
-  throwing(program)
-  inherit(program)
+  throwOnExit(program)
+  configure(program)
   return program
 }
 
-/** What the parser refuses, and of which command. */
+const ignore = () => {}
+
+/** An error of the parser, with its command. */
 type Misuse = CommanderError & { command: Command }
 
-/** Every command throws instead of exiting, so that usage errors get their status in one place. */
-const throwing = (command: Command): void => {
+/** Makes a command throw instead of exiting, so that usage errors get their status in one place. */
+const throwOnExit = (command: Command): void => {
   command.exitOverride((error) => {
     throw Object.assign(error, { command }) satisfies Misuse
   })
+  // On a terminal run.ts asks for missing arguments.
+  if (isPerson()) Object.assign(command, { missingArgument: ignore })
 }
 
-/** Verbs that only read: what they show may be chosen. */
-const reading = 'history list members registrations rejects responses runs show types usage'.split(' ')
+/** Verbs that only read; they get --fields. */
+const readVerbs = 'history list members registrations rejects responses runs show types usage'.split(' ')
 
-/** A bare noun lists. */
-const inherit = (parent: Command): void => {
+/** Applies the conventions of all commands to the commands of `parent`. */
+const configure = (parent: Command): void => {
   for (const command of parent.commands) {
-    throwing(command)
-    if (reading.includes(command.name()) && command.commands.length === 0)
-      command.option(
-        '--fields <names>',
-        'show these properties alone, separated by commas; --json shows which there are',
-      )
-    inherit(command)
+    throwOnExit(command)
+    if (readVerbs.includes(command.name()) && command.commands.length === 0)
+      command.option('--fields <names>', 'show only these properties, separated by commas (--json lists them)')
+    configure(command)
     if (isDefault(parent, command) && command.registeredArguments.length === 0) refuseUnknown(parent, command)
   }
 }
@@ -80,23 +80,27 @@ const inherit = (parent: Command): void => {
 const isDefault = (parent: Command, command: Command): boolean =>
   (parent as unknown as { _defaultCommandName: string | null })._defaultCommandName === command.name()
 
-/** What follows a noun and is no verb of it would else be an argument too many of its list. */
+/** Refuses an unknown verb by its name. Otherwise the parser would call it an excess argument of the noun's default verb. */
 const refuseUnknown = (noun: Command, list: Command): void => {
   list.allowExcessArguments(true).hook('preAction', ({ args }) => {
     if (args.length === 0) return
-    throw new Problem('usage', `There is no command svc ${noun.name()} ${args[0]}`, {
+    const typed = String(args[0])
+    const verb = nearest(
+      typed,
+      noun.commands.map((command) => command.name()),
+    )
+    const meant = verb ? ` (did you mean ${verb}?)` : ''
+    throw new Problem('usage', `There is no command svc ${noun.name()} ${shown(typed)}${meant}`, {
       hint: `svc ${noun.name()} --help`,
     })
   })
 }
 
-const ignore = () => {}
-
 /** Parses and runs. Sets `process.exitCode`; never exits while output is still to be written. */
 export const runProgram = async (program: Command, argv: readonly string[]): Promise<void> => {
-  // A reader that has seen enough (`| head`) is no failure; a command under way is ended by it (interruption.ts).
+  // A reader that closes the pipe (`| head`) is not a failure; it ends a running command (interruption.ts).
   process.stdout.off('error', ignore).on('error', ignore)
-  // Nor is one who does not want to hear of failures.
+  // Neither is a closed stderr.
   process.stderr.off('error', ignore).on('error', ignore)
   try {
     await program.parseAsync([...argv])
@@ -107,9 +111,11 @@ export const runProgram = async (program: Command, argv: readonly string[]): Pro
 }
 
 const reportMisuse = async ({ code, message, command }: Misuse): Promise<number> => {
-  // Its help was shown in place of an error.
+  // The parser printed the command's help instead of an error.
   const isHelp = code === 'commander.help'
   if (isHelp && !asksJson()) return 2
-  const sentence = isHelp ? `${fullCommand(command)} takes a command` : message.replace(/^error: /, '')
+  const sentence = isHelp
+    ? `${fullCommand(command)} takes a command`
+    : message.replace(/^error: /, '').replace(/\n\(Did you/, ' (did you')
   return reportFailure(new Problem('usage', sentence), asksJson(), `${fullCommand(command)} --help`)
 }

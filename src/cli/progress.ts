@@ -1,12 +1,12 @@
-/** Where a long work stands. `fraction` is of the whole, 0 to 1; null where nobody knows how much there is. */
-export interface Standing {
+/** How far long work has come. `fraction` is the completed part, 0 to 1; null if the total is unknown. */
+interface Position {
   rows: number
   fraction: number | null
 }
 
 export interface Progress {
-  update(standing: Standing): void
-  /** Ends the bar, so that what is written next has a line of its own. */
+  update(position: Position): void
+  /** Removes the bar, so that the next output begins on an empty line. */
   stop(): void
 }
 
@@ -18,7 +18,7 @@ interface Screen {
 }
 
 const barWidth = 24
-/** A terminal is drawn ten times a second; a log gets a line every few. */
+/** A terminal is redrawn ten times a second; a log gets a line every 5 s. */
 const drawEveryMs = 100
 const lineEveryMs = 5000
 
@@ -30,17 +30,17 @@ const duration = (seconds: number): string => {
 
 const count = (value: number): string => Math.round(value).toLocaleString('en')
 
-/** Shows how far a long work is, with its rate and the time that is left, on stderr: a bar on a terminal, else lines. */
+/** Shows the progress of long work, its rate and the remaining time: a bar on a terminal, otherwise lines. */
 export const createProgress = (
   screen: Screen,
   noun: string,
   clock: () => number = () => performance.now(),
 ): Progress => {
   const startedAt = clock()
-  let first: Standing | null = null
+  let first: Position | null = null
   let shownAt = screen.isTTY ? 0 : startedAt
   let isDrawn = false
-  const describe = ({ rows, fraction }: Standing, now: number): string => {
+  const describe = ({ rows, fraction }: Position, now: number): string => {
     const seconds = (now - startedAt) / 1000
     const parts = [`${count(rows)} ${noun}`, `${count((rows - (first?.rows ?? 0)) / seconds)} ${noun}/s`]
     if (fraction !== null) {
@@ -52,12 +52,12 @@ export const createProgress = (
     return parts.join(', ')
   }
   return {
-    update(standing) {
+    update(position) {
       const now = clock()
-      first ??= standing
+      first ??= position
       if (now - shownAt < (screen.isTTY ? drawEveryMs : lineEveryMs)) return
       shownAt = now
-      const text = describe(standing, now)
+      const text = describe(position, now)
       isDrawn = Boolean(screen.isTTY)
       screen.write(screen.isTTY ? `\r\u001b[K${text}` : `${text}\n`)
     },

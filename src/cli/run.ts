@@ -2,29 +2,32 @@ import { userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { Problem, type ProblemKind } from '../lib/problem.ts'
-import type { App } from '../store/work.ts'
-import type { Context, RunOptions } from './command.ts'
+import type { App, Operation } from '../store/work.ts'
+import type { ChoicesOf } from './choices.ts'
+import { type Context, isChanging, type RunOptions } from './command.ts'
 import { type Interruption, watchInterruption } from './interruption.ts'
-import { fullCommand, givenFlag, withFlags } from './next.ts'
+import { asTyped, fullCommand, givenFlag, withFlags } from './next.ts'
 import { createOutput, type Format, jsonText, type Output, printable } from './output.ts'
 import { showPages } from './pages.ts'
 import { createProgress, noProgress } from './progress.ts'
+import { rolledBack, rollingBack } from './trial.ts'
 
-/** Exit statuses of cli.md, Conventions. */
+/** Exit statuses: docs/reference/cli.md#exit-codes. */
 const statuses: Record<ProblemKind, number> = {
   invalid: 2,
   usage: 2,
-  missing: 3,
+  not_found: 3,
   configuration: 4,
   forbidden: 6,
   conflict: 6,
   limited: 6,
   unauthorized: 1,
+  internal: 1,
   unavailable: 7,
   upstream: 7,
 }
 
-/** How long the end may take where the database is away. */
+/** How long closing may take if the database is unavailable. */
 const closeMs = 3000
 
 export interface GlobalOptions {
@@ -35,11 +38,13 @@ export interface GlobalOptions {
   color?: boolean
   pager?: boolean
   fields?: string
+  wide?: boolean
 }
 
 export type Open = () => Promise<App>
 
-const isPerson = (): boolean => Boolean(process.stdin.isTTY && process.stdout.isTTY && !process.env.CI)
+/** Whether a person can be asked: both ends are a terminal, outside CI. */
+export const isPerson = (): boolean => Boolean(process.stdin.isTTY && process.stdout.isTTY && !process.env.CI)
 
 const formatOf = (options: GlobalOptions): Format => {
   if (options.json) return 'json'
@@ -54,11 +59,11 @@ const fieldsOf = ({ fields, quiet }: GlobalOptions): string[] | null => {
   return fields.split(',').map((field) => field.trim())
 }
 
-/** What a command of these options prints to; `now` gives the time that others are relative to. */
+/** Returns the output of a command with these options. `now` returns the time that relative times refer to. */
 const openOutput = (options: GlobalOptions, now: () => number): Output => {
   const { stdout, stderr } = process
   const { columns = 80, rows = 24, isTTY = false } = stdout
-  // Prompts read it, too.
+  // Prompts read this variable, too.
   if (options.color === false) process.env.NO_COLOR = '1'
   const page = async (text: string) => {
     const { pager } = await import('./pager.ts')
@@ -72,20 +77,21 @@ const openOutput = (options: GlobalOptions, now: () => number): Output => {
     isColoured: isTTY && stdout.hasColors(),
     fields: fieldsOf(options),
     columns,
+    isWide: options.wide === true,
     now,
     ...(isPerson() && options.pager !== false && { page }),
   })
 }
 
-/** What to say where the database is away, or too busy; null: it is something else. */
+/** Returns the problem to report if the database is unavailable or too busy; null for any other error. */
 const databaseProblem = async (error: unknown): Promise<Problem | null> => {
   const { isUnavailable, unavailable } = await import('../store/database.ts')
   return isUnavailable(error) ? new Problem('unavailable', unavailable(error).message, { hint: 'svc db status' }) : null
 }
 
 /**
- * Prints a failure on stderr and gives its exit status. A fault of ours is one line too, with the stack on demand. Whoever
- * used the command wrongly is told `help`, where the failure itself knows no better.
+ * Prints a failure on stderr and returns its exit status. An unexpected error is one line too; its stack follows with
+ * SVC_LOG_LEVEL=debug. A usage error without a hint gets `help` as its hint.
  */
 export const reportFailure = async (error: unknown, asJson: boolean, help: string): Promise<number> => {
   // Ctrl-C at a question.
@@ -95,16 +101,17 @@ export const reportFailure = async (error: unknown, asJson: boolean, help: strin
   else
     problem =
       (await databaseProblem(error)) ??
-      new Problem('unauthorized', `Something went wrong: ${(error as Error)?.message ?? error}`)
+      new Problem('internal', `Something went wrong: ${(error as Error)?.message ?? error}`)
   const status = statuses[problem.kind]
-  const hint = problem.detail.hint ?? (problem.kind === 'usage' ? help : undefined)
+  const given = problem.detail.hint ?? (problem.kind === 'usage' ? help : undefined)
+  const hint = given && asTyped(given)
   if (asJson) process.stderr.write(`${jsonText({ error: problem.message, ...(hint && { hint }) })}\n`)
   else process.stderr.write(`error: ${printable(problem.message)}\n${hint ? `  next: ${printable(hint)}\n` : ''}`)
   if (process.env.SVC_LOG_LEVEL === 'debug' && error instanceof Error) process.stderr.write(`${error.stack}\n`)
   return status
 }
 
-/** Who works at the terminal. A user id without a name, as containers have it, is one too. */
+/** Returns the name of the user at the terminal, or `uid-<n>` if the user id has no name, as in containers. */
 const operator = (): string => {
   if (process.env.SVC_USER) return process.env.SVC_USER
   try {
@@ -114,23 +121,41 @@ const operator = (): string => {
   }
 }
 
-interface Run {
-  context: Context
-  /** Whether the command looks for the signal itself. */
-  heeds(): boolean
+/** Returns the context for the dry run of a command that was declared by `changing`: its units of work are rolled back. */
+const dryRunContext = (context: Context): Context => {
+  const { out } = context
+  return Object.create(context, {
+    app: { get: () => rollingBack(context.app) },
+    work: { value: context.trial },
+    operate: { value: <T>(run: (operation: Operation) => Promise<T>) => rolledBack(context.operate<never>, run) },
+    out: {
+      value: {
+        ...out,
+        one: (thing: object, shown?: object) =>
+          out.one({ dryRun: true, ...thing }, shown && { dryRun: true, ...shown }),
+      },
+    },
+  })
 }
 
-/** The context of one run of one command. */
+interface Run {
+  context: Context
+  /** Whether the command handles the signal itself. */
+  handlesSignal(): boolean
+}
+
+/** Creates the context of one run of one command. */
 const createContext = (
   command: Command,
   out: Output,
   app: App | null,
   { signal }: Interruption,
   exit: (status: number) => void,
+  loadChoices: () => Promise<ChoicesOf>,
 ): Run => {
   const options = command.optsWithGlobals<GlobalOptions>()
   const actor = `cli:${operator()}`
-  let heeds = false
+  let handlesSignal = false
   let account: Promise<{ id: string; name: string }> | undefined
   const context: Context = {
     get app() {
@@ -140,7 +165,7 @@ const createContext = (
     out,
     actor,
     get signal() {
-      heeds = true
+      handlesSignal = true
       return signal
     },
     exit,
@@ -151,10 +176,12 @@ const createContext = (
       return account
     },
     work: async (run) => context.app.work((await context.account()).id, actor, run),
+    trial: (run) => rolledBack((trial) => context.work(trial), run),
     operate: (run) => context.app.operate(actor, run),
     follow: async (channel, look) => (await import('./follow.ts')).follow(context, channel, look),
     pages: (...list) => showPages(context, ...list),
     progress: (noun) => (out.format === 'ids' ? noProgress : createProgress(process.stderr, noun)),
+    asks: isPerson(),
     confirm: async (what, { yes, dryRun }, planned) => {
       if (dryRun) {
         out.one({ dryRun: true, ...planned })
@@ -163,8 +190,7 @@ const createContext = (
       }
       if (yes) return true
       if (!isPerson()) throw new Problem('usage', `This would ${what}: it needs --yes`, { hint: withFlags('--yes') })
-      const { confirm } = await import('@inquirer/prompts')
-      return confirm({ message: `This will ${what}. Go on?`, default: false })
+      return (await import('./ask.ts')).askConfirm(`This will ${what}. Go on?`)
     },
     require: async (flags) => {
       const lacking = Object.keys(flags).filter((name) => flags[name] === undefined)
@@ -175,17 +201,43 @@ const createContext = (
       }
       const answers: Record<string, string | undefined> = { ...flags }
       if (lacking.length > 0) {
-        const { input } = await import('@inquirer/prompts')
-        for (const name of lacking) answers[name] = await input({ message: `${name}:`, required: true })
+        const [{ askFlag }, choicesOf] = await Promise.all([import('./choices.ts'), loadChoices()])
+        for (const name of lacking) answers[name] = await askFlag(context, command, name, choicesOf)
       }
       return answers as never
     },
   }
-  return { context, heeds: () => heeds }
+  return { context, handlesSignal: () => handlesSignal }
 }
 
-/** Closes the app; false where the database is away, and so silent that it does not end. */
-const closing = async (app: App | null, isAway: boolean): Promise<boolean> => {
+/** Returns the arguments of an action, after asking for required ones that are missing. Without a terminal the parser refuses them. */
+const withAskedArguments = async <Args extends unknown[]>(
+  context: Context,
+  { registeredArguments: declared }: Command,
+  args: Args,
+  loadChoices: () => Promise<ChoicesOf>,
+): Promise<Args> => {
+  const command = args.at(-1) as Command
+  const isLeftOut = (value: unknown) => value === undefined || (Array.isArray(value) && value.length === 0)
+  const lacking = declared.flatMap((argument, at) =>
+    argument.required && isLeftOut(args[at]) ? [{ argument, at }] : [],
+  )
+  if (lacking.length === 0) return args
+  const [{ askValue, placeOfArgument }, choicesOf] = await Promise.all([import('./choices.ts'), loadChoices()])
+  const all = [...args] as unknown as Args
+  for (const { argument, at } of lacking) {
+    const values = await askValue(context, command, placeOfArgument(argument), choicesOf)
+    all[at] = argument.variadic ? values : values.join(',')
+  }
+  return all
+}
+
+/** Returns a failure, with a suggestion if a value was probably mistyped. */
+const explained = async (...failure: Parameters<typeof import('./choices.ts').withSuggestion>): Promise<unknown> =>
+  failure[0] instanceof Problem ? (await import('./choices.ts')).withSuggestion(...failure) : failure[0]
+
+/** Closes the app. Returns false if the database is unavailable and closing did not finish in time. */
+const closeApp = async (app: App | null, isAway: boolean): Promise<boolean> => {
   const closed = (app?.close() ?? Promise.resolve()).then(
     () => true,
     () => true,
@@ -196,9 +248,9 @@ const closing = async (app: App | null, isAway: boolean): Promise<boolean> => {
   return Promise.race([closed, isLate]).finally(() => ended.abort())
 }
 
-/** Makes an action of a function: opens the app, runs it, closes, and turns what it throws into an exit status. */
+/** Returns the action for a function: opens the app, runs the function, closes the app, and turns errors into an exit status. */
 export const runner =
-  (open: Open) =>
+  (open: Open, loadChoices: () => Promise<ChoicesOf>) =>
   <Args extends unknown[]>(act: (context: Context, ...args: Args) => Promise<void>, run: RunOptions = {}) =>
   async (...args: Args): Promise<void> => {
     const command = args.at(-1) as Command
@@ -206,36 +258,51 @@ export const runner =
     const report = (error: unknown) =>
       reportFailure(error, Boolean(options.json || options.jsonl), `${fullCommand(command)} --help`)
     let app: App | null = null
+    let context: Context | undefined
     let status: number | null = null
     let isClosed = true
     const interruption = watchInterruption(() => status)
     try {
-      const out = openOutput(options, () => app?.now().getTime() ?? Date.now())
+      const aheadMs = (formatOf(options) === 'table' && (await run.aheadMs?.())) || 0
+      const out = openOutput(options, () => app?.now().getTime() ?? Date.now() + aheadMs)
       if (run.app !== 'none') app = await open()
       if (!interruption.signal.aborted) {
-        const { context, heeds } = createContext(command, out, app, interruption, (code) => {
+        const exit = (code: number) => {
           status = code
-        })
-        // What a command opened for itself it has to close itself.
-        await Promise.race([act(context, ...args), interruption.unheeded(() => run.app === 'none' || heeds())])
+        }
+        const created = createContext(command, out, app, interruption, exit, loadChoices)
+        const { handlesSignal } = created
+        context = created.context
+        // A command without the app closes its own connections, so it is never cut off.
+        const isDry = isChanging(command) && command.opts<{ dryRun?: boolean }>().dryRun === true
+        await Promise.race([
+          act(
+            isDry ? dryRunContext(context) : context,
+            ...(await withAskedArguments(context, command, args, loadChoices)),
+          ),
+          interruption.cutOff(() => run.app === 'none' || handlesSignal()),
+        ])
+        if (isDry) out.note('Nothing was changed.')
       }
       status ??= interruption.status ?? 0
     } catch (error) {
-      // Cut short is what it was to be: no failure to tell of.
-      const isCut = interruption.fault !== null || (interruption.status !== null && isOfCutting(error))
-      const failure = isCut ? 0 : await report(error)
+      // The user interrupted the command, so this is not reported as an error.
+      const isCut = interruption.fault !== null || (interruption.status !== null && isCausedByInterruption(error))
+      const failure = isCut ? 0 : await report(context ? await explained(error, context, command, loadChoices) : error)
       status = interruption.status ?? failure
     } finally {
-      isClosed = await closing(app, status === statuses.unavailable)
+      isClosed = await closeApp(app, status === statuses.unavailable)
     }
+    // Ctrl-C exits with 130 in every command, also in those that only end by a signal.
+    if (interruption.status === 130) status = 130
     if (interruption.fault) status = await report(interruption.fault)
     process.exitCode = status
-    // What was cut off may still wait for something; nothing of ours is left.
+    // A command that was cut off may still hold a handle that would keep the process running.
     if (interruption.status !== null || !isClosed) process.exit()
     interruption.end()
   }
 
-const isOfCutting = (error: unknown): boolean => {
+const isCausedByInterruption = (error: unknown): boolean => {
   const { name, code } = error as NodeJS.ErrnoException
   return name === 'AbortError' || ['EPIPE', 'EIO', 'ERR_STREAM_PREMATURE_CLOSE'].includes(code ?? '')
 }

@@ -1,8 +1,8 @@
-import { missing, Problem } from '../lib/problem.ts'
+import { notFound, Problem } from '../lib/problem.ts'
 
 /**
- * The text of a file, or of standard input (`-`); past `maxBytes` no more is read. Throws Problem `missing` where there is
- * no such file, `usage` where it can't be read.
+ * Returns the text of a file, or of standard input (`-`). Stops reading after `maxBytes`. Throws Problem `not_found` if there
+ * is no such file, `usage` if it can't be read.
  */
 export const readSource = async (file: string, maxBytes: number): Promise<string> => {
   const { createReadStream } = await import('node:fs')
@@ -17,7 +17,7 @@ export const readSource = async (file: string, maxBytes: number): Promise<string
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
     throw code === 'ENOENT'
-      ? missing(`There is no file ${file}`)
+      ? notFound(`There is no file ${file}`)
       : new Problem('usage', `${file} can't be read (${code})`)
   }
   return Buffer.concat(parts).toString()

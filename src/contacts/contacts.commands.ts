@@ -1,12 +1,23 @@
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, type Context, gather, paged } from '../cli/command.ts'
+import {
+  type Cli,
+  type CommandSet,
+  type Confirmation,
+  type Context,
+  changing,
+  confirmed,
+  examples,
+  gather,
+  paged,
+} from '../cli/command.ts'
 import { collectEarly } from '../cli/memory.ts'
-import type { Column } from '../cli/output.ts'
+import { type Column, jsonText } from '../cli/output.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
-import { Problem } from '../lib/problem.ts'
+import { Problem, shown } from '../lib/problem.ts'
+import { quantity } from '../lib/quantity.ts'
 import type { AccessView, Contact } from './contacts.ts'
-import { addImport } from './imports.commands.ts'
-import { lists } from './lists.commands.ts'
+import { addImport } from './imports/imports.commands.ts'
+import { lists } from './lists/lists.commands.ts'
 
 const contactColumns: Column<Contact>[] = [
   ['EMAIL', (contact) => contact.email],
@@ -29,7 +40,7 @@ const accessColumns: Column<AccessView>[] = [
 /** `first_name=Ada` */
 const fieldOf = (text: string): [string, string] => {
   const equals = text.indexOf('=')
-  if (equals < 1) throw new Problem('usage', `--field ${text} is not name=value`)
+  if (equals < 1) throw new Problem('usage', `--field ${shown(text)} is not name=value`)
   return [text.slice(0, equals), text.slice(equals + 1)]
 }
 
@@ -42,25 +53,33 @@ const parseEmail = async (given: string): Promise<string> => {
   return parse(z.object({ email: EmailInput }), { email: given }).email
 }
 
-/** `svc contacts export --email`: in every format one JSON, spread over lines where a person looks at it. */
+/** `svc contacts export --email`: prints one JSON document in every format, indented on a terminal. */
 const exportPerson = async (
   { app, out, work }: Context,
   given: string,
   { list, format }: { list?: string; format?: string },
 ): Promise<void> => {
-  if (list !== undefined || format !== undefined) throw new Problem('usage', '--email goes without --list and --format')
+  if (list !== undefined || format !== undefined)
+    throw new Problem('usage', '--email can not be combined with --list or --format')
   const email = await parseEmail(given)
   const { readPerson } = await import('./contacts.ts')
   const person = await work((w) => readPerson(app, w, email))
-  out.line(JSON.stringify(person, null, out.isTerminal && out.format === 'table' ? 2 : 0))
+  out.line(jsonText(person, out.isTerminal && out.format === 'table' ? 2 : 0))
 }
 
 const addReads = (noun: Command, cli: Cli): void => {
   paged(
     noun
       .command('list', { isDefault: true })
-      .description('List contacts, by address; those of one list oldest first')
-      .option('--list <id|name>', 'those of this list'),
+      .description('List contacts by address, or those of a list, oldest first')
+      .addHelpText(
+        'after',
+        examples(
+          'svc contacts list --list Customers --limit 200',
+          'svc contacts list --list Customers --jsonl > customers.jsonl',
+        ),
+      )
+      .option('--list <id|name>', 'only contacts of this list'),
   ).action(
     cli.run(async ({ pages, work }, flags: PageFlags & { list?: string }) => {
       const { listContacts } = await import('./contacts.ts')
@@ -72,12 +91,20 @@ const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('show')
     .description('Show an address in each of its lists')
+    .addHelpText('after', examples('svc contacts show ada@example.com', 'svc contacts show ada@example.com --json'))
     .argument('<email>')
     .action(
       cli.run(async ({ out, work }, given: string) => {
         const { showContact } = await import('./contacts.ts')
         const email = await parseEmail(given)
         const contacts = await work((w) => showContact(w, email))
+        if (out.format === 'table' && !out.fields && contacts.length > 0) {
+          for (const [i, contact] of contacts.entries()) {
+            if (i > 0) out.line('')
+            out.one(contact)
+          }
+          return
+        }
         await out.list('contacts', contacts, [
           ...contactColumns,
           [
@@ -94,14 +121,20 @@ const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('export')
     .hook('preAction', collectEarly)
-    .description(
-      'Write a list to stdout: CSV that an import takes back, or a JSON object a line; or all about a person',
+    .description('Write a list to stdout as CSV or JSON, or all personal data about an address')
+    .addHelpText(
+      'after',
+      examples(
+        'svc contacts export --list Customers > customers.csv',
+        'svc contacts export --email ada@example.com > ada.json',
+      ),
     )
     .option('--list <id|name>', 'the list')
-    .option('--email <email>', 'instead: everything that is held about an address, as one JSON')
-    .option('--format <csv|jsonl>', 'csv, unless --json or --jsonl says otherwise')
+    .option('--email <email>', 'export all personal data about this address instead, as JSON')
+    .option('--format <csv|jsonl>', 'output format (default: csv, or as set by --json or --jsonl)')
+    .option('--safe', "put ' before CSV cells that a spreadsheet would run as formulas")
     .action(
-      cli.run(async (context, flags: { list?: string; format?: string; email?: string }) => {
+      cli.run(async (context, flags: { list?: string; format?: string; email?: string; safe?: boolean }) => {
         const { app, out, work, require, account, progress, signal } = context
         if (flags.email !== undefined) return exportPerson(context, flags.email, flags)
         const { list: ref } = await require({ list: flags.list })
@@ -109,99 +142,115 @@ const addReads = (noun: Command, cli: Cli): void => {
         const format = flags.format ?? given
         if (format !== 'csv' && format !== 'jsonl' && format !== 'json')
           throw new Problem('usage', '--format must be csv or jsonl')
+        if (flags.safe && format !== 'csv') throw new Problem('usage', '--safe requires CSV')
         const [{ findList }, { writeExport }] = await Promise.all([
           import('./contacts.ts'),
           import('./contacts.export.ts'),
         ])
         const list = await work((w) => findList(w, ref))
-        // On a terminal the rows themselves show how far it is.
+        // On a terminal the printed rows show the progress.
         const bar = out.isTerminal ? null : progress('contacts')
         const onRows = (rows: number) => bar?.update({ rows, fraction: Math.min(1, rows / Math.max(list.rowCount, 1)) })
         const { id: accountId } = await account()
-        await writeExport(app, accountId, list, format, process.stdout, { signal, onRows }).finally(() => bar?.stop())
+        const options = { signal, onRows, isSafe: flags.safe === true }
+        await writeExport(app, accountId, list, format, out.sink(), options).finally(() => bar?.stop())
       }),
     )
 }
 
 const addWrites = (noun: Command, cli: Cli): void => {
-  noun
-    .command('upsert')
-    .description('Add a contact to a list, or change its fields')
-    .option('--list <id|name>', 'the list')
-    .option('--email <email>', 'the address')
-    .option('--field <name=value>', 'a field, as often as needed; the others stay', gather, [])
-    .action(
-      cli.run(async (context, flags: { list?: string; email?: string; field: string[] }) => {
-        const { app, actor, out, require, work, account } = context
-        const given = await require({ list: flags.list, email: flags.email })
-        const { findList, normalizeFields, upsertContact } = await import('./contacts.ts')
-        const fields = normalizeFields(Object.fromEntries(flags.field.map(fieldOf)))
-        const email = await parseEmail(given.email)
-        const list = await work((w) => findList(w, given.list))
-        const { contact, ...counts } = await upsertContact(app, (await account()).id, actor, {
-          listId: list.id,
-          email,
-          fields,
-        })
-        const { fields: held, verification, ...shown } = contact
-        if (out.format === 'ids') return out.line(contact.rowId)
-        out.one({ ...counts, contact }, { ...counts, ...shown, verification: verification?.status, ...held })
-      }),
-    )
+  changing(
+    noun
+      .command('upsert')
+      .description('Add a contact to a list, or change its fields')
+      .addHelpText(
+        'after',
+        examples(
+          'svc contacts upsert --list Customers --email ada@example.com --field first_name=Ada',
+          'svc contacts upsert --list Customers --email ada@example.com --no-events',
+        ),
+      )
+      .option('--list <id|name>', 'the list')
+      .option('--email <email>', 'the address')
+      .option('--field <name=value>', 'a field to set, repeatable; other fields stay', gather, [])
+      .option('--no-events', 'fire no contact.created and contact.updated'),
+  ).action(
+    cli.run(async (context, flags: { list?: string; email?: string; field: string[]; events: boolean }) => {
+      const { app, actor, out, require, work, account } = context
+      const given = await require({ list: flags.list, email: flags.email })
+      const { findList, normalizeFields, upsertContact } = await import('./contacts.ts')
+      const fields = normalizeFields(Object.fromEntries(flags.field.map(fieldOf)))
+      const email = await parseEmail(given.email)
+      const list = await work((w) => findList(w, given.list))
+      const write = { listId: list.id, email, fields }
+      const { events } = flags
+      const { contact, ...counts } = await upsertContact(app, (await account()).id, actor, write, { events })
+      const { fields: values, verification, ...shown } = contact
+      if (out.format === 'ids') return out.line(contact.rowId)
+      out.one({ ...counts, contact }, { ...counts, ...shown, verification: verification?.status, ...values })
+    }),
+  )
 
   noun
     .command('verify')
-    .description('Verify an address or a whole list again, as far as the DNS cache has forgotten it')
+    .description('Verify an address or a whole list again, with cached DNS answers where they are still valid')
+    .addHelpText('after', examples('svc contacts verify ada@example.com', 'svc contacts verify --list Customers'))
     .argument('[email]')
-    .option('--list <id|name>', 'every address of this list')
+    .option('--list <id|name>', 'verify every address of this list')
     .action(
       cli.run((context, email: string | undefined, flags: { list?: string }) => verify(context, email, flags.list)),
     )
 
-  noun
-    .command('erase')
-    .description('Erase an address from all lists, messages, deals and import rejects, with its verdict')
-    .argument('<email>')
-    .option('--yes', 'do it without asking')
-    .option('--dry-run', 'say what would go')
-    .action(
-      cli.run(async ({ app, out, work, confirm }, given: string, flags: { yes?: boolean; dryRun?: boolean }) => {
-        const { heldAbout } = app
-        const { countHeld, eraseContact } = await import('./contacts.ts')
-        const email = await parseEmail(given)
-        const planned = await work((w) => eraseContact(w, email, { dryRun: true, heldAbout }))
-        const what = `erase ${email} from ${planned.contacts} lists and ${planned.rejects} import rejects, and blank it in messages, deals and journeys; what waits to be sent to it is cancelled; no event fires`
-        const held = flags.dryRun && { held: await work((w) => countHeld(heldAbout, w, email)) }
-        if (!(await confirm(what, flags, { ...planned, ...held }))) return
-        out.one(await work((w) => eraseContact(w, email, { dryRun: false, heldAbout })))
-      }),
-    )
+  confirmed(
+    noun
+      .command('erase')
+      .description(
+        'Erase an address from all lists, messages, events, deals and import rejects, with its verification result',
+      )
+      .addHelpText(
+        'after',
+        examples('svc contacts erase ada@example.com --dry-run', 'svc contacts erase ada@example.com --yes'),
+      )
+      .argument('<email>'),
+    'show what would be deleted',
+  ).action(
+    cli.run(async ({ app, out, work, confirm }, given: string, flags: Confirmation) => {
+      const { personalData } = app
+      const { countPersonalData, eraseContact } = await import('./contacts.ts')
+      const email = await parseEmail(given)
+      const planned = await work((w) => eraseContact(w, email, { dryRun: true, personalData }))
+      const what = `erase ${email} from ${quantity(planned.contacts, 'list')} and ${quantity(planned.rejects, 'import reject')}, and blank it in messages, events, deals and journeys; pending messages and deliveries are cancelled; no event fires`
+      const held = flags.dryRun && { held: await work((w) => countPersonalData(personalData, w, email)) }
+      if (!(await confirm(what, flags, { ...planned, ...held }))) return
+      out.one(await work((w) => eraseContact(w, email, { dryRun: false, personalData })))
+    }),
+  )
 }
 
 const verify = async (context: Context, given: string | undefined, list: string | undefined): Promise<void> => {
   const { app, actor, work, account, out, progress, signal } = context
   if ((given === undefined) === (list === undefined)) throw new Problem('usage', 'Name an address or --list')
-  const { exportContacts, findList, isDoubtful, reverify, showContact } = await import('./contacts.ts')
+  const { exportContacts, findList, isInconclusive, reverify, showContact } = await import('./contacts.ts')
   const { id: accountId } = await account()
   const counts = { verified: 0, valid: 0, risky: 0, invalid: 0, unknown: 0 }
-  let doubtful = 0
-  const judge = async (emails: readonly string[]) => {
-    for (const verdict of await reverify(app, accountId, actor, emails, { isPatient: true, signal })) {
+  let inconclusive = 0
+  const verifyAgain = async (emails: readonly string[]) => {
+    for (const verification of await reverify(app, accountId, actor, emails, { isPatient: true, signal })) {
       counts.verified++
-      counts[verdict.status]++
-      doubtful += Number(isDoubtful(verdict))
+      counts[verification.status]++
+      inconclusive += Number(isInconclusive(verification))
     }
   }
   if (given !== undefined) {
     const email = await parseEmail(given)
     await work((w) => showContact(w, email))
-    await judge([email])
+    await verifyAgain([email])
   } else {
     const { id, rowCount } = await work((w) => findList(w, list!))
     const bar = progress('addresses')
     try {
       for await (const contacts of exportContacts(app, accountId, id)) {
-        await judge(contacts.map((contact) => contact.email))
+        await verifyAgain(contacts.map((contact) => contact.email))
         bar.update({ rows: counts.verified, fraction: Math.min(1, counts.verified / Math.max(rowCount, 1)) })
         if (signal.aborted) break
       }
@@ -209,18 +258,21 @@ const verify = async (context: Context, given: string | undefined, list: string 
       bar.stop()
     }
   }
-  if (doubtful > 0) out.note(`DNS gave no answer for ${doubtful} of them: a verdict from before stays as it is`)
+  if (inconclusive > 0) out.note(`DNS gave no answer for ${inconclusive} of them: earlier results stay`)
   out.one(counts)
 }
 
 const accessLog: CommandSet = (cli) => {
   const noun = cli.noun('access-log')
   paged(
-    noun.command('list', { isDefault: true }).description('List reads of contacts by API keys, newest first'),
+    noun
+      .command('list', { isDefault: true })
+      .description('List reads of contacts by API keys, newest first')
+      .addHelpText('after', examples('svc access-log', 'svc access-log list --jsonl > access.jsonl')),
   ).action(
     cli.run(async ({ pages, work }, flags: PageFlags) => {
       const { listAccess } = await import('./contacts.ts')
-      await pages('accessLog', flags, (page) => work((w) => listAccess(w, page)), accessColumns)
+      await pages('accessLog', flags, (page) => work((w) => listAccess(w, page)), accessColumns, { called: 'entries' })
     }),
   )
 }

@@ -10,9 +10,9 @@ const ContactListSchema = defineEntity({
     id: p.text().collation('C').primary(),
     ...owned,
     name: p.text(),
-    /** Column names in the order in which they first came. */
+    /** Column names in the order of their first appearance. */
     fields: p.array(),
-    /** Exact: counted in the transaction that adds or removes contacts (contacts.count.ts). */
+    /** Exact: updated by the transaction that adds or removes contacts (contacts/write/count.ts). */
     rowCount: p.integer().default(0),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
@@ -21,10 +21,10 @@ const ContactListSchema = defineEntity({
 export class ContactList extends ContactListSchema.class {}
 ContactListSchema.setClass(ContactList)
 
-/** A list that is deleted, while its contacts go (lists.delete.ts). */
-const LeavingListSchema = defineEntity({
-  name: 'LeavingList',
-  tableName: 'leaving_lists',
+/** A deleted list whose contacts are still being deleted (contacts/write/delete-list.ts). */
+const DeletedListSchema = defineEntity({
+  name: 'DeletedList',
+  tableName: 'deleted_lists',
   filters: tenantFilter,
   indexes: [{ properties: ['accountId'] }],
   properties: {
@@ -34,17 +34,17 @@ const LeavingListSchema = defineEntity({
     startedAt: p.datetime(),
   },
 })
-export class LeavingList extends LeavingListSchema.class {}
-LeavingListSchema.setClass(LeavingList)
+export class DeletedList extends DeletedListSchema.class {}
+DeletedListSchema.setClass(DeletedList)
 
-/** An address of an account: owner of the stable `rowId` and of the verdict. Keyed by email, so that one index serves all. */
+/** An address of an account, with its stable `rowId` and its verification result. Keyed by email, so that one index is enough. */
 const AddressSchema = defineEntity({
   name: 'Address',
   tableName: 'addresses',
   filters: tenantFilter,
   indexes: [
     {
-      // Those whose domain DNS gave no answer for: contacts.recheck.ts looks at them again.
+      // Addresses whose domain had no answer from DNS, for contacts/verification/recheck.ts.
       name: 'addresses_in_doubt_index',
       expression: `create index "addresses_in_doubt_index" on "addresses" ("domain", "account_id", "email") where "verification_status" <> 'valid' and "verification_reasons" && '{dns_timeout,dns_error}'::text[]`,
     },
@@ -62,7 +62,7 @@ const AddressSchema = defineEntity({
 export class Address extends AddressSchema.class {}
 AddressSchema.setClass(Address)
 
-/** What mail has shown of an address, in a list or not: each verdict on it keeps that in mind. */
+/** A signal of an address, whether or not it is in a list (contacts/verification/signals.ts). */
 const AddressFindingSchema = defineEntity({
   name: 'AddressFinding',
   tableName: 'address_findings',
@@ -77,9 +77,10 @@ const AddressFindingSchema = defineEntity({
 export class AddressFinding extends AddressFindingSchema.class {}
 AddressFindingSchema.setClass(AddressFinding)
 
-/** An address in a list, keyed by the address's `rowId`, so that what comes is put at an index's end. `email` is repeated here: it
- * never changes, and a page of a list needs no index of addresses by row.
- * No foreign key: the statement that adds contacts locks their list once, where a key would look for each row. */
+/**
+ * An address in a list. Keyed by the address's `rowId`, so that new rows are appended to the index. `email` is repeated here: it never
+ * changes, and reading a page of a list needs no index of addresses by row id. No foreign key: it would check the list for each row.
+ */
 const ContactSchema = defineEntity({
   name: 'Contact',
   tableName: 'contacts',
@@ -99,7 +100,7 @@ const ContactSchema = defineEntity({
 export class Contact extends ContactSchema.class {}
 ContactSchema.setClass(Contact)
 
-/** Each read of contacts by a key (api.md, GET /contacts). */
+/** A read of contacts by a key (docs/reference/api.md#get-contacts). */
 const AccessLogEntrySchema = defineEntity({
   name: 'AccessLogEntry',
   tableName: 'access_log',
@@ -116,7 +117,7 @@ const AccessLogEntrySchema = defineEntity({
 export class AccessLogEntry extends AccessLogEntrySchema.class {}
 AccessLogEntrySchema.setClass(AccessLogEntry)
 
-/** What DNS says of a mail domain, shared by all accounts until it expires. */
+/** The cached DNS answer for a mail domain, shared by all accounts until it expires. */
 const MailDomainSchema = defineEntity({
   name: 'MailDomain',
   tableName: 'mail_domains',
@@ -130,7 +131,7 @@ const MailDomainSchema = defineEntity({
 export class MailDomain extends MailDomainSchema.class {}
 MailDomainSchema.setClass(MailDomain)
 
-/** An import of a file, with the checkpoint that `svc imports resume` goes on from. */
+/** An import of a file, with the checkpoint from which `svc imports resume` continues. */
 const ImportSchema = defineEntity({
   name: 'Import',
   tableName: 'imports',
@@ -142,11 +143,12 @@ const ImportSchema = defineEntity({
     listId: p.text().collation('C'),
     /** Absolute path, or `-` for standard input. */
     file: p.text(),
-    /** null for standard input, which can't be read twice. */
+    /** null: standard input, which can't be read twice. */
     fileSha256: p.text().nullable(),
     options: p.json<Record<string, unknown>>(),
-    status: p.enum(['running', 'done'] as const),
-    /** Data rows that are done: a batch is written by the transaction that moves this on, so never twice. */
+    /** `stopped`: the command was interrupted. If the process was killed, the status stays `running`. */
+    status: p.enum(['running', 'stopped', 'done'] as const),
+    /** Imported data rows. The transaction that writes a batch also advances this number, so no batch is written twice. */
     rowsDone: p.integer().default(0),
     created: p.integer().default(0),
     updated: p.integer().default(0),

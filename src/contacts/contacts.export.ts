@@ -1,18 +1,23 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { csvLine } from '../lib/csv.ts'
+import { csvLine, safeCsvLine } from '../lib/csv.ts'
 import type { App } from '../store/work.ts'
 import { exportContacts } from './contacts.find.ts'
-import type { ContactListView } from './contacts.lists.ts'
 import type { Contact } from './contacts.view.ts'
+import type { ContactListView } from './lists/lists.ts'
 
-/** `csv`: address and fields, so that an import takes it back as it is. `jsonl` and `json`: whole contacts of api.md. */
+/** `csv`: address and fields, in a form that an import accepts. `jsonl` and `json`: complete contacts (docs/reference/api.md#contact). */
 export type ExportFormat = 'csv' | 'jsonl' | 'json'
 
 const jsonl = (contacts: readonly Contact[]) => contacts.map((contact) => `${JSON.stringify(contact)}\n`).join('')
 
-const text = async function* (pages: AsyncIterable<Contact[]>, format: ExportFormat, fields: readonly string[]) {
-  if (format === 'csv') yield csvLine(['email', ...fields])
+const text = async function* (
+  pages: AsyncIterable<Contact[]>,
+  format: ExportFormat,
+  fields: readonly string[],
+  line: typeof csvLine,
+) {
+  if (format === 'csv') yield line(['email', ...fields])
   if (format === 'json') yield '{"contacts":['
   let isFirst = true
   for await (const contacts of pages) {
@@ -21,8 +26,8 @@ const text = async function* (pages: AsyncIterable<Contact[]>, format: ExportFor
       yield `${isFirst ? '' : ','}${contacts.map((contact) => JSON.stringify(contact)).join(',')}`
     else
       yield contacts
-        .map(({ email, fields: held }) =>
-          csvLine([email, ...fields.map((name) => (Object.hasOwn(held, name) ? held[name]! : ''))]),
+        .map(({ email, fields: values }) =>
+          line([email, ...fields.map((name) => (Object.hasOwn(values, name) ? values[name]! : ''))]),
         )
         .join('')
     isFirst = false
@@ -39,15 +44,21 @@ const counted = async function* (pages: AsyncIterable<Contact[]>, onRows: (rows:
   }
 }
 
-/** Writes a whole list to `sink`, which stays open, no faster than it is taken; `onRows` hears how many rows were. */
+/**
+ * Writes a whole list to `sink` with back-pressure, and leaves it open. Calls `onRows` with the number of rows so far. `isSafe`: CSV cells
+ * that a spreadsheet would run as formulas are quoted as text.
+ */
 export const writeExport = (
   app: Pick<App, 'database'>,
   accountId: string,
   list: Pick<ContactListView, 'id' | 'fields'>,
   format: ExportFormat,
   sink: NodeJS.WritableStream,
-  { signal, onRows }: { signal: AbortSignal; onRows?: (rows: number) => void },
+  { signal, onRows, isSafe = false }: { signal: AbortSignal; onRows?: (rows: number) => void; isSafe?: boolean },
 ): Promise<void> => {
   const pages = counted(exportContacts(app, accountId, list.id), onRows)
-  return pipeline(Readable.from(text(pages, format, list.fields)), sink, { end: false, signal })
+  return pipeline(Readable.from(text(pages, format, list.fields, isSafe ? safeCsvLine : csvLine)), sink, {
+    end: false,
+    signal,
+  })
 }

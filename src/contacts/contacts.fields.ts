@@ -6,32 +6,37 @@ import { notBlank, text } from '../lib/text.ts'
 
 export type Fields = Record<string, string>
 
-/** One contact to write: `email` in its normalised form, `fields` as `normalizeFields` gives them. */
+/** One contact to write: a normalised `email`, and `fields` from `normalizeFields`. */
 export interface ContactWrite {
   email: string
   fields: Fields
 }
 
-/** Any text is kept and judged; only what is empty, too long or no text at all is refused (decisions.md, Contacts). */
+/** Accepts any text, also a malformed address; refuses only empty, too long and non-text values (docs/reference/rules.md#contacts). */
 export const EmailInput = z
   .string()
   .transform(normalizeEmail)
   .pipe(text(emailMaxLength).min(1))
-  .meta({ pattern: notBlank, maxLength: emailMaxLength, description: 'Any text is kept and judged' })
+  .meta({ pattern: notBlank, maxLength: emailMaxLength, description: 'Any text is stored and verified' })
 
 const printable = /^[\x21-\x7e]+$/
 
-/** What `EmailInput` makes of an object's address where it is plain ASCII; null: it has to be looked at closer. */
+/** Returns what `EmailInput` returns for an item's plain ASCII address; null: the item needs the full check. */
 export const plainEmailOf = (item: unknown): string | null => {
   const email = typeof item === 'object' && item !== null && 'email' in item ? item.email : null
   if (typeof email !== 'string' || email.length > emailMaxLength || !printable.test(email)) return null
-  return email.toLowerCase()
+  return normalizeEmail(email)
 }
 
 const nameMaxLength = 100
-/** How a schema says what a column may be called. */
+/** JSON Schema keywords for column names. */
 export const columnNames = { pattern: notBlank, maxLength: nameMaxLength }
 const valueMaxLength = 10_000
+
+export const maxColumns = 40
+export const tooManyColumns = () => invalid(`A list can have at most ${maxColumns} columns`)
+/** Maximum names in one write. Some may be ignored values, but no list can have that many columns. */
+export const givenNamesMax = 1_000
 
 const refuse = (path: readonly PropertyKey[], message: string) =>
   invalid(sentence([{ code: 'custom', path: [...path], message, input: undefined }], 'fields'))
@@ -41,8 +46,9 @@ const isStorable = (value: string) => !value.includes('\0') && value.isWellForme
 const nameFault = (name: string): string | null => {
   if (name === '') return 'has a field without a name'
   if (name.length > nameMaxLength) return `has a field name of over ${nameMaxLength} characters`
+  if (name === 'email') return 'has a field named email, which is the address itself'
   if (!isStorable(name)) return 'has a field name with characters that are not allowed'
-  // It alone would set the prototype of what holds it; `constructor` and the like are names as any other.
+  // Assigning `__proto__` would set an object's prototype. `constructor` and similar names are safe.
   return name === '__proto__' ? 'has a field name that is not allowed' : null
 }
 
@@ -51,13 +57,13 @@ const valueFault = (value: string): string | null => {
   return isStorable(value) ? null : 'must not contain NUL characters or broken Unicode'
 }
 
-/** Throws Problem `invalid` naming the value, of the column `name` in the fields at `path`, that can't be stored. */
-export const demandStorable = (value: string, path: readonly PropertyKey[], name: string): void => {
+/** Throws Problem `invalid`, with the path of the value, if the value of column `name` can't be stored. */
+export const requireStorable = (value: string, path: readonly PropertyKey[], name: string): void => {
   const fault = valueFault(value)
   if (fault) throw refuse([...path, name], fault)
 }
 
-/** The name as it is stored: trimmed. Throws Problem `invalid`. */
+/** Returns the trimmed name. Throws Problem `invalid`. */
 const storedName = (given: string, path: readonly PropertyKey[]): string => {
   const name = given.trim()
   const fault = nameFault(name)
@@ -66,9 +72,9 @@ const storedName = (given: string, path: readonly PropertyKey[]): string => {
 }
 
 /**
- * Column values as they are stored: scalars as strings, null as the empty string, nested values ignored, names trimmed.
- * `path` names the place of the fields in the input, `names` keeps the names that were judged, for who has many rows; a property
- * `except` is no column. Throws Problem `invalid` naming the field.
+ * Returns column values in their stored form: scalars as strings, null as the empty string, nested values left out, names trimmed.
+ * `path`: position of the fields in the input, for errors. `names`: a cache of validated names, to share between rows. `except`: a
+ * property to leave out. Throws Problem `invalid`, with the name of the field.
  */
 export const normalizeFields = (
   values: Readonly<Record<string, unknown>>,
@@ -80,14 +86,15 @@ export const normalizeFields = (
     const value = values[givenName]
     if (givenName === except || value === undefined || (typeof value === 'object' && value !== null)) continue
     const name = names.getOrInsertComputed(givenName, () => storedName(givenName, path))
+    if (names.size > givenNamesMax) throw tooManyColumns()
     const stored = value === null ? '' : String(value)
-    demandStorable(stored, path, name)
+    requireStorable(stored, path, name)
     fields[name] = stored
   }
   return fields
 }
 
-/** One write for each address, in order of first appearance; later fields win over earlier ones. */
+/** Returns one write for each address, in order of first appearance; later values replace earlier ones. */
 export const mergeWrites = (writes: Iterable<ContactWrite>): ContactWrite[] => {
   const merged = new Map<string, ContactWrite>()
   for (const write of writes) {

@@ -1,11 +1,10 @@
 import { coalesceCalls } from '../lib/coalesce.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
-import { missing } from '../lib/problem.ts'
-import { unseen } from '../store/arrays.ts'
-import { alongAnIndex, isSharedFailure, type Sql } from '../store/database.ts'
+import { noSuch, notFound } from '../lib/problem.ts'
+import { opaqueArray } from '../store/arrays.ts'
+import { forceIndexOrder, isSharedFailure, type Sql } from '../store/database.ts'
 import type { App, Work } from '../store/work.ts'
-import { findList } from './contacts.lists.ts'
 import {
   type Contact,
   type ContactRow,
@@ -14,8 +13,9 @@ import {
   joinedToContact,
   viewContact,
 } from './contacts.view.ts'
+import { findList } from './lists/lists.ts'
 
-/** A caller that may read outside a transaction: what it needs is one statement. */
+/** The context of a recorded read, which is one statement and needs no transaction. */
 export type Reader = Pick<App, 'sql' | 'database'> & Pick<Work, 'accountId' | 'actor' | 'now'>
 
 interface Question {
@@ -23,14 +23,14 @@ interface Question {
   listId?: string | undefined
 }
 
-// Read and record in one statement: nothing is read that is not recorded, at the price of one round trip. It adds rows outside a
-// unit of work, so it asks whether the accounts are alive, each of them once.
+// Reads and records in one statement: every read is recorded, in one round trip. It inserts rows outside a unit of work, so it calls
+// the account guard once for each account.
 const recordedRead = `
   with asked as materialized (
-    select * from unnest(${unseen('$1')}, $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
+    select * from unnest(${opaqueArray('$1')}, $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
       with ordinality as a(account, actor, email, list, log, at, place)
   ), alive as materialized (
-    select account from (select distinct account from asked) a where account_lives(account)
+    select account from (select distinct account from asked) a where account_guard(account)
   ), known as materialized (
     select asked.* from asked join alive using (account)
     where list is null or exists (select from contact_lists where account_id = account and id = list)
@@ -46,7 +46,7 @@ const recordedRead = `
   select found.*, known.place::int from known left join found on found.place = known.place
   order by known.place, found."updatedAt" desc, found."listId"`
 
-const mostAtOnce = 64
+const maxBatch = 64
 
 interface Asked extends Question {
   accountId: string
@@ -54,9 +54,9 @@ interface Asked extends Question {
   now: Date
 }
 
-/** null where the account has no such list. */
+/** Returns null if the account has no such list. */
 const readTogether = coalesceCalls(
-  mostAtOnce,
+  maxBatch,
   async ({ sql }: { sql: Sql }, asked: readonly Asked[]): Promise<(Contact[] | null)[]> => {
     const params = [
       ...[asked.map(({ accountId }) => accountId), asked.map(({ actor }) => actor), asked.map(({ email }) => email)],
@@ -74,18 +74,18 @@ const readTogether = coalesceCalls(
 )
 
 /**
- * The address's row in each of the account's lists, or in one, most recently updated first, recorded in the access log
- * (GET /contacts). Calls that arrive while others are being read share the next statement and its commit, whatever their
- * account. Throws Problem `missing` for a list that is not the account's; that is recorded nowhere.
+ * Returns the contacts of an address in all lists, or in one, most recently updated first, and records the read in the access log
+ * (docs/reference/api.md#get-contacts). Calls of any account that arrive during a statement share the next one and its commit. Throws
+ * Problem `not_found` for a list that is not the account's, which is not recorded.
  */
 export const findContacts = async (reader: Reader, { email, listId }: Question): Promise<Contact[]> => {
   const { sql, database, accountId, actor, now } = reader
   const found = await readTogether({ sql }, database, '', { accountId, actor, now, email, listId })
-  if (!found) throw missing('There is no such list')
+  if (!found) throw notFound('There is no such list')
   return found
 }
 
-/** The address's rows, or its row in one list, most recently updated first. Not recorded: for what the service does itself. */
+/** Returns the contacts of an address in all lists, or in one, most recently updated first. Not recorded: for internal use. */
 export const readContacts = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   email: string,
@@ -101,7 +101,7 @@ export const readContacts = async (
   return rows.map(viewContact)
 }
 
-/** The rows of many addresses in every list, most recently updated first. Not recorded, as `readContacts`. */
+/** Returns the contacts of many addresses in all lists, most recently updated first. Not recorded. */
 export const readContactsOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   emails: readonly string[],
@@ -116,8 +116,8 @@ export const readContactsOf = async (
 }
 
 /**
- * The rows of addresses in one list, in the order of the addresses. `columns`: those that the list is to have, too, at the end of
- * the unit of work. Not recorded, as `readContacts`.
+ * Returns the contacts of addresses in one list, in the order of the addresses. `columns`: columns of the list that are written only at
+ * the end of the unit of work. Not recorded.
  */
 export const readMembers = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
@@ -126,7 +126,7 @@ export const readMembers = async (
   columns: readonly string[],
 ): Promise<Contact[]> => {
   const rows = await sql<ContactRow>(
-    `select ${contactColumns} from unnest($2::text[]) as i(email)
+    `select ${contactColumns} from unnest(${opaqueArray('$2')}) as i(email)
      cross join lateral (select * from addresses where account_id = $1 and email = i.email limit 1) a
      cross join lateral (
        select * from contacts where account_id = $1 and row_id = a.row_id and list_id = $3 limit 1
@@ -139,7 +139,7 @@ export const readMembers = async (
   return rows.map((row) => viewContact({ ...row, listFields: [...row.listFields, ...columns] }))
 }
 
-/** Those of the addresses that are in the list. */
+/** Returns the addresses that are in the list. */
 export const findMembers = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
@@ -147,7 +147,7 @@ export const findMembers = async (
 ): Promise<string[]> => {
   if (emails.length === 0) return []
   const rows = await sql<{ email: string }>(
-    `select i.email from unnest($2::text[]) as i(email)
+    `select i.email from unnest(${opaqueArray('$2')}) as i(email)
      cross join lateral (select row_id from addresses where account_id = $1 and email = i.email limit 1) a
      cross join lateral (
        select from contacts where account_id = $1 and row_id = a.row_id and list_id = $3 limit 1
@@ -158,15 +158,15 @@ export const findMembers = async (
   return rows.map(({ email }) => email)
 }
 
-/** Like `readContacts`. Throws Problem `missing` where the address is in no list. */
+/** As `readContacts`. Throws Problem `not_found` if the address is in no list. */
 export const showContact = async (work: Pick<Work, 'sql' | 'accountId'>, email: string): Promise<Contact[]> => {
   const contacts = await readContacts(work, email)
-  if (contacts.length === 0) throw missing(`There is no contact ${email}`, { hint: 'svc contacts list' })
+  if (contacts.length === 0) throw noSuch('contact', email, { hint: 'svc contacts list' })
   return contacts
 }
 
-// With the account hidden no other index than the list's has this order, and with `alongAnIndex` nothing is sorted.
-/** A page of one list in the order of `rowId`, which is that in which the addresses came. */
+// `|| ''` hides the account from the planner, so that it uses the list's index; with `forceIndexOrder` it does not sort.
+/** Reads a page of one list in the order of `rowId`: the order in which the addresses were added to the account. */
 const pageOfList = (sql: Work['sql'], accountId: string, listId: string, after: string, limit: number) =>
   sql<ContactRow>(
     `select ${contactColumns} from (
@@ -182,13 +182,13 @@ const pageOfAll = (sql: Work['sql'], accountId: string, [email, listId]: readonl
     [accountId, email, listId, limit],
   )
 
-/** A page of the account's contacts: of one list (id or name), or of all by address. Throws Problem `missing`, `invalid`. */
+/** Returns a page of contacts: of one list (id or name) by row id, or of all lists by address. Throws Problem `not_found`, or `invalid` for a bad cursor. */
 export const listContacts = async (
   work: Pick<Work, 'sql' | 'accountId'>,
   { list, cursor, limit }: { list?: string | undefined; cursor?: string | undefined; limit: number },
 ): Promise<Page<Contact>> => {
   const { sql, accountId } = work
-  await sql(alongAnIndex)
+  await sql(forceIndexOrder)
   const keyLength = list === undefined ? 2 : 1
   const key = cursor === undefined ? ['', ''].slice(0, keyLength) : decodeCursor(cursor, keyLength)
   const rows =
@@ -201,15 +201,15 @@ export const listContacts = async (
   return { rows: page, nextCursor: rows.length > limit ? encodeCursor(nextKey) : null }
 }
 
-/** An active contact of a list, as a mail is made for it. */
+/** An active contact of a list, with the data for an email. */
 export interface Recipient {
   rowId: string
   email: string
   fields: Record<string, string>
 }
 
-// By the list alone, whose index has the order: a planner without statistics would read the account's contacts and sort them.
-/** The next active contacts of a list in the order of `rowId`, those alone that were in it at a time. Not recorded. */
+// `|| ''` hides the account, so that the planner uses the list's index: without statistics it would read and sort the account's contacts.
+/** Returns the next active contacts of a list, in the order of `rowId`, that were in the list at the time `at`. Not recorded. */
 export const readRecipients = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
@@ -226,7 +226,7 @@ export const readRecipients = (
 
 const exportPage = 1_000
 
-/** A whole list in pages, each read by a transaction of its own: none stays open while a reader is slow. */
+/** Yields a whole list in pages. Each page has its own transaction, so none stays open while the reader is slow. */
 export async function* exportContacts(
   { database }: Pick<App, 'database'>,
   accountId: string,
@@ -234,7 +234,10 @@ export async function* exportContacts(
 ): AsyncGenerator<Contact[]> {
   for (let after = ''; ; ) {
     const from = after
-    const rows = await database.transaction((sql) => pageOfList(sql, accountId, listId, from, exportPage), alongAnIndex)
+    const rows = await database.transaction(
+      (sql) => pageOfList(sql, accountId, listId, from, exportPage),
+      forceIndexOrder,
+    )
     if (rows.length > 0) yield rows.map(viewContact)
     if (rows.length < exportPage) return
     after = rows.at(-1)!.rowId

@@ -1,12 +1,11 @@
 import { idAt } from '../lib/ids.ts'
 import { inBatches } from '../store/batches.ts'
-import { alongAnIndex } from '../store/database.ts'
+import { forceIndexOrder } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 
 /*
- * As deliveries are purged: ids are ordered by time, so what is old is the start of each account's part of the key. Each
- * batch goes on behind the last one: none looks at what the ones before it have deleted. Rows are named by ctid (none of
- * them is ever updated).
+ * Ids are ordered by time, so old rows are at the start of each account's range of the key, as for deliveries. Each batch starts
+ * after the previous one, so that it does not scan deleted rows. Rows are identified by ctid, because they are never updated.
  */
 
 const oldReaders = `
@@ -22,7 +21,7 @@ const oldReads = `
   )
   select (select count(*) from gone) as gone, max(id) as last from old`
 
-/** Of an import that was broken off and never went on, the start counts. */
+/** For an import that never finished, the start time counts. */
 const oldImports = `
   select i.account_id, i.id from accounts a cross join lateral (
     select account_id, id from imports i where i.account_id = a.id and i.id < $1 and coalesce(finished_at, started_at) < $2
@@ -45,7 +44,7 @@ const lockImports = `
     select from imports where id = o.id for update skip locked
   ) locked`
 
-// A statement later: what an import has written by now, if it went on meanwhile, is seen here.
+// A separate statement, whose snapshot sees rejects that a resumed import has written meanwhile.
 const deleteImports = `
   delete from imports i
   where i.id = any($1) and coalesce(i.finished_at, i.started_at) < $2 and not ${hasRejects} returning 1`
@@ -56,8 +55,8 @@ interface Batch<Key> {
 }
 
 /**
- * Deletes the entries of the access log from before `before`, in small batches with rests, until nothing is left or
- * `signal` is aborted. Gives how many went.
+ * Deletes access log entries from before `before`, in small batches with pauses, until none is left or `signal` is aborted. Returns the
+ * number of deleted rows.
  */
 export const purgeAccessLog = async (
   { sql, database }: Pick<App, 'sql' | 'database'>,
@@ -72,7 +71,7 @@ export const purgeAccessLog = async (
     const batch = async () => {
       const [row] = await database.transaction(
         (tx) => tx<Batch<string>>(oldReads, [id, last, bound, batchSize]),
-        alongAnIndex,
+        forceIndexOrder,
       )
       last = row!.last ?? last
       return row!.gone
@@ -83,9 +82,8 @@ export const purgeAccessLog = async (
 }
 
 /**
- * Deletes imports that ended before `before` (never ended: began), and the rejects of those that did before
- * `rejectsBefore`; no reject outlives its import. In small batches with rests, until nothing is left or `signal` is aborted.
- * Gives how many rows went.
+ * Deletes imports that ended before `before` (unfinished ones: began), and rejects of imports that ended before `rejectsBefore`. No reject
+ * outlives its import. Works in small batches with pauses, until none is left or `signal` is aborted. Returns the number of deleted rows.
  */
 export const purgeImports = async (
   { sql, database }: Pick<App, 'sql' | 'database'>,
@@ -105,7 +103,7 @@ export const purgeImports = async (
     const batch = async () => {
       const [row] = await database.transaction(
         (tx) => tx<Batch<number>>(oldRejects, [accountId, id, last, batchSize]),
-        alongAnIndex,
+        forceIndexOrder,
       )
       last = row!.last ?? last
       return row!.gone
@@ -128,7 +126,7 @@ const oldDomains = `
   )
   select count(*) as gone from gone`
 
-/** Forgets what DNS said of mail domains that expired before `before`, in batches with rests. */
+/** Deletes cached DNS answers that expired before `before`, in batches with pauses. Returns the number of deleted rows. */
 export const purgeMailDomains = (
   { sql }: Pick<App, 'sql'>,
   before: Date,

@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import { ContactShape } from '../events/shapes.ts'
-import { made, ok, type Route, route } from '../http/route.ts'
+import { created, ok, type Route, route } from '../http/route.ts'
 import { emailAddress } from '../lib/address.ts'
-import { text } from '../lib/text.ts'
+import { withMaxItems } from '../lib/max-items.ts'
+import { idText } from '../lib/text.ts'
 import {
   columnNames,
   EmailInput,
   findContacts,
+  givenNamesMax,
   listLists,
   normalizeFields,
   plainEmailOf,
@@ -14,7 +16,7 @@ import {
   upsertContact,
 } from './contacts.ts'
 
-const ListId = text(200)
+const ListId = idText()
 const EpochMs = z.int().meta({ description: 'epoch ms' })
 
 const ContactListShape = z
@@ -40,10 +42,12 @@ const Lookup = z.object({
 const OneContact = z.object({
   listId: ListId,
   email: EmailInput,
-  fields: z.record(z.string().meta(columnNames), z.unknown()).optional().meta({
-    description:
-      'Column name to string (at most 10,000 characters), number, boolean or null; nested values are ignored',
-  }),
+  fields: withMaxItems(z.record(z.string().meta(columnNames), z.unknown()), givenNamesMax)
+    .optional()
+    .meta({
+      description:
+        'Column name to string (at most 10,000 characters), number, boolean or null; nested values are ignored',
+    }),
 })
 
 const oneToFiveHundred = 'must have 1 to 500 items'
@@ -51,13 +55,13 @@ const oneToFiveHundred = 'must have 1 to 500 items'
 const Item = z.looseObject({ email: EmailInput }).meta({ propertyNames: columnNames })
 const { $schema, ...itemSchema } = z.toJSONSchema(Item, { io: 'input' })
 
-/** The address of an item, and the item. */
+/** An item of a batch and its address. */
 interface ReadItem {
   email: string
   columns: Readonly<Record<string, unknown>>
 }
 
-/** Items as `Item` reads them, which names their faults; those of the common kind, hundreds in a batch, it need not see. */
+/** Parses items with `Item`, which reports their errors. Items with plain addresses skip it: a batch has hundreds of them. */
 const readItems = (items: readonly unknown[], context: z.core.$RefinementCtx<unknown>): ReadItem[] =>
   items.map((item, i) => {
     const email = plainEmailOf(item)
@@ -66,7 +70,7 @@ const readItems = (items: readonly unknown[], context: z.core.$RefinementCtx<unk
     for (const issue of read.error?.issues ?? [])
       context.issues.push({
         ...{ ...issue, path: [i, ...issue.path], input: item },
-        // As where zod looks at all of them itself.
+        // As zod does for items of an array.
         continue: issue.code !== 'invalid_type',
       } as z.core.$ZodRawIssue)
     return { email: read.data?.email ?? '', columns: read.data ?? {} }
@@ -74,7 +78,7 @@ const readItems = (items: readonly unknown[], context: z.core.$RefinementCtx<unk
 
 const hasContacts = (body: unknown): boolean => typeof body === 'object' && body !== null && 'contacts' in body
 
-/** One of the forms of the body: a body that is not meant to be in it has none of its faults named. */
+/** One form of the body. A body that is not meant to have this form gets only a type error, not the errors of its properties. */
 const formOf = <Shape extends z.ZodType>(isMeant: (body: unknown) => boolean, shape: Shape) =>
   z.preprocess((body, context) => {
     if (isMeant(body)) return body
@@ -93,11 +97,11 @@ const Batch = z.object({
     .array(z.unknown().meta(itemSchema))
     .min(1, oneToFiveHundred)
     .max(500, oneToFiveHundred)
-    .meta({ description: 'Any property beside `email` is a column name with its value' })
+    .meta({ description: 'Every property except `email` is a column name with its value' })
     .transform(readItems),
 })
 
-/** A body with `contacts` is the batch form, whatever else it has. */
+/** A body with `contacts` is a batch, whatever other properties it has. */
 const Body = z.union([formOf(hasContacts, Batch), formOf((body) => !hasContacts(body), OneContact)]).meta({
   examples: [
     { listId: 'lst_…', email: 'ada.okafor@northwind.example', fields: { first_name: 'Ada', plan: 'pro' } },
@@ -105,12 +109,12 @@ const Body = z.union([formOf(hasContacts, Batch), formOf((body) => !hasContacts(
   ],
 })
 
-/** GET and POST /contacts, GET /lists (api.md section 4, Contacts). */
+/** GET and POST /contacts, GET /lists (docs/reference/api.md#contacts). */
 export const routes: Route[] = [
   route({
     method: 'GET',
     path: '/contacts',
-    summary: "An address's row in each list",
+    summary: 'Look up an address in every list, or in one',
     query: Lookup,
     answers: { 200: z.object({ contacts: z.array(ContactShape) }) },
     refusals: [404],
@@ -123,7 +127,8 @@ export const routes: Route[] = [
   route({
     method: 'POST',
     path: '/contacts',
-    summary: 'Upsert one contact, or up to 500, into a list',
+    takesLarge: true,
+    summary: 'Create or update one contact, or up to 500, in a list',
     body: Body,
     answers: { 200: Upserted, 201: Upserted },
     refusals: [404, 409],
@@ -143,13 +148,13 @@ export const routes: Route[] = [
         email: body.email,
         fields,
       })
-      return result.created === 1 ? made(result) : ok(result)
+      return result.created === 1 ? created(result) : ok(result)
     },
   }),
   route({
     method: 'GET',
     path: '/lists',
-    summary: 'Every list of the account, by name',
+    summary: 'List the lists of the account by name',
     answers: { 200: z.object({ lists: z.array(ContactListShape) }) },
     handle: async ({ app, caller }) => ok({ lists: await listLists({ sql: app.sql, accountId: caller.accountId }) }),
   }),

@@ -1,10 +1,10 @@
-export { type AccessView, listAccess } from './contacts.access.ts'
-export { addColumns } from './contacts.count.ts'
+export { type AccessView, listAccess } from './access-log.ts'
 export {
   type ContactWrite,
   columnNames,
   EmailInput,
   type Fields,
+  givenNamesMax,
   mergeWrites,
   normalizeFields,
   plainEmailOf,
@@ -19,36 +19,70 @@ export {
   readRecipients,
   showContact,
 } from './contacts.find.ts'
-export { addFinding, dropFindings, type Finding } from './contacts.findings.ts'
-export { countHeld, type Person, readPerson } from './contacts.held.ts'
-export { type ContactUpdate, joinList, updateContacts } from './contacts.known.ts'
-export { addLead, confirmLead, type Lead, type LeadCause } from './contacts.leads.ts'
-export { leaveList } from './contacts.leave.ts'
+export { countPersonalData, type Person, readPerson } from './contacts.personal-data.ts'
+export { purgeAccessLog, purgeImports, purgeMailDomains } from './contacts.purge.ts'
+export type { Contact } from './contacts.view.ts'
+export type { Table } from './imports/imports.ts'
 export {
   type ContactListView,
   createList,
-  demandList,
   extendColumns,
   findList,
   listLists,
   NewList,
   renameList,
-} from './contacts.lists.ts'
-export { type ContactPlace, locateContact, locating } from './contacts.locate.ts'
-export { purgeAccessLog, purgeImports, purgeMailDomains } from './contacts.purge.ts'
-export { recheckDomains } from './contacts.recheck.ts'
-export { type Erasure, eraseContact } from './contacts.remove.ts'
-export { reverify } from './contacts.reverify.ts'
-export { type UpsertCounts, upsertBatch, upsertContact } from './contacts.upsert.ts'
-export { isDoubtful, type Verdict } from './contacts.verdict.ts'
-export { verifyAddresses } from './contacts.verify.ts'
-export type { Contact } from './contacts.view.ts'
-export { type Outcome, type WriteOptions, writeContacts } from './contacts.write.ts'
+  requireList,
+} from './lists/lists.ts'
 export {
+  type AddressSignal,
+  addAddressSignal,
+  isInconclusive,
+  recheckDomains,
+  removeAddressSignals,
+  reverify,
+  type VerificationResult,
+  verifyAddresses,
+} from './verification/verification.ts'
+export {
+  addColumns,
+  addLead,
+  type ContactPlace,
+  type ContactUpdate,
+  confirmLead,
   countRemoval,
   deleteList,
+  type Erasure,
+  eraseContact,
   findDeletable,
   finishListDeletions,
+  joinList,
+  type Lead,
+  type LeadCause,
   type ListDeletion,
+  leaveList,
+  locateContact,
+  locating,
+  type Outcome,
   type Removal,
-} from './lists.delete.ts'
+  ticketFirst,
+  type UpsertCounts,
+  updateContacts,
+  upsertBatch,
+  upsertContact,
+  type WriteOptions,
+  writeContacts,
+  writeFairly,
+} from './write/write.ts'
+
+/*
+ * Functions of imports that other features call. The CSV parser is loaded on the first call, so that the threads of jobs stay small.
+ */
+type Imports = typeof import('./imports/imports.ts')
+
+/** As `openTable` of contacts/imports/table.ts. */
+export const openTable = async (...given: Parameters<Imports['openTable']>): ReturnType<Imports['openTable']> =>
+  (await import('./imports/imports.ts')).openTable(...given)
+
+/** As `checkRejectsFile` of contacts/imports/rejects.ts. */
+export const checkRejectsFile = async (...given: Parameters<Imports['checkRejectsFile']>): Promise<void> =>
+  (await import('./imports/imports.ts')).checkRejectsFile(...given)

@@ -3,7 +3,7 @@ import type { Fields } from './contacts.fields.ts'
 
 export type { Contact }
 
-/** What a statement selects for one contact: `contactColumns` from contacts (c) `joinedToContact`, or `contactsOfAddress`. */
+/** A row with `contactColumns`, selected from contacts (c) `joinedToContact`, or from `contactsOfAddress`. */
 export interface ContactRow {
   listId: string
   listName: string
@@ -12,7 +12,7 @@ export interface ContactRow {
   email: string
   fields: Fields
   status: Contact['status']
-  verdict: NonNullable<Contact['verification']>['status'] | null
+  verificationStatus: NonNullable<Contact['verification']>['status'] | null
   reasons: string[] | null
   checkedAt: Date | null
   createdAt: Date
@@ -20,21 +20,21 @@ export interface ContactRow {
 }
 
 export const contactColumns = `c.list_id as "listId", l.name as "listName", l.fields as "listFields", c.row_id as "rowId", c.email,
-  c.fields, c.status, a.verification_status as verdict, a.verification_reasons as reasons, a.verified_at as "checkedAt",
+  c.fields, c.status, a.verification_status as "verificationStatus", a.verification_reasons as reasons, a.verified_at as "checkedAt",
   c.created_at as "createdAt", c.updated_at as "updatedAt"`
 
 export const joinedToContact = `
   join contact_lists l on l.id = c.list_id
   join addresses a on a.account_id = c.account_id and a.email = c.email`
 
-/** The same for who names addresses. `offset 0`: their rows are probes of their own, whatever is said of the list. */
+/** As `joinedToContact`, for lookups by address. `offset 0` makes PostgreSQL look up the contacts of each address by key. */
 export const contactsOfAddress = `addresses a
   cross join lateral (select * from contacts where account_id = a.account_id and row_id = a.row_id offset 0) c
   join contact_lists l on l.id = c.list_id`
 
 /**
- * The fields in the order of the list's columns. jsonb keeps an order of its own. Those that are no column yet, which they are at
- * the end of the unit of work that set them, come last.
+ * Returns the fields in the order of the list's columns, because jsonb does not keep it. Fields that become columns only at the end of the
+ * unit of work come last.
  */
 const inListOrder = (fields: Fields, listFields: readonly string[]): Fields => {
   const ordered: Fields = {}
@@ -43,7 +43,7 @@ const inListOrder = (fields: Fields, listFields: readonly string[]): Fields => {
   return ordered
 }
 
-/** The Contact of api.md section 2, read from its row or made of what was just written. */
+/** Returns the Contact (docs/reference/api.md#contact) of a row that was read or just written. */
 export const viewContact = (row: ContactRow): Contact => ({
   listId: row.listId,
   listName: row.listName,
@@ -51,8 +51,8 @@ export const viewContact = (row: ContactRow): Contact => ({
   email: row.email,
   fields: inListOrder(row.fields, row.listFields),
   status: row.status,
-  verification: row.verdict && {
-    status: row.verdict,
+  verification: row.verificationStatus && {
+    status: row.verificationStatus,
     reasons: row.reasons ?? [],
     checkedAt: row.checkedAt?.getTime() ?? 0,
   },

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, type Context, paged } from '../cli/command.ts'
+import { type Cli, type CommandSet, type Context, changing, examples, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
 import type { CourseView, LessonView, MemberView } from './courses.ts'
@@ -28,7 +28,7 @@ const memberColumns: Column<MemberView>[] = [
   ['ENROLLED', (member) => new Date(member.enrolledAt)],
 ]
 
-/** By id, as the API names it, or by a title that only one course has. */
+/** Adds a subcommand whose first argument is a course. */
 const onCourse = (noun: Command, name: string, summary: string): Command =>
   noun.command(name).description(summary).argument('<course>', 'id, or a title that only one course has')
 
@@ -45,6 +45,7 @@ const addCourses = (noun: Command, cli: Cli): void => {
   noun
     .command('list', { isDefault: true })
     .description('List the courses, newest first')
+    .addHelpText('after', examples('svc courses', 'svc courses list --json'))
     .action(
       cli.run(async ({ out, work }) => {
         const { listCourses } = await import('./courses.ts')
@@ -52,22 +53,29 @@ const addCourses = (noun: Command, cli: Cli): void => {
       }),
     )
 
-  onCourse(noun, 'show', 'Show a course with its lessons').action(
-    cli.run(async ({ out, work }, ref: string) => {
-      const { findCourseNamed, lessonsOf } = await import('./courses.ts')
-      const { course, lessons } = await work(async (w) => {
-        const course = await findCourseNamed(w, ref)
-        return { course, lessons: await lessonsOf(w, course.id) }
-      })
-      out.one({ ...course, lessons })
-    }),
-  )
+  onCourse(noun, 'show', 'Show a course with its lessons')
+    .addHelpText('after', examples('svc courses show Sailing', 'svc courses show Sailing --json'))
+    .action(
+      cli.run(async ({ app, out, work }, ref: string) => {
+        const { findCourseNamed, lessonsOf, portalPage } = await import('./courses.ts')
+        const { course, lessons, portal } = await work(async (w) => {
+          const course = await findCourseNamed(w, ref)
+          return { course, lessons: await lessonsOf(w, course.id), portal: await portalPage(app, w, course.id) }
+        })
+        const none = 'none: the account has no slug (svc accounts claim-slug <slug>)'
+        out.one({ ...course, lessons }, { ...course, portal: portal ?? none, lessons })
+      }),
+    )
 
   noun
     .command('create')
     .description('Create a course')
+    .addHelpText(
+      'after',
+      examples('svc courses create --title Sailing', 'svc courses create --title Sailing --publish --json'),
+    )
     .option('--title <title>', 'its title')
-    .option('--publish', 'open it to the members at once')
+    .option('--publish', 'open it to the members immediately')
     .action(
       cli.run(async ({ out, require, work }, flags: { title?: string; publish?: boolean }) => {
         const { title } = await require({ title: flags.title })
@@ -77,26 +85,44 @@ const addCourses = (noun: Command, cli: Cli): void => {
     )
 
   const publishing = (name: string, summary: string, published: boolean) =>
-    onCourse(noun, name, summary).action(
+    changing(
+      onCourse(noun, name, summary).addHelpText(
+        'after',
+        examples(`svc courses ${name} Sailing`, `svc courses ${name} Sailing --dry-run`),
+      ),
+    ).action(
       cli.run(async ({ out, work }, ref: string) => {
         const { publishCourse } = await import('./courses.ts')
         out.one(await work((w) => publishCourse(w, ref, published)))
       }),
     )
   publishing('publish', 'Open a course to the members', true)
-  publishing('unpublish', 'Close a course, at once for who is reading it; keys and progress stay', false)
+  publishing(
+    'unpublish',
+    'Close a course immediately, also for members who have it open; keys and progress stay',
+    false,
+  )
 }
 
 const addLessons = (noun: Command, cli: Cli): void => {
-  onCourse(noun, 'list', 'List the lessons of a course in their order').action(
-    cli.run(async ({ out, work }, ref: string) => {
-      const { findCourseNamed, lessonsOf } = await import('./courses.ts')
-      const lessons = await work(async (w) => lessonsOf(w, (await findCourseNamed(w, ref)).id))
-      await out.list('lessons', lessons, lessonColumns)
-    }),
-  )
+  onCourse(noun, 'list', 'List the lessons of a course in order')
+    .addHelpText('after', examples('svc courses lessons list Sailing', 'svc courses lessons list Sailing --json'))
+    .action(
+      cli.run(async ({ out, work }, ref: string) => {
+        const { findCourseNamed, lessonsOf } = await import('./courses.ts')
+        const lessons = await work(async (w) => lessonsOf(w, (await findCourseNamed(w, ref)).id))
+        await out.list('lessons', lessons, lessonColumns)
+      }),
+    )
 
   onCourse(noun, 'add', 'Add a lesson at the end of a course')
+    .addHelpText(
+      'after',
+      examples(
+        'svc courses lessons add Sailing --title Knots --content "Start with the bowline."',
+        'svc courses lessons add Sailing --title Knots --content "Start with the bowline." --json',
+      ),
+    )
     .option('--title <title>', 'its title')
     .option('--content <text>', 'plain text; a blank line ends a paragraph')
     .action(
@@ -123,7 +149,12 @@ const setKey = async (
 }
 
 const addMembers = (noun: Command, cli: Cli): void => {
-  paged(onCourse(noun, 'members', 'List who has or had a course’s key, first come first')).action(
+  paged(
+    onCourse(noun, 'members', 'List the members who have or had a course’s key, oldest first').addHelpText(
+      'after',
+      examples('svc courses members Sailing', 'svc courses members Sailing --json'),
+    ),
+  ).action(
     cli.run(async ({ pages, work }, ref: string, flags: PageFlags) => {
       const { findCourseNamed, listMembers } = await import('./courses.ts')
       const load = (page: PageRequest) => work(async (w) => listMembers(w, (await findCourseNamed(w, ref)).id, page))
@@ -131,15 +162,37 @@ const addMembers = (noun: Command, cli: Cli): void => {
     }),
   )
 
-  onCourse(noun, 'enroll', 'Give an address the course’s key to the whole membership; a new member is mailed')
+  onCourse(noun, 'enroll', 'Give an address a key to the membership; a new member gets an email')
+    .addHelpText(
+      'after',
+      examples(
+        'svc courses enroll Sailing --email ada@example.com',
+        'svc courses enroll Sailing --email ada@example.com --json',
+      ),
+    )
     .option('--email <email>', 'the member')
     .action(cli.run((context, ref: string, flags: { email?: string }) => setKey(context, ref, flags, true)))
 
-  onCourse(noun, 'revoke', 'Take the course’s key away, at once; the progress stays, and nobody is mailed')
-    .option('--email <email>', 'the member')
-    .action(cli.run((context, ref: string, flags: { email?: string }) => setKey(context, ref, flags, false)))
+  changing(
+    onCourse(noun, 'revoke', 'Revoke a member’s key immediately; the progress stays and no email is sent')
+      .addHelpText(
+        'after',
+        examples(
+          'svc courses revoke Sailing --email ada@example.com --dry-run',
+          'svc courses revoke Sailing --email ada@example.com --yes',
+        ),
+      )
+      .option('--email <email>', 'the member'),
+  ).action(cli.run((context, ref: string, flags: { email?: string }) => setKey(context, ref, flags, false)))
 
-  onCourse(noun, 'embed-token', 'Print a portal URL that signs a member in, to be opened within 5 minutes')
+  onCourse(noun, 'embed-token', 'Print a portal URL that signs a member in; it is valid for 5 minutes')
+    .addHelpText(
+      'after',
+      examples(
+        'svc courses embed-token Sailing --email ada@example.com',
+        'svc courses embed-token Sailing --email ada@example.com --json',
+      ),
+    )
     .option('--email <email>', 'the member')
     .action(
       cli.run(async ({ app, out, require, work }, ref: string, flags: { email?: string }) => {

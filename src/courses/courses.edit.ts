@@ -10,7 +10,7 @@ const Title = text(200).trim().min(1, 'is required')
 const NewCourse = z.object({ title: Title, published: z.boolean().default(false) })
 const NewLesson = z.object({ title: Title, content: text(100_000).trim().min(1, 'is required') })
 
-/** Titles need not differ. Throws Problem `invalid`. */
+/** Creates a course. Titles need not be unique. Throws Problem `invalid`. */
 export const createCourse = async (work: Work, input: z.input<typeof NewCourse>): Promise<CourseView> => {
   const { title, published } = parse(NewCourse, input)
   const { sql, accountId, now } = work
@@ -23,8 +23,8 @@ export const createCourse = async (work: Work, input: z.input<typeof NewCourse>)
 }
 
 /**
- * Opens a course (id or title) to the members, or closes it, at once for who is reading it; keys and progress stay. Throws
- * Problem `missing`, `conflict` for a title that several courses have.
+ * Opens a course (id or title) to the members, or closes it, also for members who have it open. Keys and progress stay. Throws
+ * Problem `not_found`, or `conflict` if several courses have the title.
  */
 export const publishCourse = async (work: Work, ref: string, published: boolean): Promise<CourseView> => {
   const { id } = await findCourseNamed(work, ref)
@@ -36,7 +36,7 @@ export const publishCourse = async (work: Work, ref: string, published: boolean)
   return findCourse(work, id)
 }
 
-/** Adds a lesson at the end of a course (id or title). Throws Problem `invalid`, `missing`, `conflict`. */
+/** Adds a lesson at the end of a course (id or title). Throws Problem `invalid`, `not_found`, `conflict`. */
 export const addLesson = async (
   work: Work,
   ref: string,
@@ -45,7 +45,7 @@ export const addLesson = async (
   const { title, content } = parse(NewLesson, input)
   const { sql, accountId, now } = work
   const { id: courseId } = await findCourseNamed(work, ref)
-  // Holds the course: lessons that are added at once follow one another.
+  // Locks the course, so that concurrent calls get successive positions.
   await sql('update courses set updated_at = $3 where account_id = $1 and id = $2', [accountId, courseId, now])
   const [lesson] = await sql<LessonView>(
     `insert into lessons (account_id, course_id, id, title, content, position)

@@ -28,14 +28,14 @@ const LessonSchema = defineEntity({
     courseId: p.text().collation('C'),
     title: p.text(),
     content: p.text(),
-    /** From 1 on, given under the lock of the course. */
+    /** Starts at 1. Assigned under the lock of the course. */
     position: p.integer(),
   },
 })
 export class Lesson extends LessonSchema.class {}
 LessonSchema.setClass(Lesson)
 
-/** An address of the account's membership, with or without a key to it. Its id stays the same for ever. */
+/** An address of the account's membership, with or without an active key. Its id never changes. */
 const MemberSchema = defineEntity({
   name: 'Member',
   tableName: 'members',
@@ -51,7 +51,7 @@ const MemberSchema = defineEntity({
 export class Member extends MemberSchema.class {}
 MemberSchema.setClass(Member)
 
-/** One course's key to the whole membership: the member is entitled while any of its keys is active. Changed under the member's lock. */
+/** A course's key to the whole membership. A member is entitled while any of their keys is active. Changed under the member's lock. */
 const EnrolmentSchema = defineEntity({
   name: 'Enrolment',
   tableName: 'enrolments',
@@ -69,7 +69,7 @@ const EnrolmentSchema = defineEntity({
 export class Enrolment extends EnrolmentSchema.class {}
 EnrolmentSchema.setClass(Enrolment)
 
-/** A row for each lesson that a member has finished. Written under the member's lock, so that one of them is the last. */
+/** A lesson that a member has finished. Written under the member's lock, so that exactly one transaction completes the course. */
 const FinishedLessonSchema = defineEntity({
   name: 'FinishedLesson',
   tableName: 'finished_lessons',
@@ -85,7 +85,7 @@ const FinishedLessonSchema = defineEntity({
 export class FinishedLesson extends FinishedLessonSchema.class {}
 FinishedLessonSchema.setClass(FinishedLesson)
 
-/** That a member has completed a course, for ever: lessons that are added later complete it no second time. */
+/** A course that a member has completed. Permanent: lessons added later don't complete the course again. */
 const CompletionSchema = defineEntity({
   name: 'Completion',
   tableName: 'course_completions',

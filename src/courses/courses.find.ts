@@ -1,4 +1,4 @@
-import { conflict, missing } from '../lib/problem.ts'
+import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 
 export type Reader = Pick<Work, 'sql' | 'accountId'>
@@ -18,7 +18,7 @@ export interface LessonView {
   title: string
   /** Plain text: a blank line ends a paragraph. */
   content: string
-  /** From 1 on. */
+  /** Starts at 1. */
   position: number
 }
 
@@ -33,11 +33,11 @@ const view = ({ createdAt, updatedAt, ...course }: Row): CourseView => ({
   updatedAt: updatedAt.getTime(),
 })
 
-/** Newest first. */
+/** Returns all courses, newest first. */
 export const listCourses = async ({ sql, accountId }: Reader): Promise<CourseView[]> =>
   (await sql<Row>(`select ${columns} from courses c where c.account_id = $1 order by c.id desc`, [accountId])).map(view)
 
-/** null for another account's course just as for none. */
+/** Returns null for an unknown id and for another account's course. */
 export const courseById = async ({ sql, accountId }: Reader, id: string): Promise<CourseView | null> => {
   const [row] = await sql<Row>(
     `select ${columns} from courses c where c.account_id = $1 and c.id = $2`,
@@ -47,27 +47,29 @@ export const courseById = async ({ sql, accountId }: Reader, id: string): Promis
   return row ? view(row) : null
 }
 
-/** By id. Throws Problem `missing`, for another account's course just as for none (api.md section 5). */
+/** Throws Problem `not_found` for an unknown id and for another account's course (docs/reference/api.md#authentication). */
 export const findCourse = async (reader: Reader, id: string): Promise<CourseView> => {
   const course = await courseById(reader, id)
-  if (!course) throw missing('There is no such course')
+  if (!course) throw notFound('There is no such course')
   return course
 }
 
-/** By id, else by a title that only one course has, for the terminal. Throws Problem `missing`, `conflict`. */
+/** Finds a course by its id or unique title. Throws Problem `not_found`, or `conflict` if several courses have the title. */
 export const findCourseNamed = async ({ sql, accountId }: Reader, ref: string): Promise<CourseView> => {
   const rows = await sql<Row>(
     `select ${columns} from courses c where c.account_id = $1 and (c.id = $2 or c.title = $2) order by c.id = $2 desc, c.id`,
     [accountId, ref],
   )
   const [first] = rows
-  if (!first) throw missing(`There is no course ${ref}`, { hint: 'svc courses list' })
+  if (!first) throw noSuch('course', ref, { hint: 'svc courses list' })
   if (first.id !== ref && rows.length > 1)
-    throw conflict(`${rows.length} courses have the title ${ref}`, { hint: 'name one by its id: svc courses list' })
+    throw conflict(`${rows.length} courses have the title ${shown(ref)}`, {
+      hint: 'name one by its id: svc courses list',
+    })
   return view(first)
 }
 
-/** In their order. */
+/** Returns the lessons in order. */
 export const lessonsOf = ({ sql, accountId }: Reader, courseId: string): Promise<LessonView[]> =>
   sql<LessonView>(
     'select id, title, content, position from lessons where account_id = $1 and course_id = $2 order by position',

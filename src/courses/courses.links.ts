@@ -1,17 +1,16 @@
 import { slugOf } from '../accounts/accounts.ts'
-import { conflict, missing, Problem } from '../lib/problem.ts'
+import { conflict, notFound, Problem } from '../lib/problem.ts'
 import type { App, Work } from '../store/work.ts'
 import { findCourse, isEntitled } from './courses.find.ts'
 
 /*
- * Two tokens lead into the portal. That of a link signs in: it names account, member and course, and must be opened within
- * its time. What is opened goes on with that of a session, which names account and member and travels in the page's own
- * links, for in the frame of another site browsers keep no cookie. Neither grants anything: each request looks whether the
- * member is entitled.
+ * The portal has two tokens. A link's token signs in: it contains account, member and course, and expires. The session's token
+ * contains account and member. It is passed in the portal's own links, because browsers keep no cookies in a frame of another
+ * site. Neither token grants access: each request checks whether the member is entitled.
  */
 
 const embedMs = 5 * 60_000
-/** A mail is read when its reader comes to it. */
+/** Emails can be read weeks after they arrive. */
 const mailMs = 30 * 86_400_000
 const sessionMs = 12 * 3_600_000
 
@@ -27,7 +26,7 @@ const linkOf = (
   return `${config.publicUrl}/${slug}/${courseId}/embed?token=${token}`
 }
 
-/** The portal's URL for a mail, which can be opened for 30 days; empty where the account has claimed no slug. */
+/** Returns the portal's URL for an email, valid for 30 days, or an empty text if the account has no slug. */
 export const mailedPortalUrl = async (
   signer: Signer,
   work: Work,
@@ -38,14 +37,14 @@ export const mailedPortalUrl = async (
 }
 
 /**
- * The portal's URL for a member's address (normalised), to be opened within five minutes (POST /courses/{id}/embed-token).
- * Throws Problem `missing` for a course that is not the account's or not published, then `conflict` without a slug, then
- * `forbidden` where the member is not entitled.
+ * Returns a portal URL for a member's normalised address, valid for 5 minutes (POST /courses/{id}/embed-token). Throws Problem
+ * `not_found` for an unknown, foreign or unpublished course, then `conflict` if the account has no slug, then `forbidden` if the
+ * member is not entitled.
  */
 export const mintPortalUrl = async (signer: Signer, work: Work, courseId: string, email: string): Promise<string> => {
   const { sql, accountId } = work
   const course = await findCourse(work, courseId)
-  if (!course.published) throw missing('There is no such course', { hint: `svc courses publish ${courseId}` })
+  if (!course.published) throw notFound('There is no such course', { hint: `svc courses publish ${courseId}` })
   const slug = await slugOf(work)
   if (slug === null) {
     throw conflict('The account has not claimed a membership URL', { hint: 'svc accounts claim-slug <slug>' })
@@ -62,7 +61,7 @@ export const mintPortalUrl = async (signer: Signer, work: Work, courseId: string
   return linkOf(signer, work, { slug, courseId, memberId: member.id }, embedMs)
 }
 
-/** Whom a portal's link signs in, as long as it can be opened; null for one of another account or course. */
+/** Returns the member id in a link's token, or null if the token is invalid, expired, or of another account or course. */
 export const memberOfLink = (
   { tokens, now }: Pick<App, 'tokens' | 'now'>,
   token: string,
@@ -72,7 +71,7 @@ export const memberOfLink = (
   return memberId !== undefined && account === accountId && course === courseId ? memberId : null
 }
 
-/** Whose session it is; null for one of another account, or that is over. */
+/** Returns the member id in a session's token, or null if the token is invalid, expired or of another account. */
 export const memberOfSession = (
   { tokens, now }: Pick<App, 'tokens' | 'now'>,
   session: string,
@@ -82,9 +81,19 @@ export const memberOfSession = (
   return memberId !== undefined && account === accountId ? memberId : null
 }
 
-/** A session of the member, for 12 hours. */
+/** Returns a session token for the member, valid for 12 hours. */
 export const openSession = (
   { tokens, now }: Pick<App, 'tokens' | 'now'>,
   accountId: string,
   memberId: string,
 ): string => tokens.sign('portal-session', [accountId, memberId], now().getTime() + sessionMs)
+
+/** Returns the course's portal URL without a token, or null if the account has no slug. */
+export const portalPage = async (
+  { config }: Pick<App, 'config'>,
+  work: Pick<Work, 'sql' | 'accountId'>,
+  courseId: string,
+): Promise<string | null> => {
+  const slug = await slugOf(work)
+  return slug === null ? null : `${config.publicUrl}/${slug}/${courseId}/embed`
+}

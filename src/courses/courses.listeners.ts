@@ -1,6 +1,6 @@
 import type { Listener } from '../store/work.ts'
 
-/** An erased address leaves the membership, with its keys and its progress: what is open of the portal ends at once. */
+/** Deletes an erased address from the membership, with its keys and progress. Its portal sessions end immediately. */
 export const forgetMembers: Listener = {
   async contactsRemoved({ sql, accountId }, { listId, email }) {
     if (listId !== undefined || email === undefined) return

@@ -1,27 +1,28 @@
-import { type PlainMail, plainMail, queueLifecycleMails } from '../lifecycle/lifecycle.ts'
+import { queueLifecycleMails } from '../lifecycle/lifecycle.ts'
+import { type PlainMail, plainMail } from '../pages/plain-mail.ts'
 import type { App, Work } from '../store/work.ts'
 import { mailedPortalUrl } from './courses.links.ts'
 
 export type CourseEvent = 'enrolled' | 'completed'
 
-/** What goes where no project is bound. `portalUrl` is empty where there is no portal. */
+/** Builds the email for events without a bound project. `portalUrl` is empty if the account has no portal. */
 export const plainMailOf = (
   event: CourseEvent,
   { email, title, portalUrl }: { email: string; title: string; portalUrl: string },
 ): PlainMail => {
-  const link = (label: string) => (portalUrl === '' ? [] : [{ label, url: portalUrl }])
+  const link = (label: string) => (portalUrl === '' ? [] : [{ label, url: portalUrl, button: true as const }])
   if (event === 'enrolled')
     return plainMail(`You now have access to ${title}`, [
       `Everything in this membership is open to you at ${email}.`,
       ...link('Start the course'),
     ])
   return plainMail(`You have completed ${title}`, [
-    'Congratulations: you have finished its last lesson.',
-    ...link('Look at it again'),
+    'Congratulations: you have finished the last lesson.',
+    ...link('Open the course'),
   ])
 }
 
-/** Queues the lifecycle mail of a course, bound or plain (api.md section 4). Late in the unit of work: it counts as volume. */
+/** Queues a course's lifecycle email, bound or plain (docs/reference/mail.md#lifecycle-emails). Call it late in the unit of work: it updates the email quota, a hot row. */
 export const mailMember = async (
   app: Pick<App, 'config' | 'projects' | 'tokens'>,
   work: Work,
@@ -35,7 +36,7 @@ export const mailMember = async (
     subject: { kind: 'course' as const, id: courseId },
     event,
     to: member.email,
-    // Whether it is due is decided under the member's lock: for `enrolled`, again after each revocation.
+    // No key: the caller decides under the member's lock, and `enrolled` is sent again after a revocation.
     key: null,
     mergeData,
     plain: plainMailOf(event, mergeData),

@@ -6,7 +6,7 @@ import type { App, Work } from '../store/work.ts'
 import { findCourse, isEntitled, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
 
-/** A member's address, normalised; refused in the words of a registration (api.md section 7). */
+/** Schema of a member's address. Its message is that of a registration (docs/reference/api.md#errors). */
 export const MemberEmail = emailAddress('A valid email is required')
 
 /** The body of POST /courses/{id}/enroll. */
@@ -14,39 +14,38 @@ export const EnrolmentBody = z
   .object({ email: MemberEmail, active: z.boolean().default(true) })
   .meta({ examples: [{ email: 'ada.okafor@northwind.example' }] })
 
-/** What became of an enrolment: the member, and whether this course's key is active. */
+/** The result of an enrolment: the member, and whether this course's key is active. */
 export const EnrolmentResult = z.object({ subscriberId: z.string(), active: z.boolean() })
 export type EnrolmentResult = z.infer<typeof EnrolmentResult>
 
-/** Holds the address's member, made where there is none: what its keys decide is decided one after the other. */
-const holdMember = async ({ sql, accountId, now }: Work, email: string): Promise<string> => {
+/** Locks the address's member, and creates it if necessary, so that changes of its keys run one after another. Returns its id. */
+const lockMember = async ({ sql, accountId, now }: Work, email: string): Promise<string> => {
   const [member] = await sql<{ id: string }>(
     `insert into members (account_id, id, email, created_at) values ($1, $2, $3, $4)
      on conflict (account_id, email) do update set email = excluded.email returning id`,
     [accountId, newId('sub', now.getTime()), email, now],
-    'hold-member',
+    'lock-member',
   )
   return member!.id
 }
 
-/** Gives the key; false where it is active already. */
-const giveKey = async ({ sql, accountId, now }: Work, memberId: string, courseId: string): Promise<boolean> => {
-  const given = await sql(
+/** Activates the key. Returns false if it was active already. */
+const activateKey = async ({ sql, accountId, now }: Work, memberId: string, courseId: string): Promise<boolean> => {
+  const activated = await sql(
     `insert into enrolments as e (account_id, member_id, course_id, active, created_at, updated_at)
      values ($1, $2, $3, true, $4, $4)
      on conflict (account_id, member_id, course_id) do update set active = true, updated_at = $4 where not e.active
      returning 1`,
     [accountId, memberId, courseId, now],
-    'give-key',
+    'activate-key',
   )
-  return given.length > 0
+  return activated.length > 0
 }
 
 /**
- * Gives the address (normalised) the course's key to the account's whole membership, or takes it away (POST
- * /courses/{id}/enroll); its `subscriberId` is the same for ever. Who was not entitled before gets the `enrolled` mail; a key
- * that was not active before starts journeys; whoever is revoked hears nothing. Throws Problem `missing` for a course that is
- * not the account's.
+ * Activates or revokes the course's key to the whole membership for a normalised address (POST /courses/{id}/enroll). The
+ * address's `subscriberId` never changes. A member who was not entitled before gets the `enrolled` email, and a newly active key
+ * starts journeys. A revocation sends nothing. Throws Problem `not_found` for an unknown or foreign course.
  */
 export const enrolMember = async (
   app: App,
@@ -55,7 +54,7 @@ export const enrolMember = async (
   { email, active }: z.output<typeof EnrolmentBody>,
 ): Promise<EnrolmentResult> => {
   const course = await findCourse(work, courseId)
-  const memberId = await holdMember(work, email)
+  const memberId = await lockMember(work, email)
   if (!active) {
     await work.sql(
       `update enrolments set active = false, updated_at = $4
@@ -65,28 +64,28 @@ export const enrolMember = async (
     return { subscriberId: memberId, active }
   }
   const wasEntitled = await isEntitled(work, memberId)
-  if (await giveKey(work, memberId, courseId)) {
+  if (await activateKey(work, memberId, courseId)) {
     for (const listener of work.listeners) await listener.memberEnrolled?.(work, { course, email })
     if (!wasEntitled) await mailMember(app, work, 'enrolled', course, { id: memberId, email })
   }
   return { subscriberId: memberId, active }
 }
 
-/** Who has or had a course's key; times in epoch ms. */
+/** A member who has or had a course's key. Times in epoch ms. */
 export interface MemberView {
   subscriberId: string
   email: string
   /** Whether this course's key is active. */
   active: boolean
-  /** Whether any key is. */
+  /** Whether any of the member's keys is active. */
   entitled: boolean
-  /** How many lessons of this course it has finished. */
+  /** Number of finished lessons of this course. */
   completedLessons: number
   completedAt: number | null
   enrolledAt: number
 }
 
-/** A page of those to whom the course's key was ever given, first come first. Throws Problem `invalid` for a bad cursor. */
+/** Returns a page of the members who have or had the course's key, oldest first. Throws Problem `invalid` for a bad cursor. */
 export const listMembers = async (
   { sql, accountId }: Reader,
   courseId: string,

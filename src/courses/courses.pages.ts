@@ -1,6 +1,6 @@
 import { accountOfSlug, isReservedSlug } from '../accounts/accounts.ts'
 import { html } from '../pages/html.ts'
-import { notFound, type Page, type PageCall, type PageView } from '../pages/page.ts'
+import { notFoundPage, type Page, type PageCall, type PageView } from '../pages/page.ts'
 import {
   entitledEmail,
   finishLesson,
@@ -13,7 +13,7 @@ import {
   readProgress,
 } from './courses.ts'
 
-/** Links and forms are relative and carry the session: a frame in another site keeps no cookie (courses.links.ts). */
+/** Links and forms are relative and contain the session, because a frame in another site keeps no cookies (courses.links.ts). */
 const style = `
 main { margin-top: 2vh; max-width: 44rem }
 h2 { margin: 2rem 0 .5rem; font-size: 1.1rem }
@@ -22,23 +22,23 @@ progress { display: block; width: 100%; height: .75rem; margin: 0 0 1rem; accent
 .content { white-space: pre-line } .done { color: var(--quiet); white-space: nowrap } form { margin: 1.5rem 0 1rem }
 `
 
-const said = (status: number, title: string, sentence: string): PageView => ({
+const notice = (status: number, title: string, sentence: string): PageView => ({
   status,
   title,
   body: html`<h1>${title}</h1><p>${sentence}</p>`,
 })
 
-const signedOut = said(
+const signedOut = notice(
   404,
   'You are signed out',
-  'This link is no longer valid. Please open the course again from where you came.',
+  'This link is no longer valid. Please open the course again from your email or the site that you came from.',
 )
-const noAccess = said(
+const noAccess = notice(
   403,
   'You no longer have access',
-  'Your access to this membership has ended. What you have finished is kept for when you come back.',
+  'Your access to this membership has ended. Your progress is kept in case you come back.',
 )
-const notOpen = said(404, 'This course is not available', 'It may be closed for now. Please try again later.')
+const notOpen = notice(404, 'This course is not available', 'It may be closed. Please try again later.')
 
 interface Visitor {
   accountId: string
@@ -47,20 +47,20 @@ interface Visitor {
   session: string
 }
 
-/** Who looks, looked up anew each time: revoked access ends what is open at once. Else what is said instead. */
+/** Returns the visitor of a session, or the page to show instead. Checks access on each request, so a revocation takes effect immediately. */
 const visitorOf = async ({ app, params }: PageCall, session = ''): Promise<Visitor | PageView> => {
   const accountId = await accountOfSlug(app, params.slug!)
-  if (accountId === null) return notFound
+  if (accountId === null) return notFoundPage
   const memberId = memberOfSession(app, session, accountId)
   if (memberId === null) return signedOut
   const email = await entitledEmail({ sql: app.sql, accountId }, memberId)
   return email === null ? noAccess : { accountId, memberId, email, session }
 }
 
-/** Signs in whom the link is for. The page is reloaded by its session: that outlives the link. */
+/** Signs in the link's member and redirects to a URL with a session, which outlives the link. */
 const signIn = async ({ app, params }: PageCall, token: string) => {
   const accountId = await accountOfSlug(app, params.slug!)
-  if (accountId === null) return notFound
+  if (accountId === null) return notFoundPage
   const memberId = memberOfLink(app, token, { accountId, courseId: params.courseId! })
   return memberId === null ? signedOut : { redirect: `?session=${openSession(app, accountId, memberId)}` }
 }
@@ -127,17 +127,17 @@ ${next && html`<p>Next: <a href="?session=${session}&lesson=${next.id}">${next.t
   }
 }
 
-/** What can't be an id is asked of no database. */
+/** Saves a query for texts that can't be ids. */
 const isId = (text = ''): boolean => /^\w{1,100}$/.test(text)
 
-/** In the frame of whichever site has asked for it. A path of the server's own is none of a membership. */
+/** Any site can embed the portal. Reserved slugs are paths of the server itself. */
 const portal = {
   path: '/:slug/:courseId/embed',
   isFramed: true,
   isAt: ({ slug }: Readonly<Record<string, string>>) => !isReservedSlug(slug!),
 } as const
 
-const look: Page = {
+const show: Page = {
   ...portal,
   method: 'GET',
   handle: async (call) => {
@@ -154,7 +154,7 @@ const look: Page = {
       return courseView(visitor, progress, others)
     }
     const lesson = progress.lessons.find(({ id }) => id === query.lesson)
-    return lesson ? lessonView(visitor, progress, lesson) : notFound
+    return lesson ? lessonView(visitor, progress, lesson) : notFoundPage
   },
 }
 
@@ -167,10 +167,10 @@ const finish: Page = {
     if ('title' in visitor) return visitor
     const { accountId, memberId, session } = visitor
     const [courseId, lessonId] = [params.courseId!, form.lesson!]
-    if (!isId(courseId) || !isId(lessonId)) return notFound
+    if (!isId(courseId) || !isId(lessonId)) return notFoundPage
     await app.work(accountId, 'page:portal', (work) => finishLesson(app, work, { memberId, courseId, lessonId }))
     return { redirect: `?session=${session}&lesson=${lessonId}` }
   },
 }
 
-export const pages: readonly Page[] = [look, finish]
+export const pages: readonly Page[] = [show, finish]

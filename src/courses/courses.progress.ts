@@ -1,4 +1,5 @@
-import { missing, Problem } from '../lib/problem.ts'
+import { byName } from '../lib/names.ts'
+import { notFound, Problem } from '../lib/problem.ts'
 import type { App, Work } from '../store/work.ts'
 import { type CourseView, courseById, isEntitled, type LessonView, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
@@ -10,13 +11,13 @@ export interface Progress {
   isCompleted: boolean
 }
 
-/** A course that the membership shows; null for one that is not the account's or not published. */
+/** Returns null for an unknown, foreign or unpublished course. */
 const publishedCourse = async (reader: Reader, courseId: string): Promise<CourseView | null> => {
   const course = await courseById(reader, courseId)
   return course?.published ? course : null
 }
 
-/** The member's address; null where it is not entitled, or has been erased. */
+/** Returns the member's address, or null if the member is not entitled or was erased. */
 export const entitledEmail = async (reader: Reader, memberId: string): Promise<string | null> => {
   const [member] = await reader.sql<{ email: string }>('select email from members where account_id = $1 and id = $2', [
     reader.accountId,
@@ -25,7 +26,7 @@ export const entitledEmail = async (reader: Reader, memberId: string): Promise<s
   return member && (await isEntitled(reader, memberId)) ? member.email : null
 }
 
-/** A course with what the member has finished of it; null for one that the membership does not show. */
+/** Returns a course with the member's progress, or null for an unknown, foreign or unpublished course. */
 export const readProgress = async (reader: Reader, memberId: string, courseId: string): Promise<Progress | null> => {
   const { sql, accountId } = reader
   const course = await publishedCourse(reader, courseId)
@@ -45,14 +46,19 @@ export const readProgress = async (reader: Reader, memberId: string, courseId: s
   return { course, lessons, isCompleted: completions.length > 0 }
 }
 
-/** The courses of the membership, by title. */
-export const publishedCourses = ({ sql, accountId }: Reader): Promise<{ id: string; title: string }[]> =>
-  sql('select id, title from courses where account_id = $1 and published order by title, id', [accountId])
+/** Returns the published courses by title. */
+export const publishedCourses = async ({ sql, accountId }: Reader): Promise<{ id: string; title: string }[]> =>
+  (
+    await sql<{ id: string; title: string }>(
+      'select id, title from courses where account_id = $1 and published order by id',
+      [accountId],
+    )
+  ).sort(byName('title'))
 
 /**
- * Finishes a lesson for a member, once; with the last one of its course the member has completed it, and gets the
- * `completed` mail, once for ever. Throws Problem `forbidden` where the member is not entitled any more, `missing` for a
- * course or lesson that the membership does not show.
+ * Marks a lesson as finished. The last lesson of a course completes it, which sends the `completed` email, at most once per
+ * member and course. Throws Problem `forbidden` if the member is no longer entitled, `not_found` for an unknown lesson and for an
+ * unknown, foreign or unpublished course.
  */
 export const finishLesson = async (
   app: Pick<App, 'config' | 'projects' | 'tokens'>,
@@ -61,8 +67,8 @@ export const finishLesson = async (
 ): Promise<void> => {
   const { sql, accountId, now } = work
   const course = await publishedCourse(work, courseId)
-  if (!course) throw missing('There is no such course')
-  // Of two lessons that are finished at once one is the last, and whoever is revoked first finishes nothing.
+  if (!course) throw notFound('There is no such course')
+  // Locks the member: of two concurrent calls exactly one completes the course, and after a revocation none succeeds.
   await sql('select from members where account_id = $1 and id = $2 for no key update', [accountId, memberId])
   const email = await entitledEmail(work, memberId)
   if (email === null) throw new Problem('forbidden', 'You no longer have access')
@@ -71,7 +77,7 @@ export const finishLesson = async (
     courseId,
     lessonId,
   ])
-  if (found.length === 0) throw missing('There is no such lesson')
+  if (found.length === 0) throw notFound('There is no such lesson')
   await sql(
     `insert into finished_lessons (account_id, member_id, course_id, lesson_id, finished_at) values ($1, $2, $3, $4, $5)
      on conflict do nothing`,

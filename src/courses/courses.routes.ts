@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { ok, route } from '../http/route.ts'
-import { text } from '../lib/text.ts'
+import { idText } from '../lib/text.ts'
 import { EnrolmentBody, EnrolmentResult, enrolMember, MemberEmail, mintPortalUrl } from './courses.ts'
 
-const params = z.object({ id: text(500) })
+const params = z.object({ id: idText() })
 
 const enroll = route({
   method: 'POST',
   path: '/courses/:id/enroll',
-  summary: "Give an address a course's key to the membership, or take it away",
+  summary: 'Give an address access to a course and its membership, or revoke it',
   quota: 'embedApi',
   params,
   body: EnrolmentBody,
@@ -20,7 +20,7 @@ const enroll = route({
 const embedToken = route({
   method: 'POST',
   path: '/courses/:id/embed-token',
-  summary: 'A portal URL, valid 5 minutes, that signs an entitled member in',
+  summary: 'Create a portal URL that signs an entitled member in; it is valid for 5 minutes',
   quota: 'embedApi',
   params,
   body: z.object({ email: MemberEmail }).meta({ examples: [{ email: 'ada.okafor@northwind.example' }] }),

@@ -7,7 +7,7 @@ export {
   lessonsOf,
   listCourses,
 } from './courses.find.ts'
-export { memberOfLink, memberOfSession, mintPortalUrl, openSession } from './courses.links.ts'
+export { memberOfLink, memberOfSession, mintPortalUrl, openSession, portalPage } from './courses.links.ts'
 export {
   EnrolmentBody,
   EnrolmentResult,

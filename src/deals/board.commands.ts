@@ -1,30 +1,31 @@
 import type { Command } from 'commander'
-import type { Cli } from '../cli/command.ts'
-import { fitted, printable } from '../cli/output.ts'
+import { type Cli, examples } from '../cli/command.ts'
+import { fitted, moneyText, printable } from '../cli/output.ts'
+import { hasScreen } from '../cli/screen.ts'
 import { pageRequest } from '../lib/page.ts'
+import { number, quantity } from '../lib/quantity.ts'
 import type { Board, BoardStage, Deal } from './deals.ts'
 
-const leastWidth = 18
-const gap = 2
+export const minColumnWidth = 18
+export const maxColumnWidth = 40
+export const gap = 2
 
-const money = (value: number, currency: string) =>
-  `${value.toLocaleString('en', { minimumFractionDigits: value % 1 === 0 ? 0 : 2, maximumFractionDigits: 2 })} ${currency}`
+export const sumsOf = ({ totals }: BoardStage) =>
+  Object.entries(totals).map(([currency, total]) => moneyText({ amount: total, currency }))
 
-const sumsOf = ({ totals }: BoardStage) => Object.entries(totals).map(([currency, total]) => money(total, currency))
-
-const cardOf = ({ title, value, currency, email }: Deal): string[] => [
+export const cardOf = ({ title, value, currency, email }: Deal): string[] => [
   title,
-  `  ${money(value, currency)}`,
+  `  ${moneyText({ amount: value, currency })}`,
   `  ${email}`,
 ]
 
-/** `sums` is how many lines the sums of its neighbours take: the first cards stand side by side. */
+/** `sums`: the maximum number of lines for sums in this row of columns, so that the first cards are aligned. */
 const columnOf = (stage: BoardStage, sums: number, width: number): string[] => {
   const { name, kind, count, deals } = stage
-  const rest = count > deals.length ? [`… ${count - deals.length} more`] : []
+  const rest = count > deals.length ? [`… ${number(count - deals.length)} more`] : []
   const lines = [
     `${name}${kind === 'open' ? '' : ` (${kind})`}`,
-    `${count} ${count === 1 ? 'deal' : 'deals'}`,
+    quantity(count, 'deal'),
     ...Array.from({ length: sums }, (_, i) => sumsOf(stage)[i] ?? ''),
     '─'.repeat(width),
     ...deals.flatMap(cardOf),
@@ -45,12 +46,12 @@ const bandOf = (stages: readonly BoardStage[], width: number): string[] => {
   )
 }
 
-/** The board as lines of at most `width` cells: a column for each stage, in as many bands as the width asks for. */
+/** Returns the board as lines of at most `width` cells: a column for each stage, in several rows of columns if needed. */
 export const drawBoard = ({ pipeline, stages }: Board, width: number): string[] => {
-  const fitting = Math.max(Math.floor((width + gap) / (leastWidth + gap)), 1)
-  const bands = Math.ceil(stages.length / fitting)
+  const perWidth = Math.max(Math.floor((width + gap) / (minColumnWidth + gap)), 1)
+  const bands = Math.ceil(stages.length / perWidth)
   const perBand = Math.ceil(stages.length / bands)
-  const columnWidth = Math.min(Math.floor((width - gap * (perBand - 1)) / perBand), 40)
+  const columnWidth = Math.min(Math.floor((width - gap * (perBand - 1)) / perBand), maxColumnWidth)
   const lines = [fitted(printable(pipeline.name), width).trimEnd()]
   for (let at = 0; at < stages.length; at += perBand) {
     lines.push('', ...bandOf(stages.slice(at, at + perBand), columnWidth))
@@ -62,14 +63,20 @@ export const drawBoard = ({ pipeline, stages }: Board, width: number): string[] 
 export const addBoard = (noun: Command, cli: Cli): void => {
   noun
     .command('board')
-    .description('Show a pipeline as a board: a column for each stage, with its count and its sum')
-    .option('--pipeline <id|name>', 'left out: the default one')
-    .option('--limit <n>', 'deals shown of each stage, the newest, 1 to 1000', '50')
+    .description('Show a pipeline as a board: m moves a deal, q quits. In a pipe: list its deals')
+    .addHelpText('after', examples('svc deals board', 'svc deals board --pipeline Sales --json'))
+    .option('--pipeline <id|name>', 'the pipeline (default: the default one)')
+    .option('--limit <n>', 'newest deals to show of each stage, 1 to 1000', '50')
+    .option('--plain', 'print the board once, without the full-screen view')
     .action(
-      cli.run(async ({ out, work }, flags: { pipeline?: string; limit: string }) => {
+      cli.run(async (context, flags: { pipeline?: string; limit: string; plain?: boolean }) => {
+        const { out, work } = context
         const { boardOf, findPipeline } = await import('./deals.ts')
         const { limit } = pageRequest(flags)
-        const board = await work(async (w) => boardOf(w, await findPipeline(w, flags.pipeline), limit))
+        const load = () => work(async (w) => boardOf(w, await findPipeline(w, flags.pipeline), limit))
+        if (out.format === 'table' && !flags.plain && hasScreen())
+          return (await import('./board.screen.commands.ts')).showScreen(context, load)
+        const board = await load()
         if (out.format === 'json') return out.one(board)
         if (out.format === 'table') return drawBoard(board, process.stdout.columns || 80).forEach(out.line)
         await out.list(

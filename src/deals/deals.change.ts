@@ -1,20 +1,20 @@
 import { emit } from '../events/emit.ts'
-import { invalid, missing } from '../lib/problem.ts'
+import { invalid, noSuch, notFound } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import { onSharedBoard } from './deals.board.ts'
 import type { DealChange, StageKind } from './deals.shapes.ts'
-import type { Target } from './deals.target.ts'
-import { type Deal, type DealRow, dealColumns, viewDeal } from './deals.view.ts'
+import { type Deal, type DealRow, dealColumns, viewDeal } from './deals.shapes.ts'
+import type { TargetStage } from './deals.target.ts'
 
 type Values = Pick<DealRow, 'title' | 'value' | 'currency' | 'stageId'>
 
 interface Locked extends Values {
-  /** The kind of the stage that it moves to, locked as `targetOf` does; null where it does not move, or not within its pipeline. */
+  /** The kind of the stage to move to, locked as by `lockTargetStage`; null if the deal stays, or the stage is of another pipeline. */
   toKind: StageKind | null
 }
 
-// The deal's row is locked by itself: a join would be checked again against the other row as it was before the wait, and lose the
-// deal. The stage is looked for when the deal is locked, in its pipeline as it is then.
+// The deal's row is locked in a subquery of its own. With a join, PostgreSQL would recheck the condition after the wait against the
+// old version of the other row, and could lose the deal.
 const lockDeal = async ({ sql, accountId }: Work, id: string, stageId: string | null): Promise<Locked> => {
   const [row] = await sql<Locked>(
     `with deal as materialized (
@@ -28,21 +28,21 @@ const lockDeal = async ({ sql, accountId }: Work, id: string, stageId: string | 
     [accountId, id, stageId],
     'lock-deal',
   )
-  if (!row) throw missing('There is no such deal', { hint: 'svc deals list' })
+  if (!row) throw notFound('There is no such deal', { hint: 'svc deals list' })
   return row
 }
 
 const readDeal = `select ${dealColumns} from deals d where d.account_id = $1 and d.id = $2`
 
-/** One deal. Throws Problem `missing`. */
+/** Returns a deal. Throws Problem `not_found`. */
 export const showDeal = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<Deal> => {
   const [row] = await sql<DealRow>(readDeal, [accountId, id], 'show-deal')
-  if (!row) throw missing(`There is no deal ${id}`, { hint: 'svc deals list' })
+  if (!row) throw noSuch('deal', id, { hint: 'svc deals list' })
   return viewDeal(row)
 }
 
 const updateDeal = `
-  with told as (
+  with history as (
     insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
     select account_id, id, moves + 1, $8, stage_id, $6, $9 from deals
     where account_id = $1 and id = $2 and stage_id <> $6
@@ -59,9 +59,9 @@ const write = async (work: Work, id: string, next: Values, kind: StageKind | nul
 }
 
 /**
- * Changes a deal, all of it or nothing (api.md section 4, PATCH /deals). Another stage of its pipeline is a move: status
- * follows, history has it, `deal.stage_changed` is emitted; its own stage is none. Throws Problem `missing`, or `invalid`
- * for a stage that is not its pipeline's.
+ * Applies all properties of a change to a deal (docs/reference/api.md#patch-dealsid). A different stage of its pipeline moves the
+ * deal: its status changes, history records the move, and `deal.stage_changed` is emitted. Throws Problem `not_found`, or `invalid`
+ * for a stage of another pipeline.
  */
 export const changeDeal = async (
   work: Work,
@@ -85,15 +85,15 @@ const batchSize = 1000
 const moveBatch = `
   with batch as (
     select id, moves from deals where account_id = $1 and stage_id = $2 order by id limit ${batchSize} for no key update
-  ), told as (
+  ), history as (
     insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
     select $1, id, moves + 1, $5, $2, $3, $6 from batch
   )
   update deals d set stage_id = $3, status = $4, moves = d.moves + 1, updated_at = $6
   from batch where d.account_id = $1 and d.id = batch.id returning ${dealColumns}`
 
-/** Moves every deal of a stage, for a caller who has the board alone, to another of its pipeline; gives how many. */
-export const moveAll = async (work: Work, fromStageId: string, to: Target): Promise<number> => {
+/** Moves all deals of a stage to another stage of its pipeline and returns their number. Requires `lockBoard`. */
+export const moveDeals = async (work: Work, fromStageId: string, to: TargetStage): Promise<number> => {
   const { sql, accountId, actor, now } = work
   for (let moved = 0; ; ) {
     const rows = await sql<DealRow>(moveBatch, [accountId, fromStageId, to.id, to.kind, actor, now])

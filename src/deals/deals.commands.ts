@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, type Context, paged } from '../cli/command.ts'
+import { type Cli, type CommandSet, type Context, changing, examples, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
@@ -10,8 +10,8 @@ import { addMove } from './move.commands.ts'
 const dealColumns: Column<Deal>[] = [
   ['ID', (deal) => deal.id],
   ['TITLE', (deal) => deal.title],
-  ['VALUE', (deal) => deal.value],
-  ['CURRENCY', (deal) => deal.currency],
+  ['VALUE', (deal) => ({ amount: deal.value, currency: deal.currency })],
+  ['CURRENCY', (deal) => deal.currency, 'pipe'],
   ['STAGE', (deal) => deal.stage],
   ['STATUS', (deal) => deal.status],
   ['EMAIL', (deal) => deal.email],
@@ -28,7 +28,7 @@ const historyOf = async ({ work }: Context, id: string) => {
   const { dealHistory, listPipelines } = await import('./deals.ts')
   const [history, pipelines] = await work(async (w) => [await dealHistory(w, id), await listPipelines(w)] as const)
   const names = new Map(pipelines.flatMap(({ stages }) => stages.map((stage) => [stage.id, stage.name])))
-  // A stage that was deleted since has its id only.
+  // A deleted stage is shown by its id.
   return { history, nameOf: (stageId: string | null) => stageId && (names.get(stageId) ?? stageId) }
 }
 
@@ -37,10 +37,14 @@ const addReads = (noun: Command, cli: Cli): void => {
     noun
       .command('list', { isDefault: true })
       .description('List deals, newest first')
-      .option('--pipeline <id|name>', 'of this pipeline')
-      .option('--stage <id|name>', 'in this stage')
+      .addHelpText(
+        'after',
+        examples('svc deals --stage Proposal', 'svc deals list --status open --email ada@example.com --json'),
+      )
+      .option('--pipeline <id|name>', 'only deals in this pipeline')
+      .option('--stage <id|name>', 'only deals in this stage')
       .option('--status <status>', 'open, won or lost')
-      .option('--email <email>', 'of this address'),
+      .option('--email <email>', 'only deals of this address'),
   ).action(
     cli.run(async ({ pages, work }, flags: PageFlags & FilterFlags) => {
       const [{ findPipeline, findStage, listDeals, StageKind }, { normalizeEmail }, { parse }, { z }] =
@@ -60,6 +64,13 @@ const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('show')
     .description('Show a deal; on a terminal with its history')
+    .addHelpText(
+      'after',
+      examples(
+        'svc deals show deal_01m82xtnhcwm3m04tqw9cdt49w',
+        'svc deals show deal_01m82xtnhcwm3m04tqw9cdt49w --json',
+      ),
+    )
     .argument('<id>')
     .action(
       cli.run(async (context, id: string) => {
@@ -75,7 +86,14 @@ const addReads = (noun: Command, cli: Cli): void => {
 
   noun
     .command('history')
-    .description('Show which stages a deal was moved through, by whom and when, oldest first')
+    .description('Show the moves of a deal with their actors, oldest first')
+    .addHelpText(
+      'after',
+      examples(
+        'svc deals history deal_01m82xtnhcwm3m04tqw9cdt49w',
+        'svc deals history deal_01m82xtnhcwm3m04tqw9cdt49w --json',
+      ),
+    )
     .argument('<id>')
     .action(
       cli.run(async (context, id: string) => {
@@ -109,14 +127,21 @@ const addCreate = (noun: Command, cli: Cli): void => {
   noun
     .command('create')
     .description('Create a deal on a contact')
-    .option('--title <title>', 'what it is about')
+    .addHelpText(
+      'after',
+      examples(
+        'svc deals create --title "Annual plan" --email ada@example.com --value 1250.50 --currency EUR',
+        'svc deals create --title Renewal --email ada@example.com --stage Proposal',
+      ),
+    )
+    .option('--title <title>', 'the title of the deal')
     .option('--email <email>', 'the contact, in the most recently updated list that has it')
     .option('--list <id|name>', 'the contact’s list')
     .option('--row <id>', 'the contact’s rowId in --list, instead of --email')
     .option('--value <amount>', 'such as 1250.50')
-    .option('--currency <code>', 'three letters; left out: USD')
-    .option('--pipeline <id|name>', 'left out: that of --stage, else the default one')
-    .option('--stage <id|name>', 'left out: the first open one')
+    .option('--currency <code>', 'three letters (default: USD)')
+    .option('--pipeline <id|name>', 'the pipeline (default: that of --stage, else the default one)')
+    .option('--stage <id|name>', 'the stage (default: the first open one)')
     .action(
       cli.run(async ({ out, require, work }, flags: CreateFlags) => {
         const isByRow = flags.list !== undefined && flags.row !== undefined
@@ -140,32 +165,40 @@ const addCreate = (noun: Command, cli: Cli): void => {
 }
 
 const addUpdate = (noun: Command, cli: Cli): void => {
-  noun
-    .command('update')
-    .description('Change a deal: all that is given, or nothing')
-    .argument('<id>')
-    .option('--title <title>', 'what it is about')
-    .option('--value <amount>', 'such as 1250.50')
-    .option('--currency <code>', 'three letters')
-    .option('--stage <id|name>', 'a stage of its pipeline')
-    .action(
-      cli.run(async ({ out, work }, id: string, flags: WriteFlags) => {
-        const { title, value, currency, stage } = flags
-        if ([title, value, currency, stage].every((flag) => flag === undefined)) {
-          throw new Problem('usage', 'Give at least one of --title, --value, --currency, --stage')
-        }
-        const [{ changeDeal, DealChange, findStage, showDeal }, { parse }] = await Promise.all([
-          import('./deals.ts'),
-          import('../lib/parse.ts'),
-        ])
-        const { deal } = await work(async (w) => {
-          const { pipelineId } = await showDeal(w, id)
-          const stageId = stage && (await findStage(w, stage, pipelineId)).id
-          return changeDeal(w, id, parse(DealChange, { title, value, currency, stageId }))
-        })
-        out.one(deal)
-      }),
-    )
+  changing(
+    noun
+      .command('update')
+      .description('Update a deal, or move it to another stage')
+      .addHelpText(
+        'after',
+        examples(
+          'svc deals update deal_01m82xtnhcwm3m04tqw9cdt49w --value 900',
+          'svc deals update deal_01m82xtnhcwm3m04tqw9cdt49w --title "Annual plan" --stage Proposal --dry-run',
+        ),
+      )
+      .argument('<id>')
+      .option('--title <title>', 'the title of the deal')
+      .option('--value <amount>', 'such as 1250.50')
+      .option('--currency <code>', 'three letters')
+      .option('--stage <id|name>', 'move it to this stage of its pipeline'),
+  ).action(
+    cli.run(async ({ out, work }, id: string, flags: WriteFlags) => {
+      const { title, value, currency, stage } = flags
+      if ([title, value, currency, stage].every((flag) => flag === undefined)) {
+        throw new Problem('usage', 'Give at least one of --title, --value, --currency, --stage')
+      }
+      const [{ changeDeal, DealChange, findStage, showDeal }, { parse }] = await Promise.all([
+        import('./deals.ts'),
+        import('../lib/parse.ts'),
+      ])
+      const { deal } = await work(async (w) => {
+        const { pipelineId } = await showDeal(w, id)
+        const stageId = stage && (await findStage(w, stage, pipelineId)).id
+        return changeDeal(w, id, parse(DealChange, { title, value, currency, stageId }))
+      })
+      out.one(deal)
+    }),
+  )
 }
 
 /** `svc deals` */

@@ -1,19 +1,19 @@
 import { type ContactPlace, locating } from '../contacts/contacts.ts'
 import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
-import { missing } from '../lib/problem.ts'
+import { notFound } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import type { NewDeal } from './deals.shapes.ts'
-import { targetOf } from './deals.target.ts'
-import { type Deal, type DealRow, dealColumns, viewDeal } from './deals.view.ts'
+import { type Deal, type DealRow, dealColumns, viewDeal } from './deals.shapes.ts'
+import { lockTargetStage } from './deals.target.ts'
 
 export interface DealOrigin {
   source: Deal['source']
-  /** 1 to 200 characters; one key of an account makes one deal, for ever (decisions.md, Deals). */
+  /** 1 to 200 characters. A key creates one deal per account, without a time limit (docs/reference/rules.md#deals). */
   idempotencyKey?: string | undefined
 }
 
-/** The deal that the account made with the key, as it is now; null where there is none. */
+/** Returns the current state of the deal that was created with the idempotency key; null if there is none. */
 export const dealOfKey = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   key: string,
@@ -26,23 +26,23 @@ export const dealOfKey = async (
   return row ? viewDeal(row) : null
 }
 
-// One statement finds the contact, writes the deal and its history: a round trip each would cost as much again. A second caller
-// with the same idempotency key waits here for the first one: it finds the deal committed, or the key free again.
+// One statement finds the contact and inserts the deal and its history, because each round trip would cost as much again. A second
+// call with the same idempotency key waits here until the first one commits or rolls back.
 const insertDeal = (contact: string) => `
-  with contact as materialized (${contact}), made as (
+  with contact as materialized (${contact}), inserted as (
     insert into deals (account_id, id, title, value, currency, pipeline_id, stage_id, status, source, list_id, row_id, email,
       idempotency_key, moves, created_at, updated_at)
     select $1, $5, $6, $7, $8, $9, $10, $11, $12, "listId", "rowId", email, $13, 1, $14, $14 from contact
     on conflict (account_id, idempotency_key) where idempotency_key is not null do nothing returning id
-  ), told as (
+  ), history as (
     insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
-    select $1, id, 1, $15, null, $10, $14 from made
+    select $1, id, 1, $15, null, $10, $14 from inserted
   )
-  select contact.*, exists (select from made) as "isMade" from contact`
+  select contact.*, exists (select from inserted) as "isCreated" from contact`
 
 /**
- * Makes a deal with its first history entry and emits `deal.created` (api.md section 4, POST /deals). `created` is false
- * where the key had made one already: that one is given, and nothing written. Throws Problem `invalid` or `missing`.
+ * Creates a deal with its first history entry and emits `deal.created` (docs/reference/api.md#post-deals). If a deal with the
+ * idempotency key exists, returns it with `created: false` and writes nothing. Throws Problem `invalid` or `missing`.
  */
 export const createDeal = async (
   work: Work,
@@ -50,8 +50,8 @@ export const createDeal = async (
   { source, idempotencyKey }: DealOrigin,
 ): Promise<{ deal: Deal; created: boolean }> => {
   const { sql, accountId, actor, now } = work
-  // The stage first: of what can be refused here, a stage of another pipeline is a 400, and that comes before any 404.
-  const stage = await targetOf(work, input)
+  // The stage first: a stage of another pipeline is refused with 400, which takes precedence over the 404 for the contact.
+  const stage = await lockTargetStage(work, input)
   const { query, kind, params } = locating(accountId, input)
   const own = {
     id: newId('deal', now.getTime()),
@@ -62,14 +62,14 @@ export const createDeal = async (
     stageId: stage.id,
   }
   const values = [...Object.values(own), stage.kind, source, idempotencyKey ?? null, now, actor]
-  const [found] = await sql<ContactPlace & { isMade: boolean }>(
+  const [found] = await sql<ContactPlace & { isCreated: boolean }>(
     insertDeal(query),
     [...params, ...values],
     `create-deal-${kind}`,
   )
-  if (!found) throw missing('There is no such contact')
-  const { isMade, ...contact } = found
-  if (!isMade) return { deal: (await dealOfKey(work, idempotencyKey!))!, created: false }
+  if (!found) throw notFound('There is no such contact')
+  const { isCreated, ...contact } = found
+  if (!isCreated) return { deal: (await dealOfKey(work, idempotencyKey!))!, created: false }
   const deal = viewDeal({ ...own, stage: stage.name, status: stage.kind, source, ...contact })
   await emit(work, 'deal.created', () => [{ deal }])
   return { deal, created: true }

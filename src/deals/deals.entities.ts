@@ -8,7 +8,7 @@ const PipelineSchema = defineEntity({
   uniques: [{ properties: ['accountId', 'name'] }],
   indexes: [
     {
-      // At most one default, even when two first reads make it at once.
+      // At most one default pipeline, even if two first reads create it concurrently.
       name: 'pipelines_default_index',
       expression: `create unique index "pipelines_default_index" on "pipelines" ("account_id") where "is_default"`,
     },
@@ -35,7 +35,7 @@ const StageSchema = defineEntity({
     pipeline: () => p.manyToOne(Pipeline).deleteRule('restrict'),
     name: p.text(),
     kind: p.enum(['open', 'won', 'lost'] as const),
-    /** The place on the board. Unique only within one change, which holds the pipeline's lock. */
+    /** The place on the board. Kept unique by the pipeline's lock, not by an index. */
     position: p.integer(),
   },
 })
@@ -63,16 +63,16 @@ const DealSchema = defineEntity({
     currency: p.text(),
     /** Never changes: a deal moves within its pipeline. */
     pipelineId: p.text().collation('C'),
-    /** A stage takes no deal along when it goes. */
+    /** The deletion of a stage must not delete deals. */
     stage: () => p.manyToOne(Stage).deleteRule('restrict'),
-    /** Always the kind of the stage, written by the transaction that changes either. */
+    /** Always the kind of the stage. Every transaction that changes one of them changes both. */
     status: p.enum(['open', 'won', 'lost'] as const),
     source: p.enum(['manual', 'journey', 'booking', 'checkout', 'proposal', 'api'] as const),
     listId: p.text().collation('C'),
     rowId: p.text().collation('C'),
     email: p.text().collation('C'),
     idempotencyKey: p.text().collation('C').nullable(),
-    /** How many entries its history has: the number of the last one. */
+    /** The number of entries in its history, which is also the number of the last entry. */
     moves: p.integer(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
@@ -81,7 +81,7 @@ const DealSchema = defineEntity({
 export class Deal extends DealSchema.class {}
 DealSchema.setClass(Deal)
 
-/** Numbered under the deal's lock: clocks that disagree can't change the order. */
+/** `number` is assigned under the deal's lock, so the order does not depend on clocks. */
 const DealMoveSchema = defineEntity({
   name: 'DealMove',
   tableName: 'deal_history',

@@ -3,8 +3,8 @@ import { toNumber } from '../lib/money.ts'
 import type { Work } from '../store/work.ts'
 import { showDeal } from './deals.change.ts'
 import type { PipelineView, StageView } from './deals.shapes.ts'
-import { targetOf } from './deals.target.ts'
-import { type Deal, type DealRow, dealColumns, viewDeal } from './deals.view.ts'
+import { type Deal, type DealRow, dealColumns, viewDeal } from './deals.shapes.ts'
+import { lockTargetStage } from './deals.target.ts'
 
 export interface DealFilter {
   pipelineId?: string | undefined
@@ -14,7 +14,7 @@ export interface DealFilter {
   email?: string | undefined
 }
 
-/** A page of the account's deals that match, newest first. Throws Problem `invalid` for a bad cursor. */
+/** Returns a page of the deals that match, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listDeals = async (
   { sql, accountId }: Work,
   { pipelineId, stageId, status, email }: DealFilter,
@@ -37,7 +37,7 @@ export const listDeals = async (
   return pageOf(rows.map(viewDeal), limit)
 }
 
-/** One step of a deal: `from` is null where it was created. Stage ids; `at` in epoch ms (decisions.md, Deals). */
+/** One move of a deal: `from` is null for its creation. Stage ids; `at` in epoch ms (docs/reference/rules.md#deals). */
 export interface DealMoveView {
   actor: string
   from: string | null
@@ -45,7 +45,7 @@ export interface DealMoveView {
   at: number
 }
 
-/** Oldest first. Throws Problem `missing`. */
+/** Returns the moves of a deal, oldest first. Throws Problem `not_found`. */
 export const dealHistory = async (work: Work, id: string): Promise<DealMoveView[]> => {
   await showDeal(work, id)
   const rows = await work.sql<Omit<DealMoveView, 'at'> & { at: Date }>(
@@ -57,16 +57,16 @@ export const dealHistory = async (work: Work, id: string): Promise<DealMoveView[
 }
 
 /**
- * The deal that may go to a stage: in its pipeline the first of `ids`, whatever its status, else the contact's newest open
- * one, of the contact in that list before the same address in another. null: there is none. Throws Problem `missing` where
- * the stage is gone.
+ * Returns the deal that a journey moves to a stage: of the deals in the stage's pipeline, the first of `ids` with any status, else
+ * the contact's newest open deal, preferring deals of the contact's list; null if there is none. Throws Problem `not_found` if the
+ * stage was deleted.
  */
 export const dealOf = async (
   work: Work,
   { listId, rowId }: { listId: string; rowId: string },
   { stageId, ids }: { stageId: string; ids: readonly string[] },
 ): Promise<Deal | null> => {
-  const { pipelineId } = await targetOf(work, { stageId })
+  const { pipelineId } = await lockTargetStage(work, { stageId })
   const [row] = await work.sql<DealRow>(
     `select ${dealColumns} from deals d
      where d.account_id = $1 and d.pipeline_id = $4 and (d.id = any($5) or (d.row_id = $2 and d.status = 'open'))
@@ -79,9 +79,9 @@ export const dealOf = async (
 
 export interface BoardStage extends StageView {
   count: number
-  /** The sum of its deals' values by currency. */
+  /** The sums of its deals' values by currency. */
   totals: Record<string, number>
-  /** The newest ones. */
+  /** Only the newest deals. */
   deals: Deal[]
 }
 
@@ -90,7 +90,7 @@ export interface Board {
   stages: BoardStage[]
 }
 
-/** A pipeline's stages in board order, each with its count, its sums and its newest `limit` deals. */
+/** Returns a pipeline's stages in board order, each with its count, its sums and its newest `limit` deals. */
 export const boardOf = async ({ sql, accountId }: Work, pipeline: PipelineView, limit: number): Promise<Board> => {
   const ids = pipeline.stages.map(({ id }) => id)
   const sums = await sql<{ stageId: string; currency: string; count: number; total: string }>(

@@ -1,7 +1,7 @@
 import type { Listener } from '../store/work.ts'
 import { shareBoard } from './deals.board.ts'
 
-/** Deals outlive their contact, as records of business; an erased address stands in none of them any more. */
+/** Removes an erased address from its deals. The deals remain, as business records. */
 export const forgetErased: Listener = {
   async contactsRemoved(work, { listId, email }) {
     if (listId !== undefined || email === undefined) return

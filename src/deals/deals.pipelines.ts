@@ -1,11 +1,11 @@
 import type { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
-import { conflict, missing } from '../lib/problem.ts'
+import { conflict, noSuch, shown } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import { NewPipeline, type PipelineView } from './deals.shapes.ts'
 
-/** The pipeline of an account that has none, and the stages of one that is made without (decisions.md, Deals). */
+/** The first pipeline of every account, and the default stages of a new pipeline (docs/reference/rules.md#pipelines). */
 const defaultName = 'Sales'
 const defaultStages: PipelineInput['stages'] = [
   { name: 'New', kind: 'open' },
@@ -21,18 +21,18 @@ interface PipelineInput {
   stages: { name: string; kind: 'open' | 'won' | 'lost' }[]
 }
 
-/** Waits for another who is making the same one; null where it is there already. */
+/** Inserts a pipeline and returns its id; null if one exists. Waits for a concurrent insert of the same one. */
 const insertPipeline = async (work: Work, { name, isDefault, stages }: PipelineInput): Promise<string | null> => {
   const { sql, accountId, now } = work
   const id = newId('pipe', now.getTime())
   const rows = await sql(
-    `with made as (
+    `with inserted as (
        insert into pipelines (id, account_id, name, is_default, created_at) values ($2, $1, $3, $4, $5)
        on conflict do nothing returning id
      )
      insert into stages (id, account_id, pipeline_id, name, kind, position)
-     select s.id, $1, made.id, s.name, s.kind, s.position
-     from made cross join unnest($6::text[], $7::text[], $8::text[]) with ordinality as s(id, name, kind, position)
+     select s.id, $1, inserted.id, s.name, s.kind, s.position
+     from inserted cross join unnest($6::text[], $7::text[], $8::text[]) with ordinality as s(id, name, kind, position)
      returning id`,
     [
       accountId,
@@ -48,7 +48,7 @@ const insertPipeline = async (work: Work, { name, isDefault, stages }: PipelineI
   return rows.length > 0 ? id : null
 }
 
-/** Makes the default pipeline where the account has none; two at once make one. */
+/** Creates the default pipeline if the account has none. Concurrent calls create one. */
 export const ensureDefault = async (work: Work): Promise<void> => {
   await insertPipeline(work, { name: defaultName, isDefault: true, stages: defaultStages })
 }
@@ -63,7 +63,7 @@ const readPipelines = ({ sql, accountId }: Work) =>
     'list-pipelines',
   )
 
-/** The default pipeline first, made where there is none (GET /pipelines). */
+/** Returns the pipelines, the default one first. Creates it if the account has none (GET /pipelines). */
 export const listPipelines = async (work: Work): Promise<PipelineView[]> => {
   const pipelines = await readPipelines(work)
   if (pipelines.length > 0) return pipelines
@@ -71,29 +71,29 @@ export const listPipelines = async (work: Work): Promise<PipelineView[]> => {
   return readPipelines(work)
 }
 
-/** By id, else by name; the default one where `ref` is left out. Throws Problem `missing`. */
+/** Returns a pipeline by id, else by name; without `ref` the default pipeline. Throws Problem `not_found`. */
 export const findPipeline = async (work: Work, ref?: string): Promise<PipelineView> => {
   const pipelines = await listPipelines(work)
   if (ref === undefined) return pipelines[0]!
   const found = pipelines.find(({ id }) => id === ref) ?? pipelines.find(({ name }) => name === ref)
-  if (!found) throw missing(`There is no pipeline ${ref}`, { hint: 'svc pipelines list' })
+  if (!found) throw noSuch('pipeline', ref, { hint: 'svc pipelines list' })
   return found
 }
 
-/** With the default five stages unless given others. Throws Problem `invalid`, or `conflict` where the name is taken. */
+/** Creates a pipeline, by default with five stages. Throws Problem `invalid`, or `conflict` if the name is taken. */
 export const createPipeline = async (work: Work, input: z.input<typeof NewPipeline>): Promise<PipelineView> => {
   const { name, stages = defaultStages } = parse(NewPipeline, input)
   await ensureDefault(work)
   const id = await insertPipeline(work, { name, isDefault: false, stages })
-  if (!id) throw conflict(`There is already a pipeline named ${name}`)
+  if (!id) throw conflict(`There is already a pipeline named ${shown(name)}`)
   return findPipeline(work, id)
 }
 
-/** From now on deals that name none go to this one (id or name). Throws Problem `missing`. */
+/** Makes a pipeline (id or name) the default for new deals. Throws Problem `not_found`. */
 export const setDefaultPipeline = async (work: Work, ref: string): Promise<PipelineView> => {
   const { sql, accountId } = work
   const { id } = await findPipeline(work, ref)
-  // One after the other: between the two updates there is no default, which none but us may see.
+  // Serialises concurrent calls: between the two updates the account has no default pipeline.
   await sql('select 1 from pipelines where account_id = $1 order by id for no key update', [accountId])
   await sql('update pipelines set is_default = false where account_id = $1 and is_default and id <> $2', [
     accountId,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DealShape } from '../events/shapes.ts'
-import { type Answer, idempotencyKeyOf, made, ok, route } from '../http/route.ts'
-import { text } from '../lib/text.ts'
+import { type Answer, created, idempotencyKeyOf, ok, route } from '../http/route.ts'
+import { idText } from '../lib/text.ts'
 import {
   changeDeal,
   createDeal,
@@ -23,7 +23,7 @@ const Created = z.object({ deal: DealShape, created: z.boolean() })
 const pipelines = route({
   method: 'GET',
   path: '/pipelines',
-  summary: 'The pipelines with their stages, the default one first',
+  summary: 'List the pipelines with their stages, the default pipeline first',
   answers: { 200: z.object({ pipelines: z.array(PipelineShape) }) },
   handle: async ({ work }) => ok({ pipelines: await work(listPipelines) }),
 })
@@ -31,12 +31,12 @@ const pipelines = route({
 const create = route({
   method: 'POST',
   path: '/deals',
-  summary: 'Create a deal on a contact; with an Idempotency-Key, one deal for ever',
+  summary: 'Create a deal for a contact; calls with the same Idempotency-Key create it once',
   body: NewDeal,
   answers: { 200: Created, 201: Created },
   refusals: [404],
   isIdempotent: true,
-  // The same key answers the first deal whatever the body (decisions.md, Deals).
+  // A known key returns its deal, whatever the body is (docs/reference/rules.md#deals).
   replay: async ({ app, caller, headers }) => {
     const key = idempotencyKeyOf(headers)
     const deal = key === undefined ? null : await dealOfKey({ sql: app.sql, accountId: caller.accountId }, key)
@@ -44,16 +44,16 @@ const create = route({
   },
   handle: async ({ body, headers, work }) => {
     const origin = { source: 'api' as const, idempotencyKey: idempotencyKeyOf(headers) }
-    const { deal, created } = await work((w) => createDeal(w, body, origin))
-    return created ? made({ deal, created }) : replayed(deal)
+    const { deal, created: isNew } = await work((w) => createDeal(w, body, origin))
+    return isNew ? created({ deal, created: isNew }) : replayed(deal)
   },
 })
 
 const change = route({
   method: 'PATCH',
   path: '/deals/:id',
-  summary: 'Change a deal, or move it to another stage of its pipeline',
-  params: z.object({ id: text(500) }),
+  summary: 'Update a deal, or move it to another stage of its pipeline',
+  params: z.object({ id: idText() }),
   body: DealChange,
   answers: { 200: z.object({ deal: DealShape, moved: z.boolean() }) },
   refusals: [404],

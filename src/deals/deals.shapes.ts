@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import type { Deal } from '../events/shapes.ts'
 import { emailAddress } from '../lib/address.ts'
-import { parseAmount } from '../lib/money.ts'
-import { notBlank, text } from '../lib/text.ts'
+import { parseAmount, toNumber } from '../lib/money.ts'
+import { idText, notBlank, text } from '../lib/text.ts'
 
 export const stageKinds = ['open', 'won', 'lost'] as const
 export const StageKind = z.enum(stageKinds)
@@ -10,7 +11,7 @@ export type StageKind = z.output<typeof StageKind>
 /** The name of a pipeline or of a stage. */
 export const Name = text(200).trim().min(1, 'must not be empty')
 
-/** The Pipeline of api.md section 2. */
+/** Pipeline (docs/reference/api.md#pipeline). */
 export const PipelineShape = z
   .object({
     id: z.string(),
@@ -39,7 +40,7 @@ const amounts = [
   z.number().meta({ minimum: 0, maximum: 9_999_999_999.99 }),
   z.string().meta({ pattern: '^0*[0-9]{1,10}(\\.[0-9]+)?$', description: 'A decimal, rounded to cents' }),
 ] as const
-/** Text with two decimals from here on: money is never a binary fraction inside (decisions.md, General). */
+/** Parsed to text with two decimals: money is never a binary fraction inside (docs/reference/rules.md#money-and-time). */
 const Amount = z.union(amounts, { error: amountFault }).transform((value, context) => {
   const amount = parseAmount(value)
   if (amount !== null) return amount
@@ -52,9 +53,9 @@ const Currency = z
   .regex(/^[A-Za-z]{3}$/, 'must be three letters')
   .toUpperCase()
 
-const Id = text(200)
+const Id = idText()
 
-/** The body of POST /deals (api.md section 4, Deals). */
+/** The body of POST /deals (docs/reference/api.md#post-deals). */
 export const NewDeal = z
   .object({
     title: Title,
@@ -77,7 +78,7 @@ export type NewDeal = z.output<typeof NewDeal>
 
 const changeable = { title: Title, value: Amount, currency: Currency, stageId: Id }
 
-/** The body of PATCH /deals/{id}: at least one of them. */
+/** The body of PATCH /deals/{id}: at least one property. */
 export const DealChange = z
   .object(changeable)
   .partial()
@@ -90,3 +91,15 @@ export const DealChange = z
     examples: [{ value: '13000.00' }],
   })
 export type DealChange = z.output<typeof DealChange>
+
+export type { Deal }
+
+/** A deal as a statement selects it, with its amount as text. */
+export type DealRow = Omit<Deal, 'value'> & { value: string }
+
+/** Columns of a `DealRow`, from `deals d`. A subquery reads the stage's name, so it belongs to the same snapshot as the deal. */
+export const dealColumns = `d.id, d.title, d.value, d.currency, d.pipeline_id as "pipelineId", d.stage_id as "stageId",
+  (select name from stages where id = d.stage_id) as stage, d.status, d.source, d.list_id as "listId", d.row_id as "rowId", d.email`
+
+/** Returns the deal as the API shows it (docs/reference/api.md#deal). */
+export const viewDeal = (row: DealRow): Deal => ({ ...row, value: toNumber(row.value) })

@@ -1,18 +1,19 @@
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
-import { conflict, invalid, missing } from '../lib/problem.ts'
+import { conflict, invalid, notFound, shown } from '../lib/problem.ts'
+import { quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'
-import { takeBoard } from './deals.board.ts'
-import { moveAll } from './deals.change.ts'
+import { lockBoard } from './deals.board.ts'
+import { moveDeals } from './deals.change.ts'
 import { findPipeline, listPipelines } from './deals.pipelines.ts'
 import { Name, type PipelineView, type StageKind, type StageView } from './deals.shapes.ts'
 
 /*
- * A pipeline keeps at least one open stage: whoever changes stages holds the pipeline's lock from before it looks. Where a
- * stage goes or changes its kind, the board is taken before (deals.board.ts).
+ * A pipeline always has at least one open stage: every change of stages locks the pipeline before it reads them. Before a stage is
+ * deleted or changes its kind, the board is locked too (deals.board.ts).
  */
 
-/** A stage with the pipeline that it stands in. */
+/** A stage with its pipeline. */
 export interface FoundStage extends StageView {
   pipeline: PipelineView
 }
@@ -30,65 +31,68 @@ const pick = (stages: readonly FoundStage[], ref: string): FoundStage[] => {
   return []
 }
 
-/** Of stages in several pipelines those in the one that is near, else those in the default one, else all. */
-const nearest = (stages: readonly FoundStage[], nearId: string | undefined): readonly FoundStage[] => {
-  const near = stages.filter(({ pipeline }) => pipeline.id === nearId)
-  if (near.length > 0) return near
+/** Returns the stages of the preferred pipeline, else of the default pipeline, else all. */
+const preferred = (stages: readonly FoundStage[], preferredId: string | undefined): readonly FoundStage[] => {
+  const ofPreferred = stages.filter(({ pipeline }) => pipeline.id === preferredId)
+  if (ofPreferred.length > 0) return ofPreferred
   const ofDefault = stages.filter(({ pipeline }) => pipeline.isDefault)
   return ofDefault.length > 0 ? ofDefault : stages
 }
 
 /**
- * By id, else by name, of one pipeline (id or name) or of all. A name that stands in several is that of the pipeline
- * `nearId`, else of the default one. Throws Problem `missing`, or `invalid` where it stands in several but in neither.
+ * Returns a stage by id, else by name, of one pipeline (id or name) or of all. A name that several pipelines have refers to the
+ * pipeline `preferredId`, else to the default pipeline. Throws Problem `not_found`, or `invalid` if the name stays ambiguous.
  */
 export const findStage = async (
   work: Work,
   ref: string,
   pipelineRef?: string,
-  nearId?: string,
+  preferredId?: string,
 ): Promise<FoundStage> => {
   const pipelines = pipelineRef === undefined ? await listPipelines(work) : [await findPipeline(work, pipelineRef)]
   const stages = pipelines.flatMap((pipeline) => pipeline.stages.map((stage) => ({ ...stage, pipeline })))
-  const found = nearest(pick(stages, ref), nearId)
+  const found = preferred(pick(stages, ref), preferredId)
   if (found.length > 1) {
     const ids = found.map(({ id, pipeline }) => `${id} (${pipeline.name})`).join(', ')
-    throw invalid(`There is more than one stage ${ref}: ${ids}`, { hint: 'name the stage by its id, or its pipeline' })
+    throw invalid(`There is more than one stage ${shown(ref)}: ${ids}`, {
+      hint: 'name the stage by its id, or its pipeline',
+    })
   }
   if (!found[0]) {
     const where = pipelineRef === undefined ? '' : ` in ${pipelines[0]!.name}`
-    throw missing(`There is no stage ${ref}${where}`, { hint: 'svc pipelines list' })
+    throw notFound(`There is no stage ${shown(ref)}${where}`, { hint: 'svc pipelines list' })
   }
   return found[0]
 }
 
-/** Locks the pipeline against changes of its stages and gives it as it is then. */
+/** Locks the pipeline against changes of its stages and returns it. */
 const lockPipeline = async (work: Work, id: string): Promise<PipelineView> => {
   await work.sql('select 1 from pipelines where account_id = $1 and id = $2 for no key update', [work.accountId, id])
   return findPipeline(work, id)
 }
 
-/** All three locks, and the stage as it is then. Throws Problem `missing` where it is gone meanwhile. */
+/** Locks the board, the pipeline and the stage, and returns the stage. Throws Problem `not_found` if it was deleted. */
 const lockStage = async (work: Work, { id, pipeline }: FoundStage): Promise<FoundStage> => {
-  await takeBoard(work)
+  await lockBoard(work)
   await lockPipeline(work, pipeline.id)
-  // Nobody holds it. But a key share sees no mere update: by this lock who waited for the board finds the stage as it is then.
+  // No other transaction has this lock. But `for key share` ignores a plain update: because of this lock, a transaction that waited
+  // for the board rereads the stage.
   await work.sql('select 1 from stages where account_id = $1 and id = $2 for update', [work.accountId, id])
   return findStage(work, id, pipeline.id)
 }
 
-const demandOtherOpen = ({ id, pipeline }: FoundStage): void => {
+const requireOtherOpen = ({ id, pipeline }: FoundStage): void => {
   const isLast = !pipeline.stages.some((stage) => stage.kind === 'open' && stage.id !== id)
   if (isLast) throw conflict(`${pipeline.name} must keep at least one open stage`)
 }
 
-const demandFreeName = (pipeline: PipelineView, name: string, exceptId?: string): void => {
+const requireFreeName = (pipeline: PipelineView, name: string, exceptId?: string): void => {
   if (pipeline.stages.some((stage) => stage.name === name && stage.id !== exceptId)) {
-    throw conflict(`${pipeline.name} already has a stage named ${name}`)
+    throw conflict(`${pipeline.name} already has a stage named ${shown(name)}`)
   }
 }
 
-/** Adds a stage at the end of the board. Throws Problem `missing`, `invalid`, or `conflict` where the name is taken. */
+/** Adds a stage at the end of the board. Throws Problem `not_found`, `invalid`, or `conflict` if the name is taken. */
 export const addStage = async (
   work: Work,
   pipelineRef: string,
@@ -96,7 +100,7 @@ export const addStage = async (
 ): Promise<PipelineView> => {
   const name = parse(Name, input.name)
   const pipeline = await lockPipeline(work, (await findPipeline(work, pipelineRef)).id)
-  demandFreeName(pipeline, name)
+  requireFreeName(pipeline, name)
   await work.sql(
     `insert into stages (id, account_id, pipeline_id, name, kind, position)
      select $1, $2, $3, $4, $5, max(position) + 1 from stages where account_id = $2 and pipeline_id = $3`,
@@ -105,16 +109,16 @@ export const addStage = async (
   return findPipeline(work, pipeline.id)
 }
 
-/** Throws Problem `invalid`, or `conflict` where the name is taken in the pipeline. */
+/** Renames a stage. Throws Problem `invalid`, or `conflict` if the name is taken in the pipeline. */
 export const renameStage = async (work: Work, found: FoundStage, newName: string): Promise<PipelineView> => {
   const name = parse(Name, newName)
   const pipeline = await lockPipeline(work, found.pipeline.id)
-  demandFreeName(pipeline, name, found.id)
+  requireFreeName(pipeline, name, found.id)
   await work.sql('update stages set name = $3 where account_id = $1 and id = $2', [work.accountId, found.id, name])
   return findPipeline(work, pipeline.id)
 }
 
-/** Puts the named stages (ids or names) first, in that order; the others follow in theirs. Throws Problem `missing`. */
+/** Moves the given stages (ids or names) to the front in that order; the others keep their order. Throws Problem `not_found`. */
 export const reorderStages = async (
   work: Work,
   pipelineRef: string,
@@ -133,8 +137,8 @@ export const reorderStages = async (
 }
 
 /**
- * Changes a stage's kind, and with it the status of its deals. They have not moved: no history, no event. Throws Problem
- * `conflict` where it is the pipeline's last open stage.
+ * Changes a stage's kind and the status of its deals. Because the deals do not move, there is no history entry and no event.
+ * `deals` in the result is the number of changed deals. Throws Problem `conflict` for the last open stage of the pipeline.
  */
 export const setStageKind = async (
   work: Work,
@@ -142,7 +146,7 @@ export const setStageKind = async (
   kind: StageKind,
 ): Promise<{ pipeline: PipelineView; deals: number }> => {
   const stage = await lockStage(work, found)
-  if (kind !== 'open') demandOtherOpen(stage)
+  if (kind !== 'open') requireOtherOpen(stage)
   const { sql, accountId, now } = work
   await sql('update stages set kind = $3 where account_id = $1 and id = $2', [accountId, stage.id, kind])
   const [changed] = await sql<{ deals: number }>(
@@ -155,7 +159,7 @@ export const setStageKind = async (
   return { pipeline: await findPipeline(work, stage.pipeline.id), deals: changed!.deals }
 }
 
-/** How many deals stand in the stage. */
+/** Returns the number of deals in a stage. */
 export const countDeals = async ({ sql, accountId }: Work, stageId: string): Promise<number> => {
   const [row] = await sql<{ deals: number }>(
     'select count(*) as deals from deals where account_id = $1 and stage_id = $2',
@@ -165,9 +169,9 @@ export const countDeals = async ({ sql, accountId }: Work, stageId: string): Pro
 }
 
 /**
- * Deletes a stage. Its deals move to `to`, a stage of the same pipeline, each with its history entry and its
- * `deal.stage_changed`; gives how many. Throws Problem `invalid` where it has deals and `to` is left out, `conflict` where
- * it is the pipeline's last open stage.
+ * Deletes a stage. Its deals move to `to`, a stage of the same pipeline, each with a history entry and a `deal.stage_changed`
+ * event; returns their number. Throws Problem `invalid` if the stage has deals and `to` is null, `conflict` for the last open
+ * stage of the pipeline.
  */
 export const deleteStage = async (
   work: Work,
@@ -175,18 +179,19 @@ export const deleteStage = async (
   to: FoundStage | null,
 ): Promise<{ pipeline: PipelineView; moved: number }> => {
   const stage = await lockStage(work, found)
-  demandOtherOpen(stage)
+  requireOtherOpen(stage)
   const deals = await countDeals(work, stage.id)
-  if (deals > 0 && to === null) throw invalid(`${stage.name} has ${deals} deals: say where they go`)
+  if (deals > 0 && to === null)
+    throw invalid(`${stage.name} has ${quantity(deals, 'deal')}: name the stage that gets them`)
   const moved = to === null ? 0 : await moveTo(work, stage, to)
   await work.sql('delete from stages where account_id = $1 and id = $2', [work.accountId, stage.id])
   return { pipeline: await findPipeline(work, stage.pipeline.id), moved }
 }
 
 const moveTo = (work: Work, stage: FoundStage, to: FoundStage): Promise<number> => {
-  // As it is under the pipeline's lock: its kind can't change any more.
-  const now = stage.pipeline.stages.find(({ id }) => id === to.id)
-  if (!now || now.id === stage.id)
+  // Read under the pipeline's lock, so its kind is final.
+  const current = stage.pipeline.stages.find(({ id }) => id === to.id)
+  if (!current || current.id === stage.id)
     throw invalid(`Deals of ${stage.name} can only move to another stage of its pipeline`)
-  return moveAll(work, stage.id, { ...now, pipelineId: stage.pipeline.id })
+  return moveDeals(work, stage.id, { ...current, pipelineId: stage.pipeline.id })
 }

@@ -1,15 +1,17 @@
-import { invalid, missing } from '../lib/problem.ts'
+import { invalid, notFound } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import { onSharedBoard } from './deals.board.ts'
 import { ensureDefault } from './deals.pipelines.ts'
 import type { StageKind } from './deals.shapes.ts'
 
 /*
- * Who puts a deal into a stage shares the board and locks the stage (deals.board.ts); who deletes a stage or changes its kind
- * has the board alone. So a deal never stands in a stage that is gone, nor with the status of a kind that has changed.
+ * A transaction that puts a deal into a stage holds the board's shared lock and locks the stage (deals.board.ts). One that deletes
+ * a stage or changes its kind holds the board's exclusive lock. So a deal is never in a deleted stage, and its status is always
+ * the kind of its stage.
  */
 
-export interface Target {
+/** A stage, locked against deletion. */
+export interface TargetStage {
   id: string
   pipelineId: string
   name: string
@@ -18,8 +20,8 @@ export interface Target {
 
 const columns = 's.id, s.pipeline_id as "pipelineId", s.name, s.kind'
 
-const stageById = async ({ sql, accountId }: Work, stageId: string): Promise<Target | undefined> => {
-  const [stage] = await sql<Target>(
+const stageById = async ({ sql, accountId }: Work, stageId: string): Promise<TargetStage | undefined> => {
+  const [stage] = await sql<TargetStage>(
     `select ${columns} from stages s where s.account_id = $1 and s.id = $2 and ${onSharedBoard} for key share`,
     [accountId, stageId],
     'target-stage',
@@ -27,8 +29,8 @@ const stageById = async ({ sql, accountId }: Work, stageId: string): Promise<Tar
   return stage
 }
 
-const firstOpen = async ({ sql, accountId }: Work, pipelineId: string): Promise<Target | undefined> => {
-  const [stage] = await sql<Target>(
+const firstOpen = async ({ sql, accountId }: Work, pipelineId: string): Promise<TargetStage | undefined> => {
+  const [stage] = await sql<TargetStage>(
     `select ${columns} from stages s where s.account_id = $1 and s.pipeline_id = $2 and s.kind = 'open'
        and ${onSharedBoard} order by s.position, s.id limit 1 for key share`,
     [accountId, pipelineId],
@@ -37,8 +39,8 @@ const firstOpen = async ({ sql, accountId }: Work, pipelineId: string): Promise<
   return stage
 }
 
-const firstOpenOfDefault = async ({ sql, accountId }: Work): Promise<Target | undefined> => {
-  const [stage] = await sql<Target>(
+const firstOpenOfDefault = async ({ sql, accountId }: Work): Promise<TargetStage | undefined> => {
+  const [stage] = await sql<TargetStage>(
     `select ${columns} from pipelines p join stages s on s.pipeline_id = p.id
      where p.account_id = $1 and p.is_default and s.kind = 'open' and ${onSharedBoard} order by s.position, s.id limit 1 for key share of s`,
     [accountId],
@@ -47,25 +49,25 @@ const firstOpenOfDefault = async ({ sql, accountId }: Work): Promise<Target | un
   return stage
 }
 
-const noPipeline = () => missing('There is no such pipeline')
+const noPipeline = () => notFound('There is no such pipeline')
 
-const demandPipeline = async ({ sql, accountId }: Work, pipelineId: string): Promise<void> => {
+const requirePipeline = async ({ sql, accountId }: Work, pipelineId: string): Promise<void> => {
   const [row] = await sql('select 1 from pipelines where account_id = $1 and id = $2', [accountId, pipelineId])
   if (!row) throw noPipeline()
 }
 
 /**
- * The stage for a new deal: the named one, else the first open one of the named or the default pipeline. Throws Problem
- * `missing`, or `invalid` for a stage of another pipeline than the one named (decisions.md, Deals).
+ * Locks and returns the stage for a new deal: `stageId`, else the first open stage of `pipelineId` or of the default pipeline.
+ * Throws Problem `not_found`, or `invalid` if the stage is not in `pipelineId` (docs/reference/rules.md#deals).
  */
-export const targetOf = async (
+export const lockTargetStage = async (
   work: Work,
   { pipelineId, stageId }: { pipelineId?: string | undefined; stageId?: string | undefined },
-): Promise<Target> => {
+): Promise<TargetStage> => {
   if (stageId !== undefined) {
-    if (pipelineId !== undefined) await demandPipeline(work, pipelineId)
+    if (pipelineId !== undefined) await requirePipeline(work, pipelineId)
     const stage = await stageById(work, stageId)
-    if (!stage) throw missing('There is no such stage')
+    if (!stage) throw notFound('There is no such stage')
     if (pipelineId !== undefined && stage.pipelineId !== pipelineId) {
       throw invalid('stageId must be a stage of the pipeline that pipelineId names')
     }

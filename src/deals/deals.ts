@@ -12,6 +12,7 @@ export {
   listDeals,
 } from './deals.find.ts'
 export { createPipeline, findPipeline, listPipelines, setDefaultPipeline } from './deals.pipelines.ts'
+export type { Deal } from './deals.shapes.ts'
 export {
   DealChange,
   NewDeal,
@@ -32,4 +33,3 @@ export {
   reorderStages,
   setStageKind,
 } from './deals.stages.ts'
-export type { Deal } from './deals.view.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Cli, Context } from '../cli/command.ts'
+import { type Cli, type Context, examples } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import type { Deal } from './deals.ts'
@@ -7,11 +7,12 @@ import type { Deal } from './deals.ts'
 interface Moved {
   deal: Deal
   moved: boolean
-  /** The stage's name before. */
+  /** The name of the previous stage. */
   from: string | null
 }
 
-const moveOne = async ({ work }: Context, id: string, to: string, dryRun: boolean): Promise<Moved> => {
+/** Moves a deal to a stage, by id or by name in the deal's pipeline. `dryRun` returns the result without the move. */
+export const moveOne = async ({ work }: Context, id: string, to: string, dryRun: boolean): Promise<Moved> => {
   const { changeDeal, findStage, showDeal } = await import('./deals.ts')
   return work(async (w) => {
     const before = await showDeal(w, id)
@@ -29,10 +30,10 @@ const columns: Column<Moved>[] = [
   ['FROM', ({ from }) => from],
   ['TO', ({ deal }) => deal.stage],
   ['STATUS', ({ deal }) => deal.status],
-  ['', ({ moved }) => (moved ? 'moved' : 'unchanged')],
+  ['RESULT', ({ moved }) => (moved ? 'moved' : 'unchanged')],
 ]
 
-/** Each deal in a transaction of its own: one that can't move does not hold the others back. */
+/** Moves each deal in its own transaction, so that a failure does not stop the others. */
 const moveEach = async (context: Context, ids: readonly string[], to: string, dryRun: boolean) => {
   const done: Moved[] = []
   const failures: Problem[] = []
@@ -71,9 +72,17 @@ export const addMove = (noun: Command, cli: Cli): void => {
   noun
     .command('move')
     .description('Move deals to another stage of their pipeline')
+    .addHelpText(
+      'after',
+      examples(
+        'svc deals move deal_01m82xtnhcwm3m04tqw9cdt49w --to Won',
+        'svc deals list --stage New -q | xargs svc deals move --to Qualified --yes',
+      ),
+    )
     .argument('<ids...>')
     .option('--to <stage>', 'the stage: id, or its name in the deal’s pipeline')
-    .option('--dry-run', 'say what would move and which events would fire')
+    .option('--yes', 'accepted for scripts; this command never asks')
+    .option('--dry-run', 'show what would move and which events would fire')
     .action(
       cli.run(async (context, ids: string[], flags: { to?: string; dryRun?: boolean }) => {
         const { to } = await context.require({ to: flags.to })

@@ -1,12 +1,22 @@
-import { type CommandSet, type Context, demandNoPage, followed, paged } from '../cli/command.ts'
+import {
+  type CommandSet,
+  type Confirmation,
+  type Context,
+  confirmed,
+  examples,
+  followed,
+  paged,
+  requireNoPage,
+} from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import type { PageFlags } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
+import { number, quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'
 import type { DeliveryFilter, DeliveryStats, DeliveryView } from './deliveries.find.ts'
 import type { Batch, Run } from './deliveries.replay.ts'
 
-const told: Column<DeliveryView>[] = [
+const commonColumns: Column<DeliveryView>[] = [
   ['ID', (delivery) => delivery.id],
   ['TYPE', (delivery) => delivery.type],
   ['STATUS', (delivery) => delivery.status],
@@ -16,16 +26,16 @@ const told: Column<DeliveryView>[] = [
 ]
 
 const columns: Column<DeliveryView>[] = [
-  ...told,
+  ...commonColumns,
   ['NEXT', (delivery) => (delivery.nextAttemptAt === null ? null : new Date(delivery.nextAttemptAt))],
   ['CREATED', (delivery) => new Date(delivery.createdAt)],
   ['WEBHOOK', (delivery) => delivery.webhookId],
 ]
 
-/** As it happens: the time of day, and last what may be long. */
+/** Columns of `--follow`: the time of day first, and last the columns that may be long. */
 const followColumns = (now: () => Date): Column<DeliveryView>[] => [
   ['TIME', () => now().toTimeString().slice(0, 8)],
-  ...told,
+  ...commonColumns,
 ]
 
 const statsColumns: Column<DeliveryStats['webhooks'][number]>[] = [
@@ -45,10 +55,7 @@ interface FilterOptions {
   since?: string
 }
 
-interface BulkOptions extends FilterOptions {
-  yes?: boolean
-  dryRun?: boolean
-}
+interface BulkOptions extends FilterOptions, Confirmation {}
 
 const filterOf = async (
   { status, webhook, type, since }: FilterOptions,
@@ -63,7 +70,7 @@ const filterOf = async (
   return parse(DeliveryFilter, { ids, status, webhook, type, ...(since && { since: parseSince(since, nowMs) }) })
 }
 
-/** What a bulk command is about: deliveries by id, or those that match a filter; never all of them by default. */
+/** Returns the filter of a bulk command: ids, or conditions. Throws Problem `usage` without either, so it never means all. */
 const chosen = async ({ app, work }: Context, ids: string[], options: FilterOptions): Promise<DeliveryFilter> => {
   const { status, webhook, type, since } = options
   const isFiltered = [status, webhook, type, since].some((value) => value !== undefined)
@@ -73,14 +80,14 @@ const chosen = async ({ app, work }: Context, ids: string[], options: FilterOpti
   if (ids.length > 0 && isFiltered) throw new Problem('usage', 'Name deliveries by id or by a filter, not by both')
   const filter = await filterOf(options, app.now().getTime(), ids.length > 0 ? ids : undefined)
   if (ids.length > 0) {
-    const { demandDeliveries } = await import('./deliveries.replay.ts')
-    await work((w) => demandDeliveries(w, ids))
+    const { requireDeliveries } = await import('./deliveries.replay.ts')
+    await work((w) => requireDeliveries(w, ids))
   }
   return filter
 }
 
 const follow = async (context: Context, filter: DeliveryFilter, flags: PageFlags): Promise<void> => {
-  demandNoPage(flags)
+  requireNoPage(flags)
   const { account, app, out, work } = context
   const [{ deliveryChanges }, { deliveriesChannel }] = await Promise.all([
     import('./deliveries.follow.ts'),
@@ -92,7 +99,7 @@ const follow = async (context: Context, filter: DeliveryFilter, flags: PageFlags
   await context.follow(deliveriesChannel, async () => write(await work(changes)))
 }
 
-/** Runs batch after batch, each in a transaction, until nothing is left or the command is interrupted. */
+/** Runs batches, each in a transaction, until nothing is left or the command is interrupted. */
 const runBatches = async (
   { app, work, signal, progress }: Context,
   expected: number,
@@ -116,7 +123,7 @@ const runBatches = async (
   return { matched, changed: run.changed }
 }
 
-const counted = (count: number) => `${count} ${count === 1 ? 'delivery' : 'deliveries'}`
+const counted = (count: number) => quantity(count, 'delivery', 'deliveries')
 
 const rateOf = (text: string): number => {
   const rate = Number(text)
@@ -138,12 +145,17 @@ export const commands: CommandSet = (cli) => {
   const statusOption = ['--status <status>', 'pending, delivered, exhausted or cancelled'] as const
 
   const bulk = (name: string, summary: string) =>
-    filtered(name, summary)
-      .argument('[ids...]')
-      .option('--yes', 'do it without asking')
-      .option('--dry-run', 'count what would change')
+    confirmed(filtered(name, summary).argument('[ids...]'), 'count what would change')
 
-  const list = filtered('list', 'List deliveries, newest first', { isDefault: true }).option(...statusOption)
+  const list = filtered('list', 'List deliveries, newest first', { isDefault: true })
+    .addHelpText(
+      'after',
+      examples(
+        'svc deliveries --status exhausted --since 2h',
+        'svc deliveries list --webhook whk_01m82xgxstm9pszdn2vy839dag --follow',
+      ),
+    )
+    .option(...statusOption)
   followed(paged(list)).action(
     cli.run(async (context, options: FilterOptions & PageFlags & { follow?: boolean }) => {
       const { app, pages, work } = context
@@ -157,6 +169,13 @@ export const commands: CommandSet = (cli) => {
   noun
     .command('show')
     .description('Show a delivery with every attempt and the body that it posts')
+    .addHelpText(
+      'after',
+      examples(
+        'svc deliveries show dlv_01m82xtnhcnhx5ghn2qtbtmtf5',
+        'svc deliveries show dlv_01m82xtnhcnhx5ghn2qtbtmtf5 --json',
+      ),
+    )
     .argument('<id>')
     .action(
       cli.run(async ({ out, work }, id: string) => {
@@ -166,8 +185,15 @@ export const commands: CommandSet = (cli) => {
     )
 
   bulk('replay', 'Deliver again: same body and idempotency key, to the webhook’s current URL')
+    .addHelpText(
+      'after',
+      examples(
+        'svc deliveries replay dlv_01m82xtnhcnhx5ghn2qtbtmtf5',
+        'svc deliveries replay --status exhausted --since 2h --rate 10 --dry-run',
+      ),
+    )
     .option(...statusOption)
-    .option('--rate <n>', 'at most so many per second', rateOf)
+    .option('--rate <n>', 'at most this many per second', rateOf)
     .action(
       cli.run(async (context, ids: string[], options: BulkOptions & { rate?: number }) => {
         const { confirm, out, work, exit } = context
@@ -180,11 +206,11 @@ export const commands: CommandSet = (cli) => {
             `Nothing can be replayed: the webhook of ${leftOut === 1 ? 'this delivery' : `these ${leftOut} deliveries`} is gone or disabled`,
           )
         }
-        const refused = leftOut > 0 ? `, leaving out ${leftOut} whose webhook is gone or disabled` : ''
-        const what = `replay ${counted(matched - leftOut)}${refused}`
-        if (options.dryRun) return void (await confirm(what, options, { matched, leftOut }))
-        // Nothing is destroyed, so nothing is asked; how many there are is said before the first goes out.
-        if (ids.length === 0) out.note(`This will ${what}.`)
+        const refused = leftOut > 0 ? `, leaving out ${number(leftOut)} whose webhook is gone or disabled` : ''
+        const what = `replay ${counted(matched - leftOut)}${refused}: each is posted again`
+        const isMeant = ids.length > 0 || matched === leftOut
+        const asked = { ...options, ...(isMeant && { yes: true }) }
+        if (!(await confirm(what, asked, { matched, leftOut }))) return
         const done = await runBatches(context, matched, (w, run) => replayBatch(w, filter, run, options.rate))
         const left = done.matched - done.changed
         out.one({ replayed: done.changed, leftOut: left })
@@ -192,31 +218,41 @@ export const commands: CommandSet = (cli) => {
       }),
     )
 
-  bulk('cancel', 'Cancel deliveries that are pending').action(
-    cli.run(async (context, ids: string[], options: BulkOptions) => {
-      const { out, work, confirm, exit } = context
-      const { cancelBatch, countDeliveries } = await import('./deliveries.replay.ts')
-      const filter = await chosen(context, ids, options)
-      const { matched: pending } = await work((w) => countDeliveries(w, { ...filter, status: 'pending' }))
-      if (ids.length > 0 && pending === 0)
-        throw new Problem('conflict', 'Nothing to cancel: no such delivery is pending')
-      const isMeant = ids.length > 0 || pending === 0
-      const asked = { ...options, ...(isMeant && { yes: true }) }
-      if (!(await confirm(`cancel ${counted(pending)}`, asked, { pending }))) return
-      const { changed } = await runBatches(context, pending, (w, run) => cancelBatch(w, filter, run))
-      const leftOut = ids.length > 0 ? new Set(ids).size - changed : 0
-      out.one({ cancelled: changed, leftOut })
-      if (leftOut > 0) exit(5)
-    }),
-  )
+  bulk('cancel', 'Cancel deliveries that are pending')
+    .addHelpText(
+      'after',
+      examples(
+        'svc deliveries cancel dlv_01m82xtnhcnhx5ghn2qtbtmtf5 --yes',
+        'svc deliveries cancel --webhook whk_01m82xgxstm9pszdn2vy839dag --dry-run',
+      ),
+    )
+    .action(
+      cli.run(async (context, ids: string[], options: BulkOptions) => {
+        const { out, work, confirm, exit } = context
+        const { cancelBatch, countDeliveries } = await import('./deliveries.replay.ts')
+        const filter = await chosen(context, ids, options)
+        const { matched: pending } = await work((w) => countDeliveries(w, { ...filter, status: 'pending' }))
+        if (ids.length > 0 && pending === 0)
+          throw new Problem('conflict', 'Nothing to cancel: no such delivery is pending')
+        const isMeant = ids.length > 0 || pending === 0
+        const asked = { ...options, ...(isMeant && { yes: true }) }
+        if (!(await confirm(`cancel ${counted(pending)}`, asked, { pending }))) return
+        const { changed } = await runBatches(context, pending, (w, run) => cancelBatch(w, filter, run))
+        const leftOut = ids.length > 0 ? new Set(ids).size - changed : 0
+        out.one({ cancelled: changed, leftOut })
+        if (leftOut > 0) exit(5)
+      }),
+    )
 
-  filtered('stats', 'Count deliveries by state, in all and for each webhook').action(
-    cli.run(async ({ app, out, work }, options: FilterOptions) => {
-      const { deliveryStats } = await import('./deliveries.find.ts')
-      const filter = await filterOf(options, app.now().getTime())
-      const stats = await work((w) => deliveryStats(w, filter))
-      if (out.format === 'json' || out.format === 'jsonl') return out.one(stats)
-      await out.list('deliveries', stats.webhooks, statsColumns)
-    }),
-  )
+  filtered('stats', 'Count deliveries by state, in all and for each webhook')
+    .addHelpText('after', examples('svc deliveries stats', 'svc deliveries stats --since 24h --json'))
+    .action(
+      cli.run(async ({ app, out, work }, options: FilterOptions) => {
+        const { deliveryStats } = await import('./deliveries.find.ts')
+        const filter = await filterOf(options, app.now().getTime())
+        const stats = await work((w) => deliveryStats(w, filter))
+        if (out.format === 'json' || out.format === 'jsonl') return out.one(stats)
+        await out.list('deliveries', stats.webhooks, statsColumns)
+      }),
+    )
 }

@@ -4,21 +4,20 @@ import type { App, EndedDelivery, Work } from '../store/work.ts'
 import { deliveriesChannel, noticesOf } from './deliveries.insert.ts'
 
 /*
- * The end of a target is one change of its row: from its commit on nothing is claimed for it, and what is pending counts
- * as cancelled. The rows are moved behind it: the first of them in the same transaction, as many as that may take, the rest
- * by the jobs in small transactions. Targets are locked before deliveries and in the order of their ids, as by everybody
- * who locks both.
+ * A target ends by one change of its row. After its commit nothing is claimed for the target, and its pending deliveries count as
+ * cancelled. Their rows are moved to history: a limited number in the same transaction, the rest by the jobs in small
+ * transactions. Targets are locked before deliveries and in the order of their ids, as in every transaction that locks both.
  */
 
-/** What the jobs are told of a target that ended or changed: what waits for it in a process is to be looked at again. */
-const notifyChanged = (ids: string) => `pg_notify('${deliveriesChannel}', '-' || ${ids})`
+/** SQL that notifies the jobs of targets that ended or changed: they give back the claims that wait for them. */
+export const changedNotice = (ids: string) => `pg_notify('${deliveriesChannel}', '-' || ${ids})`
 
-/** How many are moved with the end of their target. */
+/** Number of deliveries that are moved in the transaction that ends their target. */
 const atOnce = 10_000
 
 const columns = 'account_id, id, target_id, key, type, body, tries, attempts, created_at'
 
-/** Common table expressions that move the pending deliveries of a query of `account_id` and `id` to history: `gone` are they. */
+/** Returns common table expressions that move pending deliveries to history; `gone` has them. `doomed` selects their `account_id` and `id`. */
 export const cancelled = (doomed: string) => `
   doomed as materialized (
     ${doomed}
@@ -29,11 +28,11 @@ export const cancelled = (doomed: string) => `
     select ${columns}, claim + 1, 'cancelled', clock.now from gone, (select svc_now() as now) clock
   )`
 
-// An attempt under way finds no row of its claim any more, and can't be recorded.
+// A running attempt no longer finds the row of its claim, so its result is not recorded.
 const cancelling = (where: string) =>
   `with ${cancelled(`select account_id, id from pending_deliveries p where ${where}`)} select count(*) as count from gone`
 
-/** Locks the account's targets, or those named, in the order of their ids, and gives which of them are active. */
+/** Locks the account's targets, or those named, in the order of their ids. Returns the ids of the active ones. */
 export const lockTargets = async (
   sql: Sql,
   accountId: string,
@@ -47,7 +46,7 @@ export const lockTargets = async (
   return rows.flatMap(({ id, status }) => (status === 'active' ? id : []))
 }
 
-/** Ends active targets for `reason`, in the unit of work, and gives how many of their deliveries it cancelled by itself. */
+/** Ends active targets for `reason`, in the unit of work. Returns how many deliveries it cancelled; the jobs cancel the rest. */
 export const endTargets = async (
   { sql, accountId }: Work,
   ids: readonly string[],
@@ -63,15 +62,15 @@ export const endTargets = async (
   return cancelPending(sql, accountId, ids)
 }
 
-/** Ends every target of an account that is being deleted: from its commit on nothing leaves. The rows go with the account. */
+/** Ends every target of an account that is being deleted: after the commit nothing is posted. The rows are deleted with the account. */
 export const closeTargets = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<void> => {
   const ids = await lockTargets(sql, accountId)
   if (ids.length === 0) return
   await sql(`update delivery_targets set status = 'disabled', next_due_at = null where account_id = $1`, [accountId])
-  await sql(`select ${notifyChanged('ids')} from unnest($1::text[]) as n(ids)`, [noticesOf(ids)])
+  await sql(`select ${changedNotice('ids')} from unnest($1::text[]) as n(ids)`, [noticesOf(ids)])
 }
 
-/** Deletes a target, in the unit of work, and gives how many of its deliveries that cancelled by itself. */
+/** Deletes a target, in the unit of work. Returns how many deliveries it cancelled; the jobs cancel the rest. */
 export const deleteTarget = async ({ sql, accountId, now }: Work, id: string): Promise<number> => {
   await sql(
     `update delivery_targets set status = 'deleted', deleted_at = $3, next_due_at = null where account_id = $1 and id = $2`,
@@ -80,7 +79,7 @@ export const deleteTarget = async ({ sql, accountId, now }: Work, id: string): P
   return cancelPending(sql, accountId, [id])
 }
 
-/** Makes a target active again; what was on its way when it ended stays cancelled. */
+/** Makes a target active again. Deliveries that were pending when it ended stay cancelled. */
 export const reviveTarget = async ({ sql, accountId }: Work, id: string): Promise<void> => {
   await lockTargets(sql, accountId, [id])
   for (let count = atOnce; count === atOnce; ) count = await cancelPending(sql, accountId, [id])
@@ -91,22 +90,31 @@ export const reviveTarget = async ({ sql, accountId }: Work, id: string): Promis
   )
 }
 
-/** Tells the jobs that the target has another secret or URL: what waits for it is looked at again. */
-export const tellChanged = async ({ sql }: Work, id: string): Promise<void> => {
-  await sql(`select ${notifyChanged('$1')}`, [id])
+/** Changes the URL from the next attempt on. Time-outs and quiet time are reset: they belong to the old endpoint. */
+export const redirectTarget = async (work: Work, id: string, url: string): Promise<void> => {
+  await work.sql(
+    'update delivery_targets set url = $3, timeouts = 0, quiet_until = null where account_id = $1 and id = $2',
+    [work.accountId, id, url],
+  )
+  await notifyTargetChanged(work, id)
 }
 
-/** Cancels what is pending for targets that the caller has ended or removed; beyond 10,000 the jobs go on. Gives how many. */
+/** Notifies the jobs that the target has another secret or URL: they claim its waiting deliveries again. */
+export const notifyTargetChanged = async ({ sql }: Work, id: string): Promise<void> => {
+  await sql(`select ${changedNotice('$1')}`, [id])
+}
+
+/** Cancels at most 10,000 pending deliveries of targets that the caller has ended; the jobs cancel the rest. Returns the number. */
 export const cancelPending = async (sql: Sql, accountId: string, ids: readonly string[]): Promise<number> => {
   const [row] = await sql<{ count: number }>(
     cancelling(`p.account_id = $1 and p.target_id = any($2) limit ${atOnce} for update`),
     [accountId, ids],
   )
-  await sql(`select ${notifyChanged('ids')} from unnest($1::text[]) as n(ids)`, [noticesOf(ids)])
+  await sql(`select ${changedNotice('ids')} from unnest($1::text[]) as n(ids)`, [noticesOf(ids)])
   return row!.count
 }
 
-/** How many deliveries are on their way to it. */
+/** Returns the number of pending deliveries of a target. */
 export const countPending = async ({ sql, accountId }: Work, id: string): Promise<number> => {
   const [row] = await sql<{ count: number }>(
     'select count(*) from pending_deliveries where account_id = $1 and target_id = $2',
@@ -118,11 +126,11 @@ export const countPending = async ({ sql, accountId }: Work, id: string): Promis
 const leftoverBatch = 1000
 
 /**
- * Moves what is pending for a target that is not active, batch by batch from the oldest on. Rows that somebody has locked
- * are left for the next time.
+ * Cancels the pending deliveries of a target that is not active, in batches, oldest first. Skips rows that another transaction has
+ * locked: a later call cancels them.
  */
 export const cancelLeftovers = async (sql: Sql, id: string, signal: AbortSignal): Promise<void> => {
-  // What was moved before is not read again: its index entries stay for as long as a dump holds an old snapshot.
+  // Skips index entries of rows that earlier batches moved: they stay as long as a dump holds an old snapshot.
   let since = '-infinity'
   for (let count = leftoverBatch; count === leftoverBatch && !signal.aborted; ) {
     const [row] = await sql<{ count: number; last: string | null }>(
@@ -140,8 +148,8 @@ export const cancelLeftovers = async (sql: Sql, id: string, signal: AbortSignal)
 }
 
 /**
- * The targets that have something pending and are not active (`ended`), or do not exist (`missing`). One index entry is read
- * for each target with something pending.
+ * Returns the targets with pending deliveries that are not active (`ended`), or do not exist (`missing`). Reads one index entry for
+ * each target with pending deliveries.
  */
 export const findLeftovers = async (
   sql: Sql,
@@ -163,7 +171,7 @@ export const findLeftovers = async (
   return { ended: rows.flatMap(({ id, exists }) => (exists ? id : [])), missing: rows.filter(({ exists }) => !exists) }
 }
 
-/** Cancels what is pending for a target that does not exist, notifies the runs that wait for it, and resolves with the count. */
+/** Cancels pending deliveries of a target that does not exist, notifies the runs that wait for them, and returns the number. */
 export const cancelWithoutTarget = async (
   app: Pick<App, 'work'>,
   { accountId, id }: { accountId: string; id: string },
@@ -177,7 +185,7 @@ export const cancelWithoutTarget = async (
         [accountId, id],
       )
       const ended = { status: 'cancelled', lastStatus: null, lastError: 'The target no longer exists' } as const
-      await tellEnded(
+      await notifyEnded(
         work,
         rows.map((row) => ({ ...row, ...ended })),
       )
@@ -190,15 +198,15 @@ export const cancelWithoutTarget = async (
   }
 }
 
-/** Tells who waits for deliveries that they have ended, in the transaction that ends them. */
-export const tellEnded = async (work: Work, ended: readonly EndedDelivery[]): Promise<void> => {
+/** Notifies the listeners of ended deliveries that callers wait for, in the transaction that ends them. */
+export const notifyEnded = async (work: Work, ended: readonly EndedDelivery[]): Promise<void> => {
   if (ended.length === 0) return
   for (const listener of work.listeners) await listener.deliveriesEnded?.(work, ended)
 }
 
 /**
- * Cancels what is still pending of the deliveries, which nobody waits for any more: nobody is told. One that is being
- * recorded this moment ends by that.
+ * Cancels those of the deliveries that are still pending, without notifying the listeners: the caller no longer waits for them.
+ * Skips a delivery whose result is just being recorded.
  */
 export const cancelCalls = async ({ sql, accountId }: Work, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return

@@ -3,7 +3,7 @@ import { owned, tenantFilter } from '../store/owned.ts'
 
 /**
  * Where deliveries go: an account's subscription (its row in `webhooks` has the same id), a project's webhook, or the
- * webhook step of a journey. The jobs alone change `nextDueAt`, `touched`, `timeouts` and `quietUntil`.
+ * webhook step of a journey.
  */
 const DeliveryTargetSchema = defineEntity({
   name: 'DeliveryTarget',
@@ -33,13 +33,13 @@ const DeliveryTargetSchema = defineEntity({
     url: p.text(),
     /** The signing secret, sealed (AES-256-GCM) with the target's id as context; null: posts are not signed. */
     sealedSecret: p.text().nullable(),
-    /** A target is deleted in name first: its row goes once nothing is on its way to it any more. */
+    /** The row of a deleted target is purged once it has no deliveries. */
     status: p.enum(['active', 'disabled', 'deleted'] as const),
     disabledReason: p.enum(['gone', 'api-key-revoked'] as const).nullable(),
-    /** Nothing that no worker has is due before; null: nothing is, but for what a notice has just told. */
+    /** No unclaimed delivery is due before, except those that a notice has just announced; null: there is none. */
     nextDueAt: p.datetime().nullable(),
-    /** Counts how often `nextDueAt` was lowered: who computed it from older rows does not set it. */
-    touched: p.integer().default(0),
+    /** Counts how often `nextDueAt` was lowered: a claim that computed it from older rows does not overwrite it. */
+    version: p.integer().default(0),
     /** Time-outs since the last answer. */
     timeouts: p.integer().default(0),
     /** Nothing is posted before. */
@@ -48,14 +48,14 @@ const DeliveryTargetSchema = defineEntity({
     lastFailureAt: p.datetime().nullable(),
     lastError: p.text().nullable(),
     createdAt: p.datetime(),
-    /** Since when `status` is deleted. */
+    /** When `status` became deleted. */
     deletedAt: p.datetime().nullable(),
   },
 })
 export class DeliveryTarget extends DeliveryTargetSchema.class {}
 DeliveryTargetSchema.setClass(DeliveryTarget)
 
-/** The outbox: one row for one event, with the final JSON text that every delivery of it posts. */
+/** The outbox: one row for each event, with the final JSON text that all of its deliveries post. */
 const EventSchema = defineEntity({
   name: 'Event',
   tableName: 'events',
@@ -91,7 +91,7 @@ const identity = {
 }
 
 const progress = {
-  /** Attempts since the delivery was made or replayed: the place in the retry schedule. */
+  /** Attempts since the delivery was created or replayed: its position in the retry schedule. */
   tries: p.integer().default(0),
   /** Counts claims: only the newest claim may record its result. */
   claim: p.integer().default(0),
@@ -101,8 +101,8 @@ const progress = {
 }
 
 /**
- * The queue: what is on its way. A row leaves for `ended_deliveries` at its end, so that the queue's indexes hold what
- * waits and nothing else, and history costs the claim nothing. What a claim changes (`claim`, `worker`) stands in no index.
+ * The queue of pending deliveries. A delivery that ends moves to `ended_deliveries`, so the queue's indexes contain pending rows
+ * only, and history does not slow down claims. No index has the columns that a claim changes (`claim`, `worker`).
  */
 const PendingDeliverySchema = defineEntity({
   name: 'PendingDelivery',
@@ -111,17 +111,17 @@ const PendingDeliverySchema = defineEntity({
   properties: {
     ...identity,
     ...progress,
-    /** The size of what is posted. */
+    /** Size of the posted body. */
     bytes: p.integer(),
     dueAt: p.datetime(),
-    /** Whose it is (workers.id); null: anybody's once it is due. */
+    /** The worker that claimed it (workers.id); null: unclaimed. */
     worker: p.integer().nullable(),
   },
 })
 export class PendingDelivery extends PendingDeliverySchema.class {}
 PendingDeliverySchema.setClass(PendingDelivery)
 
-/** History: rows are written once, and removed by the purge or by a replay. */
+/** History: rows are inserted once, and deleted by the purge or by a replay. */
 const EndedDeliverySchema = defineEntity({
   name: 'EndedDelivery',
   tableName: 'ended_deliveries',
@@ -131,7 +131,7 @@ const EndedDeliverySchema = defineEntity({
       name: 'ended_deliveries_rare_index',
       expression: `create index "ended_deliveries_rare_index" on "ended_deliveries" ("account_id", "status", "id") where "status" <> 'delivered'`,
     },
-    // For the purge. Rows come in the order of this time, so it grows at its end.
+    // For the purge. Rows are inserted in the order of this time, so the index grows at its end.
     { name: 'ended_deliveries_finished_index', properties: ['finishedAt'] },
   ],
   properties: {

@@ -3,7 +3,7 @@ import { EventName } from '../events/shapes.ts'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page.ts'
-import { missing } from '../lib/problem.ts'
+import { noSuch } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { Sql } from '../store/database.ts'
 import type { EmittedEvent, Work } from '../store/work.ts'
@@ -11,7 +11,7 @@ import type { DeliveryAttempt } from './deliveries.entities.ts'
 
 export const deliveryStatuses = ['pending', 'delivered', 'exhausted', 'cancelled'] as const
 
-/** Which deliveries: those that match all that is given. `since` in epoch ms. */
+/** Selects the deliveries that match all given conditions. `since` in epoch ms. */
 export const DeliveryFilter = z.object({
   ids: z.array(text(100)).optional(),
   status: z.enum(deliveryStatuses).optional(),
@@ -28,7 +28,7 @@ export interface DeliveryView {
   webhookId: string
   type: string
   status: (typeof deliveryStatuses)[number]
-  /** How many attempts were made, those before a replay included. */
+  /** Number of attempts, including those before a replay. */
   attempts: number
   nextAttemptAt: number | null
   createdAt: number
@@ -37,7 +37,7 @@ export interface DeliveryView {
   lastError: string | null
 }
 
-/** With every attempt, oldest first, and the body that each of them posted. */
+/** A delivery with every attempt, oldest first, and the body that each of them posted. */
 export interface DeliveryDetail extends DeliveryView {
   history: DeliveryAttempt[]
   event: EmittedEvent
@@ -55,13 +55,13 @@ const columns = `d.id, d.key as "eventId", d.target_id as "webhookId", d.type, d
 const isActive = `exists (select from delivery_targets t where t.id = d.target_id and t.status = 'active')`
 
 const pending = `select d.*, 'pending' as status, null::timestamptz as finished_at from pending_deliveries d`
-// Target by target: there are few that have ended, and hardly anything is left for one, however much waits for the others.
+// Reads each ended target by itself: there are few of them, with few rows left, however many rows other targets have.
 const left = `select d.*, 'cancelled' as status, null::timestamptz as finished_at from (
     select id from delivery_targets where account_id = $1 and status <> 'active' offset 0
   ) e cross join lateral (select * from pending_deliveries where target_id = e.id offset 0) d`
 const ended = `select d.*, null::timestamptz as due_at, null::int as worker from ended_deliveries d`
 
-/** The filter as SQL over a delivery `d`, its status apart; `bind` adds a further parameter and gives its name. */
+/** Returns the filter, without its status, as SQL conditions over a delivery `d`; `bind` adds a parameter and returns its name. */
 export const matching = (accountId: string, { ids, webhook, type, since }: DeliveryFilter) => {
   const params: unknown[] = [accountId]
   const bind = (value: unknown) => `$${params.push(value)}`
@@ -74,8 +74,8 @@ export const matching = (accountId: string, { ids, webhook, type, since }: Deliv
 }
 
 /**
- * The deliveries of a filter, as queries that each an index answers: what is on its way, what is left on the way to a
- * target that has ended and so counts as cancelled, and what has ended, state by state where an index is by state.
+ * Returns the deliveries of a filter as queries, each of which uses an index: pending ones; pending ones of ended targets, which
+ * count as cancelled; and ended ones, with a query for each state if the index has the state.
  */
 export const branchesOf = ({ status, webhook }: DeliveryFilter, conditions: readonly string[]): string[] => {
   const where = (...more: string[]) => `where ${[...conditions, ...more].join(' and ')}`
@@ -90,12 +90,12 @@ export const branchesOf = ({ status, webhook }: DeliveryFilter, conditions: read
 }
 
 /**
- * For the rest of the transaction: each part of a page or a count is read by its index, whatever share of the table the
- * planner believes it to be.
+ * For the rest of the transaction each branch of a page or count uses its index, whatever share of the table the planner
+ * estimates.
  */
 const byIndex = (sql: Sql) => sql(`select set_config('enable_seqscan', 'off', true)`)
 
-/** A page of deliveries, newest first. Throws `invalid` for a bad cursor. */
+/** Returns a page of deliveries, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listDeliveries = async (
   { sql, accountId }: Work,
   filter: DeliveryFilter,
@@ -114,7 +114,7 @@ export const listDeliveries = async (
   return pageOf(rows, limit)
 }
 
-/** Throws `missing`. */
+/** Returns a delivery with its attempts and body. Throws Problem `not_found`. */
 export const showDelivery = async ({ sql, accountId }: Work, id: string): Promise<DeliveryDetail> => {
   const branches = branchesOf({}, ['d.account_id = $1', 'd.id = $2'])
   const [row] = await sql<DeliveryView & { history: DeliveryAttempt[]; payload: string }>(
@@ -126,14 +126,14 @@ export const showDelivery = async ({ sql, accountId }: Work, id: string): Promis
       .join(' union all '),
     [accountId, id],
   )
-  if (!row) throw missing(`There is no delivery ${id}`, { hint: 'svc deliveries list' })
+  if (!row) throw noSuch('delivery', id, { hint: 'svc deliveries list' })
   const { history, payload, ...view } = row
   return { ...view, history, event: JSON.parse(payload) }
 }
 
 type Counts = Record<(typeof deliveryStatuses)[number], number>
 
-/** Deliveries by state. `oldestDueAt` (epoch ms): when the pending one that waits longest was due. */
+/** Number of deliveries by state. `oldestDueAt` (epoch ms): the due time of the pending one that has waited longest. */
 export interface DeliveryStats extends Counts {
   oldestDueAt: number | null
   webhooks: (Counts & { id: string; url: string | null; oldestDueAt: number | null })[]
@@ -144,8 +144,8 @@ const counts = deliveryStatuses
   .join(', ')
 
 /**
- * Counts the deliveries that match, in all and for each webhook; `url` is null where the webhook is gone. Target by target,
- * so that an index alone is read, whatever share of the table is the account's.
+ * Counts the matching deliveries, in all and for each webhook; `url` is null if the webhook was deleted. It reads target by
+ * target, so that it reads an index only, whatever share of the table belongs to the account.
  */
 export const deliveryStats = async (
   { sql, accountId }: Work,

@@ -2,9 +2,9 @@ import { idAt } from '../lib/ids.ts'
 import type { Work } from '../store/work.ts'
 import { branchesOf, type DeliveryFilter, type DeliveryView, listDeliveries, matching } from './deliveries.find.ts'
 
-/** The newest so many are watched; what waits behind them is seen once it is among them. */
+/** Number of deliveries that are watched, the newest first. Older ones are seen once they are among these. */
 const watched = 5000
-/** Made so long ago, a delivery may still come to light: its transaction was long. In ms. */
+/** A delivery may become visible this long (ms) after the time in its id, if its transaction was long. */
 const lateMs = 60_000
 
 interface Seen {
@@ -15,7 +15,7 @@ interface Seen {
 
 const stateOf = ({ status, attempts }: Pick<Seen, 'status' | 'attempts'>) => `${status} ${attempts}`
 
-/** What may change, newest first: all that is on its way, and of what has ended that which is new. */
+/** Returns the deliveries that may change, newest first: all pending ones, and recent ones that have ended. */
 const readStates = async ({ sql, accountId, now }: Work, filter: DeliveryFilter): Promise<Seen[]> => {
   const { conditions, params, bind } = matching(accountId, filter)
   const limit = bind(watched)
@@ -31,8 +31,8 @@ const readStates = async ({ sql, accountId, now }: Work, filter: DeliveryFilter)
 }
 
 /**
- * Each call gives the deliveries that came to be, or were attempted, replayed or ended, since the call before, oldest first; the
- * first one those that were made since `sinceMs` (epoch ms). A filter's status is that which they have now.
+ * Each call returns the deliveries that were created, attempted, replayed or ended since the previous call, oldest first. The
+ * first call returns those created since `sinceMs` (epoch ms). A filter's status means the current one.
  */
 export const deliveryChanges = (
   { status, ...filter }: DeliveryFilter,
@@ -46,7 +46,7 @@ export const deliveryChanges = (
     known = new Map(states.map((seen) => [seen.id, stateOf(seen)]))
     const isNew = ({ id }: Seen) => id >= (before ? floor : idAt('dlv', sinceMs))
     const ids = states.filter((seen) => before?.get(seen.id) !== stateOf(seen) && isNew(seen)).map(({ id }) => id)
-    // What is on its way no longer has ended, or is behind those that are watched.
+    // A delivery that is no longer among the pending ones has ended, or is older than those that are watched.
     for (const [id, state] of before ?? []) if (state.startsWith('pending') && !known.has(id)) ids.push(id)
     const waiting = states.filter((seen) => seen.status === 'pending')
     floor = waiting.length < watched ? '' : waiting.at(-1)!.id

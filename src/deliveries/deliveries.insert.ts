@@ -5,41 +5,41 @@ import { SerializationConflict } from '../store/database.ts'
 import type { EmittedEvent, Work } from '../store/work.ts'
 
 /*
- * The rule of the outbox: what leaves is written in the transaction of the change that causes it, and a delivery to what is
- * no active target counts as cancelled, whenever it is committed. So who writes deliveries and who ends a target wait for
- * each other nowhere: what was written meanwhile is not claimed, and moved to where it belongs (deliveries.end.ts).
+ * The rule of the outbox: a delivery is written in the transaction of the change that causes it, and a delivery to an inactive
+ * target counts as cancelled, whenever it is committed. So a transaction that inserts deliveries and one that ends a target never
+ * wait for each other: deliveries inserted meanwhile are not claimed, and are moved to history later (deliveries.end.ts).
  *
- * The deliveries of one statement are due a microsecond after one another: so the due time alone tells where a claim
- * stopped, and they leave in the order in which they were made.
+ * The deliveries of one statement are due one microsecond after another. So the due time is enough to know where a claim stopped,
+ * and they are posted in the order in which they were created.
  */
 
-/** The jobs that deliver listen on this channel; what they are told is in delivery.notice.ts. */
+/** The channel of the jobs that deliver; deliveries/queue/queue.ts describes the notices. */
 export const deliveriesChannel = 'svc_deliveries'
 
-/** A POST of an own body that somebody waits for: unsigned, `key` as its X-Service-Idempotency-Key. */
+/** A POST of the caller's own body, for whose end the caller waits: unsigned, with `key` as its X-Service-Idempotency-Key. */
 export interface Call {
   url: string
   key: string
   body: string
 }
 
-/** Who calls: the listeners hear `deliveriesEnded` of it. */
+/** The caller, which is notified by `Listener.deliveriesEnded`. */
 export interface Caller {
   kind: 'journey'
   id: string
 }
 
-/** How many ids fit in one notice: PostgreSQL allows 8,000 bytes. */
+/** Number of ids that fit in one notice: PostgreSQL allows 8,000 bytes. */
 const idsPerNotice = 200
 
-/** Ids as notices carry them, as many as fit in each. */
+/** Returns ids as the payloads of notices, with as many ids as fit in each. */
 export const noticesOf = (ids: readonly string[]): string[] =>
   Array.from({ length: Math.ceil(ids.length / idsPerNotice) }, (_, i) =>
     ids.slice(i * idsPerNotice, (i + 1) * idsPerNotice).join(' '),
   )
 
-// The clock is read once. An event may go to the targets of several listeners: it is kept once.
-// `told` names the targets, and from when on there is something for them.
+// Reads the clock once. An event may go to the targets of several listeners: it is stored once. The notices have the targets and
+// the due time of the first delivery.
 const inserting = `
   with clock as materialized (
     select svc_now() as now
@@ -100,8 +100,8 @@ export interface Wanting {
 }
 
 /**
- * Writes events, each with the final text of its body, and a delivery to each target that wants its type; an event that
- * none wants is not kept. Gives the ids of the deliveries, event by event.
+ * Inserts events, each with the final text of its body, and a delivery to each target that wants its type. An event that no target
+ * wants is not stored. Returns the ids of the deliveries, event by event.
  */
 export const insertEvents = async (
   work: Work,
@@ -124,43 +124,43 @@ export const insertEvents = async (
   return rows.map(({ id }) => id)
 }
 
-/** One target for a caller and URL, whoever comes first: its id is made of them. */
+/** Returns the id of the one target of a caller and URL, a hash of both: concurrent transactions compute the same id. */
 const targetIdOf = (accountId: string, { kind, id }: Caller, url: string): string =>
   `tgt_${createHash('sha256')
     .update(JSON.stringify([accountId, kind, id, url]))
     .digest('hex')
     .slice(0, 26)}`
 
-/** What a call shows as its type. */
+/** The `type` of a caller's deliveries. */
 const callTypes = { journey: 'journey.webhook' } satisfies Record<Caller['kind'], string>
 
-// Holds targets against the purge, and makes those that are missing: a row for each. One that the purge deletes after it was
-// found here is not among the rows: the next try makes it again.
-const holdTries = 5
-const holdTargets = `
-  with made as (
+// Inserts missing targets, and locks the others so that the purge can't delete them; returns a row for each. A target that the
+// purge deletes during the statement is not among the rows: the next try inserts it again.
+const lockTries = 5
+const lockOrInsertTargets = `
+  with inserted as (
     insert into delivery_targets (id, account_id, kind, owner_id, url, status, created_at)
     select id, $1, $2, $3, url, 'active', $4 from unnest($5::text[], $6::text[]) as t(url, id)
     on conflict (id) do nothing returning id
-  ), held as (
+  ), locked as (
     select id from delivery_targets
-    where account_id = $1 and id = any($6) and id not in (select id from made) order by id for key share
+    where account_id = $1 and id = any($6) and id not in (select id from inserted) order by id for key share
   )
-  select id from made union all select id from held`
+  select id from inserted union all select id from locked`
 
 /**
- * Inserts a delivery for each call, to the caller's target for that URL, which is made where it is missing. Gives their ids
- * in the order of the calls; their ends are told to `Listener.deliveriesEnded`.
+ * Inserts a delivery for each call, to the caller's target for that URL, which is created if missing. Returns their ids in the
+ * order of the calls; `Listener.deliveriesEnded` is notified of their ends.
  */
 export const insertCalls = async (work: Work, caller: Caller, calls: readonly Call[]): Promise<string[]> => {
   if (calls.length === 0) return []
   const { sql, accountId, now } = work
   const targets = new Map(calls.map(({ url }) => [url, targetIdOf(accountId, caller, url)]))
-  // In the order of the ids, as wherever several targets are written.
-  const made = [...targets].sort(([, a], [, b]) => (a < b ? -1 : 1))
-  const params = [accountId, caller.kind, caller.id, now, made.map(([url]) => url), made.map(([, id]) => id)]
-  for (let tries = 1; (await sql(holdTargets, params, 'hold-call-targets')).length < made.length; tries++) {
-    if (tries === holdTries) throw new SerializationConflict('Targets of calls were purged again and again')
+  // In the order of the ids, as in every statement that writes several targets.
+  const sorted = [...targets].sort(([, a], [, b]) => (a < b ? -1 : 1))
+  const params = [accountId, caller.kind, caller.id, now, sorted.map(([url]) => url), sorted.map(([, id]) => id)]
+  for (let tries = 1; (await sql(lockOrInsertTargets, params, 'lock-call-targets')).length < sorted.length; tries++) {
+    if (tries === lockTries) throw new SerializationConflict('Targets of calls were purged repeatedly')
   }
   const rows = calls.map(({ url, key, body }) => ({
     id: newId('dlv', now.getTime()),

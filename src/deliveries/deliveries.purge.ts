@@ -3,9 +3,9 @@ import type { Sql } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 
 /*
- * What nothing refers to any more is deleted in two steps: a statement locks it, and a later one, whose snapshot is younger
- * than the lock, looks again and deletes. A single statement would look before it waits for the lock, and delete what
- * another transaction has come to refer to meanwhile. Targets are locked before deliveries, as everywhere.
+ * Rows without references are deleted in two steps. One statement locks them; a later one, whose snapshot is younger than the
+ * lock, checks again and deletes. A single statement would check before it waits for the lock, and so delete a row that another
+ * transaction has started to refer to. Targets are locked before deliveries, as everywhere.
  */
 
 interface Old {
@@ -22,7 +22,7 @@ const isPendingFor = (target: string) => `exists (select from pending_deliveries
 const hasEndedFor = (target: string, more = '') =>
   `exists (select from ended_deliveries d where d.account_id = ${target}.account_id and d.target_id = ${target}.id ${more})`
 
-// Only those whose last deliveries are about to go: a target in use is not locked.
+// Only targets whose last deliveries are about to be deleted: a target in use is not locked.
 const lockTargets = `
   select t.id from delivery_targets t
   where t.id = any($1) and t.kind = 'journey' and not ${isPendingFor('t')} and not ${hasEndedFor('t', 'and d.id <> all($2)')}
@@ -37,7 +37,7 @@ const deleteDeliveries = `
   )
   delete from ended_deliveries where ctid = any(array(select row from old)) returning account_id as "accountId", key`
 
-// An event and its deliveries are made at one time, so theirs are only to be found there.
+// An event and its deliveries have the same time in their ids, so this range contains all of them.
 const without = (table: string) => `not exists (
   select from ${table} d where d.account_id = e.account_id and d.key = e.id
     and d.id between 'dlv_' || substr(e.id, 5, 10) and 'dlv_' || substr(e.id, 5, 10) || 'zzzzzzzzzzzzzzzz'
@@ -73,8 +73,8 @@ const purgeBatch = async (sql: Sql, before: Date, size: number): Promise<{ deliv
 }
 
 /**
- * Deletes deliveries that ended before `before`, with the events and the targets of calls that no delivery is left of, in
- * batches with rests until nothing is left or `signal` is aborted. Returns how many deliveries and events were deleted.
+ * Deletes deliveries that ended before `before`, and the events and targets of calls that have no delivery left, in batches with
+ * pauses until nothing is left or `signal` is aborted. Returns the number of deleted deliveries and events.
  */
 export const purgeDeliveries = async (
   { database }: Pick<App, 'database'>,
@@ -98,8 +98,8 @@ const lockDeleted = `
   order by t.deleted_at limit $2 for update skip locked`
 
 /**
- * Deletes the targets of subscriptions that were deleted before `before`, once no delivery to them is left. So long after,
- * no transaction is under way that began while the target was active.
+ * Deletes the targets of subscriptions that were deleted before `before` and have no deliveries. `before` must be so long ago that
+ * no transaction still runs that began while the target was active.
  */
 export const purgeTargets = (
   { database }: Pick<App, 'database'>,

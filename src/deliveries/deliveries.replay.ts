@@ -1,34 +1,35 @@
 import { idAt } from '../lib/ids.ts'
-import { missing } from '../lib/problem.ts'
+import { noSuch } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import { cancelled, lockTargets, tellEnded } from './deliveries.end.ts'
+import { cancelled, lockTargets, notifyEnded } from './deliveries.end.ts'
+import { isErased } from './deliveries.erase.ts'
 import { branchesOf, type DeliveryFilter, matching } from './deliveries.find.ts'
 import { deliveriesChannel } from './deliveries.insert.ts'
 
 /*
- * Bulk changes go through the matching deliveries in batches, oldest first, one transaction each: whoever calls repeats
- * with `next` until it is null. A run never meets a delivery that was made after its start.
+ * Bulk changes process the matching deliveries in batches, oldest first, with a transaction for each batch: the caller repeats the
+ * call with `next` until that is null. A run never includes a delivery that was created after the run's start.
  */
 
 const batchSize = 2000
 
-/** Where a run stands. */
+/** The progress of a run. */
 export interface Run {
   startedAt: Date
-  /** The id at which the batch before ended; absent at the start. */
+  /** The last id of the previous batch; absent at the start. */
   next?: string
-  /** How many deliveries the batches before have changed. */
+  /** Number of deliveries that the previous batches changed. */
   changed: number
 }
 
 export interface Batch {
   matched: number
   changed: number
-  /** null: there was nothing left. */
+  /** The last id of this batch; null: nothing was left. */
   next: string | null
 }
 
-/** How many deliveries match, and how many of them can't be replayed: their webhook is gone or disabled. */
+/** Counts the matching deliveries, and those of them that can't be replayed because their webhook is deleted or disabled. */
 export const countDeliveries = async (
   { sql, accountId }: Work,
   filter: DeliveryFilter,
@@ -45,23 +46,23 @@ export const countDeliveries = async (
   return row!
 }
 
-/** Throws `missing` for the first id that the account has no delivery of. */
-export const demandDeliveries = async ({ sql, accountId }: Work, ids: readonly string[]): Promise<void> => {
+/** Throws Problem `not_found` for the first id that is not a delivery of the account. */
+export const requireDeliveries = async ({ sql, accountId }: Work, ids: readonly string[]): Promise<void> => {
   const [absent] = await sql<{ id: string }>(
     `select id from unnest($2::text[]) as given(id)
      where not exists (select from pending_deliveries d where d.account_id = $1 and d.id = given.id)
        and not exists (select from ended_deliveries d where d.account_id = $1 and d.id = given.id) limit 1`,
     [accountId, ids],
   )
-  if (absent) throw missing(`There is no delivery ${absent.id}`, { hint: 'svc deliveries list' })
+  if (absent) throw noSuch('delivery', absent.id, { hint: 'svc deliveries list' })
 }
 
-/** The next batch of a run: its oldest deliveries, locked. Targets are locked before, as wherever both are. */
+/** Returns SQL of the next batch of a run: its oldest deliveries. The caller has locked the targets. */
 const batchOf = (accountId: string, filter: DeliveryFilter, { startedAt, next = '' }: Run) => {
   const { conditions, params, bind } = matching(accountId, filter)
   conditions.push(`d.id > ${bind(next)}`, `d.id < ${bind(idAt('dlv', startedAt.getTime() + 1))}`)
   const size = bind(batchSize)
-  // Each is found by an index, and locked where it stands.
+  // Each branch uses an index.
   const oldest = branchesOf(filter, conditions).map(
     (branch) => `(select d.account_id, d.id, d.target_id from (${branch}) d order by d.id limit ${size})`,
   )
@@ -73,12 +74,12 @@ const result = `select (select count(*) from batch) as matched, (select count(*)
   (select max(id) from batch) as next`
 
 /**
- * Makes deliveries pending again, with a whole retry schedule before them: same body and idempotency key, to the target's
- * current URL. One whose target is gone or disabled is left out. `perSecond` spreads them from the run's start on.
+ * Makes deliveries pending again with a new retry schedule: same body and idempotency key, to the target's current URL. Skips
+ * deliveries whose target is deleted or disabled, and erased ones. `perSecond` spreads them from the run's start on.
  */
 export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, perSecond?: number): Promise<Batch> => {
   const { sql, accountId } = work
-  // Held to the end, so that none ends meanwhile.
+  // Locked until the end of the transaction, so that no target ends meanwhile.
   const active = await lockTargets(sql, accountId)
   const { batch, params, bind } = batchOf(accountId, filter, run)
   const place = `(row_number() over (order by id) - 1 + ${bind(run.changed)}::int8)`
@@ -87,6 +88,7 @@ export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, 
      due as materialized (
        select account_id, id, target_id, ${bind(run.startedAt)}::timestamptz + ${place} * ${bind(perSecond ? 1 / perSecond : 1e-6)}::float8 * interval '1 second' as at
        from batch where target_id = any(${bind(active)})
+         and not exists (select from ended_deliveries d where d.account_id = batch.account_id and d.id = batch.id and ${isErased})
      ),
      again as (
        update pending_deliveries d set tries = 0, claim = claim + 1, worker = null, due_at = due.at
@@ -109,15 +111,15 @@ export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, 
     params,
   )
   const { targets, ...done } = row!
-  if (done.changed > 0) await lookAgain(work, targets)
+  if (done.changed > 0) await lowerDueTimes(work, targets)
   return done
 }
 
-/** The targets have something due, now or later. */
-const lookAgain = ({ sql, accountId }: Work, ids: readonly string[]) =>
+/** Lowers the due times of targets to those of their deliveries, and wakes the jobs. */
+const lowerDueTimes = ({ sql, accountId }: Work, ids: readonly string[]) =>
   sql(
     `with lowered as (
-       update delivery_targets t set next_due_at = least(t.next_due_at, p.due_at), touched = touched + 1
+       update delivery_targets t set next_due_at = least(t.next_due_at, p.due_at), version = version + 1
        from unnest($2::text[]) as o(id) cross join lateral (
          select due_at from pending_deliveries where target_id = o.id and worker is null order by due_at limit 1
        ) p where t.account_id = $1 and t.id = o.id
@@ -126,25 +128,25 @@ const lookAgain = ({ sql, accountId }: Work, ids: readonly string[]) =>
     [accountId, ids],
   )
 
-/** Cancels the pending ones of the deliveries that match; who waits for one of them is told. */
+/** Cancels the matching deliveries that are pending, and notifies callers that wait for them. */
 export const cancelBatch = async (work: Work, filter: DeliveryFilter, run: Run): Promise<Batch> => {
   const { sql, accountId } = work
   await lockTargets(sql, accountId)
   const { batch, params } = batchOf(accountId, { ...filter, status: 'pending' }, run)
-  const [row] = await sql<Batch & { told: { id: string; attempts: number }[] }>(
+  const [row] = await sql<Batch & { awaited: { id: string; attempts: number }[] }>(
     `with batch as materialized (${batch}), ${cancelled('select account_id, id from batch')},
      changed as (select id from gone)
      ${result}, coalesce((
        select jsonb_agg(jsonb_build_object('id', g.id, 'attempts', jsonb_array_length(g.attempts)))
        from gone g join delivery_targets t on t.id = g.target_id and t.kind = 'journey'
-     ), '[]') as told`,
+     ), '[]') as awaited`,
     params,
   )
-  const { told, ...done } = row!
+  const { awaited, ...done } = row!
   const end = { status: 'cancelled', lastStatus: null, lastError: 'cancelled' } as const
-  await tellEnded(
+  await notifyEnded(
     work,
-    told.map((one) => ({ ...one, ...end })),
+    awaited.map((one) => ({ ...one, ...end })),
   )
   return done
 }

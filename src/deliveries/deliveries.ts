@@ -4,9 +4,11 @@ export {
   countPending,
   deleteTarget,
   endTargets,
+  notifyTargetChanged,
+  redirectTarget,
   reviveTarget,
-  tellChanged,
 } from './deliveries.end.ts'
+export { deliveriesOfCallers, eraseCalls, eraseEvents } from './deliveries.erase.ts'
 export { type DeliveryDetail, showDelivery } from './deliveries.find.ts'
 export { type Call, deliveriesChannel, insertCalls, insertEvents, type Wanting } from './deliveries.insert.ts'
 export { publicUrl } from './deliveries.url.ts'

@@ -1,17 +1,18 @@
+import { ticketFirst, writeFairly } from '../contacts/contacts.ts'
 import { isEmailSyntax, normalizeEmail } from '../lib/email.ts'
-import { invalid } from '../lib/problem.ts'
-import type { App } from '../store/work.ts'
+import { invalid, shown } from '../lib/problem.ts'
+import type { App, Work } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
 import type { Answered, BlockKind } from './engagement.blocks.ts'
-import { tellForm, verdictsFor } from './engagement.leads.ts'
+import { publishForm, verifyRecipient } from './engagement.leads.ts'
 import { type InteractionValue, type NewInteraction, type Recorded, recordInteraction } from './engagement.record.ts'
 import type { SentMail } from './engagement.sent.ts'
 
 /*
- * The blocks that are nobody's but the mail's: vote, rating, quiz and form (decisions.md, Studio projects).
+ * The interactive blocks without a feature of their own: vote, rating, quiz and form (docs/reference/studio.md#answers).
  */
 
-/** Who answers on the pages and by the signed API: the recipient. */
+/** The actor of answers on hosted pages and through the signed API: the recipient. */
 export const recipientActor = 'page:liveview'
 
 const answered = (recorded: Recorded): Answered => ({ duplicate: recorded === 'same' })
@@ -52,29 +53,30 @@ const quiz: BlockKind<'quiz'> = {
     recordAnswer(app, sent, id, { kind: 'quiz', value: optionOf(props.options, value), onOther: 'keep' }),
 }
 
-const maxTextLength = 10_000
-const checked = ['true', 'false']
+/** The maximum length of a form field's text, in UTF-16 code units. */
+export const maxTextLength = 10_000
+const checkboxValues = ['true', 'false']
 
-/** Why a field can't have the text; null: it can. */
+/** Returns why a field's text is not valid; null if it is. */
 const refusalOf = ({ type, options = [] }: FormField, text: string): string | null => {
   if (text.length > maxTextLength) return `must have at most ${maxTextLength} characters`
   if (type === 'email' && !isEmailSyntax(normalizeEmail(text))) return 'must be an email address'
   if (type === 'number' && !Number.isFinite(Number(text))) return 'must be a number'
-  if (type === 'select' && !options.includes(text)) return 'must be one of its options'
-  if (type === 'checkbox' && !checked.includes(text)) return 'must be true or false'
+  if (type === 'select' && !options.some((option) => option.trim() === text)) return 'must be one of its options'
+  if (type === 'checkbox' && !checkboxValues.includes(text)) return 'must be true or false'
   return null
 }
 
 const isGiven = ({ type }: FormField, text: string): boolean =>
   text !== '' && !(type === 'checkbox' && text === 'false')
 
-/** The texts of a form's fields, in their order; a field that was left out is not there. Throws Problem `invalid`. */
-export const formFieldsOf = (fields: readonly FormField[], value: unknown): Record<string, string> => {
+/** Returns the non-empty texts of a form by field name, in the order of the fields. Throws Problem `invalid`. */
+const formFieldsOf = (fields: readonly FormField[], value: unknown): Record<string, string> => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw invalid('value must be an object of texts')
   const given = new Map(Object.entries(value))
   const unknown = [...given.keys()].find((name) => !fields.some((field) => field.name === name))
-  if (unknown !== undefined) throw invalid(`value has no field ${unknown.slice(0, 100)}`)
+  if (unknown !== undefined) throw invalid(`value has no field ${shown(unknown)}`)
   return Object.fromEntries(
     fields.flatMap((field) => {
       const text = given.get(field.name) ?? ''
@@ -93,8 +95,9 @@ const form: BlockKind<'form'> = {
   type: 'form',
   async answer(app, sent, block, value) {
     const fields = formFieldsOf(block.props.fields, value)
-    const verdicts = await verdictsFor(app, sent, block)
-    return app.work(sent.accountId, recipientActor, async (work) => {
+    const verifications = await verifyRecipient(app, sent, block)
+    const write = async (work: Work) => {
+      await ticketFirst(work)
       const interaction = {
         kind: 'form',
         blockId: block.id,
@@ -102,10 +105,14 @@ const form: BlockKind<'form'> = {
         onOther: 'keep',
       } as const
       const recorded = await recordInteraction(work, sent, interaction)
-      if (recorded === 'first') await tellForm(work, sent, block, fields, verdicts)
+      if (recorded === 'first') await publishForm(work, sent, block, fields, verifications)
       return answered(recorded)
-    })
+    }
+    return block.props.listId
+      ? writeFairly(app, sent.accountId, recipientActor, write)
+      : app.work(sent.accountId, recipientActor, write)
   },
 }
 
+// A list of several kinds: each is called only with blocks of its own type.
 export const blocks: readonly BlockKind[] = [vote, rating, quiz, form] as unknown as readonly BlockKind[]

@@ -5,25 +5,25 @@ import type { SentMail } from './engagement.sent.ts'
 export type BlockType = 'vote' | 'rating' | 'quiz' | 'form' | 'booking' | 'checkout'
 export type BlockOf<Type extends BlockType> = Extract<LeafBlock, { type: Type }>
 
-/** What became of an answer (POST …/interactions). */
+/** The result of an answer (POST /liveview/{token}/interactions). */
 export interface Answered {
-  /** The same answer was given before, or the first one stands. */
+  /** The same answer was recorded before, or the block keeps its first answer. */
   duplicate: boolean
-  /** Where the recipient goes on to. */
+  /** Where the recipient continues, such as the page of a payment provider. */
   redirectUrl?: string
 }
 
 /**
- * A kind of interactive block, of whichever feature: how it is seen and answered. app/features.ts lists them, so that the live
- * view knows no booking and no checkout. Blocks come with their merge tags filled.
+ * A kind of interactive block: how it is shown and answered. app/features.ts lists the kinds of all features, so that the live view
+ * does not depend on bookings and checkout. Blocks are passed with their merge tags filled.
  */
 export interface BlockKind<Type extends BlockType = BlockType> {
   type: Type
-  /** What is added to the block's props where it is shown (`slots` of a booking). */
+  /** Returns props to add when the block is shown, such as `slots` of a booking. */
   view?(app: App, sent: SentMail, block: BlockOf<Type>): Promise<Record<string, unknown>>
   /**
-   * Takes an answer, in a unit of work that it opens itself: some need a socket before it. Throws Problem `invalid` for a value
-   * that the block can't have, `conflict` for one that it can't have any more.
+   * Records an answer. It opens the unit of work itself, because some kinds use a socket first. Throws Problem `invalid` for a value
+   * that does not fit the block, `conflict` for one that is no longer possible.
    */
   answer(app: App, sent: SentMail, block: BlockOf<Type>, value: unknown): Promise<Answered>
 }

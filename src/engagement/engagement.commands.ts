@@ -1,48 +1,81 @@
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, type Context, paged } from '../cli/command.ts'
-import { type Column, type Output, printable } from '../cli/output.ts'
+import {
+  type Cli,
+  type CommandSet,
+  type Confirmation,
+  type Context,
+  changing,
+  confirmed,
+  examples,
+  paged,
+} from '../cli/command.ts'
+import { type Column, moneyText, type Output, printable } from '../cli/output.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
+import { number, quantity } from '../lib/quantity.ts'
 import type { BlockKind } from './engagement.blocks.ts'
-import type { BlockTally, ProjectTally, ResponseView } from './engagement.responses.ts'
+import type { BlockSummary, Labels, ProjectSummary, ResponseView } from './engagement.responses.ts'
 
-const columns: Column<ResponseView>[] = [
+const columnsOf = (out: Output, labels: Labels): Column<ResponseView>[] => [
   ['WHEN', (response) => new Date(response.at)],
   ['KIND', (response) => response.kind],
   ['BLOCK', (response) => response.blockId],
   [
     'ANSWER',
     ({ value }) => (typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as string | null)),
+    'pipe',
   ],
+  ['ANSWER', (response) => answerText(out, labels, response), 'terminal'],
   ['EMAIL', (response) => response.email],
-  ['SOURCE', ({ source }) => `${source.kind} ${source.id}`],
+  ['SOURCE', ({ source }) => `${source.kind} ${source.id}`, 'pipe'],
+  ['SOURCE', ({ source }) => source.kind, 'terminal'],
+  ['SEND', (response) => response.messageId, 'terminal'],
 ]
+
+const labelled = (label: string, value: unknown): string => `${label}${label.endsWith('?') ? '' : ':'} ${value}`
+
+/** Returns an answer as text, such as `Team size: 12, Role: Engineer`. */
+const answerText = (out: Output, labels: Labels, { blockId, value }: ResponseView): string | null => {
+  if (value === null || value === undefined) return null
+  const { question, fields } = labels.get(blockId ?? '') ?? { question: null, fields: {} }
+  if (typeof value !== 'object') return question === null ? String(value) : labelled(question, value)
+  const { amount, currency } = value as Record<string, unknown>
+  if (typeof amount === 'number' && typeof currency === 'string') return moneyText({ amount, currency })
+  return Object.entries(value)
+    .map(([name, text]) => {
+      const isTime = typeof text === 'number' && /(^a|A)t$/.test(name)
+      return labelled(Object.hasOwn(fields, name) ? fields[name]! : name, isTime ? out.time(text) : text)
+    })
+    .join(', ')
+}
 
 const barWidth = 30
 
-/** `██████▌` of at most 30 columns. */
+/** Returns a bar such as `██████▌`, at most 30 columns wide. */
 const bar = (share: number): string => {
   const eighths = Math.round(share * barWidth * 8)
   const rest = eighths % 8
   return '█'.repeat(Math.floor(eighths / 8)) + (rest > 0 ? String.fromCodePoint(0x2590 - rest) : '')
 }
 
-const drawBlock = (out: Output, { kind, question, total, answers }: BlockTally): void => {
-  out.line(`${printable(question)} (${kind}, ${total} ${total === 1 ? 'answer' : 'answers'})`)
+const drawBlock = (out: Output, { kind, question, total, answers }: BlockSummary): void => {
+  out.line(`${printable(question)} (${kind}, ${quantity(total, 'answer')})`)
   const labels = answers.map(({ value, correct }) => `${printable(String(value))}${correct ? ' ✓' : ''}`)
   const width = Math.max(...labels.map((label) => label.length))
   for (const [i, { count }] of answers.entries()) {
     const share = total === 0 ? 0 : count / total
-    out.line(`  ${labels[i]!.padEnd(width)}  ${bar(share).padEnd(barWidth)} ${count} · ${Math.round(share * 100)} %`)
+    out.line(
+      `  ${labels[i]!.padEnd(width)}  ${bar(share).padEnd(barWidth)} ${number(count)} · ${Math.round(share * 100)} %`,
+    )
   }
   out.line('')
 }
 
-const draw = (out: Output, { counts, blocks }: ProjectTally): void => {
+const draw = (out: Output, { counts, blocks }: ProjectSummary): void => {
   for (const block of blocks) drawBlock(out, block)
   out.line(
-    `In all: ${
+    `Total: ${
       Object.entries(counts)
-        .map(([kind, count]) => `${kind} ${count}`)
+        .map(([kind, count]) => `${kind} ${number(count)}`)
         .join(', ') || 'nothing yet'
     }`,
   )
@@ -53,17 +86,20 @@ const addResponses = (noun: Command, cli: Cli): void => {
   paged(
     noun
       .command('responses')
-      .description(
-        'What recipients did with the mails of a project: votes, ratings and quizzes as bars, then one by one',
+      .description('Show the responses to the emails of a project: counts for each block, then each response')
+      .addHelpText(
+        'after',
+        examples('svc projects responses Welcome', 'svc projects responses Welcome --json --limit 200'),
       )
       .argument('<project>', 'id or name'),
   ).action(
     cli.run(async ({ out, pages, work }, ref: string, flags: PageFlags) => {
-      const { listResponses, tallyResponses } = await import('./engagement.responses.ts')
-      const tally = await work((w) => tallyResponses(w, ref))
-      if (out.format === 'table' && flags.cursor === undefined && !out.fields) draw(out, tally)
+      const { labelsOf, listResponses, summarizeResponses } = await import('./engagement.responses.ts')
+      const summary = await work((w) => summarizeResponses(w, ref))
+      const labels: Labels = out.format === 'table' ? await work((w) => labelsOf(w, ref)) : new Map()
+      if (out.format === 'table' && flags.cursor === undefined && !out.fields) draw(out, summary)
       const load = (page: PageRequest) => work((w) => listResponses(w, ref, page))
-      await pages('responses', flags, load, columns, { beside: tally })
+      await pages('responses', flags, load, columnsOf(out, labels), { beside: summary })
     }),
   )
 }
@@ -71,13 +107,20 @@ const addResponses = (noun: Command, cli: Cli): void => {
 const addWebhook = (projects: Command, cli: Cli): void => {
   const noun = projects
     .command('webhook')
-    .description("A project's own webhook, which gets the interactions with its mails")
+    .description('Manage the webhook of a project, which receives the interactions with its emails')
 
   noun
     .command('set')
-    .description('Give a project its webhook, or the one it has another URL; the secret is shown once')
+    .description('Set the webhook of a project, or change its URL; the secret is shown only once')
+    .addHelpText(
+      'after',
+      examples(
+        'svc projects webhook set Welcome --url https://shop.example/answers',
+        'svc projects webhook set Welcome --url https://shop.example/answers --json',
+      ),
+    )
     .argument('<project>', 'id or name')
-    .option('--url <url>', 'where interactions are posted')
+    .option('--url <url>', 'the URL that receives interactions')
     .action(
       cli.run(async ({ account, actor, app, out, require }, ref: string, flags: { url?: string }) => {
         const { url } = await require({ url: flags.url })
@@ -87,36 +130,40 @@ const addWebhook = (projects: Command, cli: Cli): void => {
       }),
     )
 
-  noun
-    .command('unset')
-    .description('Remove it; what is on its way is cancelled')
-    .argument('<project>', 'id or name')
-    .option('--yes', 'do it without asking')
-    .option('--dry-run', 'say what would happen')
-    .action(
-      cli.run(async ({ out, work, confirm }, ref: string, flags: { yes?: boolean; dryRun?: boolean }) => {
-        const [{ showProjectWebhook, unsetProjectWebhook }, { countPending }] = await Promise.all([
-          import('./engagement.webhook.ts'),
-          import('../deliveries/deliveries.ts'),
-        ])
-        const { id, url } = await work((w) => showProjectWebhook(w, ref))
-        const pending = await work((w) => countPending(w, id))
-        const what = `remove the webhook ${id} (${url}) and cancel its pending deliveries (${pending})`
-        if (!(await confirm(what, flags, { id, pending }))) return
-        out.one({ ok: true, ...(await work((w) => unsetProjectWebhook(w, ref))) })
-      }),
-    )
+  confirmed(
+    noun
+      .command('unset')
+      .description('Remove the webhook of a project; its pending deliveries are cancelled')
+      .addHelpText(
+        'after',
+        examples('svc projects webhook unset Welcome --dry-run', 'svc projects webhook unset Welcome --yes'),
+      )
+      .argument('<project>', 'id or name'),
+  ).action(
+    cli.run(async ({ out, work, confirm }, ref: string, flags: Confirmation) => {
+      const [{ showProjectWebhook, unsetProjectWebhook }, { countPending }] = await Promise.all([
+        import('./engagement.webhook.ts'),
+        import('../deliveries/deliveries.ts'),
+      ])
+      const { id, url } = await work((w) => showProjectWebhook(w, ref))
+      const pending = await work((w) => countPending(w, id))
+      const what = `remove the webhook ${id} (${url}) and cancel its pending deliveries (${pending})`
+      if (!(await confirm(what, flags, { id, pending }))) return
+      out.one({ ok: true, ...(await work((w) => unsetProjectWebhook(w, ref))) })
+    }),
+  )
 
   noun
     .command('test')
-    .description('Send it a sample interaction with test: true inside data')
+    .description('Send a sample interaction (data.test is true) to the webhook of a project')
+    .addHelpText('after', examples('svc projects webhook test Welcome', 'svc projects webhook test Welcome --json'))
     .argument('<project>', 'id or name')
     .action(
       cli.run(async ({ out, work }, ref: string) => {
         const { testProjectWebhook } = await import('./engagement.webhook.ts')
         const { history, event, ...delivery } = await work((w) => testProjectWebhook(w, ref))
         out.one(delivery)
-        out.note(`Follow it: svc deliveries show ${delivery.id}`)
+        out.next(`svc deliveries show ${delivery.id}`)
       }),
     )
 }
@@ -126,18 +173,25 @@ const addLiveView = (cli: Cli, loadBlocks: () => Promise<readonly BlockKind[]>):
 
   noun
     .command('url')
-    .description('Print the signed address of a live view: who has it answers as the recipient')
-    .argument('<send>', 'the id of the mail')
+    .description('Print the signed URL of a live view; anyone who has it can answer as the recipient')
+    .addHelpText(
+      'after',
+      examples(
+        'svc liveview url msg_01m82xtqaxrmrt3v4050vc411s',
+        'svc liveview url msg_01m82xtqaxrmrt3v4050vc411s --json',
+      ),
+    )
+    .argument('<send>', 'the id of the email')
     .action(
       cli.run(async ({ account, app, out }, send: string) => {
-        const [{ loadSent, noLongerKept, viewUrl }, { missing }] = await Promise.all([
+        const [{ loadSent, noLongerKept, viewUrl }, { notFound }] = await Promise.all([
           import('./engagement.sent.ts'),
           import('../lib/problem.ts'),
         ])
         const { id: accountId } = await account()
         const sent = await loadSent(app, accountId, send)
-        if (!sent) throw missing(`There is no mail ${send} of a project`, { hint: 'svc sends list' })
-        if (sent.isDropped) throw missing(noLongerKept, { hint: `svc sends show ${send}` })
+        if (!sent) throw notFound(`There is no email ${send} of a project`, { hint: 'svc sends list' })
+        if (sent.isDropped) throw notFound(noLongerKept, { hint: `svc sends show ${send}` })
         const url = viewUrl(app, accountId, send)
         if (out.format === 'json' || out.format === 'jsonl')
           out.one({ id: send, url, token: url.slice(url.lastIndexOf('/') + 1) })
@@ -147,18 +201,25 @@ const addLiveView = (cli: Cli, loadBlocks: () => Promise<readonly BlockKind[]>):
 
   noun
     .command('show')
-    .description('Show a live view as GET /liveview answers it')
-    .argument('<token>', 'of its address')
+    .description('Show a live view as GET /liveview returns it')
+    .addHelpText(
+      'after',
+      examples(
+        'svc liveview show W251bGwsImFjYyJd.aXsNzkG4JrEA',
+        'svc liveview show W251bGwsImFjYyJd.aXsNzkG4JrEA --json',
+      ),
+    )
+    .argument('<token>', 'the token in its URL')
     .action(
       cli.run(async ({ app, out }, token: string) => {
-        const [{ showLiveView }, { shownOfToken }, { missing }, kinds] = await Promise.all([
+        const [{ showLiveView }, { findViewableByToken }, { notFound }, kinds] = await Promise.all([
           import('./liveview.ts'),
           import('./engagement.sent.ts'),
           import('../lib/problem.ts'),
           loadBlocks(),
         ])
-        const sent = await shownOfToken(app, token)
-        if (!sent) throw missing('There is no such live view', { hint: 'svc liveview url <send>' })
+        const sent = await findViewableByToken(app, token)
+        if (!sent) throw notFound('There is no such live view', { hint: 'svc liveview url <send>' })
         out.one(await showLiveView(app, sent, kinds))
       }),
     )
@@ -177,38 +238,45 @@ const addScore = (cli: Cli): void => {
 
   noun
     .command('show')
-    .description('Show the score as it is now: it halves in 30 days')
+    .description('Show the current lead score of an address; a score halves in 30 days')
+    .addHelpText('after', examples('svc score show ada@example.com', 'svc score show ada@example.com --json'))
     .argument('<email>')
     .action(cli.run(showScoreOf))
 
-  noun
-    .command('set')
-    .description('Set the score; lead.hot fires where that crosses the threshold')
-    .argument('<email>')
-    .option('--score <points>', 'from 0 to 1000000')
-    .action(
-      cli.run(async ({ out, work, require }, email: string, flags: { score?: string }) => {
-        const given = await require({ score: flags.score })
-        const [{ setScore }, { normalizeEmail }, { parse }, { z }] = await Promise.all([
-          import('./engagement.score.ts'),
-          import('../lib/email.ts'),
-          import('../lib/parse.ts'),
-          import('zod'),
-        ])
-        const { score } = parse(z.object({ score: z.coerce.number().min(0).max(1_000_000) }), given)
-        out.one(await work((w) => setScore(w, normalizeEmail(email), score)))
-      }),
-    )
+  changing(
+    noun
+      .command('set')
+      .description('Set the lead score of an address; crossing the threshold fires lead.hot')
+      .addHelpText(
+        'after',
+        examples('svc score set ada@example.com --score 60', 'svc score set ada@example.com --score 60 --dry-run'),
+      )
+      .argument('<email>')
+      .option('--score <points>', 'the new score, from 0 to 1000000'),
+  ).action(
+    cli.run(async ({ out, work, require }, email: string, flags: { score?: string }) => {
+      const given = await require({ score: flags.score })
+      const [{ setScore }, { normalizeEmail }, { parse }, { z }] = await Promise.all([
+        import('./engagement.score.ts'),
+        import('../lib/email.ts'),
+        import('../lib/parse.ts'),
+        import('zod'),
+      ])
+      const { score } = parse(z.object({ score: z.coerce.number().min(0).max(1_000_000) }), given)
+      out.one(await work((w) => setScore(w, normalizeEmail(email), score)))
+    }),
+  )
 
   cli
     .noun('contacts')
     .command('score')
     .description('Show the lead score of an address')
+    .addHelpText('after', examples('svc contacts score ada@example.com', 'svc contacts score ada@example.com --json'))
     .argument('<email>')
     .action(cli.run(showScoreOf))
 }
 
-/** `svc liveview`, `svc score`, and the responses and webhooks of `svc projects`. */
+/** `svc liveview`, `svc score`, `svc contacts score`, `svc projects responses` and `svc projects webhook`. */
 export const commandsOf =
   (loadBlocks: () => Promise<readonly BlockKind[]>): CommandSet =>
   (cli) => {

@@ -1,9 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { tenantFilter } from '../store/owned.ts'
 
-/**
- * What recipients did with their mails: one row for what counts once, which its key says. A changed answer changes its row.
- */
+/** What recipients did with their emails. The primary key is what counts once; a changed answer updates its row. */
 const InteractionSchema = defineEntity({
   name: 'Interaction',
   tableName: 'interactions',
@@ -20,17 +18,17 @@ const InteractionSchema = defineEntity({
     accountId: p.text().collation('C').primary(),
     messageId: p.text().collation('C').primary(),
     kind: p.enum(['open', 'click', 'vote', 'rating', 'quiz', 'form', 'booking', 'purchase'] as const).primary(),
-    /** The block that was answered, or that the link stands in; empty: none. */
+    /** The block that was answered, or that contains the link; empty: none. */
     blockId: p.text().collation('C').primary(),
-    /** Which link of the mail, by its number; empty for all else. */
+    /** The number of the clicked link in the email; empty for other kinds. */
     link: p.text().collation('C').primary(),
-    /** By a machine: kept, but neither scored nor told. */
+    /** Caused by a machine: stored, but neither scored nor published as an event. */
     isBot: p.boolean().primary(),
-    /** New with every answer that is told. */
+    /** Changes with every answer that fires an event. */
     id: p.text().collation('C'),
     projectId: p.text().collation('C'),
     email: p.text().collation('C'),
-    /** null for a form: its text was dropped (engagement.retention.ts). */
+    /** null in a form: the text was dropped (engagement.retention.ts). */
     value: p.json<unknown>().nullable(),
     at: p.datetime(),
   },
@@ -38,7 +36,7 @@ const InteractionSchema = defineEntity({
 export class Interaction extends InteractionSchema.class {}
 InteractionSchema.setClass(Interaction)
 
-/** How engaged an address is: what it was worth at a time, from which it fades. */
+/** The lead score of an address: its points at the time `at`, from which they decay. */
 const LeadScoreSchema = defineEntity({
   name: 'LeadScore',
   tableName: 'lead_scores',
@@ -48,7 +46,7 @@ const LeadScoreSchema = defineEntity({
     email: p.text().collation('C').primary(),
     points: p.double(),
     at: p.datetime(),
-    /** Hot since it crossed the threshold, until it is found far enough below. */
+    /** Set when the score crosses the threshold; reset when a change finds it below the lower threshold. */
     isHot: p.boolean(),
   },
 })

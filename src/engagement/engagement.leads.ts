@@ -14,55 +14,55 @@ import type { BlockOf } from './engagement.blocks.ts'
 import type { SentMail } from './engagement.sent.ts'
 
 /*
- * What a form in a mail makes of who answers it (decisions.md, Studio projects). The answer itself is kept whatever becomes of
- * this: a list that is gone, a full plan or a list with 40 columns loses nothing.
+ * Turns a form's answer into a contact or a lead (docs/reference/studio.md#forms-in-email). The answer itself is stored in any case: a
+ * deleted list, a full plan or a list with 40 columns loses nothing.
  */
 
 export type Verdicts = Awaited<ReturnType<typeof verifyAddresses>>
 
-/** What is asked of DNS before the unit of work. */
-export const verdictsFor = async (app: App, sent: SentMail, { props }: BlockOf<'form'>): Promise<Verdicts> =>
+/** Verifies the recipient's address, which uses DNS: call it before the unit of work. */
+export const verifyRecipient = async (app: App, sent: SentMail, { props }: BlockOf<'form'>): Promise<Verdicts> =>
   props.listId ? verifyAddresses(app, [sent.email]) : new Map()
 
 type Fields = Record<string, string>
 
-/** Nothing is written where the write is refused, so that another can be tried. */
-const unlessRefused = async <T>(write: () => Promise<T>, instead: () => Promise<T>): Promise<T> => {
+/** Runs `fallback` if `write` throws a Problem. That is safe in one transaction: a refused write has written nothing. */
+const withFallback = async <T>(write: () => Promise<T>, fallback: () => Promise<T>): Promise<T> => {
   try {
     return await write()
   } catch (error) {
     if (!(error instanceof Problem)) throw error
-    return instead()
+    return fallback()
   }
 }
 
-/** Saves the answer with who is in the list, which no event tells of, or adds them as a lead. */
+/** Stores the answer's fields in the recipient's contact of the list, without an event; or adds the recipient as a lead. */
 const saveAnswer = async (
   work: Work,
   { email }: SentMail,
-  answered: { listId: string; answer: Fields; verdicts: Verdicts; cause: LeadCause },
+  answered: { listId: string; answer: Fields; verifications: Verdicts; cause: LeadCause },
 ): Promise<{ contact: Contact; isNew: boolean } | null> => {
-  const { listId, verdicts, cause } = answered
-  const fields = normalizeFields(answered.answer)
+  const { listId, verifications, cause } = answered
+  const fields = normalizeFields(answered.answer, [], { except: 'email' })
   const [known] = await readContacts(work, email, listId)
   if (known?.status === 'active') {
-    const save = () => writeContacts(work, listId, [{ email, fields }], verdicts, { events: false })
-    await unlessRefused<unknown>(save, async () => null)
+    const save = () => writeContacts(work, listId, [{ email, fields }], verifications, { events: false })
+    await withFallback<unknown>(save, async () => null)
     const [contact = known] = await readContacts(work, email, listId)
     return { contact, isNew: false }
   }
-  const lead = { listId, email, verdicts, ...cause }
-  return unlessRefused(
+  const lead = { listId, email, verifications, ...cause }
+  return withFallback(
     () => addLead(work, { ...lead, fields }),
     () =>
-      unlessRefused(
+      withFallback(
         () => addLead(work, { ...lead, fields: {} }),
         async () => null,
       ),
   )
 }
 
-/** Whether the address had answered no other form of the project. */
+/** Returns whether the address has answered no other form of the project before. */
 const isFirstForm = async ({ sql, accountId }: Work, { email, projectId, id }: SentMail, blockId: string) => {
   const before = await sql(
     `select from interactions where account_id = $1 and email = $2 and project_id = $3 and kind = 'form'
@@ -74,20 +74,20 @@ const isFirstForm = async ({ sql, accountId }: Work, { email, projectId, id }: S
 }
 
 /**
- * Tells of a form's first answer: `form.submitted`, and `lead.new` where it brings its address to the form's list, or is the
+ * Fires the events of a form's first answer: `form.submitted`, and `lead.new` if it adds the address to the form's list or is the
  * first form of the project that a known contact answers.
  */
-export const tellForm = async (
+export const publishForm = async (
   work: Work,
   sent: SentMail,
   { id, props }: BlockOf<'form'>,
   answer: Fields,
-  verdicts: Verdicts,
+  verifications: Verdicts,
 ): Promise<void> => {
   const form = { id, name: props.title }
   const cause: LeadCause = { source: 'email-form', form }
   const { listId } = props
-  const saved = listId ? await saveAnswer(work, sent, { listId, answer, verdicts, cause }) : null
+  const saved = listId ? await saveAnswer(work, sent, { listId, answer, verifications, cause }) : null
   const contact = saved?.contact ?? (await readContacts(work, sent.email))[0] ?? null
   await emit(work, 'form.submitted', () => [
     { source: 'email-form', form, fields: answer, contact, submittedAt: work.now.getTime() },

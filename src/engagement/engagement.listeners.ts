@@ -1,8 +1,8 @@
-import { insertEvents } from '../deliveries/deliveries.ts'
+import { eraseEvents, insertEvents } from '../deliveries/deliveries.ts'
 import type { EventData } from '../events/shapes.ts'
 import type { Listener, Work } from '../store/work.ts'
 
-// No shapes, no entities: the CLI and the jobs load their listeners before they know what they need.
+// Imports no zod shapes and no entities: every process loads its listeners at the start.
 
 interface Target {
   id: string
@@ -25,21 +25,38 @@ export const deliverToProjects: Listener = {
     async receive(work, events) {
       for (const event of events) {
         const { project } = event.data as EventData<'interaction.received'>
-        const of = (await targetsIn(work)).filter(({ projectId }) => projectId === project.id)
+        const receivers = (await targetsIn(work)).filter(({ projectId }) => projectId === project.id)
         await insertEvents(
           work,
           [event],
-          of.map(({ id }) => ({ id, events: [event.type] })),
+          receivers.map(({ id }) => ({ id, events: [event.type] })),
         )
       }
     },
   },
 }
 
-/** What an erased address did stays counted, without who it was and what they wrote. */
+/**
+ * Returns the `form.submitted` events of an address that was in no list at the time. They name no contact, so they are matched by
+ * the time in their ids (an answer and its event share it) and by their form.
+ */
+const unnamedAnswers = async ({ sql, accountId }: Work, email: string): Promise<string[]> => {
+  const events = await sql<{ id: string }>(
+    `select e.id from interactions i join events e on e.account_id = i.account_id and e.type = 'form.submitted'
+       and e.id between 'evt_' || substr(i.id, 5, 10) and 'evt_' || substr(i.id, 5, 10) || 'zzzzzzzzzzzzzzzz'
+       and strpos(e.payload, '"form":{"id":' || to_json(i.block_id)::text || ',') > 0 and strpos(e.payload, '"contact":null') > 0
+     where i.account_id = $1 and i.email = $2 and i.kind = 'form'`,
+    [accountId, email],
+  )
+  return events.map(({ id }) => id)
+}
+
+/** Interactions of an erased address stay counted; the address and texts of forms are removed. */
 export const forgetInteractions: Listener = {
-  async contactsRemoved({ sql, accountId }, { listId, email }) {
+  async contactsRemoved(work, { listId, email }) {
+    const { sql, accountId } = work
     if (listId !== undefined || email === undefined) return
+    await eraseEvents(work, await unnamedAnswers(work, email))
     await sql(
       `update interactions set email = '', value = case when kind = 'form' then 'null'::jsonb else value end
        where account_id = $1 and email = $2`,

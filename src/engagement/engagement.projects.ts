@@ -5,20 +5,20 @@ import { linksOf } from './engagement.sent.ts'
 
 const found = new WeakMap<Work, Map<string, Promise<ProjectView | null>>>()
 
-/** By its id alone: that a project has such a name is nothing to a caller of the API. */
+/** Finds a project by its id only: the API does not accept names. */
 const projectOf = async (work: Work, id: string): Promise<ProjectView | null> => {
   try {
     const project = await findProject(work, id)
     return project.id === id ? project : null
   } catch (error) {
-    if (error instanceof Problem && error.kind === 'missing') return null
+    if (error instanceof Problem && error.kind === 'not_found') return null
     throw error
   }
 }
 
-/** The projects as the messages know them: rendered by the studio, with links that lead here. */
+/** What messages need of projects: rendered by the studio, with links to the live view and the tracking pages. */
 export const projects: Projects = {
-  // Many mails of one unit of work are of one project.
+  // Cached for the unit of work: many of its emails use the same project.
   loadProject(work, id) {
     const known = found.getOrInsertComputed(work, () => new Map())
     return known.getOrInsertComputed(id, () => projectOf(work, id))

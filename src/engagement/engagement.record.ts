@@ -2,7 +2,7 @@ import { emit } from '../events/emit.ts'
 import { coalesceCalls } from '../lib/coalesce.ts'
 import { newId } from '../lib/ids.ts'
 import type { MessageKey } from '../messages/messages.ts'
-import { unseen } from '../store/arrays.ts'
+import { opaqueArray } from '../store/arrays.ts'
 import { isSharedFailure } from '../store/database.ts'
 import type { App, Work } from '../store/work.ts'
 import type { Interaction } from './engagement.entities.ts'
@@ -13,20 +13,20 @@ export type InteractionKind = Interaction['kind']
 
 export interface NewInteraction {
   kind: InteractionKind
-  /** null: of the mail as a whole. */
+  /** null: the interaction concerns the whole email. */
   blockId: string | null
   value: InteractionValue
-  /** The number of the link that was followed. */
+  /** The number of the clicked link. */
   link?: number
   isBot?: boolean
-  /** What another answer to the same block does: `replace` (told again), `keep` (the first stands), `move` (replaces it, told to nobody). */
+  /** How a different answer to the same block is handled: `replace` (fires again), `keep` (the first stays), `move` (replaces without an event). */
   onOther?: 'replace' | 'keep' | 'move'
 }
 
 type Scalar = string | number | boolean | null
 export type InteractionValue = Scalar | Record<string, Scalar>
 
-/** `same`: nothing was written, or (`move`) told. */
+/** `same`: nothing was written. */
 export type Recorded = 'first' | 'changed' | 'same'
 
 const upsert = async (
@@ -64,9 +64,9 @@ const upsert = async (
 }
 
 /**
- * Records what a recipient did with a mail, with its `interaction.received` and its part in the lead score, unless it is a
- * repeat (decisions.md, Studio projects). What machines do is kept, and neither told nor scored; a changed answer is told
- * but scored once. Call it late in the unit of work: the score is locked.
+ * Records an interaction, fires `interaction.received` and adds to the lead score, unless it is a repeat
+ * (docs/reference/studio.md#answers). Interactions of machines are stored, but neither fire nor score. A changed answer fires again
+ * but scores once. Locks the score: call it late in the unit of work.
  */
 export const recordInteraction = async (work: Work, sent: SentMail, interaction: NewInteraction): Promise<Recorded> => {
   const { kind, blockId, value, isBot = false, onOther } = interaction
@@ -87,7 +87,7 @@ export const recordInteraction = async (work: Work, sent: SentMail, interaction:
   return recorded
 }
 
-/** Takes an answer back: its block can be answered anew. */
+/** Deletes an answer, so that its block can be answered again. */
 export const withdrawInteraction = async (
   { sql, accountId }: Work,
   messageId: string,
@@ -100,16 +100,16 @@ export const withdrawInteraction = async (
   )
 }
 
-/** What the recipient has answered in a mail, by block. `answeredAt` in epoch ms. */
+/** The recipient's answers in an email, by block id. `answeredAt` in epoch ms. */
 export type AnswerState = Record<string, { kind: InteractionKind; value: unknown; answeredAt: number }>
 
-const mostAtOnce = 64
+const maxCallsPerStatement = 64
 
 const readStates = coalesceCalls(
-  mostAtOnce,
+  maxCallsPerStatement,
   async ({ sql }: Pick<Work, 'sql'>, mails: readonly MessageKey[]): Promise<AnswerState[]> => {
     const rows = await sql<{ place: number; blockId: string; kind: InteractionKind; value: unknown; at: Date }>(
-      `select k.place::int, i.* from unnest(${unseen('$1')}, $2::text[]) with ordinality as k(account, id, place)
+      `select k.place::int, i.* from unnest(${opaqueArray('$1')}, $2::text[]) with ordinality as k(account, id, place)
        cross join lateral (
          select block_id as "blockId", kind, value, at from interactions
          where account_id = k.account and message_id = k.id and kind <> all('{open,click}') and not is_bot order by at, id
@@ -125,6 +125,6 @@ const readStates = coalesceCalls(
   { isShared: isSharedFailure },
 )
 
-/** The state of every block that was answered. Those who ask while others are told share the next statement. */
+/** Returns the answers in an email. Calls that arrive while a statement is under way share the next one. */
 export const readState = ({ sql, database }: Pick<App, 'sql' | 'database'>, mail: MessageKey): Promise<AnswerState> =>
   readStates({ sql }, database, '', mail)

@@ -1,11 +1,10 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
 import type { Work } from '../store/work.ts'
-import { findProject, loadProject } from '../studio/studio.ts'
+import { findProject, leavesOf, loadProject } from '../studio/studio.ts'
 import type { InteractionKind } from './engagement.record.ts'
-import { leavesOf } from './engagement.sent.ts'
 
-/** One response of a recipient; `source` is what its mail belongs to. Time in epoch ms. */
+/** One interaction of a recipient; `source` is what caused its email. `at` in epoch ms. */
 export interface ResponseView {
   id: string
   kind: InteractionKind
@@ -17,7 +16,10 @@ export interface ResponseView {
   at: number
 }
 
-/** A page of what recipients did with the mails of a project (id or name), newest first; machines left out. Throws `missing`, `invalid`. */
+/**
+ * Returns a page of the interactions with the emails of a project (id or name), newest first, without those of machines. Throws
+ * Problem `not_found`, and `invalid` for a bad cursor.
+ */
 export const listResponses = async (
   work: Work,
   ref: string,
@@ -36,8 +38,8 @@ export const listResponses = async (
   return pageOf(rows, limit)
 }
 
-/** How often each answer to a vote, rating or quiz was given, its options in the author's order. */
-export interface BlockTally {
+/** The number of answers of each value to a vote, rating or quiz, in the order of the options. */
+export interface BlockSummary {
   blockId: string
   kind: 'vote' | 'rating' | 'quiz'
   question: string
@@ -45,10 +47,27 @@ export interface BlockTally {
   answers: { value: string | number; count: number; correct?: boolean }[]
 }
 
-export interface ProjectTally {
+export interface ProjectSummary {
   /** Interactions by kind. */
   counts: Partial<Record<InteractionKind, number>>
-  blocks: BlockTally[]
+  blocks: BlockSummary[]
+}
+
+/** The question of each block, and the labels of its fields by their names. */
+export type Labels = Map<string, { question: string | null; fields: Record<string, string> }>
+
+/** Returns the labels of the blocks in a project's newest version. Throws Problem `not_found`. */
+export const labelsOf = async (work: Work, ref: string): Promise<Labels> => {
+  const { content } = await loadProject(work, ref)
+  return new Map(
+    leavesOf(content.blocks).map(({ id, props }) => [
+      id,
+      {
+        question: 'question' in props ? props.question : null,
+        fields: 'fields' in props ? Object.fromEntries(props.fields.map(({ name, label }) => [name, label])) : {},
+      },
+    ]),
+  )
 }
 
 interface Row {
@@ -63,17 +82,17 @@ const optionsOf = (block: ReturnType<typeof leavesOf>[number]): (string | number
   return block.type === 'rating' ? Array.from({ length: block.props.max }, (_, i) => i + 1) : []
 }
 
-/** What recipients answered in sum. Answers that the newest version does not offer come last. Throws `missing`. */
-export const tallyResponses = async (work: Work, ref: string): Promise<ProjectTally> => {
+/** Counts the answers to a project. Values that the newest version does not offer come last. Throws Problem `not_found`. */
+export const summarizeResponses = async (work: Work, ref: string): Promise<ProjectSummary> => {
   const { id, content } = await loadProject(work, ref)
   const rows = await work.sql<Row>(
     `select kind, block_id as "blockId", case when kind in ('vote', 'rating', 'quiz') then value end as value, count(*) as count
      from interactions where account_id = $1 and project_id = $2 and not is_bot group by 1, 2, 3 order by count(*) desc`,
     [work.accountId, id],
   )
-  const counts: ProjectTally['counts'] = {}
+  const counts: ProjectSummary['counts'] = {}
   for (const { kind, count } of rows) counts[kind] = (counts[kind] ?? 0) + count
-  const blocks = leavesOf(content.blocks).flatMap((block): BlockTally[] => {
+  const blocks = leavesOf(content.blocks).flatMap((block): BlockSummary[] => {
     const { id: blockId, type: kind } = block
     if (kind !== 'vote' && kind !== 'rating' && kind !== 'quiz') return []
     const given = rows.filter((row) => row.blockId === blockId && row.kind === kind)

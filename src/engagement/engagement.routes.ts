@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { type OpenCall, ok, openRoute, type Route } from '../http/route.ts'
-import { missing } from '../lib/problem.ts'
-import { text } from '../lib/text.ts'
+import { notFound } from '../lib/problem.ts'
+import { idText } from '../lib/text.ts'
+import type { App } from '../store/work.ts'
 import type { BlockKind } from './engagement.blocks.ts'
-import { type SentMail, shownOfToken } from './engagement.sent.ts'
+import { findViewableByToken, type SentMail } from './engagement.sent.ts'
 import { answerBlock, showLiveView } from './liveview.ts'
 
 const Token = z.object({ token: z.string() })
@@ -24,24 +25,31 @@ const View = z
   .meta({ id: 'LiveView' })
 
 const Answer = z
-  .object({ blockId: text(100), value: z.unknown() })
+  .object({ blockId: idText(), value: z.unknown() })
   .meta({ examples: [{ blockId: 'rate-us', value: 4 }] })
 
+const noView = () => notFound('There is no such live view')
+
+const authorize = ({ app, params }: { app: App; params: { token: string } }): void => {
+  if (!app.tokens.read('liveview', params.token, app.now().getTime())) throw noView()
+}
+
 const sentOf = async ({ app, params }: OpenCall<{ token: string }, unknown, unknown>): Promise<SentMail> => {
-  const sent = await shownOfToken(app, params.token)
-  if (!sent) throw missing('There is no such live view')
+  const sent = await findViewableByToken(app, params.token)
+  if (!sent) throw noView()
   return sent
 }
 
 const headers = { 'cache-control': 'private, no-store' }
 
-/** The live view, as a program reads it; `kinds` are the interactive blocks of all features. */
+/** The live view as JSON (docs/reference/api.md#live-view); `kinds` are the interactive blocks of all features. */
 export const routesOf = (kinds: readonly BlockKind[]): readonly Route[] => [
   openRoute({
     method: 'GET',
     path: '/liveview/:token',
-    summary: 'A sent mail as its recipient sees it now: the blocks, the theme and what was answered',
+    summary: 'Get a sent email as its recipient sees it: blocks, theme and answers',
     params: Token,
+    authorize,
     answers: { 200: View },
     refusals: [404],
     handle: async (call) => ({ ...ok(await showLiveView(call.app, await sentOf(call), kinds)), headers }),
@@ -49,8 +57,9 @@ export const routesOf = (kinds: readonly BlockKind[]): readonly Route[] => [
   openRoute({
     method: 'POST',
     path: '/liveview/:token/interactions',
-    summary: 'Answer a block of a sent mail',
+    summary: 'Answer a block of a sent email',
     params: Token,
+    authorize,
     body: Answer,
     answers: { 200: z.object({ ok: z.literal(true), duplicate: z.boolean(), redirectUrl: z.string().optional() }) },
     refusals: [400, 404, 409, 502],

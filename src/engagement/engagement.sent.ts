@@ -1,13 +1,13 @@
 import { coalesceCalls } from '../lib/coalesce.ts'
-import { missing } from '../lib/problem.ts'
+import { notFound } from '../lib/problem.ts'
 import { findProjectMail, findProjectMails, type MessageKey, type ProjectMail } from '../messages/messages.ts'
 import { isSharedFailure } from '../store/database.ts'
 import type { App } from '../store/work.ts'
-import { type Block, type Content, type LeafBlock, type Links, loadVersion } from '../studio/studio.ts'
+import { type Content, type Links, loadVersion } from '../studio/studio.ts'
 
-/** A mail that was made of a project, with what it shows: what its recipient answers. */
+/** A sent email of a project, with the content that its recipient sees and answers. */
 export interface SentMail extends ProjectMail {
-  /** The version that was sent, whatever became of the project. */
+  /** The content of the version that was sent, even if the project has changed or was deleted. */
   content: Content
 }
 
@@ -19,57 +19,53 @@ const withContent = async ({ sql }: Reader, mail: ProjectMail | null): Promise<S
   return { ...mail, content: await loadVersion({ sql, accountId }, projectId, projectVersion) }
 }
 
-/** null where there is none, as for an account that is gone. */
+/** Returns a sent email by its message id; null if there is none, or its account was deleted. */
 export const loadSent = async (app: Reader, accountId: string, messageId: string): Promise<SentMail | null> =>
   withContent(app, await findProjectMail(app, accountId, messageId))
 
-const mostAtOnce = 64
-const findTogether = coalesceCalls(
-  mostAtOnce,
+const maxCallsPerStatement = 64
+const findCoalesced = coalesceCalls(
+  maxCallsPerStatement,
   (reader: Reader, keys: readonly MessageKey[]) => findProjectMails(reader, keys),
   { isShared: isSharedFailure },
 )
 
 /**
- * The mail of a live view's token; null for a token that is not ours, was changed, or whose mail is gone. Those who ask while
- * others are told share the next statement.
+ * Returns the email of a live view's token; null if the token is not valid or the email was deleted. Calls that arrive while a
+ * statement is under way share the next one.
  */
-export const sentOfToken = async (
+export const findSentByToken = async (
   app: Reader & Pick<App, 'tokens' | 'now' | 'database'>,
   token: string,
 ): Promise<SentMail | null> => {
   const [accountId, messageId] = app.tokens.read('liveview', token, app.now().getTime()) ?? []
   if (!accountId || !messageId) return null
-  return withContent(app, await findTogether({ sql: app.sql }, app.database, '', { accountId, id: messageId }))
+  return withContent(app, await findCoalesced({ sql: app.sql }, app.database, '', { accountId, id: messageId }))
 }
 
-/** What a live view says of a mail whose content was dropped. */
+/** The message for emails whose content was dropped. */
 export const noLongerKept = 'The content of this email is no longer kept'
 
 /**
- * `sentOfToken` for who shows the mail or takes its answers. Throws Problem `missing` where its content was dropped, with a
- * sentence of its own.
+ * Returns the email of a live view's token, to show it or record an answer; null as in `findSentByToken`. Throws Problem
+ * `not_found` if the email's content was dropped.
  */
-export const shownOfToken = async (...of: Parameters<typeof sentOfToken>): Promise<SentMail | null> => {
-  const sent = await sentOfToken(...of)
-  if (sent?.isDropped) throw missing(noLongerKept)
+export const findViewableByToken = async (...of: Parameters<typeof findSentByToken>): Promise<SentMail | null> => {
+  const sent = await findSentByToken(...of)
+  if (sent?.isDropped) throw notFound(noLongerKept)
   return sent
 }
 
-/** Every block that holds no others, in the order of the mail. */
-export const leavesOf = (blocks: readonly Block[]): LeafBlock[] =>
-  blocks.flatMap((block) => ('children' in block ? leavesOf(block.children) : [block]))
-
 type Signer = Pick<App, 'tokens' | 'config'>
 
-/** Where the live view of a mail is. */
+/** Returns the signed URL of an email's live view. */
 export const viewUrl = ({ tokens, config }: Signer, accountId: string, messageId: string): string =>
   `${config.publicUrl}/v/${tokens.sign('liveview', [accountId, messageId], null)}`
 
 /**
- * The signed links of one mail (decisions.md, Studio projects). A link that the author wrote is named by its number in the
- * mail, in which it is looked up again: it leads nowhere else. An answer's link shows the page with that answer chosen; it does
- * nothing by itself, since programs follow links too.
+ * Returns the signed links of one email (docs/reference/studio.md#live-view). A link of the author is signed as its number in the
+ * email and looked up there, so a token can't redirect to any other URL. An answer's link opens the page with that answer selected;
+ * it records nothing, because programs follow links too.
  */
 export const linksOf = (app: Signer, accountId: string, messageId: string, unsubscribe: string | null): Links => {
   const { tokens, config } = app

@@ -2,31 +2,31 @@ import {
   type DeliveryDetail,
   deleteTarget,
   insertEvents,
+  notifyTargetChanged,
   publicUrl,
   reviveTarget,
   showDelivery,
-  tellChanged,
 } from '../deliveries/deliveries.ts'
 import { sampleEvent } from '../events/samples.ts'
 import { newId } from '../lib/ids.ts'
-import { conflict, missing } from '../lib/problem.ts'
+import { conflict, notFound } from '../lib/problem.ts'
 import { newSigningSecret } from '../lib/signature.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
 
 /*
- * A project's own webhook: a delivery target like any other, which gets the interactions with the project's mails (decisions.md,
- * Studio projects). A project has one at most.
+ * A project's own webhook: a delivery target that receives the interactions with the project's emails
+ * (docs/reference/events.md#project-webhooks). A project has at most one.
  */
 
-export interface ProjectWebhook {
+interface ProjectWebhook {
   id: string
   projectId: string
   url: string
   status: 'active' | 'disabled'
 }
 
-/** Throws Problem `missing` where the project (id or name) has none. */
+/** Returns the webhook of a project (id or name). Throws Problem `not_found` if it has none. */
 export const showProjectWebhook = async (work: Work, ref: string, lock = ''): Promise<ProjectWebhook> => {
   const { id: projectId, name } = await findProject(work, ref)
   const [row] = await work.sql<ProjectWebhook>(
@@ -35,7 +35,7 @@ export const showProjectWebhook = async (work: Work, ref: string, lock = ''): Pr
     [work.accountId, projectId],
   )
   if (!row)
-    throw missing(`The project ${name} has no webhook`, { hint: `svc projects webhook set ${projectId} --url …` })
+    throw notFound(`The project ${name} has no webhook`, { hint: `svc projects webhook set ${projectId} --url …` })
   return row
 }
 
@@ -50,8 +50,8 @@ const insertTarget = async ({ sql, accountId, now }: Work, projectId: string): P
 }
 
 /**
- * Gives a project (id or name) its webhook, or the one it has another URL; with a new secret, which is in this answer alone.
- * Throws Problem `missing`, and `invalid` for a URL that is not public. Opens its own transaction: the URL's name is looked up before it.
+ * Sets the webhook of a project (id or name) and returns it with a new secret, which can't be read again later. Throws Problem
+ * `not_found`, and `invalid` for a URL that is not public. Opens its own transaction, after the DNS lookup of the URL's host.
  */
 export const setProjectWebhook = async (
   app: App,
@@ -63,7 +63,7 @@ export const setProjectWebhook = async (
   const url = await publicUrl(app, givenUrl)
   return app.work(accountId, actor, async (work) => {
     const { id: projectId } = await findProject(work, ref)
-    // Two at once make one.
+    // Serialises concurrent calls, so that a project never gets two webhooks.
     await work.sql('select from projects where account_id = $1 and id = $2 for no key update', [accountId, projectId])
     const known = await showProjectWebhook(work, projectId, 'for no key update').catch(() => null)
     const id = known?.id ?? (await insertTarget(work, projectId))
@@ -75,18 +75,21 @@ export const setProjectWebhook = async (
       app.box.seal(secret, id),
     ])
     if (known?.status === 'disabled') await reviveTarget(work, id)
-    if (known) await tellChanged(work, id)
+    if (known) await notifyTargetChanged(work, id)
     return { id, secret, projectId, url, status: 'active' }
   })
 }
 
-/** Removes it, and gives how many pending deliveries that cancelled. Throws Problem `missing`. */
+/** Removes the webhook of a project (id or name). Returns its id and the number of cancelled deliveries. Throws Problem `not_found`. */
 export const unsetProjectWebhook = async (work: Work, ref: string): Promise<{ id: string; cancelled: number }> => {
   const { id } = await showProjectWebhook(work, ref, 'for no key update')
   return { id, cancelled: await deleteTarget(work, id) }
 }
 
-/** Sends it a sample with `test: true` inside `data`. Throws Problem `missing`, and `conflict` where it is disabled. */
+/**
+ * Queues a sample event with `data.test` true for the webhook of a project (id or name). Throws Problem `not_found`, and `conflict`
+ * if the webhook is disabled.
+ */
 export const testProjectWebhook = async (work: Work, ref: string): Promise<DeliveryDetail> => {
   const { id, projectId, status } = await showProjectWebhook(work, ref)
   if (status !== 'active')

@@ -1,39 +1,45 @@
 import { type Html, html } from '../pages/html.ts'
 import type { FormField } from '../studio/studio.ts'
-import type { BlockForm, BlockPage } from './liveview.forms.pages.ts'
+import { maxTextLength } from './engagement.answers.ts'
+import { type BlockForm, type BlockPage, type Entered, enteredInto } from './liveview.forms.pages.ts'
 
 /*
- * Votes, ratings, quizzes and forms on the page. Each option is a button that posts itself: one click answers, with scripts or
- * without. One that came by a link in the mail is only marked: programs follow links too.
+ * Votes, ratings, quizzes and forms on the page. Each option is a submit button, so one click answers, even without scripts. An
+ * answer's link in the email only marks the option, because programs follow links too.
  */
+
+/** Browsers post line breaks as CR LF; the options of the project have LF. */
+const asWritten = (posted: string): string => posted.replaceAll('\r\n', '\n')
 
 const shownText = (value: unknown): string => (typeof value === 'object' ? '' : String(value))
 
 const option = (text: string, label: string, given: string | undefined, chosen: string | undefined): Html => {
   const isGiven = text === given
   const isChosen = given === undefined && text === chosen
-  return html`<button name="value" value="${text}" class="option${(isGiven || isChosen) && ' chosen'}"${
-    isGiven && html` aria-pressed="true"`
-  }${isChosen && html` autofocus`}>${label}${isGiven && ' ✓'}</button>`
+  return html`<button name="value" value="${text}" class="option${isGiven && ' given'}${isChosen && ' chosen'}" aria-pressed="${String(isGiven)}"${
+    isChosen && html` autofocus`
+  }>${label}${isGiven && ' ✓'}</button>`
 }
 
 const givenOf = ({ state }: BlockPage): string | undefined => (state ? shownText(state.value) : undefined)
 
-/** Words for who came by a link in the mail, which chooses and does not answer. */
-const invitation = ({ state, chosen }: BlockPage, options: readonly string[]): Html | null =>
+/** Asks a recipient who followed an answer's link to confirm it. */
+const confirmation = ({ state, chosen }: BlockPage, options: readonly string[]): Html | null =>
   !state && chosen !== undefined && options.includes(chosen)
-    ? html`<p class="quiet">You chose <strong>${chosen}</strong>: press it once more to send your answer.</p>`
+    ? html`<p class="notice">You chose <strong>${chosen}</strong>. Press it once more to send your answer.</p>`
     : null
 
 const thanks = (page: BlockPage): Html | null =>
-  page.state ? html`<p class="quiet">Thank you. You can still change your answer.</p>` : null
+  page.state
+    ? html`<p class="notice" role="status">Thank you, your answer is saved. You can still change it.</p>`
+    : null
 
 const vote: BlockForm<'vote'> = {
   type: 'vote',
   form: ({ props: { question, options } }, page) => html`<fieldset><legend>${question}</legend>
-${invitation(page, options)}<div class="options">${options.map((text) => option(text, text, givenOf(page), page.chosen))}</div>
+${confirmation(page, options)}<div class="options">${options.map((text) => option(text, text, givenOf(page), page.chosen))}</div>
 ${thanks(page)}</fieldset>`,
-  valueOf: (_block, { value }) => value,
+  valueOf: (_block, { value }) => value && asWritten(value),
 }
 
 const rating: BlockForm<'rating'> = {
@@ -41,8 +47,9 @@ const rating: BlockForm<'rating'> = {
   form({ props: { question, max } }, page) {
     const values = Array.from({ length: max }, (_, i) => String(i + 1))
     return html`<fieldset><legend>${question}</legend>
-${invitation(page, values)}<div class="options row">${values.map((text) => option(text, text, givenOf(page), page.chosen))}</div>
-<p class="quiet">1 is the lowest, ${max} the highest.${page.state && ' Thank you. You can still change your answer.'}</p></fieldset>`
+${confirmation(page, values)}<div class="options row">${values.map((text) => option(text, text, givenOf(page), page.chosen))}</div>
+<p class="quiet">1 is the lowest, ${max} the highest.</p>
+${thanks(page)}</fieldset>`
   },
   valueOf: (_block, { value }) => (value?.trim() ? Number(value) : value),
 }
@@ -53,46 +60,50 @@ const quiz: BlockForm<'quiz'> = {
     const given = givenOf(page)
     if (given === undefined)
       return html`<fieldset><legend>${question}</legend>
-${invitation(page, options)}<div class="options">${options.map((text) => option(text, text, undefined, page.chosen))}</div></fieldset>`
+${confirmation(page, options)}<div class="options">${options.map((text) => option(text, text, undefined, page.chosen))}</div></fieldset>`
     const right = options[correct]!
     return html`<h2>${question}</h2>
-<p><strong>${given === right ? 'Right!' : 'Not quite.'}</strong> You answered ${given}${given !== right && `; it is ${right}`}.</p>
+<p class="notice" role="status"><strong>${given === right ? 'Right!' : 'Not quite.'}</strong> You answered ${given}.${given !== right && ` The right answer is ${right}.`}</p>
 ${explanation && html`<p>${explanation}</p>`}`
   },
-  valueOf: (_block, { value }) => value,
+  valueOf: (_block, { value }) => value && asWritten(value),
 }
 
-/** The names of a form's inputs begin with it: an author's name can't be taken for one of the page's own. */
+/** Prefix of the author's field names, so that they can't collide with the page's own inputs. */
 const prefix = 'field.'
 
-const input = (blockId: string, { name, label, type, required, options = [] }: FormField): Html => {
+const input = (blockId: string, { name, label, type, required, options = [] }: FormField, entered: Entered): Html => {
   const id = `${blockId}.${name}`
   const own = html`id="${id}" name="${prefix}${name}"${required && html` required`}`
-  const title = html`<label for="${id}">${label}${required && html` <span class="quiet">(required)</span>`}</label>`
+  const value = enteredInto(entered, `${prefix}${name}`)
+  const title = html`<label for="${id}">${label}${!required && html` <span class="quiet">(optional)</span>`}</label>`
   switch (type) {
     case 'textarea':
-      return html`<div class="field">${title}<textarea ${own} rows="4"></textarea></div>`
+      return html`<div class="field">${title}<textarea ${own} rows="4" maxlength="${maxTextLength}">${'\n'}${value}</textarea></div>`
     case 'select':
       return html`<div class="field">${title}<select ${own}><option value="">Please choose</option>${options.map(
-        (text) => html`<option>${text}</option>`,
+        (text) => html`<option value="${text}"${text === value && html` selected`}>${text}</option>`,
       )}</select></div>`
     case 'checkbox':
-      return html`<div class="field check"><input type="checkbox" value="true" ${own}>${title}</div>`
+      return html`<div class="field check"><input type="checkbox" value="true" ${own}${value !== '' && html` checked`}>${title}</div>`
     default:
-      return html`<div class="field">${title}<input type="${type}"${type === 'number' && html` step="any"`} ${own}></div>`
+      return html`<div class="field">${title}<input type="${type}"${type === 'number' && html` step="any"`} ${own} value="${value}"></div>`
   }
 }
 
 const form: BlockForm<'form'> = {
   type: 'form',
-  form({ id, props: { title, fields } }, { state }) {
-    if (state) return html`<h2>${title}</h2><p>Thank you, your answer is in.</p>`
+  form({ id, props: { title, fields } }, { state, entered }) {
+    if (state) return html`<h2>${title}</h2><p class="notice" role="status">Thank you, we have your answers.</p>`
     return html`<h2>${title}</h2>
-${fields.map((field) => input(id, field))}
+${fields.map((field) => input(id, field, entered))}
 <button>Send</button>`
   },
+  labels: ({ props: { fields } }) => fields.map(({ name, label }) => [name, label]),
+  maxLengths: ({ props: { fields } }) => fields.map(() => maxTextLength),
   valueOf: ({ props: { fields } }, posted) =>
-    Object.fromEntries(fields.map(({ name }) => [name, posted[`${prefix}${name}`] ?? ''])),
+    Object.fromEntries(fields.map(({ name }) => [name, asWritten(enteredInto(posted, `${prefix}${name}`))])),
 }
 
+// A list of several kinds: each is called only with blocks of its own type.
 export const forms: readonly BlockForm[] = [vote, rating, quiz, form] as unknown as readonly BlockForm[]

@@ -2,24 +2,39 @@ import type { Html } from '../pages/html.ts'
 import type { BlockOf, BlockType } from './engagement.blocks.ts'
 import type { AnswerState } from './engagement.record.ts'
 
-/** How a block stands in the page of a live view. */
+/** Values of a posted form by input name. Names come from the request, so read own properties only (`enteredInto`). */
+export type Entered = Readonly<Record<string, string>>
+
+/** Returns what was entered into an input; empty if nothing was. */
+export const enteredInto = (entered: Entered, name: string): string =>
+  Object.hasOwn(entered, name) ? entered[name]! : ''
+
+/** The state of a block on the page of a live view. */
 export interface BlockPage {
-  /** What was answered; undefined: nothing yet. */
+  /** The recorded answer; undefined: not answered yet. */
   state: AnswerState[string] | undefined
-  /** The answer that the followed link names; it is chosen, not given. */
+  /** The answer that the followed link names: selected, but not recorded. */
   chosen: string | undefined
+  /** epoch ms */
+  now: number
+  /** What was posted, if the answer was refused; else empty. */
+  entered: Entered
 }
 
-/** A kind of interactive block as the page shows it (app/features.ts lists them). */
+/** How the page shows a kind of interactive block. app/features.ts lists the kinds of all features. */
 export interface BlockForm<Type extends BlockType = BlockType> {
   type: Type
-  /** An answer leads to another host (`redirectUrl`), where a script of ours can't follow. */
+  /** An answer redirects to another host (`redirectUrl`), so the page's script must not submit the form. */
   leaves?: true
   /**
-   * The inside of the block's form, its button included; `block.props` are those of the kind's `view`. Names of inputs are the
-   * block's own: each block is a form by itself. What needs no button any more has none.
+   * Returns the content of the block's form, including its button if it can still be answered. `block.props` include those of the
+   * kind's `view`. Each block is a separate form, so names of inputs need not be unique on the page.
    */
   form(block: BlockOf<Type>, page: BlockPage): Html
-  /** The value of the form as it was posted. */
-  valueOf(block: BlockOf<Type>, form: Readonly<Record<string, string>>): unknown
+  /** Returns the labels of the fields by name, for error messages. */
+  labels?(block: BlockOf<Type>): readonly [name: string, label: string][]
+  /** Returns the maximum length of each input, in characters. */
+  maxLengths?(block: BlockOf<Type>): readonly number[]
+  /** Returns the answer's value from the posted form. */
+  valueOf(block: BlockOf<Type>, form: Entered): unknown
 }

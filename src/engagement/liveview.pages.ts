@@ -1,15 +1,15 @@
 import { Problem } from '../lib/problem.ts'
 import { type Html, html } from '../pages/html.ts'
-import { notFound, type Page, type PageView } from '../pages/page.ts'
+import { formBytes, notFoundPage, ownPath, type Page, type PageView, tooLarge } from '../pages/page.ts'
 import type { App } from '../store/work.ts'
-import { type Block, type LeafBlock, readableOn } from '../studio/studio.ts'
+import { type Block, headingLevels, type LeafBlock, leavesOf } from '../studio/studio.ts'
 import type { BlockKind } from './engagement.blocks.ts'
-import { leavesOf, sentOfToken } from './engagement.sent.ts'
-import type { BlockForm, BlockPage } from './liveview.forms.pages.ts'
+import { findSentByToken, type SentMail } from './engagement.sent.ts'
+import type { BlockForm, BlockPage, Entered } from './liveview.forms.pages.ts'
 import { liveViewStyle } from './liveview.style.ts'
 import { answerBlock, filledLeaves, type LiveView, showLiveView } from './liveview.ts'
 
-/** A posted block is shown anew where it stands: the page is asked for, its part taken out, and put in place of the old one. */
+/** Submits a block without leaving the page: posts the form, and replaces the block with its new version from the response. */
 const script = `
 document.addEventListener('submit', async (event) => {
   const form = event.target, section = form.closest('section')
@@ -24,20 +24,31 @@ document.addEventListener('submit', async (event) => {
     section.replaceWith(next)
     next.tabIndex = -1
     next.focus()
-  } catch { form.submit() }
+  } catch {
+    const { submitter } = event
+    if (submitter?.name) {
+      const pressed = document.createElement('input')
+      Object.assign(pressed, { type: 'hidden', name: submitter.name, value: submitter.value })
+      form.append(pressed)
+    }
+    form.submit()
+  }
 })
 `
 
-/** What a page shows beside the view itself. */
+/** The view and everything else that a page shows. */
 interface Shown {
   app: App
   view: LiveView
   token: string
   forms: readonly BlockForm[]
-  /** What the link in the mail names. */
+  /** The levels of headings by block id. */
+  levels: ReadonlyMap<string, number>
+  lang: string
+  /** The answer that the followed link names. */
   chosen?: { blockId: string; value: string }
-  /** Why an answer was not taken. */
-  refusal?: { blockId: string; sentence: string; status: number }
+  /** Why an answer was refused, and what was posted. */
+  refusal?: { blockId: string; sentence: string; status: number; entered: Entered }
 }
 
 const paragraphs = (text: string): Html[] =>
@@ -51,17 +62,17 @@ const link = (url: string, content: Html | string, className?: string): Html =>
     ? html`<a href="${url}" rel="noopener noreferrer"${className && html` class="${className}"`}>${content}</a>`
     : html`${content}`
 
-/** Pictures of other hosts are not loaded, only named: no page asks anything of elsewhere. */
-const picture = ({ app }: Shown, { src, alt, href }: Extract<LeafBlock, { type: 'image' }>['props']): Html => {
+/** Images of other hosts are replaced by their alternative text: hosted pages load nothing from other hosts. */
+const image = ({ app }: Shown, { src, alt, href }: Extract<LeafBlock, { type: 'image' }>['props']): Html => {
   const isOwn = URL.parse(src)?.origin === URL.parse(app.config.publicUrl)?.origin
-  const image = isOwn
+  const content = isOwn
     ? html`<img src="${src}" alt="${alt}">`
     : html`<span class="quiet">Picture: ${alt || 'untitled'}</span>`
-  return html`<p>${link(href ?? (isOwn ? '' : src), image)}</p>`
+  return html`<p>${link(href ?? (isOwn ? '' : src), content)}</p>`
 }
 
-const heading = ({ text, level = 1, align = 'left' }: Extract<LeafBlock, { type: 'heading' }>['props']): Html => {
-  const tag = { text: `h${level + 1}` }
+const heading = (level: number, { text, align = 'left' }: Extract<LeafBlock, { type: 'heading' }>['props']): Html => {
+  const tag = { text: `h${level}` }
   return html`<${tag} class="${align}">${text}</${tag}>`
 }
 
@@ -70,13 +81,15 @@ const interactive = (shown: Shown, block: LeafBlock): Html => {
   const form = forms.find(({ type }) => type === block.type)
   if (!form) return html``
   const page: BlockPage = {
-    state: view.state[block.id],
+    state: Object.hasOwn(view.state, block.id) ? view.state[block.id] : undefined,
     chosen: chosen?.blockId === block.id ? chosen.value : undefined,
+    now: shown.app.now().getTime(),
+    entered: refusal?.blockId === block.id ? refusal.entered : {},
   }
-  // The part of the page that is asked for would stand in the other host's address too.
+  // Without a fragment if the form redirects: browsers would carry it over to the other host's URL.
   const inPlace = !form.leaves && html` data-in-place="true"`
   return html`<section id="${block.id}">
-${refusal?.blockId === block.id && html`<p class="problem" role="alert">${refusal.sentence}</p>`}<form method="post" action="/v/${token}${!form.leaves && `#${block.id}`}"${inPlace}>
+${refusal?.blockId === block.id && html`<p class="problem" role="alert"${form.leaves && html` tabindex="-1" autofocus`}>${refusal.sentence}</p>`}<form method="post" action="${ownPath(shown.app, `/v/${token}`)}${!form.leaves && `#${block.id}`}"${inPlace}>
 <input type="hidden" name="block" value="${block.id}">
 ${form.form(block as never, page)}
 </form></section>
@@ -86,11 +99,11 @@ ${form.form(block as never, page)}
 const leaf = (shown: Shown, block: LeafBlock): Html => {
   switch (block.type) {
     case 'heading':
-      return heading(block.props)
+      return heading(shown.levels.get(block.id)!, block.props)
     case 'text':
       return html`<div class="${block.props.align ?? 'left'}">${paragraphs(block.props.text)}</div>`
     case 'image':
-      return picture(shown, block.props)
+      return image(shown, block.props)
     case 'button':
       return html`<p class="${block.props.align ?? 'left'}">${link(block.props.url, block.props.label, 'button')}</p>`
     case 'divider':
@@ -102,7 +115,7 @@ const leaf = (shown: Shown, block: LeafBlock): Html => {
   }
 }
 
-/** Boxes with a ground of their own, each with its class: their colours stand in the page's style. */
+/** The class of a box with its own background; the colours are in the page's style sheet. */
 const boxClass = ({ id }: Block): string => `box-${id}`
 
 const blockHtml = (shown: Shown, block: Block): Html => {
@@ -112,35 +125,52 @@ const blockHtml = (shown: Shown, block: Block): Html => {
     block.type === 'columns'
       ? html`<div class="columns">${children.map((child) => html`<div>${child}</div>`)}</div>`
       : children
-  return block.props.background ? html`<div class="box ${boxClass(block)}">${inside}</div>` : html`<div>${inside}</div>`
+  return block.props.background
+    ? html`<div class="box ${boxClass(block)}">${inside}</div>`
+    : html`<div class="part">${inside}</div>`
 }
 
-const boxStyles = (blocks: readonly Block[], text: string): string =>
-  blocks
-    .flatMap((block) => {
-      if (!('children' in block)) return []
-      const { background } = block.props
-      // The author's text where it can be read on the box, else black or white.
-      const ink = background && readableOn(background) === readableOn(text) ? readableOn(background) : text
-      const own = background
-        ? [`.${boxClass(block)} { background: ${background}; --ink: ${ink}; --quiet: ${ink}; color: ${ink} }`]
-        : []
-      return [...own, boxStyles(block.children, text)]
-    })
-    .join('\n')
+const boxesOf = (blocks: readonly Block[]): { className: string; background: string }[] =>
+  blocks.flatMap((block) => {
+    if (!('children' in block)) return []
+    const { background } = block.props
+    return [...(background ? [{ className: boxClass(block), background }] : []), ...boxesOf(block.children)]
+  })
 
-const pageOf = (shown: Shown): PageView => {
+/**
+ * The level of an interactive block's own heading. An answered quiz has one too, but it is not always shown, so later headings must
+ * not depend on it.
+ */
+const ownLevel = (block: LeafBlock): number | undefined =>
+  block.type === 'form' || block.type === 'booking' || block.type === 'checkout' ? 2 : undefined
+
+const pageOf = (given: Omit<Shown, 'levels'>): PageView => {
+  const shown = { ...given, levels: headingLevels(given.view.blocks, 1, ownLevel) }
   const { project, theme, blocks } = shown.view
   return {
     ...(shown.refusal && { status: shown.refusal.status }),
     title: project.name,
-    style: liveViewStyle(theme) + boxStyles(blocks, theme.text),
+    lang: shown.lang,
+    style: liveViewStyle(theme, boxesOf(blocks)),
     script,
     formsLeave: leavesOf(blocks).some((block) => shown.forms.some(({ type, leaves }) => leaves && type === block.type)),
     body: html`<h1 class="hidden">${project.name}</h1>
 ${blocks.map((block) => blockHtml(shown, block))}`,
   }
 }
+
+/** Failures that are shown at the answered block, with their status. Every other failure has a page of its own. */
+const refusals: Partial<Record<Problem['kind'], number>> = { invalid: 400, conflict: 409, upstream: 502 }
+
+/** Returns why an answer was refused, with the label of the field instead of its name. */
+const sentenceOf = ({ message }: Problem, form: BlockForm, block: LeafBlock): string => {
+  const named = form.labels?.(block as never).filter(([name]) => message.startsWith(`value.${name} `)) ?? []
+  // A field name may be the beginning of another one.
+  const [longest] = named.toSorted(([a], [b]) => b.length - a.length)
+  return longest ? `${longest[1]}${message.slice(`value.${longest[0]}`.length)}` : message
+}
+
+const langOf = ({ content }: SentMail): string => content.lang ?? 'en'
 
 const path = '/v/:token'
 
@@ -151,43 +181,54 @@ const noLongerShown: PageView = {
 <p>We keep what an email said for a limited time only, and this one was removed. The links in the email itself still work.</p>`,
 }
 
-/** The hosted live view (decisions.md, Studio projects); `kinds` and `forms` are the interactive blocks of all features. */
+/** The hosted live view (docs/reference/studio.md#live-view); `kinds` and `forms` are the interactive blocks of all features. */
 export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]): readonly Page[] => [
   {
     method: 'GET',
     path,
+    token: 'liveview',
     async handle({ app, params, query }) {
       const token = params.token!
-      const sent = await sentOfToken(app, token)
-      if (!sent) return notFound
+      const sent = await findSentByToken(app, token)
+      if (!sent) return notFoundPage
       if (sent.isDropped) return noLongerShown
       const view = await showLiveView(app, sent, kinds)
       const { block: blockId, value } = query
       const chosen = blockId !== undefined && value !== undefined ? { chosen: { blockId, value } } : {}
-      return pageOf({ app, view, token, forms, ...chosen })
+      return pageOf({ app, view, token, forms, lang: langOf(sent), ...chosen })
     },
   },
   {
     method: 'POST',
     path,
-    async handle({ app, params, form }) {
+    token: 'liveview',
+    isLarge: true,
+    async handle({ app, params, form, raw }) {
       const token = params.token!
-      const sent = await sentOfToken(app, token)
-      if (!sent) return notFound
-      if (sent.isDropped) return noLongerShown
+      const sent = await findSentByToken(app, token)
       const blockId = form.block ?? ''
-      const block = filledLeaves(sent).find(({ id }) => id === blockId)
+      const block = sent ? filledLeaves(sent).find(({ id }) => id === blockId) : undefined
       const blockForm = block && forms.find(({ type }) => type === block.type)
-      if (!blockForm) return notFound
+      if (raw.length > formBytes(blockForm?.maxLengths?.(block as never) ?? [])) return tooLarge
+      if (sent?.isDropped) return noLongerShown
+      if (!sent || !blockForm) return notFoundPage
       try {
         const value = blockForm.valueOf(block as never, form)
         const { redirectUrl } = await answerBlock(app, sent, kinds, { blockId, value })
-        return { redirect: redirectUrl ?? `/v/${token}#${blockId}` }
+        return { redirect: redirectUrl ?? `${ownPath(app, `/v/${token}`)}#${blockId}` }
       } catch (error) {
-        if (!(error instanceof Problem) || (error.kind !== 'invalid' && error.kind !== 'conflict')) throw error
+        const status = error instanceof Problem ? refusals[error.kind] : undefined
+        if (!(error instanceof Problem) || !status) throw error
+        if (error.kind === 'upstream') app.report(error, { accountId: sent.accountId })
         const view = await showLiveView(app, sent, kinds)
-        const status = error.kind === 'conflict' ? 409 : 400
-        return pageOf({ app, view, token, forms, refusal: { blockId, sentence: error.message, status } })
+        return pageOf({
+          app,
+          view,
+          token,
+          forms,
+          lang: langOf(sent),
+          refusal: { blockId, sentence: sentenceOf(error, blockForm, block), status, entered: form },
+        })
       }
     },
   },

@@ -1,4 +1,4 @@
-import { missing } from '../lib/problem.ts'
+import { notFound } from '../lib/problem.ts'
 import { fillTags } from '../lib/tags.ts'
 import type { App } from '../store/work.ts'
 import {
@@ -7,19 +7,20 @@ import {
   fillUrl,
   fullTheme,
   type LeafBlock,
+  leavesOf,
   type UrlKind,
   urlParts,
 } from '../studio/studio.ts'
 import type { Answered, BlockKind } from './engagement.blocks.ts'
 import { type AnswerState, readState } from './engagement.record.ts'
-import { leavesOf, type SentMail } from './engagement.sent.ts'
+import type { SentMail } from './engagement.sent.ts'
 
-/** The live view of one mail (api.md section 4, Live view; its inner shape is in decisions.md). */
+/** The live view of one email (docs/reference/api.md#live-view). */
 export interface LiveView {
   project: { id: string; name: string }
   theme: FullTheme
   blocks: Block[]
-  /** `id` is that of the message. */
+  /** `id` is the id of the message. */
   recipient: { id: string; fields: Record<string, string> }
   state: AnswerState
   /** epoch ms */
@@ -33,15 +34,19 @@ const reader =
   (field) =>
     Object.hasOwn(mergeData, field) ? mergeData[field]! : ''
 
-/** What leads nowhere safe once it is filled is empty. */
+/** Returns a filled URL; empty if it is not safe. */
 const filledUrl = (url: string, read: Read, kind: UrlKind): string => fillUrl(urlParts(url), read, kind) ?? ''
 
-const urlKinds: Record<string, UrlKind> = { src: 'image', href: 'link', url: 'link' }
+const urlKinds = new Map<string, UrlKind>([
+  ['src', 'image'],
+  ['href', 'link'],
+  ['url', 'link'],
+])
 
-/** Props with their merge tags filled, at any depth. */
+/** Returns the props with all merge tags filled, at any depth. */
 const filledProps = (value: unknown, read: Read, name = ''): unknown => {
   if (typeof value === 'string') {
-    const kind = urlKinds[name]
+    const kind = urlKinds.get(name)
     return kind ? filledUrl(value, read, kind) : fillTags(value, read)
   }
   if (Array.isArray(value)) return value.map((item) => filledProps(item, read))
@@ -52,13 +57,13 @@ const filledProps = (value: unknown, read: Read, name = ''): unknown => {
 const filledLeaf = (block: LeafBlock, read: Read): LeafBlock =>
   ({ ...block, props: filledProps(block.props, read) }) as LeafBlock
 
-/** Every block that holds no others, its merge tags filled. */
+/** Returns all blocks without children, with their merge tags filled. */
 export const filledLeaves = (sent: SentMail): LeafBlock[] => {
   const read = reader(sent)
   return leavesOf(sent.content.blocks).map((block) => filledLeaf(block, read))
 }
 
-/** The view of a mail as its recipient sees it now. */
+/** Returns an email as its recipient sees it now. */
 export const showLiveView = async (app: App, sent: SentMail, kinds: readonly BlockKind[]): Promise<LiveView> => {
   const read = reader(sent)
   const fill = async (blocks: readonly Block[]): Promise<Block[]> =>
@@ -83,7 +88,10 @@ export const showLiveView = async (app: App, sent: SentMail, kinds: readonly Blo
   }
 }
 
-/** Takes the recipient's answer to a block. Throws Problem `missing` for a block that can't be answered, and what its kind throws. */
+/**
+ * Records the recipient's answer to a block. Throws Problem `not_found` for a block that can't be answered, and the Problems of the
+ * block's kind (`BlockKind.answer`).
+ */
 export const answerBlock = async (
   app: App,
   sent: SentMail,
@@ -92,6 +100,6 @@ export const answerBlock = async (
 ): Promise<Answered> => {
   const block = filledLeaves(sent).find(({ id }) => id === blockId)
   const kind = block && kinds.find(({ type }) => type === block.type)
-  if (!kind) throw missing('There is no such block')
+  if (!kind) throw notFound('There is no such block')
   return kind.answer(app, sent, block as never, value)
 }

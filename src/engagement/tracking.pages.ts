@@ -1,15 +1,16 @@
-import { notFound, type Page } from '../pages/page.ts'
+import { notFoundPage, type Page } from '../pages/page.ts'
 import { followLink, recordOpen } from './tracking.ts'
 
-/** A transparent GIF of one pixel. */
+/** A transparent GIF of one pixel, as the body of `/t/o/…`. */
 const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 
 const click: Page = {
   method: 'GET',
   path: '/t/c/:token',
+  token: 'click',
   handle: async ({ app, params, method, headers }) => {
     const redirect = await followLink(app, params.token!, { method, headers })
-    return redirect === null ? notFound : { redirect }
+    return redirect === null ? notFoundPage : { redirect }
   },
 }
 
@@ -19,7 +20,7 @@ const open: Page = {
   handle: async ({ app, params, method, headers }) => {
     const [, token] = /^(.+)\.gif$/.exec(params.file!) ?? []
     const isKnown = token !== undefined && (await recordOpen(app, token, { method, headers }))
-    return isKnown ? { type: 'image/gif', content: pixel } : notFound
+    return isKnown ? { type: 'image/gif', content: pixel } : notFoundPage
   },
 }
 

@@ -8,36 +8,45 @@ import { loadSent, type SentMail } from './engagement.sent.ts'
 import { filledLeaves } from './liveview.ts'
 
 /*
- * Opens and clicks (decisions.md, Studio projects). Much of what asks for them is no person: mail programs that look ahead and
- * scanners that follow every link. What says so is kept as a machine's.
+ * Opens and clicks (docs/reference/studio.md#opens-and-clicks). Many requests come from programs, such as prefetching mail clients
+ * and scanners that follow every link. Requests that can be recognised as such are stored as machine interactions.
  */
 
-/** What a call says of who makes it. */
-export interface Visit {
+/** The parts of a request that identify its client. */
+interface Visit {
   method: string
   headers: Readonly<IncomingHttpHeaders>
 }
 
-/** HEAD, a prefetch, or a user agent of the list of bots. */
-export const isMachine = ({ method, headers }: Visit): boolean => {
+/** Proxies of mail providers, which load images when a person opens the email. */
+const imageProxy = /\b(GoogleImageProxy|YahooMailProxy)\b/
+
+/**
+ * Returns whether a request comes from a machine: HEAD, a prefetch, no user agent, or one on the list of bots. An image proxy counts
+ * as a person for opens.
+ */
+export const isMachine = ({ method, headers }: Visit, kind: 'open' | 'click'): boolean => {
   const purpose = `${headers['sec-purpose'] ?? ''} ${headers.purpose ?? ''}`
-  return method === 'HEAD' || /\bprefetch\b/i.test(purpose) || isbot(headers['user-agent'])
+  if (method === 'HEAD' || /\bprefetch\b/i.test(purpose)) return true
+  const agent = headers['user-agent']
+  if (!agent) return true
+  return isbot(agent) && !(kind === 'open' && imageProxy.test(agent))
 }
 
-/** Records that the mail was opened, once. Gives whether there is such a mail: its token opens none else. */
+/** Records that an email was opened, once. Returns false if the token is not valid or its email was deleted. */
 export const recordOpen = async (app: App, token: string, visit: Visit): Promise<boolean> => {
   const [accountId, messageId] = app.tokens.read('open', token, app.now().getTime()) ?? []
   const sent = accountId && messageId ? await loadSent(app, accountId, messageId) : null
   if (!sent) return false
   await app.work(sent.accountId, recipientActor, (work) =>
     recordInteraction(work, sent, {
-      ...{ kind: 'open', blockId: null, value: null, isBot: isMachine(visit), onOther: 'keep' },
+      ...{ kind: 'open', blockId: null, value: null, isBot: isMachine(visit, 'open'), onOther: 'keep' },
     }),
   )
   return true
 }
 
-/** The block of the mail that leads to the URL; null where no block does so by itself. */
+/** Returns the block that links to the URL; null if it is a link inside a text or elsewhere. */
 const blockOf = (sent: SentMail, url: string): string | null => {
   const block = filledLeaves(sent).find(
     ({ type, props }) => (type === 'button' && props.url === url) || (type === 'image' && props.href === url),
@@ -45,7 +54,7 @@ const blockOf = (sent: SentMail, url: string): string | null => {
   return block?.id ?? null
 }
 
-/** Records a click, once for each link of a mail, and gives where it leads; null where no mail has such a link. */
+/** Records a click, once for each link of an email, and returns the link's URL; null if the token is not valid. */
 export const followLink = async (app: App, token: string, visit: Visit): Promise<string | null> => {
   const [accountId, messageId, number] = app.tokens.read('click', token, app.now().getTime()) ?? []
   const sent = accountId && messageId ? await loadSent(app, accountId, messageId) : null
@@ -53,11 +62,12 @@ export const followLink = async (app: App, token: string, visit: Visit): Promise
   const { projectId: id, projectVersion: version, mergeData } = sent
   const template = await loadTemplate(app, { accountId: sent.accountId, id, version })
   const url = linksIn(template, mergeData)[Number(number)]
-  if (url === undefined) return null
+  // A link that can't be followed is not counted.
+  if (url === undefined || !URL.canParse(url)) return null
   await app.work(sent.accountId, recipientActor, (work) =>
     recordInteraction(work, sent, {
       ...{ kind: 'click', blockId: blockOf(sent, url), value: url, link: Number(number) },
-      ...{ isBot: isMachine(visit), onOther: 'keep' },
+      ...{ isBot: isMachine(visit, 'click'), onOther: 'keep' },
     }),
   )
   return url

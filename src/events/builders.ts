@@ -2,8 +2,8 @@ import type { Contact, EventData, WebhookEvent } from './shapes.ts'
 import type { EventType } from './types.ts'
 
 /**
- * One builder for each type, for real events and samples alike. Each names what it takes, so that a caller's wider
- * object leaks nothing into a payload, and keys always stand in the order of the contract.
+ * A builder for each type, used for real events and samples. Each names its properties, so that no other property of an input gets
+ * into a payload, and the keys always have the order of the contract.
  */
 const builders = {
   'interaction.received': ({ interaction, project, recipient, source }: EventData<'interaction.received'>) => ({
@@ -20,7 +20,7 @@ const builders = {
     submittedAt,
   }),
   'contact.created': ({ contact }: EventData<'contact.created'>) => ({ contact }),
-  /** `previous`: the old value of each field that changed, `""` where it was not set. */
+  /** `previous`: the old value of each changed field, `""` if it was not set. */
   'contact.updated': ({ contact, previous }: { contact: Contact; previous: Record<string, string> }) => ({
     contact,
     changed: Object.keys(previous),
@@ -55,14 +55,15 @@ const builders = {
   }),
 } satisfies { [T in EventType]: (input: never) => EventData<T> }
 
-/** What the builder of a type takes: what `emit` is called with. */
+/** The input of a type's builder, which `emit` takes. */
 export type EventInput<T extends EventType> = Parameters<(typeof builders)[T]>[0]
 
-/** The `data` of an event, from what happened (decisions.md, Webhooks and events). */
+/** Returns the `data` of an event (docs/reference/events.md#payloads). */
 export const buildData = <T extends EventType>(type: T, input: EventInput<T>): EventData<T> =>
+  // A lookup by a generic key has a union of all builders as its type.
   (builders[type] as unknown as (input: EventInput<T>) => EventData<T>)(input)
 
-/** The delivery body, its keys in the order of api.md section 6. `createdAt` in epoch ms. */
+/** Returns the delivery body, with its keys in the order of docs/reference/events.md#envelope. `createdAt` in epoch ms. */
 export const envelope = <T extends EventType>({ id, type, createdAt, data }: WebhookEvent<T>): WebhookEvent<T> => ({
   id,
   type,

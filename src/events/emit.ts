@@ -5,9 +5,10 @@ import type { EventType } from './types.ts'
 
 type Events = NonNullable<Listener['events']>
 
-const asked = new WeakMap<Work, Map<EventType, Promise<Events[]>>>()
+/** Interested listeners by unit of work and type. */
+const interest = new WeakMap<Work, Map<EventType, Promise<Events[]>>>()
 
-const ask = async ({ sql, accountId, listeners }: Work, type: EventType): Promise<Events[]> => {
+const readInterested = async ({ sql, accountId, listeners }: Work, type: EventType): Promise<Events[]> => {
   const receivers = listeners.flatMap(({ events }) => events ?? [])
   if (receivers.length === 0) return []
   const conditions = receivers.map(({ wanted }) => `(${wanted})`)
@@ -19,17 +20,17 @@ const ask = async ({ sql, accountId, listeners }: Work, type: EventType): Promis
   return receivers.filter((_, i) => answer!.wanted[i])
 }
 
-/** Who wants events of the type, as it was when the unit of work first asked. */
+/** Returns the listeners that want events of the type, read once per unit of work. */
 const interested = (work: Work, type: EventType): Promise<Events[]> =>
-  asked.getOrInsertComputed(work, () => new Map()).getOrInsertComputed(type, () => ask(work, type))
+  interest.getOrInsertComputed(work, () => new Map()).getOrInsertComputed(type, () => readInterested(work, type))
 
-/** Whether any listener wants events of the type from this account: lets a bulk write skip what only events need. */
+/** Returns whether any listener wants events of the type from this account. Bulk writes use it to skip work for events. */
 export const isWanted = async (work: Work, type: EventType): Promise<boolean> =>
   (await interested(work, type)).length > 0
 
 /**
- * Emits one event for each input that `build` gives, in the transaction of `work`: with it they are committed, or never
- * were (decisions.md, Webhooks and events). `build` runs only where somebody listens.
+ * Emits one event for each input that `build` returns, in the transaction of `work`: events of a transaction that is rolled back do
+ * not exist (docs/reference/events.md#delivery). `build` is called only if a listener wants the type.
  */
 export const emit = async <T extends EventType>(
   work: Work,

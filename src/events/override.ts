@@ -1,4 +1,4 @@
-import { Problem } from '../lib/problem.ts'
+import { Problem, shown } from '../lib/problem.ts'
 import type { WebhookEvent } from './shapes.ts'
 
 type Node = Record<string, unknown>
@@ -14,16 +14,16 @@ const parsed = (text: string): unknown => {
 }
 
 const unknownPath = (path: string, at: string, node: unknown) =>
-  new Problem('usage', `The sample has no ${path}`, {
+  new Problem('usage', `The sample has no ${shown(path)}`, {
     hint: isNode(node) ? `${at} has ${Object.keys(node).join(', ')}` : `${at} is a plain value`,
   })
 
-/** Own properties only: neither `__proto__` nor `constructor` is one of a JSON value. */
+/** Changes own properties only, so that `__proto__` and `constructor` are unknown paths. */
 const override = (event: Node, path: string, text: string): void => {
   const keys = path.split('.')
   const last = keys.pop()!
   if (keys[0] !== 'data')
-    throw new Problem('usage', `${path} is not inside data`, { hint: 'name it like data.deal.value' })
+    throw new Problem('usage', `${shown(path)} is not inside data`, { hint: 'name it like data.deal.value' })
   let node: unknown = event
   for (const [depth, key] of [...keys, last].entries()) {
     if (!isNode(node) || !Object.hasOwn(node, key) || (Array.isArray(node) && key === 'length')) {
@@ -35,8 +35,8 @@ const override = (event: Node, path: string, text: string): void => {
 }
 
 /**
- * The event with some of its values replaced (`--set data.deal.value=9`): a value is JSON where it parses, else text. A
- * path that the event does not have is a Problem `usage`, never ignored.
+ * Returns the event with some values replaced (`--set data.deal.value=9`). A value that parses as JSON is used as JSON, else as
+ * text. Throws Problem `usage` for a path that the event does not have.
  */
 export const overrideData = (
   event: WebhookEvent,
@@ -47,7 +47,7 @@ export const overrideData = (
   return changed
 }
 
-/** The event with `data` from a file (`--data @file`), its mark as a test send kept. */
+/** Returns the event with `data` from a file (`--data @file`). It keeps `test: true`. Throws Problem `usage` if `data` is no object. */
 export const replaceData = (event: WebhookEvent, data: unknown): WebhookEvent => {
   if (!isNode(data) || Array.isArray(data)) throw new Problem('usage', 'The data of an event must be a JSON object')
   const mark = event.data.test ? { test: true } : {}

@@ -47,7 +47,7 @@ const sampleForm = (now: number) => ({ id: newId('frm', now - 60 * days), name: 
 
 const inputs: { [T in EventType]: (now: number) => EventInput<T> } = {
   'interaction.received': (now) => ({
-    interaction: { id: newId('msg', now), kind: 'rating', blockId: 'rate-us', value: 4, at: now },
+    interaction: { id: newId('int', now), kind: 'rating', blockId: 'rate-us', value: 4, at: now },
     project: sampleProject(now),
     recipient: { email: 'ada.okafor@northwind.example', rowId: newId('row', now - 30 * days) },
     source: { kind: 'send', id: newId('msg', now - days) },
@@ -92,8 +92,8 @@ const inputs: { [T in EventType]: (now: number) => EventInput<T> } = {
 }
 
 /**
- * A realistic event of a type, made by the builder of the real ones (GET /events/sample). `now` in epoch ms; `test` puts
- * `test: true` inside `data`, as test sends carry it.
+ * Returns a realistic event of a type, from the builder of real events (GET /events/sample). `now` in epoch ms. `test` adds
+ * `test: true` to `data`, as in test sends.
  */
 export const sampleEvent = <T extends EventType>(
   type: T,

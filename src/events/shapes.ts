@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { type EventType, eventTypes } from './types.ts'
 
 /*
- * The payloads of all events, exactly as decisions.md (Webhooks and events) lists them: strict, so that nothing is ever
- * added by accident. Contact and Deal stand here because both the API and the events show them (api.md section 2).
+ * The payloads of all events, exactly as docs/reference/events.md#payloads lists them. Strict, so that no property is added by
+ * accident. Contact and Deal are defined here because both the API and events show them (docs/reference/api.md#resources).
  */
 
 const EpochMs = z.int().meta({ description: 'epoch ms' })
-/** No `z.email()`: an address that is malformed is kept too, with its verdict. */
+/** Not `z.email()`: malformed addresses are stored too, with their verification. */
 const Email = z.string().meta({ format: 'email' })
 const Named = z.strictObject({ id: z.string(), name: z.string() })
 
@@ -124,7 +124,7 @@ export const dataShapes = {
   }),
 } satisfies Record<EventType, z.ZodObject>
 
-/** One of the twelve; a refusal names what was given, because one wrong name refuses a whole request. */
+/** An event type. The error contains the given name, because one unknown name refuses the whole request. */
 export const EventName = z.enum(eventTypes, {
   error: ({ input }) =>
     typeof input === 'string' ? `is not an event type: ${JSON.stringify(input.slice(0, 40))}` : undefined,
@@ -133,7 +133,7 @@ export const EventName = z.enum(eventTypes, {
 /** The `data` of one event type. */
 export type EventData<T extends EventType = EventType> = z.infer<(typeof dataShapes)[T]>
 
-/** One delivery body (api.md section 2). `test` stands in `data` of test sends only. */
+/** One delivery body (docs/reference/api.md#webhookevent). Only test sends have `test` in `data`. */
 export interface WebhookEvent<T extends EventType = EventType> {
   id: string
   type: T
@@ -141,11 +141,11 @@ export interface WebhookEvent<T extends EventType = EventType> {
   data: EventData<T> & { test?: true }
 }
 
-/** A whole event of a type. */
+/** Returns the schema of a whole event of a type. */
 export const eventShape = <T extends EventType>(type: T) =>
   z.strictObject({ id: z.string(), type: z.literal(type), createdAt: EpochMs, data: dataShapes[type] })
 
 const [first, ...others] = eventTypes
 
-/** A whole event, its `data` told apart by `type`: what GET /events/sample answers. */
+/** A whole event; `type` determines the shape of `data`. The answer of GET /events/sample. */
 export const WebhookEventShape = z.discriminatedUnion('type', [eventShape(first), ...others.map((t) => eventShape(t))])

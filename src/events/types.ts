@@ -1,4 +1,4 @@
-/** The subscribable event types, exactly as api.md section 6 lists them. */
+/** The subscribable event types, exactly as docs/reference/events.md#event-types lists them. */
 export const eventTypes = [
   'interaction.received',
   'form.submitted',

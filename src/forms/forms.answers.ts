@@ -1,19 +1,19 @@
 import { isEmailSyntax, normalizeEmail } from '../lib/email.ts'
 import type { FormField } from '../studio/studio.ts'
 
-/** What is wrong with an answer: `message` goes on after the field's name (`is required`, `must be …`). */
+/** An invalid answer. `message` continues the field's name: `is required`, `must be …`. */
 export interface AnswerFault {
   name: string
   message: string
 }
 
-/** The answers that were given, as texts by the fields' names; or every fault, in the fields' order. */
+/** The answers as texts by field name; or every fault, in the order of the fields. */
 export type Answers = { values: Record<string, string>; faults: null } | { values: null; faults: AnswerFault[] }
 
-/** UTF-16 units. */
+/** Returns the maximum length of an answer in UTF-16 units. */
 export const answerMaxLength = (type: FormField['type']): number => (type === 'textarea' ? 10_000 : 1_000)
 
-/** As a form of a browser posts it: null, what is no scalar and what is not there are no answer. */
+/** Returns a value as the text that a browser would post. null, undefined and objects are an empty answer. */
 const textOf = (value: unknown): string => {
   if (value === undefined || value === null || typeof value === 'object') return ''
   return String(value).replace(/\r\n?/g, '\n').trim()
@@ -38,9 +38,8 @@ const faultOf = (field: FormField, answer: string): string | null => {
 }
 
 /**
- * What was answered to a form's fields, of what was posted; what the form does not ask for is passed over. Answers are
- * trimmed, empty ones left out; a checkbox is `true` or `false`. A browser posts no checkbox that is not ticked: with
- * `isWhole`, one that is not there is `false`.
+ * Reads the answers to a form's fields from posted values; other values are ignored. Answers are trimmed, empty ones omitted; a
+ * checkbox is `true` or `false`. A browser posts only ticked checkboxes, so with `isWhole` a missing one is `false`.
  */
 export const readAnswers = (
   fields: readonly FormField[],

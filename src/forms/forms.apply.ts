@@ -1,20 +1,20 @@
 import { isDeepStrictEqual } from 'node:util'
-import { addColumns, demandList, extendColumns, findList } from '../contacts/contacts.ts'
-import { type Checked, demandFiles, type Fault, faultText, recordOf, shapeFaults } from '../lib/faults.ts'
+import { addColumns, extendColumns, findList, requireList } from '../contacts/contacts.ts'
+import { type Checked, type Fault, faultText, recordOf, requireFiles, shapeFaults } from '../lib/faults.ts'
 import { newId } from '../lib/ids.ts'
-import { conflict, missing, Problem } from '../lib/problem.ts'
-import { lockKey } from '../store/locks.ts'
+import { lockKey } from '../lib/locks.ts'
+import { conflict, noSuch, Problem, shown } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import { type Form, formsNamed } from './forms.find.ts'
 import { FormFile } from './forms.shapes.ts'
 
-/** What became of one document. `id` is null where a dry run would make the form. */
+/** The result of applying one document. `id` is null if a dry run would create the form. */
 export interface AppliedForm extends Omit<Form, 'id'> {
   id: string | null
   outcome: 'created' | 'updated' | 'unchanged'
 }
 
-/** What an author says of a form, its list by id. */
+/** The properties of a form that its author sets, with its list by id. */
 type Draft = Pick<Form, 'name' | 'listId' | 'fields' | 'doubleOptIn' | 'origins'>
 
 const draftOf = ({ name, listId, fields, doubleOptIn, origins }: Draft): Draft => ({
@@ -28,8 +28,8 @@ const draftOf = ({ name, listId, fields, doubleOptIn, origins }: Draft): Draft =
 const namesOf = ({ fields }: Pick<Draft, 'fields'>) => new Set(fields.map(({ name }) => name))
 
 /**
- * The list that a file names, which has room for the form's fields as columns. Throws Problem `missing`, or `invalid`
- * where it has not.
+ * Returns the id of the list that a file names. Throws Problem `not_found`, or `invalid` if the form's fields would exceed the list's
+ * limit of columns.
  */
 const resolveList = async (work: Work, { list, listId, fields }: FormFile): Promise<string> => {
   const found = await findList(work, (list ?? listId)!)
@@ -37,14 +37,14 @@ const resolveList = async (work: Work, { list, listId, fields }: FormFile): Prom
   return found.id
 }
 
-/** The list gets the form's columns at once: no submission can then find it full. */
+/** Adds the form's fields to the list's columns now, so that no submission fails at the limit of columns. */
 const keepColumns = async (work: Work, { listId, fields }: Draft): Promise<void> => {
   if (fields.length === 0) return
-  const list = await demandList(work, listId)
+  const list = await requireList(work, listId)
   addColumns(work, { id: listId, ...list }, namesOf({ fields }))
 }
 
-/** One at a time in an account: what is there is looked at first, then changed. */
+/** Serialises changes of an account's forms, because they read the existing forms before they write. */
 const lockForms = ({ sql, accountId }: Work) =>
   sql(`select pg_advisory_xact_lock(${lockKey('forms', '$1')})`, [accountId])
 
@@ -71,11 +71,11 @@ const update = async (work: Work, id: string, draft: Draft): Promise<void> => {
   await keepColumns(work, draft)
 }
 
-/** Makes a form. Throws Problem `missing` for its list, `conflict` where its name is taken, `invalid` past 40 columns. */
+/** Creates a form. Throws Problem `not_found` for its list, `conflict` if its name is taken, `invalid` for more than 40 columns. */
 export const createForm = async (work: Work, file: FormFile): Promise<Form> => {
   await lockForms(work)
   const form = await insert(work, draftOf({ ...file, listId: await resolveList(work, file) }))
-  if (!form) throw conflict(`There is already a form named ${file.name}`)
+  if (!form) throw conflict(`There is already a form named ${shown(file.name)}`)
   return form
 }
 
@@ -88,7 +88,7 @@ const checkForm = async (work: Work, document: unknown): Promise<Checked<FormFil
   } catch (error) {
     if (!(error instanceof Problem)) throw error
     const named = checked.data.listId === undefined ? 'list' : 'listId'
-    const fault: Fault = { path: [error.kind === 'missing' ? named : 'fields'], message: error.message }
+    const fault: Fault = { path: [error.kind === 'not_found' ? named : 'fields'], message: error.message }
     return { file: null, faults: [faultText(fault)] }
   }
 }
@@ -96,8 +96,8 @@ const checkForm = async (work: Work, document: unknown): Promise<Checked<FormFil
 const currentOf = async (work: Work, { id, name }: FormFile): Promise<Form | undefined> => {
   const found = await formsNamed(work, { id: id ?? null, name })
   if (id === undefined) return found[0]
-  if (found[0]?.id !== id) throw missing(`There is no form ${id}`, { hint: 'svc forms list' })
-  if (found.length > 1) throw conflict(`There is already a form named ${name}`)
+  if (found[0]?.id !== id) throw noSuch('form', id, { hint: 'svc forms list' })
+  if (found.length > 1) throw conflict(`There is already a form named ${shown(name)}`)
   return found[0]
 }
 
@@ -115,9 +115,9 @@ const applyOne = async (work: Work, file: FormFile & Draft, dryRun: boolean): Pr
 }
 
 /**
- * Makes forms of documents, or changes those that are there (by id where one is given, else by name), all or nothing.
- * `dryRun` writes nothing. Throws Problem `invalid` with every fault of every document, `missing` for an id that is not
- * the account's, `conflict` where a name is taken.
+ * Creates or updates forms from documents, all or nothing. A document with an id names an existing form; otherwise its name does.
+ * `dryRun` writes nothing. Throws Problem `invalid` with every fault of every document, `not_found` for an id that the account does
+ * not have, `conflict` if a name is taken.
  */
 export const applyForms = async (
   work: Work,
@@ -125,14 +125,14 @@ export const applyForms = async (
   { dryRun = false }: { dryRun?: boolean } = {},
 ): Promise<AppliedForm[]> => {
   await lockForms(work)
-  const files = await demandFiles(documents, 'form', (document) => checkForm(work, document))
+  const files = await requireFiles(documents, 'form', (document) => checkForm(work, document))
   const applied: AppliedForm[] = []
   for (const file of files) applied.push(await applyOne(work, file, dryRun))
   return applied
 }
 
-/** Deletes a form by its id; links that were mailed for it still confirm. Throws Problem `missing`. */
+/** Deletes a form by its id. Confirmation links that were sent for it stay valid. Throws Problem `not_found`. */
 export const deleteForm = async ({ sql, accountId }: Work, id: string): Promise<void> => {
   const gone = await sql('delete from forms where account_id = $1 and id = $2 returning id', [accountId, id])
-  if (gone.length === 0) throw missing(`There is no form ${id}`, { hint: 'svc forms list' })
+  if (gone.length === 0) throw noSuch('form', id, { hint: 'svc forms list' })
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, gather } from '../cli/command.ts'
+import { type Cli, type CommandSet, type Confirmation, confirmed, examples, gather } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import { readSource } from '../cli/source.ts'
-import { Problem } from '../lib/problem.ts'
+import { Problem, shown } from '../lib/problem.ts'
 import type { AppliedForm, FormView } from './forms.ts'
 
 const columns: Column<FormView>[] = [
@@ -31,12 +31,19 @@ interface CreateFlags {
 const addCreate = (noun: Command, cli: Cli): void => {
   noun
     .command('create')
-    .description('Create a signup form; apply takes one with labels, types and required fields')
-    .option('--name <name>', 'its name, unique in the account; people read it on the page')
-    .option('--list <id|name>', 'the list that people come into')
-    .option('--field <name>', 'what it asks for beside the email address, as often as needed', gather, [])
-    .option('--double-opt-in', 'who signs up is pending until the link in a mail is confirmed')
-    .option('--origin <url>', 'a site whose scripts may post to it, as often as needed', gather, [])
+    .description('Create a signup form (for labels, types and required fields use svc forms apply)')
+    .addHelpText(
+      'after',
+      examples(
+        'svc forms create --name Newsletter --list Customers --field first_name --double-opt-in',
+        'svc forms create --name Embedded --list Customers --origin https://shop.example',
+      ),
+    )
+    .option('--name <name>', 'its name, unique in the account and shown on its page')
+    .option('--list <id|name>', 'the list that contacts are added to')
+    .option('--field <name>', 'a field beside the email address (repeatable)', gather, [])
+    .option('--double-opt-in', 'keep contacts pending until they confirm by the link in an email')
+    .option('--origin <url>', 'a site whose scripts may post to it (repeatable)', gather, [])
     .action(
       cli.run(async ({ app, out, require, work }, flags: CreateFlags) => {
         const { name, list } = await require({ name: flags.name, list: flags.list })
@@ -46,7 +53,9 @@ const addCreate = (noun: Command, cli: Cli): void => {
         ])
         const { field: fields, origin: origins, doubleOptIn = false } = flags
         const file = parse(FormFile, { name, list, fields, doubleOptIn, origins })
-        out.one(viewForm(await work((w) => createForm(w, file)), app.config.publicUrl))
+        // Read before anything is written: it throws if this process would make other links than the daemon.
+        const { publicUrl } = app.config
+        out.one(viewForm(await work((w) => createForm(w, file)), publicUrl))
       }),
     )
 }
@@ -54,9 +63,11 @@ const addCreate = (noun: Command, cli: Cli): void => {
 const addApply = (noun: Command, cli: Cli): void => {
   noun
     .command('apply')
-    .description('Make forms of a JSON or YAML file, or change them: by id where it has one, else by name')
+    .description('Create or update forms from a JSON or YAML file, matched by id or else by name')
+    .addHelpText('after', examples('svc forms apply -f form.yaml --dry-run', 'svc forms apply -f - < form.yaml'))
     .option('-f, --file <file>', 'the file, or - for standard input; several documents are applied all or nothing')
-    .option('--dry-run', 'check the file and say what would change')
+    .option('--yes', 'accepted for scripts; this command never asks')
+    .option('--dry-run', 'check the file and show what would change')
     .action(
       cli.run(async ({ app, out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
         const { file } = await require({ file: flags.file })
@@ -66,10 +77,12 @@ const addApply = (noun: Command, cli: Cli): void => {
         ])
         const documents = readDocuments(await readSource(file, maxFileBytes))
         const { dryRun } = flags
+        // Read before anything is written: it throws if this process would make other links than the daemon.
+        const { publicUrl } = app.config
         const applied = await work((w) => applyForms(w, documents, { dryRun: dryRun ?? false }))
         const shown = applied.map((form) => {
-          const view = viewForm({ ...form, id: form.id ?? '' }, app.config.publicUrl)
-          // What is not made yet has no place.
+          const view = viewForm({ ...form, id: form.id ?? '' }, publicUrl)
+          // A form that a dry run would create has no URL yet.
           return { ...view, ...(form.id === null && { id: null, url: null }), outcome: form.outcome }
         })
         if (shown.length === 1) out.one({ ...shown[0]!, ...(dryRun && { dryRun }) })
@@ -83,6 +96,7 @@ const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('list', { isDefault: true })
     .description('List the signup forms, by name')
+    .addHelpText('after', examples('svc forms', 'svc forms list --json'))
     .action(
       cli.run(async ({ app, out, work }) => {
         const { listForms, viewForm } = await import('./forms.ts')
@@ -98,6 +112,7 @@ const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('show')
     .description('Show a signup form')
+    .addHelpText('after', examples('svc forms show Newsletter', 'svc forms show frm_01m82xgxtagbpycxwcmjcmvfqf --json'))
     .argument('<form>', 'id or name')
     .action(
       cli.run(async ({ app, out, work }, ref: string) => {
@@ -107,32 +122,39 @@ const addReads = (noun: Command, cli: Cli): void => {
     )
 }
 
-/** `first_name=Ada` */
+/** Parses `first_name=Ada`. */
 const fieldOf = (text: string): [string, string] => {
   const equals = text.indexOf('=')
-  if (equals < 1) throw new Problem('usage', `--field ${text} is not name=value`)
+  if (equals < 1) throw new Problem('usage', `--field ${shown(text)} is not name=value`)
   return [text.slice(0, equals), text.slice(equals + 1)]
 }
 
 const addSubmit = (noun: Command, cli: Cli): void => {
   noun
     .command('submit')
-    .description('Submit a form, as its page does')
+    .description('Submit a form, as its hosted page does')
+    .addHelpText(
+      'after',
+      examples(
+        'svc forms submit Newsletter --email ada@example.com',
+        'svc forms submit Newsletter --email ada@example.com --field first_name=Ada',
+      ),
+    )
     .argument('<form>', 'id or name')
-    .option('--email <email>', 'the address')
-    .option('--field <name=value>', 'a field, as often as needed', gather, [])
+    .option('--email <email>', 'the email address')
+    .option('--field <name=value>', 'a field (repeatable)', gather, [])
     .action(
       cli.run(async (context, ref: string, flags: { email?: string; field: string[] }) => {
         const { app, out, actor, account, require, work } = context
         const { email } = await require({ email: flags.email })
         const given = Object.fromEntries(flags.field.map(fieldOf))
-        const { demandSubmission, findForm, submitForm } = await import('./forms.ts')
+        const { requireSubmission, findForm, submitForm } = await import('./forms.ts')
         const form = await work((w) => findForm(w, ref))
         for (const name of Object.keys(given))
           if (!form.fields.some((field) => field.name === name))
-            out.note(`The form does not ask for ${name}: it is left out.`)
-        const { fields, email: address } = demandSubmission(form, { ...given, email })
-        const submission = { email: address, fields, isTrapped: false }
+            out.note(`Ignored ${name}: the form has no such field.`)
+        const { fields, email: address } = requireSubmission(form, { ...given, email })
+        const submission = { email: address, fields, isHoneypotFilled: false }
         const status = await submitForm(app, { accountId: (await account()).id, actor }, form.id, submission)
         out.one({ ok: true, status })
       }),
@@ -140,25 +162,26 @@ const addSubmit = (noun: Command, cli: Cli): void => {
 }
 
 const addDelete = (noun: Command, cli: Cli): void => {
-  noun
-    .command('delete')
-    .description('Delete a form; its list and its contacts stay, and links that were mailed still confirm')
-    .argument('<form>', 'id or name')
-    .option('--yes', 'do it without asking')
-    .option('--dry-run', 'say what would go')
-    .action(
-      cli.run(async ({ out, work, confirm }, ref: string, flags: { yes?: boolean; dryRun?: boolean }) => {
-        const { deleteForm, findForm } = await import('./forms.ts')
-        const { id, name } = await work((w) => findForm(w, ref))
-        const isMeant = await confirm(`delete the form ${name}; its list and its contacts stay`, flags, { id, name })
-        if (!isMeant) return
-        await work((w) => deleteForm(w, id))
-        out.one({ id, name })
-      }),
-    )
+  confirmed(
+    noun
+      .command('delete')
+      .description('Delete a form; its list and its contacts stay, and links in sent emails still confirm')
+      .addHelpText('after', examples('svc forms delete Newsletter --dry-run', 'svc forms delete Newsletter --yes'))
+      .argument('<form>', 'id or name'),
+    'show what would be deleted',
+  ).action(
+    cli.run(async ({ out, work, confirm }, ref: string, flags: Confirmation) => {
+      const { deleteForm, findForm } = await import('./forms.ts')
+      const { id, name } = await work((w) => findForm(w, ref))
+      const isMeant = await confirm(`delete the form ${name}; its list and its contacts stay`, flags, { id, name })
+      if (!isMeant) return
+      await work((w) => deleteForm(w, id))
+      out.one({ id, name })
+    }),
+  )
 }
 
-/** `svc forms` */
+/** Adds `svc forms`. */
 export const commands: CommandSet = (cli) => {
   const noun = cli.noun('forms')
   addCreate(noun, cli)

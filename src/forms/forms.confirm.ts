@@ -1,46 +1,75 @@
-import { confirmLead } from '../contacts/contacts.ts'
+import { confirmLead, writeContacts } from '../contacts/contacts.ts'
+import { Problem } from '../lib/problem.ts'
 import { removeSuppressions } from '../messages/messages.ts'
 import type { App, Work } from '../store/work.ts'
 
-/** Whom a link to confirm by is of. */
+/** The signup that a confirmation link belongs to. */
 export interface Signup {
   accountId: string
   listId: string
   rowId: string
   email: string
-  isPending: boolean
-  /** null: it is confirmed. */
+  /** The form of the unconfirmed signup; null: it is confirmed already. */
   formName: string | null
 }
 
 type Place = Pick<Signup, 'listId' | 'rowId'>
 
 const signups = `
-  select c.email, c.status = 'pending' as "isPending", s.form_id as "formId", s.form_name as "formName"
+  select c.email, c.status, s.form_id as "formId", s.form_name as "formName"
   from contacts c left join form_signups s on s.account_id = c.account_id and s.row_id = c.row_id and s.list_id = c.list_id
   where c.account_id = $1 and c.list_id = $2 and c.row_id = $3 and (c.status = 'active' or s.form_id is not null)`
 
-/** null for a token that is changed or over, and where the contact has left the list, or its account is gone. */
+/**
+ * Returns the signup of a confirmation token, or null: the token is not valid or expired, the contact has left the list, or the
+ * account is deleted.
+ */
 export const readSignup = async ({ sql, tokens, now }: App, token: string): Promise<Signup | null> => {
   const [accountId, listId, rowId] = tokens.read('confirm', token, now().getTime()) ?? []
   if (!accountId || !listId || !rowId) return null
-  const [row] = await sql<Pick<Signup, 'email' | 'isPending' | 'formName'>>(
-    `select signup.* from (${signups}) signup where account_lives($1)`,
+  const [row] = await sql<Pick<Signup, 'email' | 'formName'>>(
+    `select signup.* from (${signups}) signup where account_guard($1)`,
     [accountId, listId, rowId],
     'read-signup',
   )
-  return row ? { accountId, listId, rowId, email: row.email, isPending: row.isPending, formName: row.formName } : null
+  return row ? { accountId, listId, rowId, email: row.email, formName: row.formName } : null
+}
+
+/** Saves the fields that an active contact submitted. If the list has too many columns, its fields stay unchanged. */
+const saveFields = async (work: Work, listId: string, email: string, fields: Record<string, string>): Promise<void> => {
+  try {
+    await writeContacts(work, listId, [{ email, fields }], new Map())
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+  }
 }
 
 /**
- * Makes a pending contact active by its link (decisions.md, Contacts): `lead.new` fires, `list-added` journeys start. Who had
- * unsubscribed before has asked for mail again. One that is not pending stays as it is, and nothing fires.
+ * Confirms a signup by its link (docs/reference/rules.md#double-opt-in). A pending contact becomes active: `lead.new` fires, and
+ * `list-added` journeys start. For an active contact, the submitted fields are saved. The confirmation also ends an earlier
+ * unsubscription. Without an unconfirmed signup nothing happens.
  */
 export const confirmSignup = async (work: Work, { listId, rowId }: Place): Promise<void> => {
   const { sql, accountId } = work
-  const [row] = await sql<{ formId: string; formName: string }>(signups, [accountId, listId, rowId], 'find-signup')
+  const place = [accountId, listId, rowId]
+  const [row] = await sql<{ email: string; status: 'active' | 'pending'; formId: string | null; formName: string }>(
+    `${signups} for no key update of c`,
+    place,
+    'find-signup',
+  )
   if (!row?.formId) return
-  const form = { id: row.formId, name: row.formName }
-  const contact = await confirmLead(work, { listId, rowId }, { source: 'signup-form', form })
-  if (contact) await removeSuppressions(work, contact.email, 'unsubscribed')
+  if (row.status === 'pending') {
+    const form = { id: row.formId, name: row.formName }
+    const contact = await confirmLead(work, { listId, rowId }, { source: 'signup-form', form })
+    if (contact) await removeSuppressions(work, contact.email, 'unsubscribed')
+    return
+  }
+  const [confirmed] = await sql<{ fields: Record<string, string> | null }>(
+    'delete from form_signups where account_id = $1 and list_id = $2 and row_id = $3 returning fields',
+    place,
+    'end-signup',
+  )
+  if (!confirmed) return
+  if (confirmed.fields) await saveFields(work, listId, row.email, confirmed.fields)
+  await removeSuppressions(work, row.email, 'unsubscribed')
 }

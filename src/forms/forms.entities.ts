@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/postgresql'
 import { owned, tenantFilter } from '../store/owned.ts'
 import type { FormField } from '../studio/studio.ts'
 
-/** A signup form of a list. Its list may be gone: then nobody finds it any more but the operator. */
+/** A signup form of a list. If the list is deleted, the form stays for the operator, but its page does not exist any more. */
 const FormSchema = defineEntity({
   name: 'Form',
   tableName: 'forms',
@@ -13,7 +13,7 @@ const FormSchema = defineEntity({
     ...owned,
     name: p.text(),
     listId: p.text().collation('C'),
-    /** What it asks for beside the address. */
+    /** Its fields beside the email address. */
     fields: p.json<FormField[]>(),
     doubleOptIn: p.boolean(),
     /** Sites whose scripts may post to it. */
@@ -25,18 +25,29 @@ const FormSchema = defineEntity({
 export class Form extends FormSchema.class {}
 FormSchema.setClass(Form)
 
-/** A pending contact that was mailed a link to confirm by; it goes when the contact is active, or gone. No address in it. */
+/**
+ * An unconfirmed signup, whose contact was sent a confirmation link. The contact is pending; or it is active, and unsubscribed before
+ * or changes its fields. The row is deleted when the signup is confirmed, the contact is deleted, or the link expires. It contains
+ * no address.
+ */
 const FormSignupSchema = defineEntity({
   name: 'FormSignup',
   tableName: 'form_signups',
+  indexes: [{ name: 'form_signups_mailed_index', properties: ['mailedAt'] }],
   properties: {
     accountId: p.text().collation('C').primary(),
     rowId: p.text().collation('C').primary(),
     listId: p.text().collation('C').primary(),
-    /** The form that was submitted last, as it was named then: a link holds longer than its form may. */
+    /** The form that was submitted last. Its name is copied, because a link may outlive its form. */
     formId: p.text().collation('C'),
     formName: p.text(),
+    /** The unconfirmed fields of an active contact; null: the contact is pending, and its row has the fields already. */
+    fields: p.json<Record<string, string>>().nullable(),
     mailedAt: p.datetime(),
+    /** The email with the link. */
+    messageId: p.text().collation('C').nullable(),
+    /** Number of times that the email was sent again because it failed. */
+    tries: p.integer().default(0),
   },
 })
 export class FormSignup extends FormSignupSchema.class {}

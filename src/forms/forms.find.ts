@@ -1,4 +1,5 @@
-import { missing } from '../lib/problem.ts'
+import { byName } from '../lib/names.ts'
+import { noSuch } from '../lib/problem.ts'
 import type { App, Work } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
 
@@ -16,7 +17,7 @@ export interface Form {
   updatedAt: number
 }
 
-/** A form as it is shown: with where it is hosted. */
+/** A form with the URL of its hosted page. */
 export interface FormView extends Form {
   url: string
 }
@@ -32,19 +33,19 @@ const formOf = ({ createdAt, updatedAt, ...form }: Row): Form => ({
   updatedAt: updatedAt.getTime(),
 })
 
-/** `publicUrl` is the daemon's. */
+/** Returns a form with the URL of its page; `publicUrl` is the daemon's. */
 export const viewForm = (
   { id, name, listId, fields, doubleOptIn, origins, createdAt, updatedAt }: Form,
   publicUrl: string,
 ): FormView => ({ id, name, listId, fields, doubleOptIn, origins, url: `${publicUrl}/f/${id}`, createdAt, updatedAt })
 
-/** Every form of the account, ordered by name. */
+/** Returns the account's forms, ordered by name. */
 export const listForms = async ({ sql, accountId }: Reader): Promise<Form[]> =>
-  (await sql<Row>(`select ${columns} from forms f where f.account_id = $1 order by f.name, f.id`, [accountId])).map(
-    formOf,
-  )
+  (await sql<Row>(`select ${columns} from forms f where f.account_id = $1 order by f.id`, [accountId]))
+    .sort(byName('name'))
+    .map(formOf)
 
-/** The forms, of which there are at most two, that have the id or the name; that with the id first. */
+/** Returns the forms with the id or the name, at most two. The one with the id is first. */
 export const formsNamed = async (
   { sql, accountId }: Reader,
   { id, name }: { id: string | null; name: string },
@@ -57,19 +58,19 @@ export const formsNamed = async (
     )
   ).map(formOf)
 
-/** By id, else by name. Throws Problem `missing`, for another account's form just as for none. */
+/** Finds a form by id, else by name. Throws Problem `not_found`, also for a form of another account. */
 export const findForm = async (reader: Reader, ref: string): Promise<Form> => {
   const [form] = await formsNamed(reader, { id: ref, name: ref })
-  if (!form) throw missing(`There is no form ${ref}`, { hint: 'svc forms list' })
+  if (!form) throw noSuch('form', ref, { hint: 'svc forms list' })
   return form
 }
 
-/** A form as anybody finds it who knows its id. */
+/** A form that was found by its public URL, without knowing its account. */
 export interface PublicForm extends Form {
   accountId: string
 }
 
-/** By id alone, which is all that the public has. null where there is none, its list is gone, or its account. */
+/** Finds a form by the id in its public URL. Returns null if the form, its list or its account does not exist. */
 export const findPublicForm = async ({ sql }: Pick<App, 'sql'>, id: string): Promise<PublicForm | null> => {
   if (!/^frm_[0-9a-z]{26}$/.test(id)) return null
   const [row] = await sql<Row & { accountId: string }>(

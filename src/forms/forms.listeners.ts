@@ -1,6 +1,6 @@
 import type { Listener } from '../store/work.ts'
 
-/** What is kept of a signup that waits for its confirmation goes with the wait, or with the contact. */
+/** Deletes an unconfirmed signup when its contact becomes active or is deleted. */
 export const forgetSignups: Listener = {
   async contactsActivated({ sql, accountId }, contacts) {
     for (const { rowId, listId } of contacts)

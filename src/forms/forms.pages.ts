@@ -1,14 +1,24 @@
-import { demandAdmission } from '../accounts/accounts.ts'
+import { requireAdmission } from '../accounts/accounts.ts'
 import { recordOf } from '../lib/faults.ts'
-import { invalid, missing, Problem, type ProblemKind } from '../lib/problem.ts'
-import { json, notFound, type Page, type PageAnswer, type PageCall } from '../pages/page.ts'
+import { invalid, notFound, Problem, type ProblemKind } from '../lib/problem.ts'
 import {
+  formBytes,
+  json,
+  notFoundPage,
+  ownPath,
+  type Page,
+  type PageAnswer,
+  type PageCall,
+  tooLarge,
+} from '../pages/page.ts'
+import {
+  answerMaxLength,
   confirmSignup,
-  demandSubmission,
   findPublicForm,
   type PublicForm,
   readSignup,
   readSubmission,
+  requireSubmission,
   type SignupStatus,
   type Submission,
   submitForm,
@@ -16,13 +26,13 @@ import {
 import { closedPage, confirmedPage, formPage, noForm, questionPage, thanksPage } from './signup.pages.ts'
 
 /*
- * The pages of signup forms (decisions.md, Public pages and forms): the form, what is posted to it by browsers and by scripts,
- * and the link that confirms.
+ * The pages of signup forms (docs/reference/pages.md#signup-forms): the form, its submissions by browsers and by scripts, and the
+ * confirmation link.
  */
 
 const path = '/f/:id'
 
-/** What lets scripts of the form's own sites read the answers; of all others the browser keeps them. */
+/** Returns CORS headers: only scripts on the form's allowed sites may read the answers. */
 const corsHeaders = (form: PublicForm | null, origin: unknown): Record<string, string> => ({
   vary: 'Origin',
   ...(typeof origin === 'string' && form?.origins.includes(origin) && { 'access-control-allow-origin': origin }),
@@ -52,27 +62,27 @@ const preflight: Page = {
   },
 }
 
-const count = ({ app, address }: PageCall) => demandAdmission(app.sql, 'forms', address, app.config.rateLimitForms)
+const count = ({ app, address }: PageCall) => requireAdmission(app.sql, 'forms', address, app.config.rateLimitForms)
 
 const submit = ({ app }: PageCall, { accountId, id }: PublicForm, submission: Submission): Promise<SignupStatus> =>
   submitForm(app, { accountId, actor: 'page:form' }, id, submission)
 
-/** `email` and the fields side by side, or the fields in an object of their own, as the API takes them. */
+/** Returns the submitted values: `email` beside the fields, or the fields in an object `fields`, as in the API. */
 const givenOf = (body: unknown): Record<string, unknown> => {
   const record = recordOf(body)
   if (!record) throw invalid('body must be a JSON object')
   return { ...recordOf(record.fields), ...record }
 }
 
-const statuses: Partial<Record<ProblemKind, number>> = { missing: 404, conflict: 409, limited: 429 }
+const statuses: Partial<Record<ProblemKind, number>> = { not_found: 404, conflict: 409, limited: 429 }
 
-/** A refusal too is answered here, not by http/: a script can read it only with the form's headers. */
+/** Answers refusals here rather than in http/, because a script can read them only with the form's CORS headers. */
 const answerScript = async (call: PageCall, form: PublicForm | null): Promise<PageAnswer> => {
   const headers = corsHeaders(form, call.headers.origin)
   try {
     await count(call)
-    if (!form) throw missing('There is no such form')
-    const status = await submit(call, form, demandSubmission(form, givenOf(call.json)))
+    if (!form) throw notFound('There is no such form')
+    const status = await submit(call, form, requireSubmission(form, givenOf(call.json)))
     return json(200, { ok: true, status }, headers)
   } catch (error) {
     if (!(error instanceof Problem)) throw error
@@ -87,14 +97,16 @@ const answerScript = async (call: PageCall, form: PublicForm | null): Promise<Pa
 
 const answerBrowser = async (call: PageCall, form: PublicForm | null): Promise<PageAnswer> => {
   await count(call)
+  const lengths = form?.fields.map(({ type }) => answerMaxLength(type)) ?? []
+  if (call.raw.length > formBytes(lengths)) return tooLarge
   if (!form) return noForm
   const { submission, faults } = readSubmission(form, call.form, { isWhole: true })
   if (!submission) return formPage(form, { values: call.form, faults })
   try {
     const status = await submit(call, form, submission)
-    return { redirect: `/f/${form.id}/thanks${status === 'pending' ? '?status=pending' : ''}` }
+    return { redirect: `${ownPath(call.app, `/f/${form.id}`)}/thanks${status === 'pending' ? '?status=pending' : ''}` }
   } catch (error) {
-    if (error instanceof Problem && error.kind === 'missing') return noForm
+    if (error instanceof Problem && error.kind === 'not_found') return noForm
     if (error instanceof Problem && error.kind === 'conflict') return closedPage(form.name)
     throw error
   }
@@ -104,6 +116,7 @@ const take: Page = {
   method: 'POST',
   path,
   takes: 'json',
+  isLarge: true,
   async handle(call) {
     const form = await findPublicForm(call.app, call.params.id!)
     return call.json === undefined ? answerBrowser(call, form) : answerScript(call, form)
@@ -124,20 +137,23 @@ const confirmPath = '/f/confirm/:token'
 const ask: Page = {
   method: 'GET',
   path: confirmPath,
+  token: 'confirm',
   async handle({ app, params }) {
     const signup = await readSignup(app, params.token!)
-    if (!signup) return notFound
-    return signup.isPending ? questionPage(signup) : confirmedPage(signup)
+    if (!signup) return notFoundPage
+    return signup.formName === null ? confirmedPage(signup) : questionPage(signup)
   },
 }
 
 const confirm: Page = {
   method: 'POST',
   path: confirmPath,
+  token: 'confirm',
   async handle({ app, params }) {
     const signup = await readSignup(app, params.token!)
-    if (!signup) return notFound
-    if (signup.isPending) await app.work(signup.accountId, 'page:confirm', (work) => confirmSignup(work, signup))
+    if (!signup) return notFoundPage
+    if (signup.formName !== null)
+      await app.work(signup.accountId, 'page:confirm', (work) => confirmSignup(work, signup))
     return confirmedPage(signup)
   },
 }

@@ -4,35 +4,36 @@ import { text } from '../lib/text.ts'
 import { FormFields } from '../studio/studio.ts'
 
 /**
- * The field that people do not see and programs fill (decisions.md, Public pages and forms). No form may ask for it.
+ * The honeypot field: invisible to people, filled in by bots (docs/reference/pages.md#signup-forms). No form may have a field of
+ * this name.
  */
-export const trapName = 'confirm_url'
+export const honeypotName = 'confirm_url'
 
-/** `first_name` is asked for as `First name`. */
+/** Returns a label for a field without one: `First name` for `first_name`. */
 const labelOf = (name: string): string => {
   const words = name.replace(/[_-]+/g, ' ').trim() || name.trim()
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** A field may be its name alone: a line of text then. */
+/** Completes a field. A field may be given as its name only; it is a text field then. */
 const wholeField = (given: unknown): unknown => {
   const field = typeof given === 'string' ? { name: given } : recordOf(given)
   if (!field) return given
   return { ...(typeof field.name === 'string' && { label: labelOf(field.name) || 'Field' }), type: 'text', ...field }
 }
 
-const reserved = ['email', trapName]
+const reserved = ['email', honeypotName]
 
 const Fields = z
   .preprocess((given) => (Array.isArray(given) ? given.map(wholeField) : given), FormFields)
   .superRefine((fields, context) => {
     for (const [i, { name }] of fields.entries()) {
       if (reserved.includes(name.toLowerCase()))
-        context.addIssue({ code: 'custom', path: [i, 'name'], message: 'must be another name' })
+        context.addIssue({ code: 'custom', path: [i, 'name'], message: 'is reserved' })
     }
   })
 
-/** `https://shop.example`: scheme, host and port, as a browser sends it. */
+/** An origin as browsers send it: scheme, host and port, such as `https://shop.example`. */
 const Origin = text(300)
   .refine(
     (url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && /^[^/]+\/\/[^/?#@*]+\/?$/.test(url),
@@ -45,7 +46,7 @@ const Origin = text(300)
 
 const Ref = text(200).min(1)
 
-/** What an author writes. The list goes by id or name, under `list` or, as the form is shown, `listId`. */
+/** A form file. The list is given by id or name, as `list` or (as in the output of `svc forms show`) as `listId`. */
 export const FormFile = z
   .strictObject({
     id: Ref.optional(),
@@ -64,6 +65,6 @@ export const FormFile = z
     if (list === undefined && listId === undefined)
       context.addIssue({ code: 'custom', path: ['list'], message: 'is required' })
     if (list !== undefined && listId !== undefined)
-      context.addIssue({ code: 'custom', path: ['list'], message: 'must not stand beside listId' })
+      context.addIssue({ code: 'custom', path: ['list'], message: 'cannot be used together with listId' })
   })
 export type FormFile = z.output<typeof FormFile>

@@ -1,24 +1,24 @@
-import { addLead, type Fields, verifyAddresses } from '../contacts/contacts.ts'
+import { addLead, type Contact, type Fields, verifyAddresses, writeFairly } from '../contacts/contacts.ts'
 import { emit } from '../events/emit.ts'
 import { isEmailSyntax, normalizeEmail } from '../lib/email.ts'
 import { conflict, invalid } from '../lib/problem.ts'
-import { queueMessage } from '../messages/messages.ts'
+import { isSuppressed } from '../messages/messages.ts'
 import type { App, Work } from '../store/work.ts'
 import { type AnswerFault, readAnswers } from './forms.answers.ts'
 import { type Form, findForm } from './forms.find.ts'
-import { confirmMail } from './forms.mails.ts'
-import { trapName } from './forms.shapes.ts'
+import { type Mailer, sendLink } from './forms.link.ts'
+import { honeypotName } from './forms.shapes.ts'
 
-/** What somebody entered into a form, checked. */
+/** A checked submission of a form. */
 export interface Submission {
   /** Normalised. */
   email: string
   fields: Fields
-  /** What no person sees was filled in: a program was here. */
-  isTrapped: boolean
+  /** The honeypot field was filled in, so the sender is a bot. */
+  isHoneypotFilled: boolean
 }
 
-/** The state of the contact that a submission made or met. */
+/** The status of a contact after a submission. */
 export type SignupStatus = 'active' | 'pending'
 
 const emailFault = (given: unknown): string | null => {
@@ -27,8 +27,8 @@ const emailFault = (given: unknown): string | null => {
 }
 
 /**
- * Checks what was posted to a form: `email` and its fields; what it does not ask for is passed over. Gives the submission,
- * or every fault. `isWhole`: a browser posted it, of whom an absent checkbox is one that is not ticked.
+ * Checks the values that were posted to a form: `email` and its fields; other values are ignored. Returns the submission, or every
+ * fault. `isWhole`: a browser posted it, so a missing checkbox is not ticked.
  */
 export const readSubmission = (
   form: Pick<Form, 'fields'>,
@@ -41,74 +41,58 @@ export const readSubmission = (
     const ofEmail = fault ? [{ name: 'email', message: fault }] : []
     return { submission: null, faults: [...ofEmail, ...(faults ?? [])] }
   }
-  const trap = given[trapName]
-  const isTrapped = trap !== undefined && trap !== null && trap !== ''
-  return { submission: { email: normalizeEmail(given.email as string), fields: values, isTrapped }, faults: null }
+  const honeypot = given[honeypotName]
+  const isHoneypotFilled = honeypot !== undefined && honeypot !== null && honeypot !== ''
+  return {
+    submission: { email: normalizeEmail(given.email as string), fields: values, isHoneypotFilled },
+    faults: null,
+  }
 }
 
-/** As `readSubmission`. Throws Problem `invalid` that names the first field with a fault. */
-export const demandSubmission = (form: Pick<Form, 'fields'>, given: Readonly<Record<string, unknown>>): Submission => {
+/** Calls `readSubmission`. Throws Problem `invalid` with the first fault. */
+export const requireSubmission = (form: Pick<Form, 'fields'>, given: Readonly<Record<string, unknown>>): Submission => {
   const { submission, faults } = readSubmission(form, given)
   if (!submission) throw invalid(`${faults[0]!.name} ${faults[0]!.message}`)
   return submission
 }
 
-/** How long a link to confirm by holds. */
-const confirmMs = 30 * 86_400_000
-
-// Only of who is pending still when this row is locked: who confirms at the same moment is mailed no link any more. The
-// condition of the update is the contract's `at most once in 5 minutes`.
-const claimMail = `
-  insert into form_signups as s (account_id, row_id, list_id, form_id, form_name, mailed_at)
-  select $1, c.row_id, c.list_id, $4, $5, $6 from (
-    select row_id, list_id from contacts
-    where account_id = $1 and list_id = $2 and row_id = $3 and status = 'pending' for no key update
-  ) c
-  on conflict (account_id, row_id, list_id) do update
-    set form_id = excluded.form_id, form_name = excluded.form_name, mailed_at = excluded.mailed_at
-    where s.mailed_at <= excluded.mailed_at - interval '5 minutes'
-  returning 1`
-
-type Mailer = Pick<App, 'config' | 'projects' | 'tokens'>
-
-const mailLink = async (
-  app: Mailer,
-  work: Work,
-  form: Form,
-  { listId, rowId, email }: { listId: string; rowId: string; email: string },
-): Promise<void> => {
-  const { sql, accountId, now } = work
-  const claimed = await sql(claimMail, [accountId, listId, rowId, form.id, form.name, now], 'claim-confirm-mail')
-  if (claimed.length === 0) return
-  const token = app.tokens.sign('confirm', [accountId, listId, rowId], now.getTime() + confirmMs)
-  const mail = confirmMail({ formName: form.name, url: `${app.config.publicUrl}/f/confirm/${token}` })
-  const source = { kind: 'lifecycle', id: form.id } as const
-  await queueMessage(app, work, { ...mail, to: email, type: 'transactional', key: null, source })
+/**
+ * Returns the fields that an active contact must confirm after a submission to a double opt-in form: if they change the contact, or
+ * if it has unsubscribed and now signs up again. Returns null if there is nothing to confirm.
+ */
+const fieldsToConfirm = async (work: Work, { email, fields: own }: Contact, fields: Fields): Promise<Fields | null> => {
+  const isChange = Object.entries(fields).some(([name, value]) => (Object.hasOwn(own, name) ? own[name] : '') !== value)
+  return isChange || (await isSuppressed(work, email, 'unsubscribed')) ? fields : null
 }
 
 /**
- * Takes a submission of a signup form: the contact, `form.submitted`, and `lead.new` or the mail with the link to confirm by
- * (decisions.md, Contacts and Public pages). Gives the contact's status; of one that a trap gave away, what a new contact
- * would have, and nothing happens. Verifies the address first, outside the transaction. Throws Problem `missing` for a form
- * or a list that is gone, `conflict` where the plan has no room.
+ * Processes a submission of a signup form: writes the contact, emits `form.submitted`, and `lead.new` or sends the confirmation link
+ * (docs/reference/rules.md#double-opt-in). Returns the status that a new contact would have, so that a double opt-in form answers the
+ * same for known and unknown addresses. A submission with the honeypot field filled in changes nothing. The address is verified
+ * first, outside the transaction. Throws Problem `not_found` for a deleted form or list, `conflict` if the plan's contact limit is
+ * reached.
  */
 export const submitForm = async (
   app: Mailer & Pick<App, 'sql' | 'resolver' | 'now' | 'work'>,
   { accountId, actor }: { accountId: string; actor: string },
   formId: string,
-  { email, fields, isTrapped }: Submission,
+  { email, fields, isHoneypotFilled }: Submission,
 ): Promise<SignupStatus> => {
-  const verdicts = isTrapped ? new Map() : await verifyAddresses(app, [email])
-  return app.work(accountId, actor, async (work) => {
+  const verifications = isHoneypotFilled ? new Map() : await verifyAddresses(app, [email])
+  return writeFairly(app, accountId, actor, async (work) => {
     const form = await findForm(work, formId)
     const mustConfirm = form.doubleOptIn
-    if (isTrapped) return mustConfirm ? 'pending' : 'active'
+    if (isHoneypotFilled) return mustConfirm ? 'pending' : 'active'
     const cause = { source: 'signup-form', form: { id: form.id, name: form.name } } as const
-    const lead = await addLead(work, { ...cause, listId: form.listId, email, fields, verdicts, mustConfirm })
+    const lead = await addLead(work, { ...cause, listId: form.listId, email, fields, verifications, mustConfirm })
     if (!lead) throw conflict("The plan's contact limit is reached")
     const { contact } = lead
     await emit(work, 'form.submitted', () => [{ ...cause, fields, contact, submittedAt: work.now.getTime() }])
-    if (contact.status === 'pending') await mailLink(app, work, form, contact)
-    return contact.status
+    if (!mustConfirm) return contact.status
+    const { listId, rowId } = contact
+    const unconfirmed = contact.status === 'active' ? await fieldsToConfirm(work, contact, fields) : null
+    if (contact.status === 'pending' || unconfirmed)
+      await sendLink(app, work, { listId, rowId, email, form: cause.form, fields: unconfirmed })
+    return 'pending'
   })
 }

@@ -10,10 +10,10 @@ export {
   type PublicForm,
   viewForm,
 } from './forms.find.ts'
-export { FormFile, trapName } from './forms.shapes.ts'
+export { FormFile, honeypotName } from './forms.shapes.ts'
 export {
-  demandSubmission,
   readSubmission,
+  requireSubmission,
   type SignupStatus,
   type Submission,
   submitForm,

@@ -1,9 +1,9 @@
 import { type Html, html } from '../pages/html.ts'
 import type { PageView } from '../pages/page.ts'
 import type { FormField } from '../studio/studio.ts'
-import { type AnswerFault, answerMaxLength, type Form, type Signup, type SignupStatus, trapName } from './forms.ts'
+import { type AnswerFault, answerMaxLength, type Form, honeypotName, type Signup, type SignupStatus } from './forms.ts'
 
-/** What the pages of signup forms show: functions of plain data. */
+/** The views of signup forms, as functions of plain data. */
 
 const style = `
 .field { margin: 0 0 1rem } label { display: block; margin: 0 0 .25rem; font-weight: 600 } label span { font-weight: 400; color: var(--quiet) }
@@ -15,21 +15,21 @@ input, select, textarea { font: inherit; width: 100%; min-height: 2.75rem; paddi
 .trap { position: absolute; left: -10000px; width: 1px; height: 1px; overflow: hidden }
 `
 
-/** What browsers can fill in by themselves, by the usual names of columns. */
-const autocompletes: Readonly<Record<string, string>> = {
-  name: 'name',
-  first_name: 'given-name',
-  last_name: 'family-name',
-  company: 'organization',
-  phone: 'tel',
-  country: 'country-name',
-  city: 'address-level2',
-}
+/** The `autocomplete` values of common column names. */
+const autocompletes: ReadonlyMap<string, string> = new Map([
+  ['name', 'name'],
+  ['first_name', 'given-name'],
+  ['last_name', 'family-name'],
+  ['company', 'organization'],
+  ['phone', 'tel'],
+  ['country', 'country-name'],
+  ['city', 'address-level2'],
+])
 
 const emailField: FormField = { name: 'email', label: 'Email', type: 'email', required: true }
 
 interface Entered {
-  /** What was typed, by the names of the fields. */
+  /** The entered values by field name. */
   values: Readonly<Record<string, string>>
   faults: readonly AnswerFault[]
 }
@@ -40,7 +40,7 @@ const control = (field: FormField, own: Html, value: string): Html => {
       return html`<textarea ${own} rows="4">${'\n'}${value}</textarea>`
     case 'select':
       return html`<select ${own}><option value="">Please choose</option>${field.options!.map(
-        (option) => html`<option${option === value && html` selected`}>${option}</option>`,
+        (option) => html`<option value="${option}"${option === value && html` selected`}>${option}</option>`,
       )}</select>`
     case 'checkbox':
       return html`<input type="checkbox" value="true" ${own}${value !== '' && html` checked`}>`
@@ -54,9 +54,9 @@ const control = (field: FormField, own: Html, value: string): Html => {
 }
 
 const completing = ({ name, type }: FormField): string | undefined =>
-  type === 'email' ? 'email' : autocompletes[name.toLowerCase()]
+  type === 'email' ? 'email' : autocompletes.get(name.toLowerCase())
 
-/** The field with its label, what was entered into it, and what is wrong with that. */
+/** Returns a field with its label, the entered value and its fault. */
 const fieldOf = (field: FormField, id: string, { values, faults }: Entered): Html => {
   const { name, label, type, required } = field
   const fault = faults.find((one) => one.name === name)
@@ -65,8 +65,8 @@ const fieldOf = (field: FormField, id: string, { values, faults }: Entered): Htm
   const own = html`id="${id}" name="${name}"${required && html` required`}${
     isText && html` maxlength="${answerMaxLength(type)}"`
   }${complete && html` autocomplete="${complete}"`}${fault && html` aria-invalid="true" aria-describedby="${id}-fault"`}`
-  const title = html`<label for="${id}">${label}${!required && type !== 'checkbox' && html` <span>(optional)</span>`}</label>`
-  const input = control(field, own, values[name] ?? '')
+  const title = html`<label for="${id}">${label}${!required && html` <span>(optional)</span>`}</label>`
+  const input = control(field, own, Object.hasOwn(values, name) ? values[name]! : '')
   return html`<div class="field">
 <div${type === 'checkbox' && html` class="tick"`}>${type === 'checkbox' ? [input, title] : [title, input]}</div>
 ${fault && html`<p class="fault" id="${id}-fault">${label} ${fault.message}</p>`}</div>
@@ -75,15 +75,13 @@ ${fault && html`<p class="fault" id="${id}-fault">${label} ${fault.message}</p>`
 
 const summary = (fields: readonly FormField[], faults: readonly AnswerFault[]): Html | false =>
   faults.length > 0 &&
-  html`<div class="faults" role="alert"><strong>Please look at this again:</strong><ul>${faults.map(
-    ({ name, message }) => {
-      const place = fields.findIndex((field) => field.name === name)
-      return html`<li><a href="#field-${place}">${fields[place]!.label} ${message}</a></li>`
-    },
-  )}</ul></div>
+  html`<div class="faults" role="alert"><strong>Please check:</strong><ul>${faults.map(({ name, message }) => {
+    const place = fields.findIndex((field) => field.name === name)
+    return html`<li><a href="#field-${place}">${fields[place]!.label} ${message}</a></li>`
+  })}</ul></div>
 `
 
-/** The hosted form; with faults, what was entered stands in it. */
+/** Returns the hosted form. With faults, it shows the entered values again. */
 export const formPage = (
   { name, fields, doubleOptIn }: Pick<Form, 'name' | 'fields' | 'doubleOptIn'>,
   entered: Entered = { values: {}, faults: [] },
@@ -91,12 +89,12 @@ export const formPage = (
   const all = [emailField, ...fields]
   return {
     status: entered.faults.length > 0 ? 400 : 200,
-    title: entered.faults.length > 0 ? `Please look at this again: ${name}` : name,
+    title: entered.faults.length > 0 ? `Please check: ${name}` : name,
     style,
     body: html`<h1>${name}</h1>
 ${summary(all, entered.faults)}<form method="post">
-${all.map((field, i) => fieldOf(field, `field-${i}`, entered))}<div class="trap" aria-hidden="true"><label>Leave this empty<input type="text" name="${trapName}" tabindex="-1" autocomplete="off"></label></div>
-${doubleOptIn && html`<p class="quiet">We send you a mail with a link to confirm that it is you.</p>`}
+${all.map((field, i) => fieldOf(field, `field-${i}`, entered))}<div class="trap" aria-hidden="true"><label>Leave this empty<input type="text" name="${honeypotName}" tabindex="-1" autocomplete="off"></label></div>
+${doubleOptIn && html`<p class="quiet">We’ll email you a link to confirm your address.</p>`}
 <button type="submit">Sign up</button>
 </form>`,
   }
@@ -113,23 +111,23 @@ export const closedPage = (name: string): PageView => ({
   status: 409,
   title: name,
   body: html`<h1>${name}</h1>
-<p>Sorry, nobody new can sign up here just now. Please try again later.</p>`,
+<p>Sorry, this form takes no new signups at the moment. Please try again later.</p>`,
 })
 
 export const thanksPage = (name: string, status: SignupStatus): PageView =>
   status === 'pending'
     ? {
-        title: `Look into your mail: ${name}`,
+        title: `Check your email: ${name}`,
         body: html`<h1>One more step</h1>
-<p>We have sent you a mail with a link. Please open it to confirm that it is you; only then are you signed up.</p>
-<p class="quiet">Nothing came? Look among your spam, or sign up again after five minutes.</p>`,
+<p>If your address needs confirming and can receive our email, we’ll send it a link. Open the link to confirm your address.</p>
+<p class="quiet">No email? You may already be signed up, or your address may have a typing error. Check your spam folder, or sign up again after five minutes.</p>`,
       }
     : { title: `Thank you: ${name}`, body: html`<h1>Thank you</h1><p>You are signed up for ${name}.</p>` }
 
 export const questionPage = ({ email, formName }: Signup): PageView => ({
   title: 'Confirm your sign-up',
   body: html`<h1>Confirm your sign-up</h1>
-<p>Please confirm that <strong>${email}</strong> is to be signed up for ${formName}.</p>
+<p>Please confirm that <strong>${email}</strong> should be signed up for ${formName}.</p>
 <form method="post"><button type="submit">Confirm</button></form>`,
 })
 

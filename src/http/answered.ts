@@ -1,40 +1,40 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-/** A request that was answered, without anything that its caller or a recipient would want kept: no body, no key, no query. */
+/** An answered request without confidential parts: no body, key or query. */
 export interface Answered {
   method: string
-  /** Without its query; a token or an address in it is left out. */
+  /** Without its query, tokens and addresses. */
   path: string
   status: number
   ms: number
   requestId: string
 }
 
-const longestPath = 200
+const maxPathLength = 200
 
-/** Of a path that is no route's: longer than any id, it may be a token. */
-const longestId = 40
+/** In a path without a route, a segment longer than any id may be a token. */
+const maxIdLength = 40
 
-const isPrivate = (part: string): boolean => /@|%40/i.test(part) || part.length > longestId
+const isPrivate = (part: string): boolean => /@|%40/i.test(part) || part.length > maxIdLength
 
-/** Ids may be seen; every other parameter (a token, an address) goes by its name. */
+/** Shows ids, and other parameters (tokens, addresses) by their names only. */
 const pathOf = ({ url, routeOptions }: FastifyRequest): string => {
   const parts = url.split(/[?#]/)[0]!.split('/')
   const pattern = routeOptions.url?.split('/')
   const shown = pattern
     ? parts.map((part, n) => (pattern[n] === undefined || pattern[n] === ':id' ? part : pattern[n]))
     : parts.map((part) => (isPrivate(part) ? '…' : part))
-  return shown.join('/').slice(0, longestPath)
+  return shown.join('/').slice(0, maxPathLength)
 }
 
 const msOf = (reply: FastifyReply): number => Math.round(reply.elapsedTime * 10) / 10
 
-/** As others log who went away before the answer: no status of HTTP, and sent to nobody. */
-const clientGone = 499
+/** nginx's status for a client that closed the connection before the answer. It is only logged. */
+const clientClosedRequest = 499
 
 /**
- * Logs a request when it has ended, however it does: one line, by its route, as addresses and queries hold tokens and
- * what people are called.
+ * Logs each request in one line when it ends, successfully or not. The line names the route instead of the URL, which can
+ * contain tokens and personal data.
  */
 export const logAtEnd = (request: FastifyRequest, reply: FastifyReply): void => {
   reply.raw.once('close', () => {
@@ -43,7 +43,7 @@ export const logAtEnd = (request: FastifyRequest, reply: FastifyReply): void => 
       {
         method,
         route: routeOptions.url ?? null,
-        status: reply.raw.writableFinished ? reply.statusCode : clientGone,
+        status: reply.raw.writableFinished ? reply.statusCode : clientClosedRequest,
         ms: msOf(reply),
         ...(caller && { account: caller.accountId, key: caller.keyId }),
       },
@@ -52,7 +52,7 @@ export const logAtEnd = (request: FastifyRequest, reply: FastifyReply): void => 
   })
 }
 
-/** Tells of each request when it has been answered. */
+/** Calls `onAnswered` for each answered request. */
 export const observeAnswers = (server: FastifyInstance, onAnswered: (answered: Answered) => void): void => {
   server.addHook('onResponse', async (request, reply) => {
     onAnswered({

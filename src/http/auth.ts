@@ -12,7 +12,7 @@ declare module 'fastify' {
 
 const bearer = /^Bearer +(\S+) *$/i
 
-/** Demands a living key, then counts the call: 401 comes before 429, and 429 before any look at the body. */
+/** Returns a hook that requires an active key, then counts the call: 401 precedes 429, and both precede reading the body. */
 export const authenticate =
   (app: App, family: string, limit: number) => async (request: FastifyRequest, reply: FastifyReply) => {
     const key = bearer.exec(request.headers.authorization ?? '')?.[1]

@@ -1,21 +1,28 @@
+import { quantity } from '../lib/quantity.ts'
 import { type HtmlPart, html } from '../pages/html.ts'
 import type { JsonSchema } from './openapi.ts'
 
+const count = (n: unknown, one: string, many?: string): string => quantity(Number(n), one, many)
+
+/** Renders a text with its `code` as HTML. */
+export const marked = (text: string): HtmlPart =>
+  text.split('`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))
+
 const bounds: [name: string, shown: (value: unknown) => string][] = [
-  ['minLength', (n) => `at least ${n} characters`],
-  ['maxLength', (n) => `at most ${n} characters`],
+  ['minLength', (n) => `at least ${count(n, 'character')}`],
+  ['maxLength', (n) => `at most ${count(n, 'character')}`],
   ['minItems', (n) => `at least ${n}`],
   ['maxItems', (n) => `at most ${n}`],
   ['minimum', (n) => `from ${n}`],
   ['maximum', (n) => `to ${n}`],
-  ['maxProperties', (n) => `at most ${n} properties`],
+  ['maxProperties', (n) => `at most ${count(n, 'property', 'properties')}`],
   ['pattern', (pattern) => (pattern === '\\S' ? 'not blank' : `like ${pattern}`)],
-  ['default', (value) => `else ${JSON.stringify(value)}`],
+  ['default', (value) => `default: ${JSON.stringify(value)}`],
 ]
 
 const branchesOf = ({ anyOf, oneOf }: JsonSchema) => (anyOf ?? oneOf) as JsonSchema[] | undefined
 
-/** What a value is, in words. A shape with a name is a link to it. */
+/** Describes the type of a value. A named schema is a link. */
 export const typeOf = (schema: JsonSchema): HtmlPart => {
   const { $ref, type, format, items, enum: choices } = schema
   if (typeof $ref === 'string') {
@@ -35,7 +42,7 @@ export const typeOf = (schema: JsonSchema): HtmlPart => {
   ]
 }
 
-/** The properties of an object, nested ones below theirs; of alternatives each. What is no object is said in words. */
+/** Renders the properties of an object with nested ones, or of each alternative. Other types are described in words. */
 export const fields = (schema: JsonSchema): HtmlPart => {
   const {
     properties,
@@ -51,9 +58,11 @@ export const fields = (schema: JsonSchema): HtmlPart => {
       const { description } = of
       return html`<li><code>${name}</code> <span class="quiet">${typeOf(of)}${
         required.includes(name) && ' · required'
-      }</span>${typeof description === 'string' && html`<br>${description}`}${nested(of)}</li>`
+      }</span>${typeof description === 'string' && html`<br>${marked(description)}`}${nested(of)}</li>`
     })}</ul>`
   if (items) return html`<p class="quiet">${typeOf(schema)}</p>${nested(schema)}`
+  // The first part of an `allOf` has the properties; the others only restrict which of them go together.
+  if (Array.isArray(schema.allOf)) return fields(schema.allOf[0])
   const branches = branchesOf(schema)
   if (branches?.some((one) => one.properties))
     return branches.map((one, n) => [n > 0 && html`<p class="quiet">or</p>`, fields(one)])

@@ -1,9 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { isThisMachine } from '../net/dial.ts'
 
-/** A request that was answered, as it is counted: by its route's pattern, which holds no id, address or token. */
-export interface Counted {
-  /** `none`: of a path that is no route's. */
+/** An answered request for the metrics. The route is a pattern, so it contains no ids, addresses or tokens. */
+interface RequestSample {
+  /** `none` for a path without a route. */
   route: string
   method: string
   status: number
@@ -11,25 +12,31 @@ export interface Counted {
 }
 
 export interface Metrics {
-  answered(request: Counted): void
-  /** All metrics in Prometheus' text format, and its media type. */
+  answered(request: RequestSample): void
+  /** Returns all metrics in Prometheus' text format, and its media type. */
   read(): Promise<{ type: string; text: string }>
 }
 
 const forwarding = /^(forwarded|x-forwarded-.+|x-real-ip|x-client-ip|true-client-ip|cf-connecting-ip|via)$/
 const loopback = /^(::ffff:)?127\.|^::1$/
-const bearer = /^Bearer +(.+?) *$/i
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
-/** Who asks on this machine, and not through a proxy on it, or brings the token. */
+const hasToken = (authorization: string, token: string): boolean =>
+  /^bearer /i.test(authorization) &&
+  timingSafeEqual(digest(authorization.slice('bearer '.length).trim()), digest(token))
+
+/** With a configured token, callers must send it. Without one, only direct requests from this machine to a local host name may read. */
 const mayRead = ({ socket, headers }: FastifyRequest, token: string | null): boolean => {
-  const given = token === null ? undefined : bearer.exec(headers.authorization ?? '')?.[1]
-  if (token !== null && given !== undefined && timingSafeEqual(digest(given), digest(token))) return true
-  return loopback.test(socket.remoteAddress ?? '') && !Object.keys(headers).some((name) => forwarding.test(name))
+  if (token !== null) return hasToken(headers.authorization ?? '', token)
+  return (
+    loopback.test(socket.remoteAddress ?? '') &&
+    isThisMachine(URL.parse(`http://${headers.host}`)?.hostname ?? '') &&
+    !Object.keys(headers).some((name) => forwarding.test(name))
+  )
 }
 
-/** Counts every request, and shows `/metrics` to whom it may (decisions.md, Metrics); for all others it is not there. */
+/** Counts every request and serves `/metrics` (docs/reference/api.md#metrics). Callers without permission get 404. */
 export const addMetrics = (server: FastifyInstance, metrics: Metrics, token: string | null): void => {
   server.addHook('onResponse', async ({ method, routeOptions: { url: route = 'none' } }, reply) => {
     metrics.answered({ route, method, status: reply.statusCode, ms: reply.elapsedTime })

@@ -3,14 +3,17 @@ import type { Route } from './route.ts'
 const header = (description: string, schema: object) => ({ description, schema })
 const seconds = { type: 'integer', minimum: 0 }
 
-/** The headers of answers, as components. */
+/** Components for the headers of responses. */
 export const headers = {
-  'X-Request-Id': header('Names the call in the log', { type: 'string' }),
-  'RateLimit-Limit': header('Calls a minute for the key and the first part of the path', { type: 'integer' }),
-  'RateLimit-Remaining': header('Calls that are left of them', { type: 'integer', minimum: 0 }),
-  'RateLimit-Reset': header('Seconds until the next minute begins', seconds),
-  'Retry-After': header('Seconds until a retry makes sense', seconds),
-  'Idempotent-Replayed': header('`true`: answered by the first call with the Idempotency-Key', { const: 'true' }),
+  'X-Request-Id': header('Identifies the call in the log', { type: 'string' }),
+  'RateLimit-Limit': header('Calls per minute for the key and the first segment of the path', { type: 'integer' }),
+  'RateLimit-Remaining': header('Calls left in this minute', { type: 'integer', minimum: 0 }),
+  'RateLimit-Reset': header('Seconds until the limit resets', seconds),
+  'Retry-After': header('Seconds to wait before you retry', seconds),
+  'WWW-Authenticate': header('The authentication scheme of the API', { const: 'Bearer' }),
+  'Idempotent-Replayed': header('`true` if this is the result of an earlier call with the same Idempotency-Key', {
+    const: 'true',
+  }),
 }
 
 type HeaderName = keyof typeof headers
@@ -20,34 +23,39 @@ const refs = (names: readonly HeaderName[]) =>
 
 const limits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
 
-/** Of a success. */
+/** Returns references to the headers of a success. */
 export const headerRefs = ({ isOpen, mayReplay }: { isOpen: boolean; mayReplay: boolean }) =>
   refs(['X-Request-Id', ...(isOpen ? [] : limits), ...(mayReplay ? (['Idempotent-Replayed'] as const) : [])])
 
 const refusals: Record<string, [name: string, description: string, example: string, more?: readonly HeaderName[]]> = {
-  400: ['Invalid', 'Malformed JSON, or a missing or invalid field, which is named', 'email is required'],
-  401: ['Unauthorized', 'A missing, invalid or revoked key', 'Missing or invalid Authorization: Bearer <apiKey>'],
-  403: ['Forbidden', 'Not in the plan, or not entitled', "The Embed API isn't included in your plan"],
-  404: ['Missing', 'It is not there, or is not of this account', 'There is no such list'],
-  409: ['Conflict', 'At odds with what is stored, or a limit is reached', "The plan's contact limit is reached"],
-  413: ['TooLarge', 'A body of over 8 MB', 'body must be at most 8 MB'],
-  415: ['NotJson', 'A body that is no JSON', 'Content-Type must be application/json'],
+  400: ['Invalid', 'Malformed JSON, or a missing or invalid field; the error names it', 'email is required'],
+  401: [
+    'Unauthorized',
+    'The key is missing, invalid or revoked',
+    'Missing or invalid Authorization: Bearer <apiKey>',
+    ['WWW-Authenticate'],
+  ],
+  403: ['Forbidden', 'Not included in the plan, or not entitled', "The Embed API isn't included in your plan"],
+  404: ['Missing', 'Not found', 'There is no such list'],
+  409: ['Conflict', 'Conflicts with the current state, or a limit is reached', "The plan's contact limit is reached"],
+  413: ['TooLarge', 'The body is too large for this route', 'body must be at most 1 MB'],
+  415: ['NotJson', 'The body is not JSON', 'Content-Type must be application/json'],
   429: [
     'Limited',
-    'The rate limit of the key is exceeded, or a monthly quota used up',
+    'The rate limit of the key is exceeded, or a monthly quota is used up',
     'Rate limit exceeded',
     [...limits, 'Retry-After'],
   ],
-  502: ['Upstream', 'A service that this one needs did not answer', 'The payment provider did not answer'],
+  502: ['Upstream', 'An upstream service did not answer', 'The payment provider did not answer'],
   '5XX': [
     'Fault',
-    'An internal error; or (503) the service is stopping, or its database is away or too busy: try again',
-    'The service is not available',
+    'Internal error, or (503) the service is stopping or its database is unavailable; try again',
+    'The service is not available: try again in a moment',
     ['Retry-After'],
   ],
 }
 
-/** The refusals, as components by their names. */
+/** Components for the refusals, by name. */
 export const responses = Object.fromEntries(
   Object.values(refusals).map(([name, description, error, more = []]) => [
     name,
@@ -59,7 +67,7 @@ export const responses = Object.fromEntries(
   ]),
 )
 
-/** Every keyed route can answer 400, 401 and 429, one with a body 413 and 415; the others are those that the route names. */
+/** Returns a route's refusals: 400, 401 and 429 if it needs a key, 400, 413 and 415 if it takes a body, and those that it names. */
 export const refusalsOf = ({ isOpen, body, refusals: own = [] }: Route): Record<string, object> => {
   const statuses = [...own, ...(isOpen ? [] : [400, 401, 429]), ...(body ? [400, 413, 415] : []), '5XX'].map(String)
   return Object.fromEntries(

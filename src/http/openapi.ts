@@ -25,7 +25,7 @@ export interface Operation {
 
 export interface OpenApi {
   openapi: '3.1.0'
-  info: { title: string; version: string; description: string }
+  info: { title: string; version: string; description: string; license: { name: string; identifier: string } }
   servers: { url: string }[]
   paths: Record<string, Record<string, Operation>>
   webhooks: Record<string, object>
@@ -34,12 +34,19 @@ export interface OpenApi {
 
 const description = `Email, contacts, deals, journeys, webinars, courses and webhooks.
 
-Every answer but a 2xx is \`{ "error": <one sentence> }\`. Text holds no NUL characters, and no object a key
-\`__proto__\`. Unknown properties are passed over. A call is
-counted for its key and the first part of its path: the \`RateLimit-*\` headers say how much is left of the minute.`
+Every response other than a 2xx is \`{ "error": <one sentence> }\`. Text can't contain NUL characters. The key
+\`__proto__\` is not allowed and is dropped. Unknown properties are ignored. Rate limits apply per key and first
+segment of the path: the \`RateLimit-*\` headers say how many calls are left in the minute.`
 
-/** Schemas that have a name (`meta({ id })`) stand once, under it. */
-const named =
+/** Rewrites several types to `anyOf` with one type each: oapi-codegen supports only one type per schema, besides null. */
+const splitTypes = (_name: string, node: unknown): unknown => {
+  if (typeof node !== 'object' || node === null || !('type' in node) || !Array.isArray(node.type)) return node
+  const { type: types, ...rest } = node
+  return types.filter((type) => type !== 'null').length > 1 ? { ...rest, anyOf: types.map((type) => ({ type })) } : node
+}
+
+/** Returns a converter to JSON Schema. It adds schemas with a name (`meta({ id })`) to `schemas` and refers to them. */
+const createConverter =
   (schemas: Record<string, JsonSchema>) =>
   (schema: z.ZodType, io: 'input' | 'output'): JsonSchema => {
     const { $defs = {}, properties } = z.toJSONSchema(z.object({ schema }), {
@@ -47,17 +54,18 @@ const named =
       unrepresentable: 'any',
       override: ({ jsonSchema }) => {
         delete jsonSchema.id
-        // Bounds that every JSON number of a programming language has anyway.
+        // Limits of the number type itself carry no information.
         if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
         if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
       },
     })
-    const moved = <T>(json: T): T => JSON.parse(JSON.stringify(json).replaceAll('"#/$defs/', '"#/components/schemas/'))
+    const moved = <T>(json: T): T =>
+      JSON.parse(JSON.stringify(json).replaceAll('"#/$defs/', '"#/components/schemas/'), splitTypes)
     Object.assign(schemas, moved($defs))
     return moved(properties!.schema as JsonSchema)
   }
 
-type Convert = ReturnType<typeof named>
+type Convert = ReturnType<typeof createConverter>
 
 const parametersOf = (convert: Convert, place: 'path' | 'query', schema: z.ZodType): Parameter[] => {
   const { properties = {}, required = [] } = convert(schema, 'input') as {
@@ -73,10 +81,20 @@ const parametersOf = (convert: Convert, place: 'path' | 'query', schema: z.ZodTy
   }))
 }
 
-/** Its examples are taken from where they were given: zod keeps none of a shape that transforms. */
+/**
+ * Moves an `anyOf` of `required` out of the object, into an `allOf` beside it. If one schema has both, generators such as
+ * openapi-typescript read only the `anyOf`, and their clients accept any body.
+ */
+const splitAlternatives = ({ anyOf, ...object }: JsonSchema): JsonSchema =>
+  anyOf !== undefined && object.properties !== undefined
+    ? { allOf: [object, { anyOf }] }
+    : { ...object, ...(anyOf !== undefined && { anyOf }) }
+
+/** Takes examples from the schema's metadata if necessary: zod drops them from a schema with a transform. */
 const requestBody = (convert: Convert, body: z.ZodType): NonNullable<Operation['requestBody']> => {
-  const examples = body.meta()?.examples
-  const schema = { ...convert(body, 'input'), ...(examples !== undefined && { examples }) }
+  const own = body.meta()?.examples
+  const { examples = own, ...shape } = convert(body, 'input')
+  const schema = { ...splitAlternatives(shape), ...(examples !== undefined && { examples }) }
   return { required: true, content: { 'application/json': { schema } } }
 }
 
@@ -84,13 +102,34 @@ const idempotencyKey: Parameter = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description: 'The same key answers what the first call with it did, marked by `Idempotent-Replayed`, for ever',
+  description:
+    'A repeated key returns the result of the first call with it, marked by `Idempotent-Replayed`. Keys do not expire.',
   schema: { type: 'string', minLength: 1, maxLength: 200 },
+}
+
+/** The tag of a path, by its first segment. */
+const resources: Readonly<Record<string, string>> = {
+  contacts: 'Contacts and lists',
+  lists: 'Contacts and lists',
+  send: 'Email',
+  liveview: 'Email',
+  pipelines: 'Deals and pipelines',
+  deals: 'Deals and pipelines',
+  journeys: 'Journeys',
+  webinars: 'Webinars',
+  courses: 'Courses',
+  webhooks: 'Webhooks and events',
+  events: 'Webhooks and events',
+}
+
+const resourceOf = ({ path }: Route): string => {
+  const segment = path.split('/')[1]!
+  return resources[segment] ?? segment
 }
 
 /** `GET /deals/:id` is `getDealsId`. */
 const operationId = ({ method, path }: Route): string =>
-  method.toLowerCase() + path.replace(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase())
+  method.toLowerCase() + path.replace(/\W+(\w?)/g, (_, letter: string) => letter.toUpperCase())
 
 const operation = (convert: Convert, route: Route): Operation => {
   const { params, query, body, answers, isOpen, isIdempotent } = route
@@ -102,7 +141,7 @@ const operation = (convert: Convert, route: Route): Operation => {
   const successes = Object.entries(answers).map(([status, schema]) => [
     status,
     {
-      description: status === '201' ? 'Made' : 'Done',
+      description: status === '201' ? 'Created' : 'OK',
       headers: headerRefs({ isOpen: isOpen === true, mayReplay: isIdempotent === true && status === '200' }),
       content: { 'application/json': { schema: convert(schema, 'output') } },
     },
@@ -110,7 +149,7 @@ const operation = (convert: Convert, route: Route): Operation => {
   return {
     operationId: operationId(route),
     summary: route.summary,
-    tags: [route.path.split('/')[1]!],
+    tags: [resourceOf(route)],
     security: isOpen ? [] : [{ apiKey: [] }],
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: requestBody(convert, body) }),
@@ -118,16 +157,16 @@ const operation = (convert: Convert, route: Route): Operation => {
   }
 }
 
-/** The OpenAPI document of the routes, from the shapes that validate: it can't say what the server does not do. */
+/** Builds the OpenAPI document from the schemas that validate requests, so that it always matches the server. */
 export const openApiOf = (routes: readonly Route[], publicUrl: string): OpenApi => {
   const schemas: Record<string, JsonSchema> = {
     Error: {
       type: 'object',
       required: ['error'],
-      properties: { error: { type: 'string', description: 'One sentence for people' } },
+      properties: { error: { type: 'string', description: 'One sentence that names the field or the reason' } },
     },
   }
-  const convert = named(schemas)
+  const convert = createConverter(schemas)
   const paths: OpenApi['paths'] = {}
   for (const route of routes) {
     const path = `/api/v1${route.path.replace(/:(\w+)/g, '{$1}')}`
@@ -135,7 +174,7 @@ export const openApiOf = (routes: readonly Route[], publicUrl: string): OpenApi 
   }
   return {
     openapi: '3.1.0',
-    info: { title: 'svc', version: '1', description },
+    info: { title: 'svc', version: '1', description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: publicUrl }],
     paths,
     webhooks: webhooks(convert),
@@ -143,7 +182,9 @@ export const openApiOf = (routes: readonly Route[], publicUrl: string): OpenApi 
       schemas,
       responses,
       headers,
-      securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: 'A key of `svc keys create`' } },
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: create one with `svc keys create`' },
+      },
     },
   }
 }

@@ -13,40 +13,47 @@ const header = (name: string, description: string) => ({
 })
 
 const parameters = [
-  header(timestampHeader, 'Unix seconds of the posting: refuse what is more than a few minutes old'),
+  header(timestampHeader, 'Unix seconds when it was sent: reject a delivery that is more than a few minutes old'),
   header(signatureHeader, '`v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret'),
-  header(idempotencyKeyHeader, 'The `id` of the event, the same each time that it is delivered: drop what came before'),
+  header(
+    idempotencyKeyHeader,
+    'The `id` of the event, the same for each attempt: ignore an id that you have already processed',
+  ),
 ]
 
 const responses = {
   '2XX': {
-    description: 'Taken. Everything else, a redirect too, and no answer in 5 seconds: it is tried again for hours',
+    description:
+      'Received. After any other status, a redirect included, or no response within 5 seconds, svc retries for about 7 hours',
   },
-  410: { description: 'Gone: the subscription is disabled' },
+  410: { description: 'Gone: svc disables the subscription' },
 }
 
 const sampledAt = Date.UTC(2026, 0, 1)
 
-/** The document is the same each time that it is made, though each sample has ids of its own. */
-const steadyIds = <T>(json: T): T =>
+/** Replaces the random ids of samples, so that the document is always the same. */
+const fixedIds = <T>(json: T): T =>
   JSON.parse(JSON.stringify(json).replace(/"([a-z]{3,4})_[0-9a-z]{20,}"/g, '"$1_01kdvh9800m4x9s2q7t0e5n3c8"'))
 
-/** What is posted to subscriptions: each type with its shape and the sample of GET /events/sample. */
+/** Describes the deliveries to subscriptions: for each event type its schema and the sample of GET /events/sample. */
 export const webhooks = (convert: (schema: z.ZodType, io: 'output') => object): Record<string, object> =>
   Object.fromEntries(
     eventTypes.map((type) => [
       type,
       {
         post: {
-          summary: `A delivery of ${type}`,
-          tags: ['deliveries'],
+          operationId: `on${type.replace(/(?:^|\W|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+          summary: `${type} is delivered`,
+          tags: ['Webhooks and events'],
+          // Authenticated by the signature in its headers, not by a key.
+          security: [],
           parameters,
           requestBody: {
             required: true,
             content: {
               'application/json': {
                 schema: convert(eventShape(type), 'output'),
-                example: steadyIds(sampleEvent(type, { now: sampledAt })),
+                example: fixedIds(sampleEvent(type, { now: sampledAt })),
               },
             },
           },

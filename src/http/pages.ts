@@ -1,23 +1,21 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Problem } from '../lib/problem.ts'
+import { notFound, Problem } from '../lib/problem.ts'
 import { html } from '../pages/html.ts'
 import {
   document,
   fileHeaders,
-  notFound,
+  largeForm,
+  notFoundPage,
   type Page,
   type PageAnswer,
   type PageView,
   pageHeaders,
+  tooLarge,
 } from '../pages/page.ts'
 import { isUnavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
-import { answerError, isBrokenOff } from './errors.ts'
-
-/** Forms are small; what a mail client posts for a one-click unsubscription is smaller. */
-const formLimit = 64 * 1024
-/** What programs post: a payment provider's event. */
-const programLimit = 1024 * 1024
+import { bodyLimits, isJson, type ReadBody, textOf, timeoutCode } from './bodies.ts'
+import { answerError, isAborted } from './errors.ts'
 
 const send = (page: Page, request: FastifyRequest, reply: FastifyReply, answer: PageAnswer) => {
   if ('redirect' in answer) {
@@ -26,7 +24,9 @@ const send = (page: Page, request: FastifyRequest, reply: FastifyReply, answer: 
       'cache-control': 'private, no-store',
       'x-robots-tag': 'noindex',
     }
-    return reply.headers(headers).redirect(answer.redirect, request.method === 'POST' ? 303 : 302)
+    // A header holds ASCII only.
+    const location = URL.parse(answer.redirect)?.href ?? answer.redirect
+    return reply.headers(headers).redirect(location, request.method === 'POST' ? 303 : 302)
   }
   if ('content' in answer) {
     return reply
@@ -54,40 +54,70 @@ const refusals: Partial<Record<Problem['kind'], number>> = {
 }
 
 const failureOf = (error: FastifyError | Problem, request: FastifyRequest): PageView => {
-  if (isBrokenOff(error, request)) return failure(400, 'This page did not understand what was sent')
-  if (error instanceof Problem && error.kind === 'configuration') return failure(500, 'Something went wrong')
-  if (error instanceof Problem && error.kind === 'missing') return notFound
+  if (isAborted(error, request)) return failure(400, 'This page can’t read the request')
+  if (error instanceof Problem && (error.kind === 'configuration' || error.kind === 'internal'))
+    return failure(500, 'Something went wrong')
+  if (error instanceof Problem && error.kind === 'not_found') return notFoundPage
   if (error instanceof Problem && error.kind !== 'unavailable')
     return failure(refusals[error.kind] ?? 400, error.message)
   if (isUnavailable(error) || error instanceof Problem) return failure(503, 'This page is not available just now')
-  if (error.statusCode === 413) return failure(413, 'That is more than this page takes')
-  if (error.statusCode && error.statusCode < 500) return failure(400, 'This page did not understand what was sent')
+  if (error.code === timeoutCode) return failure(408, 'The request took too long to arrive')
+  if (error.statusCode === 413) return tooLarge
+  if (error.statusCode && error.statusCode < 500) return failure(400, 'This page can’t read the request')
   return failure(500, 'Something went wrong')
 }
 
-const isJson = (request: FastifyRequest): boolean => /^application\/json\b/i.test(request.headers['content-type'] ?? '')
+/** Ten times more than any form has. Parsing 250,000 fields in 512 KB would take seconds. */
+const maxFields = 1_000
+const ampersand = 0x26
 
-/** What was posted, as the page takes it. */
-const posted = ({ takes }: Page, request: FastifyRequest) => {
+/** Returns an upper bound of the number of fields in a form's body. */
+const countFields = (raw: Buffer): number => {
+  let count = 1
+  for (let at = raw.indexOf(ampersand); at >= 0 && count <= maxFields; at = raw.indexOf(ampersand, at + 1)) count++
+  return count
+}
+
+/** Whether a URL matches a page. Its parameters can be malformed. */
+export const isPageUrl = (pages: readonly Page[], url: string): boolean => {
+  const parts = url.split('?')[0]!.split('/')
+  return pages.some(({ path }) => {
+    const own = path.split('/')
+    return own.length === parts.length && own.every((part, i) => part.startsWith(':') || part === parts[i])
+  })
+}
+
+/** Answers with the 404 page, for a request that reached no route. */
+export const answerPageNotFound = (request: FastifyRequest, reply: FastifyReply) =>
+  reply
+    .header('x-request-id', request.id)
+    .code(notFoundPage.status!)
+    .headers(pageHeaders(notFoundPage))
+    .send(document(notFoundPage))
+
+/** Parses the body in the form that the page `takes`. */
+const readPost = ({ takes }: Page, request: FastifyRequest) => {
   const raw = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
   if (takes === 'json' && isJson(request)) {
+    const text = textOf(raw)
     try {
-      return { raw, form: {}, json: JSON.parse(raw.toString()) as unknown }
+      return { raw, form: {}, json: JSON.parse(text) as unknown }
     } catch {
       throw new Problem('invalid', 'body must be valid JSON')
     }
   }
-  // What else is posted is not looked at: some mail clients unsubscribe by multipart/form-data (RFC 8058 section 3.2).
+  // Other bodies are ignored: some mail clients unsubscribe with multipart/form-data (RFC 8058 section 3.2).
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
+  if (isForm && countFields(raw) > maxFields) throw new Problem('invalid', 'The form has too many fields')
   return { raw, json: undefined, form: isForm ? Object.fromEntries(new URLSearchParams(raw.toString())) : {} }
 }
 
-/** Adds the pages, each with its headers and frame; whatever fails in one is a page too, or for programs an `{ error }`. */
-export const addPages = (server: FastifyInstance, app: App, pages: readonly Page[]): void => {
+/** Adds the pages with their headers and frame. Failures are pages too, except for programs: they get `{ error }`. */
+export const addPages = (server: FastifyInstance, app: App, pages: readonly Page[], readBody: ReadBody): void => {
   server.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-    // Browsers ask for it beside every page that may show pictures.
+    scope.addContentTypeParser('*', readBody)
+    // Browsers request it for every page that can show images.
     scope.get('/favicon.ico', (_request, reply) =>
       reply.code(204).header('cache-control', 'public, max-age=86400').send(),
     )
@@ -95,8 +125,8 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
       scope.route({
         method: page.method,
         url: page.path,
-        bodyLimit: page.takes === 'raw' ? programLimit : formLimit,
-        // Looking at a page twice, or before it is opened, must be free of effects: HEAD is GET without its body.
+        bodyLimit: page.isLarge ? largeForm : bodyLimits.open,
+        // GET has no effects, so HEAD can run the same handler: link scanners use it.
         exposeHeadRoute: page.method === 'GET',
         errorHandler: (error: FastifyError | Problem, request, reply) => {
           if (page.takes === 'raw' || (page.takes === 'json' && isJson(request)))
@@ -107,6 +137,11 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
             reply.header('retry-after', String(error.detail.retryAfterSeconds))
           return send(page, request, reply, view)
         },
+        onRequest: async ({ params }) => {
+          const { token } = params as { token?: string }
+          if (page.token && !app.tokens.read(page.token, token ?? '', app.now().getTime()))
+            throw notFound(notFoundPage.title)
+        },
         handler: async (request, reply) => {
           if (page.isAt && !page.isAt(request.params as Record<string, string>)) return reply.callNotFound()
           const call = {
@@ -116,7 +151,7 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
             query: Object.fromEntries(new URLSearchParams(request.url.split('?')[1])),
             headers: request.headers,
             address: request.ip,
-            ...posted(page, request),
+            ...readPost(page, request),
           }
           return send(page, request, reply, await page.handle(call))
         },

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { invalid } from '../lib/problem.ts'
 import type { App, Work } from '../store/work.ts'
 
-/** The key that calls, and its account. */
+/** The API key of a call and its account. */
 export interface Caller {
   keyId: string
   accountId: string
@@ -36,50 +36,55 @@ interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
   params?: P
   query?: Q
   body?: B
-  /** What each success answers with. */
+  /** Its body can have 8 MB. Default: 1 MB. */
+  takesLarge?: true
+  /** The response schema of each success status. */
   answers: Record<number, z.ZodType>
-  /** The refusals that the contract names beside 400, 401 and 429. */
+  /** The documented refusals besides 400, 401 and 429. */
   refusals?: readonly number[]
-  /** It takes an Idempotency-Key (`idempotencyKeyOf`). */
+  /** It accepts an Idempotency-Key (`idempotencyKeyOf`). */
   isIdempotent?: true
   /**
-   * The monthly quota that each success takes one of (api.md section 8). It is looked at before anything else of the call,
-   * and counted at the end of the unit of work that `handle` opens by `work`: exactly one, else nothing or too much is counted.
+   * The monthly quota that each success uses once (docs/reference/limits.md#plans-and-quotas). It is checked before the body is
+   * read, and counted at the end of the unit of work: `handle` must call `work` exactly once.
    */
   quota?: 'embedApi'
-  /** Answers a repeated call before its body is looked at; null lets it pass on to `handle`. */
+  /** Answers a repeated call, or refuses one, before its body is read. null: `handle` answers. */
   replay?(call: Pick<Call<undefined, undefined, undefined>, 'app' | 'caller' | 'headers'>): Promise<Answer | null>
   handle(call: Call<Read<P>, Read<Q>, Read<B>>): Promise<Answer>
 }
 
-/** What a call without a key has. */
+/** A call without a key. */
 export type OpenCall<Params, Query, Body> = Omit<Call<Params, Query, Body>, 'caller' | 'work'>
 
 type OpenDefinition<P extends Shape, Q extends Shape, B extends Shape> = Omit<
   Definition<P, Q, B>,
-  'handle' | 'replay'
+  'handle' | 'replay' | 'takesLarge'
 > & {
+  /** Verifies the token's signature before the body is read. Throws Problem `not_found`. */
+  authorize?(call: Pick<OpenCall<Read<P>, undefined, undefined>, 'app' | 'params'>): void
   handle(call: OpenCall<Read<P>, Read<Q>, Read<B>>): Promise<Answer>
 }
 
 export type Route = Definition<z.ZodType, z.ZodType, z.ZodType> & {
-  /** A signed token in its path stands for the key: it has no caller, and no limit counts it. */
+  /** Authorised by a signed token in its path instead of a key: it has no caller and no rate limit. */
   isOpen?: boolean
+  authorize?(call: { app: App; params: unknown }): void
 }
 
-/** A route as data: the server adds key, limits, validation, errors and its page in the OpenAPI document. */
+/** Declares a route. The server adds authentication, limits, validation, errors and the entry in the OpenAPI document. */
 export const route = <P extends Shape = undefined, Q extends Shape = undefined, B extends Shape = undefined>(
   definition: Definition<P, Q, B>,
 ): Route => definition as unknown as Route
 
-/** A route whose path holds a signed token, which is its only authorization (api.md section 5, rule 3). */
+/** Declares a route that is authorised only by a signed token in its path (docs/reference/api.md#authentication). */
 export const openRoute = <P extends Shape = undefined, Q extends Shape = undefined, B extends Shape = undefined>(
   definition: OpenDefinition<P, Q, B>,
 ): Route => ({ ...(definition as unknown as Route), isOpen: true })
 
 const keyMaxLength = 200
 
-/** The call's Idempotency-Key; undefined where it has none. Throws Problem `invalid` for one that can't be one. */
+/** Returns the Idempotency-Key, or undefined if there is none. Throws Problem `invalid` if it is malformed. */
 export const idempotencyKeyOf = (headers: Call<unknown, unknown, unknown>['headers']): string | undefined => {
   const key = headers['idempotency-key']
   if (key === undefined) return undefined
@@ -90,4 +95,4 @@ export const idempotencyKeyOf = (headers: Call<unknown, unknown, unknown>['heade
 }
 
 export const ok = (body: unknown): Answer => ({ status: 200, body })
-export const made = (body: unknown): Answer => ({ status: 201, body })
+export const created = (body: unknown): Answer => ({ status: 201, body })

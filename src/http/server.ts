@@ -1,3 +1,4 @@
+import { maxHeaderSize } from 'node:http'
 import type { Socket } from 'node:net'
 import fastify, {
   type FastifyBaseLogger,
@@ -9,27 +10,28 @@ import fastify, {
   LogController,
 } from 'fastify'
 import { z } from 'zod'
-import { demandEmbedUnit, takeEmbedUnits } from '../accounts/accounts.ts'
+import { requireEmbedUnit, takeEmbedUnits } from '../accounts/accounts.ts'
 import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
 import type { Page } from '../pages/page.ts'
 import { isUnavailable } from '../store/database.ts'
-import { demandWritable, schemaFault, schemaState } from '../store/schema.ts'
+import { requireWritable, schemaProblem, schemaState } from '../store/schema.ts'
 import type { App, Work } from '../store/work.ts'
 import { type Answered, logAtEnd, observeAnswers } from './answered.ts'
 import { authenticate } from './auth.ts'
+import { bodyLimits, createBodyReader, isJson, type ReadBody, textOf } from './bodies.ts'
 import { docsPage } from './docs.ts'
 import { answerError } from './errors.ts'
+import { limitLoad } from './load.ts'
 import { addMetrics, type Metrics } from './metrics.ts'
 import { type OpenApi, openApiOf } from './openapi.ts'
-import { addPages } from './pages.ts'
+import { addPages, answerPageNotFound, isPageUrl } from './pages.ts'
 import type { Answer, Route } from './route.ts'
 
 export const apiPrefix = '/api/v1'
-const megabyte = 1024 * 1024
 
-/** A request whose headers and body are not here by then is refused. */
+/** Time limit for the headers and body of a request. */
 const requestTimeoutMs = 60_000
 
 const refusals: Record<string, readonly [status: string, text: string]> = {
@@ -37,7 +39,7 @@ const refusals: Record<string, readonly [status: string, text: string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive'],
 }
 
-/** A malformed request never reaches a route: it is answered on the bare socket, in the same shape as every refusal. */
+/** Answers a malformed request, which reaches no route, on the socket, with the same JSON as other refusals. */
 const answerMalformed = (error: Error & { code?: string }, socket: Socket) => {
   if (error.code === 'ECONNRESET' || !socket.writable) return socket.destroy()
   const [status, text] = refusals[error.code ?? ''] ?? ['400 Bad Request', 'The request is malformed']
@@ -50,7 +52,7 @@ const answerMalformed = (error: Error & { code?: string }, socket: Socket) => {
 const limitOf = (app: App, family: string) =>
   family === 'webhooks' ? app.config.rateLimitWebhooks : app.config.rateLimit
 
-/** Checks by the zod schema of the route; what it refuses is a Problem with one sentence that names the field. */
+/** Validates with the route's zod schema. Throws a Problem whose message names the field. */
 const validate: FastifySchemaCompiler<z.ZodType> =
   ({ schema, httpPart }) =>
   (data) => {
@@ -58,7 +60,7 @@ const validate: FastifySchemaCompiler<z.ZodType> =
     return checked.success ? { value: checked.data } : { error: invalid(sentence(checked.error.issues, httpPart)) }
   }
 
-/** An answer has exactly the properties of its shape; one that does not fit is a fault of ours. */
+/** Sends exactly the properties of the schema. A response that does not match is an unexpected error. */
 const serialize: FastifySerializerCompiler<z.ZodType> =
   ({ schema }) =>
   (data) =>
@@ -67,27 +69,38 @@ const serialize: FastifySerializerCompiler<z.ZodType> =
 const send = (reply: FastifyReply, { status, headers = {}, body }: Answer) =>
   reply.code(status).headers(headers).send(body)
 
-/** JSON alone, everything else is 415; where a route takes no body, what a client sends with its call is passed over. */
-const addBodyParsers = (server: FastifyInstance) => {
+/** Accepts only JSON; other types are 415. Routes without a body ignore what the client sends. */
+const addBodyParsers = (server: FastifyInstance, readBody: ReadBody) => {
   const takesBody = (request: FastifyRequest) => request.routeOptions.schema?.body !== undefined
-  const json = server.getDefaultJsonParser('error', 'error')
+  // Keys named `__proto__` are dropped at any depth.
+  const json = server.getDefaultJsonParser('remove', 'error')
   server.removeAllContentTypeParsers()
-  server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) =>
-    takesBody(request) ? json(request, body as string, done) : done(null),
-  )
-  server.addContentTypeParser('*', { parseAs: 'buffer' }, (request, _body, done) =>
+  server.addContentTypeParser('application/json', (request, payload, done) => {
+    if (!takesBody(request)) return done(null)
+    readBody(request, payload)
+      .then(textOf)
+      .then((text) => json(request, text, done), done)
+  })
+  server.addContentTypeParser('*', (request, _payload, done) =>
     done(takesBody(request) ? Object.assign(new Error(), { code: 'FST_ERR_CTP_INVALID_MEDIA_TYPE' }) : null),
   )
 }
 
-/** 401 and the key's limit, then the plan's: all of them before any look at the body. */
-const admission = (app: App, route: Route, family: string) => {
-  const key = authenticate(app, family, limitOf(app, family))
-  if (!route.quota) return key
-  return [key, (request: FastifyRequest) => demandEmbedUnit(app, request.caller!.accountId)]
-}
+/** Hooks that run before the body is read: authentication and rate limit, then the plan's quota, then the route's own check. */
+const admissionHooks = (app: App, { quota, replay }: Route, family: string) => [
+  authenticate(app, family, limitOf(app, family)),
+  ...(quota ? [(request: FastifyRequest) => requireEmbedUnit(app, request.caller!.accountId)] : []),
+  ...(replay
+    ? [
+        async (request: FastifyRequest, reply: FastifyReply) => {
+          const answer = await replay({ app, caller: request.caller!, headers: request.headers })
+          if (answer) return send(reply, answer)
+        },
+      ]
+    : []),
+]
 
-const counted =
+const countingUse =
   <T>(run: (work: Work) => Promise<T>) =>
   async (work: Work): Promise<T> => {
     const result = await run(work)
@@ -107,15 +120,12 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
       ...(body && { body }),
       response: route.answers,
     },
-    ...(!route.isOpen && { onRequest: admission(app, route, family) }),
-    ...(route.replay && {
-      preValidation: async (request, reply) => {
-        const answer = await route.replay!({ app, caller: request.caller!, headers: request.headers })
-        if (answer) return send(reply, answer)
-      },
-    }),
+    bodyLimit: route.isOpen ? bodyLimits.open : bodyLimits[route.body && route.takesLarge ? 'large' : 'keyed'],
+    onRequest: route.isOpen
+      ? async ({ params }) => route.authorize?.({ app, params })
+      : admissionHooks(app, route, family),
     handler: async (request, reply) => {
-      // Of an open route, whose handler knows neither, there is no caller.
+      // Open routes have no caller, and their handlers use neither `caller` nor `work`.
       const caller = request.caller!
       const answer = await route.handle({
         app,
@@ -124,14 +134,14 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
         query: request.query,
         body: request.body,
         headers: request.headers,
-        work: (run) => app.work(caller.accountId, `key:${caller.keyId}`, route.quota ? counted(run) : run),
+        work: (run) => app.work(caller.accountId, `key:${caller.keyId}`, route.quota ? countingUse(run) : run),
       })
       return send(reply, answer)
     },
   })
 }
 
-/** The document of the routes, for programs; made when it is first asked for. */
+/** Serves the OpenAPI document, which is built on the first request. */
 const addDocument = (server: FastifyInstance, document: () => OpenApi) => {
   server.get('/openapi.json', async (_request, reply) =>
     reply.type('application/json; charset=utf-8').send(JSON.stringify(document())),
@@ -139,8 +149,8 @@ const addDocument = (server: FastifyInstance, document: () => OpenApi) => {
 }
 
 /**
- * Alive, and ready: `/readyz` is 503 while the database is away or takes no writes, its schema is behind or newer, or the server
- * drains. The states of this process's jobs do not change its status: the API serves without them.
+ * Adds `/healthz` and `/readyz`. `/readyz` is 503 while the database is unavailable or read-only, its schema is older or newer than
+ * expected, or the server drains. The states of this process's jobs do not affect it: the API works without them.
  */
 const addProbes = (
   server: FastifyInstance,
@@ -153,9 +163,9 @@ const addProbes = (
     const refuse = (error: string) => reply.code(503).send({ error })
     if (isDraining()) return refuse('The service is stopping')
     try {
-      const fault = schemaFault(await schemaState(app.database))
+      const fault = schemaProblem(await schemaState(app.database))
       if (fault) return refuse(fault.message)
-      await demandWritable(app.database)
+      await requireWritable(app.database)
       return { status: 'ready', jobs: jobs() }
     } catch (error) {
       if (!isUnavailable(error)) request.log.error({ err: error }, 'readiness check failed')
@@ -166,52 +176,59 @@ const addProbes = (
 
 export interface Server {
   fastify: FastifyInstance
-  /** Not ready from now on; new requests are answered 503, those in flight finish, or are cut off after `limitMs` (10,000). */
+  /** Stops the server: it refuses new requests with 503, lets requests in flight finish, and aborts them after `limitMs` (10,000). */
   drain(limitMs?: number): Promise<void>
 }
 
-/** What is told of the server, and what it tells: of each request once it is answered, metrics, how the jobs of the process are. */
-export interface Watched {
+/** Observers of the server, and the state that it shows. */
+interface Observers {
+  /** Called for each answered request. */
   onAnswered?: ((answered: Answered) => void) | undefined
   metrics?: Metrics | undefined
+  /** Returns the states of this process's jobs for `/readyz`. */
   jobs?: () => Readonly<Record<string, string>> | undefined
 }
 
-/** The API of all `routes` and the `pages`, not yet listening. */
+/** Builds the server of the API and the pages. It does not listen yet. */
 export const buildServer = async (
   app: App,
   routes: readonly Route[],
   logger: FastifyBaseLogger,
   pages: readonly Page[] = [],
-  { onAnswered, metrics, jobs = () => undefined }: Watched = {},
+  { onAnswered, metrics, jobs = () => undefined }: Observers = {},
 ): Promise<Server> => {
   let draining = false
   const server = fastify({
     loggerInstance: logger,
     genReqId: () => newId('log', Date.now()).replace('log_', 'req_'),
-    // Its own lines name addresses with their queries; ours is logAtEnd's.
+    // Fastify's own lines contain URLs with their queries. logAtEnd logs requests instead.
     logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: 8 * megabyte,
+    bodyLimit: bodyLimits.open,
     requestTimeout: requestTimeoutMs,
     http: { connectionsCheckingInterval: 1000 },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    routerOptions: { maxParamLength: 500 },
+    // As long as all headers together, so that no path parameter is refused for its length before the key is checked.
+    routerOptions: { maxParamLength: maxHeaderSize },
     trustProxy: [...app.config.trustProxy],
     frameworkErrors: (error, request, reply) => {
-      // Such a request comes past every hook.
+      // No hook runs for such a request.
       logAtEnd(request, reply)
+      if (error.code === 'FST_ERR_BAD_URL' && !isJson(request) && isPageUrl(pages, request.url))
+        return void answerPageNotFound(request, reply)
       answerError(error, request, reply)
     },
     clientErrorHandler: answerMalformed as never,
   }) as unknown as FastifyInstance
-  // Fastify refuses it before it looks for a route; none takes it.
+  // Without this, Fastify refuses QUERY before it looks for a route.
   server.addHttpMethod('QUERY', { overrideExisting: true })
-  addBodyParsers(server)
+  const readBody = createBodyReader()
+  addBodyParsers(server, readBody)
   server.setValidatorCompiler(validate)
   server.setSerializerCompiler(serialize)
   server.setErrorHandler(answerError)
   server.decorateRequest('caller', null)
+  server.decorateRequest('releaseBody', null)
   server.addHook('onRequest', async (request, reply) => {
     logAtEnd(request, reply)
     reply.header('x-request-id', request.id)
@@ -219,23 +236,24 @@ export const buildServer = async (
     reply.header('connection', 'close')
     return reply.code(503).send({ error: 'The service is stopping' })
   })
+  limitLoad(server, app.config.trustProxy)
   if (onAnswered) observeAnswers(server, onAnswered)
   if (metrics) addMetrics(server, metrics, app.config.metricsToken)
-  // A connection kept alive by its client would hold up the stop.
+  // A connection that its client keeps alive would delay the stop.
   server.addHook('onSend', async (_request, reply) => {
     if (draining) reply.header('connection', 'close')
   })
-  let made: OpenApi | undefined
+  let built: OpenApi | undefined
   const document = () => {
-    made ??= openApiOf(routes, app.config.publicUrl)
-    return made
+    built ??= openApiOf(routes, app.config.publicUrl)
+    return built
   }
   server.after(() => {
     for (const route of routes) addRoute(server, app, route)
     addProbes(server, app, () => draining, jobs)
-    // Without routes there are probes and metrics alone.
+    // A server without routes has only probes, metrics and pages.
     if (routes.length > 0) addDocument(server, document)
-    addPages(server, app, routes.length > 0 ? [...pages, docsPage(document)] : pages)
+    addPages(server, app, routes.length > 0 ? [...pages, docsPage(document)] : pages, readBody)
   })
   addNotFound(server, routes)
   await server.ready()
@@ -249,7 +267,7 @@ export const buildServer = async (
   }
 }
 
-/** A known path with another method is 405 with `Allow`; everything else is 404. Neither asks for a key. */
+/** Answers 405 with `Allow` for a known path with another method, else 404. Neither needs a key. */
 const addNotFound = (server: FastifyInstance, routes: readonly Route[]) => {
   const known = routes.map((route) => ({
     method: route.method,

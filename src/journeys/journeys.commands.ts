@@ -1,8 +1,20 @@
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, paged } from '../cli/command.ts'
+import {
+  type Cli,
+  type CommandSet,
+  type Confirmation,
+  type Context,
+  changing,
+  confirmed,
+  examples,
+  paged,
+} from '../cli/command.ts'
 import { type Column, printable } from '../cli/output.ts'
 import { readSource } from '../cli/source.ts'
+import { rollingBack } from '../cli/trial.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
+import { Problem } from '../lib/problem.ts'
+import { number, quantity } from '../lib/quantity.ts'
 import type { Applied, JourneyDetail, JourneyView, RunView } from './journeys.ts'
 
 const columns: Column<JourneyView>[] = [
@@ -36,19 +48,24 @@ const runColumns: Column<RunView>[] = [
 const addApply = (noun: Command, cli: Cli): void => {
   noun
     .command('apply')
-    .description('Make journeys of a YAML or JSON file, or update them: by id where it has one, else by name')
+    .description('Create or update journeys from a YAML or JSON file: by id where it has one, else by name')
+    .addHelpText(
+      'after',
+      examples('svc journeys apply -f welcome.yaml', 'svc journeys apply -f welcome.yaml --dry-run'),
+    )
     .option('-f, --file <file>', 'the file, or - for standard input; several documents are applied all or nothing')
-    .option('--dry-run', 'check the file and say what would change')
+    .option('--yes', 'accepted for scripts; this command never asks')
+    .option('--dry-run', 'check the file and show what would change')
     .action(
       cli.run(async ({ app, out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
         const { file } = await require({ file: flags.file })
-        const [{ applyJourneys, judgeUrls }, { maxFileBytes, readDocuments }] = await Promise.all([
+        const [{ applyJourneys, checkStepUrls }, { maxFileBytes, readDocuments }] = await Promise.all([
           import('./journeys.ts'),
           import('../lib/documents.ts'),
         ])
         const documents = readDocuments(await readSource(file, maxFileBytes))
         const dryRun = flags.dryRun ?? false
-        const urlFaults = await judgeUrls(app, documents)
+        const urlFaults = await checkStepUrls(app, documents)
         const applied = await work((w) => applyJourneys(w, documents, { dryRun, urlFaults }))
         if (applied.length === 1) out.one({ ...applied[0]!, ...(dryRun && { dryRun }) })
         else await out.list('journeys', applied, appliedColumns)
@@ -57,7 +74,7 @@ const addApply = (noun: Command, cli: Cli): void => {
     )
 }
 
-/** The definition as a file that `apply` takes. */
+/** Returns the definition as a file for `apply`. */
 const fileOf = async ({ id, name, enabled, definition }: JourneyDetail): Promise<string> => {
   const { stringify } = await import('yaml')
   const { trigger, reentry, exitOn, steps } = definition
@@ -69,6 +86,7 @@ const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('list', { isDefault: true })
     .description('List the journeys, most recently updated first')
+    .addHelpText('after', examples('svc journeys', 'svc journeys list --json'))
     .option('--trigger <kind>', 'those with this trigger, such as api or list-added')
     .action(
       cli.run(async ({ out, work }, flags: { trigger?: string }) => {
@@ -80,6 +98,7 @@ const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('show')
     .description('Print the definition of a journey, as apply takes it')
+    .addHelpText('after', examples('svc journeys show Welcome', 'svc journeys show Welcome > welcome.json'))
     .argument('<journey>', 'id or name')
     .action(
       cli.run(async ({ out, work }, ref: string) => {
@@ -93,45 +112,97 @@ const addReads = (noun: Command, cli: Cli): void => {
 
 const addSwitches = (noun: Command, cli: Cli): void => {
   const add = (verb: string, summary: string, enabled: boolean) =>
-    noun
-      .command(verb)
-      .description(summary)
-      .argument('<journey>', 'id or name')
-      .action(
-        cli.run(async ({ out, work }, ref: string) => {
-          const { switchJourney } = await import('./journeys.ts')
-          out.one(await work((w) => switchJourney(w, ref, enabled)))
-        }),
-      )
-  add('enable', 'Let contacts in again', true)
-  add('disable', 'Let nobody in; those that are in it go on', false)
+    changing(
+      noun
+        .command(verb)
+        .description(summary)
+        .argument('<journey>', 'id or name')
+        .addHelpText('after', examples(`svc journeys ${verb} Welcome`, `svc journeys ${verb} Welcome --dry-run`)),
+    ).action(
+      cli.run(async ({ out, work }, ref: string) => {
+        const { switchJourney } = await import('./journeys.ts')
+        out.one(await work((w) => switchJourney(w, ref, enabled)))
+      }),
+    )
+  add('enable', 'Enable a journey: contacts enter it again', true)
+  add('disable', 'Disable a journey: no contact enters it; contacts in it continue', false)
+}
+
+interface TriggerFlags extends Confirmation {
+  email?: string
+  list?: string
+  after?: string
+}
+
+const triggerOne = async (context: Context, ref: string, flags: TriggerFlags): Promise<void> => {
+  const { app, actor, account, out, work } = context
+  const { email, list } = await context.require({ email: flags.email, list: flags.list })
+  const { EntryRequest, findJourney, triggerJourney } = await import('./journeys.ts')
+  const [{ findList }, { parse }] = await Promise.all([import('../contacts/contacts.ts'), import('../lib/parse.ts')])
+  const [{ id }, { id: listId }] = await work(
+    async (w) => [await findJourney(w, ref), await findList(w, list)] as const,
+  )
+  const by = { accountId: (await account()).id, actor, by: 'operator' as const }
+  const entrant = parse(EntryRequest, { email, listId })
+  const entered = await triggerJourney(flags.dryRun ? rollingBack(app) : app, by, id, entrant)
+  out.one({ ...(flags.dryRun && { dryRun: true }), ok: true, entered })
+  if (!entered)
+    out.note('The contact did not enter: it is or was in the journey, and the re-entry rule allows no second entry.')
+  if (flags.dryRun) out.note('Nothing was changed.')
+}
+
+const triggerMany = async (context: Context, ref: string, list: string, flags: TriggerFlags): Promise<void> => {
+  const { confirm, out, progress, signal, trial, work } = context
+  const { findJourney, triggerList } = await import('./journeys.ts')
+  const { findList } = await import('../contacts/contacts.ts')
+  const [journey, target] = await work(async (w) => [await findJourney(w, ref), await findList(w, list)] as const)
+  const { name: into } = journey
+  const run = (open: Context['work']) => {
+    const bar = progress('contacts')
+    const onBatch = ({ contacts }: { contacts: number }) =>
+      bar.update({ rows: contacts, fraction: Math.min(1, contacts / Math.max(target.rowCount, 1)) })
+    const these = { journeyId: journey.id, listId: target.id, after: flags.after }
+    return triggerList(open, these, { signal, onBatch }).finally(bar.stop)
+  }
+  const planned = await run(trial)
+  signal.throwIfAborted()
+  const people = quantity(planned.contacts, 'active contact')
+  const what = `let ${number(planned.entered)} of ${people} of ${target.name} into the journey ${into}`
+  if (!(await confirm(what, flags, { contacts: planned.contacts, entered: planned.entered }))) return
+  const { contacts, entered, after } = await run(work)
+  if (signal.aborted) {
+    throw new Problem('conflict', `Interrupted: ${quantity(entered, 'contact')} entered, and stay in the journey`, {
+      hint: `svc journeys trigger ${journey.id} --list ${target.id} --after ${after}`,
+    })
+  }
+  out.one({ ok: true, contacts, entered })
 }
 
 const addTrigger = (noun: Command, cli: Cli): void => {
-  noun
-    .command('trigger')
-    .description('Let an address into a journey with the trigger api or manual, adding it to the list first')
-    .argument('<journey>', 'id or name')
-    .option('--email <email>')
-    .option('--list <id|name>')
-    .action(
-      cli.run(async (context, ref: string, flags: { email?: string; list?: string }) => {
-        const { app, actor, account, out, require, work } = context
-        const { email, list } = await require({ email: flags.email, list: flags.list })
-        const { Entrant, findJourney, triggerJourney } = await import('./journeys.ts')
-        const [{ findList }, { parse }] = await Promise.all([
-          import('../contacts/contacts.ts'),
-          import('../lib/parse.ts'),
-        ])
-        const [{ id }, { id: listId }] = await work(
-          async (w) => [await findJourney(w, ref), await findList(w, list)] as const,
-        )
-        const by = { accountId: (await account()).id, actor, by: 'operator' as const }
-        const entered = await triggerJourney(app, by, id, parse(Entrant, { email, listId }))
-        out.one({ ok: true, entered })
-        if (!entered) out.note('It is in the journey, or was, and its re-entry rule lets it in no second time.')
-      }),
-    )
+  confirmed(
+    noun
+      .command('trigger')
+      .description(
+        'Start a journey with the trigger api or manual for an address, or for every active contact of a list',
+      )
+      .addHelpText(
+        'after',
+        examples(
+          'svc journeys trigger Welcome --email ada@example.com',
+          'svc journeys trigger Welcome --list Customers --yes',
+        ),
+      )
+      .argument('<journey>', 'id or name')
+      .option('--email <email>', 'start it for this address, which is added to the list first; needs no --yes')
+      .option('--list <id|name>', 'the list; without --email: every active contact of it, after confirmation')
+      .option('--after <rowId>', 'continue an interrupted command after this contact'),
+    'show how many would enter',
+  ).action(
+    cli.run((context, ref: string, flags: TriggerFlags) => {
+      if (flags.email === undefined && flags.list !== undefined) return triggerMany(context, ref, flags.list, flags)
+      return triggerOne(context, ref, flags)
+    }),
+  )
 }
 
 interface RunFlags extends PageFlags {
@@ -143,10 +214,17 @@ const addRuns = (noun: Command, cli: Cli): void => {
   paged(
     noun
       .command('runs')
-      .description('List who is or was in a journey, newest first, and why each ended')
+      .description('List the runs of a journey, newest first, and why each ended')
+      .addHelpText(
+        'after',
+        examples(
+          'svc journeys runs Welcome --status waiting',
+          'svc journeys runs Welcome --run run_01m82xtxmmvg2qj0qr50gtn6ay',
+        ),
+      )
       .argument('<journey>', 'id or name')
       .option('--status <status>', 'running, waiting, completed, exited or failed')
-      .option('--run <id>', 'show this run, with each step that it did'),
+      .option('--run <id>', 'show this run with its completed steps'),
   ).action(
     cli.run(async ({ out, pages, work }, ref: string, flags: RunFlags) => {
       const { findJourney, listRuns, RunRequest, showRun } = await import('./journeys.ts')

@@ -1,7 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { owned, tenantFilter } from '../store/owned.ts'
-import { type Definition, runStatuses } from './journeys.definition.ts'
-import type { Cursor } from './journeys.walk.ts'
+import { type Cursor, type Definition, runStatuses } from './definition/definition.ts'
 
 const JourneySchema = defineEntity({
   name: 'Journey',
@@ -20,9 +19,9 @@ const JourneySchema = defineEntity({
     name: p.text(),
     enabled: p.boolean(),
     triggerKind: p.text(),
-    /** What the trigger is bound to (`triggerKey`); null where anything of its kind starts it. */
+    /** The id that the trigger is bound to (`triggerKey`), such as a list; null: every event of its kind starts the journey. */
     triggerKey: p.text().nullable(),
-    /** The newest version: the one that a contact enters. */
+    /** The newest version, which contacts enter. */
     version: p.integer(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
@@ -31,7 +30,7 @@ const JourneySchema = defineEntity({
 export class Journey extends JourneySchema.class {}
 JourneySchema.setClass(Journey)
 
-/** Never changed: a run goes on with the version that it entered. */
+/** Immutable: a run stays on the version that it entered. */
 const JourneyVersionSchema = defineEntity({
   name: 'JourneyVersion',
   tableName: 'journey_versions',
@@ -46,14 +45,14 @@ const JourneyVersionSchema = defineEntity({
     journeyId: p.text().collation('C').primary(),
     version: p.integer().primary(),
     definition: p.json<Definition>(),
-    /** When to look whether it still has runs; null while contacts enter it. */
+    /** When to check whether it still has runs; null for the newest version. */
     lookAt: p.datetime().nullable(),
   },
 })
 export class JourneyVersion extends JourneyVersionSchema.class {}
 JourneyVersionSchema.setClass(JourneyVersion)
 
-/** The exit rules of each version, a row each: what an event looks for by index. */
+/** The exit rules of each version, one row per rule, so that an event finds them by index. */
 const JourneyExitSchema = defineEntity({
   name: 'JourneyExit',
   tableName: 'journey_exits',
@@ -71,11 +70,12 @@ const active = `where "status" in ('running', 'waiting')`
 const due = `(greatest("due_at", "retry_at"))`
 
 /**
- * One contact on its way through a journey, with its next step and that step's time. A queue table without relations. Nobody
- * owns a run: who walks it holds an advisory lock while its transaction lasts (run.due.ts). What is looked up by an id of any
- * kind has an index that begins with it, and the account is compared as `account_id || ''`: no plan is left but the direct one,
- * whatever the statistics of an emptied queue say. The two indexes on times name the columns in different orders for the same
- * reason: neither can be taken for the other.
+ * One contact's way through a journey, with its next step and the time of that step. A queue table without relations. A run has
+ * no owner column: a worker holds an advisory lock on it until its transaction ends (journeys/engine/due.ts).
+ *
+ * The statistics of a queue that empties and fills are unreliable, so the indexes and conditions leave the planner one choice:
+ * every id that is looked up begins an index, the account is compared as `account_id || ''`, and the two indexes on times name
+ * their columns in different orders, so that neither can replace the other.
  */
 const JourneyRunSchema = defineEntity({
   name: 'JourneyRun',
@@ -125,30 +125,30 @@ const JourneyRunSchema = defineEntity({
     rowId: p.text().collation('C'),
     email: p.text().collation('C'),
     status: p.enum(runStatuses),
-    /** Why it ended before the journey's end. */
+    /** Why it ended early. */
     reason: p.text().nullable(),
-    /** The next step; null once the run has ended. */
+    /** The place of the next step; null once the run has ended. */
     cursor: p.json<Cursor>().nullable(),
-    /** Steps done. */
+    /** Number of completed steps. */
     stepNo: p.integer().default(0),
-    /** Counts changes: who has walked an older revision may not record. */
+    /** Incremented by every change: a unit of work that read an older revision can't record. */
     revision: p.integer().default(0),
-    /** When its step is due, and since when: waits count from it. */
+    /** When its step is or was due. The step's wait counts from here. */
     dueAt: p.datetime(),
-    /** After a fault of ours: not before this, the how many-th time, and why. */
+    /** After an unexpected error: the earliest time of the next try, the number of tries, and the last error. */
     retryAt: p.datetime().nullable(),
     tries: p.integer().default(0),
     lastFault: p.text().nullable(),
-    /** The event type that a `wait-for` waits for, and what it must hold: path to value. */
+    /** The event type that a `wait-for` waits for, and the values that the event must have, by path. */
     awaited: p.text().nullable(),
     awaitedWhere: p.json<Record<string, string | number | boolean | null>>().nullable(),
-    /** The delivery whose end it waits for: until then it is not due. */
+    /** The delivery that it waits for. Until that ends the run is not due. */
     deliveryId: p.text().collation('C').nullable(),
-    /** What the trigger brought along, and what the run itself keeps. */
+    /** Data of the trigger, and data that the run's own steps keep. */
     context: p.json<Record<string, unknown>>(),
-    /** How many journeys stand between this run and a trigger from outside. */
+    /** The number of journey runs between this run and the external trigger. */
     depth: p.integer().default(0),
-    /** The run from which journeys caused it, at whatever depth; null where the trigger came from outside. */
+    /** The first run of the chain of journeys that caused it; null: an external trigger started it. */
     rootId: p.text().collation('C').nullable(),
     enteredAt: p.datetime(),
     endedAt: p.datetime().nullable(),
@@ -158,8 +158,8 @@ export class JourneyRun extends JourneyRunSchema.class {}
 JourneyRunSchema.setClass(JourneyRun)
 
 /**
- * A contact that has been in a journey, kept when its last runs are purged, so that `reentry: never` holds for ever. It names the
- * contact by its row id, which dies with the address.
+ * A contact that has been in a journey. The row outlives the contact's purged runs, so that `reentry: never` holds permanently. It
+ * identifies the contact by row id, which is deleted with the address.
  */
 const PastEntrySchema = defineEntity({
   name: 'PastEntry',
@@ -174,7 +174,7 @@ const PastEntrySchema = defineEntity({
 export class PastEntry extends PastEntrySchema.class {}
 PastEntrySchema.setClass(PastEntry)
 
-/** What a run did, a row a step: its key lets no step of a run be done twice. */
+/** The completed steps of a run, one row per step. The key prevents that a step is done twice. */
 const JourneyStepLogSchema = defineEntity({
   name: 'JourneyStepLog',
   tableName: 'journey_step_log',
@@ -183,7 +183,7 @@ const JourneyStepLogSchema = defineEntity({
     runId: p.text().collation('C').primary(),
     stepNo: p.integer().primary(),
     at: p.datetime(),
-    /** Its place in the definition: `steps[2].then[0]`. */
+    /** The step's place in the definition: `steps[2].then[0]`. */
     step: p.text(),
     kind: p.text(),
     outcome: p.text(),

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { missing } from '../lib/problem.ts'
+import { noSuch, notFound } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import type { Definition, TriggerKind } from './journeys.definition.ts'
+import type { Definition, TriggerKind } from './definition/definition.ts'
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
-/** The Journey of api.md section 2; times in epoch ms. */
+/** Journey (docs/reference/api.md#journey); times in epoch ms. */
 export const JourneyShape = z
   .object({
     id: z.string(),
@@ -18,7 +18,7 @@ export const JourneyShape = z
   .meta({ id: 'Journey' })
 export type JourneyView = z.output<typeof JourneyShape>
 
-/** With the version that contacts enter now. */
+/** A journey with its newest version, which contacts enter. */
 export interface JourneyDetail extends JourneyView {
   version: number
   definition: Definition
@@ -38,7 +38,7 @@ const view = ({ id, name, enabled, triggerKind, createdAt, updatedAt }: Row<Jour
   updatedAt: updatedAt.getTime(),
 })
 
-/** Most recently updated first; those of one trigger kind, where it is given (GET /journeys). */
+/** Returns the journeys, most recently updated first, optionally only those of one trigger kind (GET /journeys). */
 export const listJourneys = async ({ sql, accountId }: Reader, triggerKind?: string): Promise<JourneyView[]> =>
   (
     await sql<Row<JourneyView>>(
@@ -49,7 +49,7 @@ export const listJourneys = async ({ sql, accountId }: Reader, triggerKind?: str
     )
   ).map(view)
 
-/** The journeys, of which there are at most two, that have the id or the name; that with the id first. */
+/** Returns the journey with the id, then the journey with the name: at most two. */
 export const journeysNamed = async (
   { sql, accountId }: Reader,
   { id, name }: { id: string | null; name: string },
@@ -63,14 +63,14 @@ export const journeysNamed = async (
   return rows.map((row) => ({ ...view(row), version: row.version, definition: row.definition }))
 }
 
-/** By id, else by name. Throws Problem `missing`. */
+/** Returns a journey by id, else by name. Throws Problem `not_found`. */
 export const findJourney = async (reader: Reader, ref: string): Promise<JourneyDetail> => {
   const [journey] = await journeysNamed(reader, { id: ref, name: ref })
-  if (!journey) throw missing(`There is no journey ${ref}`, { hint: 'svc journeys list' })
+  if (!journey) throw noSuch('journey', ref, { hint: 'svc journeys list' })
   return journey
 }
 
-/** A journey as a contact is to enter it now, locked against being changed or disabled meanwhile. */
+/** A journey with its newest version, locked so that no other transaction changes or disables it. */
 export interface OpenJourney {
   id: string
   enabled: boolean
@@ -79,7 +79,7 @@ export interface OpenJourney {
   definition: Definition
 }
 
-/** By id, share-locked. Throws Problem `missing`, for another account's journey just as for none. */
+/** Locks a journey in share mode and returns it. Throws Problem `not_found`, also for a journey of another account. */
 export const lockJourney = async ({ sql, accountId }: Reader, id: string): Promise<OpenJourney> => {
   const [journey] = await sql<OpenJourney>(
     `select j.id, j.enabled, j.trigger_kind as "triggerKind", j.version, v.definition from journeys j
@@ -88,11 +88,11 @@ export const lockJourney = async ({ sql, accountId }: Reader, id: string): Promi
     [accountId, id],
     'lock-journey',
   )
-  if (!journey) throw missing('There is no such journey')
+  if (!journey) throw notFound('There is no such journey')
   return journey
 }
 
-/** Lets contacts in, or nobody any more; runs that are in it go on. Throws Problem `missing`. */
+/** Enables or disables a journey. A disabled journey takes no new contacts; its open runs continue. Throws Problem `not_found`. */
 export const switchJourney = async (work: Work, ref: string, enabled: boolean): Promise<JourneyView> => {
   const { id } = await findJourney(work, ref)
   await work.sql(

@@ -1,26 +1,34 @@
 import { locateContact } from '../contacts/contacts.ts'
+import { eraseCalls } from '../deliveries/deliveries.ts'
 import { type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
 import type { EmittedEvent, Listener, SuppressionReason, Work } from '../store/work.ts'
-import { exitRules, type TriggerKind, triggerKinds } from './journeys.definition.ts'
+import { exitRules, type TriggerKind, triggerKinds } from './definition/definition.ts'
 import {
+  contextOf,
   type EnterableJourney,
   type Entrant,
   enabledJourneys,
   enterLocked,
+  forgetList,
+  forgetPerson,
   lockEntrants,
+  matchesTrigger,
   startJourneys,
-} from './journeys.enrol.ts'
-import { forgetList, forgetPerson } from './journeys.past.ts'
-import { contextOf, isPulled, keysOf, subjectOf, triggersOf } from './journeys.triggers.ts'
-import { endRuns, type Happening, settleCalls, tellRuns } from './run.wake.ts'
+  subjectOf,
+  triggerKeysOf,
+  triggerKindOf,
+} from './enrolment/enrolment.ts'
+import { endRuns, notifyRuns, type PersonEvent, settleCalls } from './journeys.wake.ts'
 
 /*
- * What an event does to journeys, in its own transaction: it ends the runs whose exit rules it meets, wakes those that wait
- * for it, and starts new ones, which it therefore neither ends nor wakes. Locks: the contacts that enter, then deliveries,
- * then runs. Each question is a look into an index: what it costs does not grow with journeys or their versions.
+ * How an event changes journey runs, in the event's own transaction. It first ends the runs whose exit rules it meets and wakes
+ * the runs that wait for it, then starts new runs, so that it never ends or wakes a run that it starts. Lock order: the contacts
+ * that enter, then deliveries, then runs. Every condition is an index lookup, so the cost does not grow with the number of
+ * journeys or versions.
  */
 
+/** The triggers, awaited event types and exit rules that the account uses. */
 interface Interests {
   triggers: string[]
   awaited: string[]
@@ -63,7 +71,7 @@ const readRowIds = async ({ sql, accountId }: Work, emails: readonly string[]): 
   return new Map(rows.map((row) => [row.email, row.rowId]))
 }
 
-const happeningsOf = async (work: Work, events: readonly EmittedEvent[]): Promise<Happening[]> => {
+const personEventsOf = async (work: Work, events: readonly EmittedEvent[]): Promise<PersonEvent[]> => {
   const subjects = events.map(subjectOf)
   const unknown = subjects.flatMap((subject) => (subject && !subject.rowId ? [normalizeEmail(subject.email)] : []))
   const rowIds = await readRowIds(work, unknown)
@@ -75,22 +83,22 @@ const happeningsOf = async (work: Work, events: readonly EmittedEvent[]): Promis
   })
 }
 
-/** The contact of each event: the one it names, else the address in its most recently updated list. */
-const entrantsOf = async (work: Work, happenings: readonly Happening[]): Promise<Entrant[]> => {
-  const homeless = happenings.flatMap(({ subject }) => (subject.listId ? [] : [subject.email]))
-  const homes = new Map<string, string>()
-  if (homeless.length > 0) {
+/** Returns the contact of each event: the contact that it names, else the address in its most recently updated list. */
+const entrantsOf = async (work: Work, personEvents: readonly PersonEvent[]): Promise<Entrant[]> => {
+  const withoutList = personEvents.flatMap(({ subject }) => (subject.listId ? [] : [subject.email]))
+  const listOfEmail = new Map<string, string>()
+  if (withoutList.length > 0) {
     const rows = await work.sql<{ email: string; listId: string }>(
       `select i.email, c.list_id as "listId" from unnest($2::text[]) as i(email) cross join lateral (
-         select list_id from contacts
-         where account_id = $1 and row_id = (select row_id from addresses where account_id = $1 and email = i.email)
-         order by updated_at desc, list_id limit 1
+         select c.list_id from contacts c join contact_lists l on l.account_id = c.account_id and l.id = c.list_id
+         where c.account_id = $1 and c.row_id = (select row_id from addresses where account_id = $1 and email = i.email)
+         order by l.updated_at desc, l.id limit 1
        ) c`,
-      [work.accountId, homeless],
+      [work.accountId, withoutList],
     )
-    for (const { email, listId } of rows) homes.set(email, listId)
+    for (const { email, listId } of rows) listOfEmail.set(email, listId)
   }
-  return happenings.flatMap(({ event, subject: { email, rowId, listId = homes.get(email) } }) =>
+  return personEvents.flatMap(({ event, subject: { email, rowId, listId = listOfEmail.get(email) } }) =>
     listId ? [{ email, rowId, listId, context: contextOf(event) }] : [],
   )
 }
@@ -100,17 +108,17 @@ interface Start {
   entrants: Entrant[]
 }
 
-const startsOf = async (work: Work, type: EventType, happenings: readonly Happening[]): Promise<Start[]> => {
-  const keys = [...new Set(happenings.flatMap(({ event }) => keysOf(event)))]
+const startsOf = async (work: Work, type: EventType, personEvents: readonly PersonEvent[]): Promise<Start[]> => {
+  const keys = [...new Set(personEvents.flatMap(({ event }) => triggerKeysOf(event)))]
   const starts: Start[] = []
-  for (const journey of await enabledJourneys(work, triggersOf[type]!, keys)) {
-    const pulling = happenings.filter(({ event }) => isPulled(journey.definition.trigger, event))
+  for (const journey of await enabledJourneys(work, triggerKindOf[type]!, keys)) {
+    const pulling = personEvents.filter(({ event }) => matchesTrigger(journey.definition.trigger, event))
     if (pulling.length > 0) starts.push({ journey, entrants: await entrantsOf(work, pulling) })
   }
   return starts
 }
 
-/** The exit rule `list-removed`, for who left a list, or with a person alone every list. */
+/** Applies the exit rule `list-removed` to a contact that left a list; without `listId`, every list. */
 const exitRemoved = async (work: Work, listId?: string, rowId?: string): Promise<void> => {
   const { exits } = await interestsIn(work)
   const rule = 'list-removed'
@@ -118,7 +126,7 @@ const exitRemoved = async (work: Work, listId?: string, rowId?: string): Promise
     await endRuns(work, `exit rule: ${rule}`, { listId, rowIds: rowId === undefined ? undefined : [rowId], rule })
 }
 
-/** The exit rules `unsubscribed` and `suppressed`, which is every other reason. */
+/** Applies the exit rule `unsubscribed`, or for every other reason `suppressed`. */
 const exitSuppressed = async (work: Work, emails: readonly string[], reason: SuppressionReason): Promise<void> => {
   const rule = reason === 'unsubscribed' ? reason : 'suppressed'
   const { exits } = await interestsIn(work)
@@ -127,8 +135,16 @@ const exitSuppressed = async (work: Work, emails: readonly string[], reason: Sup
   if (rowIds.length > 0) await endRuns(work, `exit rule: ${rule}`, { rowIds, rule })
 }
 
-/** An erased address ends its runs and stands in none of them any more, nor does what started them. */
+/** Ends the runs of an erased address, and removes the address and the contexts from them. */
 const forget = async (work: Work, email: string, rowId?: string): Promise<void> => {
+  const runs = await work.sql<{ id: string }>('select id from journey_runs where account_id = $1 and email = $2', [
+    work.accountId,
+    email,
+  ])
+  await eraseCalls(
+    work,
+    runs.map(({ id }) => id),
+  )
   if (rowId !== undefined) await endRuns(work, 'the contact was erased', { rowIds: [rowId] })
   await work.sql(`update journey_runs set email = '', context = '{}' where account_id = $1 and email = $2`, [
     work.accountId,
@@ -136,7 +152,10 @@ const forget = async (work: Work, email: string, rowId?: string): Promise<void> 
   ])
 }
 
-/** Starts the journeys of what is no event, for an address (normalised) in its most recently updated list; in none, it starts nothing. */
+/**
+ * Starts journeys for an enrolment or a registration, which are no events, in the most recently updated list of the address
+ * (normalised). Does nothing if the address is in no list.
+ */
 const startOf = async (
   work: Work,
   kind: TriggerKind,
@@ -147,9 +166,9 @@ const startOf = async (
   if (entrant) await startJourneys(work, { kind, key: id, name: title, entrant })
 }
 
-const triggerOfType = Object.entries(triggersOf).map(([type, kind]) => `when '${type}' then '${kind}'`)
+const triggerOfType = Object.entries(triggerKindOf).map(([type, kind]) => `when '${type}' then '${kind}'`)
 
-/** A look into an index per question: one for the type, however many types and journeys there are. */
+/** At most four index lookups, however many types and journeys exist. */
 const wanted = `
   exists (select from journeys where account_id = $1 and enabled and trigger_kind = case $2 ${triggerOfType.join(' ')} end)
   or exists (select from journey_runs where account_id = $1 and awaited = $2)
@@ -159,21 +178,21 @@ const wanted = `
 const receive = async (work: Work, events: readonly EmittedEvent[]): Promise<void> => {
   const type = events[0]!.type as EventType
   const { triggers, awaited, exits } = await interestsIn(work)
-  const happenings = await happeningsOf(work, events)
-  if (happenings.length === 0) return
-  const trigger = triggersOf[type]
-  const starts = trigger && triggers.includes(trigger) ? await startsOf(work, type, happenings) : []
+  const personEvents = await personEventsOf(work, events)
+  if (personEvents.length === 0) return
+  const trigger = triggerKindOf[type]
+  const starts = trigger && triggers.includes(trigger) ? await startsOf(work, type, personEvents) : []
   if (starts.length > 0) {
     await lockEntrants(
       work,
       starts.flatMap(({ entrants }) => entrants),
     )
   }
-  await tellRuns(work, type, happenings, { exit: isExit(exits, type), wake: awaited.includes(type) })
+  await notifyRuns(work, type, personEvents, { exit: isExit(exits, type), wake: awaited.includes(type) })
   for (const { journey, entrants } of starts) await enterLocked(work, journey, entrants)
 }
 
-/** Starts, wakes and ends journey runs by events (decisions.md, Journeys). */
+/** Starts, wakes and ends journey runs by events (docs/reference/journeys.md#triggers). */
 export const runJourneysByEvents: Listener = {
   events: { wanted, receive },
 
@@ -186,7 +205,7 @@ export const runJourneysByEvents: Listener = {
 
   addressesSuppressed: exitSuppressed,
 
-  // A contact that waits for its confirmation has not come to its list yet: only then do the list's journeys begin.
+  // A pending contact does not start the journeys of its list; its activation does.
   async contactsActivated(work, contacts) {
     for (const { listId, rowId, email } of contacts)
       await startJourneys(work, { kind: 'list-added', key: listId, entrant: { listId, rowId, email } })

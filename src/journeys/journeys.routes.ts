@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { ok, route } from '../http/route.ts'
-import { text } from '../lib/text.ts'
-import { Entrant, JourneyShape, listJourneys, triggerJourney } from './journeys.ts'
+import { idText, text } from '../lib/text.ts'
+import { EntryRequest, JourneyShape, listJourneys, triggerJourney } from './journeys.ts'
 
-/** GET /journeys, POST /journeys/{id}/trigger (api.md section 4, Journeys). */
+/** GET /journeys, POST /journeys/{id}/trigger (docs/reference/api.md#journeys). */
 export const routes = [
   route({
     method: 'GET',
@@ -19,9 +19,9 @@ export const routes = [
   route({
     method: 'POST',
     path: '/journeys/:id/trigger',
-    summary: 'Let an address into a journey whose trigger is the API, adding it to the list first',
-    params: z.object({ id: text(500) }),
-    body: Entrant,
+    summary: 'Add an address to a list and start an API-triggered journey for it',
+    params: z.object({ id: idText() }),
+    body: EntryRequest,
     answers: { 200: z.object({ ok: z.literal(true) }) },
     refusals: [404, 409],
     handle: async ({ app, caller, params, body }) => {

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
-import { missing } from '../lib/problem.ts'
+import { notFound, shown } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import { type RunStatus, runStatuses } from './journeys.definition.ts'
-import { type Cursor, pathOf } from './journeys.walk.ts'
+import { type Cursor, pathOf, type RunStatus, runStatuses } from './definition/definition.ts'
 
 /** A run as `svc journeys runs` shows it; times in epoch ms. */
 export interface RunView {
@@ -16,19 +15,19 @@ export interface RunView {
   status: RunStatus
   /** Why it ended early. */
   reason: string | null
-  /** The place of its next step; null once it has ended. */
+  /** The place of its next step; null once the run has ended. */
   step: string | null
   stepsDone: number
-  /** When its step is taken, or tried again; null where it waits for the answer to a webhook, or has ended. */
+  /** When its next step, or the next try of it, is due; null while it waits for the answer to a webhook, and once it has ended. */
   dueAt: number | null
-  /** How often its step met a fault of ours, and the last one: it is tried again. */
+  /** The number of unexpected errors at its next step, and the last of them. The step is tried again. */
   tries: number
   lastFault: string | null
   enteredAt: number
   endedAt: number | null
 }
 
-/** With what it did, oldest first. */
+/** A run with its completed steps, oldest first. */
 export interface RunDetail extends RunView {
   log: { step: string; kind: string; outcome: string; at: number }[]
 }
@@ -53,7 +52,7 @@ const view = ({ cursor, isActive, stepsDone, dueAt, tries, lastFault, enteredAt,
   endedAt,
 })
 
-/** Which runs of a journey, and how many. */
+/** A request for one page of a journey's runs. */
 export const RunRequest = z.object({
   journeyId: z.string(),
   status: z.enum(runStatuses).optional(),
@@ -61,7 +60,7 @@ export const RunRequest = z.object({
   cursor: z.string().optional(),
 })
 
-/** A page of the runs of a journey, newest first. Throws Problem `invalid` for a bad cursor. */
+/** Returns a page of the runs of a journey, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listRuns = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   { journeyId, status, limit, cursor }: z.output<typeof RunRequest>,
@@ -75,7 +74,7 @@ export const listRuns = async (
   return pageOf(rows.map(view), limit)
 }
 
-/** All runs of an address, oldest first, each with what its trigger brought along. */
+/** Returns all runs of an address, oldest first, each with its context. */
 export const runsOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   email: string,
@@ -87,7 +86,7 @@ export const runsOf = async (
   return rows.map(({ context, ...row }) => ({ ...view(row), context }))
 }
 
-/** A run of a journey with what it did. Throws Problem `missing`. */
+/** Returns a run of a journey with its completed steps. Throws Problem `not_found`. */
 export const showRun = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   journeyId: string,
@@ -97,7 +96,7 @@ export const showRun = async (
     `select ${columns} from journey_runs r where r.account_id = $1 and r.id = $2 and r.journey_id = $3`,
     [accountId, id, journeyId],
   )
-  if (!row) throw missing(`There is no run ${id} of this journey`, { hint: `svc journeys runs ${journeyId}` })
+  if (!row) throw notFound(`There is no run ${shown(id)} of this journey`, { hint: `svc journeys runs ${journeyId}` })
   const log = await sql<RunDetail['log'][number]>(
     `select step, kind, outcome, ${epochMs('at')} as at from journey_step_log
      where account_id = $1 and run_id = $2 order by step_no`,

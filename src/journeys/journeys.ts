@@ -1,6 +1,5 @@
-export { type Applied, applyJourneys } from './journeys.apply.ts'
-export { judgeUrls } from './journeys.check.ts'
-export { type Occasion, startJourneys } from './journeys.enrol.ts'
+export { EntryRequest, startJourneys, triggerJourney, triggerList } from './enrolment/enrolment.ts'
+export { type Applied, applyJourneys, checkStepUrls } from './files/files.ts'
 export {
   findJourney,
   type JourneyDetail,
@@ -10,4 +9,3 @@ export {
   switchJourney,
 } from './journeys.find.ts'
 export { listRuns, type RunDetail, RunRequest, type RunView, showRun } from './journeys.runs.ts'
-export { Entrant, triggerJourney } from './journeys.trigger.ts'

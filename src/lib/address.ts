@@ -4,10 +4,10 @@ import { emailMaxLength, isEmailSyntax, normalizeEmail } from './email.ts'
 const isAddress = (email: string): boolean =>
   email.length <= emailMaxLength && email.isWellFormed() && isEmailSyntax(email)
 
-/** An address that mail can be sent to, normalised. `sentence` says of any other what is wrong. */
-export const emailAddress = (sentence?: string) =>
+/** Schema of an email address, which it normalises (docs/reference/rules.md#email-addresses). `message` replaces the default error. */
+export const emailAddress = (message?: string) =>
   z
-    .string(sentence)
+    .string(message)
     .transform(normalizeEmail)
-    .pipe(z.string().refine(isAddress, sentence ?? 'must be an email address'))
+    .pipe(z.string().refine(isAddress, message ?? 'must be an email address'))
     .meta({ format: 'email', maxLength: emailMaxLength })

@@ -1,31 +1,31 @@
 const minutes = 60_000
 const hours = 60 * minutes
 
-/** The waits between the attempts of a webhook delivery, in ms (decisions.md, Webhooks and events). */
+/** The waits between the attempts of a webhook delivery, in ms (docs/reference/events.md#retries). */
 const intervals = [10_000, 1 * minutes, 5 * minutes, 15 * minutes, 1 * hours, 2 * hours, 4 * hours] as const
 
-/** What a `Retry-After` asks for, in ms: spread upwards so that not all come back at once, and never beyond `capMs`. */
-const askedMs = (seconds: number, random: number, capMs: number): number =>
+/** Converts a `Retry-After` to ms: adds up to 20 % of jitter, so that retries don't arrive at once, and caps the result. */
+const retryAfterMs = (seconds: number, random: number, capMs: number): number =>
   Math.min(seconds * 1000 * (1 + 0.2 * random), capMs)
 
 /**
- * How many ms to wait after the `attemptsMade`-th failed attempt; null when no attempt is left. `random` in [0, 1)
- * spreads the interval by ±20 %. A `Retry-After` lengthens the wait, to twice the interval at most, and never shortens it.
+ * Returns the ms to wait after the `attemptsMade`-th failed attempt, or null if no attempt is left. `random` in [0, 1)
+ * varies the interval by ±20 %. A `Retry-After` can lengthen the wait, to at most twice the interval, but not shorten it.
  */
 export const nextRetryMs = (attemptsMade: number, random: number, retryAfterSeconds = 0): number | null => {
   const interval = intervals[attemptsMade - 1]
   if (interval === undefined) return null
-  return Math.round(Math.max(interval * (0.8 + 0.4 * random), askedMs(retryAfterSeconds, random, 2 * interval)))
+  return Math.round(Math.max(interval * (0.8 + 0.4 * random), retryAfterMs(retryAfterSeconds, random, 2 * interval)))
 }
 
-const longestQuietMs = 1 * hours
+const maxQuietMs = 1 * hours
 
-/** How many ms an endpoint is left alone that asked for it by `Retry-After`: an hour at most. */
+/** Returns the ms for which an endpoint that sent `Retry-After` gets no deliveries: at most an hour. */
 export const askedQuietMs = (retryAfterSeconds: number, random: number): number =>
-  Math.round(askedMs(retryAfterSeconds, random, longestQuietMs))
+  Math.round(retryAfterMs(retryAfterSeconds, random, maxQuietMs))
 
-const longestBackoffMs = 1 * minutes
+const maxBackoffMs = 1 * minutes
 
-/** How many ms an endpoint is left alone after so many time-outs in a row: nothing after the first, then 1 s and growing. */
+/** Returns the ms for which an endpoint gets no deliveries after consecutive timeouts: 0 after the first, then 1 s, doubling up to a minute. */
 export const timeoutBackoffMs = (timeouts: number, random: number): number =>
-  timeouts < 2 ? 0 : Math.round(Math.min(1000 * 2 ** (timeouts - 2), longestBackoffMs) * (0.8 + 0.4 * random))
+  timeouts < 2 ? 0 : Math.round(Math.min(1000 * 2 ** (timeouts - 2), maxBackoffMs) * (0.8 + 0.4 * random))

@@ -1,16 +1,16 @@
-/** When each of several threads last completed a heartbeat or a poll, in memory that they share. */
+/** The time of each thread's last heartbeat or poll, in memory that the threads share. */
 export interface Beats {
   /** Shared with the threads. */
   readonly memory: SharedArrayBuffer
   beat(name: string): void
-  /** ms since the last beat; since the start of the machine where there was none. */
+  /** Returns the ms since the last beat, or since the machine's start if there was none. */
   ageMs(name: string): number
 }
 
-/** Monotonic, and the same in every thread of a process. */
+/** Monotonic, with the same origin in every thread of the process. */
 const now = (): bigint => process.hrtime.bigint() / 1_000_000n
 
-/** Beats of the threads `names`, in `memory` of another thread's beats or in new memory. Ignores other names. */
+/** Creates the beats of the threads `names` in new memory or in that of another thread. Other names are ignored. */
 export const createBeats = (
   names: readonly string[],
   memory = new SharedArrayBuffer(names.length * BigInt64Array.BYTES_PER_ELEMENT),

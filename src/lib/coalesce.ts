@@ -4,31 +4,31 @@ interface Waiting<Call, Result> {
   failed(error: unknown): void
 }
 
-/** Longer than any wait for a lock. */
-const patienceMs = 10_000
+/** Longer than the limit of any wait for a lock. */
+const maxRunMs = 10_000
 
 interface Options<Call> {
   /**
-   * Whether an error concerns all calls: the database is away or too busy. Calls that share the run, or wait for their turn,
-   * then fail with it at once, since a run of their own would only wait for the same thing.
+   * Whether an error affects all calls, such as an unavailable or overloaded database. All calls of the run and the queue
+   * then fail with it immediately, since a run of their own would fail in the same way.
    */
   isShared(error: unknown): boolean
-  /** Of calls about the same subject one runs at a time, in their order. */
+  /** Calls with the same subject run in order, at most one per run. */
   subjectOf?(call: Call): unknown
 }
 
 /**
  * Returns a function that coalesces calls with the same key: calls that arrive while a run is under way share the next one, at
- * most `mostAtOnce` of them. For writers that would wait for each other's commit anyway.
+ * most `maxBatch` of them. For writers that would wait for each other's commit anyway.
  *
  * `run` returns one result for each call, in their order. If it rejects with an error that belongs to one call, each call of the
  * batch runs separately, one after another, so that the others succeed. A run that hangs delays the next one by 10 s at most.
  *
- * The returned function takes the scope that `run` gets (that of the batch's first call), the object within which keys are
- * distinguished (held weakly), the key and the call.
+ * The returned function takes the scope for `run` (a batch uses that of its first call), the object to which the keys belong
+ * (referenced weakly), the key and the call.
  */
 export const coalesceCalls = <Scope extends object, Call, Result>(
-  mostAtOnce: number,
+  maxBatch: number,
   run: (scope: Scope, calls: readonly Call[]) => Promise<readonly Result[]>,
   { isShared, subjectOf }: Options<Call>,
 ) => {
@@ -36,7 +36,7 @@ export const coalesceCalls = <Scope extends object, Call, Result>(
 
   const settled = (running: Promise<void>): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, patienceMs)
+    const timer = setTimeout(resolve, maxRunMs)
     running.finally(() => {
       clearTimeout(timer)
       resolve()
@@ -44,7 +44,7 @@ export const coalesceCalls = <Scope extends object, Call, Result>(
     return promise
   }
 
-  /** Settles the batch; calls still in `queue` fail with it if its error is shared. */
+  /** Settles the batch. If its error is shared, the queued calls fail with it too. */
   const runBatch = async (scope: Scope, batch: readonly Waiting<Call, Result>[], queue: Waiting<Call, Result>[]) => {
     const results = await run(
       scope,
@@ -73,10 +73,10 @@ export const coalesceCalls = <Scope extends object, Call, Result>(
 
   /** Removes the calls of the next run from the queue. */
   const take = (queue: Waiting<Call, Result>[]): Waiting<Call, Result>[] => {
-    if (!subjectOf) return queue.splice(0, mostAtOnce)
+    if (!subjectOf) return queue.splice(0, maxBatch)
     const firsts = new Map<unknown, Waiting<Call, Result>>()
     for (const waiting of queue) {
-      if (firsts.size === mostAtOnce) break
+      if (firsts.size === maxBatch) break
       firsts.getOrInsert(subjectOf(waiting.call), waiting)
     }
     const taken = new Set(firsts.values())

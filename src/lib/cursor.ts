@@ -1,13 +1,13 @@
 import type { IdPrefix } from './ids.ts'
 import { invalid } from './problem.ts'
 
-/** One page of a list; `nextCursor` is null on the last one. */
+/** One page of a list. `nextCursor` is null on the last page. */
 export interface Page<Row> {
   rows: Row[]
   nextCursor: string | null
 }
 
-/** The key of a page's last row as an opaque text, from which the next page goes on. */
+/** Encodes the key of a page's last row as an opaque cursor for the next page. */
 export const encodeCursor = (key: readonly string[]): string => Buffer.from(JSON.stringify(key)).toString('base64url')
 
 const parse = (cursor: string): unknown => {
@@ -18,7 +18,7 @@ const parse = (cursor: string): unknown => {
   }
 }
 
-/** The key of `length` parts that `encodeCursor` was given. Throws Problem `invalid` for anything else. */
+/** Decodes a cursor to its key of `length` parts. Throws Problem `invalid` if it is not such a cursor. */
 export const decodeCursor = (cursor: string, length: number): string[] => {
   const key = parse(cursor)
   const isKey =
@@ -27,14 +27,14 @@ export const decodeCursor = (cursor: string, length: number): string[] => {
   return key
 }
 
-/** The id that a cursor of `pageOf` stands for. Throws Problem `invalid` for anything else. */
+/** Returns the id in a cursor of `pageOf`. Throws Problem `invalid` if it is not such a cursor. */
 export const idOfCursor = (prefix: IdPrefix, cursor: string): string => {
   const [id = ''] = decodeCursor(cursor, 1)
   if (!id.startsWith(`${prefix}_`)) throw invalid('cursor is not valid')
   return id
 }
 
-/** A page of at most `limit` rows, from rows of which one more than `limit` was asked for. */
+/** Returns a page of at most `limit` rows. `rows` must come from a query with `limit + 1`: the extra row means there is a next page. */
 export const pageOf = <Row extends { id: string }>(rows: readonly Row[], limit: number): Page<Row> => {
   const page = rows.slice(0, limit)
   return { rows: page, nextCursor: rows.length > limit ? encodeCursor([page.at(-1)!.id]) : null }

@@ -1,16 +1,16 @@
 import { parseAllDocuments } from 'yaml'
 import { invalid } from './problem.ts'
 
-/** Who reads a file for `readDocuments` may stop beyond it. */
+/** A reader of a file for `readDocuments` may stop after this size. */
 export const maxFileBytes = 1024 * 1024
 const maxDepth = 64
 
-/** Aliases can make a value hold itself, and nothing that walks over it would end. */
+/** Rejects values that contain themselves through an alias: code that walks them would not terminate. */
 const faultOf = (value: unknown, above: readonly unknown[] = []): string | null => {
   if (typeof value !== 'object' || value === null) return null
-  if (above.includes(value)) return 'an alias refers to what it is part of'
+  if (above.includes(value)) return 'an alias refers to a value that contains it'
   if (above.length >= maxDepth) return `values are nested more than ${maxDepth} deep`
-  if (Object.hasOwn(value, '__proto__')) return 'a property can not be named __proto__'
+  if (Object.hasOwn(value, '__proto__')) return "a property can't be named __proto__"
   for (const inner of Object.values(value)) {
     const fault = faultOf(inner, [...above, value])
     if (fault) return fault
@@ -22,8 +22,8 @@ const refuse = (document: number, faults: readonly string[]) =>
   invalid(`The file can't be read: ${faults.map((fault) => `document ${document + 1}: ${fault}`).join('; ')}`)
 
 /**
- * The documents of a YAML or JSON text, of at most 1 MB. Throws Problem `invalid` for what is no YAML, has a property
- * twice, or unfolds out of proportion through its aliases.
+ * Parses the documents of a YAML or JSON text of at most 1 MB. Throws Problem `invalid` for malformed YAML, duplicate
+ * properties and excessive use of aliases.
  */
 export const readDocuments = (source: string): unknown[] => {
   if (Buffer.byteLength(source) > maxFileBytes) throw invalid('The file is larger than 1 MB')

@@ -5,13 +5,13 @@ import { sentence } from './sentence.ts'
 /** A place in a file that an author wrote. */
 export type Path = readonly (string | number)[]
 
-/** What is wrong at a place of a file. A message that starts with a verb (`must …`, `is …`, `has …`) goes on after the place. */
+/** An error at a place in a file. A message that starts with a verb (`must …`, `is …`, `has …`) follows the place without a colon. */
 export interface Fault {
   path: Path
   message: string
 }
 
-/** The value where it is an object with properties, else null. */
+/** Returns the value if it is an object but not an array, else null. */
 export const recordOf = (value: unknown): Record<string, unknown> | null =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
 
@@ -21,8 +21,8 @@ export const pathText = (path: Path): string =>
 
 const zodsMessage = z.locales.en().localeError
 
-/** zod names unknown properties together; here each is a fault of its own. */
-const apart = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] =>
+/** zod reports unknown properties in one issue. This returns an issue for each. */
+const splitIssue = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] =>
   issue.code !== 'unrecognized_keys'
     ? [issue]
     : issue.keys.map((key) => {
@@ -30,7 +30,7 @@ const apart = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] =>
         return { ...own, message: String(zodsMessage(own as never)) }
       })
 
-/** All that there is to choose from: `sentence` alone names the first few. */
+/** Returns all allowed values; `sentence` lists only the first few. */
 const choicesOf = (issue: z.core.$ZodIssue): readonly unknown[] => {
   if (issue.code === 'invalid_value') return issue.values
   return issue.code === 'invalid_union' && 'options' in issue ? (issue.options as unknown[]) : []
@@ -41,10 +41,10 @@ const withChoices = (issue: z.core.$ZodIssue): z.core.$ZodIssue => {
   return choices.length > 1 ? { ...issue, message: `must be one of ${choices.join(', ')}` } : issue
 }
 
-/** Every one of zod's issues as a sentence with its path; `root` is what the whole goes by. */
+/** Returns a sentence with the path for each of zod's issues. `root` names the whole value. */
 export const shapeFaults = (error: z.ZodError, root: string): string[] =>
   error.issues
-    .flatMap(apart)
+    .flatMap(splitIssue)
     .map(withChoices)
     .map((issue) => sentence([issue], root))
 
@@ -56,7 +56,7 @@ export const faultText = ({ path, message }: Fault): string =>
     ? `${pathText(path)} ${message}`
     : `${pathText(path)}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
 
-/** What became of one document: the checked file, or every fault in it, each with its path. */
+/** The result of checking a document: the file, or all of its errors with their paths. */
 export type Checked<File> = { file: File; faults: null } | { file: null; faults: string[] }
 
 interface Named {
@@ -64,15 +64,15 @@ interface Named {
   name: string
 }
 
-/** Two documents for one thing: which of them holds would be chance. */
-const twinFaults = (files: readonly Named[], noun: string): string[] =>
+/** Two documents with the same name or id are an error: their order would decide which one takes effect. */
+const duplicateFaults = (files: readonly Named[], noun: string): string[] =>
   files.flatMap(({ name, id }, i) => {
-    const twin = files.findIndex((other) => other.name === name || (id !== undefined && other.id === id))
-    return twin < i ? [`document ${i + 1}: is the ${noun} of document ${twin + 1} too`] : []
+    const first = files.findIndex((other) => other.name === name || (id !== undefined && other.id === id))
+    return first < i ? [`document ${i + 1}: is the ${noun} of document ${first + 1} too`] : []
   })
 
-/** Checks documents that are applied together. Throws Problem `invalid` with every fault of every document. */
-export const demandFiles = async <File extends Named>(
+/** Checks documents that are applied together. Throws Problem `invalid` with every error of every document. */
+export const requireFiles = async <File extends Named>(
   documents: readonly unknown[],
   noun: string,
   check: (document: unknown, index: number) => Promise<Checked<File>>,
@@ -85,7 +85,7 @@ export const demandFiles = async <File extends Named>(
     if (checked.faults) faults.push(...checked.faults.map((fault) => where + fault))
     else files.push(checked.file)
   }
-  faults.push(...twinFaults(files, noun))
+  faults.push(...duplicateFaults(files, noun))
   if (faults.length > 0) throw invalid(faults.join('; '))
   return files
 }

@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 
-/** The type prefixes of decisions.md, General. */
+/** The type prefixes: docs/reference/rules.md#ids. */
 export type IdPrefix =
   | 'acc'
   | 'key'
@@ -33,8 +33,8 @@ export type IdPrefix =
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const letters = Buffer.from(alphabet)
 
-// Asking the system for 16 bytes at a time, or putting a text together by its letters, costs more than everything else here: bulk
-// writes make an id a row.
+// Random bytes are fetched in bulk: a system call, or a concatenation of letters, per id would cost more than all the rest.
+// Bulk writes create an id per row.
 const pool = Buffer.alloc(16 * 256)
 let used = pool.length
 
@@ -50,10 +50,10 @@ const randomPart = (): string => {
   return pool.toString('latin1', used - 16, used)
 }
 
-// Rows that are written together have one time.
+// Rows of one transaction share their time.
 let lastTime = { epochMs: Number.NaN, text: '' }
 
-/** Ten characters of Crockford base 32 for a time in epoch ms: they sort as the times do. */
+/** Encodes epoch ms as ten characters of Crockford base 32, which sort like the times. */
 const timePart = (epochMs: number): string => {
   if (lastTime.epochMs === epochMs) return lastTime.text
   let text = ''
@@ -66,10 +66,10 @@ const timePart = (epochMs: number): string => {
 }
 
 /**
- * A new opaque id: `deal_` + 10 characters of time + 16 random ones (80 bits). Ids made later sort later by the
- * millisecond, so that a primary key that starts with one grows at its end and lists page by id.
+ * Returns a new opaque id: `deal_`, 10 characters of time and 16 random ones (80 bits). Ids sort by the millisecond of their
+ * creation, so primary keys grow at their end and lists can page by id.
  */
 export const newId = (prefix: IdPrefix, epochMs: number): string => `${prefix}_${timePart(epochMs)}${randomPart()}`
 
-/** The smallest id of a time: `id < idAt('dlv', t)` holds for every row made before `t`. */
+/** Returns the smallest id of a time: `id < idAt('dlv', t)` selects every row created before `t`. */
 export const idAt = (prefix: IdPrefix, epochMs: number): string => `${prefix}_${timePart(epochMs)}`

@@ -1,12 +1,11 @@
 const maxCents = 999_999_999_999n
 
-/** `0.0000001` prints as `1e-7`: any number that small is zero to the cent. */
+/** JavaScript prints 0.0000001 as `1e-7`. Such numbers round to zero cents. */
 const decimalText = (value: number): string => (Math.abs(value) < 1e-6 && value >= 0 ? '0' : String(value))
 
 /**
- * An amount as canonical text with two decimals (`1234.50`), or null when it is none: not a plain decimal, negative, or
- * above 9,999,999,999.99 once rounded. Rounds half away from zero on the decimal digits, so that 1.005 gives `1.01`
- * (decisions.md, Deals).
+ * Returns an amount as text with two decimals (`1234.50`), or null if it is not a plain decimal, is negative, or rounds to more
+ * than 9,999,999,999.99. Rounds half away from zero on the decimal digits: 1.005 becomes `1.01` (docs/reference/rules.md#deals).
  */
 export const parseAmount = (value: number | string): string | null => {
   const text = typeof value === 'number' ? decimalText(value) : value
@@ -18,5 +17,5 @@ export const parseAmount = (value: number | string): string | null => {
   return `${cents / 100n}.${String(cents % 100n).padStart(2, '0')}`
 }
 
-/** An amount's text as the JSON number that the API shows. */
+/** Returns an amount's text as the JSON number of the API. */
 export const toNumber = (text: string): number => Number(text)

@@ -5,13 +5,13 @@ export interface PageFlags {
   cursor?: string
 }
 
-/** What a list is asked for: at most `limit` rows, from where the page before ended. */
+/** A request for at most `limit` rows, starting after the page that returned `cursor`. */
 export interface PageRequest {
   limit: number
   cursor?: string
 }
 
-/** `--limit` (else 50) and `--cursor` as operations take them. Throws Problem `usage`. */
+/** Parses `--limit` (default: 50) and `--cursor`. Throws Problem `usage`. */
 export const pageRequest = ({ limit = '50', cursor }: PageFlags): PageRequest => {
   const rows = /^\d{1,4}$/.test(limit) ? Number(limit) : 0
   if (rows < 1 || rows > 1000) throw new Problem('usage', '--limit must be a whole number from 1 to 1000')

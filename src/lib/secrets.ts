@@ -5,22 +5,22 @@ const version = 'v1.'
 const nonceBytes = 12
 const tagBytes = 16
 
-/** Encrypts what must be stored and read again: signing secrets, relay passwords (decisions.md, Accounts). */
+/** Encrypts secrets that must be readable later: signing secrets, relay passwords (docs/reference/rules.md#accounts-keys-and-plans). */
 export interface SecretBox {
-  /** `context` (the id of the row that holds the secret) must be the same at `open`: a sealed text can't be moved to another row. */
+  /** `context` (the id of the secret's row) must be the same in `open`, so that a sealed text can't be moved to another row. */
   seal(plain: string, context: string): string
-  /** Throws a Problem `configuration` when the text was sealed with another key or context, or was changed. */
+  /** Throws Problem `configuration` if the text was sealed with another key or context, or was changed. */
   open(sealed: string, context: string): string
 }
 
-const unopened = () =>
+const notSealedHere = () =>
   new Problem('configuration', "A stored secret can't be opened: SVC_SECRET is not the one that sealed it", {
     hint: 'start with the SVC_SECRET that this database was used with',
   })
 
 /**
- * Tells one `SVC_SECRET` from another and says nothing about it: a key derived from it for this purpose alone, which opens
- * nothing. 64 hex digits.
+ * Returns 64 hex digits that identify a `SVC_SECRET` without revealing it: a key that is derived only for this purpose and
+ * decrypts nothing.
  */
 export const secretFingerprint = (secretText: string): string =>
   Buffer.from(hkdfSync('sha256', secretText, '', 'svc secret fingerprint v1', 32)).toString('hex')
@@ -37,13 +37,13 @@ export const createSecretBox = (secretText: string): SecretBox => {
     },
     open(sealed, context) {
       const bytes = Buffer.from(sealed.slice(version.length), 'base64url')
-      if (!sealed.startsWith(version) || bytes.length < nonceBytes + tagBytes) throw unopened()
+      if (!sealed.startsWith(version) || bytes.length < nonceBytes + tagBytes) throw notSealedHere()
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
       decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(-tagBytes))
       try {
         return decipher.update(bytes.subarray(nonceBytes, -tagBytes), undefined, 'utf8') + decipher.final('utf8')
       } catch {
-        throw unopened()
+        throw notSealedHere()
       }
     },
   }

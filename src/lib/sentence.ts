@@ -1,11 +1,11 @@
 import { z } from 'zod'
+import { shown } from './problem.ts'
 
 type Issue = z.core.$ZodIssue
 type Path = readonly PropertyKey[]
 
-const zodsOwn = z.locales.en().localeError
+const zodsMessage = z.locales.en().localeError
 const shownChoices = 8
-const shownName = 40
 
 const nouns: Record<string, string> = {
   string: 'a string',
@@ -23,24 +23,23 @@ const noun = (type: string): string => nouns[type] ?? `of type ${type}`
 
 const formats: Record<string, string> = { email: 'must be an email address', url: 'must be a URL' }
 
-/** A name that a caller chose, safe to repeat: quoted where it is no plain word, and short. */
-const quoted = (name: string): string =>
-  /^[\w-]{1,40}$/.test(name) ? name : JSON.stringify(name.length > shownName ? `${name.slice(0, shownName)}…` : name)
+/** Returns a caller's name in a form that is safe to repeat: shortened, and quoted unless it is a plain word. */
+const quoted = (name: string): string => (/^[\w-]{1,40}$/.test(name) ? name : JSON.stringify(shown(name, 41)))
 
-/** `contacts[3].email`; the root of a shape goes by the name that the caller gives. */
+/** Returns `contacts[3].email`, or `root` for an empty path. */
 const fieldName = (path: Path, root: string): string => {
   let name = ''
   for (const key of path) {
     if (typeof key === 'number') name += `[${key}]`
     else name += name === '' ? quoted(String(key)) : `.${quoted(String(key))}`
   }
-  return name || root
+  return shown(name) || root
 }
 
-/** A message that the schema's author wrote, or null when it is zod's own (which names types, not fields). */
+/** Returns the message that the schema defines, or null if it is zod's own, which names types instead of fields. */
 const authored = (issue: Issue): string | null => {
   if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input: expected ')) return null
-  const own = zodsOwn(issue as never)
+  const own = zodsMessage(issue as never)
   return issue.message === (typeof own === 'string' ? own : own?.message) ? null : issue.message
 }
 
@@ -74,7 +73,7 @@ const oneOf = (values: readonly unknown[]): string => {
   return `must be one of ${shown}${values.length > shownChoices ? ', …' : ''}`
 }
 
-/** The branch that the input was meant for (it matched there at the root), else what any of the branches would take. */
+/** Describes the branch that the input was probably meant for (it matched at the root), else the types that all branches accept. */
 const unionSentence = (issue: z.core.$ZodIssueInvalidUnion, path: Path, root: string): string => {
   if ('discriminator' in issue && 'options' in issue) {
     return `${fieldName(path, root)} ${oneOf(issue.options as unknown[])}`
@@ -111,9 +110,9 @@ const issueSentence = (issue: Issue, parent: Path, root: string): string => {
 }
 
 /**
- * The first of zod's issues as one short sentence that names the field: `contacts[3].email must be a string`. A message
- * written in the schema is used as it is, but for one that starts with a verb (`must be …`, `is …`, `has …`, `can't …`):
- * that one gets the field's name before it. `root` names the value that was parsed. Never repeats the input's values.
+ * Returns the first of zod's issues as one short sentence that names the field: `contacts[3].email must be a string`. A message
+ * of the schema is used unchanged, except that the field's name precedes one that starts with a verb (`must be …`, `is …`,
+ * `has …`, `can't …`). `root` names the whole value. The sentence never repeats the input's values.
  */
 export const sentence = (issues: readonly Issue[], root = 'body'): string =>
   issues[0] ? issueSentence(issues[0], [], root) : `${root} is invalid`

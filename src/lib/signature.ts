@@ -4,22 +4,22 @@ export const signatureHeader = 'X-Service-Signature'
 export const timestampHeader = 'X-Service-Timestamp'
 export const idempotencyKeyHeader = 'X-Service-Idempotency-Key'
 
-/** The answer of `verify`; everything but `ok` is a reason to refuse the delivery. */
+/** The result of `verify`. Everything but `ok` is a reason to refuse the delivery. */
 export type Verdict = 'ok' | 'headers missing' | 'timestamp malformed' | 'signature mismatch' | 'timestamp too far off'
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
-/** A new signing secret: `whsec_` + 32 random bytes in base64url. */
+/** Returns a new signing secret: `whsec_` and 32 random bytes in base64url. */
 export const newSigningSecret = (): string => `whsec_${randomBytes(32).toString('base64url')}`
 
 /**
- * The value of `X-Service-Signature` (api.md section 5): `v1=` + hex HMAC-SHA256 of `<timestamp>.<raw body>`.
- * The key is the whole secret as it was shown, prefix included, as UTF-8 bytes.
+ * Returns the value of `X-Service-Signature` (docs/reference/events.md#signature): `v1=` and the hex HMAC-SHA256 of
+ * `<timestamp>.<raw body>`. The key is the whole secret, including its prefix, as UTF-8 bytes.
  */
 export const sign = (secret: string, timestampSeconds: number | string, rawBody: string | Uint8Array): string =>
   `v1=${createHmac('sha256', secret).update(`${timestampSeconds}.`).update(rawBody).digest('hex')}`
 
-/** The three headers of one delivery (api.md section 6), signed for the time `nowMs`. */
+/** Returns the three headers of a delivery (docs/reference/events.md#signature), signed at `nowMs` (epoch ms). */
 export const signedHeaders = (secret: string, nowMs: number, eventId: string, rawBody: string | Uint8Array) => {
   const timestampSeconds = Math.floor(nowMs / 1000)
   return {
@@ -30,8 +30,8 @@ export const signedHeaders = (secret: string, nowMs: number, eventId: string, ra
 }
 
 /**
- * Checks a received delivery as a receiver should: against the raw body, in constant time, then the timestamp's
- * distance from `nowMs`. `headers` are Node's, with names in lower case.
+ * Verifies a received delivery: the signature of the raw body, in constant time, then the timestamp's distance from `nowMs`.
+ * `headers` are Node's, with names in lower case.
  */
 export const verify = (
   secret: string,

@@ -3,7 +3,7 @@ import { invalid } from './problem.ts'
 const secondsOf: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/
 
-/** A duration (`30s`, `30m`, `2h`, `2d`, `1w`) in ms. Throws `invalid` for anything else. */
+/** Returns a duration (`30s`, `30m`, `2h`, `2d`, `1w`) in ms. Throws Problem `invalid`. */
 export const parseDuration = (text: string): number => {
   const [, amount, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
   if (!amount || !unit) throw invalid('duration must be a number with a unit, such as 30m, 2h or 2d')
@@ -13,19 +13,19 @@ export const parseDuration = (text: string): number => {
 const timeOf = (text: string): number => (isoTime.test(text) ? Date.parse(text) : Number.NaN)
 
 /**
- * A time to come in epoch ms: an ISO time (a date alone is midnight UTC), epoch ms, or a duration (`30m`, `2h`, `2d`) after
- * `nowMs`. Throws `invalid` for anything else.
+ * Returns a future time in epoch ms, from an ISO time (a date without a time is midnight UTC), epoch ms, or a duration (`30m`,
+ * `2h`, `2d`) after `nowMs`. Throws Problem `invalid`.
  */
 export const parseTime = (text: string, nowMs: number): number => {
   if (/^\d{1,6}[smhdw]$/.test(text)) return nowMs + parseDuration(text)
   const time = /^\d{9,15}$/.test(text) ? Number(text) : timeOf(text)
-  if (!(time >= 0)) throw invalid('time must be such as 2026-11-20T08:00:00Z, or from now on such as 2h')
+  if (!(time >= 0)) throw invalid('time must be a time such as 2026-11-20T08:00:00Z or a duration from now such as 2h')
   return time
 }
 
 /**
- * The start of a period in epoch ms: an age (`30m`, `2h`, `7d`) before `nowMs`, or an ISO time (a date alone is midnight
- * UTC). Throws `invalid` for anything else.
+ * Returns the start of a period in epoch ms, from an age (`30m`, `2h`, `7d`) before `nowMs` or an ISO time (a date without a
+ * time is midnight UTC). Throws Problem `invalid`.
  */
 export const parseSince = (text: string, nowMs: number): number => {
   const [, amount, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []

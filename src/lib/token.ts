@@ -10,22 +10,23 @@ const tokenPurposes = [
   'portal',
   'portal-session',
   'join',
+  'waitlist',
   'confirm',
 ] as const
 const stampPurposes = ['bounce'] as const
 
-/** What a token may be for: one of a purpose opens nothing of another. */
+/** The purpose of a token. Each purpose has its own key, so a token works only for its own purpose. */
 export type TokenPurpose = (typeof tokenPurposes)[number]
 export type StampPurpose = (typeof stampPurposes)[number]
 type Purpose = TokenPurpose | StampPurpose
 
-/** The key of each purpose under one secret, base64url. They sign and read links, and open nothing else. */
+/** The key of each purpose under one secret, in base64url. The keys sign and verify links; they can't decrypt stored secrets. */
 export type TokenKeys = Readonly<Record<string, string>>
 
 const keyUnder = (secretText: string, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secretText, '', `svc token v1 ${purpose}`, 32))
 
-/** What reads the links that `secretText` signed once it is the secret no more (`svc secret rotate`). */
+/** Returns the keys that verify links signed under `secretText` after `svc secret rotate` has replaced it. */
 export const tokenKeys = (secretText: string): TokenKeys =>
   Object.fromEntries(
     [...tokenPurposes, ...stampPurposes].map((purpose) => [
@@ -34,27 +35,27 @@ export const tokenKeys = (secretText: string): TokenKeys =>
     ]),
   )
 
-/** Makes and reads the signed tokens of links that recipients follow. */
+/** Signs and verifies the tokens in links for recipients. */
 export interface Tokens {
-  /** `subject` names what the token opens; `expiresAt` is epoch ms, null: it never ends. Safe in a path. */
+  /** Returns a token that is safe in a path. `subject` identifies its resource; `expiresAt` is in epoch ms, null for never. */
   sign(purpose: TokenPurpose, subject: readonly string[], expiresAt: number | null): string
-  /** The subject; null for what was not signed here for that purpose, was changed, or has expired at `nowMs`. */
+  /** Returns the subject, or null if the token was not signed here for that purpose or has expired at `nowMs`. */
   read(purpose: TokenPurpose, token: string, nowMs: number): string[] | null
-  /** 16 characters, in lower case, that prove a text to be ours where a token would not fit: a local part of an address. */
+  /** Returns 16 hex digits that authenticate a text where a token is too long: in the local part of an address. */
   stamp(purpose: StampPurpose, text: string): string
-  /** Whether a stamp is of that text. */
+  /** Whether the stamp belongs to the text. */
   isStamp(purpose: StampPurpose, text: string, stamp: string): boolean
 }
 
 const macBytes = 16
 
 /**
- * Tokens under keys derived from `secretText` (`SVC_SECRET`), one for each purpose: base64url of expiry and subject as
- * JSON, a dot, and base64url of 16 bytes of HMAC-SHA256 over all of that. What the keys of `former` secrets signed is read too.
+ * Creates tokens under keys derived from `secretText` (`SVC_SECRET`), one per purpose. A token is the base64url of expiry and
+ * subject as JSON, a dot, and the base64url of the first 16 bytes of its HMAC-SHA256. Keys of `former` secrets verify too.
  */
 export const createTokens = (secretText: string, former: readonly TokenKeys[] = []): Tokens => {
   const keys = new Map<string, Buffer[]>()
-  /** The one that signs, then those that only read. */
+  /** The first key signs; all of them verify. */
   const keysOf = (purpose: Purpose): Buffer[] =>
     keys.getOrInsertComputed(purpose, () => [
       keyUnder(secretText, purpose),
@@ -74,7 +75,7 @@ export const createTokens = (secretText: string, former: readonly TokenKeys[] = 
     },
     read(purpose, token, nowMs) {
       const [claim = '', mac = '', ...rest] = token.split('.')
-      // Compared as text: base64url has several spellings of the same bytes, and only ours is a token.
+      // Compared as text: base64url can spell the same bytes in several ways, and only one of them is valid.
       const isSigned = keysOf(purpose).some((key) => isSame(mac, macUnder(key, claim).toString('base64url')))
       if (rest.length > 0 || !isSigned) return null
       const [expiresAt, ...subject] = JSON.parse(Buffer.from(claim, 'base64url').toString()) as [

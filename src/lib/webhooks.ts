@@ -1,27 +1,27 @@
 /*
- * What a receiver of webhooks needs, exported by the package as `svc/webhooks`: it stands on node:crypto alone.
+ * For receivers of webhooks: the package exports this file as `svcd-engagement/webhooks`. It depends only on node:crypto.
  */
 import { idempotencyKeyHeader, signatureHeader, timestampHeader, type Verdict, verify } from './signature.ts'
 
 export type { Verdict } from './signature.ts'
 
-/** Node's headers, those of a framework in any case, or a `Headers` of fetch. */
+/** Headers of Node or of a framework, with names in any case, or a `Headers` of fetch. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
 export interface ReceivedWebhook {
-  /** `ok`, or why the delivery is to be refused (401). */
+  /** `ok`, or the reason to refuse the delivery with 401. */
   verdict: Verdict
-  /** What it says it is, true only where the verdict is `ok`; empty where it does not say. */
+  /** Claimed by the sender; trust it only if the verdict is `ok`. Empty if missing. */
   id: string
   type: string
-  /** The body as JSON, `{ id, type, createdAt, data }`; null where it is none. */
+  /** The parsed body, `{ id, type, createdAt, data }`, or null if it is not JSON. */
   event: unknown
 }
 
 interface Options {
-  /** How far the time of the signature may be from now. */
+  /** The maximum distance of the signature's time from now. Default: 300. */
   toleranceSeconds?: number
-  /** epoch ms */
+  /** In epoch ms. */
   nowMs?: number
 }
 
@@ -43,9 +43,9 @@ const parse = (text: string): unknown => {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /**
- * Checks a delivery as it came: its signature over the raw body, in constant time, and that it was signed within the
- * last five minutes (api.md section 5). `secret` is the subscription's, `whsec_…`; several while it is being rotated.
- * Throws TypeError where one is empty.
+ * Verifies a received delivery: the signature of the raw body, in constant time, and that it was signed within the last five
+ * minutes (docs/reference/events.md#signature). `secret` is the subscription's, `whsec_…`; pass both while you rotate it.
+ * Throws TypeError if a secret is empty.
  */
 export const verifyWebhook = (
   secret: string | readonly string[],
@@ -58,19 +58,19 @@ export const verifyWebhook = (
     [signatureHeader.toLowerCase()]: headerOf(headers, signatureHeader),
   }
   const secrets = [secret].flat()
-  // An empty one is known to everybody.
+  // Anyone could sign with an empty secret.
   if (secrets.length === 0 || secrets.some((one) => !one)) throw new TypeError('A signing secret is needed')
   const verdicts = secrets.map((one) => verify(one, signed, rawBody, nowMs, toleranceSeconds))
   const verdict = verdicts.find((one) => one !== 'signature mismatch') ?? 'signature mismatch'
   const event = parse(typeof rawBody === 'string' ? rawBody : new TextDecoder().decode(rawBody))
   const { id, type } = (typeof event === 'object' && event !== null ? event : {}) as Record<string, unknown>
-  // The id in the body comes first: it is signed, the header is not.
+  // The body's id takes precedence: the signature covers it, but not the header.
   return { verdict, id: textOf(id) || (headerOf(headers, idempotencyKeyHeader) ?? ''), type: textOf(type), event }
 }
 
 /**
- * Gives a function that says whether an id was there before, and remembers it: a delivery is made at least once. It knows
- * the newest `max` ids of this process; who must know more keeps them in a database, under a unique key.
+ * Returns a function that remembers an id and returns whether it was seen before: a delivery can arrive more than once. It keeps
+ * the newest `max` ids in this process. To keep more, store ids in a database under a unique key.
  */
 export const openRepeats = (max = 200_000): ((id: string) => boolean) => {
   const seen = new Set<string>()

@@ -2,13 +2,13 @@ import { Problem } from '../lib/problem.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
 
-/** What a lifecycle mail is about. */
+/** The course or webinar that a lifecycle email is about. */
 export interface Subject {
   kind: 'course' | 'webinar'
   id: string
 }
 
-/** Which events of what may be bound to a project (api.md section 4, Lifecycle email bindings). */
+/** The events that can be bound to a project (docs/reference/mail.md#lifecycle-emails). */
 const eventsOf = {
   course: ['enrolled', 'completed', 'reminder'],
   webinar: ['registered', 'reminder'],
@@ -16,7 +16,7 @@ const eventsOf = {
 
 export type LifecycleEvent = (typeof eventsOf)[Subject['kind']][number]
 
-/** A binding as the terminal shows it; `projectName` is null where the project was deleted. */
+/** A binding as commands show it. `projectName` is null if the project was deleted. */
 export interface BindingView {
   /** `course:<id>` or `webinar:<id>` */
   subject: string
@@ -27,21 +27,21 @@ export interface BindingView {
   updatedAt: number
 }
 
-/** Throws Problem `usage` for what is neither `course:<id>` nor `webinar:<id>`. */
+/** Parses `course:<id>` or `webinar:<id>`. Throws Problem `usage` for anything else. */
 const parseSubject = (ref: string): Subject => {
   const [, kind, id] = /^(course|webinar):(.+)$/.exec(ref) ?? []
-  if (!kind || !id) throw new Problem('usage', 'What is bound must be course:<id> or webinar:<id>')
+  if (!kind || !id) throw new Problem('usage', 'The subject must be course:<id> or webinar:<id>')
   return { kind: kind as Subject['kind'], id }
 }
 
-/** Throws Problem `usage` for an event that what is bound does not have. */
+/** Returns the event. Throws Problem `usage` if a subject of this kind does not have it. */
 const parseEvent = ({ kind }: Subject, event: string): LifecycleEvent => {
   const events: readonly string[] = eventsOf[kind]
   if (!events.includes(event)) throw new Problem('usage', `The event of a ${kind} must be one of ${events.join(', ')}`)
   return event as LifecycleEvent
 }
 
-/** Ordered by what is bound, then by event. */
+/** Returns the account's bindings, ordered by subject, then by event. */
 export const listBindings = async ({ sql, accountId }: Work): Promise<BindingView[]> => {
   const rows = await sql<Omit<BindingView, 'updatedAt'> & { updatedAt: Date }>(
     `select b.subject_kind || ':' || b.subject_id as subject, b.event, b.project_id as "projectId",
@@ -55,9 +55,8 @@ export const listBindings = async ({ sql, accountId }: Work): Promise<BindingVie
 }
 
 /**
- * Binds an event to a project (by id or name), in place of what it was bound to; it holds for the next event, however that
- * comes about. Throws Problem `usage` for a malformed `ref` or event, `missing` for a course, webinar or project that is
- * not the account's.
+ * Binds an event to a project (by id or name), in place of an earlier binding. It applies from the next event on. Throws Problem
+ * `usage` for a malformed `ref` or event, `not_found` for a course, webinar or project that the account does not have.
  */
 export const setBinding = async (
   { bindable }: Pick<App, 'bindable'>,
@@ -85,7 +84,7 @@ export const setBinding = async (
   }
 }
 
-/** The plain mail again; false where nothing was bound. Throws Problem `usage` for a malformed `ref` or event. */
+/** Deletes a binding, so that the plain email is sent again. Returns whether there was one. Throws Problem `usage` for a malformed `ref` or event. */
 export const unsetBinding = async ({ sql, accountId }: Work, ref: string, eventName: string): Promise<boolean> => {
   const subject = parseSubject(ref)
   const rows = await sql(

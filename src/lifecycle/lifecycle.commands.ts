@@ -1,4 +1,4 @@
-import type { CommandSet } from '../cli/command.ts'
+import { type CommandSet, changing, examples } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import type { BindingView } from './lifecycle.ts'
 
@@ -9,13 +9,14 @@ const columns: Column<BindingView>[] = [
   ['NAME', (binding) => binding.projectName],
 ]
 
-/** `svc bindings` */
+/** Adds `svc bindings`. */
 export const commands: CommandSet = (cli) => {
   const noun = cli.noun('bindings')
 
   noun
     .command('list', { isDefault: true })
     .description('List the bindings')
+    .addHelpText('after', examples('svc bindings', 'svc bindings list --json'))
     .action(
       cli.run(async ({ out, work }) => {
         const { listBindings } = await import('./lifecycle.ts')
@@ -24,28 +25,44 @@ export const commands: CommandSet = (cli) => {
       }),
     )
 
-  noun
-    .command('set')
-    .description('Have the mail of an event made of a project, from the next event on')
-    .argument('<subject>', 'course:<id> or webinar:<id>')
-    .argument('<event>', 'enrolled, completed or reminder of a course; registered or reminder of a webinar')
-    .argument('<project>', 'id or name')
-    .action(
-      cli.run(async ({ app, out, work }, subject: string, event: string, project: string) => {
-        const { setBinding } = await import('./lifecycle.ts')
-        out.one(await work((w) => setBinding(app, w, subject, event, project)))
-      }),
-    )
+  changing(
+    noun
+      .command('set')
+      .description('Use a project for the email of an event, from the next event on')
+      .addHelpText(
+        'after',
+        examples(
+          'svc bindings set webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder Reminder',
+          'svc bindings set course:crs_01m82xtxmmvg2qj0qr50gtn6ay enrolled Welcome',
+        ),
+      )
+      .argument('<subject>', 'course:<id> or webinar:<id>')
+      .argument('<event>', 'enrolled, completed or reminder of a course; registered or reminder of a webinar')
+      .argument('<project>', 'id or name'),
+  ).action(
+    cli.run(async ({ app, out, work }, subject: string, event: string, project: string) => {
+      const { setBinding } = await import('./lifecycle.ts')
+      out.one(await work((w) => setBinding(app, w, subject, event, project)))
+    }),
+  )
 
-  noun
-    .command('unset')
-    .description('Send the plain mail again')
-    .argument('<subject>', 'course:<id> or webinar:<id>')
-    .argument('<event>')
-    .action(
-      cli.run(async ({ out, work }, subject: string, event: string) => {
-        const { unsetBinding } = await import('./lifecycle.ts')
-        out.one({ subject, event, removed: await work((w) => unsetBinding(w, subject, event)) })
-      }),
-    )
+  changing(
+    noun
+      .command('unset')
+      .description('Go back to the plain email')
+      .addHelpText(
+        'after',
+        examples(
+          'svc bindings unset webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder --dry-run',
+          'svc bindings unset webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder --yes',
+        ),
+      )
+      .argument('<subject>', 'course:<id> or webinar:<id>')
+      .argument('<event>'),
+  ).action(
+    cli.run(async ({ out, work }, subject: string, event: string) => {
+      const { unsetBinding } = await import('./lifecycle.ts')
+      out.one({ subject, event, removed: await work((w) => unsetBinding(w, subject, event)) })
+    }),
+  )
 }

@@ -1,6 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 
-/** Which project a lifecycle mail is made of. It refers to nothing: a project or a course that is gone leaves the plain mail. */
+/**
+ * The project that a lifecycle email is rendered from. It has no foreign keys: if the project was deleted, the plain email is sent.
+ */
 const LifecycleBindingSchema = defineEntity({
   name: 'LifecycleBinding',
   tableName: 'lifecycle_bindings',

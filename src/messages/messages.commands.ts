@@ -1,8 +1,11 @@
-import { type CommandSet, type Context, paged } from '../cli/command.ts'
+import { type CommandSet, type Context, examples, gather, paged } from '../cli/command.ts'
 import { readInput } from '../cli/input.ts'
+import { type Letter, type LetterFlags, lettered, showLetter } from '../cli/letter.ts'
 import type { Column } from '../cli/output.ts'
 import type { PageFlags } from '../lib/page.ts'
-import { Problem } from '../lib/problem.ts'
+import { Problem, shown } from '../lib/problem.ts'
+import { quantity } from '../lib/quantity.ts'
+import type { MessageDetail } from './messages.find.ts'
 import type { MessageView } from './messages.ts'
 
 const columns: Column<MessageView>[] = [
@@ -18,7 +21,7 @@ const columns: Column<MessageView>[] = [
 interface SendFlags {
   to?: string
   project?: string
-  data?: string[]
+  data: string[]
   subject?: string
   html?: string
   text?: string
@@ -28,33 +31,36 @@ interface SendFlags {
   replyTo?: string
 }
 
-const alsoThese = (value: string, before: string[] = []): string[] => [...before, value]
-
 const mergeDataOf = (pairs: readonly string[]): Record<string, string> =>
   Object.fromEntries(
     pairs.map((pair) => {
       const at = pair.indexOf('=')
-      if (at < 1) throw new Problem('usage', `--data takes name=value, not ${pair}`)
+      if (at < 1) throw new Problem('usage', `--data takes name=value, not ${shown(pair)}`)
       return [pair.slice(0, at), pair.slice(at + 1)]
     }),
   )
 
-/** `Name <address>`, or the address alone. */
+/** Parses `Name <address>`, or an address without a name. */
 const fromOf = (text: string): { email: string; name?: string } => {
-  const [, name, email] = /^\s*(.*?)\s*<([^<>]+)>\s*$/.exec(text) ?? []
-  return email ? { email, ...(name && { name: name.replace(/^"(.*)"$/, '$1') }) } : { email: text }
+  const [, before, email] = /^([^<>]*)<([^<>]+)>$/.exec(text.trim()) ?? []
+  const name = before?.trim().replace(/^"(.*)"$/, '$1')
+  return email ? { email, ...(name && { name }) } : { email: text }
 }
 
-const bodyOf = async ({ require }: Context, flags: SendFlags): Promise<object> => {
-  const { project, subject, type, from, sender, replyTo } = flags
+const bodyOf = async (context: Context, flags: SendFlags): Promise<object> => {
+  const { asks, require } = context
+  const { subject, type, from, sender, replyTo } = flags
+  // On a terminal, a call without any content asks for a project.
+  const isChosen = asks && [flags.project, flags.html, flags.text].every((flag) => flag === undefined)
+  const { project } = isChosen ? await require({ project: flags.project }) : flags
   if (project !== undefined && (flags.html !== undefined || flags.text !== undefined))
-    throw new Problem('usage', 'Give --project, or --html and --text, not both')
+    throw new Problem('usage', 'Use either --project, or --html and --text')
   const { to } = await require({
     to: flags.to,
     ...(project === undefined && { subject, html: flags.html, text: flags.text }),
   })
   const common = { to, type, from: from && fromOf(from), senderId: sender, replyTo, subject }
-  if (project !== undefined) return { ...common, projectId: project, mergeData: mergeDataOf(flags.data ?? []) }
+  if (project !== undefined) return { ...common, projectId: project, mergeData: mergeDataOf(flags.data) }
   if (flags.html === '-' && flags.text === '-')
     throw new Problem('usage', 'Only one of --html and --text can be read from stdin')
   return { ...common, html: await readInput(flags.html!, '--html'), text: await readInput(flags.text!, '--text') }
@@ -63,16 +69,23 @@ const bodyOf = async ({ require }: Context, flags: SendFlags): Promise<object> =
 const send: CommandSet = (cli) => {
   cli
     .noun('send')
-    .option('--to <email>', 'its one recipient')
-    .option('--project <id|name>', 'the project that it is rendered of')
-    .option('--data <name=value>', 'a merge field of the project', alsoThese)
-    .option('--subject <subject>', 'left out: the name of the project')
-    .option('--html <file|->', 'the HTML part, sent as it is')
+    .addHelpText(
+      'after',
+      examples(
+        'svc send --to ada@example.com --project Welcome --data name=Ada',
+        'svc send --to ada@example.com --subject Hello --html mail.html --text mail.txt',
+      ),
+    )
+    .option('--to <email>', 'the recipient (exactly one)')
+    .option('--project <id|name>', 'the project to render')
+    .option('--data <name=value>', 'a merge field of the project (repeatable)', gather, [])
+    .option('--subject <subject>', 'the subject (default: the name of the project)')
+    .option('--html <file|->', 'the HTML part, sent unchanged')
     .option('--text <file|->', 'the text part')
-    .option('--type <type>', 'transactional (else) or marketing')
-    .option('--from <address>', 'such as "The Shop <hello@shop.example>"; left out: the default sender')
-    .option('--sender <id>', 'one of svc senders list')
-    .option('--reply-to <email>', 'where answers go')
+    .option('--type <type>', 'transactional (default) or marketing')
+    .option('--from <address>', 'From address, such as "The Shop <hello@shop.example>" (default: the default sender)')
+    .option('--sender <id>', 'id of a sender (svc senders list)')
+    .option('--reply-to <email>', 'address for replies')
     .action(
       cli.run(async (context, flags: SendFlags) => {
         const { app, account, actor, out, exit, work } = context
@@ -89,6 +102,13 @@ const send: CommandSet = (cli) => {
         }
         const { result } = await sendMessage(app, (await account()).id, body, { actor, countsCall: false })
         out.one(result)
+        const { reason } = result
+        if (reason !== undefined) {
+          const { explainUnsent } = await import('./api/unsent.ts')
+          const { why, next } = await work((w) => explainUnsent(w, body.to, reason))
+          out.note(`not sent: ${why}`)
+          out.next(next)
+        }
         if (result.status === 'failed') exit(1)
       }),
     )
@@ -100,16 +120,50 @@ interface ListFlags extends PageFlags {
   since?: string
 }
 
+/** Renders an email of a project again. Its personal links lead nowhere, because they belong to the recipient. */
+const partsOf = async ({ app, account }: Context, message: MessageDetail): Promise<Pick<Letter, 'text' | 'html'>> => {
+  const { projectId, projectVersion: version, mergeData, contentDroppedAt } = message
+  if (projectId === null || version === null || mergeData === null || contentDroppedAt !== null) return message
+  const { previewLinks, renderProject } = await import('../studio/studio.ts')
+  const { id: accountId } = await account()
+  return renderProject(app, { accountId, id: projectId, version, mergeData, links: previewLinks })
+}
+
+const letterOf = async (context: Context, message: MessageDetail): Promise<Letter> => {
+  const { id, status, reason, error, type, from, replyTo, to, subject, createdAt, finishedAt, queue } = message
+  const lack =
+    message.contentDroppedAt === null
+      ? 'This email has no such part; --source shows its record'
+      : 'The content of this email is no longer kept'
+  const headers = {
+    id,
+    ...(from && { from: from.name === '' ? from.email : `${from.name} <${from.email}>` }),
+    ...(replyTo && { 'reply to': replyTo }),
+    ...{ to, subject, type, status },
+    ...(reason && { reason }),
+    ...(error && { error }),
+    createdAt,
+    ...(finishedAt && { finishedAt }),
+    ...(queue && { queue: `${queue.state}, ${quantity(queue.tries, 'try', 'tries')}` }),
+    ...(queue?.dueAt && { dueAt: queue.dueAt }),
+  }
+  return { thing: message, headers, lack, ...(await partsOf(context, message)) }
+}
+
 const sends: CommandSet = (cli) => {
   const noun = cli.noun('sends')
 
   paged(
     noun
       .command('list', { isDefault: true })
-      .description('List mails, newest first')
-      .option('--status <status>', 'pending, sent, failed or suppressed')
-      .option('--to <email>', 'to this address')
-      .option('--since <age|time>', 'made since, such as 2h or 2026-11-20T08:00:00Z'),
+      .description('List emails, newest first')
+      .addHelpText(
+        'after',
+        examples('svc sends --status failed --since 2h', 'svc sends list --to ada@example.com --json'),
+      )
+      .option('--status <status>', 'only this status: pending, sent, failed or suppressed')
+      .option('--to <email>', 'only emails to this address')
+      .option('--since <age|time>', 'created since, such as 2h or 2026-11-20T08:00:00Z'),
   ).action(
     cli.run(async ({ app, pages, work }, flags: ListFlags) => {
       const [{ listMessages, SendResult }, { parse }, { parseSince }, { normalizeEmail }, { idAt }, { z }] =
@@ -130,19 +184,31 @@ const sends: CommandSet = (cli) => {
     }),
   )
 
-  noun
-    .command('show')
-    .description('Show a mail with what it was made of')
-    .argument('<id>')
-    .action(
-      cli.run(async ({ out, work }, id: string) => {
-        const { showMessage } = await import('./messages.ts')
-        out.one(await work((w) => showMessage(w, id)))
-      }),
-    )
+  lettered(
+    noun
+      .command('show')
+      .description('Show an email: its status, headers and text')
+      .addHelpText(
+        'after',
+        examples(
+          'svc sends show msg_01m82xtqaxrmrt3v4050vc411s',
+          'svc sends show msg_01m82xtqaxrmrt3v4050vc411s --open',
+        ),
+      )
+      .argument('<id>'),
+    'print its record, including content and merge data',
+  ).action(
+    cli.run(async (context, id: string, flags: LetterFlags) => {
+      const { out, work } = context
+      const { showMessage } = await import('./messages.ts')
+      const message = await work((w) => showMessage(w, id))
+      if (out.format !== 'table' && !flags.html && !flags.open) return out.one(message)
+      await showLetter(out, await letterOf(context, message), flags, () => out.one(message))
+    }),
+  )
 }
 
-/** `svc send` and `svc sends` */
+/** Adds `svc send` and `svc sends`. */
 export const commands: CommandSet = (cli) => {
   send(cli)
   sends(cli)

@@ -1,8 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { owned, tenantFilter } from '../store/owned.ts'
-import { messageStatuses } from './messages.shapes.ts'
+import { messageStatuses } from './api/shapes.ts'
 
-/** The account's own relay; without one its mail goes by the platform's. */
+/** An account's own SMTP relay. An account without one uses the platform's. */
 const RelaySchema = defineEntity({
   name: 'Relay',
   tableName: 'relays',
@@ -13,10 +13,12 @@ const RelaySchema = defineEntity({
     port: p.integer(),
     /** TLS from the first byte (smtps). */
     isSecure: p.boolean(),
+    /** The password may be sent without TLS. */
+    isTlsOptional: p.boolean().default(false),
     username: p.text().nullable(),
     /** Sealed with the account's id as context. */
     sealedPassword: p.text().nullable(),
-    /** Reports come to it, plus the id of the message (VERP); null: to the From address. */
+    /** Delivery reports go to this address, extended by the message's id (VERP); null: to the From address. */
     bounceAddress: p.text().nullable(),
     updatedAt: p.datetime(),
   },
@@ -24,7 +26,7 @@ const RelaySchema = defineEntity({
 export class Relay extends RelaySchema.class {}
 RelaySchema.setClass(Relay)
 
-/** Who an account's mail may be from, beside every address of its verified domains. */
+/** A From address of an account. Every address on its verified domains is allowed too. */
 const SenderSchema = defineEntity({
   name: 'Sender',
   tableName: 'senders',
@@ -49,23 +51,23 @@ const SenderSchema = defineEntity({
 export class Sender extends SenderSchema.class {}
 SenderSchema.setClass(Sender)
 
-/** A domain that an account sends from: its mail is signed once DNS says that it is the account's. */
+/** A domain that an account sends from. Its mail is DKIM-signed once DNS records prove the ownership. */
 const DomainSchema = defineEntity({
   name: 'Domain',
   tableName: 'domains',
   filters: tenantFilter,
   properties: {
     accountId: p.text().collation('C').primary(),
-    /** In its ASCII form. */
+    /** In ASCII (Punycode). */
     domain: p.text().collation('C').primary(),
     status: p.enum(['pending', 'verified'] as const),
-    /** What the ownership record must say. */
+    /** The value that the ownership record must contain. */
     token: p.text(),
-    /** The public half, base64 DER, as the DKIM record has it. */
+    /** The public DKIM key, base64 DER, as it is published. */
     publicKey: p.text(),
-    /** The private half, PEM, sealed with account and domain as context. */
+    /** The private DKIM key, PEM, sealed with account and domain as context. */
     sealedKey: p.text(),
-    /** The purposes of the records that the last look at DNS found. */
+    /** The purposes of the records that the latest DNS check found. */
     found: p.array(),
     createdAt: p.datetime(),
     checkedAt: p.datetime().nullable(),
@@ -74,7 +76,10 @@ const DomainSchema = defineEntity({
 export class Domain extends DomainSchema.class {}
 DomainSchema.setClass(Domain)
 
-/** Why an address gets no mail, or no marketing: a row a reason. `invalid` and `pending` are the contact's own and not here. */
+/**
+ * Why an address gets no email, or no marketing: one row for each reason. The reasons `invalid` and `pending` are not stored here;
+ * they follow from the contact's verification and status.
+ */
 const SuppressionSchema = defineEntity({
   name: 'Suppression',
   tableName: 'suppressions',
@@ -90,8 +95,8 @@ export class Suppression extends SuppressionSchema.class {}
 SuppressionSchema.setClass(Suppression)
 
 /**
- * Every mail, written once and completed at its end. No column that this changes stands in an index, and pages keep room: the
- * end of a mail rewrites neither its content nor an index.
+ * One email to one recipient: inserted once, updated once when it ends. No index contains a column of that update, and pages keep
+ * free space, so that the update is a HOT update: it rewrites no index and no TOASTed content.
  */
 const MessageSchema = defineEntity({
   name: 'Message',
@@ -103,20 +108,20 @@ const MessageSchema = defineEntity({
       expression: `create unique index "messages_key_index" on "messages" ("account_id", "key") where "key" is not null`,
     },
     { name: 'messages_email_index', properties: ['accountId', 'email', 'id'] },
-    // What still has content, for the retention. Nothing of it is changed by the end of a mail.
+    // Messages that still have content, for the retention job. The update at a message's end changes none of these columns.
     {
       name: 'messages_content_index',
       expression: `create index "messages_content_index" on "messages" ("created_at", "id") where "dropped_at" is null`,
     },
-    // A report names a message and no account.
+    // A delivery report names a message but no account.
     { name: 'messages_id_index', expression: `create unique index "messages_id_index" on "messages" ("id")` },
   ],
   properties: {
     accountId: p.text().collation('C').primary(),
     id: p.text().collation('C').primary(),
-    /** What makes it the only one: `api:` and an Idempotency-Key, or what another feature names. */
+    /** Idempotency key, unique in the account: `api:` and the Idempotency-Key header, or a key of another feature. */
     key: p.text().collation('C').nullable(),
-    /** What it belongs to: a call of POST /send, a journey, a lifecycle event. */
+    /** What caused it: a call of POST /send, a journey, a lifecycle event. */
     sourceKind: p.enum(['send', 'journey', 'lifecycle'] as const),
     /** null: the message itself. */
     sourceId: p.text().nullable(),
@@ -126,10 +131,10 @@ const MessageSchema = defineEntity({
     fromName: p.text().nullable(),
     replyTo: p.text().nullable(),
     subject: p.text(),
-    /** Freeform content; null where a project is rendered. */
+    /** Freeform content; null for an email of a project. */
     html: p.text().nullable(),
     text: p.text().nullable(),
-    /** An iCalendar text that goes with freeform content. */
+    /** An iCalendar part of freeform content. */
     calendar: p.text().nullable(),
     projectId: p.text().nullable(),
     projectVersion: p.integer().nullable(),
@@ -141,14 +146,14 @@ const MessageSchema = defineEntity({
     error: p.text().nullable(),
     createdAt: p.datetime(),
     finishedAt: p.datetime().nullable(),
-    /** When its content was dropped (messages.retention.ts); null: it is there. */
+    /** When its content was deleted (messages.retention.ts); null: the content is still stored. */
     droppedAt: p.datetime().nullable(),
   },
 })
 export class Message extends MessageSchema.class {}
 MessageSchema.setClass(Message)
 
-/** The queue: what is on its way. What a claim changes stands in no index. */
+/** The queue of pending messages. No index contains a column that a claim changes. */
 const QueuedMessageSchema = defineEntity({
   name: 'QueuedMessage',
   tableName: 'message_queue',
@@ -156,18 +161,18 @@ const QueuedMessageSchema = defineEntity({
   properties: {
     accountId: p.text().collation('C').primary(),
     id: p.text().collation('C').primary(),
-    /** The batch that it belongs to, which waits in a queue of its own behind the account's single mails; '': none. */
+    /** The batch (broadcast) of the message. A batch waits in a stream of its own, behind the account's single messages. '': none. */
     batch: p.text().collation('C').default(''),
     dueAt: p.datetime(),
-    /** Whose it is (workers.id); null: anybody's once it is due. */
+    /** The worker that has claimed it (workers.id); null: unclaimed. */
     worker: p.integer().nullable(),
-    /** Counts claims: only the newest may hand over and record. */
+    /** Number of claims so far. Only the newest claim may send the message and record its result. */
     claim: p.integer().default(0),
-    /** A connection has taken it: the relay may have it, so nobody else hands it over, whatever becomes of the worker. */
+    /** A connection has taken it. The relay may have received it, so no other worker may send it, even if this one dies. */
     isHanding: p.boolean().default(false),
-    /** Attempts that the relay put off. */
+    /** Number of attempts that ended with a temporary failure. */
     tries: p.integer().default(0),
-    /** Whether it is tried again when the relay is away or puts it off; a caller of POST /send is told at once. */
+    /** Whether a temporary failure is retried. A message of POST /send fails at once, because its caller waits for the result. */
     isPatient: p.boolean(),
   },
 })
@@ -175,8 +180,8 @@ export class QueuedMessage extends QueuedMessageSchema.class {}
 QueuedMessageSchema.setClass(QueuedMessage)
 
 /**
- * How many mails of a batch have ended, a row for each statement that ended some: nobody who records waits for another, and
- * nobody who looks counts the batch. Whoever made the batch takes them away as it adds them up.
+ * Counters of ended messages of a batch, one row for each statement that ended some. Inserting rows needs no lock, so recording
+ * workers never wait for each other, and readers need not count the batch. The batch's owner deletes the rows as it adds them up.
  */
 const MessageTallySchema = defineEntity({
   name: 'MessageTally',
@@ -193,8 +198,8 @@ export class MessageTally extends MessageTallySchema.class {}
 MessageTallySchema.setClass(MessageTally)
 
 /**
- * Messages whose relay said that there is no such recipient, from the statement that records it until the address is suppressed
- * (mail.suppress.ts). It holds no address: that is the message's.
+ * Messages that a relay rejected because the recipient does not exist, from the statement that records this until the address is
+ * suppressed (messages/outbox/suppress.ts). The address is stored only with the message.
  */
 const PendingSuppressionSchema = defineEntity({
   name: 'PendingSuppression',
@@ -207,14 +212,14 @@ const PendingSuppressionSchema = defineEntity({
 export class PendingSuppression extends PendingSuppressionSchema.class {}
 PendingSuppressionSchema.setClass(PendingSuppression)
 
-/** Which reports of a message were recorded: the same one again changes nothing. It holds no address: that is the message's. */
+/** The recorded reports of a message, so that a repeated report changes nothing. The address is stored only with the message. */
 const MessageReportSchema = defineEntity({
   name: 'MessageReport',
   tableName: 'message_reports',
   properties: {
     accountId: p.text().collation('C').primary(),
     messageId: p.text().collation('C').primary(),
-    /** SHA-256 of what makes the report this one, in hex. */
+    /** SHA-256 of the report's identifying content, in hex. */
     fingerprint: p.text().collation('C').primary(),
     kind: p.enum(['hard', 'soft', 'delayed', 'complaint', 'other'] as const),
     createdAt: p.datetime(),
@@ -223,7 +228,7 @@ const MessageReportSchema = defineEntity({
 export class MessageReport extends MessageReportSchema.class {}
 MessageReportSchema.setClass(MessageReport)
 
-/** Where an account's reports arrive, read each minute. */
+/** The IMAP mailbox that receives an account's delivery reports. It is read every minute. */
 const BounceMailboxSchema = defineEntity({
   name: 'BounceMailbox',
   tableName: 'bounce_mailboxes',
@@ -239,7 +244,7 @@ const BounceMailboxSchema = defineEntity({
     /** Sealed with `bounces` and the account's id as context. */
     sealedPassword: p.text().nullable(),
     updatedAt: p.datetime(),
-    /** The last time it was tried, and why that failed; null: it went well. */
+    /** The time of the latest attempt, and its error; null: no error. */
     readAt: p.datetime().nullable(),
     error: p.text().nullable(),
   },

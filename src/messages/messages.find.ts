@@ -1,11 +1,11 @@
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
-import { missing } from '../lib/problem.ts'
-import { unseen } from '../store/arrays.ts'
+import { noSuch } from '../lib/problem.ts'
+import { opaqueArray } from '../store/arrays.ts'
 import type { Work } from '../store/work.ts'
-import { heldUntil } from './messages.insert.ts'
+import { heldUntil } from './outbox/insert.ts'
 
-/** A mail as `svc sends` shows it. Times in epoch ms. */
+/** A message as `svc sends` shows it. Times in epoch ms. */
 export interface MessageView {
   id: string
   status: 'pending' | 'sent' | 'failed' | 'suppressed'
@@ -20,7 +20,7 @@ export interface MessageView {
   finishedAt: number | null
 }
 
-/** With what it was made of, and where it stands on its way. */
+/** A message with its content, its sender and its state in the queue. */
 export interface MessageDetail extends MessageView {
   from: { email: string; name: string } | null
   replyTo: string | null
@@ -29,9 +29,9 @@ export interface MessageDetail extends MessageView {
   calendar: string | null
   projectVersion: number | null
   mergeData: Record<string, string> | null
-  /** When its content was dropped: html, text and calendar are null since then, and merge data has the fields of links only. */
+  /** When its content was deleted: html, text and calendar are null since then, and merge data has only the fields of links. */
   contentDroppedAt: number | null
-  /** null: its way is over. `dueAt` null: it is held back until its turn comes. */
+  /** null: it is not queued any more. `dueAt` null: its broadcast has not released it yet. */
   queue: { state: 'queued' | 'claimed' | 'handing'; tries: number; dueAt: number | null } | null
 }
 
@@ -51,11 +51,24 @@ const columns = `m.id, m.status, m.reason, m.error, m.type, m.email as "to", m.s
 const fromColumns = `case when m.from_email is not null
     then json_build_object('email', m.from_email, 'name', m.from_name) end as "from", m.reply_to as "replyTo"`
 
-/** From `messages m`: all that a message was made of. */
+/** The columns of a `MessageDetail`, for `from messages m`. */
 export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData",
   ${epochMs('m.dropped_at')} as "contentDroppedAt"`
 
-/** The account's mails, newest first. */
+/** Returns a message's status, or null if the account has no such message. */
+export const statusOf = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  id: string,
+): Promise<MessageView['status'] | null> => {
+  const [row] = await sql<{ status: MessageView['status'] }>(
+    'select status from messages where account_id = $1 and id = $2',
+    [accountId, id],
+    'message-status',
+  )
+  return row?.status ?? null
+}
+
+/** Returns a page of the account's messages, newest first. */
 export const listMessages = async (
   { sql, accountId }: Work,
   { status, email, sinceId }: MessageFilter,
@@ -72,7 +85,7 @@ export const listMessages = async (
   return pageOf(rows, limit)
 }
 
-/** Throws Problem `missing`. */
+/** Throws Problem `not_found`. */
 export const showMessage = async ({ sql, accountId }: Work, id: string): Promise<MessageDetail> => {
   const [row] = await sql<MessageDetail>(
     `select ${detailColumns},
@@ -83,43 +96,45 @@ export const showMessage = async ({ sql, accountId }: Work, id: string): Promise
      where m.account_id = $1 and m.id = $2`,
     [accountId, id],
   )
-  if (!row) throw missing(`There is no send ${id}`, { hint: 'svc sends list' })
+  if (!row) throw noSuch('send', id, { hint: 'svc sends list' })
   return row
 }
 
-/** A mail made of a project, as who answers for its links knows it. */
+/** An email of a project, with what its tracked links and its live view need. */
 export interface ProjectMail {
   accountId: string
   id: string
   email: string
-  /** Of the address; null: the account has no such contact. */
+  /** The row id of the address; null: the account has no such contact. */
   rowId: string | null
-  /** Who it was from, as its row has it. */
   from: { email: string; name: string } | null
   replyTo: string | null
   projectId: string
   projectVersion: number
   mergeData: Record<string, string>
   source: { kind: 'send' | 'journey' | 'lifecycle'; id: string }
-  /** Merge data has no more than what links need, and the mail can't be shown any more. */
+  /** Its content was deleted: merge data has only the fields of links, and the email can't be shown any more. */
   isDropped: boolean
   /** epoch ms */
   createdAt: number
 }
 
-/** Names a message; its account goes with it wherever it is looked for. */
+/** Identifies a message. */
 export interface MessageKey {
   accountId: string
   id: string
 }
 
-/** By their place in `keys`; null where there is no such mail, or it is of no project, or the recipient was erased. */
+/**
+ * Returns the emails in the order of `keys`: null for a message that does not exist, has no project, or whose recipient was
+ * erased.
+ */
 export const findProjectMails = async (
   { sql }: Pick<Work, 'sql'>,
   keys: readonly MessageKey[],
 ): Promise<(ProjectMail | null)[]> => {
   const rows = await sql<ProjectMail & { place: number }>(
-    `select k.place::int, m.* from unnest(${unseen('$1')}, $2::text[]) with ordinality as k(account, id, place)
+    `select k.place::int, m.* from unnest(${opaqueArray('$1')}, $2::text[]) with ordinality as k(account, id, place)
      cross join lateral (
        select m.account_id as "accountId", m.id, m.email, a.row_id as "rowId", ${fromColumns}, m.project_id as "projectId",
          m.project_version as "projectVersion", m.merge_data as "mergeData",
@@ -136,7 +151,7 @@ export const findProjectMails = async (
   return keys.map((_, i) => byPlace.get(i + 1) ?? null)
 }
 
-/** `findProjectMails` for one. */
+/** Calls `findProjectMails` for one message. */
 export const findProjectMail = async (
   reader: Pick<Work, 'sql'>,
   accountId: string,

@@ -1,20 +1,20 @@
 import type { Listener } from '../store/work.ts'
-import { tallying } from './mail.claim.ts'
+import { countEnds } from './outbox/claim.ts'
 
 /**
- * A message stays when its recipient is erased, as a record that one was sent, without the address and all that may name the
- * person; what waits is not sent any more. Suppressions stay: who unsubscribed or complained gets no mail under the same
- * address from whoever adds it again.
+ * Erases a recipient. Messages stay as a record that they were sent, without the address and without content that may name the
+ * person; queued ones fail. Suppressions stay, so that an address that unsubscribed or complained stays suppressed when it is added
+ * again.
  */
 export const forgetRecipients: Listener = {
   async contactsRemoved({ sql, accountId, now }, { listId, email }) {
     if (listId !== undefined || email === undefined) return
-    // The queue before the messages, as whoever ends one.
+    // The queue is locked before the messages, in the same order as everywhere else (docs/locking.md).
     await sql(
       `with gone as (
          delete from message_queue q using messages m
          where m.account_id = $1 and m.email = $2 and q.account_id = $1 and q.id = m.id returning q.account_id, q.batch
-       ) ${tallying(`select account_id, batch, 'failed' as status from gone`)}`,
+       ) ${countEnds(`select account_id, batch, 'failed' as status from gone`)}`,
       [accountId, email],
     )
     await sql(

@@ -5,8 +5,8 @@ import type { App } from '../store/work.ts'
 import { linkFields, loadVersion } from '../studio/studio.ts'
 
 /*
- * What a message said is dropped some time after it ended. Its record stays, and with it the key that makes it the only one; so do
- * the merge fields that its links are filled with, so that a link in an old email leads where it led.
+ * The content of a message is deleted some time after it ended. Its record stays with its idempotency key. The merge fields that
+ * its links use stay too, so that links in old emails keep working.
  */
 
 interface Row {
@@ -17,7 +17,7 @@ interface Row {
   createdAt: string
 }
 
-/** A page begins behind the last row of the one before: messages that have not ended yet are passed by once in a round. */
+/** Each page continues after the last row of the previous one, so that pending messages are read once in a run, not once a page. */
 const findContents = `
   select account_id as "accountId", id, project_id as "projectId", project_version as "projectVersion",
     created_at::text as "createdAt"
@@ -38,20 +38,20 @@ const dropping = `
     end
   from old where m.ctid = old.row returning 1`
 
-/** The merge fields that stay; none of a version that is gone, whose links lead nowhere. */
+/** Returns the merge fields to keep: those of links. A deleted version has none, because its links lead nowhere. */
 const keptFields = async (sql: Sql, { accountId, projectId, projectVersion }: Row): Promise<string[]> => {
   if (projectId === null || projectVersion === null) return []
   try {
     return linkFields(await loadVersion({ sql, accountId }, projectId, projectVersion))
   } catch (error) {
-    if (error instanceof Problem && error.kind === 'missing') return []
+    if (error instanceof Problem && error.kind === 'not_found') return []
     throw error
   }
 }
 
 /**
- * Drops the content of messages that ended before `before`: html, text, calendar entry, and the merge data that no link needs. In
- * batches with rests until nothing is left or `signal` is aborted. Returns how many messages lost their content.
+ * Deletes the content of messages that ended before `before`: html, text, calendar entry, and the merge data that no link needs.
+ * Works in batches, with pauses, until no message is left or `signal` is aborted. Returns the number of messages changed.
  */
 export const dropContents = async (
   { sql, now }: Pick<App, 'sql' | 'now'>,

@@ -1,5 +1,8 @@
-export { countRecipients, dropBatch, failDropped, isBatchOut, releaseMails, type Tally, takeTally } from './batches.ts'
-export { type BounceCounts, ingestBounces } from './bounces.ts'
+export { type From, type FromChoice, findFrom, requireMethod } from './api/method.ts'
+export { requireQuota, resultOfKey, sendMessage } from './api/send.ts'
+export { fillSubject, Recipient, SendBody, SendResult } from './api/shapes.ts'
+export { type BounceCounts, ingestBounces } from './bounces/bounces.ts'
+export { setMailbox, showMailbox, testMailbox, unsetMailbox } from './bounces/mailboxes.ts'
 export {
   addDomain,
   type DomainRecord,
@@ -7,32 +10,42 @@ export {
   listDomains,
   showDomain,
   verifyDomain,
-} from './domains.ts'
-export { type MailboxView, setMailbox, showMailbox, testMailbox, unsetMailbox } from './mailboxes.ts'
+} from './identity/domains.ts'
+export { setRelay, showRelay, testRelay, unsetRelay } from './identity/relays.ts'
+export {
+  addSender,
+  deleteSender,
+  findSender,
+  listSenders,
+  makeDefaultSender,
+  type SenderView,
+} from './identity/senders.ts'
 export {
   findProjectMail,
   findProjectMails,
   listMessages,
   type MessageDetail,
-  type MessageFilter,
   type MessageKey,
   type MessageView,
   type ProjectMail,
   showMessage,
+  statusOf,
 } from './messages.find.ts'
-export type { Batch, Source } from './messages.insert.ts'
-export { demandMethod, type From, type FromChoice, findFrom } from './messages.method.ts'
-export { type Queued, type QueuedMail, queueMails, queueMessage } from './messages.queue.ts'
-export { demandQuota, resultOfKey, type SendOptions, sendMessage } from './messages.send.ts'
-export { MessageType, Recipient, SendBody, SendResult } from './messages.shapes.ts'
-export { type RelayView, setRelay, showRelay, testRelay, unsetRelay } from './relays.ts'
-export { addSender, deleteSender, findSender, listSenders, makeDefaultSender, type SenderView } from './senders.ts'
-export { importSuppressions, type SuppressionCounts } from './suppressions.import.ts'
 export {
+  countRecipients,
+  dropBatch,
+  failDropped,
+  isBatchOut,
+  releaseMails,
+  takeBatchCounts,
+} from './outbox/batches.ts'
+export { type Queued, type QueuedMail, queueMails, queueMessage } from './outbox/queue.ts'
+export { importSuppressions } from './suppression/import.ts'
+export {
+  isSuppressed,
   listSuppressions,
   removeSuppressions,
   SuppressionReasonShape,
   type SuppressionView,
   suppressAddresses,
-  suppressionReasons,
-} from './suppressions.ts'
+} from './suppression/suppressions.ts'

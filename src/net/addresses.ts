@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 
-// Which addresses a URL given by a user may lead to (decisions.md, Webhooks: public URL; IANA special-purpose registries).
+// Which addresses a URL given by a user may lead to (docs/reference/events.md#public-urls; IANA special-purpose registries).
 
 const blockList = (...cidrs: string[]): BlockList => {
   const list = new BlockList()
@@ -24,6 +24,7 @@ const reservedV4 = blockList(
   '10.0.0.0/8', // private
   '100.64.0.0/10', // CGNAT
   '127.0.0.0/8', // loopback
+  '168.63.129.16/32', // the agent of a cloud's virtual machines, on a public address
   '169.254.0.0/16', // link-local, cloud metadata
   '172.16.0.0/12', // private
   '192.0.0.0/24', // IETF protocols
@@ -41,14 +42,14 @@ const reservedV4 = blockList(
 const globalUnicastV6 = blockList('2000::/3')
 
 const reservedV6 = blockList(
-  '2001::/23', // IETF protocols, benchmarking, ORCHID; Teredo in it is judged by what it embeds
+  '2001::/23', // IETF protocols, benchmarking, ORCHID; Teredo addresses in it are checked by their embedded addresses
   '2001:db8::/32', // documentation
   '3fff::/20', // documentation
 )
 
 /** The eight 16-bit groups of an IPv6 address in any notation. */
 const groupsOf = (ip: string): number[] => {
-  // A URL writes every notation in one canonical form: hexadecimal, compressed, without a dotted tail.
+  // The URL parser converts every notation to one canonical form: hexadecimal, compressed, without a dotted tail.
   const canonical = new URL(`http://[${ip}]/`).hostname.slice(1, -1)
   const [left = [], right = []] = canonical.split('::').map((part) => (part === '' ? [] : part.split(':')))
   const zeros = new Array<string>(8 - left.length - right.length).fill('0')
@@ -58,18 +59,18 @@ const groupsOf = (ip: string): number[] => {
 const dotted = (high: number, low: number): string => `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
 
 /**
- * Whom an address belongs to, as far as it tells: an IPv4 address, however it is spelled, is one client; of IPv6 each host has
- * a whole /64 to take its addresses from.
+ * Returns a key for the client that uses an address: the IPv4 address in any notation, or the /64 of an IPv6 address, because a
+ * host can use every address of its /64.
  */
 export const clientOf = (address: string): string => {
-  const ip = address.replace(/%.*$/, '')
+  const ip = address.split('%', 1)[0]!
   if (isIP(ip) !== 6) return ip.slice(0, 100)
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groupsOf(ip)
   if ((a | b | c | d | e) === 0 && f === 0xffff) return dotted(g, h)
   return `${[a, b, c, d].map((group) => group.toString(16)).join(':')}::/64`
 }
 
-/** The IPv4 addresses that an IPv6 address of a transition mechanism leads to; none for any other. */
+/** Returns the IPv4 addresses that an IPv6 address of a transition mechanism contains; none for any other. */
 const embeddedV4 = (groups: number[]): string[] => {
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups
   const tail = [dotted(g, h)]
@@ -91,21 +92,21 @@ const isPublicV6 = (ip: string): boolean => {
   return globalUnicastV6.check(ip, 'ipv6') && !reservedV6.check(ip, 'ipv6')
 }
 
-/** Whether an address, without brackets, can be reached on the public internet. Text that is no address is not public. */
+/** Whether an address, without brackets, can be reached on the public internet. False for text that is not an address. */
 export const isPublicAddress = (ip: string): boolean => {
   const family = isIP(ip)
   if (family === 0 || ip.includes('%')) return false // a zone id is only ever written for a local address
   return family === 4 ? isPublicV4(ip) : isPublicV6(ip)
 }
 
-/** Whether an address is in a list; an IPv4-mapped one is if its IPv4 address is. */
+/** Whether an address is in a list. An IPv4-mapped address is if its IPv4 address is. */
 export const isListed = (ip: string, list: BlockList): boolean =>
   isIP(ip) !== 0 && list.check(ip, isIPv4(ip) ? 'ipv4' : 'ipv6')
 
-/** Whether to connect to an address: a public one, or one that the operator opened. */
+/** Whether svc may connect to an address: a public one, or one that the operator allowed. */
 export const mayDial = (ip: string, allow: BlockList): boolean => isPublicAddress(ip) || isListed(ip, allow)
 
-/** A comma-separated list of addresses and CIDR blocks. Throws an Error with a sentence for the operator on anything else. */
+/** Parses a comma-separated list of addresses and CIDR blocks. Throws an Error with a sentence for the operator. */
 export const parseCidrs = (text: string): BlockList =>
   blockList(
     ...text
@@ -114,5 +115,5 @@ export const parseCidrs = (text: string): BlockList =>
       .filter((part) => part !== ''),
   )
 
-/** Opens every address: for a URL that the operator typed (`svc events send --to`), never for one that a user gave. */
+/** Allows every address: for URLs that the operator typed (`svc events send --to`), never for URLs of users. */
 export const anyAddress: BlockList = blockList('0.0.0.0/0', '::/0')

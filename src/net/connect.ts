@@ -1,18 +1,18 @@
 import { connect, type Socket } from 'node:net'
 import type { Address } from './resolver.ts'
 
-/** How long an address is tried alone (RFC 8305 section 5). */
-const aloneMs = 250
-/** All are being tried by then, however many: what is left of the time belongs to the slowest of them. */
+/** Delay before the next address is tried as well (RFC 8305 section 5). */
+const attemptDelayMs = 250
+/** After this long all addresses are being tried, whatever their number. */
 const allTriedMs = 2000
-/** A name can have any number of addresses, and each is a connection. */
+/** Maximum number of addresses that are tried: a name can have any number of them. */
 const mostTried = 16
 
-// Not undici's error, which would load undici for who only speaks to relays.
+// An own error: undici's would load undici in processes that only connect to relays.
 const timedOut = () => Object.assign(new Error('The connection timed out'), { code: 'ETIMEDOUT' })
 
-/** The families in turn, the one of the first address first (RFC 8305 section 4). */
-const inTurn = (addresses: readonly Address[]): Address[] => {
+/** Returns addresses with alternating families, beginning with that of the first address (RFC 8305 section 4). */
+const interleaveFamilies = (addresses: readonly Address[]): Address[] => {
   const firsts = addresses.filter(({ family }) => family === addresses[0]!.family)
   const others = addresses.filter(({ family }) => family !== addresses[0]!.family)
   const pairs = firsts.flatMap((first, i) => [first, ...others.slice(i, i + 1)])
@@ -20,15 +20,14 @@ const inTurn = (addresses: readonly Address[]): Address[] => {
 }
 
 /**
- * A TCP connection to the first of the addresses that takes one (RFC 8305, Happy Eyeballs): the next is tried beside the
- * others when these have failed, or have said nothing for a moment. So an address that is a black hole costs a moment, and
- * one that is slow is not given up for it. Rejects with the first failure when all have failed, with ETIMEDOUT after
- * `limitMs`.
+ * Opens a TCP connection to the first of the addresses that accepts one (RFC 8305, Happy Eyeballs): the next address is tried, in
+ * addition to the others, when one has failed or none has answered for a moment. So an address that drops packets costs only that
+ * moment, and a slow one is not given up. Rejects with the first failure when all have failed, with ETIMEDOUT after `limitMs`.
  */
 export const connectToFirst = (addresses: readonly Address[], port: number, limitMs: number): Promise<Socket> =>
   new Promise((resolve, reject) => {
-    const untried = inTurn(addresses)
-    const stepMs = Math.min(aloneMs, allTriedMs / untried.length)
+    const untried = interleaveFamilies(addresses)
+    const stepMs = Math.min(attemptDelayMs, allTriedMs / untried.length)
     const trying = new Set<Socket>()
     let failure: Error | undefined
     let next: NodeJS.Timeout | undefined
@@ -42,7 +41,7 @@ export const connectToFirst = (addresses: readonly Address[], port: number, limi
     }
 
     const failed = (socket: Socket, error: Error) => {
-      if (!trying.delete(socket)) return // given up before
+      if (!trying.delete(socket)) return // already given up
       failure ??= error
       if (untried.length > 0) tryNext()
       else if (trying.size === 0) end(() => reject(failure))

@@ -1,16 +1,17 @@
 import { type BlockList, isIP } from 'node:net'
+import { trimEndOf } from '../lib/text.ts'
 import { mayDial } from './addresses.ts'
 import type { Address, Resolver } from './resolver.ts'
 
-/** What judges a host: how its name is looked up, and which addresses the operator opened beside the public ones. */
+/** The rules for hosts: the resolver of their names, and the addresses that the operator allowed in addition to public ones. */
 export interface DialRules {
   resolver: Pick<Resolver, 'addresses'>
   allow: BlockList
 }
 
 /**
- * A host leads, or may lead, to an address that must not be dialled. A literal is named, as its URL does; where a name leads
- * is not: that would tell a stranger how the names of this network resolve.
+ * A host leads, or may lead, to an address that svc must not connect to. The message has a literal address, which the URL has too,
+ * but not the address of a name: that would reveal how names resolve in this network.
  */
 export class AddressRefused extends Error {
   readonly code = 'ADDRESS_REFUSED'
@@ -21,12 +22,8 @@ export class AddressRefused extends Error {
   }
 }
 
-/** A host name as it is compared: lower case, without brackets and trailing dots. */
-export const bareHost = (hostname: string): string =>
-  hostname
-    .toLowerCase()
-    .replace(/^\[(.*)\]$/, '$1')
-    .replace(/\.+$/, '')
+/** Returns a host name in the form for comparisons: lower case, without brackets and trailing dots. */
+export const bareHost = (hostname: string): string => trimEndOf(hostname.toLowerCase().replace(/^\[(.*)\]$/, '$1'), '.')
 
 const loopback: Address[] = [
   { address: '127.0.0.1', family: 4 },
@@ -36,6 +33,12 @@ const loopback: Address[] = [
 /** `localhost` and the names under it, which never leave the machine (RFC 6761 section 6.3). */
 export const isLoopbackName = (host: string): boolean => host === 'localhost' || host.endsWith('.localhost')
 
+/** Whether a host that the operator configured is this machine, by its name or address only. */
+export const isThisMachine = (hostname: string): boolean => {
+  const host = bareHost(hostname)
+  return isLoopbackName(host) || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+}
+
 const openLoopback = (host: string, allow: BlockList): Address[] => {
   const open = loopback.filter(({ address }) => mayDial(address, allow))
   if (open.length === 0) throw new AddressRefused(host)
@@ -43,8 +46,8 @@ const openLoopback = (host: string, allow: BlockList): Address[] => {
 }
 
 /**
- * The addresses of a host name or literal, every one of which may be dialled; at least one. Rejects with AddressRefused if
- * any may not, and as `Resolver.addresses` does if there are none.
+ * Returns the addresses of a host name or literal: at least one, and all of them allowed. Rejects with AddressRefused if any is
+ * not allowed, and as `Resolver.addresses` does if there are none.
  */
 export const dialAddresses = async (hostname: string, rules: DialRules, limitMs: number): Promise<Address[]> => {
   const host = bareHost(hostname)

@@ -1,25 +1,26 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
+import { trimEndOf } from '../lib/text.ts'
 import { failureSentence, isStop } from './failure.ts'
 
-/** The end of one POST. `ok` is a 2xx status within the deadline; all else has an `error` sentence. */
+/** The outcome of one POST. `ok`: a 2xx status within the deadline; any other outcome has an `error` sentence. */
 export interface PostOutcome {
   ok: boolean
-  /** The status that came within the deadline. */
+  /** The status that was received within the deadline. */
   status: number | null
   error: string | null
   retryAfterSeconds: number | null
   durationMs: number
   /** The start of the answer's body as valid text: at most 1,024 characters. */
   snippet: string
-  /** The client was stopped: nothing is known of the receiver, and no failure may be counted. */
+  /** The client was stopped: the outcome says nothing about the receiver, and must not count as a failure. */
   stopped: boolean
 }
 
 const maxBodyBytes = 16 * 1024
 const snippetBytes = 1024
 
-/** Seconds until the time that a `Retry-After` header names, in either of its forms (RFC 9110 section 10.2.3). */
+/** Returns the seconds until the time of a `Retry-After` header, in either of its forms (RFC 9110 section 10.2.3). */
 export const retryAfterSeconds = (header: string | string[] | undefined, nowMs: number): number | null => {
   const value = (Array.isArray(header) ? header[0] : header)?.trim() ?? ''
   if (/^\d{1,10}$/.test(value)) return Number(value)
@@ -31,7 +32,7 @@ const snippetOf = (chunks: Buffer[]): string => {
   if (chunks.length === 0) return ''
   const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
   const text = bytes.toString('utf8', 0, snippetBytes).replaceAll('\0', '\ufffd')
-  return bytes.length > snippetBytes ? text.replace(/\ufffd+$/, '') : text // the cut may fall within a character
+  return bytes.length > snippetBytes ? trimEndOf(text, '\ufffd') : text // the cut may fall within a character
 }
 
 const statusError = (status: number): string | null => {
@@ -40,9 +41,9 @@ const statusError = (status: number): string | null => {
 }
 
 /**
- * One request and its answer under one deadline (decisions.md: a delivery). Settles once: with the status, as soon as the
- * body ends, is cut at 16 KiB, breaks, or the deadline comes; without one, at the failure or the deadline. A body that is
- * cut or breaks leaves the outcome to the status, and its connection is not used again.
+ * One request and its answer under one deadline (docs/reference/events.md#delivery). Settles once. With a status: when the body
+ * ends, breaks off or exceeds 16 KiB, or at the deadline. Without a status: at the failure or the deadline. If the body is cut or
+ * breaks off, the status decides, and the connection is not used again.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #settle: (outcome: PostOutcome) => void
@@ -63,7 +64,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Connected after the deadline: nothing may be sent any more. Throwing drops the request and keeps the connection.
+    // Connected after the deadline: nothing may be sent. Throwing drops the request and keeps the connection.
     if (this.#isSettled) throw new Error('past the deadline')
     this.#controller = controller
   }

@@ -25,16 +25,20 @@ const families: [RegExp, (code: string) => string][] = [
   [/^(ESERVFAIL|EREFUSED|EAI_)/, (code) => `host name lookup failed (${code})`],
 ]
 
-/** A name server that can't be reached fails a look-up with the code of a connection: it is not the endpoint's. */
+/** Returns a sentence for the error code of a socket, a look-up or TLS; undefined for any other code. */
+export const sentenceOfCode = (code: string): string | undefined =>
+  sentences[code] ?? families.find(([pattern]) => pattern.test(code))?.[1](code)
+
+/** Whether the error is of a DNS query. An unreachable name server fails with a connection's code, but it is not the endpoint. */
 const isQuery = (error: { syscall?: unknown }): boolean => String(error.syscall ?? '').startsWith('query')
 
-/** A short sentence on why a request got no answer, for the owner of the endpoint: no stack, no name of a library. */
+/** Returns a short sentence on why a request got no answer, for the owner of the endpoint: no stack, no library names. */
 export const failureSentence = (error: Error & { code?: unknown; syscall?: unknown }): string => {
   const code = String(error.code ?? '')
   if (code === 'ADDRESS_REFUSED') return error.message
   if (error.name === 'HTTPParserError') return 'answer is not valid HTTP' // its code is often absent
   if (code === 'ECONNREFUSED' && isQuery(error)) return `host name lookup failed (${code})`
-  const known = sentences[code] ?? families.find(([pattern]) => pattern.test(code))?.[1](code)
+  const known = sentenceOfCode(code)
   return known ?? (code === '' ? 'request failed' : `request failed (${code})`)
 }
 

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Agent } from 'undici'
 import { failureSentence } from './failure.ts'
 
-/** What came of a request that was handed on. Without an answer the status is 502, and `error` says why. */
+/** The answer to a forwarded request. Without an answer the status is 502, and `error` says why. */
 export interface Forwarded {
   status: number
   headers: Record<string, string>
@@ -11,15 +11,15 @@ export interface Forwarded {
 }
 
 export interface Forwarder {
-  /** Never rejects. `rawHeaders` are Node's: names and values in turn, as they came. */
+  /** Forwards a request; never rejects. `rawHeaders` as Node has them: names and values alternating, unchanged. */
   forward(rawHeaders: readonly string[], body: Buffer): Promise<Forwarded>
   close(): Promise<void>
 }
 
-/** They belong to one connection and not to what is said over it (RFC 9110 section 7.6.1), or are made anew. */
+/** Headers of one connection (RFC 9110 section 7.6.1), and headers that the client sets again. */
 const hopByHop = /^(host|connection|keep-alive|transfer-encoding|content-length|te|trailer|upgrade|expect|proxy-.*)$/i
 
-/** What the sender reads of an answer; the rest of its headers means nothing to it. */
+/** The headers of an answer that the sender reads; the others are dropped. */
 const answered = ['content-type', 'retry-after']
 const maxBodyBytes = 16 * 1024
 
@@ -29,7 +29,7 @@ const endToEnd = (rawHeaders: readonly string[]): string[] =>
 const headersOf = (headers: IncomingHttpHeaders): Record<string, string> =>
   Object.fromEntries(answered.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])))
 
-/** The start of a body. What breaks off after the status changes nothing. */
+/** Returns the start of a body. A body that breaks off after the status is not an error. */
 const readStart = async (body: AsyncIterable<Buffer>): Promise<Buffer> => {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -44,8 +44,8 @@ const readStart = async (body: AsyncIterable<Buffer>): Promise<Buffer> => {
 }
 
 /**
- * Hands requests on to a URL that the operator typed (so any address is allowed), untouched: the method POST, every header
- * but those of the connection, the raw body. One limit of `timeoutMs` over everything; a redirect is an answer like others.
+ * Forwards requests unchanged to a URL that the operator typed (so any address is allowed): with method POST, all headers except
+ * those of the connection, and the raw body. `timeoutMs` limits the whole exchange. Redirects are returned, not followed.
  */
 export const openForwarder = (url: URL, timeoutMs: number): Forwarder => {
   const agent = new Agent({ allowH2: false })

@@ -5,11 +5,11 @@ import type { Address } from './resolver.ts'
 
 /** The names of a hosts file. */
 export interface Hosts {
-  /** The addresses that the file gives a name; empty where it does not have it, or can't be read. */
+  /** Returns the addresses of a name; empty if the file does not have it, or can't be read. */
   find(hostname: string): Address[]
 }
 
-/** hosts(5): an address and its names a line, comments after `#`. A name may stand in several lines, and in both families. */
+/** Parses hosts(5): each line has an address and its names, comments after `#`. A name may be in several lines and both families. */
 const parse = (text: string): Map<string, Address[]> => {
   const names = new Map<string, Address[]>()
   for (const line of text.split('\n')) {
@@ -26,8 +26,8 @@ const parse = (text: string): Map<string, Address[]> => {
 }
 
 /**
- * The hosts file at `path`, read again when it has changed. It is read at once, without a thread of the pool: what is slow
- * there (the system's own lookup, a file on a dead mount) would hold up every name.
+ * Opens the hosts file at `path`, which is read again when it has changed. It is read synchronously: slow tasks in the thread pool
+ * (the system's own lookup, a file on a dead mount) would delay every name.
  */
 export const openHosts = (path: string): Hosts => {
   let seen = ''

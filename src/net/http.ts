@@ -12,24 +12,24 @@ export interface PostRequest {
   headers: Record<string, string>
   body: string | Buffer
   timeoutMs: number
-  /** On whose behalf: an account has a few name look-ups at once, so that its silent names delay nobody else's. */
+  /** The account of the post. Its concurrent look-ups are limited, so that its silent names do not delay other accounts. */
   accountId?: string
 }
 
-/** Posts to URLs that users gave. Reaches no address but those that its rules allow, whatever a name resolves to. */
+/** Posts to URLs of users. Connects only to addresses that its rules allow, whatever a name resolves to. */
 export interface HttpClient {
-  /** Never rejects: what went wrong is in the outcome. Follows no redirect. The caller bounds how many run at once. */
+  /** Never rejects: the outcome has the error. Follows no redirects. The caller limits the number of concurrent posts. */
   post(url: string | URL, request: PostRequest): Promise<PostOutcome>
-  /** Lets what is under way end, then closes every connection. */
+  /** Lets running posts finish, then closes every connection. */
   close(): Promise<void>
-  /** Ends what is under way with `stopped` outcomes. */
+  /** Ends running posts with `stopped` outcomes. */
   destroy(): Promise<void>
 }
 
 const idleMs = 10_000
-/** The name, TCP and TLS together: a little more than a delivery has, whose own deadline so is the one that is told. */
+/** Limit for look-up, TCP and TLS: a little more than the deadline of a delivery, so that the reported error is that deadline. */
 const connectMs = 5250
-/** A little less than a delivery has: a name server that is silent is told apart from an endpoint that is. */
+/** A little less than the deadline of a delivery, so that a silent name server is distinguished from a silent endpoint. */
 const lookupMs = 4500
 
 const baseHeaders = {
@@ -38,7 +38,7 @@ const baseHeaders = {
   'user-agent': 'svc-webhooks/1',
 }
 
-/** For whose post a connection is made: a connector is told its origin alone. */
+/** The account of the post that opens a connection: undici passes only the origin to a connector. */
 const dialler = new AsyncLocalStorage<string | undefined>()
 
 const secure = (connect: buildConnector.connector, options: buildConnector.Options, tcp: Socket, limitMs: number) =>
@@ -56,7 +56,7 @@ const secure = (connect: buildConnector.connector, options: buildConnector.Optio
     })
   })
 
-/** Connects to addresses that were judged just now, so that a name can't change its meaning between check and use. */
+/** Connects to addresses that were checked for this connection, so that a name can't resolve differently between check and use. */
 const guardedConnector = ({ resolver, allow }: DialRules): buildConnector.connector => {
   const lookups = createLookups(resolver, lookupMs)
   const connectTls = buildConnector({ allowH2: false, timeout: 0 })
@@ -80,14 +80,14 @@ const guardedConnector = ({ resolver, allow }: DialRules): buildConnector.connec
   }
 }
 
-/** A client with its own connections, closed after 10 s without use. */
+/** Returns a client with its own connections, which are closed after 10 s without use. */
 export const createHttpClient = (rules: DialRules): HttpClient => {
   const agent = new Agent({
     connect: guardedConnector(rules),
     allowH2: false,
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: idleMs,
-    // The deadline of an exchange stands for both.
+    // The deadline of an exchange covers both.
     headersTimeout: 0,
     bodyTimeout: 0,
   })

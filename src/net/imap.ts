@@ -1,12 +1,12 @@
 import { isIP, type LookupFunction } from 'node:net'
 import type { ImapFlow } from 'imapflow'
 import { oneLine } from '../lib/text.ts'
-import { bareHost, isLoopbackName } from './dial.ts'
+import { isThisMachine } from './dial.ts'
 import { failureSentence } from './failure.ts'
 import { addressesOf } from './relay-socket.ts'
 import type { Resolver } from './resolver.ts'
 
-/** Where a mailbox is, on a server that the operator chose: at any address, as a relay. */
+/** Access to a mailbox on a server that the operator chose: as with a relay, any address is allowed. */
 export interface ImapAccess {
   host: string
   port: number
@@ -17,13 +17,13 @@ export interface ImapAccess {
   folder: string
 }
 
-/** What the server said, or that it said nothing, in a sentence for the operator. */
+/** The server refused or did not answer; the message is a sentence for the operator. */
 export class MailboxFailure extends Error {}
 
 export interface Mailbox {
-  /** The messages that nobody has read, by their UIDs, oldest first. */
+  /** Returns the UIDs of unread messages, oldest first. */
   unseen(): Promise<number[]>
-  /** The first `maxBytes` of a message, which stays unread; null: it is gone. */
+  /** Returns the first `maxBytes` of a message, which stays unread; null: the message no longer exists. */
   read(uid: number, maxBytes: number): Promise<Uint8Array | null>
   markSeen(uid: number): Promise<void>
 }
@@ -31,9 +31,9 @@ export interface Mailbox {
 /** Name look-up, connection and TLS. */
 const connectMs = 10_000
 const greetingMs = 10_000
-/** The longest silence in mid-conversation. */
+/** Longest silence within a session. */
 const silenceMs = 30_000
-/** No answer to what is asked here is longer. */
+/** Upper bound of an answer to the commands used here. */
 const answerBytes = 8 * 1024 * 1024
 
 interface ImapError extends Error {
@@ -61,14 +61,13 @@ const open = async (resolver: Pick<Resolver, 'addresses'>, access: ImapAccess): 
       (error) => done(error, []),
     )
   }
-  const isHere = isLoopbackName(bareHost(host)) || /^(127\.|::1$)/.test(bareHost(host))
-  // Loaded where there is a mailbox to read: nobody else pays for it.
+  // Loaded only in processes that read a mailbox.
   const client = new (await import('imapflow')).ImapFlow({
     host,
     port,
     secure: isSecure,
     ...(isIP(host) === 0 && { servername: host }),
-    ...(!isSecure && { doSTARTTLS: !isHere }),
+    ...(!isSecure && { doSTARTTLS: !isThisMachine(host) }),
     auth: { user: username, pass: password },
     tls: { lookup },
     connectionTimeout: connectMs,
@@ -81,14 +80,14 @@ const open = async (resolver: Pick<Resolver, 'addresses'>, access: ImapAccess): 
     disableCompression: true,
     logger: false,
   })
-  // What ends a connection also fails the command at work: this listener only keeps it from being fatal.
+  // An error also fails the running command. Without a listener the event would end the process.
   client.on('error', () => {})
   return client
 }
 
 /**
- * Signs in, opens the folder, lets `run` work with it, and goes again. Rejects with MailboxFailure for whatever the server
- * does or doesn't; it is cut off when `signal` is aborted. What `run` itself throws comes through as it is.
+ * Signs in, opens the folder, runs `run` with the mailbox, and signs out. Rejects with MailboxFailure if the server refuses or does
+ * not answer; aborting `signal` closes the connection. Errors of `run` itself are passed on unchanged.
  */
 export const withMailbox = async <T>(
   resolver: Pick<Resolver, 'addresses'>,

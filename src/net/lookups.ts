@@ -2,23 +2,23 @@ import { bareHost } from './dial.ts'
 import { type Address, lookupTimedOut, type Resolver } from './resolver.ts'
 
 /*
- * The names of connections. No name waits for another's answer: each has a query of its own, shared by all who want the name
- * meanwhile, and an account has a few at once. What is kept is only ever dialled after it was judged for that connection, so
- * a name that changes its meaning gains nothing here.
+ * Name look-ups for connections. No name waits for the answer to another one: each has a query of its own, shared by all callers
+ * that need the name meanwhile, and the concurrent queries of an account are limited. Cached addresses are checked again for each
+ * connection, so a name that changes its addresses can't bypass the check.
  */
 
 export interface Lookups {
-  /** As `Resolver.addresses`, for a connection that `accountId` wants; without an account there is no cap. */
+  /** As `Resolver.addresses`, for a connection of `accountId`; without an account there is no limit of queries. */
   addresses(hostname: string, accountId?: string): Promise<Address[]>
 }
 
-/** An answer serves the connections of a burst, and no retry: each asks anew. Failures are not kept. */
+/** An answer is cached for the connections of a burst, but not for a retry, which queries again. Failures are not cached. */
 const keptMs = 2000
 
-/** Queries of an account at once, a socket each. Its further names wait for these, and those of nobody else do. */
+/** Concurrent queries of an account, with a socket each. Only names of the same account wait for them. */
 const queriesAtOnce = 16
 
-/** Lets `atOnce` in; the others wait in order. `leave` gives the place to the next. */
+/** Returns a gate that admits `atOnce` callers; the others wait in order. `leave` admits the next one and says if the gate is empty. */
 const createGate = (atOnce: number) => {
   const waiting: (() => void)[] = []
   let inside = 0
@@ -48,13 +48,13 @@ const within = async <T>(limitMs: number, work: Promise<T>, hostname: string): P
   }
 }
 
-/** Looks names up by `resolver`, each within `limitMs`, waiting included. */
+/** Looks names up with `resolver`, each within `limitMs` including waits. */
 export const createLookups = (resolver: Pick<Resolver, 'addresses'>, limitMs: number): Lookups => {
   const shared = new Map<string, Promise<Address[]>>()
   const gates = new Map<string, ReturnType<typeof createGate>>()
 
-  const ask = (name: string): Promise<Address[]> => {
-    const asked = resolver.addresses(name, limitMs)
+  const ask = (name: string, accountId?: string): Promise<Address[]> => {
+    const asked = resolver.addresses(name, limitMs, accountId)
     shared.set(name, asked)
     const forget = () => shared.delete(name)
     asked.then(() => setTimeout(forget, keptMs).unref(), forget)
@@ -69,10 +69,10 @@ export const createLookups = (resolver: Pick<Resolver, 'addresses'>, limitMs: nu
     }
     await gate.enter()
     if (performance.now() >= endsAt) {
-      leave() // nobody waits for it any more
+      leave() // the caller has timed out
       throw lookupTimedOut(name)
     }
-    const asked = shared.get(name) ?? ask(name)
+    const asked = shared.get(name) ?? ask(name, accountId)
     asked.then(leave, leave)
     return asked
   }

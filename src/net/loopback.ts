@@ -5,17 +5,17 @@ export interface LoopbackServer {
   port: number
   /** `http://127.0.0.1:<port>` */
   url: string
-  /** Answers under way have a moment to end; then every connection is closed. */
+  /** Gives running answers a moment to end; then closes every connection. */
   close(): Promise<void>
 }
 
-/** Longer than our client keeps an idle connection: the client closes first, so no request meets a closing one. */
+/** Longer than svc's client keeps an idle connection: the client closes first, so no request meets a closing connection. */
 const keepAliveMs = 60_000
 const closeMs = 200
 
 /**
- * An HTTP server on 127.0.0.1 alone; port 0 takes a free one. A request that names another host is refused: a page of a
- * stranger whose name resolves to this machine (DNS rebinding) gets nothing. Rejects with EADDRINUSE where the port is taken.
+ * Opens an HTTP server on 127.0.0.1 only; port 0 takes a free one. It refuses requests for another host, so that a foreign page
+ * whose name resolves to this machine (DNS rebinding) gets nothing. Rejects with EADDRINUSE if the port is in use.
  */
 export const openLoopback = async (
   port: number,
@@ -31,7 +31,7 @@ export const openLoopback = async (
     try {
       await handle(request, response)
     } catch {
-      // Its client went away in the middle, or the answer can't be made: either way it gets no half of one.
+      // The client disconnected, or the answer failed: the client must not take a partial answer for a complete one.
       if (response.headersSent) response.destroy()
       else response.writeHead(500).end()
     }
@@ -57,7 +57,7 @@ export const openLoopback = async (
   }
 }
 
-/** The whole body of a request, or null as soon as it is longer than `limitBytes`. Rejects where the client goes away. */
+/** Returns the whole body of a request, or null as soon as it is longer than `limitBytes`. Rejects if the client disconnects. */
 export const readBody = async (request: IncomingMessage, limitBytes: number): Promise<Buffer | null> => {
   const chunks: Buffer[] = []
   let bytes = 0

@@ -1,4 +1,4 @@
-/** A line has at most 76 characters, the `=` that breaks it softly among them. */
+/** A line has at most 76 characters, including the `=` of a soft line break. */
 const lineMax = 75
 
 const lf = 0x0a
@@ -17,8 +17,8 @@ const kinds = Uint8Array.from({ length: 256 }, (_, byte) => {
   return byte > 0x20 && byte < 0x7f && byte !== equals ? literal : escaped
 })
 
-/** How much room a character needs whose first byte is escaped; what follows in UTF-8 has its room with the first. */
-const roomOf = (byte: number): number => {
+/** Returns the encoded length of a UTF-8 character by its first byte; 0 for a continuation byte, which the first byte includes. */
+const encodedLength = (byte: number): number => {
   if (byte < 0x80) return 3
   if (byte < 0xc0) return 0
   if (byte < 0xe0) return 6
@@ -26,12 +26,12 @@ const roomOf = (byte: number): number => {
 }
 
 /**
- * Quoted-printable (RFC 2045 6.7) of a text in UTF-8: its lines end in CRLF, whatever they ended in, white space at their
- * ends is kept, and no character is cut in two. One pass over the bytes, as mails are long.
+ * Returns the quoted-printable encoding (RFC 2045 6.7) of UTF-8 text: all lines end in CRLF, white space at line ends is kept, and
+ * no character is split. One pass over the bytes, because emails are long.
  */
 export const quotedPrintable = (bytes: Buffer): string => {
   const end = bytes.length
-  // Three characters a byte, and a soft break after no fewer than 64.
+  // Three characters for a byte, and a soft line break after at least 64.
   const out = Buffer.allocUnsafe(Math.ceil(end * 3.15) + 3)
   let size = 0
   let lineTo = lineMax
@@ -49,9 +49,9 @@ export const quotedPrintable = (bytes: Buffer): string => {
       lineTo = size + lineMax
       continue
     }
-    // At the end of a line, or of all, it would be lost on the way.
+    // White space at the end of a line or of the text could get lost in transit.
     if (kind === space) kind = kinds[bytes[at + 1] ?? lf] === lineEnd ? escaped : literal
-    if (size + (kind === literal ? 1 : roomOf(byte)) > lineTo) {
+    if (size + (kind === literal ? 1 : encodedLength(byte)) > lineTo) {
       out[size++] = equals
       out[size++] = cr
       out[size++] = lf

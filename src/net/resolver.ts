@@ -2,6 +2,7 @@ import { Resolver as Queries } from 'node:dns/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { domainToASCII } from 'node:url'
 import { Problem } from '../lib/problem.ts'
+import { createFairSemaphore } from './fair-semaphore.ts'
 import { openHosts } from './hosts.ts'
 
 export interface Address {
@@ -9,34 +10,42 @@ export interface Address {
   family: 4 | 6
 }
 
-/** What DNS says of a mail domain (RFC 5321 section 5.1, RFC 7505). */
+/** The DNS result for a mail domain (RFC 5321 section 5.1, RFC 7505). */
 export type MailFact = 'mx' | 'null_mx' | 'no_mx' | 'domain_not_found' | 'timeout' | 'error'
 
 export interface Resolver {
-  /** The addresses of a host name, at least one; rejects with a `code` of node:dns otherwise, `ETIMEOUT` after `limitMs`. */
-  addresses(hostname: string, limitMs: number): Promise<Address[]>
-  /** Whether a domain, in any script, takes mail. Never rejects; answers `timeout` after `limitMs`. */
-  mail(domain: string, limitMs: number): Promise<MailFact>
-  /** The TXT records of a name, each in one piece. null: no answer within `limitMs`, which says nothing. Never rejects. */
+  /** Returns the addresses of a host name, at least one. Rejects with a `code` of node:dns otherwise, `ETIMEOUT` after `limitMs`. */
+  addresses(hostname: string, limitMs: number, owner?: unknown): Promise<Address[]>
+  /**
+   * Whether a domain, in any script, accepts mail. Never rejects. Returns `timeout` after `limitMs`, or null if no query was sent
+   * until then because queries of other owners used all permits.
+   */
+  mail(domain: string, limitMs: number, owner?: unknown): Promise<MailFact | null>
+  /** Returns the TXT records of a name, each joined to one text; null: no answer within `limitMs`. Never rejects. */
   texts(name: string, limitMs: number): Promise<string[] | null>
-  /** Cancels what is under way. */
+  /** Cancels running queries. */
   close(): void
 }
 
-/** How long the answer of one family waits for that of the other (RFC 8305 section 3, generously). */
+/** How long the answer for one family waits for that of the other (RFC 8305 section 3 suggests less). */
 const graceMs = 250
+
+/** Concurrent queries of this thread, of all callers: each uses one or two sockets. */
+const queriesAtOnce = 256
+const semaphore = createFairSemaphore(queriesAtOnce)
+const noTurn = 'ENOTURN'
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? '')
 const isAbsent = (error: unknown): boolean => ['ENOTFOUND', 'ENODATA', 'EBADNAME'].includes(codeOf(error))
-const isTimeout = (error: unknown): boolean => ['ETIMEOUT', 'ECANCELLED'].includes(codeOf(error))
+const isTimeout = (error: unknown): boolean => ['ETIMEOUT', 'ECANCELLED', noTurn].includes(codeOf(error))
 
 const failed = (hostname: string, code: string): Error =>
   Object.assign(new Error(`No DNS answer for ${hostname}`), { code })
 
-/** What a look-up rejects with when its time is over. */
+/** Returns the error of a look-up that timed out. */
 export const lookupTimedOut = (hostname: string): Error => failed(hostname, 'ETIMEOUT')
 
-/** A and AAAA at once. Rejects when both fail, with the failure that says least about the name, so that doubt stays doubt. */
+/** Queries A and AAAA. If both fail it rejects with the failure that is no proof that the name has no address, if there is one. */
 const queryAddresses = async (queries: Queries, hostname: string): Promise<Address[]> => {
   const found: Address[] = []
   const keep = (family: 4 | 6) => (list: string[]) => {
@@ -71,7 +80,7 @@ const queryMail = async (queries: Queries, domain: string): Promise<MailFact> =>
 const mailFailure = (error: unknown, absent: MailFact): MailFact =>
   isAbsent(error) ? absent : isTimeout(error) ? 'timeout' : 'error'
 
-/** Name servers as `SVC_DNS_SERVERS` lists them, comma-separated. Throws Problem `configuration` for anything else. */
+/** Parses the comma-separated name servers of `SVC_DNS_SERVERS`. Throws Problem `configuration`. */
 export const parseServers = (text: string): string[] => {
   const servers = text
     .split(',')
@@ -90,9 +99,9 @@ interface SystemFiles {
 }
 
 /**
- * Looks names up at `servers` (`ip` or `ip:port`), or, when there are none, as the system is told to: addresses by its hosts
- * file, then by its name servers; mail by its name servers. Never by the system's own lookup (getaddrinfo): that holds a
- * thread of a small pool for as long as a name server is silent. A name is taken as a whole one: no search domains.
+ * Returns a resolver that queries `servers` (`ip` or `ip:port`) or, if there are none, uses the system's settings: the hosts file
+ * and then the name servers for addresses, the name servers for mail. It never uses the system's own lookup (getaddrinfo), which
+ * blocks a thread of a small pool while a name server is silent. Names are fully qualified: search domains are not used.
  */
 export const createResolver = (
   servers: readonly string[],
@@ -102,12 +111,23 @@ export const createResolver = (
   const open = new Set<Queries>()
   let isClosed = false
 
-  // A channel for each call: node:dns can cancel a whole channel only. Without setServers it reads the system's settings.
+  // A channel for each call, because node:dns can cancel whole channels only. Without setServers it uses the system's settings.
   const withQueries = async <T>(
     hostname: string,
     limitMs: number,
+    owner: unknown,
     run: (queries: Queries) => Promise<T>,
   ): Promise<T> => {
+    const endsAt = performance.now() + limitMs
+    if (!(await semaphore.enter(owner, limitMs))) throw failed(hostname, noTurn)
+    try {
+      return await ask(hostname, Math.max(1, endsAt - performance.now()), run)
+    } finally {
+      semaphore.leave()
+    }
+  }
+
+  const ask = async <T>(hostname: string, limitMs: number, run: (queries: Queries) => Promise<T>): Promise<T> => {
     if (isClosed) throw failed(hostname, 'ECANCELLED')
     const queries = new Queries({ timeout: Math.ceil(limitMs / 3), tries: 3 })
     if (servers.length > 0) queries.setServers(servers)
@@ -123,20 +143,22 @@ export const createResolver = (
   }
 
   return {
-    addresses: async (hostname, limitMs) => {
+    addresses: async (hostname, limitMs, owner) => {
       const listed = hosts?.find(hostname) ?? []
       if (listed.length > 0) return listed
-      return withQueries(hostname, limitMs, (queries) => queryAddresses(queries, hostname))
+      return withQueries(hostname, limitMs, owner, (queries) => queryAddresses(queries, hostname)).catch((error) => {
+        throw codeOf(error) === noTurn ? lookupTimedOut(hostname) : error
+      })
     },
-    mail: async (domain, limitMs) => {
+    mail: async (domain, limitMs, owner) => {
       const ascii = domainToASCII(domain)
       if (ascii === '') return 'domain_not_found'
-      return withQueries(ascii, limitMs, (queries) => queryMail(queries, ascii)).catch((error) =>
-        mailFailure(error, 'domain_not_found'),
+      return withQueries(ascii, limitMs, owner, (queries) => queryMail(queries, ascii)).catch((error) =>
+        codeOf(error) === noTurn ? null : mailFailure(error, 'domain_not_found'),
       )
     },
     texts: (name, limitMs) =>
-      withQueries(name, limitMs, (queries) => queries.resolveTxt(name)).then(
+      withQueries(name, limitMs, undefined, (queries) => queries.resolveTxt(name)).then(
         (records) => records.map((pieces) => pieces.join('')),
         (error) => (isAbsent(error) ? [] : null),
       ),

@@ -1,22 +1,28 @@
 import { isIP } from 'node:net'
 import { Readable } from 'node:stream'
+import { TLSSocket } from 'node:tls'
 import { createTransport, type SendMailOptions } from 'nodemailer'
+import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { oneLine } from '../lib/text.ts'
+import { isThisMachine } from './dial.ts'
+import { sentenceOfCode } from './failure.ts'
 import { encodeMail } from './mime.ts'
-import { dialRelay } from './relay-socket.ts'
+import { dialSmtp } from './relay-socket.ts'
 import type { Resolver } from './resolver.ts'
 
-/** Where mail is handed over. A password that changes makes another relay: it gets connections of its own. */
+/** Access to a relay. Connections are pooled by all of these values: a changed password opens new connections. */
 export interface RelayAccess {
   host: string
   port: number
-  /** TLS from the first byte (smtps); else STARTTLS where the relay offers it. Certificates are checked in both. */
+  /** TLS from the first byte (smtps); otherwise STARTTLS if the relay offers it. Certificates are checked in both cases. */
   isSecure: boolean
+  /** Whether the password may be sent without TLS. A relay on this machine gets it in any case. */
+  isTlsOptional: boolean
   username: string | null
   password: string | null
 }
 
-/** One mail to one recipient. */
+/** One email to one recipient. */
 export interface Mail {
   from: { name: string; address: string }
   to: string
@@ -24,7 +30,7 @@ export interface Mail {
   subject: string
   html: string
   text: string
-  /** An iCalendar text: goes as a part of its own, and attached as a file. */
+  /** An iCalendar text, sent as a part of its own and as an attached file. */
   calendar: string | null
   /** With its angle brackets. */
   messageId: string
@@ -36,75 +42,92 @@ export interface Mail {
 }
 
 /**
- * The outcome of one `send`. `refused`: the relay refused the message, `code` is its reply code. `unreached`: the relay
- * said nothing about this message, and no byte of its content was sent. `unknown`: the connection ended after content was
- * sent and before the reply, so the relay may have accepted it. `withdrawn`: `start` said no, or this process is stopping;
- * no byte of the content was sent, and the relay is not to blame.
+ * The outcome of one `send`. `refused`: the relay refused the message, `code` is its reply code. `unreached`: the relay did not
+ * reply to this message, and no byte of its content was sent. `unknown`: the connection ended after content was sent and before
+ * the reply, so the relay may have accepted it. `withdrawn`: `start` returned false, or this process is stopping; no byte of the
+ * content was sent, and the cause is not the relay.
  */
-export type HandOver =
+export type SendOutcome =
   | { kind: 'accepted'; response: string }
   | { kind: 'refused'; code: number; response: string; ofRecipient: boolean }
   | { kind: 'unreached'; reason: string }
   | { kind: 'unknown'; reason: string }
   | { kind: 'withdrawn' }
 
+/** `fault`: the error, null on success. `tls`: version and cipher, null for a connection without TLS. */
+export interface Verified {
+  fault: string | null
+  tls: string | null
+}
+
 export interface SmtpClient {
   /**
-   * Sends a message by a pooled connection, at most once. `start` is called once, when a connection takes the message: no
-   * byte of the content is sent before it resolves to true. Where it resolves to false the connection is dropped. `start`
-   * must not reject. The promise never rejects for anything that the relay does.
+   * Sends a message on a pooled connection, at most once. `start` is called once, when a connection takes the message: no byte of
+   * the content is sent before it resolves to true. If it resolves to false the connection is dropped. `start` must not reject.
+   * The promise never rejects, whatever the relay does.
    */
-  send(relay: RelayAccess, mail: Mail, start: () => Promise<boolean>): Promise<HandOver>
-  /** Connects, secures the connection, signs in and disconnects. Returns null on success, else what failed. */
-  verify(relay: RelayAccess): Promise<string | null>
-  /** From now on no connection takes a message: those that wait for one end as `withdrawn`. Those on a connection go on. */
+  send(relay: RelayAccess, mail: Mail, start: () => Promise<boolean>): Promise<SendOutcome>
+  /** Connects, secures the connection, signs in and disconnects. */
+  verify(relay: RelayAccess): Promise<Verified>
+  /** Stops taking messages: those that wait for a connection end as `withdrawn`, those on a connection continue. */
   drain(): void
-  /** As `drain`, and ends all connections: what is on one ends as `unknown`, or as `withdrawn` if no content was sent. */
+  /** Drains, and ends all connections: a message on one ends as `unknown`, or as `withdrawn` if no content was sent. */
   close(): void
 }
 
-/** Connections to a relay, of this process. */
+/** Connections of this process to one relay. */
 export const connectionsPerRelay = 5
-/** Name look-up and connection: less than a caller of POST /send waits, who is to be told. */
+/** Limit for look-up and connection: less than a caller of POST /send waits, so that the caller gets the error. */
 const dialMs = 8000
 const greetingMs = 30_000
-/** The longest silence in mid-conversation. */
+/** Longest silence within a session. */
 const silenceMs = 120_000
 const idleMs = 30_000
-/** A pool that has had no mail for so long is let go. */
+/** A pool without messages for this long is closed. */
 const forgetMs = 60_000
 
 type Transport = ReturnType<typeof open>
 
 interface SmtpError extends Error {
   code?: string
+  /** The code of the error that nodemailer wraps. */
+  originalCode?: string
+  timeoutType?: string
   responseCode?: number
   response?: string
   command?: string
 }
 
+const connectionOptions = ({ host, port, isSecure, isTlsOptional, password }: RelayAccess) => ({
+  host,
+  port,
+  secure: isSecure,
+  requireTLS: needsTls({ host, isSecure, isTlsOptional, password }),
+  tls: isIP(host) === 0 ? { servername: host } : {},
+  connectionTimeout: dialMs,
+  greetingTimeout: greetingMs,
+  socketTimeout: silenceMs,
+  logger: false as const,
+})
+
+const needsTls = ({ host, isSecure, isTlsOptional, password }: Omit<RelayAccess, 'port' | 'username'>): boolean =>
+  password !== null && !isSecure && !isTlsOptional && !isThisMachine(host)
+
 const open = (relay: RelayAccess, resolver: Pick<Resolver, 'addresses'>) => {
-  const { host, port, isSecure, username, password } = relay
+  const { username, password } = relay
   const transport = createTransport({
     pool: true,
-    host,
-    port,
-    secure: isSecure,
+    ...connectionOptions(relay),
     ...(username !== null && { auth: { user: username, pass: password ?? '' } }),
-    tls: isIP(host) === 0 ? { servername: host } : {},
     maxConnections: connectionsPerRelay,
-    // A connection that the relay closed while it was idle costs one repetition, before anything else that waits. The pool
-    // repeats only what it has not read from, so no content is sent twice.
+    // A connection that the relay closed while it was idle costs one repetition, ahead of waiting messages. The pool repeats only
+    // messages whose content it has not read, so no content is sent twice.
     maxRequeues: 1,
     idleTimeout: idleMs,
-    connectionTimeout: dialMs,
-    greetingTimeout: greetingMs,
-    socketTimeout: silenceMs,
     disableFileAccess: true,
     disableUrlAccess: true,
-    logger: false,
     getSocket: (_options: unknown, callback: (error: Error | null, socket?: object) => void) => {
-      dialRelay(resolver, host, port, dialMs).then(
+      dialSmtp(resolver, relay, dialMs).then(
         (connection) => callback(null, { connection }),
         (error: Error) => callback(error),
       )
@@ -113,24 +136,72 @@ const open = (relay: RelayAccess, resolver: Pick<Resolver, 'addresses'>) => {
   return transport
 }
 
-/** Longest reply or error message that is kept. */
+/** Signs in on a connection of its own. Returns the version and cipher of its TLS; null without TLS. */
+const greet = async (relay: RelayAccess, resolver: Pick<Resolver, 'addresses'>): Promise<string | null> => {
+  const { username, password } = relay
+  const socket = await dialSmtp(resolver, relay, dialMs)
+  const connection = new SMTPConnection({ ...connectionOptions(relay), connection: socket })
+  try {
+    await new Promise<void>((resolve, reject) => {
+      connection.once('error', reject)
+      connection.once('end', () => reject(new Error('Connection closed')))
+      connection.connect((error) => {
+        if (error) return reject(error)
+        if (username === null || !connection.allowsAuth) return resolve()
+        connection.login({ credentials: { user: username, pass: password ?? '' } }, (refused) =>
+          refused ? reject(refused) : resolve(),
+        )
+      })
+    })
+    const used = connection._socket
+    return used instanceof TLSSocket ? `${used.getProtocol()} ${used.getCipher().name}` : null
+  } finally {
+    connection.on('error', () => {})
+    connection.quit()
+    connection.close()
+    socket.destroy()
+  }
+}
+
+/** Longest reply or error message that is stored. */
 const saidLength = 500
 const said = (text: string): string => oneLine(text, saidLength)
 
-const judge = (error: SmtpError, wasRead: boolean): HandOver => {
+/** Whether the relay refused STARTTLS. */
+const isWithoutTls = ({ code, command, responseCode }: SmtpError): boolean =>
+  code === 'ETLS' && command === 'STARTTLS' && responseCode !== undefined
+
+const withoutTls =
+  'The relay does not offer TLS, and its password is not sent without: use smtps://, or add ?tls=optional to its URL'
+
+/** Advice for certificates and handshakes that failed, by error code. */
+const advice: [RegExp, string][] = [
+  [/SELF_SIGNED|^UNABLE_TO_/, ': no known authority signed it; SVC_CA_FILE names a private one'],
+  [/ALTNAME/, ': it is for another host name'],
+  [/WRONG_VERSION_NUMBER/, ': if the relay does not begin with TLS, use smtp:// for it'],
+]
+
+/** Returns a sentence for the error that ended a connection, without OpenSSL's text and Node's advice. */
+const faultOf = ({ code, originalCode = code ?? '', timeoutType, message }: SmtpError): string => {
+  const known = timeoutType === undefined && sentenceOfCode(originalCode)
+  return known ? known + (advice.find(([pattern]) => pattern.test(originalCode))?.[1] ?? '') : said(message)
+}
+
+const outcomeOf = (error: SmtpError, wasRead: boolean): SendOutcome => {
   const { responseCode, response, command = '' } = error
+  if (isWithoutTls(error)) return { kind: 'unreached', reason: withoutTls }
   if (responseCode !== undefined && responseCode >= 400) {
     const reply = said(response ?? error.message)
-    // A reply to the greeting or to the sign-in is about the connection, not about the message.
+    // Replies at the greeting or the sign-in concern the connection, not the message.
     if (!/^(MAIL FROM|RCPT TO|DATA)/.test(command))
       return { kind: 'unreached', reason: `The relay refused the connection: ${reply}` }
     return { kind: 'refused', code: responseCode, response: reply, ofRecipient: command === 'RCPT TO' }
   }
-  const reason = said(error.message)
+  const reason = faultOf(error)
   return wasRead ? { kind: 'unknown', reason } : { kind: 'unreached', reason }
 }
 
-/** All but the mail itself, which is written when a connection is free for it. */
+/** Returns all options except the content, which is written when a connection takes the message. */
 const optionsOf = (mail: Mail): SendMailOptions => ({
   messageId: mail.messageId,
   envelope: { from: mail.bounceTo, to: [mail.to] },
@@ -150,15 +221,15 @@ const optionsOf = (mail: Mail): SendMailOptions => ({
 const signedHeaders =
   'From:Reply-To:Subject:Date:Message-ID:To:MIME-Version:Content-Type:Content-Transfer-Encoding:List-Unsubscribe:List-Unsubscribe-Post'
 
-/** A message from `send` to its outcome. */
+/** A message between `send` and its outcome. */
 interface Outgoing {
   mail: Mail
   start(): Promise<boolean>
-  /** Takes it out of the pool; only until a connection has taken it. */
+  /** Removes it from the pool; works only until a connection has taken it. */
   abort: AbortController
   /** Set when a connection has taken it. */
   started?: Promise<boolean>
-  /** What the connection reads the content from. */
+  /** The stream from which the connection reads the content. */
   stream?: Readable
 }
 
@@ -170,18 +241,18 @@ interface Pool {
 
 const withdrawn = { kind: 'withdrawn' } as const
 
-/** The content, once `started` resolves to true. It is encoded meanwhile. */
+/** Yields the content once `started` resolves to true. It is encoded meanwhile. */
 async function* contentOf({ mail, started }: Outgoing): AsyncGenerator<Buffer> {
   const content = encodeMail(mail)
   if (!(await started)) throw new Error('withdrawn')
   yield content
 }
 
-/** SMTP to relays by a bounded pool of connections for each, which close when idle. `resolver` looks host names up. */
+/** Returns an SMTP client with a bounded pool of connections for each relay, which close when idle. */
 export const createSmtpClient = (resolver: Pick<Resolver, 'addresses'>): SmtpClient => {
   const pools = new Map<string, Pool>()
   const outgoing = new WeakMap<object, Outgoing>()
-  /** Those that no connection has taken yet. */
+  /** Messages that no connection has taken yet. */
   const waiting = new Set<Outgoing>()
   let isDraining = false
   let isClosed = false
@@ -203,8 +274,8 @@ export const createSmtpClient = (resolver: Pick<Resolver, 'addresses'>): SmtpCli
       transport.use('stream', ({ data, message }, done) => {
         const sent = outgoing.get(data.headers as object)!
         const create = message.createReadStream.bind(message)
-        // The pool calls this when a connection that is signed in takes the message, and once more after a stale connection.
-        // The dialogue up to DATA goes on while `start` is under way.
+        // The pool calls this when a signed-in connection takes the message, and once more after a stale connection. The dialogue
+        // up to DATA continues while `start` runs.
         message.createReadStream = (...args) => {
           waiting.delete(sent)
           sent.started ??= sent.start()
@@ -219,17 +290,17 @@ export const createSmtpClient = (resolver: Pick<Resolver, 'addresses'>): SmtpCli
     })
   }
 
-  const attempt = async (pool: Pool, sent: Outgoing): Promise<HandOver> => {
+  const attempt = async (pool: Pool, sent: Outgoing): Promise<SendOutcome> => {
     const options = { ...optionsOf(sent.mail), signal: sent.abort.signal }
     outgoing.set(options.headers as object, sent)
     try {
       const { response } = await pool.transport.sendMail(options)
       return { kind: 'accepted', response: said(response) }
     } catch (error) {
-      // A refusal can come before the answer of `start`, which decides whose message it is.
+      // A refusal can arrive before `start` resolves; if that is false, another worker owns the message.
       if (!((await sent.started) ?? true)) return withdrawn
       const wasRead = sent.stream?.readableDidRead === true
-      const outcome = judge(error as SmtpError, wasRead)
+      const outcome = outcomeOf(error as SmtpError, wasRead)
       const isOurs = outcome.kind === 'unreached' && (isClosed || (isDraining && !sent.started))
       return isOurs ? withdrawn : outcome
     }
@@ -256,15 +327,16 @@ export const createSmtpClient = (resolver: Pick<Resolver, 'addresses'>): SmtpCli
       }
     },
     async verify(relay) {
-      const transport = open(relay, resolver)
       try {
-        await transport.verify()
-        return null
+        return { fault: null, tls: await greet(relay, resolver) }
       } catch (error) {
-        const { response, message } = error as SmtpError
-        return said(response ? `The relay answered ${response}` : message)
-      } finally {
-        transport.close()
+        const { response } = error as SmtpError
+        const fault = isWithoutTls(error as SmtpError)
+          ? withoutTls
+          : response
+            ? said(`The relay answered ${response}`)
+            : faultOf(error as SmtpError)
+        return { fault, tls: null }
       }
     },
     drain,

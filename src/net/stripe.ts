@@ -1,62 +1,70 @@
 import type Stripe from 'stripe'
 import { Problem } from '../lib/problem.ts'
-import { oneLine } from '../lib/text.ts'
+import { cut, oneLine } from '../lib/text.ts'
 
-/** How Stripe is reached for an account. */
+/** An account's access to Stripe. */
 export interface StripeAccess {
   key: string
-  /** null: where Stripe says. */
+  /** null: the default of Stripe's library. */
   apiUrl: string | null
+  /** Whether the account has another key by now: Stripe may have revoked this one. */
+  isFormer?: boolean
 }
 
-/** What is paid: amounts in the currency's minor units by ISO 4217. */
+/** Where Stripe redirects the browser after the payment, or without one. */
+export interface ReturnUrls {
+  paid: string
+  declined: string
+}
+
+/** A payment. Amounts are in the currency's minor units. */
 export interface CheckoutRequest {
-  /** Makes it one session, however often it is asked for. */
+  /** Idempotency key: repeated requests return the same session. */
   id: string
   currency: string
-  /** The decimals of the currency by ISO 4217. */
-  digits: number
   items: readonly { name: string; quantity: number; unitMinor: number }[]
   email: string
-  /** Where the browser goes once it is paid, or not. */
-  returnUrl: string
+  returnUrls: ReturnUrls
 }
 
 export interface CheckoutSession {
   id: string
-  /** Where it is paid. */
+  /** The payment page. */
   url: string
-  /** epoch ms; null: not told. */
+  /** epoch ms; null: unknown. */
   expiresAt: number | null
 }
 
-/** What a checkout session has come to; `pending`: paid by a way that takes days, `over`: it can't be paid any more. */
-export type CheckoutState = 'open' | 'pending' | 'paid' | 'over'
+/**
+ * The state of a checkout session. `pending`: paid by a method that takes days. `over`: it can no longer be paid. `unknown`: the
+ * key's account has no such session.
+ */
+export type CheckoutState = 'open' | 'pending' | 'paid' | 'over' | 'unknown'
 
-/** What Stripe tells of a checkout session. */
+/** An event of Stripe about a checkout session. */
 export interface CheckoutEvent {
-  /** null: nothing that says whether it is paid, or can't be any more. */
+  /** null: the event does not say whether the session was paid or can no longer be paid. */
   outcome: 'paid' | 'over' | null
   session: { id: string; reference: string | null }
 }
 
-/** The whole of one request; the library repeats it once where that can help. Somebody waits at a browser. */
+/** Limit of one request, because a person waits at a browser. The library repeats a request once if that can help. */
 const requestMs = 5000
 const repeats = 1
-/** Stripe cuts no name, it refuses it. */
+/** Stripe refuses longer names. */
 const maxNameLength = 250
 
-/** Where Stripe counts a currency otherwise than ISO 4217 (docs.stripe.com/currencies, special cases). */
-const stripeDigits: Readonly<Record<string, number>> = { ISK: 2, UGX: 2, MGA: 0 }
+/** Currencies without decimals whose amounts Stripe takes in hundredths (docs.stripe.com/currencies, special cases). */
+const inHundredths = ['ISK', 'UGX']
 
-/** 23 MB of it: loaded with the first payment. */
+/** Loads the library, which takes 23 MB, with the first payment. */
 const load = async () => (await import('stripe')).default
 
 const connect = async ({ key, apiUrl }: StripeAccess): Promise<Stripe> => {
   const Library = await load()
   const url = apiUrl === null ? null : new URL(apiUrl)
   return new Library(key, {
-    // Its deadline is of the whole exchange; that of the other client begins anew with every byte.
+    // The fetch client's deadline covers the whole exchange; that of the default client restarts with every byte.
     httpClient: Library.createFetchHttpClient(),
     timeout: requestMs,
     maxNetworkRetries: repeats,
@@ -69,7 +77,7 @@ const connect = async ({ key, apiUrl }: StripeAccess): Promise<Stripe> => {
   })
 }
 
-/** Stripe's messages repeat what they were given, the payer's address too: the log gets what Stripe calls it. */
+/** Returns an error for the log, with Stripe's codes only: its messages repeat their input, including the payer's address. */
 const causeOf = ({ type, code, statusCode, requestId }: Stripe.errors.StripeError): Error =>
   new Error(
     oneLine(
@@ -84,6 +92,8 @@ const notAnswered = (cause?: Error) =>
 const refusalOf = (error: unknown, Library: typeof Stripe): unknown => {
   if (!(error instanceof Library.errors.StripeError)) return error
   const cause = causeOf(error)
+  if (error.code === 'amount_too_small')
+    return new Problem('upstream', 'The amount is below the minimum of the payment provider', { cause })
   const status = error.statusCode ?? 0
   const isTheirs = status < 400 || status >= 500 || status === 409 || status === 429
   return isTheirs ? notAnswered(cause) : new Problem('upstream', 'The payment provider refused the payment', { cause })
@@ -98,33 +108,30 @@ const ask = async <T>(access: StripeAccess, question: (stripe: Stripe) => Promis
   }
 }
 
-const lineItem = (
-  { currency, digits }: CheckoutRequest,
-  { name, quantity, unitMinor }: CheckoutRequest['items'][number],
-) => ({
+const lineItem = ({ currency }: CheckoutRequest, { name, quantity, unitMinor }: CheckoutRequest['items'][number]) => ({
   quantity,
   price_data: {
     currency: currency.toLowerCase(),
-    unit_amount: Math.round(unitMinor * 10 ** ((stripeDigits[currency] ?? digits) - digits)),
-    product_data: { name: name.trim().slice(0, maxNameLength) || 'Item' },
+    unit_amount: inHundredths.includes(currency) ? unitMinor * 100 : unitMinor,
+    product_data: { name: cut(name.trim(), maxNameLength) || 'Item' },
   },
 })
 
 /**
  * Opens a Stripe Checkout session: the same one for the same `id` (Stripe keeps idempotency keys for a day, as long as a session
- * lives). Throws Problem `upstream` where Stripe does not answer, or refuses.
+ * is valid). Throws Problem `upstream` if Stripe does not answer or refuses.
  */
 export const openCheckout = (access: StripeAccess, request: CheckoutRequest): Promise<CheckoutSession> =>
   ask(access, async (stripe) => {
-    const { id, items, email, returnUrl } = request
+    const { id, items, email, returnUrls } = request
     const session = await stripe.checkout.sessions.create(
       {
         mode: 'payment',
         client_reference_id: id,
         customer_email: email,
         line_items: items.map((item) => lineItem(request, item)),
-        success_url: returnUrl,
-        cancel_url: returnUrl,
+        success_url: returnUrls.paid,
+        cancel_url: returnUrls.declined,
       },
       { idempotencyKey: id },
     )
@@ -132,7 +139,13 @@ export const openCheckout = (access: StripeAccess, request: CheckoutRequest): Pr
     return { id: session.id, url: session.url, expiresAt: session.expires_at ? session.expires_at * 1000 : null }
   })
 
-/** Looks at a session; one that Stripe does not know is over. Throws Problem `upstream`. */
+/** Whether Stripe refused because the key has no such session: it belongs to another account, or the former key was revoked. */
+const isUnknown = (error: unknown, { isFormer = false }: StripeAccess): boolean => {
+  const status = (error as { statusCode?: number }).statusCode
+  return status === 404 || (isFormer && (status === 401 || status === 403))
+}
+
+/** Returns the state of a session. Throws Problem `upstream`. */
 export const findCheckout = (access: StripeAccess, id: string): Promise<CheckoutState> =>
   ask(access, async (stripe) => {
     try {
@@ -142,8 +155,18 @@ export const findCheckout = (access: StripeAccess, id: string): Promise<Checkout
       const payment = session.payment_intent
       return typeof payment === 'object' && payment?.status === 'processing' ? 'pending' : 'over'
     } catch (error) {
-      if ((error as { statusCode?: number }).statusCode === 404) return 'over'
+      if (isUnknown(error, access)) return 'unknown'
       throw error
+    }
+  })
+
+/** Ends an open session, so that it can no longer be paid. Throws Problem `upstream`, also if it was paid meanwhile. */
+export const endCheckout = (access: StripeAccess, id: string): Promise<void> =>
+  ask(access, async (stripe) => {
+    try {
+      await stripe.checkout.sessions.expire(id)
+    } catch (error) {
+      if (!isUnknown(error, access)) throw error
     }
   })
 
@@ -157,22 +180,25 @@ const isOfSession = (type: string): boolean =>
   /^checkout\.session\.(completed|async_payment_succeeded|expired)$/.test(type)
 
 /**
- * Reads what Stripe posted, whose signature must be by `secret` and at most 5 minutes old: by the real time, as Stripe knows of no
- * other. null: it is about something else. Throws Problem `invalid`.
+ * Parses an event that Stripe posted. Its signature must match one of `secrets` and be at most 5 minutes old by the system clock
+ * (Stripe does not know a development clock). null: the event is not about a session. Throws Problem `invalid`.
  */
 export const readCheckoutEvent = async (
   payload: Buffer,
   header: string,
-  secret: string,
+  secrets: readonly string[],
 ): Promise<CheckoutEvent | null> => {
   const { webhooks } = await load()
-  let event: Stripe.Event
-  try {
-    event = webhooks.constructEvent(payload, header, secret)
-  } catch {
-    throw new Problem('invalid', 'The signature is not valid')
+  const signed = (secret: string): Stripe.Event[] => {
+    try {
+      return [webhooks.constructEvent(payload, header, secret)]
+    } catch {
+      return []
+    }
   }
-  if (!isOfSession(String(event?.type))) return null
+  const [event] = secrets.flatMap(signed)
+  if (!event) throw new Problem('invalid', 'The signature is not valid')
+  if (!isOfSession(String(event.type))) return null
   const session = event.data?.object as Partial<Stripe.Checkout.Session> | undefined
   if (typeof session?.id !== 'string') throw new Problem('invalid', 'There is no such session')
   const reference = session.client_reference_id

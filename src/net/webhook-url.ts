@@ -18,16 +18,16 @@ const parse = (text: string): URL => {
   return url
 }
 
-/** Names that are private by their nature; Docker and Kubernetes use the last two. */
+/** Whether a name is private by its domain; Docker and Kubernetes use `internal` and `local`. */
 const isPrivateName = (host: string): boolean => isLoopbackName(host) || /(^|\.)(local|internal)$/.test(host)
 
-/** Why a host is refused now, or null. A name that does not resolve is no reason, unless it is a private name. */
+/** Returns why a host is refused, or null. A name that does not resolve is accepted, unless it is a private name. */
 const refusal = async (hostname: string, rules: DialRules): Promise<string | null> => {
   const host = bareHost(hostname)
   const isPrivate = isPrivateName(host)
   try {
     const addresses = await dialAddresses(hostname, rules, dnsLimitMs)
-    // A private name stands for addresses that the operator opened alone, whatever a public name server says of it.
+    // A private name may lead only to addresses that the operator allowed, whatever a public name server returns for it.
     const isOpen = !isPrivate || addresses.every(({ address }) => isListed(address, rules.allow))
     return isOpen ? null : `${host} is a private name`
   } catch (error) {
@@ -38,9 +38,9 @@ const refusal = async (hostname: string, rules: DialRules): Promise<string | nul
 }
 
 /**
- * The URL of a webhook, normalised (decisions.md, Webhooks: public URL). Refuses as `invalid` what is malformed, private by
- * name, a literal that is not public, or a name that resolves to such an address within 2 s. A name that does not resolve
- * yet is accepted: the address dialled is judged again at each connection.
+ * Returns the normalised URL of a webhook (docs/reference/events.md#public-urls). Throws Problem `invalid` if it is malformed or
+ * private by its name, or if its address, looked up within 2 s, is not public. A name that does not resolve yet is accepted: the
+ * address is checked again at each connection.
  */
 export const checkWebhookUrl = async (text: string, rules: DialRules): Promise<URL> => {
   const url = parse(text)

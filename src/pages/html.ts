@@ -1,6 +1,6 @@
 import { escapeHtml } from '../lib/html.ts'
 
-/** HTML that is safe to put into a page: made by `html`, or escaped. */
+/** Safe HTML: built by `html`, or escaped. */
 export interface Html {
   readonly text: string
 }
@@ -14,7 +14,7 @@ const render = (part: HtmlPart): string => {
   return part.map(render).join('')
 }
 
-/** A template whose values are escaped, unless they are HTML themselves; null, undefined and false are left out. */
+/** Template tag that escapes values, except `Html`, and omits null, undefined and false. */
 export const html = (strings: TemplateStringsArray, ...values: HtmlPart[]): Html => ({
   text: strings.reduce((text, string, i) => text + render(values[i - 1]) + string),
 })

@@ -1,29 +1,32 @@
 import { createHash } from 'node:crypto'
+import type { TokenPurpose } from '../lib/token.ts'
 import type { App } from '../store/work.ts'
 import { type Html, html } from './html.ts'
 import { style } from './style.ts'
 
-/** What a page shows. */
+/** The content of a page. */
 export interface PageView {
   status?: number
   title: string
-  /** What stands in `<main>`, its heading included. */
+  /** The language of the author's content. Default: English. */
+  lang?: string
+  /** The content of `<main>`, including the heading. */
   body: Html
-  /** Added to the style of every page; for colours of an author's choice. */
+  /** Added to the common style, for example for an author's colours. */
   style?: string
-  /** Runs once the page is there, and may call this host alone. The page works without it. */
+  /** Runs after the page has loaded and can call only this host. The page works without it. */
   script?: string
-  /** Its forms may be answered with a redirect to another host, such as a payment provider's. */
+  /** Its forms can be answered with a redirect to another host, such as a payment provider. */
   formsLeave?: boolean
   headers?: Readonly<Record<string, string>>
 }
 
-/** Sends the browser on: by 303 after a form was posted, so that a reload posts nothing again, else by 302. */
+/** Redirects the browser: with 303 after a POST, so that a reload does not post again, else with 302. */
 export interface Redirect {
   redirect: string
 }
 
-/** What is no page: an image, a calendar entry, JSON. */
+/** An answer that is not a page: an image, a calendar entry, JSON. */
 export interface File {
   /** Its media type. */
   type: string
@@ -43,44 +46,71 @@ export const json = (status: number, content: unknown, headers: Readonly<Record<
 
 export interface PageCall {
   readonly app: App
-  /** A page that answers GET answers HEAD too. */
+  /** HEAD runs the handler for GET. */
   readonly method: string
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Of the client: its socket's, or what a trusted proxy says (`SVC_TRUST_PROXY`). */
+  /** The client's address: the socket's, or the one that a trusted proxy reports (`SVC_TRUST_PROXY`). */
   readonly address: string
-  /** What a form posts; empty for GET. A name that comes twice has its last value. */
+  /** The posted form; empty for GET. A repeated field has its last value. */
   readonly form: Readonly<Record<string, string>>
-  /** What was posted as JSON, where the page `takes` it; else undefined. */
+  /** The posted JSON if the page `takes` it, else undefined. */
   readonly json: unknown
-  /** The body as it came, where the page `takes` it so. */
+  /** The unparsed body. */
   readonly raw: Buffer
 }
 
-/** A page as data: http/ adds headers, the frame around it and its failures. No key is asked: its token is the key. */
+/** Declares a page. http/ adds headers, the frame and failures. It needs no API key: its token authorises the request. */
 export interface Page {
   method: 'GET' | 'POST' | 'OPTIONS'
   /** From the root, such as `/u/:token`. */
   path: `/${string}`
-  /** What it can be posted beside a browser's form. Who posts so is a program: its failures are `{ "error": … }`, no pages. */
+  /** The purpose of the `:token` in its path. An invalid or expired token is a 404 before the body is read. */
+  token?: TokenPurpose
+  /** Another type of body that it accepts besides forms. It comes from programs, so its failures are `{ "error": … }` instead of pages. */
   takes?: 'json' | 'raw'
-  /** Other sites may show it, and its failures, in a frame. */
+  /** Its form can have `largeForm` bytes. The page itself refuses more than its fields need. */
+  isLarge?: boolean
+  /** Other sites can show it and its failures in a frame. */
   isFramed?: boolean
-  /** Whether a path is this page's at all, where its first part is a name that somebody chose; left out: every one. */
+  /** Whether a path belongs to this page, if its first segment is a name that users choose. Default: always. */
   isAt?(params: Readonly<Record<string, string>>): boolean
   handle(call: PageCall): Promise<PageAnswer>
 }
 
-/** A page that is not there: its token is unknown, changed or over. */
-export const notFound: PageView = {
+/** Returns the path that browsers request: `SVC_PUBLIC_URL` can have a path of its own, which a proxy removes. */
+export const ownPath = ({ config }: Pick<App, 'config'>, path: string): string =>
+  `${new URL(config.publicUrl).pathname.replace(/\/$/, '')}${path}`
+
+/** Maximum form sizes: default, and with long fields. */
+export const [smallForm, largeForm] = [64 * 1024, 512 * 1024]
+
+/** A browser encodes a UTF-16 unit in at most 9 bytes. */
+const bytesPerUnit = 9
+
+/** Returns the maximum size of a form with these input lengths (in characters), at most `largeForm`. */
+export const formBytes = (maxLengths: readonly number[]): number =>
+  Math.min(
+    largeForm,
+    maxLengths.reduce((sum, length) => sum + bytesPerUnit * length, smallForm),
+  )
+
+export const tooLarge: PageView = {
+  status: 413,
+  title: 'Your answer is too large',
+  body: html`<h1>Your answer is too large</h1><p>Please go back and shorten it.</p>`,
+}
+
+/** Answers an unknown, changed or expired token. */
+export const notFoundPage: PageView = {
   status: 404,
   title: 'This link does not work',
   body: html`<h1>This link does not work</h1>
-<p>It may have been cut off on its way, or it is no longer valid. Please try the link in your mail again.</p>`,
+<p>It may be incomplete, or it is no longer valid. Please open the link from your email again.</p>`,
 }
 
-/** What everything that is shown to the public says: in no cache and no index. */
+/** Headers of every public answer: not cached, not indexed. */
 const publicHeaders: Readonly<Record<string, string>> = {
   'referrer-policy': 'no-referrer',
   'cache-control': 'private, no-store',
@@ -88,7 +118,7 @@ const publicHeaders: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
 }
 
-/** What a Content-Security-Policy calls an inline text by: nothing but it is allowed. */
+/** Returns the source expression by which a Content-Security-Policy allows one inline text. */
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
 const styleHash = hashOf(style)
@@ -99,13 +129,13 @@ const policy = (view: PageView, isFramed: boolean): string =>
     `style-src ${styleHash}${view.style ? ` ${hashOf(view.style)}` : ''}`,
     ...(view.script ? [`script-src ${hashOf(view.script)}`, "connect-src 'self'"] : []),
     "img-src 'self'",
-    // Browsers hold the target of a redirect against it too; a provider's host may be any.
+    // Browsers check redirect targets against form-action too, and a provider can have any host.
     view.formsLeave ? 'form-action *' : "form-action 'self'",
     "base-uri 'none'",
     isFramed ? 'frame-ancestors *' : "frame-ancestors 'none'",
   ].join('; ')
 
-/** The headers of a page: nothing from elsewhere, and in nobody's frame unless it says so. */
+/** Returns the headers of a page: nothing from other hosts, and no frames unless `isFramed`. */
 export const pageHeaders = (view: PageView, isFramed = false): Record<string, string> => ({
   ...publicHeaders,
   'content-type': 'text/html; charset=utf-8',
@@ -121,10 +151,10 @@ export const fileHeaders = ({ type, headers }: File): Record<string, string> => 
   ...headers,
 })
 
-/** The whole document of a view. */
+/** Renders the whole document. */
 export const document = (view: PageView): string =>
   html`<!doctype html>
-<html lang="en">
+<html lang="${view.lang ?? 'en'}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -1,4 +1,4 @@
-/** The style of every page: small, legible from 320 px on, light and dark, loaded from nowhere. */
+/** The common style of all pages, inlined: legible from 320 px of width, light and dark. */
 export const style = `
 :root { color-scheme: light dark; --ink: #1b1f24; --quiet: #57606a; --ground: #f6f7f9; --card: #ffffff; --line: #d0d7de; --act: #1f4fbf; --on-act: #ffffff }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --quiet: #a5adb8; --ground: #101418; --card: #1a2027; --line: #39424d; --act: #8fb4ff; --on-act: #0c1526 } }

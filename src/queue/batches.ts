@@ -10,37 +10,33 @@ const secondTryMs = 1000
 
 export interface Batches<Item> {
   push(items: readonly Item[]): void
-  /** The last batch failed because the database is away: it is kept and tried again. */
+  /** The last batch failed because the database is unavailable: the batch is kept and tried again. */
   readonly isStuck: boolean
   /** Nothing waits, runs, or waits to be tried again. */
   readonly isIdle: boolean
   /** Resolves once everything that was pushed has gone through, or after `deadlineMs`. */
   flush(deadlineMs: number): Promise<void>
-  /** The same; then nothing runs any more, and what is left is dropped. */
+  /** Flushes, then stops; items that are left are dropped. */
   close(deadlineMs: number): Promise<void>
 }
 
 interface Ports<Item> {
   /** Runs a batch. Resolves with the items that another transaction has locked. */
   run(batch: readonly Item[]): Promise<readonly Item[]>
-  /** The item failed twice in a batch of its own while the database was available. It is dropped. */
+  /** Called when an item failed twice in a batch of its own while the database was available. The item is dropped. */
   failed(item: Item, error: unknown): void
 }
 
 /**
- * Runs items in batches of at most `size`, one after another: what is pushed while a batch runs makes up the next one. A
- * lone item waits for nothing; under load a batch begins at least `gatherMs` after the one before it. While the database is
- * away the batch waits; when it refuses a batch its items run one by one, so that none blocks the others.
+ * Runs items in batches of at most `size`, one after another: items that are pushed while a batch runs form the next one. A single
+ * item runs at once. While the database is unavailable the batch waits. If the database refuses a batch, its items run one by
+ * one, so that a bad item does not block the others.
  */
-export const createBatches = <Item>(
-  { size, gatherMs }: { size: number; gatherMs: number },
-  { run, failed }: Ports<Item>,
-): Batches<Item> => {
+export const createBatches = <Item>(size: number, { run, failed }: Ports<Item>): Batches<Item> => {
   const waiting: Item[] = []
   const failedOnce = new Set<Item>()
   let delayed = 0
   let retryMs = 0
-  let begunAt = 0
   let running: Promise<void> | null = null
   let isClosed = false
 
@@ -53,7 +49,7 @@ export const createBatches = <Item>(
     }, ms).unref()
   }
 
-  const runAlone = async (item: Item) => {
+  const runOne = async (item: Item) => {
     try {
       later(lockedRetryMs, await run([item]))
       failedOnce.delete(item)
@@ -70,22 +66,20 @@ export const createBatches = <Item>(
       later(lockedRetryMs, await run(batch))
     } catch (error) {
       if (isUnavailable(error)) throw error
-      for (const item of batch) await runAlone(item)
+      for (const item of batch) await runOne(item)
     }
   }
 
   const runAll = async () => {
     await nextTurn()
     while (waiting.length > 0 && !isClosed) {
-      const waitMs = Math.max(retryMs, begunAt + gatherMs - performance.now())
-      if (retryMs > 0 || (waitMs > 0 && waiting.length < size)) await sleep(waitMs)
-      begunAt = performance.now()
+      if (retryMs > 0) await sleep(retryMs)
       const batch = waiting.slice(0, size)
       try {
         const fresh = batch.filter((item) => !failedOnce.has(item))
         const again = batch.filter((item) => failedOnce.has(item))
         if (fresh.length > 0) await runBatch(fresh)
-        for (const item of again) await runAlone(item)
+        for (const item of again) await runOne(item)
         retryMs = 0
         waiting.splice(0, batch.length)
       } catch {

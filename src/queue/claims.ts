@@ -1,20 +1,20 @@
 import type { Database, Sql } from '../store/database.ts'
 
 /*
- * What all queue tables share: `account_id`, `id`, `worker` (null: unclaimed) and `claim`, which counts claims. Only the
- * newest claim of an item may change it, so whatever a former owner brings late has no effect.
+ * Columns that all queue tables share: `account_id`, `id`, `worker` (null: unclaimed) and `claim`, which counts claims. Only the
+ * newest claim of an item may change it, so late results of a former owner have no effect.
  */
 
 /** A claim of one item. */
 export interface Claim {
   accountId: string
   id: string
-  /** Which claim of the item this is. */
+  /** The number of this claim among the claims of the item. */
   claim: number
   worker: number
 }
 
-/** As a parameter of the statements below. */
+/** Returns claims as a parameter of the statements below. */
 export const claimsJson = (claims: readonly Claim[]): string =>
   JSON.stringify(claims.map(({ accountId, id, claim, worker }) => ({ accountId, id, claim, worker })))
 
@@ -24,14 +24,14 @@ const matching = (table: string) => `
   where account_id = c."accountId" and id = c.id and claim = c.claim and worker = c.worker`
 
 /**
- * SQL for `from`: the claims in a parameter (JSON, with `more` columns) as `c`, each with its locked row's ctid as `l.row`. Claims
- * that are no longer the newest are left out, and so are rows that another transaction has locked. Laterals and ctids leave
- * the planner one way only, so the statement may stay prepared.
+ * Returns SQL for `from`: the claims of a parameter (JSON, with `more` columns) as `c`, each with the ctid of its locked row as
+ * `l.row`. It skips claims that are no longer the newest, and rows that another transaction has locked. Laterals and ctids leave
+ * the planner only one plan, so the statement can stay prepared.
  */
 export const ownedRows = (table: string, more = '', claims = '$1'): string => `
   jsonb_to_recordset(${claims}::jsonb) as c(${columns}${more}) cross join lateral (${matching(table)} for update skip locked) l`
 
-/** Which of the claims are still the newest, locked or not. */
+/** Returns the ids of the claims that are still the newest, locked or not. */
 export const stillOurs = async (sql: Sql, table: string, claims: readonly Claim[]): Promise<Set<string>> => {
   if (claims.length === 0) return new Set()
   const rows = await sql<{ id: string }>(
@@ -42,8 +42,8 @@ export const stillOurs = async (sql: Sql, table: string, claims: readonly Claim[
 }
 
 /**
- * Splits `items` after a statement that changed the rows of the claims in `changed`: what another transaction has locked can be
- * tried again; what is in neither `done` nor `locked` belongs to somebody else by now.
+ * Splits `items` after a statement that changed the rows of the claims in `changed`. Another transaction has the rows of `locked`:
+ * those can be tried again. Items in neither array belong to a newer claim, or have ended.
  */
 export const splitByOutcome = async <Item>(
   sql: Sql,
@@ -59,12 +59,12 @@ export const splitByOutcome = async <Item>(
   return { done, locked: open.filter((item) => ours.has(claimOf(item).id)) }
 }
 
-/** No index names the worker, since every claim would have to write it: the table is read whole, which is rare. */
-const readWhole = 'set local enable_seqscan = on'
+/** No index has the worker, since every claim would have to write it. So this rare search scans the table. */
+const allowTableScan = 'set local enable_seqscan = on'
 
 /**
- * The claims of workers that are gone: of those in `dead`, and of those without a row in `workers`. With `own`, the claims of
- * that worker too.
+ * Returns the claims of dead workers: those in `dead`, and those without a row in `workers`. With `own` also the claims of that
+ * worker.
  */
 export const findClaims = (
   { transaction }: Pick<Database, 'transaction'>,
@@ -79,5 +79,5 @@ export const findClaims = (
          where worker is not null and (worker = $2 or worker = any($1) or not exists (select from workers w where w.id = q.worker))`,
         [dead, own],
       ),
-    readWhole,
+    allowTableScan,
   )

@@ -1,50 +1,46 @@
 import { once } from 'node:events'
-import type { Outcome } from '../lib/tallies.ts'
+import type { CounterOutcome } from '../lib/counters.ts'
 import type { App, Report } from '../store/work.ts'
 import { createBatches } from './batches.ts'
 import { type Claim, findClaims, splitByOutcome } from './claims.ts'
 import { openLease } from './lease.ts'
 import { createBell, repeat, within } from './loop.ts'
 
-/** Notices and heartbeats wake the loop; this is for what they missed. */
+/** Notices and heartbeats wake the loop; the poll finds what they missed. */
 const pollMs = 2000
-/** How often the database is asked for claims that nobody holds. */
+/** Interval of the search for orphaned claims. */
 const reconcileMs = 30_000
-/** Reading a long queue for that takes at most one part in this many of the time. */
+/** That search, which scans the queue, takes at most 1/50 of the time. */
 const restFactor = 50
-/** A claim of ours that we do not hold may be an answer on its way: it is freed when it is still there this much later. */
+/** A claim of this worker that the process does not know may be in an answer on its way: it is freed if it still exists this much later. */
 const confirmMs = 2000
-/** The server may go on with a statement whose connection is lost: for this long afterwards it is asked every `confirmMs`. */
+/** The server may go on with a statement whose connection is lost: for this long the engine reconciles every `confirmMs`. */
 const unsureMs = 10_000
-/** The whole end takes at most this long, also while the database is away, and then the worker leaves. */
+/** Closing takes at most this long, even if the database is unavailable; then the worker leaves within `leaveMs`. */
 const closeMs = 6000
 const leaveMs = 1000
 const releaseSize = 500
 const freeSize = 1000
 
-/** What a queue brings to the engine. `C` is a claimed item with all that its transport needs. */
+/** What a queue supplies to the engine. `C` is a claimed item with everything that its transport needs. */
 export interface Adapter<C extends Claim> {
   /** The job under which its workers register. */
-  job: Outcome<'freedClaims'>
+  job: CounterOutcome<'freedClaims'>
   table: string
   channels: readonly string[]
-  /** A boolean SQL expression: has anything come due by time? */
+  /** A boolean SQL expression: has an item become due by the passage of time? */
   isDue?: string
   notice(channel: string, payload: string): void
-  /** Notices may have been missed: returns waiting items to the queue, and looks everywhere at its next claim. */
+  /** Notices may have been missed: the adapter returns waiting items to the queue and searches all of it at the next claim. */
   missed(): void
-  /** Claims what is due and has room for `worker`, and starts it. */
+  /** Claims due items for `worker` within the capacity, and starts them. */
   claim(worker: number): Promise<void>
-  /** Results wait for a database that takes none: claiming more would only repeat what is done already. */
+  /** The database accepts no results at the moment: further claims would only repeat work that is done already. */
   readonly isStuck: boolean
-  /** Whether it holds the item: claimed, and neither recorded nor released. */
-  holds(id: string): boolean
-  /** Returns claims to the queue of which nothing has started. Resolves with the ids of those that changed. */
+  /** Returns claims that have not started to the queue. Resolves with the ids of the changed rows. */
   release(claims: readonly C[]): Promise<ReadonlySet<string>>
-  /** The adapter no longer holds these: they are released, or belong to another worker. */
-  released(claims: readonly C[]): void
-  /** Ends or frees claims that nobody will record. Leaves out rows that another transaction has locked. */
-  free(claims: readonly Claim[]): Promise<void>
+  /** Ends or frees claims that no worker will record. Skips rows that another transaction has locked. */
+  free(claims: readonly Claim[]): Promise<unknown>
   /** Returns how many ms to wait for the next claim. */
   waitMs?(): number
   /** Returns waiting items to the queue, finishes those that have started, and records them. Bounded in time. */
@@ -52,45 +48,51 @@ export interface Adapter<C extends Claim> {
 }
 
 export interface Engine<C extends Claim> {
-  /** null while this process must not start anything: it may have lost its claims. */
+  /** The worker's id; null while this process must not start anything, because it may have lost its claims. */
   readonly worker: number | null
-  /** Resolves with the worker as soon as there is one, or after `limitMs` with null. */
+  /** Resolves with the worker's id as soon as there is one, or after `limitMs` with null. */
   ready(limitMs: number): Promise<number | null>
-  /** There may be something to claim. */
+  /** Wakes the loop: there may be something to claim. */
   ring(): void
-  /** Returns claims to the queue of which nothing has started. */
+  /** Registers claims before any of them starts: reconciliation frees claims that are not tracked. */
+  track(claims: readonly C[]): void
+  /** Forgets a claim that is recorded, or that belongs to another worker. */
+  untrack(claim: C): void
+  readonly isEmpty: boolean
+  /** Returns claims that have not started to the queue. */
   giveBack(claims: readonly C[]): void
-  /** A statement that claims has failed: it may have been executed all the same. */
-  unsure(): void
+  /** Reconciles soon, after a claiming statement that failed: the server may have executed it nevertheless. */
+  reconcileSoon(): void
 }
 
-/** What a process has of a queue beside its adapter. */
+/** An open queue of this process. */
 export interface Queue<C extends Claim> extends Engine<C> {
-  /** Finishes what has started, returns the rest to the queue, and ends the worker. */
+  /** Finishes started items, returns the rest to the queue, and ends the worker. */
   close(): Promise<void>
 }
 
-type Ports = Pick<App, 'database' | 'sql' | 'tallies' | 'beat'>
+type Ports = Pick<App, 'database' | 'sql' | 'counters' | 'beat'>
 
 /**
- * Opens a queue for this process and runs it until `close`: it claims at each notice, at each ring, and as often as its adapter
- * says. Any number of processes may do so on one database. No failure ends it (`repeat` in loop.ts).
+ * Opens a queue for this process and runs it until `close`: it claims at each notice, at each ring, and at the interval of its
+ * adapter. Any number of processes may do so on one database. No failure ends it (`repeat` in loop.ts).
  */
 export const openQueue = <C extends Claim>(
-  { database, sql, tallies, beat }: Ports,
+  { database, sql, counters, beat }: Ports,
   report: Report,
   openAdapter: (engine: Engine<C>) => Adapter<C>,
 ): Queue<C> => {
   const stop = new AbortController()
   const bell = createBell()
   const { ring } = bell
-  const dead = new Set<number>()
   const connected = Promise.withResolvers<void>()
   let reconcileAt = 0
   let unsureUntil = 0
   let reconciling: Promise<number> | null = null
-  /** Since when a claim of ours has been seen that we do not hold, by id and claim. */
-  let unheldSince = new Map<string, number>()
+  /** When each untracked claim of this worker was first found, by id and claim. */
+  let untrackedSince = new Map<string, number>()
+  /** The number of the claim of each item that this process has neither recorded nor released. */
+  const tracked = new Map<string, number>()
 
   const engine: Engine<C> = {
     get worker() {
@@ -105,8 +107,17 @@ export const openQueue = <C extends Claim>(
       return lease.id
     },
     ring,
+    track(claims) {
+      for (const { id, claim } of claims) tracked.set(id, claim)
+    },
+    untrack({ id, claim }) {
+      if (tracked.get(id) === claim) tracked.delete(id)
+    },
+    get isEmpty() {
+      return tracked.size === 0
+    },
     giveBack: (claims) => releases.push(claims),
-    unsure() {
+    reconcileSoon() {
       unsureUntil = performance.now() + unsureMs
       reconcileAt = 0
       ring()
@@ -114,94 +125,82 @@ export const openQueue = <C extends Claim>(
   }
   const adapter = openAdapter(engine)
 
-  const releases = createBatches<C>(
-    { size: releaseSize, gatherMs: 0 },
-    {
-      async run(batch) {
-        const changed = await adapter.release(batch)
-        const { locked } = await splitByOutcome(sql, adapter.table, batch, (claim) => claim, changed)
-        const kept = new Set(locked)
-        adapter.released(batch.filter((claim) => !kept.has(claim)))
-        ring()
-        return locked
-      },
-      failed(claim, error) {
-        report(error, { id: claim.id })
-        // Reconciliation frees it.
-        adapter.released([claim])
-      },
+  const releases = createBatches<C>(releaseSize, {
+    async run(batch) {
+      const changed = await adapter.release(batch)
+      const { locked } = await splitByOutcome(sql, adapter.table, batch, (claim) => claim, changed)
+      const kept = new Set(locked)
+      for (const claim of batch) if (!kept.has(claim)) engine.untrack(claim)
+      ring()
+      return locked
     },
-  )
+    failed(claim, error) {
+      report(error, { id: claim.id })
+      // Reconciliation frees it.
+      engine.untrack(claim)
+    },
+  })
 
-  /** Those of the claims that this process does not hold, and did not hold `confirmMs` ago. */
-  const confirmed = (unheld: readonly Claim[]): Claim[] => {
+  /** Returns the untracked claims that were untracked already `confirmMs` ago. */
+  const confirmed = (untracked: readonly Claim[]): Claim[] => {
     const nowMs = performance.now()
     const key = ({ id, claim }: Claim) => `${id} ${claim}`
-    unheldSince = new Map(unheld.map((claim) => [key(claim), unheldSince.get(key(claim)) ?? nowMs]))
-    return unheld.filter((claim) => nowMs - unheldSince.get(key(claim))! >= confirmMs)
+    untrackedSince = new Map(untracked.map((claim) => [key(claim), untrackedSince.get(key(claim)) ?? nowMs]))
+    return untracked.filter((claim) => nowMs - untrackedSince.get(key(claim))! >= confirmMs)
   }
 
-  const repair = async (): Promise<number> => {
+  const repair = async (dead: readonly number[]): Promise<number> => {
     const startedAt = performance.now()
     const own = lease.id
-    const found = await findClaims(database, adapter.table, [...dead], own)
+    const found = await findClaims(database, adapter.table, dead, own)
     const orphans = found.filter(({ worker }) => worker !== own)
-    const freeing = [...orphans, ...confirmed(found.filter(({ worker, id }) => worker === own && !adapter.holds(id)))]
+    const freeing = [...orphans, ...confirmed(found.filter(({ worker, id }) => worker === own && !tracked.has(id)))]
     for (let i = 0; i < freeing.length; i += freeSize) await adapter.free(freeing.slice(i, i + freeSize))
     if (freeing.length > 0) {
-      tallies.count('freedClaims', adapter.job, freeing.length)
-      const unexpected = orphans.filter(({ worker }) => !dead.has(worker)).length
-      if (unexpected > 0) report(new Error('Claims of workers without a row were freed'), { claims: unexpected })
+      counters.count('freedClaims', adapter.job, freeing.length)
       ring()
     }
     const rareMs = Math.max(reconcileMs, restFactor * (performance.now() - startedAt))
-    const isSoon = own === null || unheldSince.size > 0 || startedAt < unsureUntil
+    const isSoon = own === null || untrackedSince.size > 0 || startedAt < unsureUntil
     reconcileAt = performance.now() + (isSoon ? confirmMs : rareMs)
     return orphans.length
   }
 
   /** Frees claims that no worker holds. Resolves with the number of claims of other workers that it found. */
-  const reconcile = (): Promise<number> => {
-    reconciling ??= repair().finally(() => {
+  const reconcile = (dead: readonly number[] = []): Promise<number> => {
+    reconciling ??= repair(dead).finally(() => {
       reconciling = null
     })
     return reconciling
   }
 
-  const lease = openLease(
-    database,
-    adapter.job,
-    adapter.channels,
-    {
-      notice(channel, payload) {
-        adapter.notice(channel, payload)
-        ring()
-      },
-      connected() {
-        connected.resolve()
-        adapter.missed()
-        engine.unsure()
-      },
-      beat,
-      async died(ids) {
-        for (const id of ids) dead.add(id)
-        // One that is under way may not have known of them.
-        await reconciling
-        if ((await reconcile()) > 0) return false
-        for (const id of ids) dead.delete(id)
-        return true
-      },
+  const lease = openLease(database, adapter.job, adapter.channels, {
+    isDue: adapter.isDue,
+    due: ring,
+    notice(channel, payload) {
+      adapter.notice(channel, payload)
+      ring()
     },
-    adapter.isDue === undefined ? undefined : { isDue: adapter.isDue, due: ring },
-  )
+    connected() {
+      connected.resolve()
+      adapter.missed()
+      engine.reconcileSoon()
+    },
+    beat,
+    async died(ids) {
+      // A round that is already running does not know of them.
+      while (reconciling) await reconciling
+      return (await reconcile(ids)) === 0
+    },
+  })
 
-  /** Repairs what has to be repaired and claims. Resolves with the ms until the next turn. */
+  /** Reconciles if it is time to, and claims. Resolves with the ms until the next turn. */
   const turn = async (): Promise<number> => {
     if (performance.now() >= reconcileAt) await reconcile()
     const { id } = lease
     if (id === null || adapter.isStuck) return pollMs
     await adapter.claim(id).catch((error) => {
-      engine.unsure()
+      engine.reconcileSoon()
       throw error
     })
     return Math.max(0, Math.min(adapter.waitMs?.() ?? pollMs, reconcileAt - performance.now()))
@@ -224,7 +223,7 @@ export const openQueue = <C extends Claim>(
   return Object.assign(engine, { close })
 }
 
-/** Runs a queue until `signal` is aborted, and then closes it. */
+/** Runs a queue until `signal` is aborted, then closes it. */
 export const runQueue = async <C extends Claim>(
   app: Ports,
   signal: AbortSignal,

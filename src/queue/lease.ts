@@ -1,23 +1,23 @@
 import type pg from 'pg'
+import { lockClasses } from '../lib/locks.ts'
 import type { Database } from '../store/database.ts'
-import { lockClasses } from '../store/locks.ts'
 
 /*
- * A worker owns what it claims for as long as it lives. It is a row in `workers`, an advisory lock of its id that a session
- * of its own holds, and a heartbeat in that row. Other workers of the same job free its claims when it is gone (README.md).
+ * A worker owns its claims as long as it is alive. It is a row in `workers`, an advisory lock of its id held by a session of its
+ * own, and a heartbeat in that row. Other workers of the same job free the claims of a dead worker (docs/queues.md#rules).
  */
 
 const lockClass = lockClasses.worker
 const beatMs = 2000
 /** A statement of the session without an answer for this long is a lost connection. */
 const beatDeadlineMs = 5000
-/** The session of a worker that reconnects is missing for a moment: the observer looks again before it decides. */
+/** The session of a worker that reconnects is missing for a moment: the observer checks again after this long. */
 const graceMs = 1000
 /** An unchanged heartbeat means death after this long, as the observer measures it with its own clock. */
 const silenceMs = 20_000
 /** A silent worker that still has its session is reported again after this long. */
 const silentAgainMs = 10_000
-/** A worker without a heartbeat for this long starts nothing: others may declare it dead any moment. */
+/** A worker without a heartbeat for this long starts nothing: others may declare it dead at any moment. */
 const unsureMs = 12_000
 const firstDelayMs = 100
 const longestDelayMs = 5000
@@ -25,27 +25,23 @@ const longestDelayMs = 5000
 const takeoverMs = 2000
 
 export interface LeaseEvents {
+  /** A boolean SQL expression, evaluated with each heartbeat: has an item become due by time, which no notice announces? */
+  isDue?: string | undefined
+  due?(): void
   /** A notice on one of the channels. */
   notice(channel: string, payload: string): void
   /** Called after each period without a heartbeat, the first connection included: notices may have been missed. */
   connected(): void
   /** Called after each heartbeat that was answered. */
   beat(): void
-  /** These workers of the same job are gone. Called again at each heartbeat until it resolves with true: nothing is theirs any more. */
+  /** These workers of the same job are dead. Called again at each heartbeat until it resolves with true: they own no more claims. */
   died(ids: readonly number[]): Promise<boolean>
 }
 
-/** What comes due by time, which no notice announces. */
-export interface DueByTime {
-  /** A boolean SQL expression, evaluated with each heartbeat. */
-  isDue: string
-  due(): void
-}
-
 export interface Lease {
-  /** null without a confirmed session: nothing may be claimed then, and nothing that was claimed may be started. */
+  /** The worker's id; null without a confirmed session: then nothing may be claimed, and no claim may be started. */
   readonly id: number | null
-  /** Ends the session. `isEmpty` says whether nothing is claimed under the id; otherwise the row stays for those who free it. */
+  /** Ends the session. Deletes the row if `isEmpty` resolves to true (no claims); otherwise the worker that frees the claims does. */
   close(isEmpty: (id: number) => Promise<boolean>): Promise<void>
 }
 
@@ -69,15 +65,15 @@ const beating = (isDue: string) => `
   ), '[]') as others`
 
 /**
- * Watches the other workers of a job. A worker is dead when two looks in a row find no session, or when its heartbeat has
- * not changed for `silenceMs`. Only time in which the observer itself was looking counts, so a suspended machine or a
- * database clock that jumps kills nobody.
+ * Watches the other workers of a job. A worker is dead if two checks in a row find no session, or if its heartbeat has not
+ * changed for `silenceMs`. Only time in which the observer itself was running counts, so no worker is declared dead because
+ * this machine was suspended or the database's clock jumped.
  */
 const createObserver = () => {
   const known = new Map<number, { seenAt: string; silentMs: number; missed: number }>()
   let lookedAt = performance.now()
   return {
-    /** Returns the ids of dead workers, and whether to look again soon. */
+    /** Returns the ids of dead workers, and whether to check again soon. */
     look(others: readonly OtherWorker[]): { dead: number[]; suspects: boolean } {
       const elapsedMs = Math.min(performance.now() - lookedAt, 2 * beatMs)
       lookedAt = performance.now()
@@ -100,19 +96,13 @@ const createObserver = () => {
 }
 
 /** Registers a worker of `job` and keeps its session, on a connection of its own that is replaced when it is lost. */
-export const openLease = (
-  database: Database,
-  job: string,
-  channels: readonly string[],
-  events: LeaseEvents,
-  byTime?: DueByTime,
-): Lease => {
-  const text = beating(byTime?.isDue ?? 'false')
+export const openLease = (database: Database, job: string, channels: readonly string[], events: LeaseEvents): Lease => {
+  const text = beating(events.isDue ?? 'false')
   const observer = createObserver()
   let id: number | null = null
   let wanted: number | null = null
   let client: pg.Client | undefined
-  /** The server's process of the session before this one. */
+  /** The server's process id of the session before this one. */
   let formerPid: number | null = null
   let timer: NodeJS.Timeout | undefined
   let delayMs = firstDelayMs
@@ -201,7 +191,7 @@ export const openLease = (
       const wasSure = isSure()
       beatAt = sentAt
       if (!wasSure) events.connected()
-      if (isDue) byTime?.due()
+      if (isDue) events.due?.()
       events.beat()
       const { dead, suspects } = observer.look(others)
       if (suspects) next = graceMs
@@ -222,7 +212,7 @@ export const openLease = (
         await session.query(deleting, [dead])
       }
     } catch {
-      // The database is away: the next heartbeat tries again.
+      // The database is unavailable: the next heartbeat tries again.
     } finally {
       isBurying = false
     }
@@ -241,6 +231,8 @@ export const openLease = (
       const session = client
       if (!session) return
       client = undefined
+      // From here on nothing may be claimed: the row is about to be deleted.
+      id = null
       try {
         if (await isEmpty(wanted!)) await session.query('delete from workers where id = $1', [wanted])
       } catch {

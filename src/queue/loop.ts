@@ -11,17 +11,17 @@ export interface QueueView {
   due: string
 }
 
-/** How long the end may take once the database is away. */
+/** How long closing may take if the database is unavailable. */
 export const settleMs = 3000
-/** How long a scheduler's turn under way may take at the end. */
+/** How long a scheduler's running turn may take after the abort. */
 const turnMs = 5000
 
 const firstFaultMs = 100
 const longestFaultMs = 60_000
-/** A database that was away is found again within this time. */
+/** Longest wait between tries while the database is unavailable. */
 const longestAbsenceMs = 2000
 
-/** Wakes one waiter; a ring while nobody waits is kept for the next. */
+/** Returns a bell that wakes one waiter. A ring without a waiter is kept for the next wait. */
 export const createBell = () => {
   let rung = false
   let wake = () => {}
@@ -30,10 +30,11 @@ export const createBell = () => {
       rung = true
       wake()
     },
+    /** Resolves at a ring, or after at least `limitMs` (timers count whole milliseconds, so one is added). */
     async wait(limitMs: number) {
       if (!rung) {
         await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, limitMs)
+          const timer = setTimeout(resolve, Math.ceil(limitMs) + 1)
           wake = () => {
             clearTimeout(timer)
             resolve()
@@ -47,7 +48,7 @@ export const createBell = () => {
 
 export type Bell = ReturnType<typeof createBell>
 
-/** Resolves once `running` has ended, whatever it ended with, or after `ms`: the database may be away. */
+/** Resolves once `running` has settled, or after `ms`: the database may be unavailable. */
 export const within = async (ms: number, running: Promise<unknown>): Promise<void> => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)
@@ -56,9 +57,9 @@ export const within = async (ms: number, running: Promise<unknown>): Promise<voi
 }
 
 /**
- * Repeats `turn` until `signal` is aborted: at each ring of `bell`, and after as many ms as the turn resolves with. A turn
- * that fails is reported and repeated after waits that grow up to a minute; while the database is away, unreported and after
- * two seconds at most. Never rejects: a failure here ends no other loop of the thread.
+ * Repeats `turn` until `signal` is aborted: at each ring of `bell`, and after the number of ms that the turn resolves with. A turn
+ * that fails is reported and repeated after waits that grow to a minute; while the database is unavailable, unreported and after
+ * at most two seconds. Never rejects, so a failure does not end other loops of the thread.
  */
 export const repeat = async (
   bell: Bell,
@@ -84,8 +85,8 @@ export const repeat = async (
 }
 
 /**
- * The same, with a bounded end: a statement under way may wait for a lock or for a database that is away, and its transaction
- * ends with its connection.
+ * The same, but resolves at most `turnMs` after the abort: a running statement may wait for a lock or for an unavailable
+ * database. Its transaction ends with its connection.
  */
 export const repeatUntil = async (...[bell, signal, report, turn]: Parameters<typeof repeat>): Promise<void> => {
   const running = repeat(bell, signal, report, turn)
@@ -93,25 +94,28 @@ export const repeatUntil = async (...[bell, signal, report, turn]: Parameters<ty
   await within(turnMs, running)
 }
 
-/** A scheduler: it finds what is due by itself and claims nothing that outlives a transaction. */
+/** A scheduler: it queries for due work, and holds no claim longer than a transaction. */
 export interface Schedule {
-  /** Does what is due. Resolves with the ms until the next look, at most. */
+  /** Does the due work. Resolves with the longest wait until the next turn, in ms. */
   turn(): Promise<number>
-  /** Finishes what `turn` has begun. */
-  finish?(): Promise<void>
+  /** Finishes work that `turn` has started. */
+  finish?(): unknown
 }
 
-/** Runs a scheduler at each notice on `channel`, at each ring, and at its own pace, until `signal` is aborted. Never rejects. */
+/**
+ * Runs a scheduler at each notice on `channel` (null: none), at each ring, and at its own interval, until `signal` is aborted.
+ * Never rejects.
+ */
 export const runSchedule = async (
   { database }: Pick<App, 'database'>,
-  channel: string,
+  channel: string | null,
   signal: AbortSignal,
   report: Report,
   open: (bell: Bell) => Schedule,
 ): Promise<void> => {
   const bell = createBell()
   const { turn, finish } = open(bell)
-  const notices = listen(database, channel, bell.ring)
+  const notices = channel === null ? null : listen(database, channel, bell.ring)
   await repeatUntil(bell, signal, report, turn)
-  await within(settleMs, Promise.all([finish?.(), notices.close()]))
+  await within(settleMs, Promise.all([finish?.(), notices?.close()]))
 }

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** After a batch the database is the others' for so many times what it took. */
+/** The pause after a batch, as a multiple of the batch's duration: the database is free for other work meanwhile. */
 const restFactor = 2
 
 /**
- * Runs `batch`, which gives how many rows it took, until one takes fewer than `size` or `signal` is aborted, with a rest
- * between any two. Gives how many rows went in all.
+ * Runs `batch`, which returns the number of rows it changed, until a batch changes fewer than `size` rows or `signal` is
+ * aborted, with a pause between batches. Returns the total number of rows.
  */
 export const inBatches = async (size: number, batch: () => Promise<number>, signal?: AbortSignal): Promise<number> => {
   let total = 0

@@ -1,12 +1,12 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 
-/** At most one row, put there by `svc dev` alone: a database that has it is a development one, and its time may be moved. */
+/** At most one row, which only `svc dev` inserts. A database that has it is a development database: its clock may be moved. */
 const DevelopmentClockSchema = defineEntity({
   name: 'DevelopmentClock',
   tableName: 'development_clock',
   properties: {
     id: p.integer().primary().autoincrement(false),
-    /** How far the database's time is ahead of the system's. */
+    /** How far the database's clock is ahead of the system clock. */
     offsetMs: p.bigint('number'),
   },
 })

@@ -3,22 +3,24 @@ import type { Database, Sql } from './database.ts'
 import { listen } from './wakeup.ts'
 
 /*
- * There is one time: the database server's, in a development database moved by its offset. Statements ask it by
- * `svc_now()`, processes follow it by their own clock and the difference between the two, which is measured at the start
- * and again and again: a machine whose clock is a minute off does everything at the right time.
+ * All processes use one time: that of the database server, plus an offset in a development database. Statements read it
+ * with `svc_now()`. Processes compute it from their own clock and the difference (skew) between the two, which they measure at
+ * the start and then at intervals. So a machine whose clock is a minute off still does everything at the right time.
  */
 
-/** The time of one database, as a process follows it. */
+/** The time of one database, as this process computes it. */
 export interface Clock {
+  /** `svc dev` created the database, or opened it while it was empty. */
+  readonly isDevelopment: boolean
   now(): Date
-  /** The process's own clock, moved as the database's is: for what others hold against their clocks (signatures). */
+  /** The process's own clock plus the database's offset: for times that receivers compare with their own clocks (signatures). */
   systemNow(): Date
-  /** Looks at the database's clock anew, as after a notice that it has moved: others may have heard of it first. */
-  look(): Promise<void>
+  /** Calls `run` each time the clock of a development database has moved and `now` reflects it, until the returned function is called. */
+  onMoved(run: () => void): () => void
   close(): Promise<void>
 }
 
-/** Where the clock of a database stands; times in epoch ms. */
+/** The clock of a development database. `now` in epoch ms. */
 export interface ClockView {
   now: number
   offsetMs: number
@@ -26,20 +28,28 @@ export interface ClockView {
 
 const channel = 'svc_clock'
 
-/** How often a process that lives looks at the database's clock again. */
+/** How often a running process measures the skew again. */
 const measureEveryMs = 20_000
 
 const systemNow = () => new Date()
-const systemClock: Clock = { now: systemNow, systemNow, look: async () => {}, close: async () => {} }
+
+/** Returns a clock without skew and offset: the process's own. */
+export const localClock = (now: () => Date): Clock => ({
+  isDevelopment: false,
+  now,
+  systemNow: now,
+  onMoved: () => () => {},
+  close: async () => {},
+})
 
 const isTableMissing = (error: unknown): boolean => (error as { code?: string }).code === '42P01'
 
-/** What one look at the database's clock tells. */
+/** One reading of the database's clock. */
 interface Reading {
-  /** How far it is ahead of ours, in ms: between the two, as nobody knows when within the round trip it was read. */
+  /** Bounds of the skew in ms: the server read its clock at an unknown moment of the round trip. */
   least: number
   most: number
-  /** null: no development database. */
+  /** null: not a development database. */
   offsetMs: number | null
 }
 
@@ -50,40 +60,43 @@ const readClock = async (sql: Sql): Promise<Reading> => {
        (select offset_ms from development_clock) as "offsetMs"`,
   )
   const { at, offsetMs } = row!
-  // Ours is cut to whole ms: it may have been almost one later.
+  // Date.now() is truncated to whole ms: the true time may be almost 1 ms later.
   return { least: at - Date.now() - 1, most: at - sentAt, offsetMs }
 }
 
 const allows = ({ least, most }: Reading, skewMs: number): boolean => least <= skewMs && skewMs <= most
 
-/** What is known stays while a reading allows it: a slow round trip moves nothing, one machine has one clock exactly. */
+/**
+ * Keeps the known skew while it is within the reading's bounds. So a slow round trip changes nothing, and the skew stays exactly
+ * 0 if the server runs on this machine.
+ */
 const skewAfter = (reading: Reading, skewMs: number): number =>
   allows(reading, skewMs) ? skewMs : (reading.least + reading.most) / 2
 
-/** Where the clocks differ, the closest of three looks. */
+/** Returns the first reading if it allows a skew of 0, otherwise the most precise of three. */
 const firstReading = async (sql: Sql): Promise<Reading> => {
   let best = await readClock(sql)
-  for (let looks = 1; looks < 3 && !allows(best, 0); looks++) {
+  for (let readings = 1; readings < 3 && !allows(best, 0); readings++) {
     const next = await readClock(sql)
     if (next.most - next.least < best.most - best.least) best = next
   }
   return best
 }
 
-/** Marks the database as one for development, whose clock may be moved. */
+/** Marks the database as a development database, whose clock may be moved. */
 export const markDevelopment = async (sql: Sql): Promise<void> => {
   await sql('insert into development_clock (id, offset_ms) values (1, 0) on conflict do nothing')
 }
 
-/** Whether the database was made, or opened, by `svc dev`. */
+/** Whether `svc dev` has marked the database as a development database. */
 export const isDevelopment = async (sql: Sql): Promise<boolean> =>
   (await sql('select from development_clock', [], 'is-development')).length > 0
 
 /**
- * Holds `svc dev` off a database that it did not make: one that has accounts, or tables of another program. Throws Problem
- * `configuration`.
+ * Keeps `svc dev` from using a database that it did not create. Throws Problem `configuration` if the database has accounts, or
+ * tables of another program.
  */
-export const demandDevelopment = async (sql: Sql): Promise<void> => {
+export const requireDevelopment = async (sql: Sql): Promise<void> => {
   const tables = await sql<{ name: string }>(
     'select tablename as name from pg_tables where schemaname = current_schema()',
   )
@@ -98,8 +111,8 @@ export const demandDevelopment = async (sql: Sql): Promise<void> => {
 }
 
 /**
- * The clock of the database, followed until `close`; that of a development database within moments where another process
- * moves it. Keeps no process alive.
+ * Opens the clock of the database and keeps its skew and offset current until `close`. If another process moves the clock of a
+ * development database, a notice updates it at once. Does not keep the process alive.
  */
 export const openClock = async (database: Database): Promise<Clock> => {
   // A schema that is behind may not have the table yet: `svc db` works on those too.
@@ -107,22 +120,31 @@ export const openClock = async (database: Database): Promise<Clock> => {
     if (isTableMissing(error)) return null
     throw error
   })
-  if (!found) return systemClock
+  if (!found) return localClock(systemNow)
   let skewMs = 0
   let offsetMs = 0
   const follow = (reading: Reading) => {
     skewMs = skewAfter(reading, skewMs)
     offsetMs = reading.offsetMs ?? 0
   }
-  // A look that fails leaves what is known: the next one comes, and after a lost connection the notices ask as well.
-  const look = () => readClock(database.sql).then(follow, () => {})
+  // A reading that fails changes nothing: the next one follows, and each reconnect of the listener triggers one too.
+  const measure = () => readClock(database.sql).then(follow, () => {})
   follow(found)
-  const timer = setInterval(look, measureEveryMs).unref()
-  const notices = found.offsetMs === null ? null : listen(database, channel, look)
+  const timer = setInterval(measure, measureEveryMs).unref()
+  const moved = new Set<() => void>()
+  const measureAndNotify = async () => {
+    await measure()
+    for (const run of moved) run()
+  }
+  const notices = found.offsetMs === null ? null : listen(database, channel, measureAndNotify)
   return {
+    isDevelopment: found.offsetMs !== null,
     now: () => new Date(Date.now() + Math.round(skewMs) + offsetMs),
     systemNow: () => new Date(Date.now() + offsetMs),
-    look,
+    onMoved(run) {
+      moved.add(run)
+      return () => void moved.delete(run)
+    },
     async close() {
       clearInterval(timer)
       await notices?.close()
@@ -130,33 +152,33 @@ export const openClock = async (database: Database): Promise<Clock> => {
   }
 }
 
-const refused = () =>
+const notDevelopment = () =>
   new Problem('forbidden', 'Only the clock of a development database moves', {
     hint: 'svc dev makes one; name its data folder with SVC_DATA_DIR',
   })
 
 const view = `floor(extract(epoch from clock_timestamp()) * 1000)::bigint + offset_ms as now, offset_ms as "offsetMs"`
 
-/** Throws Problem `forbidden` where the database is none for development. */
+/** Returns the clock of a development database. Throws Problem `forbidden` for any other database. */
 export const showClock = async (sql: Sql): Promise<ClockView> => {
   const [shown] = await sql<ClockView>(`select ${view} from development_clock`)
-  if (!shown) throw refused()
+  if (!shown) throw notDevelopment()
   return shown
 }
 
 const change = async (sql: Sql, offset: string, params: readonly unknown[] = []): Promise<ClockView> => {
-  const [moved] = await sql<ClockView & { told: string }>(
+  const [moved] = await sql<ClockView & { notified: string }>(
     `with moved as (update development_clock set offset_ms = ${offset} returning offset_ms)
-     select ${view}, pg_notify('${channel}', '') as told from moved`,
+     select ${view}, pg_notify('${channel}', '') as notified from moved`,
     params,
   )
-  if (!moved) throw refused()
+  if (!moved) throw notDevelopment()
   const { now, offsetMs } = moved
   return { now, offsetMs }
 }
 
-/** Moves the time of a development database on by `byMs`. Throws Problem `forbidden` where it is none. */
+/** Moves the clock of a development database forward by `byMs`. Throws Problem `forbidden` for any other database. */
 export const advanceClock = (sql: Sql, byMs: number): Promise<ClockView> => change(sql, 'offset_ms + $1', [byMs])
 
-/** Back to the system's time. Throws Problem `forbidden` where the database is none for development. */
+/** Sets the clock of a development database back to the system time. Throws Problem `forbidden` for any other database. */
 export const resetClock = (sql: Sql): Promise<ClockView> => change(sql, '0')

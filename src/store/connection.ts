@@ -6,32 +6,33 @@ import { Unanswered } from './faults.ts'
 
 /*
  * A network path can go silent while its connections stay open: nothing arrives, nothing fails. So every statement has a
- * deadline on our side. Where it may take long, the server is asked, on a new connection, whether it still works on it.
+ * deadline on the client. For a statement that may take long, the watch asks the server on a new connection whether it still
+ * works on it.
  *
- * One timer per thread and database looks at all connections. Its time counts its own ticks, so a process that stood still
- * does not take its own pause for the server's silence, and a statement costs no timer.
+ * One timer for each thread and database checks all connections. Its time counts its own ticks: a process that was suspended
+ * does not mistake its own pause for the server's silence, and statements need no timers of their own.
  */
 
 const tickMs = 500
-/** A statement without progress for this long is asked about, again and again. */
+/** After this long without progress of a statement, the watch asks the server about it, and repeats that at this interval. */
 const askMs = 10_000
-/** A statement without progress for this long is given up where the server can't be asked. */
+/** A statement without progress for this long is given up if the server can't be asked. */
 const unaskedMs = 30_000
 /** An answer that is already on its way arrives within this time after the server says that it is done. */
 const arrivalMs = 1000
-/** An idle session is probed this often, and has this long to answer. */
+/** An idle session is probed at this interval, and has `probeMs` to answer. */
 const probeEveryMs = 10_000
 const probeMs = 5_000
-/** A new connection is there by then, or is given up. */
+/** A connection attempt is given up after this long. */
 export const dialMs = 4_000
 /** An unresponsive server never acknowledges the close: the socket is destroyed. */
 const closeMs = 1000
-/** Sessions that could not be ended on the server are tried again this often. */
+/** Sessions that could not be ended on the server are tried again at this interval. */
 const endEveryMs = 5_000
 
 /**
- * The server's own way to notice a client that is gone, so that its locks are free within half a minute. It also stops the
- * statements of a client that died.
+ * Lets the server notice a client that is gone, so that its locks are free within half a minute. It also stops the statements of
+ * a client that died.
  */
 export const serverKeepalive = {
   tcp_keepalives_idle: '10',
@@ -39,10 +40,10 @@ export const serverKeepalive = {
   tcp_keepalives_count: '3',
   client_connection_check_interval: '5s',
 } as const
-/** The same for an answer that nobody acknowledges; not for a COPY, whose reader may pause for as long as it likes. */
+/** The same for an answer that the client does not acknowledge. Not for COPY: its reader may pause without a limit. */
 export const unreadAnswer = { tcp_user_timeout: '25s' } as const
 
-/** A session of ours as the server sees it, found by the token in its name: behind a pooler process ids are not the server's. */
+/** Finds sessions of this process by the token in their names: behind a pooler the process ids are not the server's. */
 const ours = `pg_stat_activity, unnest($1::text[]) token where position(token in application_name) > 0`
 const findSessions = `select token, state, wait_event as "waitsFor" from ${ours}`
 const endSessions = `select pg_terminate_backend(pid) from ${ours}`
@@ -54,22 +55,22 @@ interface Session {
 }
 
 export interface ConnectionOptions extends pg.ClientConfig {
-  /** Each statement is answered within this time (ms), or the connection is dropped. Left out: the server is asked. */
+  /** Each statement is answered within this time (ms), or the connection is dropped. Absent: the watch asks the server. */
   deadlineMs?: number
-  /** Outside a pool: probed while it is idle. */
+  /** A connection outside the pool, probed while it is idle. */
   isSession?: boolean
 }
 
-/** A connection that its watch looks after from its construction to its end. */
+/** A connection that its watch checks from its construction to its end. */
 export class Connection extends pg.Client {
   readonly isSession: boolean
-  /** In its pool, and free. */
+  /** It is in the pool and unused. */
   isIdle = false
-  /** By the watch's time: what runs on it must have ended by then. */
+  /** In the watch's time: the deadline of the current statement or call. */
   endsAt = Number.POSITIVE_INFINITY
-  /** By the watch's time: when the statement at work last made progress. null: none is at work. */
+  /** In the watch's time: when the running statement last made progress. null: no statement is running. */
   progressAt: number | null = null
-  /** By performance.now(): when it was last used and answered. */
+  /** In ms of performance.now(): when the server last answered on it. */
   usedAt = performance.now()
   isLost = false
   readonly token = randomBytes(5).toString('base64url')
@@ -82,8 +83,8 @@ export class Connection extends pg.Client {
     // Set here because a name in the URL would replace one in the options.
     const { connectionParameters } = this as unknown as { connectionParameters: { application_name?: string } }
     connectionParameters.application_name = `${connectionParameters.application_name ?? ''} ${this.token}`.trim()
-    // A drop fails the statement at work or the next one. Without a listener the event would end the process, also between the
-    // pool and the next user of the connection.
+    // A dropped connection fails its running or its next statement. Without a listener the event would end the process, also
+    // while no caller uses the connection.
     this.on('error', () => {
       this.isLost = true
     })
@@ -108,7 +109,7 @@ export class Connection extends pg.Client {
     return (this as unknown as { connection: { stream: Socket } }).connection.stream
   }
 
-  /** Whether bytes have passed since the last call; COPY and long results are at work for as long as they do. */
+  /** Whether bytes have passed since the last call: a COPY or a long result makes progress as long as they do. */
   hasMoved(): boolean {
     const bytes = this.socket.bytesRead + this.socket.bytesWritten
     const moved = bytes !== this.#bytes
@@ -116,7 +117,7 @@ export class Connection extends pg.Client {
     return moved
   }
 
-  /** Its statement, and every caller that waits for the connection, fail at once. */
+  /** Closes the socket: the running statement, and every caller that waits for the connection, fail at once. */
   drop(error?: Error): void {
     this.isLost = true
     this.socket.destroy(error)
@@ -137,10 +138,10 @@ export interface Watch {
   add(connection: Connection): void
 }
 
-/** Watches the connections of one database; `dial` opens one more, for its questions. Holds no process open. */
+/** Watches the connections of one database. `dial` opens another one, for questions to the server. Does not keep the process alive. */
 export const openWatch = (dial: () => Promise<Connection>): Watch & { connections: ReadonlySet<Connection> } => {
   const connections = new Set<Connection>()
-  /** Sessions that were given up, and that the server still has, with their locks. */
+  /** Tokens of sessions that were given up, and that the server may still have, with their locks. */
   const abandoned = new Set<string>()
   let now = 0
   let timer: NodeJS.Timeout | undefined
@@ -152,13 +153,13 @@ export const openWatch = (dial: () => Promise<Connection>): Watch & { connection
     abandoned.add(connection.token)
   }
 
-  /** Whether the server works on it, waits for a lock, or for a COPY of ours whose source is slow. */
+  /** Whether the server works on the statement, waits for a lock, or waits for a COPY whose source is slow. */
   const isAtWork = (connection: Connection, session: Session | undefined): boolean =>
     session !== undefined &&
     !session.state?.startsWith('idle') &&
     !(session.waitsFor === 'ClientRead' && connection.socket.writableLength > 0)
 
-  const judge = async (asking: Connection, silent: readonly Connection[]): Promise<void> => {
+  const giveUpUnknown = async (asking: Connection, silent: readonly Connection[]): Promise<void> => {
     const { rows } = await asking.query<Session>(findSessions, [silent.map(({ token }) => token)])
     const suspects = silent.filter(
       (one) =>
@@ -180,7 +181,7 @@ export const openWatch = (dial: () => Promise<Connection>): Watch & { connection
     try {
       asking = await dial()
       asking.endsAt = now + probeMs
-      if (silent.length > 0) await judge(asking, silent)
+      if (silent.length > 0) await giveUpUnknown(asking, silent)
       const tokens = [...abandoned]
       if (tokens.length > 0) await asking.query(endSessions, [tokens])
       for (const token of tokens) abandoned.delete(token)
@@ -195,7 +196,7 @@ export const openWatch = (dial: () => Promise<Connection>): Watch & { connection
     const endsAt = now + probeMs
     connection.query('').then(
       () => {
-        // A statement that was sent meanwhile has its own time.
+        // A statement that was sent meanwhile has a deadline of its own.
         if (connection.endsAt === endsAt) connection.endsAt = Number.POSITIVE_INFINITY
       },
       () => {},

@@ -13,7 +13,7 @@ export {
   unavailable,
 } from './faults.ts'
 
-/** Runs one statement with bound parameters (`$1`) and gives its rows. A name keeps its plan prepared on the connection. */
+/** Runs one statement with bound parameters (`$1`) and returns its rows. With a name it stays prepared on the connection. */
 export type Sql = <Row extends object = Record<string, unknown>>(
   text: string,
   params?: readonly unknown[],
@@ -24,30 +24,30 @@ export type Client = pg.PoolClient
 type PoolClient = Connection & pg.PoolClient
 
 export interface Database {
-  /** Outside any transaction, on any connection of the pool. */
+  /** Runs a statement outside any transaction, on any connection of the pool. */
   sql: Sql
   /**
    * One transaction on one connection: committed when `run` resolves, rolled back when it rejects. It runs again after a
-   * deadlock, and where its connection was lost, or its server was not the leader, before the commit was sent. `first` is a
-   * statement without parameters that opens it in the round trip of `begin`: `run` gets its row.
+   * deadlock, and after a lost connection or a demoted leader if the commit was not sent yet. `first` is a statement without
+   * parameters that runs in the round trip of `begin`; `run` receives its row.
    */
   transaction<T>(run: (sql: Sql, client: Client, row: object | undefined) => Promise<T>, first?: string): Promise<T>
   /**
-   * A connection of its own, outside the pool, for LISTEN, session locks and long statements; probed while it is idle. With
-   * `deadlineMs` each statement is answered within that time; without, it may take as long as the server works on it. One
-   * that goes silent is dropped: its statement rejects, it emits `end`, and the server frees its locks.
+   * Opens a connection outside the pool, for LISTEN, session locks and long statements; it is probed while it is idle. With
+   * `deadlineMs` each statement is answered within that time; otherwise it may take as long as the server works on it. A
+   * connection that goes silent is dropped: its statement rejects, it emits `end`, and the server frees its locks.
    */
   connect(options?: { deadlineMs?: number }): Promise<pg.Client>
-  /** What a pool of somebody else's (migrations) opens, so that it is watched like the others. */
+  /** The connection class for another library's pool (migrations), so that its connections are watched too. */
   Client: typeof pg.Client
-  /** Statements at work have a second to end; then their connections are cut. */
+  /** Running statements have a second to end; then their connections are closed. */
   close(): Promise<void>
 }
 
-/** A transaction that lost its connection or its leader runs again this often, after these waits (ms). */
+/** Waits (ms) before each repetition of a transaction that lost its connection or its leader. */
 const lossWaits = [0, 250] as const
 
-/** A connection that was idle for longer shows that it lives before an operation with a deadline gets it. */
+/** A connection that was idle for longer is probed before an operation with a deadline gets it. */
 const freshMs = 1000
 const livelinessMs = 1500
 const closeMs = 1000
@@ -61,16 +61,16 @@ const sqlOn =
   async <Row extends object>(text: string, params: readonly unknown[] = [], name?: string) =>
     (await client.query({ text, values: params as unknown[], ...(name && { name }) })).rows as Row[]
 
-/** Each run again follows a commit of somebody else's: more than a few are rare. */
+/** Each repetition follows a commit of another transaction: more than a few are rare. */
 const mostTries = 20
 
-/** From here on a try waits before it, longer each time and no two alike: who is in the way of whom changes. */
+/** From this try on each try is preceded by a wait, growing and random, so that conflicting transactions get out of step. */
 const firstWaitTry = 4
 const longestWaitMs = 200
 const waitMs = (tries: number): number =>
   tries < firstWaitTry ? 0 : Math.random() * Math.min(longestWaitMs, 10 * 2 ** (tries - firstWaitTry))
 
-/** Two statements in one message of the simple protocol are two statements: the second sees what is committed by then. */
+/** The simple protocol runs both statements of one message in turn: the second has a snapshot of its own. */
 const begin = async (client: Client, first: string | undefined): Promise<object | undefined> => {
   const results: unknown = await client.query(first ? `begin; ${first}` : 'begin')
   return first ? (results as pg.QueryResult<object>[])[1]!.rows[0] : undefined
@@ -80,17 +80,17 @@ interface PoolOptions {
   max?: number
   name?: string
   /**
-   * Each call of `sql` and `transaction` settles within this time (ms), with its waits for a connection and its repeats; else
-   * it rejects as unavailable. Left out: a statement may take as long as the server works on it.
+   * Each call of `sql` and `transaction` settles within this time (ms), including waits for a connection and repetitions;
+   * otherwise it rejects as unavailable. Absent: a statement may take as long as the server works on it.
    */
   deadlineMs?: number
-  /** Settings of each connection of the pool, by their names in PostgreSQL. */
+  /** Settings of each connection of the pool, by their PostgreSQL names. */
   settings?: Readonly<Record<string, string>>
 }
 
 /**
- * For who runs the statements of a queue and nothing else. What the planner believes of a queue is of a moment when it was
- * empty, or full: it gets no choice but the indexes that the statements are written for, and plans each of them once.
+ * For pools that run only the statements of a queue. The planner's statistics describe a moment at which the queue was empty or
+ * full. These settings leave it only the indexes that the statements are written for, and one plan for each statement.
  */
 export const queueSettings = {
   enable_seqscan: 'off',
@@ -100,24 +100,24 @@ export const queueSettings = {
 } as const
 
 /**
- * Sets in a transaction that what has an order is read along an index that has it: a planner that believes a table, or a part of it,
- * to be small would read and sort it whole.
+ * Makes ordered queries of a transaction read along an index that has the order. A planner that takes a table, or a part of it,
+ * for small would read and sort all of it.
  */
-export const alongAnIndex = 'set local enable_sort = off'
+export const forceIndexOrder = 'set local enable_sort = off'
 
 /**
- * A transaction of the pool waits 5 s for a lock, and loses its connection if its process stands still for 30 s. Sessions
- * outside the pool wait for session locks on purpose.
+ * A transaction of the pool waits at most 5 s for a lock, and loses its connection if its process pauses for 30 s. Sessions
+ * outside the pool have no such limits: they wait for session locks on purpose.
  */
 const limits = { lock_timeout: '5s', idle_in_transaction_session_timeout: '30s' } as const
 
 /**
- * A statement that is kept prepared keeps its plan while its table grows from nothing to millions of rows, up to the next analyze:
- * one that was made for a page of rows would read all of them for each look. What has an index goes by it. (Without jit: servers
- * before 18 would compile whatever has none.) Nor does a statement start workers, which for a page of a list of millions takes
- * ten times as long as to read it: what is many at once here is callers.
+ * A prepared statement keeps its plan until the next analyze, while its table may grow from nothing to millions of rows. A plan
+ * made for one page of rows would then scan the whole table each time, so sequential scans are disabled where an index exists.
+ * jit is off because servers before 18 would compile every statement that has no index. Parallel workers are off because starting
+ * them takes ten times as long as reading a page of a list of millions: the parallelism here comes from concurrent callers.
  */
-const steady = { enable_seqscan: 'off', jit: 'off', max_parallel_workers_per_gather: '0' } as const
+const plannerSettings = { enable_seqscan: 'off', jit: 'off', max_parallel_workers_per_gather: '0' } as const
 
 const optionsOf = (settings: Readonly<Record<string, string>>): string =>
   Object.entries(settings)
@@ -125,8 +125,8 @@ const optionsOf = (settings: Readonly<Record<string, string>>): string =>
     .join(' ')
 
 /**
- * Opens a pool on the server at `address`, which is asked for each connection: an embedded one may come back at another
- * port. Nothing is dialled before the first statement.
+ * Opens a pool on the server at `address`. A function is called for each connection, because an embedded server may come back at
+ * another port. Opens no connection before the first statement.
  */
 export const openDatabase = (
   address: string | (() => string),
@@ -157,7 +157,7 @@ export const openDatabase = (
     ...common,
     // The pool's limit includes the wait for a free connection.
     connectionTimeoutMillis: deadlineMs ?? common.connectionTimeoutMillis,
-    options: optionsOf({ ...serverKeepalive, ...unreadAnswer, ...limits, ...steady, ...own }),
+    options: optionsOf({ ...serverKeepalive, ...unreadAnswer, ...limits, ...plannerSettings, ...own }),
     max,
     idleTimeoutMillis: 30_000,
     Client: Watched,
@@ -175,13 +175,13 @@ export const openDatabase = (
   const endOfCall = (): number => now() + (deadlineMs ?? Number.POSITIVE_INFINITY)
   const isFresh = ({ usedAt }: Connection): boolean => performance.now() - usedAt < freshMs
 
-  /** Idle connections that may be like one that failed: the path is silent, or its end is not the leader any more. */
+  /** Drops idle connections that may share the fate of one that failed: a silent path, or a server that is no longer the leader. */
   const dropIdle = (isSuspect: (client: Connection) => boolean): void => {
     for (const client of watch.connections) if (client.isIdle && isSuspect(client)) client.drop()
   }
 
   const acquire = async (endsAt: number): Promise<PoolClient> => {
-    // At most each pooled connection fails once; then it is a new one.
+    // Each pooled connection fails at most once; after that the pool opens a new one.
     for (let failures = 0; ; failures++) {
       const client = (await pool.connect()) as unknown as PoolClient
       try {
@@ -222,7 +222,7 @@ export const openDatabase = (
         try {
           return await withConnection(endsAt, (client) => sqlOn(client)(text, params, name))
         } catch (error) {
-          // Only what certainly had no effect runs again: outside a transaction a lost answer may be that of a commit.
+          // Only a statement that certainly had no effect runs again. Without a transaction a lost answer may mean a commit.
           if (!isReadOnly(error) || losses >= lossWaits.length || now() >= endsAt) throw error
           await sleep(lossWaits[losses])
         }
@@ -239,7 +239,7 @@ export const openDatabase = (
             try {
               const row = await begin(client, first)
               const result = await run(sqlOn(client), client, row)
-              // On a lost connection the commit is not even sent.
+              // The commit is not sent on a lost connection.
               isCommitting = !client.isLost
               await client.query('commit')
               return result

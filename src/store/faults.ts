@@ -2,10 +2,10 @@ import { Problem } from '../lib/problem.ts'
 
 const codeOf = (error: unknown): string => (error as { code?: string } | null)?.code ?? ''
 
-/** Deadlock and serialization failure: running the whole transaction again is the cure. */
+/** Whether the error is a deadlock or a serialization failure: the whole transaction can run again. */
 export const isRetryable = (error: unknown): boolean => ['40P01', '40001'].includes(codeOf(error))
 
-/** What a transaction has read is no longer true: it rolls back and runs again, as for PostgreSQL's own code 40001. */
+/** What the transaction has read is outdated: it rolls back and runs again, as for PostgreSQL's own code 40001. */
 export class SerializationConflict extends Error {
   readonly code = '40001'
 }
@@ -18,11 +18,11 @@ export class Unanswered extends Error {
   }
 }
 
-/** The server takes no writes: a standby, a demoted leader, or read-only by its settings. The statement had no effect. */
+/** Whether the server accepts no writes: a standby, a demoted leader, or read-only by its settings. The statement had no effect. */
 export const isReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
 
 /**
- * SQLSTATEs of a server that can't serve for now: connection failures (08), out of resources (53: connections, memory, disk),
+ * SQLSTATEs of a server that can't serve for the moment: connection failures (08), out of resources (53: connections, memory, disk),
  * shutdown, start and recovery (57P0x, 58030), not the leader (25006), functions that a standby refuses (55000), a lock wait
  * (55P03) or a pause in a transaction (25P03) that took too long.
  */
@@ -33,7 +33,7 @@ const socketErrors = [
   ...['ENETDOWN', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN'],
 ]
 
-/** What pg and its pool say without a code. */
+/** Messages of errors of pg and its pool that have no code. */
 const driverMessages =
   /Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed and is not queryable|Cannot use a pool after calling end/
 
@@ -44,19 +44,19 @@ export const isUnavailable = (error: unknown): boolean =>
   socketErrors.includes(codeOf(error)) ||
   driverMessages.test((error as { message?: string } | null)?.message ?? '')
 
-/** For calls that share a transaction: it failed for a reason that concerns all of them, not one call's input. */
+/** For calls that share a transaction: whether it failed for a reason that concerns all of them, not the input of one call. */
 export const isSharedFailure = (error: unknown): boolean =>
   isUnavailable(error) || (error instanceof Problem && error.kind === 'unavailable')
 
-/** A unique index already has the row: another transaction inserted it first. */
+/** Whether a unique index already has the row: another transaction inserted it first. */
 export const isDuplicate = (error: unknown): boolean => codeOf(error) === '23505'
 
-/** Another transaction holds a lock for too long, or was first again and again: the same may succeed later. */
+/** Whether another transaction held a lock for too long, or caused repeated conflicts: the same call may succeed later. */
 export const isBusy = (error: unknown): boolean => isRetryable(error) || codeOf(error) === '55P03'
 
-/** The refusal of a caller whose lock or turn did not come in time, or whose transaction conflicted too often (exit 7, HTTP 503). */
+/** Returns the Problem of a caller that waited too long for a lock, or whose transaction conflicted too often (exit 7, HTTP 503). */
 export const tooBusy = () => new Problem('unavailable', 'The database is too busy: try again', { retryAfterSeconds: 2 })
 
-/** What users read of an error that `isUnavailable`, or where the database does not answer (exit 7, HTTP 503). */
+/** Returns the Problem that users see for an error that `isUnavailable`, or for a database that does not answer (exit 7, HTTP 503). */
 export const unavailable = (error: unknown = null): Problem =>
   isBusy(error) ? tooBusy() : new Problem('unavailable', 'The database is not available')

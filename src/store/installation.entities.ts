@@ -1,15 +1,19 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 
-/** One row, written by whoever first opens the migrated database. */
+/** One row, written by the process that first opens the migrated database. */
 const InstallationSchema = defineEntity({
   name: 'Installation',
   tableName: 'installation',
   properties: {
     id: p.integer().primary().autoincrement(false),
-    /** Of the `SVC_SECRET` that everything sealed in this database is sealed with. */
+    /** Fingerprint of the `SVC_SECRET` that seals everything in this database. */
     secretFingerprint: p.text(),
-    /** The keys of links that former secrets signed (lib/token.ts), sealed with `installation` as context; null: there are none. */
+    /** Keys of former secrets, which still verify their links (lib/token.ts), sealed with `installation` as context; null: none. */
     sealedFormerKeys: p.text().nullable(),
+    /** `SVC_PUBLIC_URL` of the daemon that started last, so that commands build the same links. null: no daemon has started. */
+    publicUrl: p.text().nullable(),
+    /** Settings of that daemon that commands should share, by name; no secrets. */
+    daemonSettings: p.json<Record<string, unknown>>().nullable(),
   },
 })
 export class Installation extends InstallationSchema.class {}

@@ -1,16 +1,16 @@
 import { Problem } from '../lib/problem.ts'
 import type { Sql } from './database.ts'
 
-/** Of the secret that the database was set up with; undefined: nobody has opened it yet. */
+/** Returns the fingerprint of the secret that the database was set up with; undefined: no process has opened it yet. */
 export const readFingerprint = async (sql: Sql): Promise<string | undefined> => {
   const [row] = await sql<{ fingerprint: string }>('select secret_fingerprint as fingerprint from installation')
   return row?.fingerprint
 }
 
 /**
- * Holds the process to the secret that the database was first opened with: with another one it could open nothing that is
- * sealed there, and would seal what no other process opens. Who opens a new database leaves the fingerprint of its own; of
- * two at once the first. Throws Problem `configuration` where it is another.
+ * Requires the secret that the database was first opened with. With another one the process could open nothing that is sealed
+ * there, and would seal values that no other process can open. The first process that opens a new database stores the
+ * fingerprint of its secret. Throws Problem `configuration` if the fingerprints differ.
  */
 export const checkSecret = async (sql: Sql, fingerprint: string): Promise<void> => {
   let kept = await readFingerprint(sql)
@@ -25,7 +25,31 @@ export const checkSecret = async (sql: Sql, fingerprint: string): Promise<void> 
   })
 }
 
-/** The sealed keys of links that former secrets signed; null where there are none, or a schema that is behind can't tell. */
+/** Returns the public URL of the daemon that started last; null: no daemon has started. */
+export const readPublicUrl = async (sql: Sql): Promise<string | null> => {
+  const [row] = await sql<{ url: string | null }>('select public_url as url from installation')
+  return row?.url ?? null
+}
+
+/** Returns the settings of the daemon that started last; null: no daemon has started. */
+export const readDaemonSettings = async (sql: Sql): Promise<Record<string, unknown> | null> => {
+  const [row] = await sql<{ settings: Record<string, unknown> | null }>(
+    'select daemon_settings as settings from installation',
+  )
+  return row?.settings ?? null
+}
+
+/** Stores the settings of a daemon that serves the API: `svc doctor` compares its own with them. */
+export const keepDaemonSettings = async (sql: Sql, settings: Record<string, unknown>): Promise<void> => {
+  await sql('update installation set daemon_settings = $1', [JSON.stringify(settings)])
+}
+
+/** Stores the public URL of a daemon that serves the API: commands use the same one. */
+export const keepPublicUrl = async (sql: Sql, url: string): Promise<void> => {
+  await sql('update installation set public_url = $1 where public_url is distinct from $1', [url])
+}
+
+/** Returns the sealed keys of former secrets; null if there are none, or if the schema is too old to have the column. */
 export const readFormerKeys = async (sql: Sql): Promise<string | null> => {
   try {
     const [row] = await sql<{ sealed: string | null }>('select sealed_former_keys as sealed from installation')

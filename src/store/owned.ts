@@ -1,6 +1,6 @@
 import { p } from '@mikro-orm/postgresql'
 
-/** The account of a tenant's row. Set by the operation from its unit of work, never from input. */
+/** The account column of a tenant's row. Operations set it from their unit of work, never from input. */
 export const owned = { accountId: p.text().collation('C') }
 
 /** Reads, counts and native updates see the account's rows only; without an account every find throws (fails closed). */

@@ -2,35 +2,47 @@ import { hostname } from 'node:os'
 import type { Sql } from './database.ts'
 
 /*
- * Processes are seen by their connections: each says in its application_name what it does and for which process. A daemon
- * has one at any time, since it looks at the database's clock more often than idle ones are closed.
+ * Processes are found by their connections: each has its purpose and its process in its application_name. A daemon always has a
+ * connection, because it reads the database's clock more often than idle connections are closed.
  */
 
-/** `4242@web-1`: this process, with its threads, among all that share the database. PostgreSQL cuts a name at 63 characters. */
+/** `4242@web-1`: identifies this process, with its threads. PostgreSQL truncates an application_name to 63 characters. */
 const thisProcess = `${process.pid}@${hostname().slice(0, 30)}`
 
-/** The application_name of this process's connections that do `part` (`svc mail`): `svc mail 4242@web-1`. */
+/** Returns the application_name of this process's connections for `part` (`svc mail`): `svc mail 4242@web-1`. */
 export const connectionName = (part: string): string => `${part} ${thisProcess}`
 
 export interface ConnectedProcess {
   /** `<pid>@<host>` */
   process: string
-  /** What its connections are for, in order of the alphabet: `daemon`, `jobs`, `cli`, or the name of a job. */
+  /** The purposes of its connections, sorted: `daemon`, `jobs`, `cli`, or the name of a job. */
   parts: string[]
-  /** Since when the oldest of its connections stands; epoch ms. */
+  /**
+   * Parts that have begun no statement for `silentSeconds`, as far as the server lets this session see it; probes of idle
+   * connections do not count. The job of a queue sends a statement every two seconds, so a silent one is stalled.
+   */
+  silent: string[]
+  /** When the oldest of its connections was opened; epoch ms. */
   connectedAt: number
 }
 
-/** The processes of ours that are connected to this database, this one as well; the longest connected first. */
+/** A worker sends a heartbeat every 2 s; jobs.states.ts has the same bound. */
+const silentSeconds = 15
+
+/** Returns the processes of svc that are connected to this database, including this one; the longest connected first. */
 export const readProcesses = (sql: Sql): Promise<ConnectedProcess[]> =>
   sql<ConnectedProcess>(
-    `select split_part(application_name, ' ', 3) as process,
-       array_agg(distinct split_part(application_name, ' ', 2)) as parts,
-       floor(extract(epoch from min(backend_start)) * 1000)::int8 as "connectedAt"
-     from pg_stat_activity where datname = current_database() and application_name ~ '^svc [a-z]+ [0-9]+@'
-     group by process order by min(backend_start), process`,
+    `select process, array_agg(part order by part) as parts,
+       coalesce(array_agg(part order by part) filter (where asked_at < clock_timestamp() - interval '${silentSeconds} s'), '{}') as silent,
+       floor(extract(epoch from min(connected_at)) * 1000)::int8 as "connectedAt"
+     from (
+       select split_part(application_name, ' ', 3) as process, split_part(application_name, ' ', 2) as part,
+         min(backend_start) as connected_at, max(query_start) filter (where query <> '') as asked_at
+       from pg_stat_activity where datname = current_database() and application_name ~ '^svc [a-z]+ [0-9]+@'
+       group by process, part
+     ) p group by process order by min(connected_at), process`,
   )
 
-/** The others, for who must be alone with the database. */
+/** Returns the other processes: for operations that need the database to themselves. */
 export const readOtherProcesses = async (sql: Sql): Promise<ConnectedProcess[]> =>
   (await readProcesses(sql)).filter(({ process }) => process !== thisProcess)

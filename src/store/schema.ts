@@ -1,12 +1,13 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { singleLocks } from '../lib/locks.ts'
 import { Problem } from '../lib/problem.ts'
+import { quantity } from '../lib/quantity.ts'
 import type { Database } from './database.ts'
-import { singleLocks } from './locks.ts'
 
 /**
- * What a process does about the schema: `require` refuses one that is behind, `migrate` brings it up, `fresh` sets up
- * an empty database and else requires, `ignore` does not look. One that is newer than the program is refused by all that look.
+ * What a process does about the schema: `require` refuses one that is behind, `migrate` migrates it, `fresh` sets up an empty
+ * database and otherwise requires, `ignore` does not check. All but `ignore` refuse a schema that is newer than the program.
  */
 export type SchemaRule = 'require' | 'migrate' | 'fresh' | 'ignore'
 
@@ -19,29 +20,29 @@ export interface SchemaState {
 
 const folder = join(import.meta.dirname, '../../migrations')
 
-/** The migrations of this version, in their order. */
+/** Returns the names of this version's migrations, in their order. */
 export const knownMigrations = (): string[] =>
   readdirSync(folder)
-    .filter((file) => /^Migration\d+.*\.(ts|js)$/.test(file))
+    .filter((file) => /^Migration\d[\w-]*\.(ts|js)$/.test(file))
     .map((file) => file.replace(/\.(ts|js)$/, ''))
     .sort()
 
-/** `server_version_num` of the oldest server that has all that the statements use. */
+/** `server_version_num` of the oldest server that supports all statements. */
 const oldestServer = 150_000
 
 /** Throws Problem `configuration` for a server that is too old, by its `server_version_num`. */
-export const demandServer = (version: number): void => {
+export const requireServer = (version: number): void => {
   if (version >= oldestServer) return
   const major = Math.floor(version / 10_000)
   throw new Problem('configuration', `The database is PostgreSQL ${major}; svc needs PostgreSQL 15 or newer`)
 }
 
-/** Which migrations the database has and which it lacks. Throws Problem `configuration` for a server that is too old. */
+/** Returns which migrations the database has and which it lacks. Throws Problem `configuration` for a server that is too old. */
 export const schemaState = async (database: Database): Promise<SchemaState> => {
   const [server] = await database.sql<{ version: number; isSetUp: boolean }>(
     `select current_setting('server_version_num')::int as version, to_regclass('mikro_orm_migrations') is not null as "isSetUp"`,
   )
-  demandServer(server!.version)
+  requireServer(server!.version)
   const rows = server!.isSetUp
     ? await database.sql<{ name: string }>('select name from mikro_orm_migrations order by id')
     : []
@@ -54,27 +55,27 @@ export const schemaState = async (database: Database): Promise<SchemaState> => {
   }
 }
 
-/** Rejects as unavailable where the server takes no writes: a standby, a demoted leader, or read-only by its settings. */
-export const demandWritable = async ({ sql }: Pick<Database, 'sql'>): Promise<void> => {
-  // Refused like a write, although it locks no row.
+/** Rejects as unavailable if the server accepts no writes: a standby, a demoted leader, or read-only by its settings. */
+export const requireWritable = async ({ sql }: Pick<Database, 'sql'>): Promise<void> => {
+  // A read-only server refuses this like a write, although it locks no row.
   await sql('select from installation where false for share')
 }
 
-/** Why this program can't work on a schema; null where it can. */
-export const schemaFault = ({ pending, unknown }: SchemaState): Problem | null => {
+/** Returns why this program can't work on a schema; null if it can. */
+export const schemaProblem = ({ pending, unknown }: SchemaState): Problem | null => {
   if (unknown.length > 0)
     return new Problem('unavailable', 'The database schema is newer than this version of svc', {
       hint: 'install the version that migrated it, or a later one',
     })
   if (pending.length === 0) return null
-  return new Problem('unavailable', `The database schema is behind by ${pending.length} migration(s)`, {
+  return new Problem('unavailable', `The database schema is behind by ${quantity(pending.length, 'migration')}`, {
     hint: 'svc db migrate',
   })
 }
 
 /**
- * Applies what is pending, or that of it which `only` names, under an advisory lock, and gives the names of what it applied.
- * Throws Problem `unavailable` for a schema that is newer than this program.
+ * Applies the pending migrations, or those of them that `only` names, under an advisory lock. Returns the names of the applied
+ * ones. Throws Problem `unavailable` for a schema that is newer than this program.
  */
 export const migrate = async (database: Database, databaseUrl: string, only?: readonly string[]): Promise<string[]> => {
   const { MikroORM } = await import('@mikro-orm/postgresql')
@@ -83,7 +84,7 @@ export const migrate = async (database: Database, databaseUrl: string, only?: re
   try {
     await guard.query('select pg_advisory_lock($1)', [singleLocks.migration])
     const state = await schemaState(database)
-    if (state.unknown.length > 0) throw schemaFault(state)
+    if (state.unknown.length > 0) throw schemaProblem(state)
     const pending = state.pending.filter((name) => !only || only.includes(name))
     if (pending.length === 0) return []
     const orm = await MikroORM.init({
@@ -92,8 +93,8 @@ export const migrate = async (database: Database, databaseUrl: string, only?: re
       extensions: [Migrator],
       discovery: { warnWhenNoEntities: false },
       ensureDatabase: false,
-      // A snapshot is for generating migrations; an installation has no place for one.
-      // Its connections are watched like ours: a silent path ends them, a long migration does not.
+      // No snapshot: that is for generating migrations. The connections are watched: a silent path ends them, a long migration
+      // does not.
       driverOptions: { Client: database.Client },
       migrations: { path: folder, snapshot: false, silent: true, transactional: true, allOrNothing: true },
       logger: () => {},
@@ -105,20 +106,20 @@ export const migrate = async (database: Database, databaseUrl: string, only?: re
   }
 }
 
-/** Holds the process to its rule. Throws Problem `unavailable` (exit 7) where the schema is behind, or newer. */
+/** Applies the process's rule for the schema. Throws Problem `unavailable` (exit 7) if the schema is behind or newer. */
 export const checkSchema = async (database: Database, databaseUrl: string, rule: SchemaRule): Promise<void> => {
   if (rule === 'ignore') return
   const state = await schemaState(database)
   const isSetUp = rule === 'migrate' || (rule === 'fresh' && state.applied.length === 0)
-  // Where nothing is pending MikroORM is not even loaded: a quarter of a second.
+  // If nothing is pending MikroORM is not loaded, which saves a quarter of a second.
   if (isSetUp && state.unknown.length === 0 && state.pending.length > 0) await migrate(database, databaseUrl)
   else {
-    const fault = schemaFault(state)
-    if (fault) throw fault
+    const problem = schemaProblem(state)
+    if (problem) throw problem
   }
 }
 
-/** Drops everything in the schema. What runs on it meanwhile fails until `migrate` has set it up again. */
+/** Drops all tables and functions of the schema. Concurrent statements fail until `migrate` has set it up again. */
 export const resetSchema = (database: Database): Promise<void> =>
   database.transaction(async (sql) => {
     await sql('select pg_advisory_xact_lock($1)', [singleLocks.migration])

@@ -5,8 +5,8 @@ const firstDelayMs = 100
 const longestDelayMs = 5000
 
 /**
- * Calls `onNotice` for each notice on a channel, on a connection of its own that is replaced when it ends or goes silent. A
- * notice is a hint: those sent while there is no connection are lost, so `onNotice` also runs after each connect.
+ * Calls `onNotice` for each notice on a channel, on a connection of its own that is replaced when it ends or goes silent. Notices
+ * that are sent while there is no connection are lost, so `onNotice` also runs after each connect.
  */
 export const listen = (database: Database, channel: string, onNotice: () => void): { close(): Promise<void> } => {
   let client: pg.Client | undefined
@@ -33,7 +33,7 @@ export const listen = (database: Database, channel: string, onNotice: () => void
       delayMs = firstDelayMs
       onNotice()
     } catch {
-      // The end of a connection, which follows, tries again.
+      // The `end` event of the connection follows, and its listener tries again.
       if (opened) opened.end().catch(() => {})
       else retry()
     }

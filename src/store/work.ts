@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
+import type { Counters } from '../lib/counters.ts'
 import type { SecretBox } from '../lib/secrets.ts'
-import type { Tallies } from '../lib/tallies.ts'
 import type { Tokens } from '../lib/token.ts'
 import type { HttpClient } from '../net/http.ts'
 import type { Resolver } from '../net/resolver.ts'
@@ -8,20 +8,20 @@ import type { SmtpClient } from '../net/smtp.ts'
 import type { Database, Sql } from './database.ts'
 
 /**
- * The unit of work: one transaction on one connection. Operations take it and never open one; edges and jobs open it.
- * No socket but the database's is used inside it.
+ * The unit of work: one transaction on one connection. Edges and jobs open it; operations receive it and never open one.
+ * Inside it no socket is used except that of the database.
  */
 export interface Operation {
   /** One statement with bound parameters, inside the transaction. Raw SQL names the account. */
   readonly sql: Sql
-  /** MikroORM on the same transaction, filtered to the account. It is loaded where a process first asks: 300 ms and 40 MB. */
+  /** MikroORM on the same transaction, filtered to the account. The first call of a process loads it: 300 ms and 40 MB. */
   em(): Promise<EntityManager>
   /** `key:<id>`, `cli:<user>`, `journey:<id>` or `job:<name>`. */
   readonly actor: string
   /** The time of everything that this unit of work does. Operations never ask the clock. */
   readonly now: Date
   /** Counts once the transaction is committed. */
-  readonly count: Tallies['count']
+  readonly count: Counters['count']
   readonly listeners: readonly Listener[]
   readonly sources: Sources
   /** Has `run` run at the end, before the commit: what all others wait for, such as a hot counter, is locked last. */
@@ -33,36 +33,39 @@ export interface Work extends Operation {
   readonly accountId: string
 }
 
-/** Hears the events of other features inside the transaction that caused them. */
+/** A feature's reactions to changes of other features, in the transaction of the change. */
 export interface Listener {
   /** Which events it receives. Absent: none. */
   readonly events?: {
     /**
-     * Whether it wants events of the type `$2` from the account `$1`: an SQL condition, so that all listeners are asked in one
-     * round trip. An event that no listener wants is not built.
+     * SQL condition: whether the listener wants events of the type `$2` of the account `$1`. One round trip evaluates the
+     * conditions of all listeners. An event that no listener wants is not built.
      */
     readonly wanted: string
     receive(work: Work, events: readonly EmittedEvent[]): Promise<void>
   }
-  /** A key was revoked: what depended on it ends in the same transaction. */
+  /** A key was revoked: whatever depends on it ends in the same transaction. */
   keyRevoked?(work: Work, keyId: string): Promise<void>
-  /** How much of that there is now: active subscriptions, and deliveries that wait for them. */
+  /** Counts what a revocation of the key would end: active subscriptions, and deliveries that wait for them. */
   keyEnds?(work: Work, keyId: string): Promise<{ subscriptions: number; deliveries: number }>
-  /** Contacts left a list (`listId`), the account (`email`), or that address that list (both). `rowId` is the address's. */
+  /** Counts what refers to a project and would lose it by its deletion. */
+  projectUses?(work: Work, projectId: string): Promise<{ bindings?: number; broadcasts?: number }>
+  /** Contacts were removed: those of a list (`listId`), of an address (`email`), or one contact (both). `rowId` is the address's. */
   contactsRemoved?(work: Work, removed: { listId?: string; email?: string; rowId?: string }): Promise<void>
-  /** Contacts that were pending have become active; told in the transaction that confirms them. */
+  /** Contacts that were pending have become active; called in the transaction that confirms them. */
   contactsActivated?(work: Work, contacts: readonly { listId: string; rowId: string; email: string }[]): Promise<void>
-  /** A course's key was given to an address (normalised) that did not have it; told in the transaction that writes it. */
+  /** A normalised address was enrolled in a course that it was not enrolled in; called in the transaction that writes it. */
   memberEnrolled?(work: Work, enrolled: { course: { id: string; title: string }; email: string }): Promise<void>
-  /** A seat in a webinar was given to an address (normalised): at its registration, or from the waitlist; told where it is written. */
+  /** A normalised address got a seat in a webinar, by registration or from the waitlist; called in the transaction that writes it. */
   attendeeRegistered?(work: Work, registered: { webinar: { id: string; title: string }; email: string }): Promise<void>
-  /** Deliveries that somebody waits for have ended; told in the transaction that records it. */
+  /** Deliveries that a caller waits for have ended; called in the transaction that records it. */
   deliveriesEnded?(work: Work, ended: readonly EndedDelivery[]): Promise<void>
-  /** A normalised address gets no mail any more, or (`unsubscribed`) no marketing; told in the transaction that writes it. */
+  /** Normalised addresses get no more email, or (`unsubscribed`) no marketing; called in the transaction that writes it. */
   addressesSuppressed?(work: Work, emails: readonly string[], reason: SuppressionReason): Promise<void>
   /**
-   * The account's deletion has begun: what leaves the house for it ends now; its rows go later. No unit of work of the account
-   * begins any more, though some may still be under way. Statements only (`em` knows no account here), and few: no row by row.
+   * The account's deletion has begun: everything that leaves the system for it ends now; its rows are deleted later. No unit of
+   * work of the account begins any more, though some may still be running. Use a few set-based statements only (`em` has no
+   * account here).
    */
   accountClosed?(work: Work): Promise<void>
 }
@@ -70,18 +73,18 @@ export interface Listener {
 export type SuppressionReason = 'complained' | 'bounced' | 'manual' | 'unsubscribed'
 
 /**
- * Finds what definitions name, by id or name, for features that do not know its owner; throws Problem `missing`. A kind that no
- * feature owns is not here: its names stay as they are written.
+ * Finds the objects that definitions refer to, by id or name, for features that don't know the owner; throws Problem
+ * `not_found`. References of a kind that is absent here are kept as they are written.
  */
 export type Sources = {
   readonly [kind in 'project' | 'form' | 'webinar' | 'course']?: (work: Work, ref: string) => Promise<{ id: string }>
 }
 
-/** Mail that is rendered of a project, as the messages know it. */
+/** Emails that are rendered from a project, as the messages feature sees them. */
 export interface Projects {
-  /** The account's project in its newest version; null where it has none of that id. */
+  /** Returns the newest version of the account's project; null if there is no such project. */
   loadProject(work: Work, id: string): Promise<{ id: string; name: string; version: number } | null>
-  /** The mail of a version for one recipient. `links.unsubscribe`: its visible link, in marketing mail. */
+  /** Renders the email of a version for one recipient. `links.unsubscribe`: the visible link, in marketing email. */
   renderProject(
     app: App,
     mail: {
@@ -96,34 +99,34 @@ export interface Projects {
 }
 
 /**
- * What lifecycle mails are about, by the features that have them: each finds one of the account by its id. Throws Problem
- * `missing`.
+ * The kinds of objects that lifecycle emails can be bound to. Each function finds an object of the account by its id. Throws
+ * Problem `not_found`.
  */
 export type Bindable = Readonly<
   Record<'course' | 'webinar', (work: Work, id: string) => Promise<{ id: string; title: string }>>
 >
 
-/** A part of all that is held about an address: what one feature keeps of it (`svc contacts export --email`). */
-export interface HeldPart {
+/** The personal data that one feature stores about an address (`svc contacts export --email`). */
+export interface PersonalDataPart {
   /** The part's property in the export. */
   name: string
-  /** Erasing the address leaves it, for a reason of the feature's. */
+  /** Erasing the address keeps this part; the feature gives the reason. */
   staysAtErasure?: boolean
-  /** The rows about a normalised address, as they are shown: times in epoch ms. */
+  /** Returns the rows about a normalised address as they are exported: times in epoch ms. */
   read(reader: Pick<Work, 'sql' | 'accountId'>, email: string): Promise<readonly object[]>
 }
 
-/** The end of a delivery that somebody waits for. */
+/** The end of a delivery that a caller waits for. */
 export interface EndedDelivery {
   id: string
   status: 'delivered' | 'exhausted' | 'cancelled'
-  /** How often it was tried. */
+  /** Number of attempts. */
   attempts: number
   lastStatus: number | null
   lastError: string | null
 }
 
-/** An event as it is delivered: the envelope of api.md section 6. */
+/** The envelope of an event, as it is delivered (docs/reference/events.md#envelope). */
 export interface EmittedEvent {
   id: string
   type: string
@@ -132,10 +135,10 @@ export interface EmittedEvent {
   data: unknown
 }
 
-/** Tells the operator of a fault of ours, and what it is about by its ids: no secrets, no addresses. */
+/** Reports an unexpected error to the operator. `about` identifies the affected objects by ids: no secrets, no addresses. */
 export type Report = (fault: unknown, about: Record<string, unknown>) => void
 
-/** What stands around the units of work: the pool, the sockets and the clock. Only operations that need a socket take it. */
+/** What exists outside units of work: the pool, the sockets and the clock. Only operations that need a socket take it. */
 export interface App {
   readonly config: {
     publicUrl: string
@@ -149,19 +152,19 @@ export interface App {
     accessLogRetentionMonths: number
     importRetentionDays: number
     rejectRetentionDays: number
-    /** 0: for ever. */
+    /** 0: without a limit. */
     messageRetentionDays: number
-    /** 0: for ever. */
+    /** 0: without a limit. */
     responseRetentionDays: number
-    /** Where Stripe's API is; null: where Stripe says. */
+    /** The URL of Stripe's API; null: the default of Stripe's library. */
     stripeApiUrl: string | null
-    /** CIDR blocks of proxies that may say whose address a request comes from. */
+    /** CIDR blocks of proxies whose statement of the client's address is trusted. */
     trustProxy: readonly string[]
-    /** Who brings it may read /metrics from anywhere; null: nobody. */
+    /** Allows reading /metrics from any address; null: /metrics can be read from this machine only. */
     metricsToken: string | null
   }
   readonly database: Database
-  /** Outside any transaction. */
+  /** Runs a statement outside any transaction. */
   readonly sql: Sql
   readonly box: SecretBox
   readonly resolver: Resolver
@@ -169,26 +172,26 @@ export interface App {
   readonly smtp: SmtpClient
   readonly tokens: Tokens
   /** What this process has done, with all of its threads. */
-  readonly tallies: Tallies
-  /** null where no feature renders projects: there are none then. */
+  readonly counters: Counters
+  /** null if no feature renders projects. */
   readonly projects: Projects | null
   readonly bindable: Bindable
   /** What the features hold about addresses. */
-  readonly heldAbout: readonly HeldPart[]
+  readonly personalData: readonly PersonalDataPart[]
   readonly report: Report
   /** A job's thread reports that its worker has completed a heartbeat or a poll; elsewhere it does nothing. */
   beat(): void
-  /** Has `end` run before the app closes: what works in the background ends its work while there is a database. */
+  /** Runs `end` before the app closes its database, so that background work can finish. */
   onClose(end: () => Promise<void>): void
-  /** The database's time, which all processes share: for what is written, due and compared. */
+  /** The database's time, which all processes share: for times that are stored or compared. */
   now(): Date
-  /** This process's own clock, moved by a development database's offset as `now` is: for signatures, which others hold against theirs. */
+  /** The process's own clock plus the offset of a development database: for signatures, which receivers check by their own clocks. */
   systemNow(): Date
-  /** Has `now` follow a development database's clock at once, where a notice told that it has moved. */
-  lookAtClock(): Promise<void>
-  /** Throws Problem `missing` where there is no such account, or it is being deleted. */
+  /** Calls `run` each time the clock of a development database has moved, until the returned function is called. */
+  onClockMoved(run: () => void): () => void
+  /** Opens a unit of work. Throws Problem `not_found` if the account does not exist or is being deleted. */
   work<T>(accountId: string, actor: string, run: (work: Work) => Promise<T>): Promise<T>
-  /** A unit of work that belongs to no account: accounts, plans, and what jobs do across accounts. */
+  /** Opens a unit of work without an account: for accounts, plans, and jobs that work across accounts. */
   operate<T>(actor: string, run: (operation: Operation) => Promise<T>): Promise<T>
   close(): Promise<void>
 }

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 
-/** The processes that claim from a queue. One lives as long as a session holds the advisory lock of its id. */
+/** Processes that claim from a queue. A worker is alive as long as a session holds the advisory lock of its id. */
 const WorkerSchema = defineEntity({
   name: 'Worker',
   tableName: 'workers',

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { type Cli, gather } from '../cli/command.ts'
+import { type Cli, examples, gather } from '../cli/command.ts'
+import { openFile, temporaryFile } from '../cli/open.ts'
 import { printable } from '../cli/output.ts'
 import { readSource } from '../cli/source.ts'
-import { missing, Problem } from '../lib/problem.ts'
-import type { Links } from './studio.ts'
+import { noSuch, Problem } from '../lib/problem.ts'
 
 interface RenderFlags {
   data: string[]
@@ -23,7 +23,7 @@ const fileData = async (file: string): Promise<Record<string, unknown>> => {
   throw new Problem('usage', `--data ${file} must hold a JSON object`)
 }
 
-/** Merge data of `--data`: `k=v`, or `@file` of a JSON object; what comes later wins. As sends have it, nothing is nested. */
+/** Returns the merge data of `--data`: `k=v`, or `@file` with a JSON object; later values win. Nested values are ignored, as in sends. */
 const dataOf = async (given: readonly string[]): Promise<Record<string, string>> => {
   const entries = new Map<string, unknown>()
   for (const text of given) {
@@ -37,64 +37,37 @@ const dataOf = async (given: readonly string[]): Promise<Record<string, string>>
   return Object.fromEntries(flat.map(([name, value]) => [name, String(value ?? '')]))
 }
 
-/** No mail was sent, so that no link is anybody's: they lead to places of the page itself. */
-const previewLinks: Links = {
-  view: '#view',
-  click: (url) => url,
-  answer: (blockId) => `#${blockId}`,
-  open: null,
-  unsubscribe: '#unsubscribe',
-}
-
 const write = async (file: string, content: string): Promise<void> => {
   const { writeFile } = await import('node:fs/promises')
   try {
     await writeFile(file, content)
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
-    throw code === 'ENOENT'
-      ? missing(`There is no folder for ${file}`)
-      : new Problem('usage', `${file} can't be written (${code})`)
+    throw code === 'ENOENT' ? noSuch('folder for', file) : new Problem('usage', `${file} can't be written (${code})`)
   }
-}
-
-/** Opens a file with the program of `BROWSER`, or with what the system has for it. */
-const openFile = async (file: string): Promise<void> => {
-  const { spawn } = await import('node:child_process')
-  const opener = process.env.BROWSER || (process.platform === 'darwin' ? 'open' : 'xdg-open')
-  const child = spawn(opener, [file], { detached: true, stdio: 'ignore' })
-  await new Promise<void>((resolve, reject) => {
-    child.once('spawn', resolve)
-    child.once('error', () =>
-      reject(new Problem('configuration', `There is no ${opener} to open ${file} with`, { hint: 'set BROWSER' })),
-    )
-  })
-  child.unref()
-}
-
-const temporaryFile = async (name: string): Promise<string> => {
-  const [{ mkdtemp }, { tmpdir }, { join }] = await Promise.all([
-    import('node:fs/promises'),
-    import('node:os'),
-    import('node:path'),
-  ])
-  return join(await mkdtemp(join(tmpdir(), 'svc-')), name)
 }
 
 /** `svc projects render` */
 export const addRender = (noun: Command, cli: Cli): void => {
   noun
     .command('render')
-    .description('Print the mail that a project renders to, as HTML; its links lead nowhere')
+    .description('Render a project and print the email as HTML; signed links are placeholders')
+    .addHelpText(
+      'after',
+      examples(
+        'svc projects render Welcome --data name=Ada --open',
+        'svc projects render Welcome --data @fields.json --out welcome.html',
+      ),
+    )
     .argument('<project>', 'id or name')
-    .option('--data <k=v|@file>', 'merge data: a field and its value, or a JSON file; as often as needed', gather, [])
-    .option('--text', 'the text part instead')
-    .option('--out <file>', 'write it to a file')
-    .option('--open', 'open it in the browser')
+    .option('--data <k=v|@file>', 'merge data: a field and its value, or a JSON file (repeatable)', gather, [])
+    .option('--text', 'print the text part instead')
+    .option('--out <file>', 'write the email to a file')
+    .option('--open', 'open the email in the browser')
     .action(
       cli.run(async ({ account, app, out, work }, ref: string, flags: RenderFlags) => {
         const mergeData = await dataOf(flags.data)
-        const { findProject, renderProject } = await import('./studio.ts')
+        const { findProject, previewLinks, renderProject } = await import('./studio.ts')
         const { id, version } = await work((w) => findProject(w, ref))
         const accountId = (await account()).id
         const mail = await renderProject(app, { accountId, id, version, mergeData, links: previewLinks })

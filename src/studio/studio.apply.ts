@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
-import { demandFiles } from '../lib/faults.ts'
+import { requireFiles } from '../lib/faults.ts'
 import { newId } from '../lib/ids.ts'
-import { conflict, missing } from '../lib/problem.ts'
-import { lockKey } from '../store/locks.ts'
+import { lockKey } from '../lib/locks.ts'
+import { conflict, noSuch, shown } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import type { Content, ProjectFile } from './studio.blocks.ts'
 import { checkProject } from './studio.check.ts'
 import { type ProjectDetail, type ProjectView, projectsNamed } from './studio.find.ts'
 
-/** What became of one document; times in epoch ms. `id` is null where a dry run would make the project. */
+/** The result for one document; times in epoch ms. `id` is null if a dry run would create the project. */
 export interface AppliedProject extends Omit<ProjectView, 'id'> {
   id: string | null
   outcome: 'created' | 'updated' | 'unchanged'
@@ -17,8 +17,8 @@ export interface AppliedProject extends Omit<ProjectView, 'id'> {
 const currentOf = async (work: Work, { id, name }: ProjectFile): Promise<ProjectDetail | undefined> => {
   const found = await projectsNamed(work, { id: id ?? null, name })
   if (id === undefined) return found[0]
-  if (found[0]?.id !== id) throw missing(`There is no project ${id}`, { hint: 'svc projects list' })
-  if (found.length > 1) throw conflict(`There is already a project named ${name}`)
+  if (found[0]?.id !== id) throw noSuch('project', id, { hint: 'svc projects list' })
+  if (found.length > 1) throw conflict(`There is already a project named ${shown(name)}`)
   return found[0]
 }
 
@@ -59,8 +59,8 @@ const applyOne = async (work: Work, file: ProjectFile, dryRun: boolean): Promise
     const id = dryRun ? null : await create(work, content)
     return { id, name: content.name, version: 1, createdAt: nowMs, updatedAt: nowMs, outcome: 'created' }
   }
-  const { id, createdAt, updatedAt, content: was } = current
-  if (isDeepStrictEqual(content, was)) {
+  const { id, createdAt, updatedAt, content: currentContent } = current
+  if (isDeepStrictEqual(content, currentContent)) {
     return { id, name: current.name, version: current.version, createdAt, updatedAt, outcome: 'unchanged' }
   }
   const version = current.version + 1
@@ -69,29 +69,39 @@ const applyOne = async (work: Work, file: ProjectFile, dryRun: boolean): Promise
 }
 
 /**
- * Makes projects of documents, or gives those that are there a new version, all or nothing (decisions.md, Studio
- * projects). Mails that were sent keep their version; what has not changed gets none, a new name is a new version.
- * `dryRun` writes nothing. Throws Problem `invalid` with every fault of every document, `missing` for an id that is not
- * the account's, `conflict` where a name is taken.
+ * Creates projects from documents, or adds a version to existing ones, all or nothing (docs/reference/studio.md#project-files). Sent
+ * emails keep their version. An unchanged document adds no version; a new name adds one. `dryRun` writes nothing. Throws Problem
+ * `invalid` with every fault of every document, `not_found` for an unknown id, `conflict` if a name is taken.
  */
 export const applyProjects = async (
   work: Work,
   documents: readonly unknown[],
   { dryRun = false }: { dryRun?: boolean } = {},
 ): Promise<AppliedProject[]> => {
-  // One at a time in an account: what is there is looked at first, then changed.
+  // Serialised within the account: the existing projects are read first, then changed.
   await work.sql(`select pg_advisory_xact_lock(${lockKey('projects', '$1')})`, [work.accountId])
-  const files = await demandFiles(documents, 'project', (document) => checkProject(work, document))
+  const files = await requireFiles(documents, 'project', (document) => checkProject(work, document))
   const applied: AppliedProject[] = []
   for (const file of files) applied.push(await applyOne(work, file, dryRun))
   return applied
 }
 
-/** Deletes a project by its id; mails that were sent keep their versions. Throws Problem `missing`. */
+/** Returns the number of bindings and unsent broadcasts that use a project. */
+export const planDeletion = async (work: Work, id: string): Promise<{ bindings: number; broadcasts: number }> => {
+  const planned = { bindings: 0, broadcasts: 0 }
+  for (const listener of work.listeners) {
+    const uses = await listener.projectUses?.(work, id)
+    planned.bindings += uses?.bindings ?? 0
+    planned.broadcasts += uses?.broadcasts ?? 0
+  }
+  return planned
+}
+
+/** Deletes a project by its id; sent emails keep their versions. Throws Problem `not_found`. */
 export const deleteProject = async ({ sql, accountId, now }: Work, id: string): Promise<void> => {
-  const gone = await sql(
+  const deleted = await sql(
     'update projects set deleted_at = $3 where account_id = $1 and id = $2 and deleted_at is null returning id',
     [accountId, id, now],
   )
-  if (gone.length === 0) throw missing(`There is no project ${id}`, { hint: 'svc projects list' })
+  if (deleted.length === 0) throw noSuch('project', id, { hint: 'svc projects list' })
 }

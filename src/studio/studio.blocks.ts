@@ -8,6 +8,7 @@ import {
   Currency,
   currencyDigits,
   Font,
+  Lang,
   Line,
   Options,
   pixels,
@@ -17,8 +18,8 @@ import {
 import { isUrlTemplate } from './studio.urls.ts'
 
 /*
- * What a project's file may say (decisions.md, Studio projects: the table of blocks). Strict throughout: a property that is
- * not listed is refused. What no shape can say, such as ids that are there once, is in studio.check.ts.
+ * The shapes of a project's file (docs/reference/studio.md#blocks). Unknown properties are refused. Rules that a shape can't express,
+ * such as unique ids, are in studio.check.ts.
  */
 
 const Link = text(2_000).refine(
@@ -31,13 +32,13 @@ const ImageUrl = text(2_000).refine(
 )
 const Align = z.enum(['left', 'center', 'right'])
 
-/** How a mail and its pages look. What is left out takes `themeDefaults`. */
+/** The look of an email and its live view. Missing values default to `themeDefaults`. */
 export const Theme = z.strictObject({
   primary: Color.optional(),
   background: Color.optional(),
   text: Color.optional(),
   font: Font.optional(),
-  /** Of the mail on a wide screen, in pixels. */
+  /** The width of the email on a wide screen, in pixels. */
   width: pixels(320, 960).optional(),
   logo: ImageUrl.optional(),
 })
@@ -62,18 +63,18 @@ export const FormField = z
   .superRefine(({ type, options }, context) => {
     if (type === 'select' && !options) context.addIssue({ code: 'custom', path: ['options'], message: 'is required' })
     if (type !== 'select' && options)
-      context.addIssue({ code: 'custom', path: ['options'], message: 'must be with type select alone' })
+      context.addIssue({ code: 'custom', path: ['options'], message: 'is only allowed with type select' })
   })
 export type FormField = z.output<typeof FormField>
 
-/** What a form asks for, each name once. */
+/** The fields of a form; names are unique. */
 export const FormFields = z
   .array(FormField)
   .max(40)
   .superRefine((fields, context) => {
     for (const [i, { name }] of fields.entries()) {
       if (fields.findIndex((other) => other.name === name) < i)
-        context.addIssue({ code: 'custom', path: [i, 'name'], message: 'is there already' })
+        context.addIssue({ code: 'custom', path: [i, 'name'], message: 'is a duplicate' })
     }
   })
 
@@ -117,7 +118,7 @@ const Leaf = [
     'text',
     z.strictObject({
       text: text(10_000).min(1),
-      // It is written as a heading's, whose style it then takes.
+      // Applies the style of a heading of this level.
       level: z.int().min(1).max(3).optional(),
       align: Align.optional(),
     }),
@@ -191,15 +192,17 @@ const Columns = z
   })
 const Block = z.discriminatedUnion('type', [Section, Columns, ...Leaf])
 
-/** What an author writes. */
+/** A project file as its author writes it. */
 export const ProjectFile = z.strictObject({
   id: Ref.optional(),
   name: text(200).trim().min(1),
   preheader: text(500).trim().min(1).optional(),
+  /** The language of the text (BCP 47); default: English. */
+  lang: Lang.optional(),
   theme: Theme.default({}),
   blocks: z.array(Block).min(1),
 })
 export type ProjectFile = z.output<typeof ProjectFile>
 
-/** What a version stores: all of it but the id, the lists of forms by theirs. */
+/** The content of a version: the file without its id, with the lists of forms by their ids. */
 export type Content = Omit<ProjectFile, 'id'>

@@ -10,23 +10,23 @@ const maxNesting = 10
 interface Placed {
   block: Record<string, unknown>
   path: Path
-  /** How many blocks it stands in. */
+  /** The number of blocks that contain it. */
   depth: number
   isInColumns: boolean
 }
 
-function* among(blocks: unknown, path: Path, depth: number, isInColumns: boolean): Generator<Placed> {
+function* walkBlocks(blocks: unknown, path: Path, depth: number, isInColumns: boolean): Generator<Placed> {
   if (!Array.isArray(blocks)) return
   for (const [i, value] of blocks.entries()) {
     const block = recordOf(value)
     if (!block) continue
     const here = [...path, i]
     yield { block, path: here, depth, isInColumns }
-    yield* among(block.children, [...here, 'children'], depth + 1, isInColumns || block.type === 'columns')
+    yield* walkBlocks(block.children, [...here, 'children'], depth + 1, isInColumns || block.type === 'columns')
   }
 }
 
-/** What no shape can say: how the blocks stand to each other. */
+/** Returns the faults that a shape can't express: duplicate ids, nesting, number of blocks. */
 const structureFaults = (placed: readonly Placed[]): Fault[] => {
   const faults: Fault[] = []
   const ids = new Map<unknown, Path>()
@@ -35,14 +35,14 @@ const structureFaults = (placed: readonly Placed[]): Fault[] => {
     if (twin) faults.push({ path: [...path, 'id'], message: `is the id of ${pathText(twin)} too` })
     else ids.set(block.id, path)
     if (depth === maxNesting) faults.push({ path, message: `is nested more than ${maxNesting} deep` })
-    if (isInColumns && block.type === 'columns') faults.push({ path, message: 'must not stand inside of columns' })
+    if (isInColumns && block.type === 'columns') faults.push({ path, message: 'must not be inside columns' })
   }
   if (placed.length > maxBlocks)
     faults.push({ path: ['blocks'], message: `must have at most ${maxBlocks} blocks in all` })
   return faults
 }
 
-/** Puts the ids of lists in place of their names in forms, which are changed, and gives what could not be found. */
+/** Replaces names of lists by their ids in the forms themselves. Returns a fault for each list that was not found. */
 const resolveLists = async (work: Work, placed: readonly Placed[]): Promise<Fault[]> => {
   const faults: Fault[] = []
   for (const { block, path } of placed) {
@@ -58,14 +58,14 @@ const resolveLists = async (work: Work, placed: readonly Placed[]): Promise<Faul
   return faults
 }
 
-/** Checks one document whole: the project with its lists resolved, or every fault, each with its path. */
+/** Checks one document. Returns the project with its lists resolved, or all faults with their paths. */
 export const checkProject = async (work: Work, document: unknown): Promise<Checked<ProjectFile>> => {
   const record = recordOf(document)
   if (!record) return { file: null, faults: ['a project must be an object with name and blocks'] }
   const checked = ProjectFile.safeParse(document)
   const ofShape = checked.success ? [] : shapeFaults(checked.error, 'the project')
   const file = checked.success ? checked.data : structuredClone(record)
-  const placed = [...among(file.blocks, ['blocks'], 0, false)]
+  const placed = [...walkBlocks(file.blocks, ['blocks'], 0, false)]
   const others = [...structureFaults(placed), ...(await resolveLists(work, placed))]
   const faults = [...ofShape, ...others.map(faultText)]
   return checked.success && faults.length === 0 ? { file: checked.data, faults: null } : { file: null, faults }

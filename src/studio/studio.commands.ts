@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
-import type { Cli, CommandSet } from '../cli/command.ts'
+import { type Cli, type CommandSet, type Confirmation, confirmed, examples } from '../cli/command.ts'
 import { type Column, jsonText } from '../cli/output.ts'
 import { readSource } from '../cli/source.ts'
+import { quantity } from '../lib/quantity.ts'
 import { addRender } from './render.commands.ts'
 import type { AppliedProject, ProjectDetail, ProjectView } from './studio.ts'
 
@@ -22,9 +23,14 @@ const appliedColumns: Column<AppliedProject>[] = [
 const addApply = (noun: Command, cli: Cli): void => {
   noun
     .command('apply')
-    .description('Make projects of a JSON or YAML file, or update them: by id where it has one, else by name')
+    .description('Create or update projects from a JSON or YAML file: by id where it has one, else by name')
+    .addHelpText(
+      'after',
+      examples('svc projects apply -f welcome.yaml', 'svc projects apply -f welcome.yaml --dry-run'),
+    )
     .option('-f, --file <file>', 'the file, or - for standard input; several documents are applied all or nothing')
-    .option('--dry-run', 'check the file and say what would change')
+    .option('--yes', 'accepted for scripts; this command never asks')
+    .option('--dry-run', 'check the file and show what would change')
     .action(
       cli.run(async ({ account, app, out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
         const { file } = await require({ file: flags.file })
@@ -35,7 +41,7 @@ const addApply = (noun: Command, cli: Cli): void => {
         const documents = readDocuments(await readSource(file, maxFileBytes))
         const dryRun = flags.dryRun ?? false
         const applied = await work((w) => applyProjects(w, documents, { dryRun }))
-        // Rendered here, the first mail need not wait for it, and the daemon does without MJML.
+        // Rendered now, so that the first email does not wait for it and the daemon does not load MJML.
         const accountId = (await account()).id
         if (!dryRun) for (const { id, version } of applied) await loadTemplate(app, { accountId, id: id!, version })
         if (applied.length === 1) out.one({ ...applied[0]!, ...(dryRun && { dryRun }) })
@@ -45,13 +51,14 @@ const addApply = (noun: Command, cli: Cli): void => {
     )
 }
 
-/** The project as a file that `apply` takes. */
+/** Returns the project as a file for `apply`. */
 const fileOf = ({ id, content }: ProjectDetail): string => jsonText({ id, ...content }, 2)
 
 const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('list', { isDefault: true })
     .description('List the projects, most recently updated first')
+    .addHelpText('after', examples('svc projects', 'svc projects list --json'))
     .action(
       cli.run(async ({ out, work }) => {
         const { listProjects } = await import('./studio.ts')
@@ -61,7 +68,8 @@ const addReads = (noun: Command, cli: Cli): void => {
 
   noun
     .command('show')
-    .description('Print the newest version of a project, as apply takes it')
+    .description('Print the newest version of a project in the format of apply')
+    .addHelpText('after', examples('svc projects show Welcome', 'svc projects show Welcome > welcome.json'))
     .argument('<project>', 'id or name')
     .action(
       cli.run(async ({ out, work }, ref: string) => {
@@ -75,25 +83,28 @@ const addReads = (noun: Command, cli: Cli): void => {
 }
 
 const addDelete = (noun: Command, cli: Cli): void => {
-  noun
-    .command('delete')
-    .description('Delete a project; mails that were sent keep what they were made of')
-    .argument('<project>', 'id or name')
-    .option('--yes', 'do it without asking')
-    .option('--dry-run', 'say what would go')
-    .action(
-      cli.run(async ({ out, work, confirm }, ref: string, flags: { yes?: boolean; dryRun?: boolean }) => {
-        const { deleteProject, findProject } = await import('./studio.ts')
-        const { id, name } = await work((w) => findProject(w, ref))
-        const isMeant = await confirm(`delete the project ${name}; mails that were sent stay as they are`, flags, {
-          id,
-          name,
-        })
-        if (!isMeant) return
-        await work((w) => deleteProject(w, id))
-        out.one({ id, name })
-      }),
-    )
+  confirmed(
+    noun
+      .command('delete')
+      .description('Delete a project; sent emails keep their content')
+      .addHelpText('after', examples('svc projects delete Welcome --dry-run', 'svc projects delete Welcome --yes'))
+      .argument('<project>', 'id or name'),
+    'show what would be deleted',
+  ).action(
+    cli.run(async ({ out, work, confirm }, ref: string, flags: Confirmation) => {
+      const { deleteProject, findProject, planDeletion } = await import('./studio.ts')
+      const { id, name, ...uses } = await work(async (w) => {
+        const project = await findProject(w, ref)
+        return { id: project.id, name: project.name, ...(await planDeletion(w, project.id)) }
+      })
+      const users = `${quantity(uses.bindings, 'binding')} and ${quantity(uses.broadcasts, 'unsent broadcast')}`
+      const what = `delete the project ${name}, which ${users} use; sent emails stay as they are`
+      const isMeant = await confirm(what, flags, { id, name, ...uses })
+      if (!isMeant) return
+      await work((w) => deleteProject(w, id))
+      out.one({ id, name })
+    }),
+  )
 }
 
 /** `svc projects` */

@@ -17,18 +17,18 @@ const ProjectSchema = defineEntity({
     id: p.text().collation('C').primary(),
     ...owned,
     name: p.text(),
-    /** The newest version: the one that is sent. */
+    /** The newest version, which new emails use. */
     version: p.integer(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
-    /** A project is deleted in name alone: mails that were sent keep their version and go on being answered. */
+    /** Projects are only marked as deleted: sent emails keep their version and can still be answered. */
     deletedAt: p.datetime().nullable(),
   },
 })
 export class Project extends ProjectSchema.class {}
 ProjectSchema.setClass(Project)
 
-/** Its content never changes: a mail that was sent keeps the version that it was made of. */
+/** A version of a project. Its content never changes, so sent emails stay as they are. */
 const ProjectVersionSchema = defineEntity({
   name: 'ProjectVersion',
   tableName: 'project_versions',
@@ -37,7 +37,7 @@ const ProjectVersionSchema = defineEntity({
     projectId: p.text().collation('C').primary(),
     version: p.integer().primary(),
     content: p.json<Content>(),
-    /** What the content was rendered to at its first use, and by which revision of the renderer. */
+    /** The rendered content, written at the first use; `renderer` is the revision that rendered it. */
     template: p.json<Template>().nullable(),
     renderer: p.integer().nullable(),
     createdAt: p.datetime(),

@@ -1,5 +1,5 @@
-import { missing } from '../lib/problem.ts'
-import { createRecent } from '../lib/recent.ts'
+import { createCache } from '../lib/cache.ts'
+import { noSuch } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import type { Content } from './studio.blocks.ts'
 
@@ -9,13 +9,13 @@ type Reader = Pick<Work, 'sql' | 'accountId'>
 export interface ProjectView {
   id: string
   name: string
-  /** The newest, which is sent. */
+  /** The newest version, which new emails use. */
   version: number
   createdAt: number
   updatedAt: number
 }
 
-/** With the content of its newest version. */
+/** A project with the content of its newest version. */
 export interface ProjectDetail extends ProjectView {
   content: Content
 }
@@ -32,7 +32,7 @@ const view = ({ id, name, version, createdAt, updatedAt }: Row<ProjectView>): Pr
   updatedAt: updatedAt.getTime(),
 })
 
-/** Most recently updated first. */
+/** Returns the account's projects, most recently updated first. */
 export const listProjects = async ({ sql, accountId }: Reader): Promise<ProjectView[]> =>
   (
     await sql<Row<ProjectView>>(
@@ -42,7 +42,7 @@ export const listProjects = async ({ sql, accountId }: Reader): Promise<ProjectV
     )
   ).map(view)
 
-/** The projects, of which there are at most two, that have the id or the name; that with the id first. */
+/** Returns the projects with the id or the name: at most two, the one with the id first. */
 export const projectsNamed = async (
   { sql, accountId }: Reader,
   { id, name }: { id: string | null; name: string },
@@ -57,16 +57,16 @@ export const projectsNamed = async (
   return rows.map((row) => ({ ...view(row), content: row.content }))
 }
 
-const noProject = (ref: string) => missing(`There is no project ${ref}`, { hint: 'svc projects list' })
+const noProject = (ref: string) => noSuch('project', ref, { hint: 'svc projects list' })
 
-/** By id, else by name, with its content. Throws Problem `missing`, for another account's project just as for none. */
+/** Returns a project by id, else by name, with its content. Throws Problem `not_found`, also for a project of another account. */
 export const loadProject = async (reader: Reader, ref: string): Promise<ProjectDetail> => {
   const [project] = await projectsNamed(reader, { id: ref, name: ref })
   if (!project) throw noProject(ref)
   return project
 }
 
-/** By id, else by name. Throws Problem `missing`. */
+/** Returns a project by id, else by name. Throws Problem `not_found`. */
 export const findProject = async ({ sql, accountId }: Reader, ref: string): Promise<ProjectView> => {
   const [row] = await sql<Row<ProjectView>>(
     `select ${columns} from projects p where p.account_id = $1 and p.deleted_at is null and (p.id = $2 or p.name = $2)
@@ -78,9 +78,9 @@ export const findProject = async ({ sql, accountId }: Reader, ref: string): Prom
   return view(row)
 }
 
-const versions = createRecent<Content>(100)
+const versions = createCache<Content>(100)
 
-/** What a mail that was sent was made of, whether or not its project is still there. Throws Problem `missing`. */
+/** Returns the content of a version, even if its project was deleted. Throws Problem `not_found`. */
 export const loadVersion = ({ sql, accountId }: Reader, id: string, version: number): Promise<Content> =>
   versions(JSON.stringify([accountId, id, version]), async () => {
     const [row] = await sql<{ content: Content }>(

@@ -1,53 +1,65 @@
 import { tagParts } from '../lib/tags.ts'
 import type { LeafBlock } from './studio.blocks.ts'
-import { type Node, node, type Slots, textParts } from './studio.nodes.ts'
+import { type Node, node, type Placeholders, textParts } from './studio.nodes.ts'
 import type { Part } from './studio.template.ts'
 import { type FullTheme, fontFamily, readableOn } from './studio.theme.ts'
 import { urlParts } from './studio.urls.ts'
 import { bookingLine, priceLines, words } from './studio.words.ts'
 
-/** Each kind of block that holds no others, as MJML elements of a column. */
+/** Renders each type of block without children to MJML elements of a column. */
 
 type Props<Type extends LeafBlock['type']> = Extract<LeafBlock, { type: Type }>['props']
 
 const sizes = { 1: '28px', 2: '22px', 3: '18px' } as const
 type Level = keyof typeof sizes
 
-const heading = ({ text, level = 1, align = 'left' }: Props<'heading'>, slots: Slots): Node => {
+/** What the renderers of all blocks share. `levels` are the levels of headings by block id (studio.outline.ts). */
+export interface RenderContext {
+  theme: FullTheme
+  placeholders: Placeholders
+  levels: ReadonlyMap<string, number>
+}
+
+const heading = (
+  id: string,
+  { text, level = 1, align = 'left' }: Props<'heading'>,
+  { placeholders, levels }: RenderContext,
+): Node => {
+  const tag = `h${levels.get(id) ?? level}`
   const style = `margin:0;font-size:${sizes[level as Level]};line-height:1.25;font-weight:bold`
-  return node('mj-text', { align }, `<h${level} style="${style}">${slots.text(text)}</h${level}>`)
+  return node('mj-text', { align }, `<${tag} style="${style}">${placeholders.text(text)}</${tag}>`)
 }
 
 const withBreaks = (parts: Part[]): Part[] =>
   parts.map((part) => (typeof part === 'string' ? part.replace(/\n/g, '<br>') : part))
 
-/** A blank line ends a paragraph, a line end is one. */
-const paragraphs = ({ text, level, align = 'left' }: Props<'text'>, slots: Slots): Node => {
+/** A blank line separates paragraphs; a single line break stays a line break. */
+const paragraphs = ({ text, level, align = 'left' }: Props<'text'>, placeholders: Placeholders): Node => {
   const all = text.replace(/\r\n?/g, '\n').split(/\n{2,}/)
   const content = all.map((paragraph, i) => {
     const margin = i < all.length - 1 ? '0 0 12px' : '0'
-    return `<p style="margin:${margin}">${slots.html(withBreaks(textParts(paragraph)))}</p>`
+    return `<p style="margin:${margin}">${placeholders.html(withBreaks(textParts(paragraph)))}</p>`
   })
   return node('mj-text', { align, ...(level && { 'font-size': sizes[level as Level] }) }, content.join('\n'))
 }
 
-const image = ({ src, alt, href, width }: Props<'image'>, slots: Slots): Node =>
+const image = ({ src, alt, href, width }: Props<'image'>, placeholders: Placeholders): Node =>
   node('mj-image', {
-    src: slots.html([{ url: urlParts(src), kind: 'image' }]),
-    alt: slots.text(alt),
-    ...(href && { href: slots.html([{ url: urlParts(href), kind: 'link' }]) }),
+    src: placeholders.html([{ url: urlParts(src), kind: 'image' }]),
+    alt: placeholders.text(alt),
+    ...(href && { href: placeholders.html([{ url: urlParts(href), kind: 'link' }]) }),
     ...(width && { width: `${width}px` }),
   })
 
 const buttonNode = (href: string, label: string, theme: FullTheme, align: string): Node =>
   node('mj-button', { href, 'background-color': theme.primary, color: readableOn(theme.primary), align }, label)
 
-const question = (text: string, slots: Slots): Node =>
-  node('mj-text', { 'font-weight': 'bold', padding: '16px 20px 8px' }, slots.text(text))
+const question = (text: string, placeholders: Placeholders): Node =>
+  node('mj-text', { 'font-weight': 'bold', padding: '16px 20px 8px' }, placeholders.text(text))
 
 const answerLink = (blockId: string, value: string): Part => ({ answer: blockId, value: tagParts(value) })
 
-/** A button as wide as its column. MJML's own would take a click on its label alone. */
+/** A button as wide as its column. With MJML's own button only the label could be clicked. */
 const wideButton = (href: string, label: string, { primary, font }: FullTheme): Node => {
   const cell = `border-radius:6px;background:${primary};mso-padding-alt:10px 16px`
   const link = [
@@ -64,61 +76,66 @@ const wideButton = (href: string, label: string, { primary, font }: FullTheme): 
 }
 
 /** A vote or a quiz: a button for each option. */
-const choice = (id: string, props: Props<'vote'>, theme: FullTheme, slots: Slots): Node[] => [
-  question(props.question, slots),
-  ...props.options.map((option) => wideButton(slots.html([answerLink(id, option)]), slots.text(option), theme)),
+const choice = (id: string, props: Props<'vote'>, theme: FullTheme, placeholders: Placeholders): Node[] => [
+  question(props.question, placeholders),
+  ...props.options.map((option) =>
+    wideButton(placeholders.html([answerLink(id, option)]), placeholders.text(option), theme),
+  ),
 ]
 
-const rating = (id: string, props: Props<'rating'>, theme: FullTheme, slots: Slots): Node[] => {
+const rating = (id: string, props: Props<'rating'>, theme: FullTheme, placeholders: Placeholders): Node[] => {
   const style = [
     'display:inline-block;min-width:40px;margin:0 4px 6px 0;padding:8px 0;border-radius:6px;text-align:center',
     `background:${theme.primary};color:${readableOn(theme.primary)};text-decoration:none;font-weight:bold`,
   ].join(';')
   const links = Array.from({ length: props.max }, (_, i) => {
     const value = String(i + 1)
-    return `<a href="${slots.html([answerLink(id, value)])}" title="${value} / ${props.max}" style="${style}">${value}</a>`
+    return `<a href="${placeholders.html([answerLink(id, value)])}" title="${value} / ${props.max}" style="${style}">${value}</a>`
   })
-  return [question(props.question, slots), node('mj-text', {}, links.join('\n'))]
+  return [question(props.question, placeholders), node('mj-text', {}, links.join('\n'))]
 }
 
-/** What can only be answered on the hosted page: a title, a line on it, and a button that leads there. */
+/** A block that is answered on the hosted page only: a title, lines about it, and a button that links to the page. */
 const invitation = (
   id: string,
   block: { title: string; lines: string[]; label: string },
   theme: FullTheme,
-  slots: Slots,
+  placeholders: Placeholders,
 ): Node[] => [
-  question(block.title, slots),
+  question(block.title, placeholders),
   ...(block.lines.length > 0 ? [node('mj-text', { padding: '0 20px 8px' }, block.lines.join('<br>'))] : []),
-  buttonNode(slots.html([{ link: 'view', at: id }]), block.label, theme, 'left'),
+  buttonNode(placeholders.html([{ link: 'view', at: id }]), block.label, theme, 'left'),
 ]
 
-const checkout = (id: string, props: Props<'checkout'>, theme: FullTheme, slots: Slots): Node[] => {
+const checkout = (id: string, props: Props<'checkout'>, theme: FullTheme, placeholders: Placeholders): Node[] => {
   const { items, total } = priceLines(props)
   const cells = (name: string, price: string, weight: string) =>
     `<tr><td style="padding:4px 0;font-weight:${weight}">${name}</td><td style="padding:4px 0;text-align:right;white-space:nowrap;font-weight:${weight}">${price}</td></tr>`
-  const rows = items.map(([name, price]) => cells(slots.text(name), price, 'normal'))
+  const rows = items.map(([name, price]) => cells(placeholders.text(name), price, 'normal'))
   const table = node(
     'mj-table',
     { padding: '0 20px 8px', color: theme.text, 'font-size': '16px' },
     [...rows, cells('Total', total, 'bold')].join('\n'),
   )
-  const [title, button] = invitation(id, { title: props.title, lines: [], label: words.checkout }, theme, slots)
+  const [title, button] = invitation(id, { title: props.title, lines: [], label: words.checkout }, theme, placeholders)
   return [title!, table, button!]
 }
 
-/** The elements of one block. */
-export const leafNodes = (block: LeafBlock, theme: FullTheme, slots: Slots): Node[] => {
+/** Returns the MJML elements of one block. */
+export const leafNodes = (block: LeafBlock, context: RenderContext): Node[] => {
+  const { theme, placeholders } = context
   switch (block.type) {
     case 'heading':
-      return [heading(block.props, slots)]
+      return [heading(block.id, block.props, context)]
     case 'text':
-      return [paragraphs(block.props, slots)]
+      return [paragraphs(block.props, placeholders)]
     case 'image':
-      return [image(block.props, slots)]
+      return [image(block.props, placeholders)]
     case 'button': {
       const { label, url, align = 'left' } = block.props
-      return [buttonNode(slots.html([{ url: urlParts(url), kind: 'link' }]), slots.text(label), theme, align)]
+      return [
+        buttonNode(placeholders.html([{ url: urlParts(url), kind: 'link' }]), placeholders.text(label), theme, align),
+      ]
     }
     case 'divider':
       return [
@@ -132,22 +149,22 @@ export const leafNodes = (block: LeafBlock, theme: FullTheme, slots: Slots): Nod
       return [node('mj-spacer', { height: `${block.props.height ?? 24}px` })]
     case 'vote':
     case 'quiz':
-      return choice(block.id, block.props, theme, slots)
+      return choice(block.id, block.props, theme, placeholders)
     case 'rating':
-      return rating(block.id, block.props, theme, slots)
+      return rating(block.id, block.props, theme, placeholders)
     case 'form': {
       const { title, fields } = block.props
-      const lines = [fields.map(({ label }) => slots.text(label)).join(' · ')]
-      return invitation(block.id, { title, lines, label: words.form }, theme, slots)
+      const lines = [fields.map(({ label }) => placeholders.text(label)).join(' · ')]
+      return invitation(block.id, { title, lines, label: words.form }, theme, placeholders)
     }
     case 'booking':
       return invitation(
         block.id,
         { title: block.props.title, lines: [bookingLine(block.props)], label: words.booking },
         theme,
-        slots,
+        placeholders,
       )
     case 'checkout':
-      return checkout(block.id, block.props, theme, slots)
+      return checkout(block.id, block.props, theme, placeholders)
   }
 }

@@ -1,18 +1,18 @@
-import { missing } from '../lib/problem.ts'
-import { createRecent } from '../lib/recent.ts'
+import { createCache } from '../lib/cache.ts'
+import { noSuch } from '../lib/problem.ts'
 import { tagParts } from '../lib/tags.ts'
 import type { App } from '../store/work.ts'
 import type { Content } from './studio.blocks.ts'
 import { fillTemplate, type Links, type Mail, type MergeData, type Template } from './studio.template.ts'
 
-/** Raised with every change of what the same content is rendered to: what is stored of a lower one is rendered anew. */
-const renderer = 1
+/** Increase it with every change of the rendered output: stored templates of a lower revision are rendered again. */
+const renderer = 2
 
-/** A process keeps the templates that it used last, some 25 kB each; one beyond all measure is read again each time. */
+/** A process caches the templates that it used last, about 25 kB each. Templates over `maxKeptLength` characters are not cached. */
 const maxKept = 100
 const maxKeptLength = 250_000
 
-/** Which version of which project, of which account. */
+/** Identifies a version; `id` is the project's. */
 export interface VersionRef {
   accountId: string
   id: string
@@ -43,7 +43,7 @@ const load = async ({ sql }: Pick<App, 'sql'>, { accountId, id, version }: Versi
     [...key, renderer],
     'load-template',
   )
-  if (!row) throw missing(`There is no project ${id}`, { hint: 'svc projects list' })
+  if (!row) throw noSuch('project', id, { hint: 'svc projects list' })
   if (row.template) return row.template
   const template = await render(row.content)
   await sql(
@@ -57,11 +57,9 @@ const load = async ({ sql }: Pick<App, 'sql'>, { accountId, id, version }: Versi
 const lengthOf = ({ html, text }: Template): number =>
   [...html, ...text].reduce((length, part) => length + (typeof part === 'string' ? part.length : 0), 0)
 
-const recent = createRecent<Template>(maxKept, (template) => lengthOf(template) <= maxKeptLength)
+const recent = createCache<Template>(maxKept, (template) => lengthOf(template) <= maxKeptLength)
 
-/**
- * The template of a version: rendered at its first use, once for all processes, since it is stored. Throws Problem `missing`.
- */
+/** Returns the template of a version. It is rendered at its first use and stored for all processes. Throws Problem `not_found`. */
 export const loadTemplate = (app: Pick<App, 'sql'>, ref: VersionRef): Promise<Template> =>
   recent(JSON.stringify([ref.accountId, ref.id, ref.version]), () => load(app, ref))
 
@@ -71,8 +69,8 @@ export interface Rendering extends VersionRef {
 }
 
 /**
- * One recipient's mail from a version of a project (decisions.md, Send and Studio projects): substitution only, but at the
- * version's first use. `subject` is the default one, one line that is not cut. Throws Problem `missing`.
+ * Returns one recipient's email from a version of a project (docs/reference/studio.md#rendering). After the version's first use this is
+ * substitution only. `subject` is the project's name on one line, not truncated. Throws Problem `not_found`.
  */
 export const renderProject = async (app: Pick<App, 'sql'>, rendering: Rendering): Promise<Mail> =>
   fillTemplate(await loadTemplate(app, rendering), rendering.mergeData, rendering.links)

@@ -1,15 +1,15 @@
 const weekdays = [1, 2, 3, 4, 5]
 
 /**
- * The file of the project `Welcome`, with a block of every type: what `svc dev` has to show. Its merge tags are `name` and
- * `email`. `imageUrl` is a picture of 560 by 200 pixels.
+ * Returns the file of the sample project `Welcome` of `svc dev`, with a block of every type. Its merge tags are `name` and `email`.
+ * `imageUrl` must be an image of 560 by 200 pixels.
  */
 export const sampleProject = (imageUrl: string) => ({
   name: 'Welcome',
-  preheader: 'Three small questions, {{ name }}, and a present at the end',
+  preheader: 'Three short questions, and a mug at the end',
   theme: {
     primary: '#0f766e',
-    background: '#f8fafc',
+    background: '#ffffff',
     text: '#1e293b',
     font: 'Helvetica, Arial, sans-serif',
     width: 600,
@@ -18,14 +18,14 @@ export const sampleProject = (imageUrl: string) => ({
     {
       id: 'intro',
       type: 'section',
-      props: { background: '#ffffff', padding: 16 },
+      props: {},
       children: [
-        { id: 'hello', type: 'heading', props: { text: 'Welcome aboard, {{ name }}', level: 1 } },
+        { id: 'hello', type: 'heading', props: { text: 'Welcome aboard {{ name }}', level: 1 } },
         {
           id: 'why',
           type: 'text',
           props: {
-            text: 'Good to have you with us. This mail shows every block that a project can have.\n\nAnswer what you like: each answer is an event that your own code can hear.',
+            text: 'Good to have you with us. This email shows every block that a project can have.\n\nEach answer is an event that your own code can receive.',
           },
         },
         {
@@ -43,10 +43,10 @@ export const sampleProject = (imageUrl: string) => ({
     {
       id: 'twice',
       type: 'columns',
-      props: { background: '#ffffff', padding: 16, widths: [1, 1] },
+      props: { widths: [1, 1] },
       children: [
-        { id: 'left', type: 'text', props: { text: 'Send one mail with one call, and know what became of it.' } },
-        { id: 'right', type: 'text', props: { text: 'Or let a journey decide who gets which mail, and when.' } },
+        { id: 'left', type: 'text', props: { text: 'Send an email with one call, and see what happened to it.' } },
+        { id: 'right', type: 'text', props: { text: 'Or let a journey decide who gets which email, and when.' } },
       ],
     },
     { id: 'line', type: 'divider', props: {} },
@@ -55,7 +55,7 @@ export const sampleProject = (imageUrl: string) => ({
       type: 'vote',
       props: { question: 'Which colour should the sail have?', options: ['Red', 'Blue', 'White'] },
     },
-    { id: 'stars', type: 'rating', props: { question: 'How was setting it up?', max: 5 } },
+    { id: 'stars', type: 'rating', props: { question: 'How easy was the setup?', max: 5 } },
     {
       id: 'knots',
       type: 'quiz',
@@ -74,8 +74,8 @@ export const sampleProject = (imageUrl: string) => ({
         title: 'Tell us about you',
         fields: [
           { name: 'company', label: 'Company', type: 'text', required: true },
-          { name: 'size', label: 'How many are you?', type: 'select', options: ['Just me', '2 to 10', 'More'] },
-          { name: 'wishes', label: 'What are you missing?', type: 'textarea' },
+          { name: 'size', label: 'Team size', type: 'select', options: ['Just me', '2 to 10', 'More'] },
+          { name: 'wishes', label: 'What would you like to see?', type: 'textarea' },
         ],
       },
     },
@@ -83,7 +83,7 @@ export const sampleProject = (imageUrl: string) => ({
       id: 'call',
       type: 'booking',
       props: {
-        title: 'A call with one of us',
+        title: 'Book a call with us',
         durationMinutes: 30,
         timezone: 'Europe/Berlin',
         availability: weekdays.map((day) => ({ day, from: '09:00', to: '17:00' })),
@@ -94,7 +94,7 @@ export const sampleProject = (imageUrl: string) => ({
       id: 'mug',
       type: 'checkout',
       props: {
-        title: 'The mug that sailors drink from',
+        title: 'The sailor’s mug',
         items: [
           { name: 'Enamel mug', quantity: 2, amount: 12.5 },
           { name: 'Postage', quantity: 1, amount: 4 },

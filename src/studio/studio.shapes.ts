@@ -1,22 +1,30 @@
 import { z } from 'zod'
 import { text } from '../lib/text.ts'
 
-/** The parts that the shapes of the blocks are made of (studio.blocks.ts). */
+/** Building blocks for the shapes in studio.blocks.ts. */
 
 export const Ref = text(200).min(1)
 
-/** One line of text that people read, merge tags in it. */
+/** One line of text, which may contain merge tags. */
 export const Line = text(500).trim().min(1)
 
 export const BlockId = z.string().regex(/^(?!__proto__$)[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, - or _')
 
 export const Color = z.string().regex(/^#([0-9a-f]{3}|[0-9a-f]{6})$/i, 'must be a colour such as #1a2b3c')
 
-const family = `([A-Za-z0-9 -]+|'[A-Za-z0-9 -]+'|"[A-Za-z0-9 -]+")`
+const family = /^([A-Za-z0-9 -]+|'[A-Za-z0-9 -]+'|"[A-Za-z0-9 -]+")$/
 export const Font = z
   .string()
   .max(200)
-  .regex(new RegExp(`^\\s*${family}\\s*(,\\s*${family}\\s*)*$`), 'must be font names with commas between them')
+  .refine(
+    (names) => names.split(',').every((name) => family.test(name.trim())),
+    'must be font names with commas between them',
+  )
+
+/** A BCP 47 language tag. */
+export const Lang = z
+  .string()
+  .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/, 'must be a language such as en or pt-BR')
 
 /** A length in pixels. */
 export const pixels = (min: number, max: number) => z.int().min(min).max(max)
@@ -27,8 +35,8 @@ export const Options = z
   .max(10)
   .superRefine((options, context) => {
     for (const [i, option] of options.entries()) {
-      // An answer is an option's text: two of the same could not be told apart.
-      if (options.indexOf(option) < i) context.addIssue({ code: 'custom', path: [i], message: 'is there already' })
+      // An answer is the text of its option, so options must be distinct.
+      if (options.indexOf(option) < i) context.addIssue({ code: 'custom', path: [i], message: 'is a duplicate' })
     }
   })
 
@@ -43,7 +51,7 @@ const isTimezone = (name: string): boolean => {
 export const Timezone = z
   .string()
   .max(100)
-  // An offset is no zone: it knows no summer time.
+  // Intl accepts offsets too, but they have no daylight saving time.
   .refine((name) => /^[A-Za-z]/.test(name) && isTimezone(name), 'must be a time zone such as Europe/Berlin')
 
 export const ClockTime = z
@@ -56,14 +64,15 @@ export const Currency = text(10)
   .refine((code) => currencies.has(code), 'must be a currency such as EUR')
 
 const currenciesOfDigits: [digits: number, currencies: string[]][] = [
-  [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'.split(' ')],
+  [0, 'BIF CLP DJF GNF ISK JPY KMF KRW MGA PYG RWF UGX UYI VND VUV XAF XOF XPF'.split(' ')],
   [3, 'BHD IQD JOD KWD LYD OMR TND'.split(' ')],
   [4, 'CLF UYW'.split(' ')],
 ]
 
 /**
- * How many decimals an amount of the currency has (ISO 4217): 2 for EUR, 0 for JPY. Not asked of Intl: that knows how people
- * write an amount, and for HUF, IDR and others it is without the two decimals in which they are charged.
+ * Returns the number of decimals of a currency (ISO 4217): 2 for EUR, 0 for JPY. Intl is not used: it returns 0 for HUF, IDR and others,
+ * as amounts are usually written, but they are charged with 2. MGA has 0 here: its subunit is a fifth, and Stripe charges whole units
+ * only.
  */
 export const currencyDigits = (currency: string): number =>
   currenciesOfDigits.find(([, currencies]) => currencies.includes(currency))?.[0] ?? 2

@@ -2,31 +2,40 @@ import { escapeHtml } from '../lib/html.ts'
 import type { TagPart } from '../lib/tags.ts'
 import { fillUrl, type UrlKind, type UrlPart } from './studio.urls.ts'
 
-/** The addresses in a mail that are the recipient's own: each is signed by who sends it. */
+/** The URLs in an email that are specific to the recipient. The caller signs them. */
 export interface Links {
   /** The hosted live view. */
   view: string
-  /** What stands in the mail for a link that the author wrote. */
+  /** Returns the URL that replaces a link of the author. */
   click(url: string): string
-  /** Where an option of a vote, rating or quiz leads. */
+  /** Returns the URL for an option of a vote, rating or quiz. */
   answer(blockId: string, value: string): string
-  /** The open pixel; null: none. */
+  /** The URL of the open pixel; null: no pixel. */
   open: string | null
-  /** Given: the mail shows a link to it, as a marketing mail must. */
+  /** The unsubscribe URL, which marketing emails must show; null: no link. */
   unsubscribe: string | null
 }
 
-/** A place that is filled for each recipient. A string is literal, written as its medium has it. */
+/** Links for an email without a recipient: the author's links stay, all others point to fragments of the page itself. */
+export const previewLinks: Links = {
+  view: '#view',
+  click: (url) => url,
+  answer: (blockId) => `#${blockId}`,
+  open: null,
+  unsubscribe: '#unsubscribe',
+}
+
+/** A piece of a template. A string is literal, already escaped for its medium; everything else is filled for each recipient. */
 export type Part =
   | TagPart
   | { url: readonly UrlPart[]; kind: UrlKind }
   | { answer: string; value: readonly TagPart[] }
-  /** A link of the mail itself; `at` is the block that the live view is to show. */
+  /** A link of the email itself; `at` is the block to show in the live view. */
   | { link: 'view' | 'open' | 'unsubscribe'; at?: string }
-  /** Only where that link is given. */
+  /** Parts that are left out if that link is null. */
   | { given: 'open' | 'unsubscribe'; parts: readonly Part[] }
 
-/** What a version is rendered to, once; sending it is substitution only. It is plain data, and stored as such. */
+/** A rendered version, stored as JSON. Sending an email only substitutes its parts. */
 export interface Template {
   subject: TagPart[]
   preheader: TagPart[]
@@ -39,7 +48,7 @@ export type MergeData = Readonly<Record<string, string>>
 interface Filling {
   data: MergeData
   links: Links
-  /** What the medium makes of a text. */
+  /** Escapes a text for the medium. */
   write(text: string): string
 }
 
@@ -52,7 +61,7 @@ const fillTagParts = (parts: readonly TagPart[], data: MergeData): string =>
 
 const fillLink = ({ links, data }: Filling, { url, kind }: { url: readonly UrlPart[]; kind: UrlKind }): string => {
   const filled = fillUrl(url, (field) => read(data, field), kind)
-  // A link that leads nowhere safe leads nowhere.
+  // An unsafe URL is replaced by one without effect.
   if (filled === null) return kind === 'link' ? '#' : ''
   return kind === 'link' ? links.click(filled) : filled
 }
@@ -73,16 +82,16 @@ const fill = (parts: readonly Part[], filling: Filling): string => {
 }
 
 export interface Mail {
-  /** The project's name; who sends may have another. */
+  /** The project's name; the sender may use another subject. */
   subject: string
   preheader: string
   html: string
   text: string
 }
 
-/** One recipient's mail. Merge data is filled in once: what a value holds is no tag. */
+/** Returns one recipient's email. Values are inserted once: tags inside a value are not filled. */
 export const fillTemplate = (template: Template, data: MergeData, links: Links): Mail => ({
-  // A subject is one line, whatever it was merged with.
+  // A subject is one line, even if a value has line breaks.
   subject: fillTagParts(template.subject, data).replace(/\s+/g, ' ').trim(),
   preheader: fillTagParts(template.preheader, data),
   html: fill(template.html, { data, links, write: escapeHtml }),
@@ -92,7 +101,7 @@ export const fillTemplate = (template: Template, data: MergeData, links: Links):
     .concat('\n'),
 })
 
-/** The web addresses that the mail's links lead to, each once, in the order in which they stand in its html, then its text. */
+/** Returns the distinct http(s) URLs of the email's links, in the order of its HTML, then of its text. */
 export const linksIn = (template: Template, data: MergeData): string[] => {
   const found = new Set<string>()
   const click = (url: string): string => {
@@ -103,8 +112,8 @@ export const linksIn = (template: Template, data: MergeData): string[] => {
   return [...found].filter((url) => /^https?:/i.test(url))
 }
 
-/** The parts with neighbouring literals joined. */
-export const joined = (parts: readonly Part[]): Part[] => {
+/** Returns the parts with adjacent literals merged. */
+export const mergeLiterals = (parts: readonly Part[]): Part[] => {
   const result: Part[] = []
   for (const part of parts) {
     const last = result.at(-1)

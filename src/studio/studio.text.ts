@@ -1,6 +1,6 @@
 import { tagParts } from '../lib/tags.ts'
 import type { Block, Content, LeafBlock } from './studio.blocks.ts'
-import { joined, type Part } from './studio.template.ts'
+import { mergeLiterals, type Part } from './studio.template.ts'
 import { urlParts } from './studio.urls.ts'
 import { bookingLine, priceLines, words } from './studio.words.ts'
 
@@ -57,9 +57,9 @@ const blockParts = (block: Block): Part[] => {
   return parts.length > 0 ? [...parts, '\n\n'] : []
 }
 
-/** The text of a project, for who reads mails without HTML, as parts. */
+/** Returns the plain-text part of a project as parts. */
 export const renderText = ({ blocks }: Content): Part[] =>
-  joined([
+  mergeLiterals([
     ...blocks.flatMap(blockParts),
     `-- \n${words.view}: `,
     { link: 'view' },

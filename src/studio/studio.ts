@@ -1,4 +1,4 @@
-export { type AppliedProject, applyProjects, deleteProject } from './studio.apply.ts'
+export { type AppliedProject, applyProjects, deleteProject, planDeletion } from './studio.apply.ts'
 export {
   type Block,
   type CheckoutItem,
@@ -6,8 +6,8 @@ export {
   FormField,
   FormFields,
   type LeafBlock,
-  type Theme,
 } from './studio.blocks.ts'
+export { darkGround, darkTheme } from './studio.dark.ts'
 export {
   findProject,
   listProjects,
@@ -16,11 +16,11 @@ export {
   type ProjectDetail,
   type ProjectView,
 } from './studio.find.ts'
-export { linkFields } from './studio.links.ts'
-export { loadTemplate, type Rendering, renderProject, type VersionRef } from './studio.render.ts'
+export { headingLevels, leavesOf, linkFields } from './studio.outline.ts'
+export { loadTemplate, renderProject } from './studio.render.ts'
 export { sampleProject } from './studio.sample.ts'
 export { currencyDigits } from './studio.shapes.ts'
-export { type Links, linksIn, type Mail, type MergeData } from './studio.template.ts'
+export { type Links, linksIn, type Mail, previewLinks } from './studio.template.ts'
 export { type FullTheme, fontFamily, fullTheme, readableOn } from './studio.theme.ts'
 export { fillUrl, type UrlKind, urlParts } from './studio.urls.ts'
-export { bookingLine, priceLines, words } from './studio.words.ts'
+export { priceLines, words } from './studio.words.ts'

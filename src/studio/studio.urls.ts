@@ -1,19 +1,19 @@
 import { type TagPart, tagParts } from '../lib/tags.ts'
 
-/** A URL cut at its merge tags. A tag that stands for a value of the query is percent-encoded (`encode`). */
+/** A piece of a URL that is split at its merge tags. A tag in the value of a parameter is percent-encoded (`encode`). */
 export type UrlPart = TagPart | { tag: string; encode: true }
 
 const schemes = { link: /^(https?:\/\/|mailto:)/i, image: /^https?:\/\//i }
-/** What a URL may go to: a link also to a mail program. */
+/** Decides the allowed schemes: links may also be mailto. */
 export type UrlKind = keyof typeof schemes
 
-// No URL holds them, and browsers leave some of them out where they read a scheme.
+// Never valid in a URL. Browsers skip some of them when they parse the scheme.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const hidden = /[\s\u0000-\u001f\u007f"<>\\^`{|}]/g
 
 /**
- * Whether an author may write it: http or https (a link: mailto too), or all that decides it left to a merge tag at its
- * start, which `safeUrl` looks at once it is filled.
+ * Returns whether an author may use the URL: http, https or (links) mailto, or a merge tag at its start, which `fillUrl` checks once
+ * it is filled.
  */
 export const isUrlTemplate = (url: string, kind: UrlKind): boolean => {
   const parts = tagParts(url)
@@ -23,25 +23,27 @@ export const isUrlTemplate = (url: string, kind: UrlKind): boolean => {
   return schemes[kind].test(parts[0] ?? '') && URL.canParse(sketch)
 }
 
-const queryValue = /[?&#][^?&#=]*=[^&#]*$/
+/** Returns whether the end of `before` is inside the value of a parameter. */
+const isInValue = (before: string): boolean =>
+  /[?&#][^?&#=]*=/.test(before.slice(Math.max(before.lastIndexOf('&'), before.lastIndexOf('#'), 0)))
 
-/** The URL cut at its merge tags. */
+/** Returns the URL split at its merge tags. */
 export const urlParts = (url: string): UrlPart[] => {
   let before = ''
   return tagParts(url).map((part) => {
-    const isValue = typeof part === 'object' && queryValue.test(before)
+    const isValue = typeof part === 'object' && isInValue(before)
     before += typeof part === 'string' ? part : 'x'
     return isValue ? { ...part, encode: true } : part
   })
 }
 
-/** The URL filled with merge data; null where that leads to anything but http, https or (a link) a mail program. */
+/** Returns the URL filled with merge data; null if its scheme is not http, https or (links) mailto. */
 export const fillUrl = (
   parts: readonly UrlPart[],
   read: (field: string) => string,
   kind: UrlKind = 'link',
 ): string | null => {
-  // What an author wrote whole was looked at when it was applied.
+  // A URL without merge tags was checked when the project was applied.
   if (parts.length === 1 && typeof parts[0] === 'string') return parts[0]
   const filled = parts.map((part) => {
     if (typeof part === 'string') return part

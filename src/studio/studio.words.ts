@@ -1,9 +1,9 @@
 import type { CheckoutItem, LeafBlock } from './studio.blocks.ts'
 import { currencyDigits } from './studio.shapes.ts'
 
-/** What the mail itself says around the author's blocks, in html and text alike. */
+/** Texts of the email around the author's blocks, in HTML and text. */
 export const words = {
-  view: 'View this mail in your browser',
+  view: 'View this email in your browser',
   unsubscribe: 'Unsubscribe',
   form: 'Fill in the form',
   booking: 'Choose a time',
@@ -16,7 +16,7 @@ const money = (amount: number, currency: string): string => {
   return (
     new Intl.NumberFormat('en', { ...options, minimumFractionDigits: digits, maximumFractionDigits: digits })
       .format(amount)
-      // Between code and digits stands a blank that does not break; a terminal shows it as another character.
+      // Intl puts a no-break space between code and digits, which some terminals don't show as a space.
       .replace('\u00a0', ' ')
   )
 }
@@ -25,7 +25,7 @@ const inCents = ({ amount, quantity }: CheckoutItem): number => Math.round(amoun
 
 type Checkout = Extract<LeafBlock, { type: 'checkout' }>['props']
 
-/** What each item costs, `2 × Seat` and `USD 40.00`, and all of them. */
+/** Returns the price of each item, such as `2 × Seat` and `USD 40.00`, and the total. */
 export const priceLines = ({
   items,
   currency,
@@ -39,5 +39,5 @@ export const priceLines = ({
 
 type Booking = Extract<LeafBlock, { type: 'booking' }>['props']
 
-/** `30 minutes, Europe/Berlin` */
+/** Returns a text such as `30 minutes, Europe/Berlin`. */
 export const bookingLine = ({ durationMinutes, timezone }: Booking): string => `${durationMinutes} minutes, ${timezone}`

@@ -1,14 +1,14 @@
-import { type CommandSet, type Context, demandNoPage, followed, paged } from '../cli/command.ts'
+import { type CommandSet, type Context, examples, followed, paged, requireNoPage } from '../cli/command.ts'
 import { readInput } from '../cli/input.ts'
-import type { Column } from '../cli/output.ts'
+import { type Column, jsonText } from '../cli/output.ts'
 import type { WebhookEvent } from '../events/shapes.ts'
 import type { EventType } from '../events/types.ts'
 import type { PageFlags } from '../lib/page.ts'
-import { Problem } from '../lib/problem.ts'
+import { Problem, shown } from '../lib/problem.ts'
 import type { EmittedEvent } from '../store/work.ts'
 import type { newEvents } from './webhooks.events.ts'
 
-/** When each type fires, in the words of api.md section 6. */
+/** When each type fires, as in docs/reference/events.md#event-types. */
 const firesWhen: Record<EventType, string> = {
   'interaction.received': 'A recipient interacts with an email: a vote, rating, quiz answer, tracked click, purchase',
   'form.submitted': 'A form in an email or a signup form is submitted',
@@ -30,7 +30,7 @@ const columns: Column<EmittedEvent>[] = [
   ['CREATED', (event) => new Date(event.createdAt)],
 ]
 
-/** As it happens: the time of day, and as much of what happened as there is room for. */
+/** Columns of `--follow`: the time of day, and as much of the data as fits. */
 const followColumns: Column<EmittedEvent>[] = [
   ['TIME', (event) => new Date(event.createdAt).toTimeString().slice(0, 8)],
   ['ID', (event) => event.id],
@@ -46,11 +46,11 @@ const eventName = async (name: string): Promise<EventType> => {
 const readSecret = async ({ out }: Context, file: string | undefined): Promise<string> => {
   if (file === undefined) {
     const secret = (await import('../lib/signature.ts')).newSigningSecret()
-    out.note(`Signed with a fresh secret: ${secret}`)
+    out.note(`Signed with a new secret: ${secret}`)
     return secret
   }
   const secret = (await readInput(file, '--secret-file')).trim()
-  if (!secret) throw new Problem('usage', '--secret-file holds no secret')
+  if (!secret) throw new Problem('usage', 'The file of --secret-file is empty')
   return secret
 }
 
@@ -59,13 +59,13 @@ const readData = async (option: string): Promise<unknown> => {
   try {
     return JSON.parse(await readInput(option.slice(1), '--data'))
   } catch (error) {
-    throw error instanceof Problem ? error : new Problem('usage', '--data names a file that is no valid JSON')
+    throw error instanceof Problem ? error : new Problem('usage', 'The file of --data is not valid JSON')
   }
 }
 
 const pathAndValue = (option: string): [path: string, value: string] => {
   const at = option.indexOf('=')
-  if (at < 1) throw new Problem('usage', `--set takes path=value, such as data.deal.value=9, not ${option}`)
+  if (at < 1) throw new Problem('usage', `--set takes path=value, such as data.deal.value=9, not ${shown(option)}`)
   return [option.slice(0, at), option.slice(at + 1)]
 }
 
@@ -92,11 +92,11 @@ const send = async (context: Context, name: string, options: SendOptions): Promi
   if (options.secretFile === '-' && options.data === '@-') {
     throw new Problem('usage', 'Only one of --secret-file and --data can be read from stdin')
   }
-  const [{ sendEvent, targetOf }, { parseServers }] = await Promise.all([
+  const [{ parseTarget, sendEvent }, { parseServers }] = await Promise.all([
     import('./webhooks.send.ts'),
     import('../net/resolver.ts'),
   ])
-  const target = targetOf(to)
+  const target = parseTarget(to)
   const dnsServers = parseServers(process.env.SVC_DNS_SERVERS ?? '')
   const nowMs = Date.now()
   const event = await buildEvent(await eventName(name), options, nowMs)
@@ -112,16 +112,16 @@ const send = async (context: Context, name: string, options: SendOptions): Promi
 }
 
 const follow = async (context: Context, filter: Parameters<typeof newEvents>[0], flags: PageFlags): Promise<void> => {
-  demandNoPage(flags)
+  requireNoPage(flags)
   const { account, app, out, work } = context
   const [{ newEvents }, { deliveriesChannel }] = await Promise.all([
     import('./webhooks.events.ts'),
     import('../deliveries/deliveries.ts'),
   ])
   await account()
-  const news = newEvents(filter, filter.since ?? app.now().getTime())
+  const readNew = newEvents(filter, filter.since ?? app.now().getTime())
   const write = out.stream(out.format === 'table' ? followColumns : columns)
-  await context.follow(deliveriesChannel, async () => write(await work(news)))
+  await context.follow(deliveriesChannel, async () => write(await work(readNew)))
 }
 
 export const commands: CommandSet = (cli) => {
@@ -131,9 +131,10 @@ export const commands: CommandSet = (cli) => {
     paged(
       noun
         .command('list', { isDefault: true })
-        .description('List the events that a webhook wanted, newest first')
-        .option('--type <type>', 'of this type')
-        .option('--since <age|time>', 'since, such as 2h or 2026-11-20T08:00:00Z'),
+        .description('List stored events, newest first: those that a webhook subscribed to')
+        .addHelpText('after', examples('svc events --type deal.created --since 2h', 'svc events list --follow'))
+        .option('--type <type>', 'only events of this type')
+        .option('--since <age|time>', 'only events since, such as 2h or 2026-11-20T08:00:00Z'),
     ),
   ).action(
     cli.run(async (context, options: PageFlags & { type?: string; since?: string; follow?: boolean }) => {
@@ -153,6 +154,13 @@ export const commands: CommandSet = (cli) => {
   noun
     .command('show')
     .description('Show an event as it is delivered')
+    .addHelpText(
+      'after',
+      examples(
+        'svc events show evt_01m82xgxtaz6yjc71bkr9q55b6',
+        'svc events show evt_01m82xgxtaz6yjc71bkr9q55b6 --json',
+      ),
+    )
     .argument('<id>')
     .action(
       cli.run(async ({ out, work }, id: string) => {
@@ -164,6 +172,7 @@ export const commands: CommandSet = (cli) => {
   noun
     .command('types')
     .description('List the event types and when they fire')
+    .addHelpText('after', examples('svc events types', 'svc events types --json'))
     .action(
       cli.run(
         async ({ out }) => {
@@ -179,7 +188,8 @@ export const commands: CommandSet = (cli) => {
 
   noun
     .command('sample')
-    .description('Print a sample of a type, or one of each, shaped exactly like real deliveries')
+    .description('Print a sample of a type, or of each type, in the shape of real deliveries')
+    .addHelpText('after', examples('svc events sample deal.created', 'svc events sample > samples.json'))
     .argument('[type]')
     .action(
       cli.run(
@@ -192,9 +202,9 @@ export const commands: CommandSet = (cli) => {
           const samples = (name === undefined ? eventTypes : [await eventName(name)]).map((type) =>
             sampleEvent(type, { now }),
           )
-          // Nothing of a sample fits into a table: what is asked for is the body.
+          // A table has no room for the body, which is the point of a sample.
           if (out.format === 'table' || out.format === 'plain') {
-            for (const event of samples) out.line(JSON.stringify(event, null, 2))
+            for (const event of samples) out.line(jsonText(event, 2))
           } else if (name === undefined) await out.list('events', samples, [])
           else out.one(samples[0]!)
         },
@@ -204,16 +214,23 @@ export const commands: CommandSet = (cli) => {
 
   noun
     .command('send')
-    .description('Sign a sample with test: true inside data and post it to any URL; fails unless that answers 2xx')
+    .description('Sign a sample with test: true inside data and post it to any URL; fails unless the answer is 2xx')
+    .addHelpText(
+      'after',
+      examples(
+        'svc events send deal.created --to http://localhost:3000/hook',
+        'svc events send deal.created --to http://localhost:3000/hook --set data.deal.value=9 --secret-file secret.txt',
+      ),
+    )
     .argument('<type>')
-    .option('--to <url>', 'where to post it; loopback too')
-    .option('--secret-file <file>', 'the signing secret, - for stdin; left out: a fresh one')
+    .option('--to <url>', 'the URL, which may be on this machine')
+    .option('--secret-file <file>', 'the signing secret, - for stdin (default: a new one)')
     .option(
       '--set <path=value>',
       'change a value, such as data.deal.value=9',
       (text, all: string[]) => [...all, text],
       [],
     )
-    .option('--data <@file>', 'take data from a JSON file, @- for stdin')
+    .option('--data <@file>', 'read data from a JSON file, @- for stdin')
     .action(cli.run(send, { app: 'none' }))
 }

@@ -1,23 +1,23 @@
-import { lockClasses } from '../store/locks.ts'
+import { lockClasses } from '../lib/locks.ts'
 import type { App } from '../store/work.ts'
 import { deleteWebhook } from './webhooks.ts'
 
 /*
- * A listener is alive as long as a session holds the advisory lock of its URL, which nobody else has: its port and token
- * are in it. The lock is taken before the subscription is made, so that no other listener ever sees it as left behind.
+ * A listener is alive while a session holds the advisory lock of its URL, which is unique: it contains port and token. The lock is
+ * taken before the subscription is created, so that another listener never takes the subscription for orphaned.
  */
 const lockOf = `${lockClasses.listener}, hashtext($1)`
 
-export interface Claim {
-  /** Takes the lock, again where its connection was lost. Rejects while the database is away. */
+export interface ListenerLock {
+  /** Takes the lock if this session does not have it, also after a lost connection. Rejects while the database is unavailable. */
   hold(): Promise<void>
-  /** Runs on the connection of the lock: false where the lock of `url` is another's. */
+  /** Calls `run` while it holds the lock of another `url`. Returns false if another session has that lock. */
   whileFree(url: string, run: () => Promise<void>): Promise<boolean>
   release(): Promise<void>
 }
 
-/** The lock of one listener, on a connection of its own. */
-export const openClaim = (database: App['database'], url: string): Claim => {
+/** Returns the lock of one listener, which uses its own connection. */
+export const openListenerLock = (database: App['database'], url: string): ListenerLock => {
   let client: Awaited<ReturnType<typeof database.connect>> | null = null
   const connected = async () => {
     if (client) return client
@@ -46,19 +46,24 @@ export const openClaim = (database: App['database'], url: string): Claim => {
   }
 }
 
-/** Removes the account's temporary subscriptions whose listeners were killed; those of living ones stay. */
-export const removeLeftovers = async (app: App, accountId: string, actor: string, claim: Claim): Promise<void> => {
+/** Removes the account's temporary subscriptions whose listeners were killed. */
+export const removeOrphanedSubscriptions = async (
+  app: App,
+  accountId: string,
+  actor: string,
+  lock: ListenerLock,
+): Promise<void> => {
   const found = await app.sql<{ id: string; url: string }>(
     `select w.id, t.url from webhooks w join delivery_targets t on t.account_id = w.account_id and t.id = w.id
      where w.account_id = $1 and w.temporary order by w.id`,
     [accountId],
   )
   for (const { id, url } of found) {
-    await claim.whileFree(url, () => removeSubscription(app, accountId, actor, id))
+    await lock.whileFree(url, () => removeSubscription(app, accountId, actor, id))
   }
 }
 
-/** Removes a subscription, which may be gone already, with its pending deliveries. */
+/** Removes a subscription, if it still exists, with its pending deliveries. */
 export const removeSubscription = async (app: App, accountId: string, actor: string, id: string): Promise<void> =>
   app.work(accountId, actor, async (work) => {
     const [row] = await work.sql('select from webhooks where account_id = $1 and id = $2 for update', [accountId, id])

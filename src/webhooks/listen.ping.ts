@@ -9,7 +9,7 @@ import { sendTo } from './webhooks.ts'
 const limitMs = 10_000
 const pollMs = 200
 
-/** An event of the listener's own, told apart by its id: never shown, never handed on. */
+/** Returns the listener's own test event. It is recognised by its id, and neither shown nor forwarded. */
 export const newPing = (type: EventType, now: Date): WebhookEvent =>
   sampleEvent(type, { now: now.getTime(), test: true })
 
@@ -23,7 +23,7 @@ const unreachable = (error: string) =>
       })
 
 const noDaemon = () =>
-  new Problem('unavailable', 'No daemon runs the jobs on this database, so nothing would ever be delivered', {
+  new Problem('unavailable', 'No daemon runs the jobs of this database, so nothing would be delivered', {
     hint: 'svc dev (or svc serve) in another terminal',
   })
 
@@ -36,10 +36,10 @@ const lastError = async (app: App, accountId: string, deliveryId: string): Promi
 }
 
 /**
- * Sends the ping through the outbox to this one webhook, waits until a daemon has brought it, and gives its delivery's id. Throws a Problem that says
- * why none does within 10 s: `unavailable` without a daemon, `configuration` where it may not reach this machine.
+ * Sends the ping through the outbox to this webhook, waits until a daemon delivers it, and returns the delivery's id. Throws Problem
+ * if none arrives within 10 s: `unavailable` without a daemon, `configuration` if the daemon may not reach this machine.
  */
-export const provePath = async (
+export const verifyDeliveryPath = async (
   app: App,
   subscription: { accountId: string; actor: string; webhookId: string },
   ping: WebhookEvent,
@@ -48,10 +48,10 @@ export const provePath = async (
 ): Promise<string | null> => {
   const { accountId, actor, webhookId } = subscription
   const deliveryId = await app.work(accountId, actor, (work) => sendTo(work, webhookId, ping))
-  const came = arrived.then(() => true)
+  const delivered = arrived.then(() => true)
   const startedAt = performance.now()
   while (!signal.aborted) {
-    if (await Promise.race([came, sleep(pollMs, false)])) return deliveryId
+    if (await Promise.race([delivered, sleep(pollMs, false)])) return deliveryId
     const error = deliveryId === null ? 'the subscription was removed' : await lastError(app, accountId, deliveryId)
     if (error !== null) throw unreachable(error)
     if (performance.now() - startedAt > limitMs) throw noDaemon()
@@ -59,7 +59,7 @@ export const provePath = async (
   return deliveryId
 }
 
-/** Takes the ping out of the account's history. */
+/** Deletes the ping from the account's events and deliveries. */
 export const removePing = async (app: App, accountId: string, deliveryId: string, eventId: string): Promise<void> => {
   for (const table of ['pending_deliveries', 'ended_deliveries']) {
     await app.sql(`delete from ${table} where account_id = $1 and id = $2`, [accountId, deliveryId])

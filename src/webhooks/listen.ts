@@ -5,52 +5,54 @@ import { openRepeats } from '../lib/webhooks.ts'
 import { type Forwarder, openForwarder } from '../net/forward.ts'
 import { isUnavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
-import { openClaim, removeLeftovers, removeSubscription } from './listen.lock.ts'
-import { newPing, provePath, removePing } from './listen.ping.ts'
-import type { Reply } from './listen.replies.ts'
+import { openListenerLock, removeOrphanedSubscriptions, removeSubscription } from './listen.lock.ts'
+import { newPing, removePing, verifyDeliveryPath } from './listen.ping.ts'
 import { watch } from './listen.watch.ts'
 import { type Answer, type Arrival, openReceiver } from './receiver.ts'
 import { createWebhook } from './webhooks.ts'
 
 /** One delivery, as it was received and answered. */
-export interface Heard {
+export interface ReceivedDelivery {
   /** epoch ms of its arrival */
   at: number
   type: string
   id: string
-  /** null where it was left without an answer. */
+  /** null: it got no answer. */
   status: number | null
   ms: number
   verified: boolean
   /** Its id was delivered before: a retry, a replay, or a repeat after a crash. */
   duplicate: boolean
   verdict: Verdict
-  /** Why nothing answered behind `--forward-to`. */
+  /** Why the URL of `--forward-to` did not answer. */
   error: string | null
   event: unknown
 }
 
-export interface ListenOptions {
-  /** 0 takes a free one. */
+/** Returns the status for the next delivery, or null for no answer. */
+export type Reply = () => number | null
+
+interface ListenOptions {
+  /** 0: any free port. */
   port: number
   events: readonly EventType[] | null
   reply: Reply
   forwardTo: URL | null
 }
 
-export interface Hearing {
+interface ListenHandlers {
   ready(listener: { webhookId: string; url: string; secret: string; events: readonly string[] }): void
-  delivery(heard: Heard): void
-  /** Something that keeps deliveries from coming, or its end. */
+  delivery(heard: ReceivedDelivery): void
+  /** Called when deliveries can no longer arrive, and when they can again. */
   notice(text: string): void
   signal: AbortSignal
 }
 
-export interface Heeded {
+export interface ListenSummary {
   events: number
-  different: number
+  distinct: number
   notVerified: number
-  /** Why it ended by itself; null where it was told to. */
+  /** Why the subscription ended; null: the user stopped the command. */
   ended: string | null
 }
 
@@ -58,16 +60,16 @@ const forwardMs = 5000
 
 const countArrivals = () => {
   const isRepeat = openRepeats()
-  const counts = { events: 0, different: 0, notVerified: 0 }
+  const counts = { events: 0, distinct: 0, notVerified: 0 }
   return {
     counts,
-    /** Whether the arrival repeats an earlier one. What is not verified proves nothing of its id. */
+    /** Counts a delivery and returns whether it repeats an earlier one. The id of an unverified delivery is ignored. */
     count({ id, verdict }: Arrival): boolean {
       counts.events++
       const verified = verdict === 'ok'
       const repeat = verified && isRepeat(id)
       if (!verified) counts.notVerified++
-      else if (!repeat) counts.different++
+      else if (!repeat) counts.distinct++
       return repeat
     },
   }
@@ -88,28 +90,28 @@ const answerTo = async (arrival: Arrival, reply: Reply, forwarder: Forwarder | n
   return { answer: status === null ? null : { status }, error: null }
 }
 
-/** The subscription of a killed listener is removed by the next one, so a database that is away may keep this one. */
-const cleanUp = async (hearing: Hearing, run: () => Promise<unknown>): Promise<void> => {
+/** Cleans up. If the database is unavailable the subscription stays: the next `svc listen` removes it as orphaned. */
+const cleanUp = async (handlers: ListenHandlers, run: () => Promise<unknown>): Promise<void> => {
   try {
     await run()
   } catch (error) {
     if (!isUnavailable(error)) throw error
-    hearing.notice('The database is not available: the next svc listen removes the subscription of this one.')
+    handlers.notice('The database is not available, so this subscription remains until the next svc listen removes it.')
   }
 }
 
 /**
- * Receives the account's deliveries on a loopback port until `hearing.signal` is aborted or its subscription ends (cli.md,
- * `svc listen`). The subscription lasts as long as this call. Throws Problem `unavailable` or `configuration` where no
- * daemon can deliver here, and EADDRINUSE where the port is taken.
+ * Receives the account's deliveries on a loopback port, over a temporary subscription, until `handlers.signal` is aborted or the
+ * subscription ends (docs/reference/cli.md#testing-webhooks). Throws Problem `unavailable` or `configuration` if no daemon can
+ * deliver to this port, and EADDRINUSE if the port is taken.
  */
 export const listen = async (
   app: App,
   accountId: string,
   actor: string,
   options: ListenOptions,
-  hearing: Hearing,
-): Promise<Heeded> => {
+  handlers: ListenHandlers,
+): Promise<ListenSummary> => {
   const events = options.events ?? eventTypes
   const ping = newPing(events[0]!, app.now())
   const pinged = Promise.withResolvers<void>()
@@ -130,7 +132,7 @@ export const listen = async (
     const { at, type, id, verdict, event } = arrival
     const ms = Math.round(performance.now() - startedAt)
     const status = answer?.status ?? null
-    hearing.delivery({ at, type, id, status, ms, verified: verdict === 'ok', duplicate, verdict, error, event })
+    handlers.delivery({ at, type, id, status, ms, verified: verdict === 'ok', duplicate, verdict, error, event })
     return answer
   }
 
@@ -142,10 +144,10 @@ export const listen = async (
     now: app.systemNow,
     answer,
   })
-  const claim = openClaim(app.database, receiver.hookUrl)
+  const lock = openListenerLock(app.database, receiver.hookUrl)
   try {
-    await claim.hold()
-    await removeLeftovers(app, accountId, actor, claim)
+    await lock.hold()
+    await removeOrphanedSubscriptions(app, accountId, actor, lock)
     const input = { url: receiver.hookUrl, events: [...events] }
     const origin = { createdVia: 'dashboard', temporary: true, trusted: true } as const
     const webhook = await createWebhook(app, accountId, actor, input, origin)
@@ -153,21 +155,21 @@ export const listen = async (
     const { id: webhookId } = webhook
     let pingId: string | null = null
     try {
-      pingId = await provePath(app, { accountId, actor, webhookId }, ping, pinged.promise, hearing.signal)
-      if (hearing.signal.aborted) return { ...counts, ended: null }
-      hearing.ready({ webhookId, url: receiver.hookUrl, secret: webhook.secret, events })
-      const { notice, signal } = hearing
-      const ended = await watch(app, { accountId, webhookId, claim, lastArrival: () => lastArrival, notice, signal })
+      pingId = await verifyDeliveryPath(app, { accountId, actor, webhookId }, ping, pinged.promise, handlers.signal)
+      if (handlers.signal.aborted) return { ...counts, ended: null }
+      handlers.ready({ webhookId, url: receiver.hookUrl, secret: webhook.secret, events })
+      const { notice, signal } = handlers
+      const ended = await watch(app, { accountId, webhookId, lock, lastArrival: () => lastArrival, notice, signal })
       return { ...counts, ended }
     } finally {
-      await cleanUp(hearing, async () => {
+      await cleanUp(handlers, async () => {
         await removeSubscription(app, accountId, actor, webhookId)
         if (pingId) await removePing(app, accountId, pingId, ping.id)
       })
     }
   } finally {
     await receiver.close()
-    await claim.release()
+    await lock.release()
     await forwarder?.close()
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUnavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
-import type { Claim } from './listen.lock.ts'
+import type { ListenerLock } from './listen.lock.ts'
 
 const pollMs = 2000
 const silenceMs = 10_000
@@ -9,7 +9,7 @@ const silenceMs = 10_000
 interface Watched {
   accountId: string
   webhookId: string
-  claim: Claim
+  lock: ListenerLock
   /** The `performance.now()` of the latest delivery. */
   lastArrival(): number
   notice(text: string): void
@@ -19,7 +19,7 @@ interface Watched {
 interface State {
   status: 'active' | 'disabled'
   disabledReason: string | null
-  /** A delivery has been due for a while, and nobody has claimed it. */
+  /** A delivery has been due for `silenceMs`, and no worker has claimed it. */
   overdue: boolean
 }
 
@@ -43,31 +43,31 @@ const ending = (state: State | undefined): string | null => {
 }
 
 /**
- * Looks every 2 s whether deliveries can still come, and says so where they can't: the database is away, or no daemon
- * claims what is due. Gives why the subscription ended, or null once `signal` is aborted.
+ * Checks every 2 s whether deliveries can still arrive, and reports when the database is unavailable or no daemon claims due
+ * deliveries. Returns why the subscription ended, or null once `signal` is aborted.
  */
 export const watch = async (app: App, watched: Watched): Promise<string | null> => {
-  const { claim, notice, signal } = watched
-  let trouble: string | null = null
-  const tell = (now: string | null) => {
-    if (now !== trouble) notice(now ?? 'Deliveries can come again.')
-    trouble = now
+  const { lock, notice, signal } = watched
+  let reported: string | null = null
+  const report = (problem: string | null) => {
+    if (problem !== reported) notice(problem ?? 'Deliveries can arrive again.')
+    reported = problem
   }
   while (!signal.aborted) {
     try {
-      await claim.hold()
+      await lock.hold()
       const state = await readState(app, watched)
       const end = ending(state)
       if (end) return end
       const silent = performance.now() - watched.lastArrival() > silenceMs
-      tell(
+      report(
         state?.overdue && silent
-          ? 'Deliveries wait, but no daemon brings them. Is svc dev or svc serve running?'
+          ? 'Deliveries are due, but no daemon sends them. Is svc dev or svc serve running?'
           : null,
       )
     } catch (error) {
       if (!isUnavailable(error)) throw error
-      tell('The database is not available. Listening on; deliveries come when it is back.')
+      report('The database is not available. Still listening: deliveries arrive when it is available again.')
     }
     await sleep(pollMs, undefined, { signal }).catch(() => {})
   }

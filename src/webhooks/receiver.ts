@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ReceivedWebhook, verifyWebhook } from '../lib/webhooks.ts'
 import { type LoopbackServer, openLoopback, readBody } from '../net/loopback.ts'
 
-/** A delivery as it reached a receiver of ours. */
+/** A delivery as a receiver got it. */
 export interface Arrival extends ReceivedWebhook {
   /** epoch ms */
   at: number
-  /** Names and values in turn, as they came. */
+  /** Alternating names and values, as received. */
   rawHeaders: readonly string[]
   body: Buffer
 }
@@ -17,17 +17,17 @@ export interface Answer {
   body?: Buffer
 }
 
-export interface ReceiverOptions {
-  /** 0 takes a free one. */
+interface ReceiverOptions {
+  /** 0: any free port. */
   port: number
-  /** The secret part of the path: who does not know it can't post. */
+  /** The secret part of the path, without which a sender can't post. */
   token: string
-  /** Asked for each delivery: the first one may come before the subscription's maker has read its secret. */
+  /** Called for each delivery: the first one can arrive before the creation of the subscription returns the secret. */
   secret(): string | Promise<string>
   now(): Date
-  /** What to answer; null to leave the sender without an answer. */
+  /** Returns the answer; null: none, the sender times out. */
   answer(arrival: Arrival): Answer | null | Promise<Answer | null>
-  /** Answers what is no delivery; 404 without it. */
+  /** Handles all other requests; without it they get 404. */
   otherwise?(request: IncomingMessage, response: ServerResponse): void | Promise<void>
 }
 
@@ -36,14 +36,14 @@ export interface Receiver extends LoopbackServer {
 }
 
 /**
- * More than the largest event. A contact has 40 columns of 10,000 characters, of up to 6 bytes each in JSON, and an event of
- * its change holds it twice: 5 MB. What a body of the API (8 MB) brings in may grow threefold: an invalid byte becomes U+FFFD.
+ * Larger than the largest event. A contact has 40 columns of 10,000 characters of up to 6 bytes each in JSON, and `contact.updated`
+ * has it twice: 5 MB. The content of an API body (8 MB) can grow threefold, because U+FFFD replaces each invalid byte.
  */
 const maxBodyBytes = 32 * 1024 * 1024
 
 /**
- * A webhook receiver on a loopback port, as a subscriber would write one: it takes `POST /hook/<token>` up to 32 MB and
- * verifies the signature over the raw body (api.md section 5). Rejects with EADDRINUSE where the port is taken.
+ * Opens a webhook receiver on a loopback port, as a subscriber would write one: it accepts `POST /hook/<token>` of up to 32 MB and
+ * verifies the signature over the raw body (docs/reference/events.md#signature). Rejects with EADDRINUSE if the port is taken.
  */
 export const openReceiver = async (options: ReceiverOptions): Promise<Receiver> => {
   const path = `/hook/${options.token}`

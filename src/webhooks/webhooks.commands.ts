@@ -1,27 +1,49 @@
-import type { CommandSet } from '../cli/command.ts'
+import { type CommandSet, type Confirmation, changing, confirmed, examples } from '../cli/command.ts'
 import type { Column, Output } from '../cli/output.ts'
 import { commands as events } from './events.commands.ts'
 import type { NewSubscription, Subscription } from './webhooks.shapes.ts'
 
+/** Returns `paused` for a webhook that an operator disabled: only then the contract has no reason. */
+const statusOf = ({ status, disabledReason }: Subscription): string =>
+  status === 'disabled' && !disabledReason ? 'paused' : status
+
 const columns: Column<Subscription>[] = [
   ['ID', (webhook) => webhook.id],
   ['URL', (webhook) => webhook.url],
-  ['EVENTS', (webhook) => webhook.events.join(',')],
-  ['STATUS', (webhook) => webhook.status],
+  ['EVENTS', (webhook) => webhook.events.join(','), 'pipe'],
+  ['EVENTS', (webhook) => webhook.events.join(', '), 'terminal'],
+  ['STATUS', statusOf],
   ['LAST DELIVERY', (webhook) => (webhook.lastDeliveryAt ? new Date(webhook.lastDeliveryAt) : null)],
   ['LAST FAILURE', (webhook) => (webhook.lastFailureAt ? new Date(webhook.lastFailureAt) : null)],
   ['LAST ERROR', (webhook) => webhook.lastError],
 ]
 
-const shown = (webhook: Subscription) => ({ ...webhook, events: webhook.events.join(',') })
+const shown = (webhook: Subscription) => ({
+  ...webhook,
+  status: statusOf(webhook),
+  events: webhook.events.join(','),
+})
 
 const showOnce = (out: Output, created: NewSubscription) => {
   const { id, secret, subscription } = created
   out.secret(created, 'secret', { id, secret, url: subscription.url, events: subscription.events.join(',') })
 }
 
-/** A flag that is given twice adds to what it said before. */
-const alsoThese = (text: string, before?: string): string => (before ? `${before},${text}` : text)
+/** Adds the types of a repeated flag. */
+const appendTypes = (text: string, before?: string): string => (before ? `${before},${text}` : text)
+
+const namesOf = (types: string): string[] =>
+  types
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean)
+
+interface UpdateOptions {
+  url?: string
+  events?: string
+  yes?: boolean
+  dryRun?: boolean
+}
 
 const webhooks: CommandSet = (cli) => {
   const noun = cli.noun('webhooks')
@@ -29,8 +51,15 @@ const webhooks: CommandSet = (cli) => {
   noun
     .command('create')
     .description('Subscribe a URL to events; the signing secret is shown once')
+    .addHelpText(
+      'after',
+      examples(
+        'svc webhooks create --url https://shop.example/hook --events deal.created,deal.stage_changed',
+        'svc webhooks create --url https://shop.example/hook --events contact.created --json',
+      ),
+    )
     .option('--url <url>', 'a public http or https address')
-    .option('--events <types>', 'event types, separated by commas (svc events types)', alsoThese)
+    .option('--events <types>', 'event types, separated by commas (svc events types)', appendTypes)
     .action(
       cli.run(async ({ app, actor, account, out, require }, options: { url?: string; events?: string }) => {
         const { url, events } = await require({ url: options.url, events: options.events })
@@ -38,8 +67,7 @@ const webhooks: CommandSet = (cli) => {
           import('./webhooks.ts'),
           import('../lib/parse.ts'),
         ])
-        const names = events.split(',').map((name) => name.trim())
-        const input = parse(NewWebhook, { url, events: names.filter(Boolean) })
+        const input = parse(NewWebhook, { url, events: namesOf(events) })
         const { id } = await account()
         showOnce(out, await createWebhook(app, id, actor, input, { createdVia: 'dashboard' }))
       }),
@@ -48,6 +76,7 @@ const webhooks: CommandSet = (cli) => {
   noun
     .command('list', { isDefault: true })
     .description('List the subscriptions, newest first')
+    .addHelpText('after', examples('svc webhooks', 'svc webhooks list --wide'))
     .action(
       cli.run(async ({ out, work }) => {
         const { listWebhooks } = await import('./webhooks.ts')
@@ -58,6 +87,13 @@ const webhooks: CommandSet = (cli) => {
   noun
     .command('show')
     .description('Show a subscription')
+    .addHelpText(
+      'after',
+      examples(
+        'svc webhooks show whk_01m82xgxstm9pszdn2vy839dag',
+        'svc webhooks show whk_01m82xgxstm9pszdn2vy839dag --json',
+      ),
+    )
     .argument('<id>')
     .action(
       cli.run(async ({ out, work }, id: string) => {
@@ -68,39 +104,97 @@ const webhooks: CommandSet = (cli) => {
     )
 
   noun
-    .command('delete')
-    .description('Delete a subscription and cancel what is on its way to it')
+    .command('update')
+    .description('Change the URL or the events of a subscription; its id, secret and pending deliveries stay')
+    .addHelpText(
+      'after',
+      examples(
+        'svc webhooks update whk_01m82xgxstm9pszdn2vy839dag --url https://shop.example/new',
+        'svc webhooks update whk_01m82xgxstm9pszdn2vy839dag --events deal.created,lead.hot --dry-run',
+      ),
+    )
     .argument('<id>')
-    .option('--yes', 'do it without asking')
-    .option('--dry-run', 'say what would happen')
+    .option('--url <url>', 'a public http or https address, for the next attempts too')
+    .option('--events <types>', 'event types, separated by commas; replaces the current ones', appendTypes)
+    .option('--yes', 'accepted for scripts; this command never asks')
+    .option('--dry-run', 'show what would change')
     .action(
-      cli.run(async ({ out, work, confirm }, id: string, options: { yes?: boolean; dryRun?: boolean }) => {
-        const { countPending, deleteWebhook, showWebhook } = await import('./webhooks.ts')
-        const { url } = await work((w) => showWebhook(w, id))
-        const pending = await work((w) => countPending(w, id))
-        const what = `delete ${id} (${url}) and cancel its pending deliveries (${pending})`
-        if (!(await confirm(what, options, { id, pending }))) return
-        out.one({ ok: true, id, cancelled: await work((w) => deleteWebhook(w, id)) })
-      }),
+      cli.run(
+        async ({ app, actor, account, out, work, confirm }, id: string, { url, events, dryRun }: UpdateOptions) => {
+          const [{ countPending, showWebhook, updateWebhook, WebhookChange }, { parse }] = await Promise.all([
+            import('./webhooks.ts'),
+            import('../lib/parse.ts'),
+          ])
+          const change = parse(WebhookChange, { url, ...(events !== undefined && { events: namesOf(events) }) })
+          if (dryRun) {
+            const before = await work((w) => showWebhook(w, id))
+            const pending = await work((w) => countPending(w, id))
+            const what = `change ${id} (${before.url}), whose pending deliveries (${pending}) stay`
+            await confirm(what, { dryRun }, { id, pending, before, change })
+            return
+          }
+          const webhook = await updateWebhook(app, (await account()).id, actor, id, change)
+          out.one(webhook, shown(webhook))
+        },
+      ),
     )
 
-  noun
-    .command('enable')
-    .description('Send events to it again')
-    .argument('<id>')
-    .action(
-      cli.run(async ({ out, work }, id: string) => {
-        const { enableWebhook } = await import('./webhooks.ts')
-        const webhook = await work((w) => enableWebhook(w, id))
-        out.one(webhook, shown(webhook))
-      }),
-    )
+  confirmed(
+    noun
+      .command('delete')
+      .description('Delete a subscription and cancel its pending deliveries')
+      .addHelpText(
+        'after',
+        examples(
+          'svc webhooks delete whk_01m82xgxstm9pszdn2vy839dag --dry-run',
+          'svc webhooks delete whk_01m82xgxstm9pszdn2vy839dag --yes',
+        ),
+      )
+      .argument('<id>'),
+  ).action(
+    cli.run(async ({ out, work, confirm }, id: string, options: Confirmation) => {
+      const { countPending, deleteWebhook, showWebhook } = await import('./webhooks.ts')
+      const { url } = await work((w) => showWebhook(w, id))
+      const pending = await work((w) => countPending(w, id))
+      const what = `delete ${id} (${url}) and cancel its pending deliveries (${pending})`
+      if (!(await confirm(what, options, { id, pending }))) return
+      out.one({ ok: true, id, cancelled: await work((w) => deleteWebhook(w, id)) })
+    }),
+  )
+
+  changing(
+    noun
+      .command('enable')
+      .description('Enable a subscription for new events')
+      .addHelpText(
+        'after',
+        examples(
+          'svc webhooks enable whk_01m82xgxstm9pszdn2vy839dag',
+          'svc webhooks enable whk_01m82xgxstm9pszdn2vy839dag --dry-run',
+        ),
+      )
+      .argument('<id>'),
+  ).action(
+    cli.run(async ({ out, work }, id: string) => {
+      const { enableWebhook } = await import('./webhooks.ts')
+      const webhook = await work((w) => enableWebhook(w, id))
+      out.one(webhook, shown(webhook))
+    }),
+  )
 
   noun
     .command('disable')
-    .description('Send nothing to it until it is enabled; what is on its way is cancelled')
+    .description('Disable a subscription and cancel its pending deliveries')
+    .addHelpText(
+      'after',
+      examples(
+        'svc webhooks disable whk_01m82xgxstm9pszdn2vy839dag --dry-run',
+        'svc webhooks disable whk_01m82xgxstm9pszdn2vy839dag --yes',
+      ),
+    )
     .argument('<id>')
-    .option('--dry-run', 'count what would be cancelled')
+    .option('--yes', 'accepted for scripts; this command never asks')
+    .option('--dry-run', 'count the deliveries that would be cancelled')
     .action(
       cli.run(async ({ out, work, confirm }, id: string, { dryRun = false }: { dryRun?: boolean }) => {
         const { countPending, disableWebhook, showWebhook } = await import('./webhooks.ts')
@@ -113,27 +207,51 @@ const webhooks: CommandSet = (cli) => {
         }
         const { subscription, cancelled } = await work((w) => disableWebhook(w, id))
         out.one(subscription, shown(subscription))
-        if (cancelled > 0)
-          out.note(`Cancelled its pending deliveries (${cancelled}): svc deliveries replay brings them back.`)
+        if (cancelled === 0) return
+        out.note(`Cancelled its pending deliveries (${cancelled}). To send them again:`)
+        out.next('svc deliveries replay')
       }),
     )
 
   noun
     .command('rotate-secret')
-    .description('Give it a new signing secret, shown once; the old one signs nothing any more')
+    .description('Replace the signing secret of a subscription; the new one is shown once')
+    .addHelpText(
+      'after',
+      examples(
+        'svc webhooks rotate-secret whk_01m82xgxstm9pszdn2vy839dag --yes',
+        'svc webhooks rotate-secret whk_01m82xgxstm9pszdn2vy839dag --dry-run',
+      ),
+    )
     .argument('<id>')
+    .option('--yes', 'accepted for scripts; this command never asks')
+    .option('--dry-run', 'show which deliveries the new secret would sign')
     .action(
-      cli.run(async ({ app, out, work }, id: string) => {
-        const { rotateSecret } = await import('./webhooks.ts')
+      cli.run(async ({ app, out, work, confirm }, id: string, { dryRun }: Confirmation) => {
+        const { countPending, rotateSecret, showWebhook } = await import('./webhooks.ts')
+        if (dryRun) {
+          const { url } = await work((w) => showWebhook(w, id))
+          const pending = await work((w) => countPending(w, id))
+          const what = `give ${id} (${url}) a new secret, which signs its pending deliveries (${pending}) too`
+          await confirm(what, { dryRun }, { id, pending })
+          return
+        }
         showOnce(out, await work((w) => rotateSecret(w, app.box, id)))
       }),
     )
 
   noun
     .command('test')
-    .description('Send it a sample event with test: true inside data')
+    .description('Send a subscription a sample event with test: true inside data')
+    .addHelpText(
+      'after',
+      examples(
+        'svc webhooks test whk_01m82xgxstm9pszdn2vy839dag',
+        'svc webhooks test whk_01m82xgxstm9pszdn2vy839dag --type deal.created',
+      ),
+    )
     .argument('<id>')
-    .option('--type <type>', 'the event type; left out: the first that it subscribed to')
+    .option('--type <type>', 'the event type (default: the first of the subscription)')
     .action(
       cli.run(async ({ out, work }, id: string, options: { type?: string }) => {
         const [{ testWebhook }, { EventName }, { parse }] = await Promise.all([
@@ -144,7 +262,7 @@ const webhooks: CommandSet = (cli) => {
         const type = options.type === undefined ? undefined : parse(EventName, options.type, 'type')
         const { history, event, ...delivery } = await work((w) => testWebhook(w, id, type))
         out.one(delivery)
-        out.note(`Follow it: svc deliveries show ${delivery.id}`)
+        out.next(`svc deliveries show ${delivery.id}`)
       }),
     )
 }

@@ -1,34 +1,38 @@
 import type { z } from 'zod'
 import { publicUrl } from '../deliveries/deliveries.ts'
-import { eventTypes } from '../events/types.ts'
+import { type EventType, eventTypes } from '../events/types.ts'
 import { newId } from '../lib/ids.ts'
-import { conflict, missing, Problem } from '../lib/problem.ts'
+import { conflict, notFound, Problem } from '../lib/problem.ts'
 import type { SecretBox } from '../lib/secrets.ts'
 import { newSigningSecret } from '../lib/signature.ts'
 import type { App, Work } from '../store/work.ts'
 import { showWebhook } from './webhooks.find.ts'
 import type { NewSubscription, NewWebhook, Subscription } from './webhooks.shapes.ts'
 
-export const webhookLimit = 50
+const webhookLimit = 50
 
-/** Where a webhook comes from. A trusted URL (that of `svc listen`) may be private. */
-export interface Origin {
+/** The origin of a webhook. A trusted URL (of `svc listen`) may be private. */
+interface Origin {
   createdVia: Subscription['createdVia']
   apiKeyId?: string
   temporary?: boolean
   trusted?: boolean
 }
 
-/** The account's row is the lock under which its webhooks are counted: 60 callers at once make 50. */
-const demandRoom = async ({ sql, accountId }: Work): Promise<void> => {
+/** Returns the types without duplicates, in the order of the contract. */
+export const inContractOrder = (types: readonly EventType[]): EventType[] =>
+  eventTypes.filter((type) => types.includes(type))
+
+/** Locks the account's row while it counts webhooks, so that concurrent calls can't exceed the limit. */
+const requireBelowLimit = async ({ sql, accountId }: Work): Promise<void> => {
   const [account] = await sql('select from accounts where id = $1 for no key update', [accountId])
-  if (!account) throw missing('There is no such account')
+  if (!account) throw notFound('There is no such account')
   const [row] = await sql<{ count: number }>('select count(*) from webhooks where account_id = $1', [accountId])
   if (row!.count >= webhookLimit) throw conflict(`An account can have at most ${webhookLimit} webhook subscriptions`)
 }
 
-/** A key that is revoked meanwhile waits for this transaction and disables what it made, or is seen as revoked here. */
-const demandLivingKey = async ({ sql, accountId }: Work, keyId: string): Promise<void> => {
+/** Locks the key: a concurrent revocation waits for this transaction and disables its webhook, or is visible here. */
+const requireActiveKey = async ({ sql, accountId }: Work, keyId: string): Promise<void> => {
   const [key] = await sql('select from api_keys where account_id = $1 and id = $2 and revoked_at is null for share', [
     accountId,
     keyId,
@@ -37,8 +41,8 @@ const demandLivingKey = async ({ sql, accountId }: Work, keyId: string): Promise
 }
 
 const insertWebhook = async (work: Work, box: SecretBox, url: string, events: string[], origin: Origin) => {
-  await demandRoom(work)
-  if (origin.apiKeyId) await demandLivingKey(work, origin.apiKeyId)
+  await requireBelowLimit(work)
+  if (origin.apiKeyId) await requireActiveKey(work, origin.apiKeyId)
   const secret = newSigningSecret()
   const id = newId('whk', work.now.getTime())
   const { sql, accountId, now } = work
@@ -56,8 +60,8 @@ const insertWebhook = async (work: Work, box: SecretBox, url: string, events: st
 }
 
 /**
- * Subscribes a URL to events (POST /webhooks). The secret is in this answer only. Throws `invalid` for a URL that is not
- * public, `conflict` where the account has 50 already. Opens its own transaction: the URL's name is looked up before it.
+ * Subscribes a URL to events (POST /webhooks). Only this result has the secret. Throws Problem `invalid` for a URL that is not
+ * public, `conflict` if the account has 50 webhooks. Opens its own transaction, after it has resolved the URL's host name.
  */
 export const createWebhook = async (
   app: App,
@@ -66,8 +70,7 @@ export const createWebhook = async (
   input: z.output<typeof NewWebhook>,
   origin: Origin,
 ): Promise<NewSubscription> => {
-  const wanted = new Set([...(input.events ?? []), ...(input.event ? [input.event] : [])])
-  const events = eventTypes.filter((type) => wanted.has(type))
+  const events = inContractOrder([...(input.events ?? []), ...(input.event ? [input.event] : [])])
   const url = origin.trusted ? input.url : await publicUrl(app, input.url)
   return app.work(accountId, actor, (work) => insertWebhook(work, app.box, url, events, origin))
 }

@@ -13,7 +13,7 @@ const WebhookSchema = defineEntity({
     apiKeyId: p.text().collation('C').nullable(),
     events: p.array(),
     createdVia: p.enum(['dashboard', 'api', 'connector_a', 'connector_b'] as const),
-    /** Made by `svc listen`: removed when its listener is gone. */
+    /** Created by `svc listen`, and deleted when that command has ended. */
     temporary: p.boolean().default(false),
     createdAt: p.datetime(),
   },

@@ -3,13 +3,13 @@ import { EventName } from '../events/shapes.ts'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page.ts'
-import { missing } from '../lib/problem.ts'
+import { noSuch } from '../lib/problem.ts'
 import type { EmittedEvent, Work } from '../store/work.ts'
 
-/** `since` in epoch ms. */
+/** A filter of events; `since` in epoch ms. */
 export const EventFilter = z.object({ type: EventName.optional(), since: z.int().optional() })
 
-/** A page of the events that were kept, newest first, as they are delivered. Throws `invalid` for a bad cursor. */
+/** Returns a page of the stored events, newest first, as they are delivered. Throws Problem `invalid` for a bad cursor. */
 export const listEvents = async (
   { sql, accountId }: Work,
   { type, since }: z.output<typeof EventFilter>,
@@ -27,22 +27,25 @@ export const listEvents = async (
   )
 }
 
-/** The newest so many are looked at. */
-const watched = 5000
-/** Made so long ago, an event may still come to light: its transaction was long. In ms. */
-const lateMs = 60_000
+/** Maximum number of events that each call reads, newest first. */
+const maxRead = 5000
+/** How long a transaction can take from an event's id to its commit; older events are already visible. */
+const maxCommitDelayMs = 60_000
 
-/** Each call gives the events that were kept since the call before, oldest first; the first one those since `sinceMs` (epoch ms). */
+/**
+ * Returns a function that returns the events that were committed since its previous call, oldest first. The first call returns the
+ * events since `sinceMs` (epoch ms).
+ */
 export const newEvents = (
   { type }: z.output<typeof EventFilter>,
   sinceMs: number,
 ): ((work: Work) => Promise<EmittedEvent[]>) => {
   let known: Set<string> | undefined
   return async ({ sql, accountId, now }) => {
-    const lately = now.getTime() - lateMs
+    const oldestNewMs = now.getTime() - maxCommitDelayMs
     const found = await sql<{ id: string }>(
       `select id from events where account_id = $1 and id >= $2 and ($3::text is null or type = $3) order by id desc limit $4`,
-      [accountId, idAt('evt', known ? lately : Math.min(lately, sinceMs)), type ?? null, watched],
+      [accountId, idAt('evt', known ? oldestNewMs : Math.min(oldestNewMs, sinceMs)), type ?? null, maxRead],
     )
     const ids = found.map(({ id }) => id)
     const fresh = ids.filter((id) => (known ? !known.has(id) : id >= idAt('evt', sinceMs)))
@@ -56,12 +59,12 @@ export const newEvents = (
   }
 }
 
-/** Throws `missing`. */
+/** Returns an event as it is delivered. Throws Problem `not_found`. */
 export const showEvent = async ({ sql, accountId }: Work, id: string): Promise<EmittedEvent> => {
   const [row] = await sql<{ payload: string }>('select payload from events where account_id = $1 and id = $2', [
     accountId,
     id,
   ])
-  if (!row) throw missing(`There is no event ${id}`, { hint: 'svc events list' })
+  if (!row) throw noSuch('event', id, { hint: 'svc events list' })
   return JSON.parse(row.payload)
 }

@@ -1,7 +1,32 @@
-import { missing } from '../lib/problem.ts'
+import { noSuch } from '../lib/problem.ts'
 import type { Sql } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
-import { type Subscription, subscriptionOf, type WebhookRow } from './webhooks.shapes.ts'
+import type { Subscription } from './webhooks.shapes.ts'
+
+/** A subscription with its target, as the database stores it. */
+type WebhookRow = Omit<Subscription, 'apiKeyId' | 'disabledReason' | 'lastError' | `${string}At`> & {
+  apiKeyId: string | null
+  disabledReason: Subscription['disabledReason'] | null
+  createdAt: Date
+  lastDeliveryAt: Date | null
+  lastFailureAt: Date | null
+  lastError: string | null
+}
+
+/** Returns the subscription as the API shows it. */
+const subscriptionOf = (webhook: WebhookRow): Subscription => ({
+  id: webhook.id,
+  ...(webhook.apiKeyId && { apiKeyId: webhook.apiKeyId }),
+  url: webhook.url,
+  events: webhook.events,
+  createdVia: webhook.createdVia,
+  status: webhook.status,
+  ...(webhook.disabledReason && { disabledReason: webhook.disabledReason }),
+  createdAt: webhook.createdAt.getTime(),
+  ...(webhook.lastDeliveryAt && { lastDeliveryAt: webhook.lastDeliveryAt.getTime() }),
+  ...(webhook.lastFailureAt && { lastFailureAt: webhook.lastFailureAt.getTime() }),
+  ...(webhook.lastError && { lastError: webhook.lastError }),
+})
 
 const selecting = `
   select w.id, w.api_key_id as "apiKeyId", t.url, w.events, w.created_via as "createdVia", t.status,
@@ -9,19 +34,19 @@ const selecting = `
     t.last_failure_at as "lastFailureAt", t.last_error as "lastError"
   from webhooks w join delivery_targets t on t.account_id = w.account_id and t.id = w.id`
 
-/** Every subscription of the account, newest first. */
+/** Returns all subscriptions of the account, newest first. */
 export const listWebhooks = async ({ sql, accountId }: Work): Promise<Subscription[]> =>
   (await sql<WebhookRow>(`${selecting} where w.account_id = $1 order by w.id desc`, [accountId])).map(subscriptionOf)
 
 const find = async (sql: Sql, accountId: string, id: string, lock: string): Promise<Subscription> => {
   const [row] = await sql<WebhookRow>(`${selecting} where w.account_id = $1 and w.id = $2 ${lock}`, [accountId, id])
-  if (!row) throw missing(`There is no webhook ${id}`, { hint: 'svc webhooks list' })
+  if (!row) throw noSuch('webhook', id, { hint: 'svc webhooks list' })
   return subscriptionOf(row)
 }
 
-/** Throws `missing`. */
+/** Returns a subscription. Throws Problem `not_found`. */
 export const showWebhook = ({ sql, accountId }: Work, id: string): Promise<Subscription> => find(sql, accountId, id, '')
 
-/** The same, held against every other change of it. */
+/** Locks a subscription against other changes and returns it. Throws Problem `not_found`. */
 export const lockWebhook = ({ sql, accountId }: Work, id: string): Promise<Subscription> =>
   find(sql, accountId, id, 'for no key update')

@@ -1,14 +1,14 @@
 import { closeTargets, endTargets, insertEvents, type Wanting } from '../deliveries/deliveries.ts'
 import type { Listener, Work } from '../store/work.ts'
 
-// Entities are not imported here: the CLI and the jobs load their listeners before they know whether they need MikroORM.
+// This file must not import entities: the CLI and the jobs load all listeners, also without MikroORM.
 
 const subscriptions = new WeakMap<Work, Promise<Wanting[]>>()
 
 const active = `from webhooks w join delivery_targets t on t.id = w.id and t.account_id = w.account_id
   where w.account_id = $1 and t.status = 'active'`
 
-/** The active subscriptions as they were when the unit of work first asked: one that ends meanwhile keeps nothing (deliveries.insert.ts). */
+/** Reads the active subscriptions, once per unit of work. `deliveries.insert.ts` skips those that end in the meantime. */
 const readSubscriptions = ({ sql, accountId }: Work): Promise<Wanting[]> =>
   sql<{ id: string; events: string[] }>(
     `select w.id, w.events ${active} order by w.id`,
@@ -22,7 +22,7 @@ const subscriptionsIn = (work: Work): Promise<Wanting[]> => {
   return found
 }
 
-/** Delivers events to the webhooks that subscribed to them (decisions.md, Webhooks and events). */
+/** Delivers events to the webhooks that subscribed to them (docs/reference/events.md#delivery). */
 export const deliverEvents: Listener = {
   events: {
     wanted: `exists (select ${active} and $2 = any(w.events))`,
@@ -33,13 +33,13 @@ export const deliverEvents: Listener = {
 
   async keyRevoked(work, keyId) {
     const { sql, accountId } = work
-    const made = await sql<{ id: string }>('select id from webhooks where account_id = $1 and api_key_id = $2', [
+    const webhooks = await sql<{ id: string }>('select id from webhooks where account_id = $1 and api_key_id = $2', [
       accountId,
       keyId,
     ])
     await endTargets(
       work,
-      made.map((row) => row.id),
+      webhooks.map((row) => row.id),
       'api-key-revoked',
     )
   },
@@ -56,6 +56,6 @@ export const deliverEvents: Listener = {
     return ends!
   },
 
-  // Nothing of a disabled webhook is claimed: what is pending goes with the account.
+  // Disables the webhooks, so that no delivery is claimed. Pending deliveries are deleted with the account.
   accountClosed: closeTargets,
 }

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { sampleEvent } from '../events/samples.ts'
 import { EventName, WebhookEventShape } from '../events/shapes.ts'
 import { eventTypes } from '../events/types.ts'
-import { made, ok, route } from '../http/route.ts'
-import { text } from '../lib/text.ts'
+import { created, ok, route } from '../http/route.ts'
+import { idText } from '../lib/text.ts'
 import { createWebhook, deleteWebhook, listWebhooks, NewSubscription, NewWebhook, Subscription } from './webhooks.ts'
 
 const list = route({
@@ -17,21 +17,21 @@ const list = route({
 const create = route({
   method: 'POST',
   path: '/webhooks',
-  summary: 'Subscribe a URL to events; the secret is shown in this answer only',
+  summary: 'Subscribe a URL to events; only this response contains the secret',
   body: NewWebhook,
   answers: { 201: NewSubscription },
   refusals: [409],
   handle: async ({ app, caller, body }) => {
     const origin = { apiKeyId: caller.keyId, createdVia: body.source ?? ('api' as const) }
-    return made(await createWebhook(app, caller.accountId, `key:${caller.keyId}`, body, origin))
+    return created(await createWebhook(app, caller.accountId, `key:${caller.keyId}`, body, origin))
   },
 })
 
 const remove = route({
   method: 'DELETE',
   path: '/webhooks/:id',
-  summary: 'Delete a subscription and stop its pending retries',
-  params: z.object({ id: text(500) }),
+  summary: 'Delete a subscription and cancel its pending deliveries',
+  params: z.object({ id: idText() }),
   answers: { 200: z.object({ ok: z.literal(true) }) },
   refusals: [404],
   handle: async ({ params, work }) => {
@@ -43,7 +43,7 @@ const remove = route({
 const sample = route({
   method: 'GET',
   path: '/events/sample',
-  summary: 'Sample events, shaped exactly like real deliveries',
+  summary: 'Get sample events in the exact shape of real deliveries',
   query: z.object({ type: EventName.optional() }),
   answers: { 200: z.object({ events: z.array(WebhookEventShape) }) },
   handle: async ({ app, query }) => {

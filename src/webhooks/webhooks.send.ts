@@ -7,16 +7,16 @@ import { createResolver } from '../net/resolver.ts'
 
 const timeoutMs = 5000
 
-/** Where the operator wants an event posted. Throws `usage` for anything but an http or https address. */
-export const targetOf = (to: string): URL => {
+/** Parses `--to`. Throws Problem `usage` for anything but an http or https address. */
+export const parseTarget = (to: string): URL => {
   const url = URL.parse(to)
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url
   throw new Problem('usage', '--to must be an http or https address')
 }
 
 /**
- * Signs an event for the time `nowMs` and posts it once, as a delivery is posted (its name looked up at `dnsServers`), but to
- * any address: the operator typed it. Never rejects: what goes wrong is in the outcome.
+ * Signs an event for the time `nowMs` and posts it once, as a delivery. It resolves host names at `dnsServers`, and allows private
+ * addresses because the operator typed the URL. Never rejects: the result has the error.
  */
 export const sendEvent = async (
   event: WebhookEvent,

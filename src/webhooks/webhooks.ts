@@ -4,9 +4,9 @@ import {
   deleteTarget,
   endTargets,
   insertEvents,
+  notifyTargetChanged,
   reviveTarget,
   showDelivery,
-  tellChanged,
 } from '../deliveries/deliveries.ts'
 import { sampleEvent } from '../events/samples.ts'
 import type { EventType } from '../events/types.ts'
@@ -19,17 +19,18 @@ import type { NewSubscription, Subscription } from './webhooks.shapes.ts'
 
 export { createWebhook } from './webhooks.create.ts'
 export { listWebhooks, showWebhook } from './webhooks.find.ts'
-export { NewSubscription, NewWebhook, Subscription } from './webhooks.shapes.ts'
+export { NewSubscription, NewWebhook, Subscription, WebhookChange } from './webhooks.shapes.ts'
+export { updateWebhook } from './webhooks.update.ts'
 export { countPending }
 
-/** Removes a subscription, whoever made it, and gives how many pending deliveries that cancelled. Throws `missing`. */
+/** Deletes a subscription and returns the number of cancelled deliveries. Throws Problem `not_found`. */
 export const deleteWebhook = async (work: Work, id: string): Promise<number> => {
   await lockWebhook(work, id)
   await work.sql('delete from webhooks where account_id = $1 and id = $2', [work.accountId, id])
   return deleteTarget(work, id)
 }
 
-/** Ends deliveries to it until it is enabled again, and gives how many pending ones that cancelled. Throws `missing`. */
+/** Disables a subscription and cancels its pending deliveries; `cancelled` is their number. Throws Problem `not_found`. */
 export const disableWebhook = async (
   work: Work,
   id: string,
@@ -39,14 +40,14 @@ export const disableWebhook = async (
   return { subscription: await showWebhook(work, id), cancelled }
 }
 
-/** From now on it gets new events again; what was cancelled stays so until it is replayed. Throws `missing`. */
+/** Enables a subscription for new events. Cancelled deliveries stay cancelled until they are replayed. Throws Problem `not_found`. */
 export const enableWebhook = async (work: Work, id: string): Promise<Subscription> => {
   const { status } = await lockWebhook(work, id)
   if (status !== 'active') await reviveTarget(work, id)
   return showWebhook(work, id)
 }
 
-/** Gives it a new secret, in this answer only; the old one signs nothing any more. Throws `missing`. */
+/** Replaces the signing secret and returns the new one. The old secret signs no further attempts. Throws Problem `not_found`. */
 export const rotateSecret = async (work: Work, box: SecretBox, id: string): Promise<NewSubscription> => {
   const subscription = await lockWebhook(work, id)
   const secret = newSigningSecret()
@@ -55,11 +56,11 @@ export const rotateSecret = async (work: Work, box: SecretBox, id: string): Prom
     id,
     box.seal(secret, id),
   ])
-  await tellChanged(work, id)
+  await notifyTargetChanged(work, id)
   return { id, secret, subscription }
 }
 
-/** Sends one webhook an event, whatever it subscribed to, and gives the delivery's id; null where it is not active. Throws `missing`. */
+/** Inserts a delivery of an event of any type for one webhook and returns its id; null if the webhook is disabled. Throws Problem `not_found`. */
 export const sendTo = async (work: Work, id: string, event: EmittedEvent): Promise<string | null> => {
   const { status } = await showWebhook(work, id)
   if (status !== 'active') return null
@@ -68,8 +69,8 @@ export const sendTo = async (work: Work, id: string, event: EmittedEvent): Promi
 }
 
 /**
- * Sends the webhook a sample with `test: true` inside `data`, of the first type that it subscribed to unless one is named.
- * Throws `missing`, and `conflict` where it is disabled.
+ * Sends the webhook a sample with `test: true` inside `data`. `type` defaults to the webhook's first type. Throws Problem
+ * `missing`, or `conflict` if the webhook is disabled.
  */
 export const testWebhook = async (work: Work, id: string, type?: EventType): Promise<DeliveryDetail> => {
   const { events } = await showWebhook(work, id)

@@ -1,14 +1,14 @@
 import type { App, Work } from '../store/work.ts'
-import type { Held } from './webinars.find.ts'
+import type { WebinarRow } from './webinars.find.ts'
 import { linksOf } from './webinars.links.ts'
 
-/** A registration as the terminal shows it; times in epoch ms. */
+/** A registration in the terminal. Times in epoch ms. */
 export interface RegistrationView {
   id: string
   email: string
   name: string
   status: 'confirmed' | 'waitlisted' | 'cancelled'
-  /** null without a seat. */
+  /** null if the registration has no seat. */
   joinUrl: string | null
   createdAt: number
   updatedAt: number
@@ -21,7 +21,7 @@ interface RegistrationFilter {
   status?: RegistrationView['status'] | undefined
 }
 
-/** The registrations of a webinar that match, in their order. */
+/** Returns the matching registrations of a webinar, oldest first. */
 export const listRegistrations = async (
   app: Pick<App, 'config' | 'tokens'>,
   { sql, accountId }: Work,
@@ -42,21 +42,25 @@ export const listRegistrations = async (
   }))
 }
 
-/** What the pages of a registration show. */
+/** The registration and webinar of a page. */
 export interface Place {
   accountId: string
   registrationId: string
   registration: 'confirmed' | 'waitlisted' | 'cancelled'
   webinarId: string
   title: string
-  status: Held['status']
+  status: WebinarRow['status']
   scheduledAt: Date | null
   streamUrl: string | null
 }
 
-/** What the token of a join link is of; null for no token of ours, or where account or person are gone. */
-export const placeOf = async ({ sql, tokens, now }: App, token: string): Promise<Place | null> => {
-  const [accountId, registrationId] = tokens.read('join', token, now().getTime()) ?? []
+/** Returns the registration of a link's token, or null if the token is invalid, or the account or person was deleted. */
+export const placeOf = async (
+  { sql, tokens, now }: App,
+  token: string,
+  purpose: 'join' | 'waitlist' = 'join',
+): Promise<Place | null> => {
+  const [accountId, registrationId] = tokens.read(purpose, token, now().getTime()) ?? []
   if (!accountId || !registrationId) return null
   const [place] = await sql<Place>(
     `select r.account_id as "accountId", r.id as "registrationId", r.status as registration, w.id as "webinarId", w.title,

@@ -1,9 +1,9 @@
 import { ICalCalendar, ICalCalendarMethod } from 'ical-generator'
 
-/** Nobody says how long a session takes: a calendar gets an hour. */
+/** Webinars have no planned end. Calendars show an hour. */
 const assumedMs = 3_600_000
 
-/** A session as a calendar takes it over (RFC 5545). `stamp` is the time at which it is made. */
+/** Returns the session as an iCalendar file (RFC 5545). `stamp` is the time of its creation. */
 export const calendarOf = (session: {
   id: string
   title: string

@@ -1,18 +1,27 @@
 import type { Command } from 'commander'
-import type { Cli, CommandSet } from '../cli/command.ts'
+import { type Cli, type CommandSet, type Confirmation, changing, confirmed, examples } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
+import { number, quantity } from '../lib/quantity.ts'
 import type { RegistrationView, WebinarView } from './webinars.ts'
 
 const dateOf = (time: number | null) => (time === null ? null : new Date(time))
+
+/** `12 of 100, 3 waiting` */
+const seatsText = ({ registeredCount, capacity, waitlistedCount }: WebinarView): string =>
+  [
+    capacity === null ? number(registeredCount) : `${number(registeredCount)} of ${number(capacity)}`,
+    ...(waitlistedCount > 0 ? [`${number(waitlistedCount)} waiting`] : []),
+  ].join(', ')
 
 const columns: Column<WebinarView>[] = [
   ['ID', (webinar) => webinar.id],
   ['TITLE', (webinar) => webinar.title],
   ['STATUS', (webinar) => webinar.status],
   ['SCHEDULED', (webinar) => dateOf(webinar.scheduledAt)],
-  ['REGISTERED', (webinar) => webinar.registeredCount],
-  ['WAITLISTED', (webinar) => webinar.waitlistedCount],
-  ['CAPACITY', (webinar) => webinar.capacity],
+  ['REGISTERED', (webinar) => webinar.registeredCount, 'pipe'],
+  ['WAITLISTED', (webinar) => webinar.waitlistedCount, 'pipe'],
+  ['CAPACITY', (webinar) => webinar.capacity, 'pipe'],
+  ['SEATS', seatsText, 'terminal'],
   ['ACCESS', (webinar) => webinar.accessMode],
 ]
 
@@ -28,6 +37,7 @@ const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('list', { isDefault: true })
     .description('List the webinars, newest first')
+    .addHelpText('after', examples('svc webinars', 'svc webinars list --json'))
     .action(
       cli.run(async ({ out, work }) => {
         const { listWebinars } = await import('./webinars.ts')
@@ -38,17 +48,31 @@ const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('show')
     .description('Show a webinar')
+    .addHelpText(
+      'after',
+      examples('svc webinars show Launch', 'svc webinars show web_01m82xtw6hfsym1hnj3zvrm5vk --json'),
+    )
     .argument('<webinar>', 'id or title')
     .action(
-      cli.run(async ({ out, work }, ref: string) => {
-        const { findWebinar } = await import('./webinars.ts')
-        out.one(await work((w) => findWebinar(w, ref)))
+      cli.run(async ({ app, out, work }, ref: string) => {
+        const { findStream, findWebinar } = await import('./webinars.ts')
+        const { webinar, stream } = await work(async (w) => {
+          const webinar = await findWebinar(w, ref)
+          return { webinar, stream: await findStream(w, webinar.id) }
+        })
+        // Each registration has a join page of its own: its link is in the emails.
+        const register = `POST ${app.config.publicUrl}/api/v1/webinars/${webinar.id}/register`
+        out.one(webinar, { ...webinar, ...(webinar.accessMode === 'registration' && { register }), stream })
       }),
     )
 
   noun
     .command('registrations')
-    .description('List who has registered, in their order')
+    .description('List the registrations of a webinar, oldest first')
+    .addHelpText(
+      'after',
+      examples('svc webinars registrations Launch', 'svc webinars registrations Launch --status waitlisted --json'),
+    )
     .argument('<webinar>', 'id or title')
     .option('--status <status>', 'confirmed, waitlisted or cancelled')
     .action(
@@ -82,12 +106,22 @@ const addCreate = (noun: Command, cli: Cli): void => {
   noun
     .command('create')
     .description('Schedule a webinar')
-    .option('--title <title>', 'what it is about')
-    .option('--at <time>', 'when it begins: a time such as 2026-12-01T17:00:00Z, or from now on: 30m, 2h, 2d')
-    .option('--capacity <n>', 'seats; who comes later is waitlisted. Left out: without limit')
+    .addHelpText(
+      'after',
+      examples(
+        'svc webinars create --title Launch --at 2026-12-01T17:00:00Z --capacity 100',
+        'svc webinars create --title Office --access-mode subscribers --stream https://stream.example/live',
+      ),
+    )
+    .option('--title <title>', 'its title')
+    .option(
+      '--at <time>',
+      'when it begins: a time such as 2026-12-01T17:00:00Z, or a duration from now such as 30m, 2h, 2d',
+    )
+    .option('--capacity <n>', 'number of seats; later registrations are waitlisted (default: no limit)')
     .option('--course <id|title>', 'the course that it belongs to')
-    .option('--access-mode <mode>', 'registration or subscribers; left out: registration')
-    .option('--stream <url>', 'where the join page sends people once it is live')
+    .option('--access-mode <mode>', 'registration or subscribers (default: registration)')
+    .option('--stream <url>', 'URL that the join page opens while the webinar is live')
     .action(
       cli.run(async ({ app, out, require, work }, flags: CreateFlags) => {
         const { title } = await require({ title: flags.title })
@@ -101,7 +135,7 @@ const addCreate = (noun: Command, cli: Cli): void => {
           ])
         const { at, capacity, course, accessMode, stream } = flags
         if (capacity !== undefined && !/^\d+$/.test(capacity))
-          throw new Problem('usage', '--capacity must be a whole number from 0 on')
+          throw new Problem('usage', '--capacity must be a whole number, 0 or more')
         const webinar = await work(async (w) =>
           createWebinar(
             w,
@@ -121,69 +155,116 @@ const addCreate = (noun: Command, cli: Cli): void => {
 }
 
 const addRun = (noun: Command, cli: Cli): void => {
-  noun
-    .command('start')
-    .description('Go live: the join page leads to the stream, and broadcast minutes count from here on')
-    .argument('<webinar>', 'id or title')
-    .option('--stream <url>', 'where the stream is, in place of what was given before')
-    .action(
-      cli.run(async ({ out, work }, ref: string, flags: { stream?: string }) => {
-        const [{ findWebinar, startWebinar, StreamUrl }, { parse }] = await Promise.all([
-          import('./webinars.ts'),
-          import('../lib/parse.ts'),
-        ])
-        const streamUrl = flags.stream === undefined ? undefined : parse(StreamUrl, flags.stream, 'stream')
-        out.one(await work(async (w) => startWebinar(w, (await findWebinar(w, ref)).id, { streamUrl })))
-      }),
-    )
+  changing(
+    noun
+      .command('start')
+      .description('Start a webinar: the join page opens the stream, and broadcast minutes count from now on')
+      .addHelpText(
+        'after',
+        examples('svc webinars start Launch', 'svc webinars start Launch --stream https://stream.example/live'),
+      )
+      .argument('<webinar>', 'id or title')
+      .option('--stream <url>', 'URL of the stream; replaces the previous one'),
+  ).action(
+    cli.run(async ({ out, work }, ref: string, flags: { stream?: string }) => {
+      const [{ findWebinar, startWebinar, StreamUrl }, { parse }] = await Promise.all([
+        import('./webinars.ts'),
+        import('../lib/parse.ts'),
+      ])
+      const streamUrl = flags.stream === undefined ? undefined : parse(StreamUrl, flags.stream, 'stream')
+      out.one(await work(async (w) => startWebinar(w, (await findWebinar(w, ref)).id, { streamUrl })))
+    }),
+  )
 
-  noun
-    .command('end')
-    .description('End a live webinar, and count its broadcast minutes')
-    .argument('<webinar>', 'id or title')
-    .action(
-      cli.run(async ({ out, work }, ref: string) => {
-        const { endWebinar, findWebinar } = await import('./webinars.ts')
-        out.one(await work(async (w) => endWebinar(w, (await findWebinar(w, ref)).id)))
-      }),
-    )
+  changing(
+    noun
+      .command('end')
+      .description('End a live webinar, and count its broadcast minutes')
+      .addHelpText(
+        'after',
+        examples('svc webinars end Launch', 'svc webinars end web_01m82xtw6hfsym1hnj3zvrm5vk --json'),
+      )
+      .argument('<webinar>', 'id or title'),
+  ).action(
+    cli.run(async ({ out, work }, ref: string) => {
+      const { endWebinar, findWebinar } = await import('./webinars.ts')
+      out.one(await work(async (w) => endWebinar(w, (await findWebinar(w, ref)).id)))
+    }),
+  )
 
-  noun
-    .command('cancel')
-    .description('Cancel a webinar that has not begun; all who have registered are told so')
-    .argument('<webinar>', 'id or title')
-    .option('--yes', 'do it without asking')
-    .option('--dry-run', 'say who would be told')
-    .action(
-      cli.run(async ({ app, out, work, confirm }, ref: string, flags: { yes?: boolean; dryRun?: boolean }) => {
-        const { cancelWebinar, findWebinar } = await import('./webinars.ts')
-        const { id, title, registeredCount, waitlistedCount } = await work((w) => findWebinar(w, ref))
-        const mails = registeredCount + waitlistedCount
-        const what = `cancel ${title} and mail ${mails} people`
-        // A script that names a webinar means it; a person is asked.
-        if (!(await confirm(what, { ...flags, yes: flags.yes || !out.isTerminal }, { id, title, mails }))) return
-        out.one(await work((w) => cancelWebinar(app, w, id)))
-      }),
-    )
+  confirmed(
+    noun
+      .command('cancel')
+      .description('Cancel a webinar that has not begun, and email everyone who has registered')
+      .addHelpText('after', examples('svc webinars cancel Launch --dry-run', 'svc webinars cancel Launch --yes'))
+      .argument('<webinar>', 'id or title'),
+    'show how many people would get an email',
+  ).action(
+    cli.run(async ({ app, out, trial, work, confirm }, ref: string, flags: Confirmation) => {
+      const { cancelWebinar, findWebinar } = await import('./webinars.ts')
+      const { id, title, registeredCount, waitlistedCount } = await work((w) => findWebinar(w, ref))
+      // Fails before the confirmation if the webinar can't be cancelled.
+      await trial((w) => cancelWebinar(app, w, id))
+      const mails = registeredCount + waitlistedCount
+      const what = `cancel ${title} and email ${quantity(mails, 'person', 'people')}`
+      if (!(await confirm(what, flags, { id, title, mails }))) return
+      out.one(await work((w) => cancelWebinar(app, w, id)))
+    }),
+  )
 }
 
 const addPromote = (noun: Command, cli: Cli): void => {
-  noun
-    .command('promote')
-    .description('Give a seat to the first on the waitlist, or to the one named, even beyond the capacity')
-    .argument('<webinar>', 'id or title')
-    .argument('[registration]', 'its id')
-    .action(
-      cli.run(async ({ app, out, work }, ref: string, registrationId: string | undefined) => {
-        const { findWebinar, listRegistrations, promoteRegistration } = await import('./webinars.ts')
-        const [promoted] = await work(async (w) => {
-          const webinar = await findWebinar(w, ref)
-          const id = await promoteRegistration(app, w, webinar.id, registrationId ?? null)
-          return listRegistrations(app, w, webinar.id, { id })
-        })
-        out.one(promoted!)
-      }),
-    )
+  changing(
+    noun
+      .command('promote')
+      .description(
+        'Give a seat to the first registration on the waitlist, or to the given one, even beyond the capacity',
+      )
+      .addHelpText(
+        'after',
+        examples('svc webinars promote Launch', 'svc webinars promote Launch reg_01m82xtxmmvg2qj0qr50gtn6ay'),
+      )
+      .argument('<webinar>', 'id or title')
+      .argument('[registration]', 'its id'),
+  ).action(
+    cli.run(async ({ app, out, work }, ref: string, registrationId: string | undefined) => {
+      const { findWebinar, listRegistrations, promoteRegistration } = await import('./webinars.ts')
+      const [promoted] = await work(async (w) => {
+        const webinar = await findWebinar(w, ref)
+        const id = await promoteRegistration(app, w, webinar.id, registrationId ?? null)
+        return listRegistrations(app, w, webinar.id, { id })
+      })
+      out.one(promoted!)
+    }),
+  )
+}
+
+const addFree = (noun: Command, cli: Cli): void => {
+  confirmed(
+    noun
+      .command('free')
+      .description('Free the seat of an erased person, and give it to the first on the waitlist by email')
+      .addHelpText(
+        'after',
+        examples(
+          'svc webinars free Launch reg_01m82xtxmmvg2qj0qr50gtn6ay --dry-run',
+          'svc webinars free Launch reg_01m82xtxmmvg2qj0qr50gtn6ay --yes',
+        ),
+      )
+      .argument('<webinar>', 'id or title')
+      .argument('<registration>', 'its id'),
+    'show what would change',
+  ).action(
+    cli.run(async ({ app, out, work, confirm }, ref: string, registrationId: string, flags: Confirmation) => {
+      const { findWebinar, freeSeat } = await import('./webinars.ts')
+      const { id, title, waitlistedCount, capacity, registeredCount } = await work((w) => findWebinar(w, ref))
+      const mails = waitlistedCount > 0 && capacity !== null && registeredCount <= capacity ? 1 : 0
+      const what = `free a seat in ${title}${mails > 0 ? ', and email the first on the waitlist' : ''}`
+      if (!(await confirm(what, flags, { id, title, mails }))) return
+      await work((w) => freeSeat(app, w, id, registrationId))
+      out.one(await work((w) => findWebinar(w, id)))
+    }),
+  )
 }
 
 /** `svc webinars` */
@@ -193,4 +274,5 @@ export const commands: CommandSet = (cli) => {
   addCreate(noun, cli)
   addRun(noun, cli)
   addPromote(noun, cli)
+  addFree(noun, cli)
 }

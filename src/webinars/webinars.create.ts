@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import { findCourse } from '../courses/courses.ts'
 import { newId } from '../lib/ids.ts'
 import type { Work } from '../store/work.ts'
-import { type Held, viewWebinar } from './webinars.find.ts'
-import { demandLive } from './webinars.quota.ts'
+import { viewWebinar, type WebinarRow } from './webinars.find.ts'
+import { requireLive } from './webinars.quota.ts'
 import type { NewWebinar, WebinarView } from './webinars.shapes.ts'
 
 const inserting = `
@@ -12,15 +12,15 @@ const inserting = `
   values ($1, $2, $3, $4, 'scheduled', $5, $6, $7, $8, 0, 0, 0, $9, $9)`
 
 /**
- * Schedules a webinar (api.md section 4, POST /webinars). Throws Problem `forbidden` where the plan's live-session quota
- * says no, `missing` for a course that is not the account's.
+ * Schedules a webinar (docs/reference/api.md#post-webinars). Throws Problem `forbidden` if the plan's live-session quota refuses
+ * it, `not_found` for an unknown or foreign course.
  */
 export const createWebinar = async (work: Work, input: z.output<typeof NewWebinar>): Promise<WebinarView> => {
   const { sql, accountId, now } = work
   const { title, accessMode, scheduledAt = null, courseId = null, capacity = null, streamUrl = null } = input
-  await demandLive(work, { withCourse: courseId !== null })
+  await requireLive(work, { withCourse: courseId !== null })
   if (courseId !== null) await findCourse(work, courseId)
-  const webinar: Held = {
+  const webinar: WebinarRow = {
     id: newId('web', now.getTime()),
     title,
     accessMode,

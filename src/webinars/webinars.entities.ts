@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 
-/** Its counts are kept by the transactions that change its registrations, which hold its lock. */
+/** Transactions that change registrations lock the webinar and update its counts. */
 const WebinarSchema = defineEntity({
   name: 'Webinar',
   tableName: 'webinars',
@@ -14,9 +14,9 @@ const WebinarSchema = defineEntity({
     startedAt: p.datetime().nullable(),
     endedAt: p.datetime().nullable(),
     courseId: p.text().collation('C').nullable(),
-    /** null: everybody gets a seat. */
+    /** null: no limit. */
     capacity: p.integer().nullable(),
-    /** Where the join page sends who has a seat once it is live. */
+    /** The URL that the join page opens while the webinar is live. */
     streamUrl: p.text().nullable(),
     registeredCount: p.integer(),
     waitlistedCount: p.integer(),
@@ -29,13 +29,13 @@ const WebinarSchema = defineEntity({
 export class Webinar extends WebinarSchema.class {}
 WebinarSchema.setClass(Webinar)
 
-/** A registration that was cancelled stays as it is: who registers anew gets another one, so that old links open nothing of it. */
+/** A cancelled registration stays. Registering again creates a new one, which old links don't open. */
 const WebinarRegistrationSchema = defineEntity({
   name: 'WebinarRegistration',
   tableName: 'webinar_registrations',
   indexes: [
     {
-      // An erased person has no address, and is kept out.
+      // Registrations of erased persons have no address.
       name: 'webinar_registrations_email_index',
       expression: `create unique index "webinar_registrations_email_index" on "webinar_registrations" ("account_id", "webinar_id", "email") where "status" <> 'cancelled' and "email" <> ''`,
     },
@@ -57,9 +57,9 @@ const WebinarRegistrationSchema = defineEntity({
     email: p.text().collation('C'),
     name: p.text(),
     status: p.enum(['confirmed', 'waitlisted', 'cancelled'] as const),
-    /** Counted from 1 under the webinar's lock: the place in the line. */
+    /** The position in the order of registrations, from 1. Assigned under the webinar's lock. */
     number: p.integer(),
-    /** When the next reminder is due; null: none comes any more. */
+    /** When the next reminder is due. null: no more reminders. */
     remindAt: p.datetime().nullable(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),

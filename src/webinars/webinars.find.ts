@@ -1,11 +1,11 @@
-import { conflict, missing } from '../lib/problem.ts'
+import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import type { WebinarView } from './webinars.shapes.ts'
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
-/** A webinar as the operations know it. */
-export interface Held {
+/** A webinar's row. */
+export interface WebinarRow {
   id: string
   title: string
   accessMode: WebinarView['accessMode']
@@ -27,8 +27,8 @@ const columns = `w.id, w.title, w.access_mode as "accessMode", w.status, w.sched
   w.registered_count as "registeredCount", w.waitlisted_count as "waitlistedCount", w.created_at as "createdAt",
   w.updated_at as "updatedAt"`
 
-/** As everybody may see it: not where its stream is. */
-export const viewWebinar = ({ streamUrl: _, ...webinar }: Held): WebinarView => ({
+/** Returns the public view, without the stream's URL. */
+export const viewWebinar = ({ streamUrl: _, ...webinar }: WebinarRow): WebinarView => ({
   ...webinar,
   scheduledAt: webinar.scheduledAt?.getTime() ?? null,
   startedAt: webinar.startedAt?.getTime() ?? null,
@@ -37,47 +37,58 @@ export const viewWebinar = ({ streamUrl: _, ...webinar }: Held): WebinarView => 
   updatedAt: webinar.updatedAt.getTime(),
 })
 
-/** Newest first; with `accessMode` only those. */
+/** Returns the webinars, optionally of one access mode, newest first. */
 export const listWebinars = async (
   { sql, accountId }: Reader,
   { accessMode = null }: { accessMode?: WebinarView['accessMode'] | null } = {},
 ): Promise<WebinarView[]> =>
   (
-    await sql<Held>(
+    await sql<WebinarRow>(
       `select ${columns} from webinars w where w.account_id = $1 and ($2::text is null or w.access_mode = $2)
        order by w.id desc`,
       [accountId, accessMode],
     )
   ).map(viewWebinar)
 
-/** By id, else by a title that only one webinar has. Throws Problem `missing`, `conflict`. */
+/** Finds a webinar by its id or unique title. Throws Problem `not_found`, or `conflict` if several webinars have the title. */
 export const findWebinar = async ({ sql, accountId }: Reader, ref: string): Promise<WebinarView> => {
-  const rows = await sql<Held>(
+  const rows = await sql<WebinarRow>(
     `select ${columns} from webinars w where w.account_id = $1 and (w.id = $2 or w.title = $2)
      order by w.id = $2 desc, w.id limit 2`,
     [accountId, ref],
   )
   const [first] = rows
-  if (!first) throw missing(`There is no webinar ${ref}`, { hint: 'svc webinars list' })
+  if (!first) throw noSuch('webinar', ref, { hint: 'svc webinars list' })
   if (first.id !== ref && rows.length > 1)
-    throw conflict(`More than one webinar has the title ${ref}`, { hint: 'name one by its id: svc webinars list' })
+    throw conflict(`More than one webinar has the title ${shown(ref)}`, {
+      hint: 'name one by its id: svc webinars list',
+    })
   return viewWebinar(first)
 }
 
+/** Returns the stream's URL, or null if it is not set. Only for the operator: the API does not show it. */
+export const findStream = async ({ sql, accountId }: Reader, id: string): Promise<string | null> => {
+  const [row] = await sql<{ streamUrl: string | null }>(
+    'select stream_url as "streamUrl" from webinars where account_id = $1 and id = $2',
+    [accountId, id],
+  )
+  return row?.streamUrl ?? null
+}
+
 /**
- * The webinar under its lock, by which everything that seats, unseats or reminds goes one after the other; `share` lets others
- * look at the same time. Throws Problem `missing`, for another account's just as for none.
+ * Locks and returns the webinar. The lock serialises changes of seats; `share` allows concurrent readers, such as reminders.
+ * Throws Problem `not_found` for an unknown or foreign webinar.
  */
-export const holdWebinar = async (
+export const lockWebinar = async (
   { sql, accountId }: Reader,
   id: string,
   lock: 'no key update' | 'share' = 'no key update',
-): Promise<Held> => {
-  const [row] = await sql<Held>(
+): Promise<WebinarRow> => {
+  const [row] = await sql<WebinarRow>(
     `select ${columns} from webinars w where w.account_id = $1 and w.id = $2 for ${lock}`,
     [accountId, id],
-    `hold-webinar-${lock}`,
+    `lock-webinar-${lock}`,
   )
-  if (!row) throw missing('There is no such webinar')
+  if (!row) throw notFound('There is no such webinar')
   return row
 }

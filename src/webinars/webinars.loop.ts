@@ -3,26 +3,27 @@ import type { App, Report } from '../store/work.ts'
 import { remindDue } from './webinars.remind.ts'
 
 const pollMs = 10_000
-/** A webinar whose reminders failed is tried again after this long. */
-const forgetMs = 60_000
+/** Webinars whose reminders failed are skipped for this time. */
+const skipMs = 60_000
 
 /**
- * Sends reminders as they come due, until `signal` is aborted. It looks every ten seconds, and at once when the clock of a
- * development database moves. Any number of processes may run it on one database.
+ * Sends due reminders until `signal` is aborted. It polls every ten seconds, and immediately after the clock of a development
+ * database is moved. Any number of processes can run it on one database.
  */
 export const runReminders = (app: App, signal: AbortSignal, report: Report): Promise<void> =>
-  runSchedule(app, 'svc_clock', signal, report, () => {
+  runSchedule(app, null, signal, report, ({ ring }) => {
+    const finish = app.onClockMoved(ring)
     const failed = new Set<string>()
-    let forgetAt = performance.now() + forgetMs
+    let retryAt = performance.now() + skipMs
     return {
       async turn() {
-        if (performance.now() >= forgetAt) {
+        if (performance.now() >= retryAt) {
           failed.clear()
-          forgetAt = performance.now() + forgetMs
+          retryAt = performance.now() + skipMs
         }
-        await app.lookAtClock()
         await remindDue(app, signal, report, failed)
         return pollMs
       },
+      finish,
     }
   })

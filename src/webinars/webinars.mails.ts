@@ -1,7 +1,7 @@
-import { type PlainMail, plainMail } from '../lifecycle/lifecycle.ts'
+import { type PlainMail, plainMail } from '../pages/plain-mail.ts'
 import type { Links } from './webinars.links.ts'
 
-/** What the mails of a webinar say. */
+/** The content of a webinar's emails. */
 export interface MailFacts {
   name: string
   title: string
@@ -18,25 +18,25 @@ const when = ({ scheduledAt }: MailFacts, verb: string): string[] =>
   scheduledAt ? [`It ${verb} on ${timeText(scheduledAt)}.`] : []
 
 const calendar = ({ scheduledAt, links }: MailFacts) =>
-  scheduledAt ? [{ label: 'Add it to your calendar', url: links.calendar }] : []
+  scheduledAt ? [{ label: 'Add to your calendar', url: links.calendar }] : []
 
-/** Somebody has a seat: at once, or from the waitlist. */
+/** For a person who got a seat, directly or from the waitlist. */
 export const confirmationMail = (facts: MailFacts): PlainMail =>
   plainMail(`You are registered: ${facts.title}`, [
     `Hello ${facts.name},`,
     `You have a seat in ${facts.title}.`,
     ...when(facts, 'begins'),
-    { label: 'Join here', url: facts.links.join },
+    { label: 'Join the session', url: facts.links.join, button: true },
     ...calendar(facts),
-    { label: 'Can’t come? Give your seat to somebody else', url: facts.links.cancel },
+    { label: 'Can’t come? Cancel my registration', url: facts.links.cancel },
   ])
 
 export const waitlistMail = (facts: MailFacts): PlainMail =>
   plainMail(`You are on the waitlist: ${facts.title}`, [
     `Hello ${facts.name},`,
-    `All seats in ${facts.title} are taken. You are on the waitlist: as soon as a seat is free for you, a mail tells you so.`,
+    `All seats in ${facts.title} are taken. You are on the waitlist: we’ll email you when a seat is free.`,
     ...when(facts, 'begins'),
-    { label: 'Leave the waitlist', url: facts.links.cancel },
+    { label: 'Leave the waitlist', url: facts.links.leave },
   ])
 
 export const reminderMail = (facts: MailFacts): PlainMail =>
@@ -44,9 +44,9 @@ export const reminderMail = (facts: MailFacts): PlainMail =>
     `Hello ${facts.name},`,
     `You have a seat in ${facts.title}.`,
     ...when(facts, 'begins'),
-    { label: 'Join here', url: facts.links.join },
+    { label: 'Join the session', url: facts.links.join, button: true },
     ...calendar(facts),
-    { label: 'Can’t come? Give your seat to somebody else', url: facts.links.cancel },
+    { label: 'Can’t come? Cancel my registration', url: facts.links.cancel },
   ])
 
 export const cancellationMail = (facts: Omit<MailFacts, 'links'>): PlainMail =>

@@ -1,6 +1,6 @@
 import { type LifecycleMail, queueLifecycleMails } from '../lifecycle/lifecycle.ts'
 import type { App, Work } from '../store/work.ts'
-import type { Held } from './webinars.find.ts'
+import type { WebinarRow } from './webinars.find.ts'
 import { linksOf } from './webinars.links.ts'
 import {
   cancellationMail,
@@ -11,7 +11,7 @@ import {
   waitlistMail,
 } from './webinars.mails.ts'
 
-/** Who gets a mail. */
+/** The recipient of an email. */
 export interface Attendee {
   id: string
   /** Normalised. */
@@ -19,7 +19,7 @@ export interface Attendee {
   name: string
 }
 
-/** What happened: `registered` and `reminder` may be bound to a project, the others are always plain (api.md section 4). */
+/** The kinds of emails. `registered` and `reminder` can be bound to a project; the others are always plain (docs/reference/mail.md#lifecycle-emails). */
 export type Notice = 'registered' | 'reminder' | 'waitlisted' | 'cancelled'
 
 const plainOf: Record<Notice, (facts: MailFacts) => LifecycleMail['plain']> = {
@@ -29,33 +29,32 @@ const plainOf: Record<Notice, (facts: MailFacts) => LifecycleMail['plain']> = {
   cancelled: cancellationMail,
 }
 
-/** The parts of the app that a webinar's mails need. */
+/** The parts of the app that a webinar's emails need. */
 export type MailApp = Pick<App, 'config' | 'projects' | 'tokens'>
 
-/** At most so many mails are written by one statement. */
+/** Maximum number of emails that one statement writes. */
 const batchSize = 500
 
 /**
- * Queues a mail to each, in the unit of work of what they are told. `keyOf`: the key by which each goes once, ever. Late in
- * the unit of work: it counts as volume.
+ * Queues an email to each attendee, in the unit of work of the change. An email with the same key (`keyOf`) is never sent twice.
+ * Call it late in the unit of work: it updates the email quota, a hot row.
  */
-export const notify = async (
+export const notifyAttendees = async (
   app: MailApp,
   work: Work,
-  webinar: Pick<Held, 'id' | 'title' | 'scheduledAt'>,
+  webinar: Pick<WebinarRow, 'id' | 'title' | 'scheduledAt'>,
   notice: Notice,
   attendees: readonly Attendee[],
   keyOf: (attendee: Attendee) => string | null = () => null,
 ): Promise<void> => {
   const { id: webinarId, title, scheduledAt } = webinar
-  const event = notice === 'registered' || notice === 'reminder' ? notice : null
   for (let from = 0; from < attendees.length; from += batchSize) {
     const mails = attendees.slice(from, from + batchSize).map((attendee): LifecycleMail => {
       const { id, email, name } = attendee
       const links = linksOf(app, work.accountId, id)
       return {
         subject: { kind: 'webinar', id: webinarId },
-        event,
+        event: notice,
         to: email,
         key: keyOf(attendee),
         mergeData: {

@@ -1,5 +1,5 @@
 import { type Html, html } from '../pages/html.ts'
-import { notFound, type Page, type PageView } from '../pages/page.ts'
+import { notFoundPage, type Page, type PageView } from '../pages/page.ts'
 import type { App } from '../store/work.ts'
 import { linksOf } from './webinars.links.ts'
 import { timeText } from './webinars.mails.ts'
@@ -18,15 +18,17 @@ const path = (app: App, { accountId, registrationId }: Place) => {
   return { join, calendar: new URL(calendar).pathname, cancel: new URL(cancel).pathname }
 }
 
-const over: Partial<Record<Place['status'], string>> = {
+const endedTexts: Partial<Record<Place['status'], string>> = {
   ended: 'This session has ended.',
   cancelled: 'This session was cancelled.',
 }
 
-/** What is said where there is nothing to join; null where there is. */
+/** Returns the text for a registration that can't join, or null if it can. */
 const closedText = ({ status, registration }: Place): string | null => {
-  if (over[status]) return over[status]
-  return registration === 'cancelled' ? 'You gave up your place. To come after all, please register again.' : null
+  if (endedTexts[status]) return endedTexts[status]
+  return registration === 'cancelled'
+    ? 'You cancelled your registration. To attend after all, please register again.'
+    : null
 }
 
 const timeOf = ({ scheduledAt }: Place): Html | false =>
@@ -44,8 +46,8 @@ const waiting = (app: App, place: Place): PageView => {
 <p>You have a seat.</p>
 ${timeOf(place)}
 <p class="count" id="count" role="timer" data-now="${nowMs}" hidden></p>
-<p>Once the session is live, the way to its stream is here: <a href="">look again</a>.</p>
-${scheduledAt !== null && html`<p><a href="${calendar}">Add it to your calendar</a></p>\n`}<p><a href="${cancel}">Give up your seat</a></p>`,
+<p>The stream opens here when the session is live. <a href="">Reload</a></p>
+${scheduledAt !== null && html`<p><a href="${calendar}">Add to your calendar</a></p>\n`}<p><a href="${cancel}">Cancel my registration</a></p>`,
     { script: joinScript },
   )
 }
@@ -58,20 +60,20 @@ const live = (app: App, place: Place): PageView => {
 <p>The session is live.</p>
 ${
   streamUrl === null
-    ? html`<p>Its stream is not here yet: <a href="">look again</a>.</p>`
+    ? html`<p>The stream is not available yet. <a href="">Reload</a></p>`
     : html`<p><a class="act" href="${streamUrl}" rel="noreferrer">Watch the stream</a></p>`
 }
-<p><a href="${path(app, place).cancel}">Give up your seat</a></p>`,
+<p><a href="${path(app, place).cancel}">Cancel my registration</a></p>`,
   )
 }
 
-const onWaitlist = (app: App, place: Place): PageView =>
+const onWaitlist = (place: Place): PageView =>
   view(
     place.title,
     html`<h1>${place.title}</h1>
-<p>You are on the waitlist. As soon as a seat is free for you, a mail tells you so.</p>
+<p>You are on the waitlist. We’ll email you when a seat is free.</p>
 ${timeOf(place)}
-<p><a href="${path(app, place).cancel}">Leave the waitlist</a></p>`,
+<form method="post"><button type="submit">Leave the waitlist</button></form>`,
     { script: joinScript },
   )
 
@@ -80,12 +82,13 @@ const closed = ({ title }: Place, text: string): PageView => view(title, html`<h
 const join: Page = {
   method: 'GET',
   path: '/join/:token',
+  token: 'join',
   handle: async ({ app, params }) => {
     const place = await placeOf(app, params.token!)
-    if (!place) return notFound
+    if (!place) return notFoundPage
     const text = closedText(place)
     if (text !== null) return closed(place, text)
-    if (place.registration === 'waitlisted') return onWaitlist(app, place)
+    if (place.registration === 'waitlisted') return notFoundPage
     return place.status === 'live' ? live(app, place) : waiting(app, place)
   },
 }
@@ -93,9 +96,10 @@ const join: Page = {
 const calendar: Page = {
   method: 'GET',
   path: '/join/:token/calendar.ics',
+  token: 'join',
   handle: async ({ app, params }) => {
     const place = await placeOf(app, params.token!)
-    if (!place?.scheduledAt || place.registration !== 'confirmed' || place.status === 'cancelled') return notFound
+    if (!place?.scheduledAt || place.registration !== 'confirmed' || place.status === 'cancelled') return notFoundPage
     const { webinarId: id, title, scheduledAt } = place
     return {
       type: 'text/calendar; charset=utf-8; method=PUBLISH',
@@ -108,17 +112,19 @@ const calendar: Page = {
 const askCancel: Page = {
   method: 'GET',
   path: '/join/:token/cancel',
+  token: 'join',
   handle: async ({ app, params }) => {
     const place = await placeOf(app, params.token!)
-    if (!place) return notFound
+    if (!place) return notFoundPage
     const text = closedText(place)
     if (text !== null) return closed(place, text)
-    const isWaiting = place.registration === 'waitlisted'
+    // Emails from before the waitlist had its own pages link here.
+    if (place.registration === 'waitlisted') return onWaitlist(place)
     return view(
       place.title,
-      html`<h1>${isWaiting ? 'Leave the waitlist?' : 'Give up your seat?'}</h1>
-<p>${isWaiting ? 'You would no longer wait for a seat in' : 'Somebody else would get your seat in'} <strong>${place.title}</strong>.</p>
-<form method="post"><button type="submit">${isWaiting ? 'Leave the waitlist' : 'Give up my seat'}</button></form>`,
+      html`<h1>Cancel your registration?</h1>
+<p>Your seat in <strong>${place.title}</strong> goes to the next person on the waitlist.</p>
+<form method="post"><button type="submit">Cancel my registration</button></form>`,
     )
   },
 }
@@ -126,13 +132,41 @@ const askCancel: Page = {
 const cancel: Page = {
   method: 'POST',
   path: '/join/:token/cancel',
+  token: 'join',
   handle: async ({ app, params }) => {
     const place = await placeOf(app, params.token!)
-    if (!place) return notFound
+    if (!place) return notFoundPage
     const { accountId, registrationId } = place
     await app.work(accountId, 'page:join', (work) => cancelRegistration(app, work, registrationId))
     return { redirect: path(app, place).cancel }
   },
 }
 
-export const pages: readonly Page[] = [join, calendar, askCancel, cancel]
+const askLeave: Page = {
+  method: 'GET',
+  path: '/w/:token',
+  token: 'waitlist',
+  handle: async ({ app, params }) => {
+    const place = await placeOf(app, params.token!, 'waitlist')
+    if (!place) return notFoundPage
+    const text = closedText(place)
+    if (text !== null) return closed(place, text)
+    if (place.registration === 'waitlisted') return onWaitlist(place)
+    return closed(place, 'You have a seat now. The link to join is in the email that confirmed it.')
+  },
+}
+
+const leave: Page = {
+  method: 'POST',
+  path: '/w/:token',
+  token: 'waitlist',
+  handle: async ({ app, params }) => {
+    const place = await placeOf(app, params.token!, 'waitlist')
+    if (!place) return notFoundPage
+    const { accountId, registrationId } = place
+    await app.work(accountId, 'page:waitlist', (work) => cancelRegistration(app, work, registrationId, 'waitlisted'))
+    return { redirect: new URL(linksOf(app, accountId, registrationId).leave).pathname }
+  },
+}
+
+export const pages: readonly Page[] = [join, calendar, askCancel, cancel, askLeave, leave]

@@ -1,12 +1,12 @@
 import { Problem } from '../lib/problem.ts'
 import { isBusy, isUnavailable } from '../store/database.ts'
 import type { App, Report, Work } from '../store/work.ts'
-import { type Held, holdWebinar } from './webinars.find.ts'
-import { type Attendee, notify } from './webinars.notify.ts'
+import { lockWebinar, type WebinarRow } from './webinars.find.ts'
+import { type Attendee, notifyAttendees } from './webinars.notify.ts'
 
 /*
- * Each seat knows when its next reminder is due. A daemon that finds it due writes the mail and the next time in one
- * transaction, and the mail's key is of the registration: any number of daemons remind once, after a downtime as well.
+ * Each registration stores the time of its next reminder. A daemon writes the email and the next time in one transaction, and the
+ * email's key contains the registration, so each reminder is sent once, with any number of daemons and after a downtime.
  */
 
 const hourMs = 3_600_000
@@ -14,15 +14,23 @@ const dayMs = 24 * hourMs
 
 const before = (scheduledAt: Date, ms: number): Date => new Date(scheduledAt.getTime() - ms)
 
-/** When who is seated at `now` is reminded first: a day before, inside the last day an hour before; null: never. */
-export const firstReminderAt = ({ status, scheduledAt }: Held, now: Date): Date | null => {
-  if (status !== 'scheduled' || !scheduledAt || now >= scheduledAt) return null
+/** Minimum time between the confirmation, which has the same content, and a reminder. */
+const minGapMs = 15 * 60_000
+
+/**
+ * Returns when an attendee who gets a seat at `now` is first reminded: a day before, or within the last day an hour before, but
+ * not right after the confirmation. null: never.
+ */
+export const firstReminderAt = ({ status, scheduledAt }: WebinarRow, now: Date): Date | null => {
+  if (status !== 'scheduled' || !scheduledAt) return null
   const dayBefore = before(scheduledAt, dayMs)
-  return now < dayBefore ? dayBefore : before(scheduledAt, hourMs)
+  const dueAt = now < dayBefore ? dayBefore : before(scheduledAt, hourMs)
+  const at = new Date(Math.max(dueAt.getTime(), now.getTime() + minGapMs))
+  return at < scheduledAt ? at : null
 }
 
-/** No reminder of the webinar comes any more. */
-export const forgetReminders = async ({ sql, accountId }: Work, webinarId: string): Promise<void> => {
+/** Cancels all pending reminders of the webinar. */
+export const cancelReminders = async ({ sql, accountId }: Work, webinarId: string): Promise<void> => {
   await sql(
     `update webinar_registrations set remind_at = null
      where account_id = $1 and webinar_id = $2 and remind_at is not null`,
@@ -33,13 +41,13 @@ export const forgetReminders = async ({ sql, accountId }: Work, webinarId: strin
 const batchSize = 200
 const webinarsAtOnce = 100
 
-/** Reminds at most a batch of those in a webinar whose reminder is due; true where there may be more. */
+/** Sends at most a batch of a webinar's due reminders. Returns whether more may be due. */
 const remindBatch = async (app: App, work: Work, webinarId: string): Promise<boolean> => {
   const { sql, accountId, now } = work
-  const webinar = await holdWebinar(work, webinarId, 'share')
+  const webinar = await lockWebinar(work, webinarId, 'share')
   const { status, scheduledAt } = webinar
   if (status !== 'scheduled' || !scheduledAt || now >= scheduledAt) {
-    await forgetReminders(work, webinarId)
+    await cancelReminders(work, webinarId)
     return false
   }
   const due = await sql<Attendee>(
@@ -48,7 +56,7 @@ const remindBatch = async (app: App, work: Work, webinarId: string): Promise<boo
     [accountId, webinarId, now],
   )
   if (due.length === 0) return false
-  // Of two that are overdue only the later one goes.
+  // If both reminders are overdue, only the later one is sent.
   const hourBefore = before(scheduledAt, hourMs)
   const [kind, nextAt] = now < hourBefore ? ['24h', hourBefore] : ['1h', null]
   await sql('update webinar_registrations set remind_at = $3 where account_id = $1 and id = any($2)', [
@@ -56,7 +64,7 @@ const remindBatch = async (app: App, work: Work, webinarId: string): Promise<boo
     due.map(({ id }) => id),
     nextAt,
   ])
-  await notify(app, work, webinar, 'reminder', due, ({ id }) => `reminder:${id}:${kind}`)
+  await notifyAttendees(app, work, webinar, 'reminder', due, ({ id }) => `reminder:${id}:${kind}`)
   return due.length === batchSize
 }
 
@@ -74,9 +82,9 @@ const findDue = ({ sql, now }: App, except: readonly string[]): Promise<DueWebin
   )
 
 /**
- * Sends all reminders that are due each webinar in units of work of its own. A webinar that fails
- * is reported and its id added to `failed`, which the caller passes again to skip it for a while; one whose rows another
- * transaction has locked is left for the next turn. Rejects while the database is away.
+ * Sends all due reminders, each webinar in its own units of work. A webinar that fails is reported and added to `failed`, which the
+ * caller passes again to skip it for a while. A webinar with locked rows waits for the next turn. Rejects while the database is
+ * unavailable.
  */
 export const remindDue = async (app: App, signal: AbortSignal, report: Report, failed: Set<string>): Promise<void> => {
   for (const { accountId, webinarId } of await findDue(app, [...failed])) {
@@ -86,7 +94,7 @@ export const remindDue = async (app: App, signal: AbortSignal, report: Report, f
         (await app.work(accountId, 'job:webinars', (work) => remindBatch(app, work, webinarId)))
       );
     } catch (error) {
-      // A Problem says that the account is being deleted, and its webinars with it.
+      // A Problem means that the account or the webinar was deleted.
       if (isBusy(error) || error instanceof Problem) continue
       if (isUnavailable(error)) throw error
       failed.add(webinarId)

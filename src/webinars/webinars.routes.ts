@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import { made, ok, route } from '../http/route.ts'
-import { text } from '../lib/text.ts'
+import { created, ok, route } from '../http/route.ts'
+import { idText } from '../lib/text.ts'
 import {
   createWebinar,
-  demandLive,
   listWebinars,
   NewWebinar,
   RegistrationBody,
   RegistrationResult,
-  registerTogether,
+  registerAttendee,
+  requireLive,
   WebinarBody,
   WebinarShape,
 } from './webinars.ts'
@@ -16,7 +16,7 @@ import {
 const list = route({
   method: 'GET',
   path: '/webinars',
-  summary: 'The sessions that take registrations, newest first',
+  summary: 'List the webinars that take registrations, newest first',
   quota: 'embedApi',
   answers: { 200: z.object({ webinars: z.array(WebinarShape) }) },
   refusals: [403],
@@ -26,34 +26,34 @@ const list = route({
 const create = route({
   method: 'POST',
   path: '/webinars',
-  summary: 'Schedule a session that takes registrations',
+  summary: 'Schedule a webinar that takes registrations',
   quota: 'embedApi',
   body: WebinarBody.meta({ examples: [{ title: 'Spring launch', scheduledAt: 1_800_000_000_000, capacity: 100 }] }),
   answers: { 201: z.object({ webinar: WebinarShape }) },
   refusals: [403, 404],
-  // What the plan does not have is said before the body is looked at; the course gate needs the body.
+  // The quota is checked before the body is read; only the check of the course needs the body.
   replay: async ({ app, caller: { accountId } }) => {
-    await demandLive({ sql: app.sql, accountId, now: app.now() }, { withCourse: false })
+    await requireLive({ sql: app.sql, accountId, now: app.now() }, { withCourse: false })
     return null
   },
   handle: async ({ body, work }) => {
     const webinar = NewWebinar.parse(body)
-    return made({ webinar: await work((w) => createWebinar(w, webinar)) })
+    return created({ webinar: await work((w) => createWebinar(w, webinar)) })
   },
 })
 
 const register = route({
   method: 'POST',
   path: '/webinars/:id/register',
-  summary: 'Register somebody: with a seat, or past the capacity on the waitlist',
+  summary: 'Register a person for a seat, or for the waitlist when the webinar is full',
   quota: 'embedApi',
-  params: z.object({ id: text(500) }),
+  params: z.object({ id: idText() }),
   body: RegistrationBody,
   answers: { 200: RegistrationResult },
   refusals: [403, 404, 409],
-  // It counts its calls itself: those that come at once share a unit of work.
+  // Not through `work`: concurrent calls share a unit of work, which counts the quota.
   handle: async ({ app, caller: { accountId, keyId }, params, body }) =>
-    ok(await registerTogether(app, accountId, `key:${keyId}`, params.id, body)),
+    ok(await registerAttendee(app, accountId, `key:${keyId}`, params.id, body)),
 })
 
 export const routes = [list, create, register]

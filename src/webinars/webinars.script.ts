@@ -1,6 +1,6 @@
 /**
- * What the join page does with scripts: the time as the visitor's clock on the wall has it, and how long it is until then, by
- * the server's clock. When it has come, the page looks every 20 s whether the session is live.
+ * Script of the join page. It shows the start in the visitor's time zone and a countdown by the server's clock. From the start on
+ * it reloads the page every 20 s until the session is live.
  */
 export const joinScript = `
 const time = document.getElementById('time')
@@ -13,12 +13,12 @@ if (time) {
   const count = document.getElementById('count')
   if (count) {
     const ahead = Number(count.dataset.now) - Date.now()
-    const two = (n) => String(n).padStart(2, '0')
+    const twoDigits = (n) => String(n).padStart(2, '0')
     let shown = ''
     const tick = () => {
       const left = Math.ceil((at - Date.now() - ahead) / 1000)
       const days = Math.floor(left / 86400)
-      const clock = [Math.floor(left / 3600) % 24, Math.floor(left / 60) % 60, left % 60].map(two).join(':')
+      const clock = [Math.floor(left / 3600) % 24, Math.floor(left / 60) % 60, left % 60].map(twoDigits).join(':')
       const text = left <= 0 ? 'Any moment now' : (days > 0 ? days + (days === 1 ? ' day ' : ' days ') : '') + clock
       if (text !== shown) count.textContent = shown = text
       count.hidden = false

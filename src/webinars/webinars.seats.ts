@@ -1,28 +1,28 @@
 import type { z } from 'zod'
 import { newId } from '../lib/ids.ts'
-import { conflict, invalid, missing } from '../lib/problem.ts'
+import { conflict, invalid, notFound, shown } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import { type Held, holdWebinar } from './webinars.find.ts'
+import { lockWebinar, type WebinarRow } from './webinars.find.ts'
 import { linksOf } from './webinars.links.ts'
-import { type Attendee, type MailApp, notify } from './webinars.notify.ts'
+import { type Attendee, type MailApp, notifyAttendees } from './webinars.notify.ts'
 import { firstReminderAt } from './webinars.remind.ts'
 import type { RegistrationBody, RegistrationResult } from './webinars.shapes.ts'
 
 /*
- * Seats are given and freed under the webinar's lock, one change after the other: never more than its capacity, and nobody
- * waits while a seat is free. The counts, the mail and what starts journeys are written by the same transaction.
+ * Seats are assigned and freed under the webinar's lock, so capacity is never exceeded and the waitlist is empty while seats are
+ * free. The same transaction writes the counts, the emails and the events that start journeys.
  */
 
-export const hasFreeSeat = ({ capacity, registeredCount }: Held): boolean =>
+const hasFreeSeat = ({ capacity, registeredCount }: WebinarRow): boolean =>
   capacity === null || registeredCount < capacity
 
-/** Throws Problem `conflict` where nobody can get a seat any more. */
-export const demandOpen = ({ status }: Held): void => {
+/** Throws Problem `conflict` if the webinar has ended or was cancelled. */
+const requireOpen = ({ status }: WebinarRow): void => {
   if (status === 'ended') throw conflict('The webinar has ended')
   if (status === 'cancelled') throw conflict('The webinar was cancelled')
 }
 
-// The webinar is locked, and its numbers with it.
+// Requires the webinar's lock, which also protects its numbers.
 const inserting = `
   with counted as (
     update webinars set last_number = last_number + cardinality($3::text[]),
@@ -34,13 +34,18 @@ const inserting = `
   select $1, r.id, $2, r.email, r.name, r.status, before + r.n, case when r.status = 'confirmed' then $7::timestamptz end, $8, $8
   from counted cross join unnest($3::text[], $4::text[], $5::text[], $6::text[]) with ordinality as r(id, email, name, status, n)`
 
-/** Tells who may want to know of seats, then their attendees. */
-const tellSeated = async (app: MailApp, work: Work, webinar: Held, attendees: readonly Attendee[]): Promise<void> => {
+/** Calls the listeners for new seats, then queues the confirmations. */
+const publishSeats = async (
+  app: MailApp,
+  work: Work,
+  webinar: WebinarRow,
+  attendees: readonly Attendee[],
+): Promise<void> => {
   const { id, title } = webinar
   // In the order in which contacts are locked.
   for (const { email } of attendees.toSorted((a, b) => (a.email < b.email ? -1 : 1)))
     for (const listener of work.listeners) await listener.attendeeRegistered?.(work, { webinar: { id, title }, email })
-  await notify(app, work, webinar, 'registered', attendees)
+  await notifyAttendees(app, work, webinar, 'registered', attendees)
 }
 
 interface Seated extends Attendee {
@@ -48,9 +53,9 @@ interface Seated extends Attendee {
 }
 
 /**
- * Registers addresses in their order (api.md section 4, POST /webinars/{id}/register): each with a seat, else on the waitlist,
- * with the mail that says so. Who is registered already gets the state that it has, and no second mail; who has cancelled
- * registers anew. Throws Problem `missing`, `invalid` for a webinar without registration, `conflict` once it has ended.
+ * Registers addresses in order (docs/reference/api.md#post-webinarsidregister). Each gets a seat or a place on the waitlist, and an
+ * email. A registered address keeps its state and gets no second email; a cancelled one gets a new registration. Throws Problem
+ * `not_found`, `invalid` for a webinar without registration, `conflict` if it has ended or was cancelled.
  */
 export const registerAttendees = async (
   app: MailApp,
@@ -59,9 +64,9 @@ export const registerAttendees = async (
   people: readonly z.output<typeof RegistrationBody>[],
 ): Promise<RegistrationResult[]> => {
   const { sql, accountId, now } = work
-  const webinar = await holdWebinar(work, webinarId)
+  const webinar = await lockWebinar(work, webinarId)
   if (webinar.accessMode !== 'registration') throw invalid('The webinar does not take registrations')
-  demandOpen(webinar)
+  requireOpen(webinar)
   const rows = await sql<Seated>(
     `select id, email, name, status from webinar_registrations
      where account_id = $1 and webinar_id = $2 and email = any($3) and status <> 'cancelled' and email <> ''`,
@@ -83,16 +88,16 @@ export const registerAttendees = async (
     await sql(inserting, [accountId, webinarId, ...columns, firstReminderAt(webinar, now), now], 'register-attendees')
   }
   const of = (status: Seated['status']) => added.filter((registration) => registration.status === status)
-  await tellSeated(app, work, webinar, of('confirmed'))
-  await notify(app, work, webinar, 'waitlisted', of('waitlisted'))
+  await publishSeats(app, work, webinar, of('confirmed'))
+  await notifyAttendees(app, work, webinar, 'waitlisted', of('waitlisted'))
   return people.map(({ email }) => {
     const { id, status } = known.get(email)!
     return { status, joinUrl: status === 'confirmed' ? linksOf(app, accountId, id).join : null }
   })
 }
 
-/** Gives the seat to one who waits, and changes `webinar` with it. */
-const seat = async (app: MailApp, work: Work, webinar: Held, attendee: Attendee): Promise<void> => {
+/** Moves an attendee from the waitlist to a seat, and updates the counts in `webinar`. */
+const assignSeat = async (app: MailApp, work: Work, webinar: WebinarRow, attendee: Attendee): Promise<void> => {
   const { sql, accountId, now } = work
   await sql(
     `with counted as (
@@ -104,14 +109,14 @@ const seat = async (app: MailApp, work: Work, webinar: Held, attendee: Attendee)
   )
   webinar.registeredCount++
   webinar.waitlistedCount--
-  await tellSeated(app, work, webinar, [attendee])
+  await publishSeats(app, work, webinar, [attendee])
 }
 
-/** Those who wait, in their order. An erased person has no address that a seat could be told to. */
-const firstInLine = async ({ sql, accountId }: Work, webinarId: string): Promise<Attendee | undefined> => {
+/** Returns the first attendee on the waitlist. */
+const firstOnWaitlist = async ({ sql, accountId }: Work, webinarId: string): Promise<Attendee | undefined> => {
   const [first] = await sql<Attendee>(
     `select id, email, name from webinar_registrations
-     where account_id = $1 and webinar_id = $2 and status = 'waitlisted' and email <> '' order by number limit 1`,
+     where account_id = $1 and webinar_id = $2 and status = 'waitlisted' order by number limit 1`,
     [accountId, webinarId],
   )
   return first
@@ -122,11 +127,11 @@ interface Registration extends Attendee {
   status: 'confirmed' | 'waitlisted' | 'cancelled'
 }
 
-/** A registration as it is under its webinar's lock; null where the account has none of that id. */
-const holdRegistration = async (
+/** Locks the registration's webinar, then reads the registration. Returns null for an unknown or foreign id. */
+const lockRegistration = async (
   work: Work,
   id: string,
-): Promise<{ webinar: Held; registration: Registration } | null> => {
+): Promise<{ webinar: WebinarRow; registration: Registration } | null> => {
   const { sql, accountId } = work
   const read = () =>
     sql<Registration>(
@@ -135,21 +140,13 @@ const holdRegistration = async (
     )
   const [found] = await read()
   if (!found) return null
-  const webinar = await holdWebinar(work, found.webinarId)
+  const webinar = await lockWebinar(work, found.webinarId)
   const [registration] = await read()
   return { webinar, registration: registration! }
 }
 
-/**
- * Gives up a seat or a place on the waitlist, for good; a seat that is free by it goes to the first in line, who is told
- * so. Changes nothing where it was given up before, or where the session is over.
- */
-export const cancelRegistration = async (app: MailApp, work: Work, id: string): Promise<void> => {
-  const held = await holdRegistration(work, id)
-  if (!held) return
-  const { webinar, registration } = held
-  const isOver = webinar.status === 'ended' || webinar.status === 'cancelled'
-  if (isOver || registration.status === 'cancelled') return
+/** Cancels a registration. A freed seat goes to the first attendee on the waitlist, who gets an email. */
+const vacate = async (app: MailApp, work: Work, webinar: WebinarRow, { id, status }: Registration): Promise<void> => {
   await work.sql(
     `with counted as (
        update webinars set registered_count = registered_count - case when $4 = 'confirmed' then 1 else 0 end,
@@ -157,18 +154,52 @@ export const cancelRegistration = async (app: MailApp, work: Work, id: string): 
        where account_id = $1 and id = $2
      )
      update webinar_registrations set status = 'cancelled', remind_at = null, updated_at = $5 where account_id = $1 and id = $3`,
-    [work.accountId, webinar.id, id, registration.status, work.now],
+    [work.accountId, webinar.id, id, status, work.now],
   )
-  if (registration.status !== 'confirmed') return
+  if (status !== 'confirmed') return
   webinar.registeredCount--
-  const next = hasFreeSeat(webinar) ? await firstInLine(work, webinar.id) : undefined
-  if (next) await seat(app, work, webinar, next)
+  const next = hasFreeSeat(webinar) ? await firstOnWaitlist(work, webinar.id) : undefined
+  if (next) await assignSeat(app, work, webinar, next)
 }
 
 /**
- * Seats the named registration, else the first in line, even beyond the capacity (`svc webinars promote`), and gives its id.
- * Who has a seat keeps it, and hears nothing again. Throws Problem `missing`, `conflict` where nobody waits, the
- * registration was cancelled, or the session is over.
+ * Cancels a registration. With `place`, only one on the waitlist. Changes nothing if it was already cancelled, or if the webinar
+ * has ended or was cancelled.
+ */
+export const cancelRegistration = async (app: MailApp, work: Work, id: string, place?: 'waitlisted'): Promise<void> => {
+  const locked = await lockRegistration(work, id)
+  if (!locked) return
+  const { webinar, registration } = locked
+  const isOver = webinar.status === 'ended' || webinar.status === 'cancelled'
+  if (isOver || registration.status === 'cancelled' || registration.status !== (place ?? registration.status)) return
+  await vacate(app, work, webinar, registration)
+}
+
+/** Locks and returns a registration of the webinar. Throws Problem `not_found`. */
+const requireRegistration = async (work: Work, webinarId: string, id: string): Promise<Registration> => {
+  const registration = (await lockRegistration(work, id))?.registration
+  if (registration?.webinarId === webinarId) return registration
+  throw notFound(`The webinar has no registration ${shown(id)}`, { hint: `svc webinars registrations ${webinarId}` })
+}
+
+/**
+ * Frees the seat of an erased person, who has no link for it. The first attendee on the waitlist gets the seat and an email. Throws
+ * Problem `not_found`; `conflict` if the person was not erased, has no seat, or the webinar has ended or was cancelled.
+ */
+export const freeSeat = async (app: MailApp, work: Work, webinarId: string, registrationId: string): Promise<void> => {
+  const webinar = await lockWebinar(work, webinarId)
+  requireOpen(webinar)
+  const registration = await requireRegistration(work, webinarId, registrationId)
+  if (registration.status !== 'confirmed') throw conflict('The registration has no seat')
+  if (registration.email !== '')
+    throw conflict('The seat belongs to a registrant, whose email has the link that frees it')
+  await vacate(app, work, webinar, registration)
+}
+
+/**
+ * Gives a seat to the registration, or to the first on the waitlist, even beyond the capacity (`svc webinars promote`). Returns its
+ * id. If it already has a seat, nothing changes and no email is sent. Throws Problem `not_found`; `conflict` if the waitlist is
+ * empty, the registration was cancelled, or the webinar has ended or was cancelled.
  */
 export const promoteRegistration = async (
   app: MailApp,
@@ -176,18 +207,13 @@ export const promoteRegistration = async (
   webinarId: string,
   registrationId: string | null,
 ): Promise<string> => {
-  const webinar = await holdWebinar(work, webinarId)
-  demandOpen(webinar)
-  const registration =
-    registrationId === null ? undefined : (await holdRegistration(work, registrationId))?.registration
-  if (registrationId !== null && registration?.webinarId !== webinarId)
-    throw missing(`The webinar has no registration ${registrationId}`, {
-      hint: `svc webinars registrations ${webinarId}`,
-    })
+  const webinar = await lockWebinar(work, webinarId)
+  requireOpen(webinar)
+  const registration = registrationId === null ? undefined : await requireRegistration(work, webinarId, registrationId)
   if (registration?.status === 'confirmed') return registration.id
   if (registration?.status === 'cancelled') throw conflict('The registration was cancelled')
-  const next = registration ?? (await firstInLine(work, webinarId))
-  if (!next) throw conflict('Nobody is on the waitlist')
-  await seat(app, work, webinar, next)
+  const next = registration ?? (await firstOnWaitlist(work, webinarId))
+  if (!next) throw conflict('The waitlist is empty')
+  await assignSeat(app, work, webinar, next)
   return next.id
 }

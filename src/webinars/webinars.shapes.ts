@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MemberEmail } from '../courses/courses.ts'
-import { notBlank, text } from '../lib/text.ts'
+import { idText, notBlank, text } from '../lib/text.ts'
 
 const titleMaxLength = 200
 const nameMaxLength = 200
@@ -8,12 +8,12 @@ const largestInt = 2_147_483_647
 /** The end of the year 9999. */
 const latestMs = 253_402_300_799_999
 
-/** The body of POST /webinars; null is as if left out. */
+/** The body of POST /webinars. null means the same as a missing property. */
 export const WebinarBody = z.object({
   title: text(100_000).trim().min(1, 'must not be empty').max(titleMaxLength).meta({ pattern: notBlank }),
-  /** epoch ms */
+  /** In epoch ms. */
   scheduledAt: z.int().min(0).max(latestMs).nullish(),
-  courseId: text(100).nullish(),
+  courseId: idText().nullish(),
   capacity: z.int().min(0).max(largestInt).nullish(),
 })
 
@@ -22,13 +22,13 @@ export const StreamUrl = text(2000).refine(
   'must be an http or https URL',
 )
 
-/** What a webinar is made of; the terminal may say more than the API. */
+/** The properties of a new webinar. Some can only be set in the terminal. */
 export const NewWebinar = WebinarBody.extend({
   accessMode: z.enum(['registration', 'subscribers']).default('registration'),
   streamUrl: StreamUrl.nullish(),
 })
 
-/** A webinar as the API and the terminal show it; times in epoch ms (decisions.md, Webinars and courses). */
+/** A webinar in the API and the terminal. Times in epoch ms (docs/reference/api.md#webinar). */
 export const WebinarShape = z
   .object({
     id: z.string(),
@@ -48,16 +48,16 @@ export const WebinarShape = z
   .meta({ id: 'Webinar' })
 export type WebinarView = z.infer<typeof WebinarShape>
 
-const nameSentence = 'A name is required'
+const nameRequired = 'A name is required'
 
 /** The body of POST /webinars/{id}/register. */
 export const RegistrationBody = z
   .object({
     email: MemberEmail,
     name: z
-      .string(nameSentence)
+      .string(nameRequired)
       .trim()
-      .min(1, nameSentence)
+      .min(1, nameRequired)
       .pipe(text(nameMaxLength))
       .meta({ pattern: notBlank, maxLength: nameMaxLength }),
   })

@@ -1,10 +1,11 @@
 export { listRegistrations, type Place, placeOf, type RegistrationView } from './webinars.attendees.ts'
 export { calendarOf } from './webinars.calendar.ts'
 export { createWebinar } from './webinars.create.ts'
-export { findWebinar, listWebinars } from './webinars.find.ts'
-export { demandLive } from './webinars.quota.ts'
+export { findStream, findWebinar, listWebinars } from './webinars.find.ts'
+export { requireLive } from './webinars.quota.ts'
+export { registerAttendee } from './webinars.register.ts'
 export { cancelWebinar, endWebinar, startWebinar } from './webinars.run.ts'
-export { cancelRegistration, promoteRegistration, registerAttendees } from './webinars.seats.ts'
+export { cancelRegistration, freeSeat, promoteRegistration, registerAttendees } from './webinars.seats.ts'
 export {
   NewWebinar,
   RegistrationBody,
@@ -14,4 +15,3 @@ export {
   WebinarShape,
   type WebinarView,
 } from './webinars.shapes.ts'
-export { registerTogether } from './webinars.together.ts'

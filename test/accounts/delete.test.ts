@@ -30,7 +30,7 @@ const journey = {
   ],
 }
 
-/** An account with something in most of its tables. */
+/** Creates an account with rows in most tables. */
 const furnish = async (): Promise<TestAccount & { listId: string }> => {
   const account = await t.account()
   await subscribe(t.app, account.id, 'https://example.com/hook')
@@ -46,7 +46,7 @@ const furnish = async (): Promise<TestAccount & { listId: string }> => {
   return { ...account, listId }
 }
 
-/** `count` finished deliveries of the account, each with its event. */
+/** Adds `count` finished deliveries to the account, each with its event. */
 const addDeliveries = async (accountId: string, count: number): Promise<void> => {
   await t.app.sql(
     `insert into events (account_id, id, type, payload, created_at)
@@ -62,7 +62,7 @@ const addDeliveries = async (accountId: string, count: number): Promise<void> =>
   )
 }
 
-/** What is left of an account anywhere, its row and its windows included. */
+/** The remaining rows of an account, including its own row and its rate windows. */
 const remains = async ({ id, keyId }: { id: string; keyId: string }) => ({
   owned: await countOwned(t.app, id),
   account: (await t.app.sql('select from accounts where id = $1', [id])).length,
@@ -72,7 +72,7 @@ const nothing = { owned: {}, account: 0, windows: 0 }
 
 const sum = (counts: Record<string, number>) => Object.values(counts).reduce((a, b) => a + b, 0)
 
-test('an account goes with everything in it, counted to the row; its neighbour keeps everything', async () => {
+test('an account is deleted with every row, exactly counted; another account keeps everything', async () => {
   const account = await furnish()
   const neighbour = await furnish()
   const kept = await countOwned(t.app, neighbour.id)
@@ -91,7 +91,7 @@ test('an account goes with everything in it, counted to the row; its neighbour k
   expect((await svc(t, ['accounts', 'delete', account.id, '--confirm', account.name])).status).toBe(3)
 })
 
-test('it is dead from the first: keys, units of work and deliveries end while a unit of work is still under way', async () => {
+test('keys, units of work and deliveries are refused from the start, while an earlier unit of work is still running', async () => {
   const account = await furnish()
   const hold = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
@@ -104,7 +104,7 @@ test('it is dead from the first: keys, units of work and deliveries end while a 
   const deletion = deleteAccount(t.app, account.id, { actor: 'cli:test' })
   const get = () => t.request('GET', '/lists', { key: account.key })
   await eventually(async () => (await get()).status === 401)
-  await expect(t.app.work(account.id, 'cli:test', async () => {})).rejects.toMatchObject({ kind: 'missing' })
+  await expect(t.app.work(account.id, 'cli:test', async () => {})).rejects.toMatchObject({ kind: 'not_found' })
   const webhooks = () => t.app.sql('select distinct status from delivery_targets where account_id = $1', [account.id])
   await eventually(async () => (await webhooks())[0]?.status === 'disabled')
   expect((await svc(t, ['accounts', 'list', '--json'])).stdout).not.toContain(account.id)
@@ -121,7 +121,7 @@ test('it is dead from the first: keys, units of work and deliveries end while a 
   await t.app.operate('cli:test', (operation) => createAccount(operation, { name: account.name, plan: 'free' }))
 })
 
-test('killed in the middle, the same command goes on; interrupted, it stops after the batch and says so', async () => {
+test('the same command continues after a kill; an interruption stops it after the current batch, with a note', async () => {
   const account = await t.account()
   await addDeliveries(account.id, 60_000)
   const args = ['accounts', 'delete', account.name, '--confirm', account.name, '--json']
@@ -150,7 +150,7 @@ test('killed in the middle, the same command goes on; interrupted, it stops afte
   await eventually(() => isStarted(left.ended_deliveries!), 20_000)
   stopped.kill('SIGINT')
   expect((await once(stopped, 'close'))[0]).toBe(130)
-  expect(told).toContain('the same command goes on')
+  expect(told).toContain('Run the same command again to continue')
   const rest = await countOwned(t.app, account.id)
   expect(sum(JSON.parse(out).deleted)).toBe(sum(left) - sum(rest))
   const ran = await svc(t, args)
@@ -158,7 +158,7 @@ test('killed in the middle, the same command goes on; interrupted, it stops afte
   expect(await remains(account)).toEqual(nothing)
 }, 90_000)
 
-test('a row that somebody holds locked is waited for while none is held', async () => {
+test('the deletion waits for a locked row while it holds no lock itself', async () => {
   const account = await t.account()
   await addDeliveries(account.id, 3_000)
   const holder = await t.app.database.connect()
@@ -167,7 +167,7 @@ test('a row that somebody holds locked is waited for while none is held', async 
   await holder.query(`begin; update ended_deliveries set tries = 1 where id = '${last}'`)
   const deletion = deleteAccount(t.app, account.id, { actor: 'cli:test' })
   await eventually(async () => (await countOwned(t.app, account.id)).ended_deliveries === 1)
-  // With a lock held by the deletion this would be a deadlock, or a wait for ever.
+  // If the deletion held a lock, this would be a deadlock or an endless wait.
   await holder.query(`update ended_deliveries set tries = 1 where id = '${first}'`)
   await holder.query('commit')
   await holder.end()
@@ -178,7 +178,7 @@ test('a row that somebody holds locked is waited for while none is held', async 
 const percentile = (values: readonly number[], p: number) =>
   values.toSorted((a, b) => a - b)[Math.floor((values.length * p) / 100)]!
 
-test('200,000 rows go, and a neighbour hardly feels it', async () => {
+test('the deletion of 200,000 rows hardly slows down another account', async () => {
   const neighbour = await furnish()
   const account = await t.account()
   await addDeliveries(account.id, 100_000)
@@ -216,7 +216,7 @@ test('200,000 rows go, and a neighbour hardly feels it', async () => {
   expect(p99Beside).toBeLessThan(Math.max(8 * p99Alone, 100))
 }, 120_000)
 
-test('deleted while eight writers emit into it over two daemons, nothing of it stays', async () => {
+test('no row remains of an account that is deleted while eight writers emit events over two daemons', async () => {
   const other = await openApp(readConfig(t.env))
   const before = await t.app.sql<{ deadlocks: number }>(
     'select deadlocks from pg_stat_database where datname = current_database()',
@@ -251,11 +251,11 @@ test('deleted while eight writers emit into it over two daemons, nothing of it s
     const { deleted } = await deleteAccount(other, account.id, { actor: 'cli:test' })
     await writers
     expect(deleted.pending_deliveries).toBeGreaterThan(200)
-    expect([...refused].filter((end) => ![401, 404, 'missing'].includes(end as never))).toEqual([])
+    expect([...refused].filter((end) => ![401, 404, 'not_found'].includes(end as never))).toEqual([])
     expect(await remains(account)).toEqual(nothing)
   }
   await other.close()
-  // What a backend counted is told within a second, and at its end.
+  // A backend reports its statistics within a second, and at its end.
   await sleep(1500)
   const after = await t.app.sql<{ deadlocks: number }>(
     'select deadlocks from pg_stat_database where datname = current_database()',

@@ -19,16 +19,16 @@ test('a key is svc_live_ and 32 random bytes in base 62; only its hash, a prefix
   expect(JSON.stringify(view)).not.toContain(key.slice(13, -4))
 })
 
-test('a key of another account can not be revoked', async () => {
+test('a key of another account can’t be revoked', async () => {
   const mine = await t.account()
   const other = await t.account()
   await expect(t.app.work(mine.id, 'cli:test', (work) => revokeKey(work, other.keyId))).rejects.toMatchObject({
-    kind: 'missing',
+    kind: 'not_found',
   })
   expect((await t.request('GET', '/lists', { key: other.key })).status).toBe(200)
 })
 
-test('revoking twice keeps the first time', async () => {
+test('a second revocation keeps the time of the first', async () => {
   const { id } = await t.account()
   const { id: keyId } = await t.app.work(id, 'cli:test', (work) => createKey(work, { name: 'x' }))
   const first = await t.app.work(id, 'cli:test', (work) => revokeKey(work, keyId))

@@ -20,7 +20,7 @@ const used = async (accountId: string) =>
     (u) => u.quota === 'sendApiCalls',
   )?.used
 
-test('of 50 callers on the last unit one passes, over two daemons', async () => {
+test('of 50 concurrent callers over two daemons, one takes the last unit', async () => {
   const { id } = await t.account({ plan: 'starter' })
   expect(await take(id, 49)).toBe('taken')
   const other = await openApp(readConfig(t.env), { now: () => clock.now })
@@ -31,7 +31,7 @@ test('of 50 callers on the last unit one passes, over two daemons', async () => 
   expect(await used(id)).toBe(50)
 })
 
-test('more units than are left are not taken in part', async () => {
+test('a request for more units than are left takes none', async () => {
   const { id } = await t.account({ plan: 'starter' })
   await take(id, 45)
   expect(await take(id, 6)).toBe('used up')
@@ -41,14 +41,14 @@ test('more units than are left are not taken in part', async () => {
   expect(await used(fresh.id)).toBe(0)
 })
 
-test('a quota of 0 is not in the plan, null is without limit', async () => {
+test('a quota of 0 means that it is not in the plan; null means unlimited', async () => {
   const free = await t.account({ plan: 'free' })
   const unlimited = await t.account({ plan: 'unlimited' })
   expect(await t.app.work(free.id, 'cli:test', (work) => takeQuota(work, 'embedApi'))).toBe('not in plan')
   expect(await take(unlimited.id, 1_000_000)).toBe('taken')
 })
 
-test('a failed unit of work gives back what it took', async () => {
+test('a failed unit of work releases the units that it took', async () => {
   const { id } = await t.account({ plan: 'starter' })
   const failing = t.app.work(id, 'cli:test', async (work) => {
     await takeQuota(work, 'sendApiCalls')

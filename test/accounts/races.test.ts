@@ -14,8 +14,8 @@ beforeAll(async () => {
 afterAll(() => t.close())
 
 /**
- * Has `first` done in a unit of work of the account that stays open until `second` waits for it, then commits; gives what
- * became of `second`.
+ * Runs `first` in a unit of work of the account that stays open until `second` waits for it, then commits. Returns the
+ * result or the error of `second`.
  */
 const during = async <T>(accountId: string, first: (work: Work) => Promise<unknown>, second: () => Promise<T>) => {
   const ending = await t.app.work(accountId, 'cli:test', async (work) => {
@@ -24,7 +24,7 @@ const during = async <T>(accountId: string, first: (work: Work) => Promise<unkno
     const isBlocked = 'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))'
     const end = second().catch((error) => error)
     await expect.poll(async () => (await t.app.sql(isBlocked, [pid])).length, { timeout: 10_000 }).toBe(1)
-    // In a list: a promise given back by itself would be waited for before the commit.
+    // Wrapped in a list, because a returned promise would be awaited before the commit.
     return [end] as const
   })
   return ending[0]
@@ -33,7 +33,7 @@ const during = async <T>(accountId: string, first: (work: Work) => Promise<unkno
 let names = 0
 const newName = () => `name-${++names}`
 
-/** Settles all at once; how many did it, and the kinds of the others' refusals. */
+/** Waits for all calls; returns how many succeeded, and the kinds of the errors of the others. */
 const outcomes = async (calls: readonly Promise<unknown>[]) => {
   const ends = await Promise.allSettled(calls)
   return {
@@ -42,8 +42,8 @@ const outcomes = async (calls: readonly Promise<unknown>[]) => {
   }
 }
 
-describe('of two at the same moment the second is told of a conflict', () => {
-  test('making an account: exit 6', async () => {
+describe('of two concurrent commands the second reports a conflict', () => {
+  test('creating an account: exit 6', async () => {
     const [name, { id }] = [newName(), await t.account()]
     const first = (work: Work) => createAccount(work, { name, plan: 'free' })
     const ran = await during(id, first, () => svc(t, ['accounts', 'create', '--name', name]))
@@ -51,7 +51,7 @@ describe('of two at the same moment the second is told of a conflict', () => {
     expect(ran.stderr).toContain(`There is already an account named ${name}`)
   })
 
-  test('making an account: one of eight', async () => {
+  test('creating an account: one of eight succeeds', async () => {
     const name = newName()
     const calls = Array.from({ length: 8 }, () =>
       t.app.operate('cli:test', (operation) => createAccount(operation, { name, plan: 'free' })),
@@ -59,7 +59,7 @@ describe('of two at the same moment the second is told of a conflict', () => {
     expect(await outcomes(calls)).toEqual({ done: 1, refused: Array(7).fill('conflict') })
   })
 
-  test('renaming a list to a name that another list comes by: exit 6', async () => {
+  test('renaming a list to a name that another list takes meanwhile: exit 6', async () => {
     const account = await t.account()
     const [taken, mine] = [newName(), newName()]
     const list = await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: mine }))
@@ -94,7 +94,7 @@ describe('of two at the same moment the second is told of a conflict', () => {
     expect(ran.stderr).toContain(`The slug ${slug} is taken`)
   })
 
-  test('claiming a slug: one of eight, and who swap theirs are both refused', async () => {
+  test('claiming a slug: one of eight succeeds, and two accounts that swap slugs are both refused', async () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => t.account()))
     const claim = (id: string, slug: string) => t.app.operate('cli:test', (operation) => claimSlug(operation, id, slug))
     const slug = newName()
@@ -112,7 +112,7 @@ describe('of two at the same moment the second is told of a conflict', () => {
   })
 })
 
-test('an account whose deletion begins meanwhile claims no slug: it is missing, not the slug taken', async () => {
+test("an account whose deletion begins meanwhile can't claim a slug: the account is not found", async () => {
   const [slug, account] = [newName(), await t.account()]
   // Not in a unit of work of the account itself: its deletion waits for those.
   const { id: elsewhere } = await t.account()
@@ -121,11 +121,11 @@ test('an account whose deletion begins meanwhile claims no slug: it is missing, 
     ({ sql }) => sql('update accounts set deleted_at = now() where id = $1', [account.id]),
     () => t.app.operate('cli:test', (operation) => claimSlug(operation, account.id, slug)),
   )
-  expect(await end).toMatchObject({ kind: 'missing' })
+  expect(await end).toMatchObject({ kind: 'not_found' })
   expect(await t.app.sql('select from accounts where slug = $1', [slug])).toEqual([])
 })
 
-test('what a deletion would take is counted at one moment: a row that moves meanwhile is counted once', async () => {
+test('the rows of a deletion are counted in one snapshot: a row that moves meanwhile counts once', async () => {
   const account = await t.account()
   await subscribe(t.app, account.id, 'https://example.com/hook')
   await emitEvents(t.app, account.id, 5)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { catcherFile, readConfig } from '../../src/app/config.ts'
-import { openCatcher } from '../../src/app/dev.mail.ts'
+import { openCatcher } from '../../src/app/dev/catcher.ts'
 
 let folder: string
 
@@ -21,14 +21,14 @@ const places = () => {
   return { smtpUrl, opens: allowPrivateWebhooks.length > 0 }
 }
 
-test('beside a running svc dev mail goes to its catcher and webhooks may go to this machine; not once it has ended', async () => {
+test('while svc dev runs, email goes to its catcher and webhooks may reach this machine; after its end they do not', async () => {
   const catcher = await openCatcher(0, folder, () => new Date())
   expect(places()).toEqual({ smtpUrl: catcher.url, opens: true })
   await catcher.close()
   expect(places()).toEqual({ smtpUrl: null, opens: false })
 })
 
-test('a catcher whose process was killed has left its file behind: it catches nothing and opens nothing', async () => {
+test('the file left by the catcher of a killed process catches no email and opens no page', async () => {
   const { pid } = spawnSync('true')
   await writeFile(catcherFile(folder), `smtp://127.0.0.1:4802\n${pid}\n`)
   expect(places()).toEqual({ smtpUrl: null, opens: false })

@@ -39,7 +39,7 @@ afterAll(async () => {
   await target.close()
 })
 
-test('the clock of a database that svc dev did not mark is not moved: exit 6', async () => {
+test('svc clock refuses to move the clock of a database that svc dev did not mark: exit 6', async () => {
   for (const args of [['clock'], ['clock', 'advance', '2d'], ['clock', 'reset']]) {
     const { status, stdout, stderr } = await svc(target, args)
     expect({ status, stdout }).toEqual({ status: 6, stdout: '' })
@@ -48,7 +48,7 @@ test('the clock of a database that svc dev did not mark is not moved: exit 6', a
   expect(Math.abs(aheadMs(await open()))).toBeLessThan(50)
 })
 
-test('every process that has a development database open follows its clock within a second', async () => {
+test('every process that has opened a development database follows its clock within a second', async () => {
   const [first, second] = [await open(true), await open()]
   const moved = await svc(target, ['clock', 'advance', '2d', '--json'])
   expect(moved.json).toEqual({ now: expect.any(Number), offsetMs: 2 * day })
@@ -64,14 +64,14 @@ test.each(['', '2', '2y', '-2d', '1.5d'])('a duration of %j is refused: exit 2',
   expect((await svc(target, ['clock', 'advance', '--', duration])).status).toBe(2)
 })
 
-/** The time that an id was made at: ten characters of base 32 (lib/ids.ts). */
+/** The creation time of an id: ten characters of base 32 (lib/ids.ts). */
 const timeOf = (id: string): number =>
   [...id.split('_')[1]!.slice(0, 10)].reduce(
     (ms, digit) => ms * 32 + '0123456789abcdefghjkmnpqrstvwxyz'.indexOf(digit),
     0,
   )
 
-/** Runs a script of the app's in a process with the clock of `env`, and gives what it printed. */
+/** Runs a script of the app in a process with the clock of `env` and returns its output. */
 const runScript = async (body: string, env: Record<string, string>, on: TestApp = target) => {
   const root = join(import.meta.dirname, '../../src')
   const script = `
@@ -116,14 +116,14 @@ test.each([40_000, -40_000])('a process whose clock is %i ms ahead writes by the
   }
 })
 
-test.each([40_000, -40_000])('systemNow stays the clock of the process, here %i ms ahead', async (ms) => {
+test.each([40_000, -40_000])('systemNow remains the clock of the process, here %i ms ahead', async (ms) => {
   const body = `console.log(JSON.stringify([app.now().getTime(), app.systemNow().getTime() - Date.now()]))`
   const [now, system] = await runScript(body, skewedBy(ms))
   expect(Math.abs(now - Date.now())).toBeLessThan(5000)
   expect(Math.abs(system)).toBeLessThan(1000)
 })
 
-test('a process on the machine of the database has exactly its clock', async () => {
+test('a process on the same machine as the database uses exactly the clock of the database', async () => {
   const app = await open()
   const before = Date.now()
   const now = app.now().getTime()
@@ -131,8 +131,8 @@ test('a process on the machine of the database has exactly its clock', async () 
   expect(now).toBeLessThanOrEqual(Date.now())
 })
 
-test('a clock that jumps while the process lives is noticed within half a minute', async () => {
-  // None for development: there the notices of its clock would ask.
+test('a process notices a jump of its clock within half a minute', async () => {
+  // Not a development database: its clock notifications would trigger a new measurement.
   const plain = await startApp()
   const body = `
     globalThis.skewMs = 40_000
@@ -148,7 +148,7 @@ test('a clock that jumps while the process lives is noticed within half a minute
   expect(Math.abs(after + 40_000)).toBeLessThan(1000)
 }, 60_000)
 
-test('svc_now() is the time of the database, and follows the development clock to the millisecond', async () => {
+test('svc_now() returns the time of the database and follows the development clock to the millisecond', async () => {
   await open(true)
   const ahead = async () => {
     const [row] = await target.app.sql<{ micros: number }>(

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { keepHouse } from '../../src/app/housekeeping.ts'
+import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { idAt } from '../../src/lib/ids.ts'
+import { singleLocks } from '../../src/lib/locks.ts'
 import { openDatabase } from '../../src/store/database.ts'
-import { singleLocks } from '../../src/store/locks.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 
 const day = 86_400_000
@@ -28,13 +28,13 @@ const keep = async (limits?: { stepMs: number; graceMs: number }): Promise<Told[
   const told: Told[] = []
   const report = (fault: unknown, about: Record<string, unknown>) =>
     void told.push({ message: (fault as Error).message, step: about.step })
-  await keepHouse(t.app, new AbortController().signal, report, limits)
+  await runHousekeeping(t.app, new AbortController().signal, report, limits)
   return told
 }
 
-const failures = () => Object.fromEntries(t.app.tallies.counts('housekeeping')).failed
+const failures = () => Object.fromEntries(t.app.counters.counts('housekeeping')).failed
 
-/** Rows that every purge but that of `import_rejects` finds. */
+/** The rows that every purge except that of `import_rejects` finds. */
 const leaveOld = async () => {
   const { sql } = t.app
   for (const table of ['mail_domains', 'rate_windows', 'access_log', 'journey_runs']) await sql(`delete from ${table}`)
@@ -60,7 +60,7 @@ const left = async () => {
   return rows.map(({ name }) => name)
 }
 
-describe('each step runs by itself', () => {
+describe('each step runs independently', () => {
   beforeEach(leaveOld)
   afterEach(() => t.app.sql('drop function if exists hinder cascade'))
 
@@ -69,7 +69,7 @@ describe('each step runs by itself', () => {
     await t.app.sql(`create trigger hinder before delete on ${table} for each row execute function hinder()`)
   }
 
-  test('one that fails is reported and counted once, and the others are done', async () => {
+  test('a step that fails is reported and counted once, and the other steps run', async () => {
     await hinder('journey_runs', `raise exception 'this one stays';`)
     const before = failures()!
     expect(await keep()).toEqual([{ message: 'this one stays', step: 'journey runs' }])
@@ -78,7 +78,7 @@ describe('each step runs by itself', () => {
     expect([await keep(), await left()]).toEqual([[], []])
   })
 
-  test('one that waits for a lock gives up, and the others are done', async () => {
+  test('a step that waits for a lock gives up, and the other steps run', async () => {
     const other = await t.app.database.connect()
     await other.query('begin; lock table access_log in access exclusive mode')
     const told = await keep()
@@ -87,19 +87,19 @@ describe('each step runs by itself', () => {
     expect(await left()).toEqual(['access_log'])
   })
 
-  test('one that does not end is left behind after its time, and the others are done', async () => {
+  test('a step that does not end is abandoned after its time limit, and the other steps run', async () => {
     const other = await t.app.database.connect()
     await other.query('select pg_advisory_lock(1)')
     await hinder('access_log', 'perform pg_advisory_xact_lock(1);')
     const told = await keep({ stepMs: 200, graceMs: 300 })
     expect(told).toEqual([{ message: 'It did not end in time', step: 'access log' }])
     expect(await left()).toEqual(['access_log'])
-    // It goes on by itself: the next test begins when it is through.
+    // The abandoned step still runs: the next test must begin after its end.
     await other.end()
     await vi.waitFor(async () => expect(await left()).toEqual([]))
   })
 
-  test('a process that has lost the housekeeping to another one stops', async () => {
+  test('a process that loses the housekeeping lock to another one stops', async () => {
     const other = await t.app.database.connect()
     await other.query('select pg_advisory_lock($1)', [singleLocks.housekeeping])
     const told = await keep()
@@ -108,8 +108,8 @@ describe('each step runs by itself', () => {
   })
 })
 
-describe('what it reads', () => {
-  /** Live rows: of each kind that a purge passes by. */
+describe('the number of rows that a round reads', () => {
+  /** Inserts live rows of each kind that a purge skips. */
   const fill = async (count: number) => {
     const { sql } = t.app
     const id = account.id
@@ -125,7 +125,7 @@ describe('what it reads', () => {
        select $2, $3 || n, 'deal.won', '{}', $4 from generate_series(1, $1::int) n`,
       [count, id, idAt('evt', now - 50 * day), new Date(now - 50 * day)],
     )
-    // Made long ago, and replayed since.
+    // Created long ago, and replayed since.
     await sql(
       `insert into ended_deliveries (account_id, id, target_id, key, type, status, created_at, finished_at)
        select $2, $3 || n, 'tgt_' || n, $5 || n, 'deal.won', 'delivered', $4, $6 from generate_series(1, $1::int) n`,
@@ -156,7 +156,7 @@ describe('what it reads', () => {
     await sql(`insert into rate_windows select 'key_' || n, 'api', now(), 1 from generate_series(1, $1::int) n`, [
       count,
     ])
-    // Half of them have lost their content long ago, the others are young.
+    // The content of half of these messages was dropped long ago; the others are recent.
     await sql(
       `insert into messages (account_id, id, source_kind, type, email, subject, status, created_at, finished_at, dropped_at)
        select $2, $3 || n, 'send', 'transactional', '', '', 'sent', at, at, case when n % 2 = 0 then at end
@@ -169,7 +169,7 @@ describe('what it reads', () => {
          case when n % 2 = 0 then '"yes"'::jsonb end, $3 from generate_series(1, $1::int) n`,
       [count, id, new Date(now - 200 * day)],
     )
-    // A version that contacts no longer enter, looked at for its runs: all of them are of the next one.
+    // An old version that is still checked for runs; all runs are of the next version.
     await sql(
       `insert into journey_versions (account_id, journey_id, version, definition, look_at) values ($1, 'jrn_1', 0, '{}', $2)`,
       [id, new Date(now)],
@@ -177,7 +177,7 @@ describe('what it reads', () => {
     await sql('analyze')
   }
 
-  /** Rows of tables and entries of indexes that one round reads, on connections of its own, whose end flushes the counts. */
+  /** Returns the table rows and index entries that one round reads. The end of its own connections flushes the statistics. */
   const readBy = async (): Promise<Record<string, number>> => {
     const counts = async () => {
       const database = openDatabase(t.url, { max: 1 })
@@ -190,7 +190,7 @@ describe('what it reads', () => {
     }
     const before = await counts()
     const app = await openApp(readConfig({ ...t.env, SVC_RESPONSE_RETENTION_DAYS: '30' }), { now: () => new Date(now) })
-    await keepHouse(app, new AbortController().signal)
+    await runHousekeeping(app, new AbortController().signal)
     await app.close()
     const after = await counts()
     return Object.fromEntries(
@@ -198,7 +198,7 @@ describe('what it reads', () => {
     )
   }
 
-  test('does not grow with what lives', async () => {
+  test('does not grow with the number of live rows', async () => {
     await leaveOld()
     await fill(20_000)
     expect(await readBy()).toEqual({})

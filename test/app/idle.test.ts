@@ -4,10 +4,10 @@ import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { journeyMails } from '../../src/app/journeys.mail.ts'
 import { runBroadcasts } from '../../src/broadcasts/broadcasts.loop.ts'
-import { runDeliveries } from '../../src/deliveries/delivery.loop.ts'
-import { runJourneys } from '../../src/journeys/run.loop.ts'
-import { runMail } from '../../src/messages/mail.loop.ts'
-import { runMailboxes } from '../../src/messages/mailboxes.read.ts'
+import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
+import { runJourneys } from '../../src/journeys/engine/engine.ts'
+import { runMailboxes } from '../../src/messages/bounces/mailboxes.read.ts'
+import { runMail } from '../../src/messages/outbox/outbox.ts'
 import type { App } from '../../src/store/work.ts'
 import { runReminders } from '../../src/webinars/webinars.loop.ts'
 import { startApp, type TestApp } from '../support/app.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => t.close())
 
-/** An app of its own that notes the statements of its pool, and that a transaction begins. */
+/** Returns an app of its own that records the statements of its pool and the start of transactions. */
 const noting = async (said: string[]): Promise<App & { close(): Promise<void> }> => {
   const app = await openApp(readConfig(t.env), { schema: 'ignore', connections: 4 })
   const sql: App['sql'] = (text, ...more) => {
@@ -34,7 +34,7 @@ const noting = async (said: string[]): Promise<App & { close(): Promise<void> }>
   return { ...app, sql, database: { ...app.database, sql, transaction } }
 }
 
-test('queues in which nothing is due are looked at by few statements, and by no transaction', async () => {
+test('queues in which nothing is due are polled with few statements and without a transaction', async () => {
   const said: string[] = []
   const app = await noting(said)
   const stop = new AbortController()
@@ -50,11 +50,11 @@ test('queues in which nothing is due are looked at by few statements, and by no 
     runJourneys(app, stop.signal, { report, sendMails: journeyMails(app) }),
   ]
   try {
-    // A process that has just begun looks at everything once.
+    // A new process checks every queue once.
     await eventually(async () => {
       said.length = 0
       await sleep(4100)
-      // Those of the journeys alone; what is due by time is asked along with the beats of the workers.
+      // Only the statements of the journeys: the other queues ask what is due with the heartbeats of their workers.
       return !said.includes('begin') && said.length > 0 && said.length <= 3
     }, 25_000)
   } finally {

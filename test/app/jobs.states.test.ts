@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import { waitAfter, watchJobs } from '../../src/app/jobs.states.ts'
+import { waitAfter, watchJobs } from '../../src/app/daemon/jobs.states.ts'
 
 let now: number
 let beatAt: number
@@ -20,7 +20,7 @@ const live = (name: string, ms: number) => {
   beatAt = now
 }
 
-test('a job that dies again and again waits longer each time, at most 30 s', () => {
+test('a job that fails repeatedly waits longer each time, at most 30 s', () => {
   expect([1, 2, 3, 4, 5, 6, 20].map(waitAfter)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
   live('mail', 100)
   expect(watch.failed('mail')).toBe(1)
@@ -28,7 +28,7 @@ test('a job that dies again and again waits longer each time, at most 30 s', () 
   expect(watch.failed('mail')).toBe(2)
 })
 
-test('it is down from its end until its thread has lived for 10 s; then a fault counts as a first one', () => {
+test('a job is down from its failure until its thread has run for 10 s; its next failure then counts as the first', () => {
   expect(watch.states()).toEqual({ mail: 'ok', housekeeping: 'ok' })
   live('mail', 100)
   watch.failed('mail')
@@ -40,7 +40,7 @@ test('it is down from its end until its thread has lived for 10 s; then a fault 
   expect(watch.failed('mail')).toBe(1)
 })
 
-test('a job that comes round is down until it has ended well', () => {
+test('a periodic job is down until a run succeeds', () => {
   live('housekeeping', 50)
   watch.failed('housekeeping')
   live('housekeeping', 50)
@@ -51,7 +51,7 @@ test('a job that comes round is down until it has ended well', () => {
   expect(watch.states().housekeeping).toBe('ok')
 })
 
-test('a job whose worker has completed no heartbeat for 15 s is stalled, until the next one', () => {
+test('a job whose worker has completed no heartbeat for 15 s is stalled until the next heartbeat', () => {
   watch.started('mail')
   now = 14_999
   expect(watch.states().mail).toBe('ok')
@@ -64,7 +64,7 @@ test('a job whose worker has completed no heartbeat for 15 s is stalled, until t
   expect(watch.states().mail).toBe('stalled')
 })
 
-test('a thread that was started again has 15 s for its first heartbeat; one that waits for its start is down', () => {
+test('a restarted thread has 15 s for its first heartbeat; a thread that waits for its restart is down', () => {
   watch.started('mail')
   now = 60_000
   watch.failed('mail')

@@ -1,11 +1,11 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
+import { serializers } from '../../src/app/daemon/log.ts'
 import { loadPages, loadRoutes } from '../../src/app/features.ts'
-import { serializers } from '../../src/app/log.ts'
 import { buildServer } from '../../src/http/server.ts'
 import { startApp } from '../support/app.ts'
 
-test('no token of a link or a session is logged, neither of a page nor of the live view', async () => {
+test('no token of a link or a session is logged for a page or the live view', async () => {
   const t = await startApp()
   const lines: string[] = []
   const logger = pino({ level: 'trace', serializers }, { write: (line) => void lines.push(line) })
@@ -21,7 +21,7 @@ test('no token of a link or a session is logged, neither of a page nor of the li
     for (const method of ['GET', 'POST', 'PUT'] as const) await fastify.inject({ method, url })
   await drain()
   await t.close()
-  // One for each request.
+  // One line for each request.
   expect(lines).toHaveLength(18)
   expect(lines.join('')).toContain('"route":"/:slug/:courseId/embed"')
   expect(lines.filter((line) => line.includes('SECRET'))).toEqual([])

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { setMode } from '../../src/app/dev.mail.mode.ts'
-import { type Catcher, caughtIds, openCatcher, removeCaught } from '../../src/app/dev.mail.ts'
+import { setMode } from '../../src/app/dev/catcher.mode.ts'
+import { type Catcher, caughtIds, openCatcher, removeCaught } from '../../src/app/dev/catcher.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { eventually } from '../support/deliveries.ts'
@@ -41,7 +41,7 @@ const mode = (...args: string[]) =>
 const caught = () => caughtIds(folder).length
 const suppressions = () => t.app.sql('select 1 from suppressions where account_id = $1', [account.id])
 
-test('refuse answers 5xx: POST /send says failed with the reason, nothing is caught and nobody is suppressed', async () => {
+test('refuse answers 5xx: POST /send reports failed with the reason; no email is caught, no address suppressed', async () => {
   expect((await mode('refuse')).json).toEqual({ mode: 'refuse', times: null })
   expect(await send()).toEqual({
     id: expect.stringMatching(/^msg_/),
@@ -55,7 +55,7 @@ test('refuse answers 5xx: POST /send says failed with the reason, nothing is cau
   expect(caught()).toBe(1)
 })
 
-test('refuse for so many times, then mail is accepted again', async () => {
+test('refuse with --times refuses that many emails and then accepts email again', async () => {
   expect((await mode('refuse', '--times', '2')).json).toEqual({ mode: 'refuse', times: 2 })
   const statuses = []
   for (let n = 0; n < 3; n++) statuses.push((await send()).status)
@@ -63,7 +63,7 @@ test('refuse for so many times, then mail is accepted again', async () => {
   expect((await mode()).json).toEqual({ mode: 'accept', times: null })
 })
 
-test('defer answers 4xx: POST /send says failed, what is queued is tried again', async () => {
+test('defer answers 4xx: POST /send reports failed, and queued email is retried', async () => {
   setMode(folder, 'defer', 2)
   expect(await send()).toMatchObject({ status: 'failed', error: expect.stringContaining('451') })
   const worker = await openApp(readConfig(t.env))
@@ -87,7 +87,7 @@ test('defer answers 4xx: POST /send says failed, what is queued is tried again',
   }
 })
 
-test('hang gives no answer: POST /send says pending after 10 s, and it is sent when mail is accepted again', async () => {
+test('hang does not answer: POST /send reports pending after 10 s, and the email is sent after a switch to accept', async () => {
   await mode('hang', '--times', '1')
   const began = performance.now()
   const [held, next] = await Promise.all([
@@ -101,7 +101,7 @@ test('hang gives no answer: POST /send says pending after 10 s, and it is sent w
   expect([caught(), catcher.held()]).toEqual([2, 0])
 })
 
-test('what hangs is refused, deferred or held on as the next mode says, and goes at the stop of svc dev', async () => {
+test('a hanging email is refused, deferred or kept as the next mode says, and accepted when svc dev stops', async () => {
   setMode(folder, 'hang', null)
   const refused = send()
   await eventually(() => catcher.held() === 1)
@@ -118,7 +118,7 @@ test('what hangs is refused, deferred or held on as the next mode says, and goes
   expect(caught()).toBe(1)
 })
 
-test('a mode that is none, times for accept, and a catcher that does not run are refused', async () => {
+test('an unknown mode, times for accept, and a catcher that does not run are refused', async () => {
   expect((await mode('explode')).status).toBe(2)
   expect((await mode('accept', '--times', '2')).status).toBe(2)
   expect((await mode('refuse', '--times', '0')).status).toBe(2)

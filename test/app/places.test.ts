@@ -1,12 +1,16 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { chmod, lchown, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { isDevelopment } from '../../src/store/clock.ts'
-import { demandServer } from '../../src/store/schema.ts'
+import { requireServer } from '../../src/store/schema.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
+
+const isRoot = process.getuid?.() === 0
 
 let folder: string
 let t: TestApp
@@ -20,14 +24,14 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-describe('commands that only look make nothing: no folder, no secret, no database', () => {
+describe('commands that only read create no folder, no secret and no database', () => {
   const look = async (...args: string[]) => {
     const ran = await svc({ env: {} }, args, { cwd: folder })
     expect(await readdir(folder)).toEqual([])
     return ran
   }
 
-  test('svc openapi prints the document that the daemon has', async () => {
+  test('svc openapi prints the document of the daemon', async () => {
     const ran = await look('openapi')
     expect(ran.status).toBe(0)
     const { servers, ...document } = (await t.request('GET', '/openapi.json')).body
@@ -35,7 +39,7 @@ describe('commands that only look make nothing: no folder, no secret, no databas
     expect(ran.json.servers).toEqual([{ url: 'http://127.0.0.1:4800' }])
   })
 
-  test('svc db status says that there is none yet: exit 7', async () => {
+  test('svc db status reports that there is no database yet: exit 7', async () => {
     const ran = await look('db', 'status', '--json')
     expect(ran.status).toBe(7)
     expect(ran.json).toMatchObject({ version: null, applied: 0, pending: [], unknown: [] })
@@ -43,9 +47,90 @@ describe('commands that only look make nothing: no folder, no secret, no databas
     expect(ran.stderr).toContain('There is no database yet')
   })
 
-  test('svc --help and the help of a command', async () => {
+  test.each([
+    ['accounts list'],
+    ['accounts create --name Acme'],
+    ['contacts list'],
+    ['status'],
+    ['jobs status'],
+    ['jobs run'],
+    ['db migrate --dry-run'],
+    ['db reset --yes'],
+    ['db backup -'],
+    ['db restore package.json'],
+    ['secret rotate --yes'],
+  ])('svc %s is refused with one line: exit 7', async (args) => {
+    const given = args.replace('package.json', join(process.cwd(), 'package.json')).split(' ')
+    const ran = await look(...given, '--json')
+    expect(ran).toMatchObject({ status: 7, stdout: '' })
+    expect(JSON.parse(ran.stderr)).toEqual({
+      error: `There is no database here yet: no ${folder}/.svc, and no .svc of this user in a folder above it`,
+      hint: expect.stringContaining('svc dev or svc db migrate'),
+    })
+    if (args.startsWith('db restore')) return
+    const named = await svc({ env: { SVC_DATA_DIR: 'data' } }, given, { cwd: folder })
+    expect(named).toMatchObject({ status: 7, stdout: '' })
+    expect(named.stderr).toContain(`error: There is no database yet in SVC_DATA_DIR, ${folder}/data\n`)
+    expect(await readdir(folder)).toEqual([])
+  })
+
+  test('svc db stop finds nothing to stop', async () => {
+    expect(await look('db', 'stop', '--json')).toMatchObject({ status: 0, json: { database: 'not running' } })
+  })
+
+  test('svc --help and the help of a command work', async () => {
     expect((await look('--help')).status).toBe(0)
     expect((await look('contacts', 'import', '--help')).status).toBe(0)
+  })
+})
+
+describe('without SVC_DATA_DIR', () => {
+  /** Creates a data folder in `folder` and returns a folder two levels below. */
+  const project = async () => {
+    // Root runs the database as another user, which must be able to enter the folder.
+    await chmod(folder, 0o755)
+    const below = join(folder, 'a/b')
+    await mkdir(below, { recursive: true })
+    expect((await svc({ env: {} }, ['db', 'migrate'], { cwd: folder })).status).toBe(0)
+    return below
+  }
+
+  test('a command finds the nearest data folder above and creates none of its own', { timeout: 60_000 }, async () => {
+    const below = await project()
+    const made = await svc({ env: {} }, ['accounts', 'create', '--name', 'Acme', '--json'], { cwd: below })
+    expect(made.status).toBe(0)
+    const listed = await svc({ env: {} }, ['accounts', 'list', '--json'], { cwd: folder })
+    expect(listed.json.accounts).toMatchObject([{ name: 'Acme' }])
+    const settings = (await svc({ env: {} }, ['config', '--json'], { cwd: below })).json.settings
+    expect(settings).toContainEqual({ name: 'SVC_DATA_DIR', value: join(folder, '.svc'), source: 'default' })
+    expect((await svc({ env: {} }, ['mail', 'list', '--json'], { cwd: below })).json).toEqual({ mail: [] })
+    // Commands that create a data folder use this one, too.
+    expect((await svc({ env: {} }, ['db', 'migrate', '--json'], { cwd: below })).json.applied).toEqual([])
+    expect(await readdir(below)).toEqual([])
+    // SVC_DATA_DIR is used even if another data folder is nearer.
+    const named = await svc({ env: { SVC_DATA_DIR: join(folder, '.svc') } }, ['accounts', 'list', '--json'])
+    expect(named.json.accounts).toMatchObject([{ name: 'Acme' }])
+  })
+
+  test.runIf(isRoot)('a data folder above that belongs to another user is ignored', { timeout: 60_000 }, async () => {
+    const below = await project()
+    await promisify(execFile)('chown', ['-R', '65534:65534', join(folder, '.svc')])
+    const listed = () => svc({ env: {} }, ['accounts', 'list'], { cwd: below })
+    expect((await listed()).status).toBe(7)
+    await promisify(execFile)('chown', ['-R', '0:0', join(folder, '.svc')])
+    // The owner of a symbolic link counts, not the owner of its target.
+    await rename(join(folder, '.svc'), join(folder, 'data'))
+    await symlink(join(folder, 'data'), join(folder, '.svc'))
+    await lchown(join(folder, '.svc'), 65_534, 65_534)
+    expect((await listed()).status).toBe(7)
+    expect(await readdir(below)).toEqual([])
+  })
+
+  test('a file named .svc above is not a data folder', async () => {
+    await writeFile(join(folder, '.svc'), '')
+    await mkdir(join(folder, 'below'))
+    const ran = await svc({ env: {} }, ['accounts', 'list'], { cwd: join(folder, 'below') })
+    expect(ran).toMatchObject({ status: 7, stderr: expect.stringContaining('There is no database here yet') })
   })
 })
 
@@ -70,7 +155,7 @@ describe('a schema that is newer than the program', () => {
     },
   )
 
-  test('is not ready, and shown by svc db status', async () => {
+  test('is not ready, and svc db status shows it', async () => {
     const reply = await newer.request('GET', '/readyz')
     expect(reply.status).toBe(503)
     expect(reply.body).toEqual({ error: 'The database schema is newer than this version of svc' })
@@ -84,9 +169,9 @@ test.each([
   [149_999, false],
   [150_000, true],
   [180_001, true],
-])('a server of version number %i is taken: %s', (version, isTaken) => {
-  if (isTaken) return demandServer(version)
-  expect(() => demandServer(version)).toThrow(
+])('a server of version number %i is accepted: %s', (version, isTaken) => {
+  if (isTaken) return requireServer(version)
+  expect(() => requireServer(version)).toThrow(
     expect.objectContaining({
       kind: 'configuration',
       message: 'The database is PostgreSQL 14; svc needs PostgreSQL 15 or newer',
@@ -98,7 +183,7 @@ describe('svc dev', () => {
   const dev = async (target: TestApp) =>
     svc(target, ['dev'], { env: { SVC_DATA_DIR: folder, SVC_PORT: String(await freePort()) } })
 
-  test('refuses a DATABASE_URL with accounts that it did not make, and changes nothing there', async () => {
+  test('refuses a DATABASE_URL with accounts that it did not create, and changes nothing there', async () => {
     await t.account()
     const ran = await dev(t)
     expect(ran.status).toBe(4)

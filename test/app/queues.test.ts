@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readQueues } from '../../src/app/queues.ts'
+import { readQueues } from '../../src/app/daemon/queues.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { emitEvents, subscribe } from '../support/deliveries.ts'
 import { journeyBench } from '../support/journeys.ts'
@@ -18,7 +18,7 @@ const queues = async () =>
     (await readQueues(t.app)).map(({ queue, depth, oldestSeconds }) => [queue, [depth, Math.round(oldestSeconds)]]),
   )
 
-test('each queue tells how much is due and how long its oldest has been; nothing in it is 0', async () => {
+test('each queue reports its due items and the age of the oldest; an empty queue reports 0', async () => {
   expect(await queues()).toEqual({ deliveries: [0, 0], journeys: [0, 0], sends: [0, 0] })
   const account = await sendingAccount(t)
   await subscribe(t.app, account.id, 'https://hooks.example.com/x')
@@ -34,7 +34,7 @@ test('each queue tells how much is due and how long its oldest has been; nothing
   }
 })
 
-test('what waits for its time is not in line: a back-off, a journey’s wait, a mail that is held', async () => {
+test('items that wait for their time are not counted: a back-off, a journey’s wait, a held email', async () => {
   await t.app.sql('update pending_deliveries set due_at = svc_now() + $1::interval', ['1 hour'])
   await t.app.sql('update message_queue set due_at = svc_now() + $1::interval', ['1 hour'])
   const bench = await journeyBench(t)
@@ -54,7 +54,7 @@ test('what waits for its time is not in line: a back-off, a journey’s wait, a 
   expect(later.journeys![1]).toBeGreaterThanOrEqual(3600)
 })
 
-test('what is on its way to no active webhook is in no line', async () => {
+test('deliveries to a webhook that is not active are counted in no queue', async () => {
   expect((await queues()).deliveries![0]).toBe(3)
   await t.app.sql(`update delivery_targets set status = 'disabled'`)
   expect((await queues()).deliveries).toEqual([0, 0])

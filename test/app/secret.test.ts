@@ -27,7 +27,7 @@ beforeEach(async () => {
 })
 afterEach(() => database.drop())
 
-test('who opens a new database leaves the fingerprint of its secret, which does not hold the secret', async () => {
+test('the first process of a new database stores the fingerprint of its secret, not the secret itself', async () => {
   expect(await fingerprints()).toEqual([])
   expect((await svc(envWith(right), ['accounts', 'list'])).status).toBe(0)
   const [kept, ...others] = await fingerprints()
@@ -52,7 +52,7 @@ test.each([[['serve']], [['serve', '--no-jobs']], [['jobs', 'run']], [['accounts
   },
 )
 
-test('svc db works whatever the secret, and leaves no fingerprint', async () => {
+test('svc db works with any secret and stores no fingerprint', async () => {
   expect((await svc(envWith(wrong), ['db', 'status'])).status).toBe(0)
   expect(await fingerprints()).toEqual([])
   await svc(envWith(right), ['accounts', 'list'])
@@ -62,7 +62,7 @@ test('svc db works whatever the secret, and leaves no fingerprint', async () => 
   expect((await svc(envWith(wrong), ['accounts', 'list'])).status).toBe(0)
 })
 
-test('of two secrets that come first at once one is taken, whoever brings it, and the other is refused', async () => {
+test('if a new database is opened with two secrets at once, one is stored and the other is refused', async () => {
   const secrets = Array.from({ length: 12 }, (_, i) => (i % 2 ? right : wrong))
   const opened = await Promise.all(
     secrets.map(async (secret) => {

@@ -11,7 +11,7 @@ import { type Bench, benchAccount, interleaved, type Row, row } from './support.
 
 const batchSize = 500
 const batches = 40
-/** Rounds of both before anything is measured: a daemon's code is compiled after its first seconds. */
+/** Warm-up rounds of both before the measurement: the code of a daemon is compiled in its first seconds. */
 const warmUps = 3
 const callers = 2
 
@@ -19,7 +19,7 @@ export interface Person extends Record<string, string> {
   email: string
 }
 
-/** A contact of eight columns, as an import has them. */
+/** Returns a contact of eight columns, as in an import. */
 export const person = (n: number): Person => ({
   email: `person${(n * 2_654_435_761) % 4_294_967_296}.${n}@example.org`,
   first_name: `First${n % 997}`,
@@ -34,8 +34,8 @@ export const person = (n: number): Person => ({
 const people = (from: number, count: number) => Array.from({ length: count }, (_, i) => person(from + i))
 
 /**
- * The limit: one `insert … select … on conflict` a batch into one table with the same columns and as many indexes as ours, where
- * they grow as ours do: one by address, two by row.
+ * The limit: one `insert … select … on conflict` per batch into one table with the same columns and number of indexes. The
+ * indexes grow as those of the product do: one by address, two by row.
  */
 export const prepareRaw = (database: Database) =>
   database.sql(`create table if not exists raw_contacts (id text primary key, list_id text not null, email text not null,
@@ -63,7 +63,7 @@ const upsertRaw = (sql: Sql, rows: readonly RawRow[]) =>
 
 export const rawUpsert = (database: Database, rows: readonly Person[]) => upsertRaw(database.sql, rawRows(rows))
 
-/** Tables of events and deliveries with the indexes of ours. */
+/** Tables of events and deliveries with the same indexes as the product. */
 const prepareRawOutbox = async ({ sql }: Database) => {
   await sql(`create table raw_events (account_id text, id text, type text not null, payload text not null,
     created_at timestamptz not null, primary key (account_id, id))`)
@@ -73,7 +73,7 @@ const prepareRawOutbox = async ({ sql }: Database) => {
   await sql('create index on raw_deliveries (target_id, due_at)')
 }
 
-/** The same upsert, and in its transaction an event and a delivery for each row. */
+/** The same upsert, with an event and a delivery for each row in the same transaction. */
 const rawUpsertTold = ({ transaction }: Database, given: readonly Person[]) =>
   transaction(async (sql) => {
     const rows = rawRows(given)
@@ -100,7 +100,7 @@ const rawUpsertTold = ({ transaction }: Database, given: readonly Person[]) =>
     )
   })
 
-/** Runs `write` for each batch over a few callers at once; gives rows a second. */
+/** Runs `write` for each batch with a few concurrent callers; returns rows per second. */
 const rate = async (from: number, write: (rows: Person[]) => Promise<unknown>): Promise<number> => {
   const start = performance.now()
   let next = 0
@@ -127,7 +127,7 @@ const poster = (app: OpenApp, origin: string, key: string, listId: string) => {
   return { post, close: () => pool.close(), app }
 }
 
-/** The domain's DNS verdict is known for the length of the bench: what is measured is the write, not a resolver. */
+/** The DNS result of the domain is cached during the bench: it measures the write, not a resolver. */
 export const knowDomain = (database: Database) =>
   database.sql(
     `insert into mail_domains (domain, finding, expires_at) values ('example.org', 'mx', now() + interval '1 day') on conflict do nothing`,

@@ -1,13 +1,13 @@
-// API callers in a process of their own, so that the measured process pays only for serving them.
+// API callers in a separate process, so that the measured process only pays for serving them.
 import { Pool } from 'undici'
 
 export interface ApiCall {
   key: string
   method: 'GET' | 'POST' | 'PATCH'
   path: string
-  /** JSON. */
+  /** The request body as JSON. */
   body?: string
-  /** Every answer must be 2xx and contain this text. */
+  /** Every response must be 2xx and contain this text. */
   expected: string
 }
 

@@ -22,7 +22,7 @@ export interface Holder {
   key: string
 }
 
-/** 32 keys of 4 accounts; each account has one list of `addresses` contacts. */
+/** Creates 32 keys of 4 accounts; each account has one list of `addresses` contacts. */
 export const openHolders = async (app: OpenApp, addresses: number): Promise<Holder[]> => {
   const holders: Holder[] = []
   for (let n = 0; n < accounts; n++) {
@@ -42,14 +42,14 @@ export const openHolders = async (app: OpenApp, addresses: number): Promise<Hold
 
 export const portOf = (server: FastifyInstance): number => (server.server.address() as AddressInfo).port
 
-/** Callers in another process: 32 at once, each with its own key or all with the first one's. */
+/** Callers in another process: 32 concurrent ones, each with its own key or all with the first key. */
 export const openCallers = () => {
   const process = fork(join(import.meta.dirname, 'callers.process.ts'))
   const failed = once(process, 'exit').then(() => Promise.reject(new Error('The callers have failed')))
-  // Reported by the call that is under way; after `close` it is no failure.
+  // The call in progress reports the error; after `close` the exit is expected.
   failed.catch(() => {})
   return {
-    /** Calls per second. `call`: the call `n` of a holder, without its key. */
+    /** Returns calls per second. `call` returns call `n` of a holder, without its key. */
     async rate(
       port: number,
       holders: readonly Holder[],

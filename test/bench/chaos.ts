@@ -9,7 +9,7 @@ export const chaos = async (args: readonly string[]): Promise<number> => {
   const seconds = Number(given.get('seconds') ?? process.env.SVC_CHAOS_SECONDS ?? 60)
   const say = (line: string) => process.stderr.write(`${line}\n`)
   say(`chaos of ${seconds} s, seed ${seed}`)
-  // What is started is ended at the exit of this process, which a signal by itself skips.
+  // The exit handler of this process ends the started processes; a signal without a handler skips it.
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130))
   const missing = given.get('server') === 'patroni' ? await missingPrograms() : null
   if (missing) {

@@ -12,7 +12,7 @@ import { knowDomain, person } from './batch.ts'
 import { importFile, upTo, writeFile } from './import.ts'
 import { type Bench, below, benchAccount, median, type Row, row } from './support.ts'
 
-/* Writers that add the same new addresses at the same time. */
+/* Concurrent writers that add the same new addresses. */
 
 const callers = 40
 const calls = 160
@@ -24,7 +24,7 @@ const imports = 5
 const importRows = 10_000
 const importRounds = 5
 
-/** A generator of numbers below 1 that repeats with its seed (mulberry32). */
+/** Returns a seeded random generator of numbers below 1 (mulberry32). */
 const seeded = (seed: number) => () => {
   seed = (seed + 0x6d2b79f5) | 0
   let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
@@ -32,7 +32,7 @@ const seeded = (seed: number) => () => {
   return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
 }
 
-/** The first `count` of a random order of `numbers`. */
+/** Returns the first `count` of `numbers` in random order. */
 const shuffled = (numbers: readonly number[], random: () => number, count = numbers.length): number[] => {
   const order = [...numbers]
   for (let i = 0; i < count; i++) {
@@ -42,13 +42,13 @@ const shuffled = (numbers: readonly number[], random: () => number, count = numb
   return order.slice(0, count)
 }
 
-/** A row whose bar is that none of `all` failed. */
+/** Returns a row whose bar is that none of `all` failed. */
 const none = (name: string, unit: string, failed: number, all: number): Row => ({
   ...below(name, unit, failed, 0),
   ratio: failed / all,
 })
 
-/** Callers that post batches drawn from one pool of new addresses: how many are refused, and the slowest answer. */
+/** Callers post batches drawn from one pool of new addresses: the number of refused calls and the slowest response. */
 const callersOfOnePool = async (b: Bench): Promise<Row[]> => {
   const app = await b.app()
   const account = await benchAccount(app)
@@ -102,7 +102,7 @@ const callersOfOnePool = async (b: Bench): Promise<Row[]> => {
   ]
 }
 
-/** Imports at the same moment, as processes; seconds until the last one ends. */
+/** Starts imports as concurrent processes; measures the seconds until the last one ends. */
 const importsAtOnce = async (b: Bench): Promise<Row[]> => {
   const url = await b.database()
   const env = b.env(url)
@@ -116,7 +116,7 @@ const importsAtOnce = async (b: Bench): Promise<Row[]> => {
   const failures: string[] = []
   let started = 0
 
-  /** Imports a file of each of these orders into one new list; `count` addresses are new. */
+  /** Imports a file for each of these orders into one new list; `count` addresses are new. */
   const run = async (orders: readonly number[][], count: number): Promise<number> => {
     round++
     started += orders.length

@@ -44,7 +44,7 @@ const record = (
     'bare_history',
   )
 
-/** The limit: a bare Fastify and pg that reads and writes the same rows in one transaction, without a check of its input. */
+/** The limit: a bare Fastify and pg that read and write the same rows in one transaction, without input checks. */
 const bareServer = (database: Database) => {
   const server = fastify()
   server.post('/deals', async (request, reply) => {
@@ -106,7 +106,7 @@ const bareServer = (database: Database) => {
   return server
 }
 
-/** Each round moves deals to the stage after theirs, so that every call is a move. */
+/** Each round moves every deal to its next stage, so that every call is a move. */
 const mover = (prefix: string, deals: readonly (readonly string[])[], pipelines: readonly PipelineView[]) => {
   let round = 0
   return () => {
@@ -133,7 +133,7 @@ const post =
   })
 
 export const bench = async (b: Bench): Promise<Row[]> => {
-  // The limiter counts in ours as it does in the bare one.
+  // The rate limiter counts calls as that of the bare server does; its limit is never reached.
   const app = await b.app({ SVC_RATE_LIMIT: '100000000' }, { queue: false })
   const holders = await openHolders(app, addresses)
   const pipelines = await Promise.all(

@@ -1,7 +1,7 @@
 import { Logger, run, runMigrations } from 'graphile-worker'
 import pg from 'pg'
 import type { OpenApp } from '../../src/app/app.ts'
-import { runDeliveries } from '../../src/deliveries/delivery.loop.ts'
+import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
 import { signedHeaders } from '../../src/lib/signature.ts'
 import { type Bench, below, median, type Row, row, timed } from './support.ts'
@@ -13,7 +13,7 @@ const rounds = 3
 const drains = 10
 const secret = 'whsec_bench'
 
-/** Statements that this process sends, by whatever pool. */
+/** The number of statements that this process sends, over all pools. */
 let statements = 0
 const { query } = pg.Client.prototype
 pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
@@ -21,7 +21,7 @@ pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
   return (query as (...args: unknown[]) => unknown).apply(this, args)
 } as typeof query
 
-/** Asks the sink, which costs nothing, and the database only at the end. */
+/** Polls the sink, which costs nothing, and the database only at the end. */
 const untilDone = async (sink: Sink, arrived: number, wanted: number, isLeft: () => Promise<boolean>) => {
   await until(async () => (await sink.count()) - arrived >= wanted)
   await until(async () => !(await isLeft()), 5)
@@ -30,7 +30,7 @@ const untilDone = async (sink: Sink, arrived: number, wanted: number, isLeft: ()
 const isLeftOf = (app: OpenApp, webhookId: string) => async () =>
   (await app.sql('select from pending_deliveries where target_id = $1 limit 1', [webhookId])).length > 0
 
-const demandOnce = async (app: OpenApp, webhookId: string, wanted: number) => {
+const requireOnce = async (app: OpenApp, webhookId: string, wanted: number) => {
   const [recorded] = await app.sql<{ count: number }>(
     `select count(*) from ended_deliveries where target_id = $1 and status = 'delivered' and jsonb_array_length(attempts) = 1`,
     [webhookId],
@@ -40,11 +40,11 @@ const demandOnce = async (app: OpenApp, webhookId: string, wanted: number) => {
 
 interface Run {
   perSecond: number
-  /** For each delivery. */
+  /** Statements per delivery. */
   statements: number
 }
 
-/** How fast a loop that begins now brings what waits. */
+/** Measures how fast a newly started loop delivers a backlog. */
 const drain = async (app: OpenApp, sink: Sink, wanted: number): Promise<Run> => {
   const { accountId, webhookId } = await subscribe(app, sink.url)
   for (let left = wanted; left > 0; left -= 500) await emitEvents(app, accountId, 500)
@@ -58,11 +58,11 @@ const drain = async (app: OpenApp, sink: Sink, wanted: number): Promise<Run> => 
   stop.abort()
   await running
   const sent = statements - before
-  await demandOnce(app, webhookId, wanted)
+  await requireOnce(app, webhookId, wanted)
   return { perSecond: wanted / (elapsedMs / 1000), statements: sent / wanted }
 }
 
-/** How fast one account's events arrive while 20 writers emit them, 20 at a time, beside the loop. */
+/** Measures how fast the events of one account arrive while 20 writers emit them, 20 at a time, beside the loop. */
 const live = async (app: OpenApp, sink: Sink, wanted: number): Promise<number> => {
   const { accountId, webhookId } = await subscribe(app, sink.url)
   const arrived = await sink.count()
@@ -81,7 +81,7 @@ const live = async (app: OpenApp, sink: Sink, wanted: number): Promise<number> =
   return wanted / (elapsedMs / 1000)
 }
 
-/** As its documentation tunes it for throughput: a local queue, completions in batches. */
+/** The throughput settings of its documentation: a local queue, completions in batches. */
 const worker = { concurrentJobs: 64, localQueue: { size: 512 }, completeJobBatchDelay: 5, failJobBatchDelay: 5 }
 
 interface Peer {
@@ -91,7 +91,7 @@ interface Peer {
   isLeft(): Promise<boolean>
 }
 
-/** graphile-worker on the same database, doing the same posts. */
+/** Opens graphile-worker on the same database, with the same posts. */
 const openPeer = async (app: OpenApp, sink: Sink): Promise<Peer> => {
   const pool = new pg.Pool({ connectionString: app.databaseUrl, max: 20 })
   pool.on('error', () => {})
@@ -152,7 +152,7 @@ const peerLive = async (app: OpenApp, sink: Sink, wanted: number): Promise<numbe
   return wanted / (elapsedMs / 1000)
 }
 
-/** Deliveries per second, each recorded, beside graphile-worker doing the same posts; and the tenth round beside the first. */
+/** Compares deliveries per second, each recorded, with graphile-worker doing the same posts, and round ten with round one. */
 export const bench = async ({ app: open }: Bench): Promise<Row[]> => {
   const app = await open()
   const sink = await openSink()

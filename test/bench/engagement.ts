@@ -3,8 +3,8 @@ import { Pool } from 'undici'
 import { loadPages, loadRoutes } from '../../src/app/features.ts'
 import { linksOf, viewUrl } from '../../src/engagement/engagement.sent.ts'
 import { buildServer } from '../../src/http/server.ts'
+import { addSender } from '../../src/messages/identity/senders.ts'
 import { queueMails } from '../../src/messages/messages.ts'
-import { addSender } from '../../src/messages/senders.ts'
 import { applyProjects, loadTemplate, sampleProject } from '../../src/studio/studio.ts'
 import { type Bench, below, benchAccount, median, type Row, row, timed } from './support.ts'
 
@@ -12,7 +12,7 @@ const mails = 1_000
 const views = 6_000
 const connections = 32
 
-/** The live view as JSON under load, and a click at a gentle pace (performance.md; api.md, Live view). */
+/** The live view as JSON under load, and a click at a low rate (docs/reference/studio.md#live-view). */
 export const bench = async (b: Bench): Promise<Row[]> => {
   const app = await b.app({ SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_PUBLIC_URL: 'http://svc.example' })
   const account = await benchAccount(app)

@@ -1,4 +1,4 @@
-import { startDaemon } from '../../src/app/daemon.ts'
+import { startDaemon } from '../../src/app/daemon/daemon.ts'
 import { type Bench, percentile, type Row, row } from './support.ts'
 import { emitEvents, gentleLoad, openSink, type Sink, subscribe } from './webhooks.ts'
 
@@ -9,11 +9,11 @@ const endpointsEach = 50
 
 interface Neighbour {
   accountId: string
-  /** Waiting before each round. */
+  /** Pending deliveries before each round. */
   backlog: number
 }
 
-/** What an account's events take from commit to arrival beside neighbours that hang, and alone, in turns. */
+/** Measures the time from commit to arrival of an account's events, in turns with hanging neighbours and without. */
 const compare = async (
   { app: open }: Bench,
   settle: (app: Awaited<ReturnType<Bench['app']>>, sink: Sink) => Promise<Neighbour[]>,

@@ -18,12 +18,12 @@ const small = 10_000
 const samples = 300
 const imported = 100_000
 const rounds = 3
-/** Contacts that one statement makes. */
+/** The number of contacts that one statement creates. */
 const step = 1_000_000
 
 const run = promisify(execFile)
 
-/** Imports files of new contacts into the list; gives seconds for one. */
+/** Imports files of new contacts into the list; returns the seconds of one import. */
 const importer = (env: Record<string, string>, folder: string) => {
   let from = 0
   return async (): Promise<number> => {
@@ -51,7 +51,7 @@ const importer = (env: Record<string, string>, folder: string) => {
   }
 }
 
-/** A database with so many contacts in one list, and what each kind of work costs there: p50 in ms, seconds of an import. */
+/** Creates a database with `size` contacts in one list; returns its measurements: p50 in ms, seconds of an import. */
 const openSite = async (b: Bench, size: number, folder: string) => {
   const app = await b.app()
   const account = await benchAccount(app)
@@ -94,8 +94,8 @@ const openSite = async (b: Bench, size: number, folder: string) => {
 }
 
 /**
- * The cost of a lookup, an upsert, a page somewhere in the list, and an import of 100,000 more, at so many contacts in one list
- * beside 10,000 in another database, in turns: `npm run bench growth=10000000`.
+ * The cost of a lookup, an upsert, a page somewhere in the list and an import of 100,000 more: with `large` contacts in one
+ * list and with 10,000 in another database, in turns. `npm run bench growth=10000000` sets `large`.
  */
 export const bench = async (b: Bench, large = 1_000_000): Promise<Row[]> => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-growth-'))

@@ -28,15 +28,15 @@ export const writeFile = async (path: string, numbers: Iterable<number>): Promis
 
 interface Imported {
   exit: number | null
-  /** Of the JSON that the command prints; empty after a failure. */
+  /** From the JSON output of the command; empty after a failure. */
   counts: Partial<Record<'created' | 'updated' | 'unchanged' | 'skipped', number>>
   stderr: string
   seconds: number
-  /** Peak memory, as the process reports it. */
+  /** Peak memory, as reported by the process. */
   megabytes: number
 }
 
-/** Runs `svc contacts import`, whatever its exit status. */
+/** Runs `svc contacts import`; resolves with any exit status. */
 export const importFile = (path: string, list: string, env: Record<string, string>): Promise<Imported> =>
   new Promise((resolve) => {
     const start = performance.now()

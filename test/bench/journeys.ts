@@ -2,12 +2,12 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenApp } from '../../src/app/app.ts'
-import { startDaemon } from '../../src/app/daemon.ts'
+import { startDaemon } from '../../src/app/daemon/daemon.ts'
 import { journeyMails } from '../../src/app/journeys.mail.ts'
 import { createList, upsertContact, writeContacts } from '../../src/contacts/contacts.ts'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
+import { runJourneys } from '../../src/journeys/engine/engine.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
-import { runJourneys } from '../../src/journeys/run.loop.ts'
 import { type Bench, below, benchAccount, median, percentile, type Row, row, timed } from './support.ts'
 import { until } from './webhooks.ts'
 
@@ -15,7 +15,7 @@ const accounts = 10
 const stepsPerRun = 4
 const rounds = 3
 
-/** Runs of a journey of `delay`, `branch`, `split`, `exit`, all due, over ten accounts, each run with a contact of its own. */
+/** Creates runs of a journey of `delay`, `branch`, `split`, `exit`, all due, for ten accounts; each run has its own contact. */
 const prepare = async (app: OpenApp, index: number, count: number): Promise<string> => {
   const now = app.now()
   const id = `acc_bench${index}_${now.getTime()}`
@@ -65,7 +65,7 @@ const ours = async (app: OpenApp, count: number): Promise<number> => {
   return (count * stepsPerRun) / (elapsedMs / 1000)
 }
 
-/** The least of a queue of runs: what is due by account, a claim that rewrites no index, and an index on who is in it. */
+/** A minimal queue of runs: the due runs by account, a claim that rewrites no index, and an index on the contacts. */
 const bareTable = [
   `create table bare_runs (account_id text collate "C", id text collate "C", row_id text collate "C", status text, step_no int,
      due_at timestamptz, claim int default 0, leased_until timestamptz, context jsonb, primary key (account_id, id))
@@ -74,7 +74,7 @@ const bareTable = [
   `create index on bare_runs (account_id, row_id) where status in ('running', 'waiting')`,
 ]
 
-/** Claims 128 runs and records a step of each, log and all: a statement for each, as fast as they go. */
+/** Claims 128 runs and records a step of each with its log, one statement each, as fast as possible. */
 const bare = async (app: OpenApp, count: number): Promise<number> => {
   await prepareAll(app, count)
   await app.sql('drop table if exists bare_runs')
@@ -113,7 +113,7 @@ const bare = async (app: OpenApp, count: number): Promise<number> => {
   return (count * stepsPerRun) / (elapsedMs / 1000)
 }
 
-/** From the commit of a deal to the first step of the journey that it starts, by a daemon's jobs. */
+/** Measures the time from the commit of a deal to the first step of the journey that it starts, run by a daemon's jobs. */
 const latency = async (app: OpenApp): Promise<number[]> => {
   const { id } = await benchAccount(app)
   const list = await app.work(id, 'cli:bench', (work) => createList(work, { name: 'Leads' }))
@@ -151,7 +151,7 @@ const latency = async (app: OpenApp): Promise<number[]> => {
 
 const people = 5000
 
-/** POST /contacts to a list, one after the other at a gentle pace, until `isOver`; how long each took, in ms. */
+/** Calls POST /contacts for a list sequentially at a low rate until `isOver`; returns the duration of each call in ms. */
 const post = async (url: string, key: string, listId: string, isOver: () => Promise<boolean>): Promise<number[]> => {
   const took: number[] = []
   for (let i = 0; i % 20 !== 0 || i === 0 || !(await isOver()); i++) {
@@ -168,7 +168,7 @@ const post = async (url: string, key: string, listId: string, isOver: () => Prom
   return took
 }
 
-/** The API's p99 alone, and beside two journeys that change 5,000 contacts and add them to the list that it writes. */
+/** The p99 of the API without load, and beside two journeys that change 5,000 contacts and add them to the same list. */
 const beside = async (app: OpenApp): Promise<{ alone: number; beside: number }> => {
   await app.sql(
     `insert into mail_domains (domain, finding, expires_at) values ('bench.example', 'mx', now() + interval '1 day')`,
@@ -218,7 +218,7 @@ const steps = async (app: OpenApp, count: number, atLeast: number): Promise<Row>
   return row(name, '/s', { ours: median(seen.ours), limit: median(seen.bare) }, { atLeast })
 }
 
-/** Steps per second beside a bare loop that claims and records them, and the way from an event to its first step. */
+/** Compares steps per second with a bare claim-and-record loop, and measures the time from an event to its first step. */
 export const bench = async ({ app: open }: Bench): Promise<Row[]> => {
   const app = await open()
   const rows = [await steps(app, 10_000, 0.7), await steps(app, 100_000, 0.7)]

@@ -1,8 +1,8 @@
-import { startDaemon } from '../../src/app/daemon.ts'
+import { startDaemon } from '../../src/app/daemon/daemon.ts'
 import { type Bench, below, percentile, type Row } from './support.ts'
 import { gentleLoad, openSink, subscribe } from './webhooks.ts'
 
-/** From the commit of a change to the arrival of its event, by a daemon's jobs, at 25 events a second. */
+/** The time from the commit of a change to the arrival of its event, sent by a daemon's jobs, at 25 events per second. */
 export const bench = async ({ app: open }: Bench): Promise<Row[]> => {
   const app = await open()
   const sink = await openSink()

@@ -11,7 +11,7 @@ import { type Bench, interleaved, type Row, row } from './support.ts'
 const calls = 6_400
 const addresses = 10_000
 
-/** The limit: a bare Fastify and pg doing the same four statements: key, limit, read, access log. */
+/** The limit: a bare Fastify and pg with the same four statements: key, limit, read, access log. */
 const bareServer = (database: Database) => {
   const server = fastify()
   server.get('/contacts', async (request) => {
@@ -70,7 +70,7 @@ export const fill = async (
 }
 
 export const bench = async (b: Bench): Promise<Row[]> => {
-  // The limiter counts in ours as it does in the bare one.
+  // The rate limiter counts calls as that of the bare server does; its limit is never reached.
   const app = await b.app({ SVC_RATE_LIMIT: '100000000' }, { queue: false })
   const holders = await openHolders(app, addresses)
   const { fastify: ours } = await buildServer(app, await loadRoutes(), pino({ level: 'error' }))

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 
 export const paragraphs = 'A paragraph of a newsletter, as they are. '.repeat(330)
-/** A mail of 14 KB. */
+/** An email of 14 KB. */
 export const html = `<p>${paragraphs}</p>`
 export const text = 'A paragraph of a newsletter.'
 
@@ -14,7 +14,7 @@ export const perSecond = async (count: number, run: () => Promise<unknown>): Pro
   return count / ((performance.now() - start) / 1000)
 }
 
-/** nodemailer alone: as many mails by its pool of 5 connections. */
+/** Only nodemailer: sends the same number of emails with its pool of 5 connections. */
 export const viaPool = (url: string, count: number) => async () => {
   const transport = createTransport({ url, pool: true } as never)
   const rate = await perSecond(count, () =>
@@ -34,7 +34,7 @@ export const viaPool = (url: string, count: number) => async () => {
   return rate
 }
 
-/** The relay of the benches, in a process of its own. */
+/** The relay of the benches, in a separate process. */
 export const openSink = async () => {
   const sink = fork(join(import.meta.dirname, 'mail-sink.ts'))
   const [port] = (await once(sink, 'message')) as [number]

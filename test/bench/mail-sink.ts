@@ -1,4 +1,4 @@
-// A relay in a process of its own that takes all mail and keeps none. Tells its parent its port, and its count when asked.
+// A relay in a separate process that accepts all email and stores none. Sends its parent its port, and its count on request.
 import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 

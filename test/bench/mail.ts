@@ -1,12 +1,12 @@
-import { runMail } from '../../src/messages/mail.loop.ts'
 import { addSender, queueMails } from '../../src/messages/messages.ts'
+import { runMail } from '../../src/messages/outbox/outbox.ts'
 import { html, openSink, perSecond, text, viaPool } from './mail-pool.ts'
 import { type Bench, benchAccount, type Row, row } from './support.ts'
 
 const waiting = 20_000
 const batch = 1_000
 
-/** The job on mail that waits, beside nodemailer's pool: same mail of 14 KB, same sink, 5 connections. */
+/** The mail job with a backlog, beside nodemailer's pool: same email of 14 KB, same sink, 5 connections. */
 export const bench = async (b: Bench): Promise<Row[]> => {
   const { url, close } = await openSink()
   const app = await b.app({ SVC_SMTP_URL: url })
@@ -38,7 +38,7 @@ export const bench = async (b: Bench): Promise<Row[]> => {
     await running
     return rate
   }
-  // The machine's own ups and downs fall on both: the pool is measured before and after.
+  // Variations of the machine affect both: the pool is measured before and after.
   const pool = viaPool(url, waiting / 4)
   const before = await pool()
   const ours = await drain()

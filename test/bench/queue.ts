@@ -1,6 +1,6 @@
 import type { OpenApp } from '../../src/app/app.ts'
-import { claimDue, type Rooms } from '../../src/deliveries/delivery.claim.ts'
-import { judge, recordResults } from '../../src/deliveries/delivery.record.ts'
+import { type ClaimCapacity, claimDue } from '../../src/deliveries/queue/claim.ts'
+import { recordResults, resultOf } from '../../src/deliveries/queue/record.ts'
 import { type Bench, median, type Row, row, timed } from './support.ts'
 import { emitEvents, subscribe } from './webhooks.ts'
 
@@ -8,17 +8,17 @@ const batch = 256
 const rounds = 12
 const ok = { ok: true, status: 200, error: null, retryAfterSeconds: null, durationMs: 5, snippet: '', stopped: false }
 
-const roomsFor = (id: string, since: number): Rooms => ({
+const capacityFor = (id: string, since: number): ClaimCapacity => ({
   total: 2048,
   bytes: { small: 1e9, total: 1e9, hanging: 1e9, accounts: {}, accountDefault: 1e9 },
-  asks: [{ id, room: batch, since }],
+  requests: [{ id, capacity: batch, since }],
   accounts: {},
   accountDefault: 512,
-  unknown: { room: 4, targets: 64, perAccount: 8, accounts: {} },
+  unknown: { capacity: 4, targets: 64, perAccount: 8, accounts: {} },
   hanging: { targets: 32, perAccount: 8, accounts: {} },
 })
 
-/** What claiming and recording 256 deliveries take, in ms: the median of each over some rounds of 1,024. */
+/** Measures claiming and recording of 256 deliveries, in ms: the median of each over several rounds of 1,024. */
 const measure = async (
   app: OpenApp,
   target: { accountId: string; webhookId: string },
@@ -32,12 +32,12 @@ const measure = async (
     for (let i = 0; i < 4; i++) {
       let claims: Awaited<ReturnType<typeof claimDue>> = []
       const claimMs = await timed(async () => {
-        claims = await claimDue(app.sql, 1, roomsFor(target.webhookId, since))
+        claims = await claimDue(app.sql, 1, capacityFor(target.webhookId, since))
       })
       if (claims.length !== batch) throw new Error(`${claims.length} were claimed`)
       since = claims.at(-1)!.dueAt
       seen.claim.push(claimMs)
-      const results = claims.map((claimed) => judge(claimed, ok, 0.5))
+      const results = claims.map((claimed) => resultOf(claimed, ok, 0.5))
       seen.record.push(await timed(() => recordResults(app.sql, results)))
     }
   }
@@ -67,7 +67,7 @@ const addBackOff = async (app: OpenApp, accountId: string) => {
   )
 }
 
-/** What claiming and recording cost beside what waits and what has been, and whatever the planner was told when. */
+/** Measures claiming and recording beside a backlog and a history, with planner statistics of different ages. */
 export const bench = async ({ app: open }: Bench): Promise<Row[]> => {
   const app = await open()
   const target = await subscribe(app, 'http://127.0.0.1:1/')

@@ -1,4 +1,4 @@
-// `npm run bench [name[=size] …]`: each figure of the product beside its limit, both measured in this run.
+// `npm run bench [name[=size] …]`: each figure of the product beside its limit, both measured in the same run.
 import { createOutput } from '../../src/cli/output.ts'
 import { type Bench, type Row, withBench } from './support.ts'
 
@@ -20,9 +20,10 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench, size?: number)
   mail: () => import('./mail.ts'),
   broadcasts: () => import('./broadcasts.ts'),
   engagement: () => import('./engagement.ts'),
+  hostile: () => import('./hostile.ts'),
 }
 
-// Its result is no figure: it holds or it does not.
+// It has a pass or fail result, not a figure.
 if (process.argv[2] === 'chaos') {
   const { chaos } = await import('./chaos.ts')
   process.exit(await chaos(process.argv.slice(3)))

@@ -1,10 +1,10 @@
-// Callers of POST /send in a process of their own, as callers are: told what to send, it sends it and tells how long that took.
+// Callers of POST /send in a separate process, like real clients: receives the calls to make and reports their duration.
 import { Pool } from 'undici'
 
 export interface Calls {
   port: number
   key: string
-  /** The JSON of each call; `{n}` is its number. */
+  /** The JSON body of each call; `{n}` is its number. */
   body: string
   count: number
   callers: number

@@ -19,7 +19,7 @@ const freeform = { to: 'p{n}@people.example', subject: 'Mail {n}', html, text }
 const openCallers = (port: number, key: string) => {
   const process = fork(join(import.meta.dirname, 'send-callers.ts'))
   return {
-    /** Calls a second. */
+    /** Returns calls per second. */
     rate: (body: object, count: number, callers: number) => async () => {
       const asked: Calls = { port, key, body: JSON.stringify(body), count, callers }
       process.send(asked)
@@ -31,7 +31,7 @@ const openCallers = (port: number, key: string) => {
   }
 }
 
-/** POST /send beside nodemailer's pool: same mail of 14 KB, same sink, 5 connections. The callers are in another process. */
+/** POST /send beside nodemailer's pool: same email of 14 KB, same sink, 5 connections. The callers are in another process. */
 export const bench = async (b: Bench): Promise<Row[]> => {
   const { url, close } = await openSink()
   const app = await b.app({ SVC_SMTP_URL: url })
@@ -48,7 +48,7 @@ export const bench = async (b: Bench): Promise<Row[]> => {
   const called = await interleaved(3, api.rate(freeform, calls, callers), viaPool(url, calls))
 
   const template = { to: 'p{n}@people.example', projectId, mergeData: { name: 'P{n}' } }
-  // The same mail, as it comes out of the project.
+  // The same email, rendered from the project.
   const same = await app.projects!.renderProject(app, {
     ...{ accountId: account.id, messageId: 'msg_bench', id: projectId!, version: 1 },
     ...{ mergeData: { name: 'P1' }, links: { unsubscribe: null } },

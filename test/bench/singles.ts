@@ -14,7 +14,7 @@ import { type Bench, benchAccount, interleaved, type Row, row } from './support.
 const connections = 32
 const calls = 2_000
 
-/** An address and its contact, as raw upserts. Gives the contact. */
+/** Writes an address and its contact as raw upserts. Returns the contact. */
 const upsert = async (sql: Sql, accountId: string, listId: string, { email, ...fields }: Person) => {
   const [address] = await sql<{ row_id: string }>(
     `insert into raw_addresses (account_id, email, row_id) values ($1, $2, $3)
@@ -33,7 +33,7 @@ const upsert = async (sql: Sql, accountId: string, listId: string, { email, ...f
   return contact
 }
 
-/** What is there already is read, and nothing is written. */
+/** Reads an existing contact and writes nothing. */
 const read = async (sql: Sql, accountId: string, listId: string, { email, ...fields }: Person) => {
   const [contact] = await sql(
     `select m.* from raw_members m join raw_addresses a on a.account_id = m.account_id and a.email = m.email
@@ -65,8 +65,8 @@ const tables = [
 ]
 
 /**
- * The limit: a bare Fastify and pg that reads key, list and domain, and writes address and contact in one transaction, without
- * any check and without counters, at which its callers would wait for each other.
+ * The limit: a bare Fastify and pg that read key, list and domain, and write address and contact in one transaction. It has
+ * no checks and no counters: its callers would block each other on counters.
  */
 const bareServer = (database: Database, isTelling: () => boolean) => {
   const server = fastify()
@@ -114,7 +114,7 @@ export const bench = async (b: Bench): Promise<Row[]> => {
   await ours.listen({ port: 0, host: '127.0.0.1' })
   await bare.listen({ port: 0, host: '127.0.0.1' })
 
-  /** Posts people, one a call; gives calls a second. */
+  /** Posts one contact per call; returns calls per second. */
   const load = async (server: { server: { address(): unknown } }, from: number, expected: number): Promise<number> => {
     const { port } = server.server.address() as { port: number }
     const pool = new Pool(`http://127.0.0.1:${port}`, { connections })

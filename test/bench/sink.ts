@@ -1,5 +1,5 @@
-// A receiver in a process of its own, so that it costs whoever posts nothing but CPU. Tells its parent the times of
-// arrival (epoch ms, by the header of the event's id) when asked; paths under /hang are never answered.
+// A receiver in a separate process, so that it costs the sender only CPU. Sends its parent the arrival times (epoch ms, by
+// the event id in the header) on request; it never answers paths under /hang.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

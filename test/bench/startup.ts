@@ -18,7 +18,7 @@ const node = (args: string[], env: Record<string, string> = {}): number => {
   return performance.now() - start
 }
 
-/** Waits until `url` answers 200 and gives the milliseconds since `start`. */
+/** Waits until `url` answers 200; returns the milliseconds since `start`. */
 const readyAfter = async (url: string, start: number): Promise<number> => {
   for (;;) {
     const ready = await fetch(url).then(
@@ -35,7 +35,7 @@ const residentMegabytes = (pid: number): number => {
   return Number(kilobytes) / 1024
 }
 
-/** `args` as a process: when it is ready, what it holds and asks while idle. */
+/** Starts `args` as a process; measures its start time, and its memory and statements while idle. */
 const daemon = async (args: string[], env: Record<string, string>, idleUrl?: string) => {
   const port = String(await freePort())
   const start = performance.now()
@@ -48,13 +48,14 @@ const daemon = async (args: string[], env: Record<string, string>, idleUrl?: str
   let megabytes = Number.NaN
   if (idleUrl) {
     const database = openDatabase(idleUrl, { max: 1 })
-    // Its transactions stand in the same statistics, more of them in a new database than in any later minute. A server
-    // that is not the bench's own is left as it is.
+    // The same statistics count the transactions of autovacuum, most of them in a new database. A server that the bench did not
+    // start keeps its settings.
     if (!process.env.DATABASE_URL) {
       await database.sql('alter system set autovacuum = off')
       await database.sql('select pg_reload_conf()')
     }
-    await sleep(5_000)
+    // Newly connected workers look for lost claims for ten seconds.
+    await sleep(15_000)
     const committed = async () =>
       (
         await database.sql<{ n: number }>(
@@ -62,9 +63,9 @@ const daemon = async (args: string[], env: Record<string, string>, idleUrl?: str
         )
       )[0]!.n
     const before = await committed()
-    // A minute has one housekeeping.
+    // Housekeeping runs once a minute.
     await sleep(60_000)
-    // Our own reading is one of them.
+    // Excludes the transaction of this measurement.
     statements = ((await committed()) - before - 1) / 60
     if (!process.env.DATABASE_URL) await database.sql('alter system reset autovacuum')
     megabytes = residentMegabytes(child.pid!)

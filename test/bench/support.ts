@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { createAccount, createKey } from '../../src/accounts/accounts.ts'
 import { type OpenApp, openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
+import { openEmbedded } from '../../src/embedded/embedded.ts'
 import { openDatabase } from '../../src/store/database.ts'
-import { openEmbedded } from '../../src/store/embedded.ts'
 import { migrate } from '../../src/store/schema.ts'
 import { urlOf } from '../support/global.ts'
 
@@ -15,7 +15,7 @@ export interface Row {
   ours: number
   limit: number
   unit: string
-  /** ours / limit where more is better, the same where less is better: the bar says which way. */
+  /** ours / limit. The bar says whether more or less is better. */
   ratio: number
   bar: string
   ok: boolean
@@ -24,9 +24,9 @@ export interface Row {
 export interface Bench {
   /** A durable server (fsync on): the embedded one in a temporary folder, or DATABASE_URL. */
   serverUrl: string
-  /** A fresh migrated database; gone when the bench ends. */
+  /** Creates a fresh migrated database; it is deleted when the bench ends. */
   database(): Promise<string>
-  /** `queue`: with the settings of connections that run a queue's statements (default), not those of the API. */
+  /** `queue`: uses the settings of connections for queue statements (default) instead of those of the API. */
   app(env?: Record<string, string>, options?: { queue: boolean }): Promise<OpenApp>
   env(url: string, extra?: Record<string, string>): Record<string, string>
 }
@@ -47,7 +47,7 @@ export const timed = async (run: () => Promise<unknown>): Promise<number> => {
   return performance.now() - start
 }
 
-/** Runs `ours` and `limit` in turns, so that both see the same machine, and gives the median of each. */
+/** Runs `ours` and `limit` in turns, so that both see the same machine; returns the median of each. */
 export const interleaved = async (rounds: number, ours: () => Promise<number>, limit: () => Promise<number>) => {
   const results = { ours: [] as number[], limit: [] as number[] }
   for (let round = 0; round < rounds; round++) {
@@ -57,7 +57,7 @@ export const interleaved = async (rounds: number, ours: () => Promise<number>, l
   return { ours: median(results.ours), limit: median(results.limit) }
 }
 
-/** A row whose bar is a least ratio (`atLeast`) or a greatest one (`atMost`). */
+/** Returns a row whose bar is a minimum ratio (`atLeast`) or a maximum ratio (`atMost`). */
 export const row = (
   name: string,
   unit: string,
@@ -76,7 +76,7 @@ export const row = (
   }
 }
 
-/** A row whose bar is an absolute limit: `ours` must stay at or below it. */
+/** Returns a row whose bar is an absolute limit: `ours` must stay at or below it. */
 export const below = (name: string, unit: string, ours: number, limit: number): Row => ({
   name,
   unit,
@@ -120,7 +120,7 @@ export const withBench = async <T>(run: (bench: Bench) => Promise<T>): Promise<T
       database,
       env,
       async app(extra, { queue } = { queue: true }) {
-        // As many connections as the daemon has.
+        // The same number of connections as in the daemon.
         const app = await openApp(readConfig(env(await database(), extra)), { connections: 20, queue })
         apps.push(app)
         return app

@@ -9,14 +9,14 @@ import { newId } from '../../src/lib/ids.ts'
 
 export interface Sink {
   url: string
-  /** How many requests came so far. */
+  /** The number of requests so far. */
   count(): Promise<number>
-  /** Event id and time of arrival (epoch ms) of what came under /timed since the last call. */
+  /** Event id and arrival time (epoch ms) of the requests under /timed since the last call. */
   arrivals(): Promise<Map<string, number>>
   close(): void
 }
 
-/** A receiver in a process of its own. */
+/** Starts a receiver in a separate process. */
 export const openSink = async (): Promise<Sink> => {
   const child = fork(join(import.meta.dirname, 'sink.ts'))
   const [port] = await once(child, 'message')
@@ -33,7 +33,7 @@ export const openSink = async (): Promise<Sink> => {
   }
 }
 
-/** A webhook of contact.created, in an account of its own unless one is named. */
+/** Creates a webhook of contact.created, in a new account unless `existing` names one. */
 export const subscribe = async (
   app: OpenApp,
   url: string,
@@ -59,7 +59,7 @@ export const subscribe = async (
   return { accountId, webhookId }
 }
 
-/** Emits events in one transaction and gives the time just before its commit (epoch ms). */
+/** Emits events in one transaction; returns the time just before its commit (epoch ms). */
 export const emitEvents = (app: OpenApp, accountId: string, count: number): Promise<number> =>
   app.work(accountId, 'cli:bench', async (work) => {
     const { contact } = sampleEvent('contact.created', { now: work.now.getTime() }).data
@@ -67,7 +67,7 @@ export const emitEvents = (app: OpenApp, accountId: string, count: number): Prom
     return performance.timeOrigin + performance.now()
   })
 
-/** How long each of `count` single events, `everyMs` apart, takes from its commit to its arrival, in ms. */
+/** Returns the time from commit to arrival, in ms, of each of `count` single events, `everyMs` apart. */
 export const gentleLoad = async (
   app: OpenApp,
   sink: Sink,

@@ -2,7 +2,7 @@ import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { heldAbout } from '../../src/app/features.ts'
+import { personalData } from '../../src/app/features.ts'
 import { listBookings, listUpcoming } from '../../src/bookings/bookings.ts'
 import { createList, eraseContact, readPerson, writeContacts } from '../../src/contacts/contacts.ts'
 import type { PageRequest } from '../../src/lib/page.ts'
@@ -21,7 +21,7 @@ import {
 } from '../support/engagement.ts'
 import { startMail } from '../support/messages.ts'
 import type { Sink } from '../support/smtp.ts'
-import { bookingMails, bookingProject, bookingsOf, cancelPath, entryOf, toldBookings } from './support.ts'
+import { bookingEvents, bookingMails, bookingProject, bookingsOf, cancelPath, entryOf } from './support.ts'
 
 let engaged: EngagedApp
 let t: TestApp
@@ -30,7 +30,7 @@ let account: EngagedAccount
 let mail: Arrived
 let slots: number[]
 
-/** Around the clock, so that there are starts whenever the test runs. */
+/** Available around the clock, so that times are free whenever the test runs. */
 const always = [1, 2, 3, 4, 5, 6, 7].map((day) => ({ day, from: '00:00', to: '23:59' }))
 
 beforeAll(async () => {
@@ -50,19 +50,19 @@ const book = (i: number, by = mail) => answer(t, by, 'call', { startAt: slots[i]
 const booked = async (i = 0) => {
   expect((await book(i)).body).toEqual({ ok: true, duplicate: false })
   const [booking] = await bookingsOf(t, account.id)
-  const [told] = await bookingMails(t, account.id)
-  return { id: booking!.id, path: cancelPath(told!) }
+  const [email] = await bookingMails(t, account.id)
+  return { id: booking!.id, path: cancelPath(email!) }
 }
 const post = (path: string, form: Record<string, string> = {}) =>
   t.request('POST', path, {
     body: new URLSearchParams(form).toString(),
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
   })
-const cancelled = async () => (await toldBookings(t, account)).filter(({ type }) => type === 'booking.cancelled')
+const cancelled = async () => (await bookingEvents(t, account)).filter(({ type }) => type === 'booking.cancelled')
 const statuses = async () => (await bookingsOf(t, account.id)).map(({ status }) => status)
 
-describe('the confirmation mail', () => {
-  test('arrives with the .ics, as a part that mail programs act on and as a file, and with a cancel link', async () => {
+describe('the confirmation email', () => {
+  test('has the .ics as a calendar part and as an attachment, and a cancel link', async () => {
     await booked()
     const before = sink.mails.length
     const app = await openApp(readConfig(t.env))
@@ -84,7 +84,7 @@ describe('the confirmation mail', () => {
     expect((await bookingMails(t, account.id))[0]!.status).toBe('sent')
   })
 
-  test('is transactional and counts as volume; what speaks against it changes no booking', async () => {
+  test('is transactional and counts against the quota; a suppressed or refused email does not affect the booking', async () => {
     await t.app.work(account.id, 'cli:test', (work) => suppressAddresses(work, ['ada@people.example'], 'unsubscribed'))
     const used = async () =>
       (
@@ -107,7 +107,7 @@ describe('the confirmation mail', () => {
     expect(await statuses()).toEqual(['confirmed'])
   })
 
-  test('is from whom the mail came; an account that may not send any more still takes bookings', async () => {
+  test('comes from the sender of the original email; an account that can not send still takes bookings', async () => {
     await t.app.sql(
       `insert into domains (account_id, domain, status, token, public_key, sealed_key, found, created_at)
        values ($1, 'team.example', 'verified', '', '', $2, '{}', now())`,
@@ -132,20 +132,20 @@ describe('the confirmation mail', () => {
     expect((await from())[2]).toMatchObject({ email: null, error: expect.stringContaining('default sender') })
   })
 
-  test('nothing that an attendee or an author wrote breaks out of its place', async () => {
+  test('escapes all text of attendees and authors', async () => {
     const evil = `<b>"x"</b>\r\nATTENDEE:MAILTO:evil@people.example`
     account = await engagedAccount(t, bookingProject({ availability: always, title: '<i>Call</i>; {{ name }}' }))
     mail = await sendProject(t, sink, account, { mergeData: { name: evil } })
     const { path } = await booked()
-    const [told] = await bookingMails(t, account.id)
-    expect(told!.html).not.toMatch(/<b>|<i>/)
-    expect(told!.calendar!.match(/^ATTENDEE/gm)).toHaveLength(1)
+    const [email] = await bookingMails(t, account.id)
+    expect(email!.html).not.toMatch(/<b>|<i>/)
+    expect(email!.calendar!.match(/^ATTENDEE/gm)).toHaveLength(1)
     expect((await t.request('GET', path as never)).body).not.toMatch(/<b>|<i>/)
   })
 })
 
 describe('the cancel link', () => {
-  test('shows the time, a reason field and a button, and does nothing by itself', async () => {
+  test('shows the time, a reason field and a button; a GET changes nothing', async () => {
     const { path } = await booked()
     const { status, body, headers } = await t.request('GET', path as never)
     expect([status, headers['cache-control']]).toEqual([200, 'private, no-store'])
@@ -157,7 +157,7 @@ describe('the cancel link', () => {
     expect(await cancelled()).toEqual([])
   })
 
-  test('its button fires booking.cancelled by the attendee with the reason, and frees the time', async () => {
+  test('its button fires booking.cancelled with cancelledBy attendee and the reason, and frees the time', async () => {
     const { path, id } = await booked()
     const { status, body } = await post(path, { reason: '  I am ill \0 ' })
     expect([status, body]).toEqual([200, expect.stringContaining('Your booking is cancelled')])
@@ -187,41 +187,41 @@ describe('the cancel link', () => {
     ])
   })
 
-  test('of a cancelled booking says so and changes nothing; without a reason it is null', async () => {
+  test('of a cancelled booking shows that and changes nothing; a missing reason is null', async () => {
     const { path } = await booked()
     await post(path)
     expect((await cancelled())[0].data.reason).toBe(null)
     for (const reply of [await t.request('GET', path as never), await post(path, { reason: 'again' })]) {
-      expect([reply.status, reply.body]).toEqual([200, expect.stringContaining('This booking was cancelled before')])
+      expect([reply.status, reply.body]).toEqual([200, expect.stringContaining('This booking is already cancelled')])
       expect(reply.body).not.toContain('<form')
     }
     expect(await cancelled()).toHaveLength(1)
     expect(await bookingMails(t, account.id)).toHaveLength(2)
   })
 
-  test('pressed ten times at once it cancels once', async () => {
+  test('cancels once when pressed ten times concurrently', async () => {
     const { path } = await booked()
     await Promise.all(Array.from({ length: 10 }, () => post(path)))
     expect(await cancelled()).toHaveLength(1)
     expect(await bookingMails(t, account.id)).toHaveLength(2)
   })
 
-  test('once cancelled, the block can be answered anew: another booking, told as the first, whose own link works', async () => {
+  test('after a cancellation the block can be answered again: a new booking with its own event, email and link', async () => {
     const { path, id } = await booked()
     await post(path)
     expect((await book(0)).body).toEqual({ ok: true, duplicate: false })
-    const told = (await toldBookings(t, account)).filter(({ type }) => type !== 'booking.cancelled')
-    expect(told).toHaveLength(4)
+    const events = (await bookingEvents(t, account)).filter(({ type }) => type !== 'booking.cancelled')
+    expect(events).toHaveLength(4)
     const again = (await bookingsOf(t, account.id)).find(({ status }) => status === 'confirmed')!
     expect(again.id).not.toBe(id)
-    expect((await post(path)).body).toContain('cancelled before')
+    expect((await post(path)).body).toContain('already cancelled')
     expect(await statuses()).toEqual(['cancelled', 'confirmed'])
     const mails = await bookingMails(t, account.id)
     await post(cancelPath(mails.find(({ calendar }) => entryOf(calendar, 'UID') === again.id)!))
     expect(await statuses()).toEqual(['cancelled', 'cancelled'])
   })
 
-  test('that was changed, or is of another purpose or of no booking, is a 404 page and changes nothing', async () => {
+  test('with a changed token, a token of another purpose or an unknown booking is a 404 page and changes nothing', async () => {
     const { path, id } = await booked()
     const { tokens } = t.app
     for (const bad of [
@@ -244,8 +244,8 @@ describe('the cancel link', () => {
   })
 })
 
-describe('who is erased', () => {
-  test('stands in no booking any more; what was to come is freed, without event or mail', async () => {
+describe('an erased attendee', () => {
+  test('is removed from all bookings; future times are freed without event or email', async () => {
     await t.app.work(account.id, 'cli:test', async (work) => {
       const { id } = await createList(work, { name: 'All' })
       await writeContacts(work, id, [{ email: 'ada@people.example', fields: {} }], new Map())
@@ -255,7 +255,7 @@ describe('who is erased', () => {
     const held = await t.app.work(account.id, 'cli:test', (work) => readPerson(t.app, work, 'ada@people.example'))
     expect(held.bookings).toMatchObject([{ attendee: { name: 'Ada', email: 'ada@people.example' } }])
     await t.app.work(account.id, 'cli:test', (work) =>
-      eraseContact(work, 'ada@people.example', { dryRun: false, heldAbout }),
+      eraseContact(work, 'ada@people.example', { dryRun: false, personalData }),
     )
     expect(await bookingsOf(t, account.id)).toMatchObject([{ status: 'cancelled', name: '', email: '' }])
     expect(await t.app.sql('select 1 from booking_slots where account_id = $1', [account.id])).toEqual([])
@@ -279,7 +279,7 @@ describe('svc bookings', () => {
     expect([ran.status, ran.stdout]).toEqual([status, ''])
   }
 
-  test('list, show and cancel: by the host, with the reason, and a mail tells the attendee', async () => {
+  test('list, show and cancel: by the host, with the reason and an email to the attendee', async () => {
     const { id, path } = await booked()
     const view = {
       id,
@@ -304,7 +304,9 @@ describe('svc bookings', () => {
     expect([dry.status, dry.json]).toEqual([0, { dryRun: true, id, events: { 'booking.cancelled': 1 }, mails: 1 }])
     expect([await cancelled(), (await bookingMails(t, account.id)).length]).toEqual([[], before])
     expect((await json('show', id)).status).toBe('confirmed')
-    const after = await json('cancel', id, '--reason', 'We are closed')
+    expectFailure(await run('cancel', id), 2, /cancel the booking .* email ada@people\.example .*: it needs --yes/)
+    expect((await json('show', id)).status).toBe('confirmed')
+    const after = await json('cancel', id, '--reason', 'We are closed', '--yes')
     const ended = { status: 'cancelled', cancelledBy: 'host', reason: 'We are closed', cancelledAt: expect.any(Number) }
     expect(after).toEqual({ ...view, ...ended })
     expect((await cancelled()).map(({ data }) => [data.booking.id, data.cancelledBy, data.reason])).toEqual([
@@ -314,12 +316,24 @@ describe('svc bookings', () => {
     expect(last.to).toBe('ada@people.example')
     expect(last.text).toContain('Reason: We are closed')
     expect(entryOf(last.calendar, 'METHOD')).toBe('CANCEL')
-    expect((await t.request('GET', path as never)).body).toContain('cancelled before')
-    expectFailure(await run('cancel', id), 6, /is cancelled already/)
+    expect((await t.request('GET', path as never)).body).toContain('already cancelled')
+    expectFailure(await run('cancel', id), 6, /is already cancelled/)
     expect(await cancelled()).toHaveLength(1)
   }, 30_000)
 
-  test('one that is not there is exit 3, another account’s likewise; flags that can’t be are exit 2', async () => {
+  test('cancelling an ended booking is exit 6, and its dry run counts 0', async () => {
+    const { id } = await booked()
+    await t.app.sql(
+      `update bookings set start_at = start_at - interval '2 days', end_at = end_at - interval '2 days' where id = $1`,
+      [id],
+    )
+    expect((await run('cancel', id, '--dry-run', '--json')).json).toMatchObject({ mails: 0 })
+    expectFailure(await run('cancel', id), 6, /has ended/)
+    expect([await statuses(), await cancelled()]).toEqual([['confirmed'], []])
+    expect(await bookingMails(t, account.id)).toHaveLength(1)
+  }, 30_000)
+
+  test('an unknown booking or one of another account is exit 3; invalid flags are exit 2', async () => {
     const { id } = await booked()
     account = await engagedAccount(t)
     const [shown, cancelled, both] = await Promise.all([
@@ -334,7 +348,7 @@ describe('svc bookings', () => {
   }, 30_000)
 })
 
-test('bookings are listed a page at a time, the one that was made last first; those to come by their start', async () => {
+test('bookings are listed in pages, newest first; upcoming ones by start time', async () => {
   const own = { status: null, email: null }
   for (const [i, name] of ['bo', 'cy', 'di'].entries())
     await book(5 - i, await sendProject(t, sink, account, { to: `${name}@people.example` }))

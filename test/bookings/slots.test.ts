@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Calendar, freeStarts, isOffered } from '../../src/bookings/bookings.slots.ts'
 
-const none: ReadonlySet<number> = new Set()
+const none: readonly { startAt: number; endAt: number }[] = []
 const at = (text: string) => Date.parse(text)
 const everyDay = (from: string, to: string) => [1, 2, 3, 4, 5, 6, 7].map((day) => ({ day, from, to }))
 const calendar = (more: Partial<Calendar> = {}): Calendar => ({
@@ -14,8 +14,8 @@ const calendar = (more: Partial<Calendar> = {}): Calendar => ({
 const iso = (starts: readonly number[]) => starts.map((start) => new Date(start).toISOString().slice(0, 16))
 const offered = (now: string, more: Partial<Calendar> = {}, limit = 1000) =>
   iso(freeStarts(calendar(more), at(now), none, limit))
-describe('a booking block offers starts', () => {
-  test('whole steps of durationMinutes from each window’s from; a step ends by to', () => {
+describe('start times of a booking block', () => {
+  test('are steps of durationMinutes from the start of each window; the last one ends by its end', () => {
     expect(offered('2026-11-22T00:00Z', { availability: everyDay('09:10', '10:30'), durationMinutes: 25 })).toEqual([
       '2026-11-22T09:10',
       '2026-11-22T09:35',
@@ -30,7 +30,7 @@ describe('a booking block offers starts', () => {
     expect(offered('2026-11-22T00:00Z', { availability, days: 14 })).toEqual(['2026-11-23T09:00', '2026-11-30T09:00'])
   })
 
-  test('windows that overlap give each start once, in order', () => {
+  test('overlapping windows offer each start once, in order', () => {
     const availability = [
       { day: 7, from: '10:00', to: '11:00' },
       { day: 7, from: '09:30', to: '11:00' },
@@ -40,7 +40,7 @@ describe('a booking block offers starts', () => {
     expect(offered('2026-11-22T00:00Z', { availability })).toEqual(starts)
   })
 
-  test('from now on for `days` days of 24 h', () => {
+  test('are offered from now on for `days` times 24 hours', () => {
     expect(offered('2026-11-22T09:00Z')).toEqual(['2026-11-22T09:00', '2026-11-22T09:30'])
     expect(offered('2026-11-22T09:00:00.001Z')).toEqual(['2026-11-22T09:30', '2026-11-23T09:00'])
     // Clocks in Berlin go forward on the night to 29 March: 24 h later the wall clock shows an hour more.
@@ -48,12 +48,12 @@ describe('a booking block offers starts', () => {
     expect(offered('2026-03-28T08:00Z', berlin)).toEqual(['2026-03-28T08:00', '2026-03-28T09:00', '2026-03-29T07:00'])
   })
 
-  test('less those taken, and at most 200 are shown', () => {
+  test('taken times are left out, and at most 200 are shown', () => {
     const wide = calendar({ availability: everyDay('00:00', '23:59'), durationMinutes: 5, days: 3 })
     const now = at('2026-11-22T00:00Z')
     const [first, second] = freeStarts(wide, now, none)
     expect(freeStarts(wide, now, none)).toHaveLength(200)
-    expect(freeStarts(wide, now, new Set([first!]))[0]).toBe(second)
+    expect(freeStarts(wide, now, [{ startAt: first!, endAt: second! }])[0]).toBe(second)
     const all = freeStarts(wide, now, none, 10_000)
     expect(all).toHaveLength(3 * 287)
     expect(all.every((start) => isOffered(wide, now, start))).toBe(true)
@@ -69,7 +69,7 @@ describe('a booking block offers starts', () => {
     ])
   })
 
-  test('one that comes twice is offered once, the first', () => {
+  test('a local time that occurs twice is offered once, the earlier one', () => {
     const night = { timezone: 'Europe/Berlin', availability: everyDay('01:30', '03:30'), durationMinutes: 30 }
     expect(offered('2026-10-24T22:00Z', night)).toEqual([
       '2026-10-24T23:30', // 01:30
@@ -78,17 +78,17 @@ describe('a booking block offers starts', () => {
       '2026-10-25T02:00', // 03:00
     ])
     const lordHowe = { timezone: 'Australia/Lord_Howe', availability: everyDay('01:00', '02:30') }
-    // Clocks go back half an hour at 02:00: 01:30 to 02:00 comes twice.
+    // Clocks go back half an hour at 02:00: 01:30 to 02:00 occurs twice.
     expect(offered('2026-04-04T13:00Z', lordHowe)).toEqual(['2026-04-04T14:00', '2026-04-04T14:30', '2026-04-04T15:30'])
   })
 
-  test('where midnight itself is skipped the day begins later', () => {
+  test('a day whose midnight is skipped begins later', () => {
     const beirut = { timezone: 'Asia/Beirut', availability: everyDay('00:00', '02:00') }
     expect(offered('2026-03-28T21:00Z', beirut)).toEqual(['2026-03-28T22:00', '2026-03-28T22:30'])
   })
 })
 
-/** By brute force: five minutes after five minutes, the wall clock by Intl, each of which counts where it comes first. */
+/** Brute force in steps of five minutes, with wall-clock times by Intl; of a repeated time the first counts. */
 const wallClock = (timeZone: string, from: number, until: number) => {
   const format = new Intl.DateTimeFormat('sv', { timeZone, dateStyle: 'short', timeStyle: 'short' })
   const seen = new Set<string>()
@@ -132,7 +132,7 @@ test.each([
   }
 })
 
-test('what is no start is not offered: a second beside it, a time that has passed, one beyond the days, no time at all', () => {
+test('other times are not offered: off by a second, in the past, after the last day, not a time', () => {
   const now = at('2026-11-22T00:00Z')
   const start = at('2026-11-22T09:00Z')
   expect(isOffered(calendar(), now, start)).toBe(true)

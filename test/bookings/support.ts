@@ -20,7 +20,7 @@ export const bookingProject = (props: object = {}, more: object[] = []) => ({
   blocks: [{ id: 'call', type: 'booking', props: { ...bookingProps, ...props } }, ...more],
 })
 
-/** The starts of a day in Berlin, in November. */
+/** Start times of a day in Berlin, in November. */
 export const nine = at('2026-11-23T08:00Z')
 export const halfPastNine = at('2026-11-23T08:30Z')
 export const ten = at('2026-11-23T09:00Z')
@@ -35,7 +35,7 @@ export interface BookingMailRow {
   error: string | null
 }
 
-/** The mails of bookings in the outbox, those of one booking oldest first. */
+/** The emails about bookings in the outbox, oldest first for each booking. */
 export const bookingMails = (t: TestApp, accountId: string) =>
   t.app.sql<BookingMailRow>(
     `select email as "to", subject, text, html, calendar, status, error from messages
@@ -53,15 +53,15 @@ export const bookingsOf = (t: TestApp, accountId: string) =>
     [accountId],
   )
 
-/** Where the attendee cancels, as the mails say. */
+/** The path of the cancellation link in an email. */
 export const cancelPath = (mail: BookingMailRow): string => {
   const [, path] = /https:\/\/svc\.example(\/b\/\S+)/.exec(mail.text) ?? []
   expect(path).toBeDefined()
   return path!
 }
 
-/** The events of bookings and of kind `booking`, by type. */
-export const toldBookings = async (t: TestApp, account: EngagedAccount) =>
+/** The `booking.*` events and the interactions of kind `booking`, oldest first. */
+export const bookingEvents = async (t: TestApp, account: EngagedAccount) =>
   (await t.events(account.id))
     .filter(({ type, data }) => type.startsWith('booking.') || data.interaction?.kind === 'booking')
     .sort((a, b) => a.createdAt - b.createdAt || a.type.localeCompare(b.type))

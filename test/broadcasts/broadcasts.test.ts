@@ -8,6 +8,7 @@ import {
   createBroadcast,
   NewBroadcast,
   planBroadcast,
+  sendBroadcast,
   showBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
 import { deleteList, eraseContact } from '../../src/contacts/contacts.ts'
@@ -40,10 +41,18 @@ afterAll(async () => {
   await sink.close()
 })
 
-const create = ({ account }: Audience, more: object = {}) =>
+const draft = ({ account }: Audience, more: object = {}) =>
   t.app.work(account.id, 'cli:test', (work) =>
-    createBroadcast(t.app, work, NewBroadcast.parse({ list: 'People', project: 'Spring', ...more })),
+    createBroadcast(work, NewBroadcast.parse({ list: 'People', project: 'Spring', ...more })),
   )
+/** Creates a draft and sends it. */
+const create = ({ account }: Audience, more: object = {}) =>
+  t.app.work(account.id, 'cli:test', async (work) => {
+    const { id } = await createBroadcast(work, NewBroadcast.parse({ list: 'People', project: 'Spring', ...more }))
+    return sendBroadcast(t.app, work, id)
+  })
+const sendDraft = ({ account }: Audience, id: string) =>
+  t.app.work(account.id, 'cli:test', (work) => sendBroadcast(t.app, work, id))
 const show = ({ account }: Audience, id: string) =>
   t.app.work(account.id, 'cli:test', (work) => showBroadcast(work, id))
 const cancel = ({ account }: Audience, id: string) =>
@@ -60,7 +69,7 @@ const used = async ({ account }: Audience) => {
   )
   return row?.used ?? 0
 }
-/** The loop of the broadcasts in this process. */
+/** Runs the broadcasts loop in this process. */
 const startLoop = () => {
   const stop = new AbortController()
   const running = runBroadcasts(t.app, stop.signal, (fault) => {
@@ -71,14 +80,14 @@ const startLoop = () => {
     await running
   })
 }
-/** The mail loop, in an app of its own as in its thread: a stop closes its connections to relays. */
+/** Runs the mail loop in a separate app, as in its job's thread: a stop closes its connections to relays. */
 const send = async () => {
   const app = await openApp(readConfig(t.env))
   ends.push(app.close, startMail(app).stop)
 }
 const isDone = (who: Audience, id: string) => async () => (await show(who, id)).status === 'done'
 
-test('every active contact of the list gets one marketing mail, of its fields and its email', async () => {
+test('every active contact of the list gets one marketing email with its own fields', async () => {
   const who = await audience(t, 603)
   await t.app.sql(`update contacts set status = 'pending' where account_id = $1 and email = 'c5@people.example'`, [
     who.account.id,
@@ -86,7 +95,14 @@ test('every active contact of the list gets one marketing mail, of its fields an
   const { id, ...made } = await create(who, { subject: 'For {{ name }} <{{ email }}>' })
   expect(id).toMatch(/^bct_/)
   expect(made).toEqual({
-    ...{ status: 'scheduled', listId: who.listId, projectId: who.projectId, scheduledAt: null, recipients: 602 },
+    ...{
+      name: 'Spring',
+      status: 'scheduled',
+      listId: who.listId,
+      projectId: who.projectId,
+      scheduledAt: null,
+      recipients: 602,
+    },
     ...{ queued: 0, sent: 0, failed: 0, suppressed: 0, createdAt: expect.any(Number) },
   })
   startLoop()
@@ -108,16 +124,15 @@ test('every active contact of the list gets one marketing mail, of its fields an
   expect(await t.app.sql('select from message_tallies where account_id = $1', [who.account.id])).toEqual([])
 }, 60_000)
 
-test('suppressed ones are counted and not sent, those too that come to be while it is under way; they use no volume', async () => {
+test('suppressed contacts are counted, get no email and use no quota, also if they are suppressed during the sending', async () => {
   const who = await audience(t, 10)
   const suppress = (emails: string[]) =>
     t.app.work(who.account.id, 'cli:test', (work) => suppressAddresses(work, emails, 'unsubscribed'))
   await suppress(['c1@people.example', 'c2@people.example', 'stranger@people.example'])
-  const plan = await t.app.work(who.account.id, 'cli:test', (work) =>
-    planBroadcast(t.app, work, NewBroadcast.parse({ list: 'People', project: 'Spring' })),
-  )
-  expect(plan).toMatchObject({ recipients: 10, mails: 8, suppressed: 2 })
-  expect(await t.app.sql('select from broadcasts where account_id = $1', [who.account.id])).toEqual([])
+  const { id: planned } = await draft(who, { subject: 'For {{ name }}' })
+  const plan = await t.app.work(who.account.id, 'cli:test', (work) => planBroadcast(t.app, work, planned))
+  expect(plan).toMatchObject({ recipients: 10, mails: 8, suppressed: 2, subject: 'For {{ name }}', listName: 'People' })
+  expect(await show(who, planned)).toMatchObject({ status: 'draft', recipients: 10, queued: 0 })
   const { id } = await create(who)
   await steps(who, id)
   expect(await show(who, id)).toMatchObject({ status: 'sending', recipients: 10, queued: 8, suppressed: 2, sent: 0 })
@@ -130,7 +145,7 @@ test('suppressed ones are counted and not sent, those too that come to be while 
   expect(sink.mails).toHaveLength(7)
 })
 
-test('the list counts as it stands when sending begins: not before, and not after', async () => {
+test('the recipients are the contacts of the list at the beginning of sending', async () => {
   const who = await audience(t, 600)
   const at = new Date(t.app.now().getTime() + 3_600_000).toISOString()
   const { id, ...made } = await create(who, { at })
@@ -149,7 +164,7 @@ test('the list counts as it stands when sending begins: not before, and not afte
   expect(await show(who, id)).toMatchObject({ status: 'sending', recipients: 700, queued: 700 })
 })
 
-test('one whose list is gone when its time comes is cancelled, and mails nobody', async () => {
+test('a broadcast whose list was deleted before it begins is cancelled and sends nothing', async () => {
   const who = await audience(t, 3)
   const { id } = await create(who, { at: new Date(t.app.now().getTime() + 3_600_000).toISOString() })
   await deleteList(t.app, who.account.id, who.listId, { actor: 'cli:test' })
@@ -161,8 +176,55 @@ test('one whose list is gone when its time comes is cancelled, and mails nobody'
   expect(await used(who)).toBe(0)
 })
 
-describe('what is refused', () => {
-  test('more mails than the month’s volume has left, with both numbers; suppressed ones do not count', async () => {
+describe('a draft', () => {
+  test('sends nothing, even after its time; once it is sent, it begins at once if its time has passed', async () => {
+    const who = await audience(t, 3)
+    const at = new Date(t.app.now().getTime() + 3_600_000).toISOString()
+    const [now, later, late] = [await draft(who), await draft(who, { at }), await draft(who, { at, name: 'Late' })]
+    expect(now).toMatchObject({ name: 'Spring', status: 'draft', scheduledAt: null, recipients: 3 })
+    expect(await sendDraft(who, later.id)).toMatchObject({ status: 'scheduled', scheduledAt: Date.parse(at) })
+    startLoop()
+    await send()
+    for (const { id } of [now, later, late]) expect(await step(who, id)).toBeNull()
+    await t.advance(3_700_000)
+    await eventually(isDone(who, later.id))
+    expect(await step(who, late.id)).toBeNull()
+    expect(await show(who, now.id)).toMatchObject({ status: 'draft', queued: 0 })
+    expect(sink.mails).toHaveLength(3)
+    const both = await Promise.allSettled([sendDraft(who, late.id), sendDraft(who, late.id)])
+    expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    await eventually(isDone(who, late.id))
+    expect(await show(who, late.id)).toMatchObject({ name: 'Late', sent: 3 })
+    expect(sink.mails).toHaveLength(6)
+    await expect(sendDraft(who, late.id)).rejects.toMatchObject({ kind: 'conflict' })
+  }, 30_000)
+
+  test('can be cancelled, and then not sent; contacts that join the list before it is sent are recipients', async () => {
+    const who = await audience(t, 2)
+    const [gone, kept] = [await draft(who), await draft(who)]
+    expect(await cancel(who, gone.id)).toMatchObject({ status: 'cancelled', queued: 0, failed: 0 })
+    await expect(sendDraft(who, gone.id)).rejects.toMatchObject({ kind: 'conflict' })
+    await addPeople(t, who, 2, 5)
+    expect(await sendDraft(who, kept.id)).toMatchObject({ status: 'scheduled', recipients: 5 })
+    await steps(who, kept.id)
+    expect(await show(who, kept.id)).toMatchObject({ queued: 5 })
+    await expect(sendDraft(await audience(t, 0), kept.id)).rejects.toMatchObject({ kind: 'not_found' })
+  })
+
+  test('uses no quota and needs no sender; sending without either is refused, and it stays a draft', async () => {
+    await t.app.sql(`insert into plans select 'five', 9, null, 5, null, null, null, true on conflict do nothing`)
+    const who = await audience(t, 7, 'five')
+    const { id } = await draft(who)
+    await expect(sendDraft(who, id)).rejects.toMatchObject({ kind: 'limited' })
+    await t.app.sql('delete from senders where account_id = $1', [who.account.id])
+    await expect(sendDraft(who, id)).rejects.toMatchObject({ kind: 'invalid' })
+    expect((await show(who, id)).status).toBe('draft')
+    expect(await used(who)).toBe(0)
+  })
+})
+
+describe('refusals', () => {
+  test('more messages than the monthly quota has left, with both numbers; suppressed ones do not count', async () => {
     await t.app.sql(`insert into plans select 'five', 9, null, 5, null, null, null, true on conflict do nothing`)
     const who = await audience(t, 7, 'five')
     await expect(create(who)).rejects.toMatchObject({
@@ -175,14 +237,14 @@ describe('what is refused', () => {
     const { id } = await create(who)
     await steps(who, id)
     expect(await show(who, id)).toMatchObject({ queued: 5, suppressed: 2, failed: 0 })
-    // The volume is used up, but not that of the next month.
+    // The quota of this month is used up, that of the next month is not.
     await expect(create(who)).rejects.toMatchObject({ kind: 'limited' })
     const now = t.app.now()
     const next = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 2)).toISOString()
     expect((await create(who, { at: next })).status).toBe('scheduled')
   })
 
-  test('what finds no volume any more when it is queued fails with its reason', async () => {
+  test('messages beyond the quota at the time of queueing fail with the reason', async () => {
     await t.app.sql(`insert into plans select 'five', 9, null, 5, null, null, null, true on conflict do nothing`)
     const who = await audience(t, 4, 'five')
     const [first, second] = [await create(who), await create(who)]
@@ -192,7 +254,7 @@ describe('what is refused', () => {
     expect(await used(who)).toBe(5)
   })
 
-  test('no sender, a time that has passed, a rate that is none, a list or project that is another’s', async () => {
+  test('no sender, a past time, an invalid rate, a list or project of another account', async () => {
     const who = await audience(t, 1)
     const stranger = await audience(t, 1)
     const at = new Date(t.app.now().getTime() - 1000).toISOString()
@@ -200,11 +262,11 @@ describe('what is refused', () => {
     expect(() => NewBroadcast.parse({ list: 'People', project: 'Spring', at: 'soon' })).toThrow()
     for (const rate of ['0', '1.5', 'fast', '-1'])
       expect(() => NewBroadcast.parse({ list: 'People', project: 'Spring', rate })).toThrow()
-    await expect(create(who, { list: stranger.listId })).rejects.toMatchObject({ kind: 'missing' })
-    await expect(create(who, { project: stranger.projectId })).rejects.toMatchObject({ kind: 'missing' })
+    await expect(create(who, { list: stranger.listId })).rejects.toMatchObject({ kind: 'not_found' })
+    await expect(create(who, { project: stranger.projectId })).rejects.toMatchObject({ kind: 'not_found' })
     const { id } = await create(who)
-    await expect(show(stranger, id)).rejects.toMatchObject({ kind: 'missing' })
-    await expect(cancel(stranger, id)).rejects.toMatchObject({ kind: 'missing' })
+    await expect(show(stranger, id)).rejects.toMatchObject({ kind: 'not_found' })
+    await expect(cancel(stranger, id)).rejects.toMatchObject({ kind: 'not_found' })
     expect(await step(stranger, id)).toBeNull()
     await t.app.sql('delete from senders where account_id = $1', [who.account.id])
     await expect(create(who)).rejects.toMatchObject({ kind: 'invalid' })
@@ -212,7 +274,7 @@ describe('what is refused', () => {
 })
 
 describe('cancel', () => {
-  test('stops what is not handed over, gives its volume back, and ends it as failed', async () => {
+  test('stops unsent messages, returns their quota, and ends them as failed', async () => {
     const who = await audience(t, 1300)
     sink.always({ delayMs: 50 })
     const { id } = await create(who)
@@ -240,7 +302,7 @@ describe('cancel', () => {
     expect((await cancel(who, id)).status).toBe('cancelled')
   }, 30_000)
 
-  test('of one that has not begun leaves nothing to send, of one that is done is refused', async () => {
+  test('before the beginning stops everything; after the end it is refused', async () => {
     const who = await audience(t, 3)
     const at = new Date(t.app.now().getTime() + 3_600_000).toISOString()
     const later = await create(who, { at })
@@ -254,7 +316,7 @@ describe('cancel', () => {
     await expect(cancel(who, id)).rejects.toMatchObject({ kind: 'conflict' })
   })
 
-  test('while it is being queued ends what is queued, and queues no more; killed midway, a job goes on', async () => {
+  test('during queueing ends the queued messages and queues no more; if the process is killed, a job continues', async () => {
     const who = await audience(t, 1200)
     const { id } = await create(who)
     await step(who, id)
@@ -266,7 +328,7 @@ describe('cancel', () => {
     expect(await used(who)).toBe(0)
   })
 
-  test('what a relay puts off after it is cancelled does not come back', async () => {
+  test('a message that a relay defers after the cancellation is not sent again', async () => {
     const who = await audience(t, 3)
     sink.always({ delayMs: 300, refuse: { at: 'data', answer: '451 4.7.1 Later' } })
     const { id } = await create(who)
@@ -281,7 +343,7 @@ describe('cancel', () => {
   }, 20_000)
 })
 
-test('who is erased while mails wait gets none: it counts as failed, before a broadcast is cancelled and after', async () => {
+test('a contact that is erased while its message waits gets none: it counts as failed, before and after a cancellation', async () => {
   const who = await audience(t, 4)
   const erase = (email: string) =>
     t.app.work(who.account.id, 'cli:test', (work) => eraseContact(work, email, { dryRun: false }))
@@ -301,7 +363,7 @@ test('who is erased while mails wait gets none: it counts as failed, before a br
   expect(sink.mails).toHaveLength(2)
 })
 
-test('--rate is mails a minute, whoever takes the steps, and what was missed is not made up for', async () => {
+test('--rate is messages per minute, whichever process takes the steps, and missed time is not caught up', async () => {
   const who = await audience(t, 700)
   const { id } = await create(who, { rate: '12' })
   await steps(who, id)
@@ -319,7 +381,7 @@ test('--rate is mails a minute, whoever takes the steps, and what was missed is 
   await t.advance(3_600_000)
   await step(who, id)
   expect(await released()).toBe(3)
-  // A relay that takes none: a minute’s worth waits for it at most.
+  // The relay accepts nothing, so at most the messages of one minute wait for it.
   for (let i = 0; i < 15; i++) {
     await t.advance(5000)
     await step(who, id)
@@ -327,7 +389,7 @@ test('--rate is mails a minute, whoever takes the steps, and what was missed is 
   expect(await released()).toBe(12)
 }, 30_000)
 
-test('a paced broadcast leaves at its pace, and each of its mails once', async () => {
+test('a broadcast with a rate is sent at that rate, and each message once', async () => {
   const who = await audience(t, 12)
   startLoop()
   await send()
@@ -338,7 +400,7 @@ test('a paced broadcast leaves at its pace, and each of its mails once', async (
   expect(new Set(sink.mails.map(({ to }) => to[0])).size).toBe(12)
 }, 30_000)
 
-test('a mail of its own waits for no broadcast of the account, whatever of it is queued', async () => {
+test('a single message never waits for a broadcast of its account', async () => {
   const who = await audience(t, 3000)
   sink.always({ delayMs: 50 })
   const { id } = await create(who)
@@ -356,12 +418,12 @@ test('a mail of its own waits for no broadcast of the account, whatever of it is
   const before = sink.mails.length
   await eventually(async () => sink.mails.some(({ to }) => to[0] === 'ada@people.example'))
   const at = sink.mails.findIndex(({ to }) => to[0] === 'ada@people.example')
-  // Those in hand go before it, and those that leave while it is claimed.
+  // Only messages in flight, and those sent while it is claimed, are sent before it.
   expect(at - before).toBeLessThan(90)
   expect((await show(who, id)).queued).toBeGreaterThan(2000)
 }, 30_000)
 
-test('two loops and the command at once queue each mail once', async () => {
+test('two loops and the command queue each message once when they run concurrently', async () => {
   const who = await audience(t, 2600)
   const { id } = await create(who)
   startLoop()
@@ -374,7 +436,7 @@ test('two loops and the command at once queue each mail once', async () => {
   expect(row).toEqual({ count: 2600, people: 2600 })
 }, 30_000)
 
-test('a fault of ours in one broadcast is reported and holds up no other', async () => {
+test('an unexpected error in one broadcast is reported and delays no other', async () => {
   const [broken, who] = [await audience(t, 2), await audience(t, 2)]
   const faulty = await create(broken)
   await t.app.sql(

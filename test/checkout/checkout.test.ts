@@ -1,10 +1,19 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { heldAbout } from '../../src/app/features.ts'
+import { personalData } from '../../src/app/features.ts'
 import { unsetProvider } from '../../src/checkout/checkout.ts'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import type { TestApp } from '../support/app.ts'
 import { answer, type EngagedApp, publicUrl, sendProject, startEngaged } from '../support/engagement.ts'
-import { type FakeStripe, openStripe, stripeKey, tell } from '../support/stripe.ts'
+import {
+  type FakeStripe,
+  openStripe,
+  otherKey,
+  otherSecret,
+  postStripeEvent,
+  rolledKey,
+  stripeKey,
+  webhookSecret,
+} from '../support/stripe.ts'
 import { openShop, ordersOf, payByStripe, type Shop } from './support.ts'
 
 let engaged: EngagedApp
@@ -19,7 +28,7 @@ beforeAll(async () => {
   t = engaged.t
 })
 beforeEach(async () => {
-  Object.assign(stripe, { manner: 'well', delay: 0, creations: 0, sessions: [], requests: [] })
+  Object.assign(stripe, { manner: 'well', delay: 0, revoked: [], creations: 0, sessions: [], requests: [] })
   shop = await openShop(engaged)
   accountId = shop.account.id
   await payByStripe(t, accountId)
@@ -31,36 +40,36 @@ afterAll(async () => {
 
 const pay = (value: unknown = {}) => answer(t, shop.mail, 'pay', value)
 const orders = () => ordersOf(t, accountId)
-/** The events, the purchase before the interaction: in the same millisecond they have no order. */
-const told = async () =>
+/** The fired events, purchases first: events of the same millisecond have no order. */
+const firedEvents = async () =>
   (await t.events(accountId)).map(({ type, data }) => ({ type, data })).sort((a, b) => (a.type > b.type ? -1 : 1))
 const state = async () => (await t.request('GET', `/liveview/${shop.mail.token}`)).body.state
-/** Opens an order and gives its session. */
+/** Opens an order and returns its session. */
 const opened = async () => {
   expect((await pay()).status).toBe(200)
   return stripe.sessions.at(-1)!
 }
 const completed = (session: object) => ({ ...session, status: 'complete', payment_status: 'paid' })
 
-test('an answer opens an order, gives redirectUrl, and tells nothing yet', async () => {
+test('an answer opens an order and returns redirectUrl; no event fires yet', async () => {
   const reply = await pay()
   const [session] = stripe.sessions
   expect([reply.status, reply.body]).toEqual([200, { ok: true, duplicate: false, redirectUrl: session!.url }])
   expect(await orders()).toMatchObject([
     { id: expect.stringMatching(/^pay_/), status: 'open', sessionId: session!.id, amount: '39.85' },
   ])
-  expect(await told()).toEqual([])
+  expect(await firedEvents()).toEqual([])
   expect(await state()).toEqual({})
 })
 
-test('amounts come from the version that was sent, in minor units; the browser returns to the live view', async () => {
+test('amounts come from the sent version, in minor units; the browser returns to the live view', async () => {
   const { asked, client_reference_id } = await opened()
   expect(asked).toEqual({
     mode: 'payment',
     client_reference_id,
     customer_email: 'ada@people.example',
-    success_url: `${publicUrl}${shop.mail.view}`,
-    cancel_url: `${publicUrl}${shop.mail.view}`,
+    success_url: `${publicUrl}${shop.mail.view}?block=pay&value=paid#pay`,
+    cancel_url: `${publicUrl}${shop.mail.view}?block=pay&value=declined#pay`,
     'line_items[0][quantity]': '2',
     'line_items[0][price_data][currency]': 'usd',
     'line_items[0][price_data][unit_amount]': '1990',
@@ -80,22 +89,28 @@ test.each([
   ['EUR', 1.1, '110', 2.2],
   // Stripe counts this one in hundredths, although ISO 4217 has none.
   ['ISK', 500, '50000', 1000],
-])('%s %d is %s to the provider, and %d in the event for two', async (currency, amount, minor, total) => {
-  shop = await openShop(engaged, { items: [{ name: 'Mug', quantity: 2, amount }], currency })
-  accountId = shop.account.id
-  await payByStripe(t, accountId)
-  const session = await opened()
-  expect(session.asked['line_items[0][price_data][unit_amount]']).toBe(minor)
-  expect((await tell(t, accountId, 'checkout.session.completed', completed(session))).status).toBe(200)
-  const [purchase] = await told()
-  expect(purchase!.data.purchase).toMatchObject({
-    amount: total,
-    currency,
-    items: [{ name: 'Mug', quantity: 2, amount }],
-  })
-})
+  ['UGX', 500, '50000', 1000],
+  // ISO 4217 has two decimals for this one, Stripe none.
+  ['MGA', 500, '500', 1000],
+])(
+  '%s %d is sent as %s to the provider, and two of them are %d in the event',
+  async (currency, amount, minor, total) => {
+    shop = await openShop(engaged, { items: [{ name: 'Mug', quantity: 2, amount }], currency })
+    accountId = shop.account.id
+    await payByStripe(t, accountId)
+    const session = await opened()
+    expect(session.asked['line_items[0][price_data][unit_amount]']).toBe(minor)
+    expect((await postStripeEvent(t, accountId, 'checkout.session.completed', completed(session))).status).toBe(200)
+    const [purchase] = await firedEvents()
+    expect(purchase!.data.purchase).toMatchObject({
+      amount: total,
+      currency,
+      items: [{ name: 'Mug', quantity: 2, amount }],
+    })
+  },
+)
 
-test('the open order is found again while its session lives: duplicate false, the same redirectUrl, no second session', async () => {
+test('an open order is reused while its session is valid: duplicate false, same redirectUrl, no second session', async () => {
   const first = (await pay()).body
   const second = (await pay()).body
   expect(second).toEqual(first)
@@ -103,7 +118,7 @@ test('the open order is found again while its session lives: duplicate false, th
   expect(await orders()).toHaveLength(1)
 })
 
-test('20 concurrent answers: one order, one session', async () => {
+test('20 concurrent answers create one order and one session', async () => {
   stripe.delay = 50
   const replies = await Promise.all(Array.from({ length: 20 }, () => pay()))
   expect(new Set(replies.map(({ body }) => JSON.stringify(body)))).toEqual(
@@ -113,7 +128,7 @@ test('20 concurrent answers: one order, one session', async () => {
   expect(await orders()).toHaveLength(1)
 })
 
-test('two mails of one project are two orders', async () => {
+test('two emails of one project are two orders', async () => {
   await pay()
   const other = await sendProject(t, engaged.sink, shop.account)
   await answer(t, other, 'pay', {})
@@ -121,22 +136,24 @@ test('two mails of one project are two orders', async () => {
   expect(stripe.sessions).toHaveLength(2)
 })
 
-test('what the request says of amounts is refused', async () => {
+test('amounts in the request are refused', async () => {
   for (const value of [{ amount: 1 }, { items: [] }, 'free', 1, null, [], true])
     expect([value, (await pay(value)).body]).toEqual([value, { error: 'value must be {}' }])
   expect(await orders()).toEqual([])
 })
 
-test('paid: purchase.completed and interaction.received, once, however often it is told', async () => {
+test('paid: purchase.completed and interaction.received fire once, even for repeated reports', async () => {
   const session = await opened()
   for (let i = 0; i < 5; i++)
-    expect((await tell(t, accountId, 'checkout.session.completed', completed(session))).status).toBe(200)
+    expect((await postStripeEvent(t, accountId, 'checkout.session.completed', completed(session))).status).toBe(200)
   const more = await Promise.all(
-    Array.from({ length: 5 }, () => tell(t, accountId, 'checkout.session.async_payment_succeeded', completed(session))),
+    Array.from({ length: 5 }, () =>
+      postStripeEvent(t, accountId, 'checkout.session.async_payment_succeeded', completed(session)),
+    ),
   )
   expect(more.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
   const [order] = await orders()
-  expect(await told()).toEqual([
+  expect(await firedEvents()).toEqual([
     {
       type: 'purchase.completed',
       data: {
@@ -174,23 +191,23 @@ test('paid: purchase.completed and interaction.received, once, however often it 
   expect(scores).toEqual([{ email: 'ada@people.example', points: 25 }])
 })
 
-test('many at the same moment tell one payment once', async () => {
+test('concurrent reports of one payment fire once', async () => {
   const session = await opened()
   const replies = await Promise.all(
-    Array.from({ length: 10 }, () => tell(t, accountId, 'checkout.session.completed', completed(session))),
+    Array.from({ length: 10 }, () => postStripeEvent(t, accountId, 'checkout.session.completed', completed(session))),
   )
   expect(replies.map(({ status }) => status)).toEqual(Array(10).fill(200))
-  expect((await told()).map(({ type }) => type)).toEqual(['purchase.completed', 'interaction.received'])
+  expect((await firedEvents()).map(({ type }) => type)).toEqual(['purchase.completed', 'interaction.received'])
 })
 
 test('a paid block is answered: its state, and a further answer is a duplicate without redirectUrl', async () => {
-  await tell(t, accountId, 'checkout.session.completed', completed(await opened()))
+  await postStripeEvent(t, accountId, 'checkout.session.completed', completed(await opened()))
   expect(await state()).toEqual({
     pay: { kind: 'purchase', value: { amount: 39.85, currency: 'USD' }, answeredAt: expect.any(Number) },
   })
   expect((await pay()).body).toEqual({ ok: true, duplicate: true })
   expect(stripe.creations).toBe(1)
-  // Paid stays paid, whatever becomes of the provider.
+  // A paid order stays paid, even if the provider is removed.
   await t.app.work(accountId, 'cli:test', unsetProvider)
   expect((await pay()).body).toEqual({ ok: true, duplicate: true })
 })
@@ -200,39 +217,41 @@ test('the contact of purchase.completed is the payer’s', async () => {
     const { id } = await createList(work, { name: 'Friends' })
     await writeContacts(work, id, [{ email: 'ada@people.example', fields: { first_name: 'Ada' } }], new Map())
   })
-  await tell(t, accountId, 'checkout.session.completed', completed(await opened()))
-  const purchase = (await told()).find(({ type }) => type === 'purchase.completed')!
+  await postStripeEvent(t, accountId, 'checkout.session.completed', completed(await opened()))
+  const purchase = (await firedEvents()).find(({ type }) => type === 'purchase.completed')!
   expect(purchase.data.contact).toMatchObject({ email: 'ada@people.example', fields: { first_name: 'Ada' } })
 })
 
-test('async_payment_succeeded pays; a session that is complete and not paid changes nothing', async () => {
+test('async_payment_succeeded pays; a completed session that is not paid changes nothing', async () => {
   const session = await opened()
   const unpaid = { ...session, status: 'complete', payment_status: 'unpaid' }
-  expect((await tell(t, accountId, 'checkout.session.completed', unpaid)).status).toBe(200)
-  expect((await tell(t, accountId, 'checkout.session.async_payment_failed', unpaid)).status).toBe(200)
+  expect((await postStripeEvent(t, accountId, 'checkout.session.completed', unpaid)).status).toBe(200)
+  expect((await postStripeEvent(t, accountId, 'checkout.session.async_payment_failed', unpaid)).status).toBe(200)
   expect(await orders()).toMatchObject([{ status: 'open' }])
-  expect(await told()).toEqual([])
-  await tell(t, accountId, 'checkout.session.async_payment_succeeded', completed(session))
+  expect(await firedEvents()).toEqual([])
+  await postStripeEvent(t, accountId, 'checkout.session.async_payment_succeeded', completed(session))
   expect(await orders()).toMatchObject([{ status: 'paid' }])
 })
 
 test('checkout.session.expired closes the order; the next answer opens a new one', async () => {
   const session = await opened()
-  expect((await tell(t, accountId, 'checkout.session.expired', { ...session, status: 'expired' })).status).toBe(200)
+  expect(
+    (await postStripeEvent(t, accountId, 'checkout.session.expired', { ...session, status: 'expired' })).status,
+  ).toBe(200)
   expect(await orders()).toMatchObject([{ status: 'expired' }])
   const next = await opened()
   expect(next.id).not.toBe(session.id)
   expect((await orders()).map(({ status }) => status)).toEqual(['expired', 'open'])
-  expect(await told()).toEqual([])
-  // What is told late of the first one closes no other.
-  await tell(t, accountId, 'checkout.session.expired', { ...session, status: 'expired' })
+  expect(await firedEvents()).toEqual([])
+  // A late event about the first session does not close the second order.
+  await postStripeEvent(t, accountId, 'checkout.session.expired', { ...session, status: 'expired' })
   expect((await orders()).map(({ status }) => status)).toEqual(['expired', 'open'])
 })
 
-test('a paid order is closed by nothing', async () => {
+test('a paid order can not be closed', async () => {
   const session = await opened()
-  await tell(t, accountId, 'checkout.session.completed', completed(session))
-  expect((await tell(t, accountId, 'checkout.session.expired', session)).status).toBe(200)
+  await postStripeEvent(t, accountId, 'checkout.session.completed', completed(session))
+  expect((await postStripeEvent(t, accountId, 'checkout.session.expired', session)).status).toBe(200)
   expect(await orders()).toMatchObject([{ status: 'paid' }])
 })
 
@@ -245,14 +264,14 @@ test('a wrong signature, a stale time, a changed body or a foreign session is 40
   const unsigned = await t.request('POST', `/p/stripe/${accountId}`, { body: { type, data: { object: paid } } })
   const replies = [
     unsigned,
-    await tell(t, accountId, type, paid, { secret: 'whsec_another' }),
-    await tell(t, accountId, type, paid, { age: 301 }),
-    await tell(t, accountId, type, paid, { instead: JSON.stringify({ type, data: { object: paid } }) }),
-    await tell(t, accountId, type, { ...paid, id: 'cs_test_foreign', client_reference_id: null }),
-    await tell(t, accountId, type, { ...paid, id: 'cs_test_foreign' }),
-    await tell(t, accountId, 'checkout.session.expired', { ...paid, id: 'cs_test_foreign' }),
-    await tell(t, stranger.account.id, type, paid),
-    await tell(t, 'acc_0000000000', type, paid),
+    await postStripeEvent(t, accountId, type, paid, { secret: 'whsec_another' }),
+    await postStripeEvent(t, accountId, type, paid, { age: 301 }),
+    await postStripeEvent(t, accountId, type, paid, { instead: JSON.stringify({ type, data: { object: paid } }) }),
+    await postStripeEvent(t, accountId, type, { ...paid, id: 'cs_test_foreign', client_reference_id: null }),
+    await postStripeEvent(t, accountId, type, { ...paid, id: 'cs_test_foreign' }),
+    await postStripeEvent(t, accountId, 'checkout.session.expired', { ...paid, id: 'cs_test_foreign' }),
+    await postStripeEvent(t, stranger.account.id, type, paid),
+    await postStripeEvent(t, 'acc_0000000000', type, paid),
   ]
   expect(replies.map(({ status, body }) => [status, body])).toEqual(
     [
@@ -262,24 +281,29 @@ test('a wrong signature, a stale time, a changed body or a foreign session is 40
     ].map((error) => [400, { error }]),
   )
   expect(await orders()).toMatchObject([{ status: 'open', sessionId: session.id }])
-  expect(await told()).toEqual([])
+  expect(await firedEvents()).toEqual([])
   expect(await ordersOf(t, stranger.account.id)).toEqual([])
 })
 
-test('what is signed just now and 5 minutes ago is good', async () => {
+test('signatures from now to 5 minutes ago are valid', async () => {
   const session = await opened()
-  expect((await tell(t, accountId, 'checkout.session.completed', completed(session), { age: 299 })).status).toBe(200)
+  expect(
+    (await postStripeEvent(t, accountId, 'checkout.session.completed', completed(session), { age: 299 })).status,
+  ).toBe(200)
   expect(await orders()).toMatchObject([{ status: 'paid' }])
 })
 
-test('anything else is 200 and changes nothing', async () => {
+test('any other event is 200 and changes nothing', async () => {
   const session = await opened()
   for (const type of ['payment_intent.succeeded', 'charge.refunded', 'customer.created', 'checkout.session.unheard_of'])
-    expect([type, (await tell(t, accountId, type, { ...completed(session), id: 'x' })).status]).toEqual([type, 200])
+    expect([type, (await postStripeEvent(t, accountId, type, { ...completed(session), id: 'x' })).status]).toEqual([
+      type,
+      200,
+    ])
   expect(await orders()).toMatchObject([{ status: 'open' }])
 })
 
-test('no provider: 409, and no order', async () => {
+test('without a provider: 409, and no order', async () => {
   await t.app.work(accountId, 'cli:test', unsetProvider)
   const reply = await pay()
   expect([reply.status, reply.body]).toEqual([409, { error: 'Payments are not set up' }])
@@ -297,7 +321,7 @@ test('a provider that answers 500: 502; its retry gets the same order', async ()
   expect(await orders()).toHaveLength(1)
 })
 
-test('a provider that is silent: 502 within 12 s, and nobody else waits for it', async () => {
+test('a provider that does not answer: 502 within 12 s, and other requests do not wait for it', async () => {
   stripe.manner = 'silent'
   const startedAt = performance.now()
   const waiting = pay()
@@ -307,7 +331,7 @@ test('a provider that is silent: 502 within 12 s, and nobody else waits for it',
   expect(performance.now() - startedAt).toBeLessThan(12_000)
 }, 30_000)
 
-test('a provider that refuses, as for a wrong key: 502 in other words, which repeat nothing of it', async () => {
+test('a provider that refuses, for example a wrong key: 502 with a text of our own that repeats none of the reply', async () => {
   stripe.manner = {
     status: 401,
     error: {
@@ -331,26 +355,26 @@ test('a crash between session and record: the next answer gets the same session,
   expect(stripe.sessions).toHaveLength(1)
 })
 
-test('a session that was not noted is known by its order when it is paid', async () => {
+test('a session that was not recorded is matched by its order when it is paid', async () => {
   stripe.manner = 'drop'
   await pay()
   const session = stripe.sessions[0]!
-  expect((await tell(t, accountId, 'checkout.session.completed', completed(session))).status).toBe(200)
+  expect((await postStripeEvent(t, accountId, 'checkout.session.completed', completed(session))).status).toBe(200)
   expect(await orders()).toMatchObject([{ status: 'paid', sessionId: session.id }])
   expect((await pay()).body).toEqual({ ok: true, duplicate: true })
 })
 
-test('a crash between payment and record is healed by the provider’s retry', async () => {
+test('a crash between payment and record is repaired by the provider’s retry', async () => {
   const session = await opened()
-  // What fails in the middle of the transaction leaves nothing of it.
+  // A failure in the middle of the transaction rolls all of it back.
   await t.app.sql('alter table interactions rename to interactions_away')
-  const failed = await tell(t, accountId, 'checkout.session.completed', completed(session))
+  const failed = await postStripeEvent(t, accountId, 'checkout.session.completed', completed(session))
   await t.app.sql('alter table interactions_away rename to interactions')
   expect(failed.status).toBe(500)
   expect(await orders()).toMatchObject([{ status: 'open' }])
-  expect(await told()).toEqual([])
-  expect((await tell(t, accountId, 'checkout.session.completed', completed(session))).status).toBe(200)
-  expect((await told()).map(({ type }) => type)).toEqual(['purchase.completed', 'interaction.received'])
+  expect(await firedEvents()).toEqual([])
+  expect((await postStripeEvent(t, accountId, 'checkout.session.completed', completed(session))).status).toBe(200)
+  expect((await firedEvents()).map(({ type }) => type)).toEqual(['purchase.completed', 'interaction.received'])
 })
 
 const endSession = () =>
@@ -358,7 +382,7 @@ const endSession = () =>
     accountId,
   ])
 
-test('of a session whose time is over the provider is asked: over, and the next one is opened', async () => {
+test('an expired session is checked at the provider: expired, so a new one is opened', async () => {
   const session = await opened()
   await endSession()
   session.status = 'expired'
@@ -367,15 +391,15 @@ test('of a session whose time is over the provider is asked: over, and the next 
   expect((await orders()).map(({ status }) => status)).toEqual(['expired', 'open'])
 })
 
-test('of a session whose time is over the provider is asked: paid, though nobody had told it', async () => {
+test('an expired session is checked at the provider: paid, although no event arrived', async () => {
   const session = await opened()
   await endSession()
   Object.assign(session, { status: 'complete', payment_status: 'paid' })
   expect((await pay()).body).toEqual({ ok: true, duplicate: true })
-  expect((await told()).map(({ type }) => type)).toEqual(['purchase.completed', 'interaction.received'])
+  expect((await firedEvents()).map(({ type }) => type)).toEqual(['purchase.completed', 'interaction.received'])
 })
 
-test('beside a debit that is still under way no second session is opened', async () => {
+test('no second session is opened while a debit is pending', async () => {
   const session = await opened()
   await endSession()
   Object.assign(session, { status: 'complete', payment_intent: { status: 'processing' } })
@@ -386,7 +410,102 @@ test('beside a debit that is still under way no second session is opened', async
   expect((await pay()).body.redirectUrl).toBe(stripe.sessions[1]!.url)
 })
 
-test('an erased payer stands in no order any more; what was paid stays in the books', async () => {
+const other = { key: otherKey, webhookSecret: otherSecret }
+
+test('a change of the Stripe account closes the order and ends its session before opening a new one', async () => {
+  const former = await opened()
+  await payByStripe(t, accountId, other)
+  const next = await opened()
+  expect([former.status, former.account, next.account]).toEqual(['expired', 'AbCdEf', 'XyXyXy'])
+  expect((await orders()).map(({ status }) => status)).toEqual(['expired', 'open'])
+  const { body } = await pay()
+  expect(body.redirectUrl).toBe(next.url)
+  expect(stripe.sessions).toHaveLength(2)
+  expect(await firedEvents()).toEqual([])
+})
+
+test('an order paid at the former Stripe account is not requested again, even without an event', async () => {
+  const former = await opened()
+  await payByStripe(t, accountId, other)
+  Object.assign(former, { status: 'complete', payment_status: 'paid' })
+  expect((await pay()).body).toEqual({ ok: true, duplicate: true })
+  expect(stripe.sessions).toHaveLength(1)
+  expect((await firedEvents()).map(({ type }) => type)).toEqual(['purchase.completed', 'interaction.received'])
+})
+
+test('an event signed with the former secret is accepted, one signed with neither secret is not', async () => {
+  const former = await opened()
+  await payByStripe(t, accountId, other)
+  const type = 'checkout.session.completed'
+  expect((await postStripeEvent(t, accountId, type, completed(former), { secret: 'whsec_OfNobody123' })).status).toBe(
+    400,
+  )
+  expect(await orders()).toMatchObject([{ status: 'open' }])
+  expect((await postStripeEvent(t, accountId, type, completed(former), { secret: webhookSecret })).status).toBe(200)
+  expect(await orders()).toMatchObject([{ status: 'paid' }])
+  expect((await pay()).body).toEqual({ ok: true, duplicate: true })
+})
+
+test('no second session is opened while a debit is pending at the former Stripe account', async () => {
+  const former = await opened()
+  await payByStripe(t, accountId, other)
+  Object.assign(former, { status: 'complete', payment_intent: { status: 'processing' } })
+  expect((await pay()).status).toBe(409)
+  expect(stripe.sessions).toHaveLength(1)
+})
+
+test('a rolled key of the same Stripe account ends the session of the revoked key', async () => {
+  const former = await opened()
+  await payByStripe(t, accountId, { key: rolledKey, webhookSecret })
+  stripe.revoked = [stripeKey]
+  const next = await opened()
+  expect([former.status, next.status, next.account]).toEqual(['expired', 'open', 'AbCdEf'])
+  expect((await orders()).map(({ status }) => status)).toEqual(['expired', 'open'])
+})
+
+test('with another Stripe account and a revoked former key, the order is still closed', async () => {
+  await opened()
+  await payByStripe(t, accountId, other)
+  stripe.revoked = [stripeKey]
+  expect((await opened()).account).toBe('XyXyXy')
+  expect((await orders()).map(({ status }) => status)).toEqual(['expired', 'open'])
+})
+
+test('the same key with another webhook secret keeps the order and its session', async () => {
+  const session = await opened()
+  await payByStripe(t, accountId, { key: stripeKey, webhookSecret: otherSecret })
+  expect((await pay()).body.redirectUrl).toBe(session.url)
+  expect(stripe.sessions).toHaveLength(1)
+})
+
+test('no second session is opened if the provider can not be asked about the former one', async () => {
+  await opened()
+  await payByStripe(t, accountId, other)
+  stripe.manner = { status: 500, error: { type: 'api_error', message: 'oops' } }
+  expect((await pay()).status).toBe(502)
+  expect(await orders()).toMatchObject([{ status: 'open' }])
+  expect(stripe.sessions).toHaveLength(1)
+})
+
+test('a name that Stripe’s limit cuts inside an emoji loses the emoji, and is paid', async () => {
+  shop = await openShop(engaged, { items: [{ name: '{{ long }}', quantity: 1, amount: 5 }] })
+  accountId = shop.account.id
+  await payByStripe(t, accountId)
+  shop.mail = await sendProject(t, engaged.sink, shop.account, { mergeData: { long: `${'x'.repeat(249)}🎁🎁` } })
+  expect((await opened()).asked['line_items[0][price_data][product_data][name]']).toBe('x'.repeat(249))
+})
+
+test('an amount below the provider’s minimum is 502 with that reason', async () => {
+  const message = 'The Checkout Session total amount must convert to at least 50 cents'
+  stripe.manner = { status: 400, error: { type: 'invalid_request_error', code: 'amount_too_small', message } }
+  const reply = await pay()
+  expect([reply.status, reply.body]).toEqual([
+    502,
+    { error: 'The amount is below the minimum of the payment provider' },
+  ])
+})
+
+test('an erased payer is removed from all orders; the payments stay', async () => {
   await t.app.work(accountId, 'cli:test', async (work) => {
     const { id } = await createList(work, { name: 'Friends' })
     await writeContacts(work, id, [{ email: 'ada@people.example', fields: {} }], new Map())
@@ -394,16 +513,16 @@ test('an erased payer stands in no order any more; what was paid stays in the bo
   const session = await opened()
   const payments = () =>
     t.app.work(accountId, 'cli:test', (work) =>
-      heldAbout.find(({ name }) => name === 'payments')!.read(work, 'ada@people.example'),
+      personalData.find(({ name }) => name === 'payments')!.read(work, 'ada@people.example'),
     )
   expect(await payments()).toMatchObject([{ status: 'open', amount: 39.85, email: 'ada@people.example' }])
   await t.app.work(accountId, 'cli:test', (work) =>
-    eraseContact(work, 'ada@people.example', { dryRun: false, heldAbout }),
+    eraseContact(work, 'ada@people.example', { dryRun: false, personalData }),
   )
   expect(await orders()).toMatchObject([{ status: 'open', email: '', amount: '39.85' }])
   expect(await payments()).toEqual([])
-  expect((await tell(t, accountId, 'checkout.session.completed', completed(session))).status).toBe(200)
-  expect(await told()).toMatchObject(
+  expect((await postStripeEvent(t, accountId, 'checkout.session.completed', completed(session))).status).toBe(200)
+  expect(await firedEvents()).toMatchObject(
     [
       { type: 'contact.created' },
       { type: 'purchase.completed', data: { purchase: { amount: 39.85 }, contact: null } },
@@ -412,7 +531,7 @@ test('an erased payer stands in no order any more; what was paid stays in the bo
   expect(await t.app.sql('select email from lead_scores where account_id = $1', [accountId])).toEqual([])
 })
 
-test('no secret is kept as it is', async () => {
+test('secrets are stored sealed', async () => {
   const [row] = await t.app.sql('select * from payment_providers where account_id = $1', [accountId])
   expect(JSON.stringify(row)).not.toMatch(/sk_test|whsec/)
   expect(row).toMatchObject({ key_last4: '4242' })

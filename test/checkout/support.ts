@@ -30,8 +30,11 @@ export const shop = (props: object = {}) => ({
   ],
 })
 
-export const payByStripe = (t: TestApp, accountId: string) =>
-  t.app.work(accountId, 'cli:test', (work) => setStripe(t.app, work, { key: stripeKey, webhookSecret }))
+export const payByStripe = (
+  t: TestApp,
+  accountId: string,
+  input: { key: string; webhookSecret: string } = { key: stripeKey, webhookSecret },
+) => t.app.work(accountId, 'cli:test', (work) => setStripe(t.app, work, input))
 
 export interface Shop {
   account: EngagedAccount

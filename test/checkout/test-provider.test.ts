@@ -8,7 +8,7 @@ let engaged: EngagedApp
 let t: TestApp
 let shop: Shop
 let accountId: string
-/** Of the page on which the order is paid. */
+/** The path of the test page on which the order is paid. */
 let path: string
 
 beforeAll(async () => {
@@ -32,8 +32,8 @@ const post = (to: string, action: string) =>
     body: `action=${action}`,
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
   })
-const told = async () => (await t.events(accountId)).map(({ type }) => type).sort()
-const view = () => `${publicUrl}${shop.mail.view}`
+const firedEvents = async () => (await t.events(accountId)).map(({ type }) => type).sort()
+const view = (end: string) => `${publicUrl}${shop.mail.view}?block=pay&value=${end}#pay`
 
 test('an account of a database made by svc dev has the provider test: a page with Pay and Decline', async () => {
   const reply = await t.request('GET', path)
@@ -41,30 +41,30 @@ test('an account of a database made by svc dev has the provider test: a page wit
   expect(reply.body).toContain('<tr><td>2 × Seat for Ada</td><td>USD 39.80</td></tr>')
   expect(reply.body).toContain('<strong>USD 39.85</strong>')
   expect(reply.body).toMatch(/value="pay">Pay<.*value="decline">Decline</)
-  expect(await told()).toEqual([])
+  expect(await firedEvents()).toEqual([])
 })
 
-test('Pay marks the order paid once, tells it once, and leads back to the live view', async () => {
+test('Pay marks the order paid once, fires its events once, and redirects to the live view', async () => {
   for (let i = 0; i < 2; i++) {
     const reply = await post(path, 'pay')
-    expect([reply.status, reply.headers.location]).toEqual([303, view()])
+    expect([reply.status, reply.headers.location]).toEqual([303, view('paid')])
   }
   expect(await ordersOf(t, accountId)).toMatchObject([{ status: 'paid' }])
-  expect(await told()).toEqual(['interaction.received', 'purchase.completed'])
+  expect(await firedEvents()).toEqual(['interaction.received', 'purchase.completed'])
   const again = await t.request('GET', path)
-  expect([again.status, again.headers.location]).toEqual([302, view()])
+  expect([again.status, again.headers.location]).toEqual([302, view('paid')])
   expect((await answer(t, shop.mail, 'pay', {})).body).toEqual({ ok: true, duplicate: true })
 })
 
-test('Decline leads back, tells nothing, and leaves the order as it is', async () => {
+test('Decline redirects to the live view, fires nothing and leaves the order unchanged', async () => {
   const reply = await post(path, 'decline')
-  expect([reply.status, reply.headers.location]).toEqual([303, view()])
+  expect([reply.status, reply.headers.location]).toEqual([303, view('declined')])
   expect(await ordersOf(t, accountId)).toMatchObject([{ status: 'open' }])
-  expect(await told()).toEqual([])
+  expect(await firedEvents()).toEqual([])
   expect(await opened()).toBe(path)
 })
 
-test('a link that was changed, of another purpose, or over is a 404 page; another action is 400', async () => {
+test('a link that is changed, of another purpose or expired is a 404 page; an unknown action is 400', async () => {
   const token = path.split('/').at(-1)!
   const [order] = await ordersOf(t, accountId)
   const other = t.app.tokens.sign('liveview', [accountId, order!.id], null)
@@ -82,10 +82,10 @@ test('a link that was changed, of another purpose, or over is a 404 page; anothe
   expect((await post(path, 'pay')).status).toBe(404)
   expect(await opened()).not.toBe(path)
   expect((await ordersOf(t, accountId)).map(({ status }) => status)).toEqual(['expired', 'open'])
-  expect(await told()).toEqual([])
+  expect(await firedEvents()).toEqual([])
 })
 
-test('with Stripe set the page for tests is not in force; set to test it is again', async () => {
+test('Stripe replaces the test page; setting test brings it back', async () => {
   await payByStripe(t, accountId)
   const show = () => t.app.work(accountId, 'cli:test', (work) => showProvider(t.app, work))
   expect(await show()).toEqual({
@@ -97,26 +97,28 @@ test('with Stripe set the page for tests is not in force; set to test it is agai
   expect(await show()).toEqual({ provider: 'test', keyLast4: null, webhookUrl: null })
 })
 
-test('an order of the page for tests is not paid by what Stripe tells of a session of that name', async () => {
+test('an order of the test page can not be paid by a Stripe event that names its session', async () => {
   await payByStripe(t, accountId)
   const [order] = await ordersOf(t, accountId)
-  const { tell } = await import('../support/stripe.ts')
+  const { postStripeEvent } = await import('../support/stripe.ts')
   const paid = { id: order!.sessionId, payment_status: 'paid', client_reference_id: order!.id }
-  expect((await tell(t, accountId, 'checkout.session.completed', paid)).status).toBe(400)
+  expect((await postStripeEvent(t, accountId, 'checkout.session.completed', paid)).status).toBe(400)
   expect(await ordersOf(t, accountId)).toMatchObject([{ status: 'open' }])
 })
 
-test('what Stripe tells is as old as the real time says, however far a development database’s clock was moved', async () => {
+test('the age of Stripe events is measured in real time, even if the clock of a development database was moved', async () => {
   await payByStripe(t, accountId)
   await t.advance(60 * 60_000)
-  const { tell } = await import('../support/stripe.ts')
+  const { postStripeEvent } = await import('../support/stripe.ts')
   const errors = []
   for (const age of [0, 301])
-    errors.push((await tell(t, accountId, 'checkout.session.completed', { id: 'cs_unknown' }, { age })).body.error)
+    errors.push(
+      (await postStripeEvent(t, accountId, 'checkout.session.completed', { id: 'cs_unknown' }, { age })).body.error,
+    )
   expect(errors).toEqual(['There is no such session', 'The signature is not valid'])
 })
 
-test('an order of the provider before is closed, and one of the provider in force opened', async () => {
+test('an order of the former provider is closed, and one of the current provider opened', async () => {
   const { openStripe } = await import('../support/stripe.ts')
   const stripe = await openStripe()
   const moved = await startEngaged({ development: true, env: { SVC_STRIPE_API_URL: stripe.url } })

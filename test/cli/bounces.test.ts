@@ -44,7 +44,7 @@ const sent = async (of = account): Promise<string> => {
 }
 
 describe('ingest', () => {
-  test('takes an mbox or one message, a file or standard input; the counts are its answer', async () => {
+  test('accepts an mbox or one message, from a file or standard input, and answers with the counts', async () => {
     const [first, second] = [await sent(), await sent()]
     const both = await file('both.mbox', mbox(postfix({ id: first }), yahoo({ id: second })))
     const counts = { read: 2, bounced: 1, delayed: 0, complained: 1, unmatched: 0 }
@@ -61,7 +61,7 @@ describe('ingest', () => {
     })
   })
 
-  test('exit 5 where something matched nothing, 3 where there is no file', async () => {
+  test('is exit 5 if a report matched no message, 3 if the file does not exist', async () => {
     const ran = await run(['bounces', 'ingest', '-', '--json'], {
       stdin: mbox(postfix({ id: await sent() }), postfix({ id: 'msg_nobody' })),
     })
@@ -74,7 +74,7 @@ describe('ingest', () => {
     expect(await run(['bounces', 'ingest', folder])).toMatchObject({ status: 2, stdout: '' })
   })
 
-  test('matches the messages of all accounts unless one is named', async () => {
+  test('matches the messages of all accounts unless --account names one', async () => {
     const other = await sendingAccount(t)
     const report = await file('other.eml', postfix({ id: await sent(other) }))
     expect((await run(['bounces', 'ingest', report])).status).toBe(5)
@@ -105,7 +105,7 @@ test('a mailbox is set with its password from a file, shown, tested and unset', 
   expect(await json(['bounces', 'mailbox', 'unset', '--yes'])).toEqual({ ok: true, removed: true })
 })
 
-test('all that is held about a person is one JSON; exit 3 where that is nothing, 2 with --list', async () => {
+test('all personal data of an address is one JSON document; exit 3 if there is none, 2 with --list', async () => {
   const id = await sent()
   await json(['suppressions', 'add', ada])
   const ran = await run(['contacts', 'export', '--email', ' Ada@People.example '])

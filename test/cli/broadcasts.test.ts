@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isMailCarried } from '../../src/broadcasts/broadcasts.ts'
+import { isMailJobRunning } from '../../src/broadcasts/broadcasts.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type Audience, audience } from '../support/broadcasts.ts'
 import { type Ran, svc } from '../support/cli.ts'
@@ -25,8 +25,9 @@ const run = ({ account }: Audience, ...args: string[]): Promise<Ran> =>
   svc(t, ['broadcasts', ...args, '--account', account.id, '--json'])
 const create = (who: Audience, ...args: string[]) =>
   run(who, 'create', '--list', 'People', '--project', 'Spring', ...args)
+const createAndSend = (who: Audience, ...args: string[]) => create(who, '--send', '--yes', ...args)
 
-test('without a daemon the mails are queued, and it says that sending needs one; nothing hangs', async () => {
+test('without a daemon the messages are queued, a note says that sending needs a daemon, and the command ends', async () => {
   const who = await audience(t, 1201)
   const dry = await create(who, '--dry-run')
   expect([dry.status, dry.json]).toEqual([
@@ -34,7 +35,7 @@ test('without a daemon the mails are queued, and it says that sending needs one;
     { dryRun: true, listId: who.listId, projectId: who.projectId, recipients: 1201, mails: 1201, suppressed: 0 },
   ])
   expect((await run(who, 'list')).json).toEqual({ broadcasts: [] })
-  const made = await create(who, '--follow')
+  const made = await createAndSend(who, '--follow')
   expect(made).toMatchObject({
     status: 0,
     json: { status: 'sending', recipients: 1201, queued: 1201, sent: 0, failed: 0, suppressed: 0, scheduledAt: null },
@@ -42,7 +43,7 @@ test('without a daemon the mails are queued, and it says that sending needs one;
   })
   const { id } = made.json
   expect(Object.keys(made.json)).toEqual(
-    'id status listId projectId scheduledAt recipients queued sent failed suppressed createdAt'.split(' '),
+    'id name status listId projectId scheduledAt recipients queued sent failed suppressed createdAt'.split(' '),
   )
   expect((await run(who, 'list')).json).toEqual({ broadcasts: [made.json] })
   const dryCancel = await run(who, 'cancel', id, '--dry-run')
@@ -52,7 +53,7 @@ test('without a daemon the mails are queued, and it says that sending needs one;
   expect(sink.mails).toEqual([])
 }, 60_000)
 
-test('what is missing is exit 2, what is not there 3, too little volume 6 with both numbers', async () => {
+test('a missing flag is exit 2, an unknown id 3, too little quota 6 with both numbers', async () => {
   await t.app.sql(`insert into plans select 'three', 9, null, 3, null, null, null, true`)
   const who = await audience(t, 4, 'three')
   const bare = await run(who, 'create')
@@ -60,11 +61,16 @@ test('what is missing is exit 2, what is not there 3, too little volume 6 with b
   const runs = await Promise.all([
     create(who, '--at', '2020-01-01'),
     create(who, '--rate', 'fast'),
+    create(who, '--follow'),
+    createAndSend(who, '--at', '2020-01-01'),
+    run(who, 'test', 'bct_x'),
     run(who, 'create', '--list', 'x', '--project', 'Spring'),
     run(who, 'cancel', 'bct_x'),
+    run(who, 'send', 'bct_x', '--yes'),
+    run(who, 'test', 'bct_x', '--to', 'me@people.example'),
   ])
-  expect(runs.map(({ status }) => status)).toEqual([2, 2, 3, 3])
-  for (const refused of await Promise.all([create(who), create(who, '--dry-run')])) {
+  expect(runs.map(({ status }) => status)).toEqual([2, 2, 2, 2, 2, 3, 3, 3, 3])
+  for (const refused of await Promise.all([createAndSend(who), create(who, '--dry-run')])) {
     expect([refused.status, refused.stdout, refused.stderr]).toEqual([
       6,
       '',
@@ -74,18 +80,70 @@ test('what is missing is exit 2, what is not there 3, too little volume 6 with b
   expect((await run(who, 'list')).json).toEqual({ broadcasts: [] })
 }, 60_000)
 
-test('with a daemon --follow waits for the end, and a broadcast that is done can’t be cancelled', async () => {
+test('with a daemon --follow waits for the end, and a finished broadcast can’t be cancelled', async () => {
   const who = await audience(t, 30)
   daemon = await startDaemon(t)
-  // Its jobs come to work a moment after it is ready.
-  await eventually(() => isMailCarried(t.app))
-  const made = await create(who, '--follow', '--subject', 'Hi {{ name }}')
+  // The daemon's jobs start shortly after it is ready.
+  await eventually(() => isMailJobRunning(t.app))
+  const made = await createAndSend(who, '--follow', '--subject', 'Hi {{ name }}')
   expect(made).toMatchObject({ status: 0, json: { status: 'done', queued: 0, sent: 30 } })
   expect(sink.mails.find(({ to }) => to[0] === 'c3@people.example')!.header('subject')).toBe('Hi N3')
   expect((await run(who, 'cancel', made.json.id)).status).toBe(6)
   const at = new Date(t.app.now().getTime() + 86_400_000).toISOString()
-  const later = await create(who, '--at', at)
+  const later = await createAndSend(who, '--at', at)
   expect(later.json).toMatchObject({ status: 'scheduled', scheduledAt: Date.parse(at), recipients: 30, queued: 0 })
   expect((await run(who, 'cancel', later.json.id)).json).toMatchObject({ status: 'cancelled', failed: 0 })
   expect(sink.mails).toHaveLength(30)
+}, 60_000)
+
+test('create makes a draft and sends nothing; a test goes to one address; send asks or needs --yes', async () => {
+  const who = await audience(t, 3)
+  sink.mails.length = 0
+  const made = await create(who, '--subject', 'For {{ name }}', '--name', 'May')
+  expect(made).toMatchObject({ status: 0, json: { status: 'draft', name: 'May', recipients: 3, queued: 0 } })
+  const { id } = made.json
+  expect(made.stderr).toContain(`svc broadcasts send ${id}`)
+
+  const tested = await run(who, 'test', id, '--to', 'C1@people.example')
+  expect(tested).toMatchObject({ status: 0, json: { status: 'sent' } })
+  expect((await run(who, 'test', id, '--to', 'me@elsewhere.example')).status).toBe(0)
+  expect(sink.mails.map((mail) => [mail.to[0], mail.header('subject')])).toEqual([
+    ['c1@people.example', '[Test] For N1'],
+    ['me@elsewhere.example', '[Test] For'],
+  ])
+  for (const { raw } of sink.mails) expect(raw).not.toMatch(/\/t\/[oc]\//)
+  expect(sink.mails[0]!.raw).toContain('Hello N1')
+  const [use] = await t.app.sql(`select used from quota_uses where account_id = $1 and quota = 'sends'`, [
+    who.account.id,
+  ])
+  expect(use).toEqual({ used: 2 })
+
+  for (const asked of [await run(who, 'send', id), await create(who, '--send', '--subject', 'For {{ name }}')]) {
+    expect([asked.status, asked.stdout]).toEqual([2, ''])
+    expect(JSON.parse(asked.stderr).error).toMatch(
+      /^This would email 3 people of the list People: "For {{ name }}", from .*, at once: it needs --yes$/,
+    )
+  }
+  const dry = await run(who, 'send', id, '--dry-run')
+  expect(dry).toMatchObject({
+    status: 0,
+    json: { dryRun: true, id, recipients: 3, mails: 3, subject: 'For {{ name }}' },
+  })
+  expect((await run(who, 'list')).json.broadcasts).toEqual([made.json])
+
+  expect(await run(who, 'send', id, '--yes', '--follow')).toMatchObject({
+    status: 0,
+    json: { status: 'done', sent: 3 },
+  })
+  expect((await run(who, 'send', id, '--yes')).status).toBe(6)
+  expect(sink.mails).toHaveLength(5)
+}, 60_000)
+
+test('a draft can be cancelled, and a dry run keeps it', async () => {
+  const who = await audience(t, 2)
+  const { id } = (await create(who)).json
+  expect((await run(who, 'cancel', id, '--dry-run')).json).toMatchObject({ dryRun: true, status: 'draft' })
+  expect((await run(who, 'show', id)).json.status).toBe('draft')
+  expect(await run(who, 'cancel', id, '--yes')).toMatchObject({ status: 0, json: { status: 'cancelled', failed: 0 } })
+  expect((await run(who, 'send', id, '--yes')).status).toBe(6)
 }, 60_000)

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
+import { parse } from 'csv-parse/sync'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { startSvc, svc } from '../support/cli.ts'
 
@@ -29,7 +31,28 @@ test('a list is created, shown by id and by name, renamed and listed', async () 
   expect((await run(['lists', '-q'])).stdout).toBe(`${made.id}\n`)
 })
 
-test('a missing flag is named, exit 2, and nothing is asked in a pipe', async () => {
+test('an error repeats at most 100 characters of the input', async () => {
+  const long = 'x'.repeat(5_000)
+  await run(['lists', 'create', '--name', 'A'])
+  for (const args of [
+    ['lists', 'show', long],
+    ['contacts', 'show', `${long}@example.org`],
+    ['contacts', 'upsert', '--list', 'A', '--email', 'a@example.org', '--field', long],
+    ['contacts', 'import', '-', '--list', 'A', '--map', long],
+    ['contacts', 'import', '-', '--list', 'A', '--encoding', long],
+    ['deals', 'show', long],
+    ['webhooks', 'show', long],
+    ['contacts', long],
+    ['lists', '--fields', long],
+    ['events', 'sample', long],
+  ]) {
+    const { status, stdout, stderr } = await run(args, 'email\na@example.org\n')
+    expect([args.slice(0, 3).join(' ').slice(0, 40), status === 0, stdout]).toEqual([expect.any(String), false, ''])
+    expect(stderr).not.toContain('x'.repeat(101))
+  }
+})
+
+test('a missing flag is named, exit 2, and no question is asked in a pipe', async () => {
   expect(await run(['lists', 'create'])).toMatchObject({
     status: 2,
     stdout: '',
@@ -71,13 +94,45 @@ test('a contact is upserted, shown in each of its lists, and listed page by page
   expect(await run(['contacts', '--cursor', 'nonsense'])).toMatchObject({ status: 2, stdout: '' })
 })
 
+test('an upsert fires the same events as the API; with --no-events none, and no journey starts', async () => {
+  const list = await json(['lists', 'create', '--name', 'A'])
+  await createWebhook(
+    t.app,
+    account.id,
+    'cli:test',
+    { url: 'https://example.com/', events: ['contact.created', 'contact.updated'] },
+    { createdVia: 'api', trusted: true },
+  )
+  const upsert = (email: string, city: string, ...more: string[]) =>
+    run(['contacts', 'upsert', '--list', 'A', '--email', email, '--field', `city=${city}`, ...more])
+  const api = (email: string, city: string) =>
+    t.request('POST', '/contacts', { key: account.key, body: { listId: list.id, email, fields: { city } } })
+  await upsert('ann@example.org', 'Rome')
+  await upsert('ann@example.org', 'Rome')
+  await upsert('ann@example.org', 'Oslo')
+  const fired = (await t.events(account.id)).map(({ type, data }) => [type, data.contact.fields, data.previous])
+  await api('bob@example.org', 'Rome')
+  await api('bob@example.org', 'Rome')
+  await api('bob@example.org', 'Oslo')
+  const byApi = (await t.events(account.id)).slice(fired.length)
+  expect(fired).toEqual(byApi.map(({ type, data }) => [type, data.contact.fields, data.previous]))
+  expect(fired.map(([type]) => type)).toEqual(['contact.created', 'contact.updated'])
+  expect((await upsert('cyd@example.org', 'Rome', '--no-events')).status).toBe(0)
+  expect((await upsert('ann@example.org', 'Bern', '--no-events')).status).toBe(0)
+  expect(await t.events(account.id)).toHaveLength(4)
+  expect(
+    await run(['contacts', 'upsert', '--list', 'A', '--email', 'a@example.org', '--field', 'email=x']),
+  ).toMatchObject({ status: 2, stderr: expect.stringContaining('a field named email') })
+  expect(await run(['lists', 'create', '--name', 'C', '--field', 'email'])).toMatchObject({ status: 2 })
+})
+
 const awkward = 'email,note,city\n1@example.org,"a, ""b""; c\r\nd",Łódź\n2@example.org, blanks ,\n'
 
-test('an exported list imports as it was, and its JSON forms are whole contacts', async () => {
+test('an exported list imports unchanged, and its JSON forms are whole contacts', async () => {
   await run(['contacts', 'import', '-', '--list', 'A', '--create-list'], awkward)
   const csv = await run(['contacts', 'export', '--list', 'A'])
   expect(csv).toMatchObject({ status: 0, stderr: '' })
-  // Contacts that came by one write have no order among themselves.
+  // Contacts of the same write have no defined order.
   const lines = ['1@example.org,"a, ""b""; c\r\nd",Łódź\r\n', '2@example.org," blanks ",\r\n']
   const head = 'email,note,city\r\n'
   expect([head + lines.join(''), head + lines.reverse().join('')]).toContain(csv.stdout)
@@ -88,7 +143,31 @@ test('an exported list imports as it was, and its JSON forms are whole contacts'
   expect(objects.map((line) => JSON.parse(line))).toEqual(whole)
 })
 
-test('a reader that goes away ends an export without a word', async () => {
+test('--safe puts a quote before cells that a spreadsheet would run, in CSV only; without it they are as stored', async () => {
+  const cells = [
+    '=HYPERLINK("http://x.example")',
+    '+1+cmd',
+    '-2+3',
+    '@SUM(A1)',
+    '\t=1',
+    '＝1',
+    '-12.5',
+    '+49',
+    'a=b',
+    '',
+  ]
+  const fields = cells.flatMap((cell, i) => ['--field', `f${i}=${cell}`])
+  await run(['lists', 'create', '--name', 'Sheet'])
+  await run(['contacts', 'upsert', '--list', 'Sheet', '--email', '=a@example.org', ...fields])
+  const rowOf = async (...flags: string[]) =>
+    parse((await run(['contacts', 'export', '--list', 'Sheet', ...flags])).stdout, { relax_column_count: true })[1]
+  expect(await rowOf()).toEqual(['=a@example.org', ...cells])
+  const safe = cells.map((cell, i) => (i < 6 ? `'${cell}` : cell))
+  expect(await rowOf('--safe')).toEqual(["'=a@example.org", ...safe])
+  expect((await run(['contacts', 'export', '--list', 'Sheet', '--safe', '--format', 'jsonl'])).status).toBe(2)
+})
+
+test('an export ends silently when its reader closes the pipe', async () => {
   let csv = 'email,note\n'
   for (let i = 0; i < 5000; i++) csv += `p${i}@example.org,${'x'.repeat(100)}\n`
   await run(['contacts', 'import', '-', '--list', 'A', '--create-list'], csv)
@@ -103,7 +182,7 @@ test('a reader that goes away ends an export without a word', async () => {
   expect([(await ended)[0], log]).toEqual([0, ''])
 })
 
-test('a list is deleted with --yes only, and --dry-run says how many contacts go', async () => {
+test('a list is deleted only with --yes, and --dry-run counts the contacts to delete', async () => {
   await run(['contacts', 'import', '-', '--list', 'A', '--create-list'], awkward)
   await run(['contacts', 'import', '-', '--list', 'B', '--create-list'], 'email\n1@example.org\n')
   expect(await run(['lists', 'delete', 'A'])).toMatchObject({
@@ -117,7 +196,7 @@ test('a list is deleted with --yes only, and --dry-run says how many contacts go
   expect((await json(['contacts'])).contacts).toMatchObject([{ email: '1@example.org', listName: 'B' }])
 })
 
-test('an address is erased from every list with --yes only', async () => {
+test('an address is erased from every list only with --yes', async () => {
   for (const list of ['A', 'B']) await run(['contacts', 'import', '-', '--list', list, '--create-list'], awkward)
   expect(await run(['contacts', 'erase', '1@example.org'])).toMatchObject({ status: 2, stdout: '' })
   expect(await json(['contacts', 'erase', '1@example.org', '--dry-run'])).toMatchObject({ contacts: 2, dryRun: true })
@@ -130,7 +209,7 @@ test('an address is erased from every list with --yes only', async () => {
   expect((await json(['lists'])).lists.map((list: { rowCount: number }) => list.rowCount)).toEqual([1, 1])
 })
 
-test('a list is verified again, with the count of each verdict', async () => {
+test('a list is verified again, with the count of each verification status', async () => {
   await run(
     ['contacts', 'import', '-', '--list', 'A', '--create-list'],
     'email\na@example.org\nadmin@example.org\nnone\n',
@@ -141,7 +220,7 @@ test('a list is verified again, with the count of each verdict', async () => {
   expect(await run(['contacts', 'verify'])).toMatchObject({ status: 2, stdout: '' })
 })
 
-test('each read by a key is in the access log, newest first', async () => {
+test('each read with a key is in the access log, newest first', async () => {
   await run(['contacts', 'import', '-', '--list', 'A', '--create-list'], awkward)
   await t.request('GET', '/contacts?email=1@example.org', { key: account.key })
   await t.request('GET', '/contacts?email=none@example.org', { key: account.key })
@@ -153,7 +232,7 @@ test('each read by a key is in the access log, newest first', async () => {
   ])
 })
 
-test('who waits too long for others is told so with exit 7, and has written nothing', async () => {
+test('a write that waits too long for a lock is exit 7 with a reason, and writes nothing', async () => {
   const { id } = await json(['lists', 'create', '--name', 'A'])
   await t.app.work(account.id, 'cli:test', async ({ sql }) => {
     await sql('select from contact_lists where id = $1 for update', [id])

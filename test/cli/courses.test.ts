@@ -19,7 +19,7 @@ const json = async (...args: string[]) => {
   return ran.json
 }
 
-test('a course from its creation to its portal, at the terminal', async () => {
+test('a course runs from its creation to its portal at the terminal', async () => {
   const made = await json('create', '--title', 'Sourdough')
   expect(made).toEqual({
     id: expect.stringMatching(/^crs_/),
@@ -40,7 +40,10 @@ test('a course from its creation to its portal, at the terminal', async () => {
   })
   const { courseId, ...listed } = lesson
   expect(await json('lessons', 'list', 'Sourdough')).toEqual({ lessons: [listed] })
-  expect(await json('show', id)).toMatchObject({ id, lessonCount: 1, lessons: [listed] })
+  const course = await json('show', id)
+  expect(course).toMatchObject({ id, lessonCount: 1, lessons: [listed] })
+  expect(course.portal).toBeUndefined()
+  expect((await run('courses', 'show', id)).stdout).toMatch(/portal\t(none: .*claim-slug|http)/)
 
   const ada = await json('enroll', id, '--email', ' Ada@People.example')
   expect(ada).toEqual({ subscriberId: expect.stringMatching(/^sub_/), active: true })
@@ -65,7 +68,7 @@ test('a course from its creation to its portal, at the terminal', async () => {
   expect(await json('unpublish', id)).toMatchObject({ id, published: false })
 })
 
-test('members come in pages', async () => {
+test('members are listed page by page', async () => {
   const { id } = await course(t, account, 'Paged')
   const ids: string[] = []
   for (const name of ['a', 'b', 'c']) ids.push((await enrol(t, account, id, `${name}@b.example`)).subscriberId)
@@ -76,7 +79,7 @@ test('members come in pages', async () => {
   expect((await run('courses', 'members', id, '-q')).stdout.trim().split('\n').toSorted()).toEqual(ids.toSorted())
 })
 
-test('a title stands for a course as long as only one has it', async () => {
+test('a title identifies a course while only one course has it', async () => {
   const first = await course(t, account, 'Twice')
   expect(await json('unpublish', 'Twice')).toMatchObject({ id: first.id, published: false })
   const second = await course(t, account, 'Twice')
@@ -101,7 +104,7 @@ test.each([
   expect(ran.stderr).toMatch(/^error: /)
 })
 
-test('another account’s course is none', async () => {
+test('a course of another account is not found', async () => {
   const { id } = await json('create', '--title', 'Mine', '--publish')
   const other = await t.account()
   for (const args of [

@@ -43,7 +43,7 @@ const newDeal = async (title: string, ...more: string[]) =>
   (await json('deals', 'create', '--title', title, '--email', email, ...more)).id as string
 
 describe('svc pipelines', () => {
-  test('bare, it lists; create without --stage makes the default five; default moves it', async () => {
+  test('the bare noun lists; create without --stage makes the default five; default changes the default pipeline', async () => {
     const { pipelines } = await json('pipelines')
     expect(pipelines).toMatchObject([{ name: 'Sales', isDefault: true }])
     const made = await json('pipelines', 'create', '--name', 'Partners')
@@ -65,7 +65,7 @@ describe('svc pipelines', () => {
     expectFailure(await run('pipelines', 'default', 'pipe_none'), 3, /no pipeline pipe_none/)
   })
 
-  test('create takes stages as name:kind, and refuses another kind or none that is open', async () => {
+  test('create takes stages as name:kind and refuses an unknown kind or a pipeline without an open stage', async () => {
     const made = await json('pipelines', 'create', '--name', 'P', '--stage', 'A: b:open', '--stage', 'Signed:won')
     expect(made.stages).toMatchObject([
       { name: 'A: b', kind: 'open' },
@@ -75,7 +75,7 @@ describe('svc pipelines', () => {
     expectFailure(await run('pipelines', 'create', '--name', 'Q', '--stage', 'A:won'), 2, /at least one open stage/)
   })
 
-  test('stages are added, renamed, reordered, given a kind and deleted with their deals moved', async () => {
+  test('stages are added, renamed, reordered, given another kind, and deleted after their deals are moved', async () => {
     const names = (pipeline: { stages: { name: string }[] }) => pipeline.stages.map(({ name }) => name)
     expect(names(await json('pipelines', 'stages', 'add', 'Sales', '--name', 'Demo', '--kind', 'open'))).toHaveLength(6)
     expect(names(await json('pipelines', 'stages', 'rename', 'Demo', 'Trial'))).toContain('Trial')
@@ -86,14 +86,14 @@ describe('svc pipelines', () => {
     const id = await newDeal('Seats')
     expect(await json('deals', 'show', id)).toMatchObject({ stage: 'Trial', status: 'open' })
     const kind = await run('pipelines', 'stages', 'set-kind', 'Trial', 'won')
-    expect([kind.status, kind.stderr]).toEqual([0, '1 deals are won now.\n'])
+    expect([kind.status, kind.stderr]).toEqual([0, '1 deal is won now.\n'])
     expect(await json('deals', 'show', id)).toMatchObject({ stage: 'Trial', status: 'won' })
 
     const remove = (...more: string[]) => run('pipelines', 'stages', 'delete', 'Trial', ...more)
-    expectFailure(await remove('--yes'), 2, /Trial has 1 deals: --move-deals-to/)
+    expectFailure(await remove('--yes'), 2, /Trial has 1 deal: --move-deals-to/)
     expectFailure(await remove('--move-deals-to', 'Lost'), 2, /needs --yes/)
     const dry = await remove('--move-deals-to', 'Lost', '--dry-run')
-    expect(dry.stderr).toContain('1 deals to Lost (1 deal.stage_changed)')
+    expect(dry.stderr).toContain('1 deal to Lost (1 deal.stage_changed)')
     expect(await types()).toEqual(['deal.created'])
     expect((await remove('--move-deals-to', 'Lost', '--yes')).status).toBe(0)
     expect(await json('deals', 'show', id)).toMatchObject({ stage: 'Lost', status: 'lost' })
@@ -102,7 +102,7 @@ describe('svc pipelines', () => {
 })
 
 describe('svc deals', () => {
-  test('create prints the deal in its REST shape, made by hand', async () => {
+  test('create prints the deal in its REST shape, with source manual', async () => {
     const deal = await json(
       ...['deals', 'create', '--title', 'Seats', '--email', 'ADA@example.org', '--value', '1.005'],
       ...['--currency', 'eur', '--pipeline', 'Sales', '--stage', 'qualified'],
@@ -124,7 +124,7 @@ describe('svc deals', () => {
     expect(await types()).toEqual(['deal.created', 'deal.created'])
   })
 
-  test('create names what is missing and refuses what the API refuses', async () => {
+  test('create names a missing flag and refuses what the API refuses', async () => {
     const create = (...more: string[]) => run('deals', 'create', ...more)
     expectFailure(await create(), 2, /Missing --title, --email/)
     expectFailure(await create('--title', 'x', '--email', 'nobody@example.org'), 3, /no such contact/)
@@ -157,7 +157,7 @@ describe('svc deals', () => {
     expect(plain.stdout).toBe(`${ids[1]}\tDeal 1\t0\tUSD\tWon\twon\t${email}\n`)
   })
 
-  test('move takes many, by the stage’s name; again nothing happens', async () => {
+  test('move takes several deals and a stage name; a repeated move changes nothing', async () => {
     const ids = [await newDeal('One'), await newDeal('Two'), await newDeal('Three', '--stage', 'Won')]
     const dry = await run('deals', 'move', ...ids, '--to', 'Won', '--dry-run')
     expect(dry.stderr).toBe(
@@ -177,7 +177,7 @@ describe('svc deals', () => {
     ])
   })
 
-  test('move: some failed is exit 5, all failed their own status', async () => {
+  test('move is exit 5 if some deals failed, and their own status if all failed', async () => {
     const id = await newDeal('One')
     const some = await run('deals', 'move', 'deal_none', id, '--to', 'Won', '--json')
     expect(some.status).toBe(5)
@@ -188,7 +188,7 @@ describe('svc deals', () => {
     expectFailure(await run('deals', 'move', id), 2, /Missing --to/)
   })
 
-  test('update changes all that is given, or nothing', async () => {
+  test('update applies all changes or none', async () => {
     const id = await newDeal('One')
     const updated = await json('deals', 'update', id, '--title', 'Uno', '--value', '7', '--stage', 'Proposal')
     expect(updated).toMatchObject({ id, title: 'Uno', value: 7, stage: 'Proposal' })
@@ -204,7 +204,7 @@ describe('svc deals', () => {
     ])
   })
 
-  test('board: rows into a pipe, pipeline and stages with their deals with --json', async () => {
+  test('board prints rows into a pipe, and pipeline and stages with their deals with --json', async () => {
     const ids = [
       await newDeal('One', '--value', '10.5'),
       await newDeal('Two', '--value', '0.7'),
@@ -243,23 +243,23 @@ describe('the board in a terminal', () => {
     stage('Won', 'won', []),
   ]
   const board = { pipeline: { name: 'Sales', stages }, stages } as unknown as Board
-  /** Terminal cells, as the terminals that we know count them. */
+  /** Terminal cells, as common terminals count them. */
   const cells = (line: string) =>
     [...new Intl.Segmenter().segment(line)].reduce(
       (sum, { segment }) => sum + (/[\u3000-\u9fff]|\p{Emoji_Presentation}/u.test(segment) ? 2 : 1),
       0,
     )
 
-  test.each([40, 60, 80, 200])('no line is wider than %d cells, and columns stand under each other', (width) => {
+  test.each([40, 60, 80, 200])('no line is wider than %d cells, and columns are aligned', (width) => {
     const lines = drawBoard(board, width)
     for (const line of lines) expect(cells(line), line).toBeLessThanOrEqual(width)
     expect(lines.join('\n')).not.toContain('\u001b')
   })
 
-  test('shows each stage’s count and sums, cut titles, and how many more there are', () => {
+  test('shows each stage’s count and sums, cut titles, and the number of deals that are not shown', () => {
     const text = drawBoard(board, 80).join('\n')
     expect(text).toMatch(/^9 deals +3 deals +0 deals$/m)
-    expect(text).toMatch(/^1 EUR +1 EUR +1 EUR$/m)
+    expect(text).toMatch(/^1.00 EUR +1.00 EUR +1.00 EUR$/m)
     expect(text).toMatch(/^1,234.50 USD +1,234.50 USD +1,234.50 USD$/m)
     expect(text).toContain('A very long title that d…')
     expect(text).toContain('… 7 more')

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TestApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import {
@@ -10,6 +11,7 @@ import {
   sendProject,
   startEngaged,
 } from '../support/engagement.ts'
+import { hasPty, svcOnTerminal } from '../support/pty.ts'
 
 let engaged: EngagedApp
 let t: TestApp
@@ -28,7 +30,7 @@ afterAll(() => engaged.close())
 
 const run = (...args: string[]) => svc(t, [...args, '--account', account.id])
 
-test('svc liveview url gives the link of the mail, show what GET /liveview answers', async () => {
+test('svc liveview url prints the link of the email, and show prints the answer of GET /liveview', async () => {
   const { json } = await run('liveview', 'url', mail.id, '--json')
   expect(json).toEqual({ id: mail.id, url: `https://svc.example${mail.view}`, token: mail.token })
   const shown = await run('liveview', 'show', mail.token, '--json')
@@ -37,7 +39,7 @@ test('svc liveview url gives the link of the mail, show what GET /liveview answe
   expect((await run('liveview', 'url', 'msg_none')).status).toBe(3)
 })
 
-test('svc projects responses gives what was answered, in sum and one by one, by page', async () => {
+test('svc projects responses prints the counts and the single responses, page by page', async () => {
   const { json } = await run('projects', 'responses', 'Welcome', '--json', '--limit', '1')
   expect(json.counts).toEqual({ vote: 1, rating: 1 })
   expect(json.blocks[0]).toEqual({
@@ -57,9 +59,39 @@ test('svc projects responses gives what was answered, in sum and one by one, by 
   const next = await run('projects', 'responses', 'Welcome', '--json', '--cursor', json.nextCursor)
   expect(next.json.responses).toMatchObject([{ kind: 'vote', value: 'Blue' }])
   expect((await run('projects', 'responses', 'Nothing')).status).toBe(3)
+  expect((await run('projects', 'responses', 'Welcome', '--limit', '1')).stdout).toContain('\trating\tstars\t4\tada@')
 })
 
-test('svc score shows and sets, svc contacts score shows the same', async () => {
+describe.skipIf(!hasPty)('on a terminal', () => {
+  const onTerminal = async (...args: string[]) =>
+    (await svcOnTerminal(t, [...args, '--account', account.id, '--no-color', '--no-pager'], '')).text
+
+  test('svc projects responses shows answers with their questions', async () => {
+    const text = await onTerminal('projects', 'responses', 'Welcome')
+    expect(text).toMatch(/ vote +colour +Which colour should the sail have\? Blue +ada@people.example +send +msg_/)
+  })
+
+  test('svc sends show prints headers and the text part, and with --source the record', async () => {
+    const text = await onTerminal('sends', 'show', mail.id)
+    expect(text).toMatch(/^subject +Welcome/m)
+    expect(text).toContain('\r\n\r\nWelcome aboard')
+    expect(text).not.toContain('<html')
+    expect(await onTerminal('sends', 'show', mail.id, '--source')).toMatch(/^project version +1/m)
+  })
+})
+
+test('svc sends show prints the HTML part, or opens it and prints its path', async () => {
+  expect((await run('sends', 'show', mail.id, '--html')).stdout).toMatch(/^<!doctype html>/)
+  expect((await run('sends', 'show', mail.id, '--json')).json).toMatchObject({ id: mail.id, projectVersion: 1 })
+  const both = await run('sends', 'show', mail.id, '--html', '--open')
+  expect([both.status, both.stderr]).toEqual([2, expect.stringContaining('Use only one of --html and --open')])
+  const args = ['sends', 'show', mail.id, '--open', '--json', '--account', account.id]
+  const opened = await svc(t, args, { env: { BROWSER: '/nowhere/browser' } })
+  expect([opened.status, opened.stderr]).toEqual([0, expect.stringContaining('There is no /nowhere/browser')])
+  expect(await readFile(opened.json.file, 'utf8')).toMatch(/^<!doctype html>/)
+})
+
+test('svc score shows and sets the score, and svc contacts score shows the same', async () => {
   expect((await run('score', 'show', 'ADA@people.example', '--json')).json).toMatchObject({
     email: 'ada@people.example',
     score: 10,
@@ -75,7 +107,7 @@ test('svc score shows and sets, svc contacts score shows the same', async () => 
 test('svc projects webhook set shows the secret once, test sends a sample, unset needs --yes', async () => {
   const set = await run('projects', 'webhook', 'set', 'Welcome', '--url', 'http://203.0.113.9/hook', '--json')
   expect(set.json).toMatchObject({ projectId: account.projectId, secret: expect.stringMatching(/^whsec_/) })
-  expect(set.stderr).toBe('Keep the secret now: it is not shown again.\n')
+  expect(set.stderr).toBe('Save the secret now: it is not shown again.\n')
   const refused = await run('projects', 'webhook', 'set', 'Welcome', '--url', 'http://127.0.0.1/hook')
   expect([refused.status, refused.stderr]).toEqual([2, expect.stringContaining('public')])
   expect((await run('projects', 'webhook', 'test', 'Welcome', '--json')).json).toMatchObject({

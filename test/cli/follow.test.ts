@@ -4,7 +4,7 @@ import { follow } from '../../src/cli/follow.ts'
 
 const patience = 300
 
-/** A command whose database takes no connection. */
+/** Returns the context of a command whose database accepts no connection. */
 const away = () => {
   const notes: string[] = []
   const app = { database: { connect: () => Promise.reject(new Error('refused')) } }
@@ -14,7 +14,7 @@ const away = () => {
 }
 const refused = () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }))
 
-test('a follower ends as unavailable where the database stays away, and where it is silent', async () => {
+test('a follower ends as unavailable if the database stays unreachable or does not respond', async () => {
   for (const look of [refused, () => new Promise<void>(() => {})]) {
     const { context } = away()
     const startedAt = performance.now()
@@ -23,15 +23,15 @@ test('a follower ends as unavailable where the database stays away, and where it
   }
 })
 
-test('a follower waits for a database that comes back, says so, and has as long the next time', async () => {
+test('a follower waits until the database is back, reports it, and waits as long at the next outage', async () => {
   const { context, notes } = away()
   let looks = 0
   const look = () => (++looks === 2 ? Promise.resolve() : refused())
   await expect(follow(context, 'svc_test', look, 1500)).rejects.toMatchObject({ kind: 'unavailable' })
   const said = [
-    'The database is away: waiting for it.',
-    'The database is back.',
-    'The database is away: waiting for it.',
+    'The database is unavailable: waiting for it.',
+    'The database is available again.',
+    'The database is unavailable: waiting for it.',
   ]
   expect(notes.slice(1)).toEqual(said)
   expect(looks).toBeGreaterThan(3)

@@ -23,7 +23,7 @@ const json = async (...args: string[]) => {
 const apply = (document: unknown, ...flags: string[]) => run(['apply', '-f', '-', ...flags], JSON.stringify(document))
 const columns = async () => (await t.request('GET', '/lists', { key: bench.account.key })).body.lists[0].fields
 
-test('create makes a form of a list and says where it is; its fields are columns of the list', async () => {
+test('create makes a form and shows its URL; its fields become columns of the list', async () => {
   const flags = ['--field', 'first_name', '--field', 'company', '--double-opt-in', '--origin', 'https://Shop.example/']
   const form = await json('create', '--name', 'News', '--list', 'Leads', ...flags)
   expect(form).toEqual({
@@ -45,7 +45,7 @@ test('create makes a form of a list and says where it is; its fields are columns
   expect((await run(['list', '-q'])).stdout).toBe(`${form.id}\n`)
 })
 
-test('create refuses what can’t be: no name or list 2, an unknown list 3, a taken name 6, a bad field or origin 2', async () => {
+test('create refuses a missing name or list (2), an unknown list (3), a taken name (6), an invalid field or origin (2)', async () => {
   const create = async (...flags: string[]) => (await run(['create', ...flags])).status
   const lacking = await run(['create'])
   expect([lacking.status, lacking.stdout, lacking.stderr]).toEqual([2, '', expect.stringContaining('--name, --list')])
@@ -56,7 +56,7 @@ test('create refuses what can’t be: no name or list 2, an unknown list 3, a ta
   expect((await json()).forms).toHaveLength(1)
 })
 
-test('apply makes forms of a file, changes them by name or id, and leaves what has not changed', async () => {
+test('apply creates forms from a file, updates them by name or id, and leaves unchanged ones', async () => {
   const plan = { name: 'plan', label: 'Your plan', type: 'select', options: ['Small', 'Large'], required: true }
   const file = { name: 'News', list: 'Leads', fields: ['first_name', plan] }
   const dry = await apply(file, '--dry-run', '--json')
@@ -66,13 +66,13 @@ test('apply makes forms of a file, changes them by name or id, and leaves what h
   expect(made).toMatchObject({ outcome: 'created', fields: [{ label: 'First name' }, plan], doubleOptIn: false })
   const changed = (await apply({ ...file, id: made.id, name: 'Letters', doubleOptIn: true }, '--json')).json
   expect(changed).toMatchObject({ id: made.id, name: 'Letters', doubleOptIn: true, outcome: 'updated' })
-  // What is shown is taken back.
+  // The output of show is valid input of apply.
   const { url, createdAt, updatedAt, ...shown } = await json('show', made.id)
   expect((await apply(shown, '--json')).json).toMatchObject({ outcome: 'unchanged', url, createdAt, updatedAt })
   expect(await columns()).toEqual(['first_name', 'plan'])
 })
 
-test('apply tells every fault with its path, all or nothing; ids and names are the account’s own', async () => {
+test('apply reports every error with its path, all or nothing; ids and names are separate for each account', async () => {
   const faulty = {
     name: 'X',
     list: 'Nobody',
@@ -96,12 +96,12 @@ test('apply tells every fault with its path, all or nothing; ids and names are t
   expect((await run(['submit', id, '--email', 'a@acme.test'])).status).toBe(3)
 })
 
-test('submit does what the page does, and prints the status', async () => {
+test('submit does the same as the page, and prints the status', async () => {
   const { id } = await bench.form({ name: 'News', doubleOptIn: true })
   const fields = ['--field', 'first_name=Ada=', '--field', 'role=admin']
   const ran = await run(['submit', 'News', '--email', ' ADA@acme.test', ...fields, '--json'])
   expect([ran.status, ran.json]).toEqual([0, { ok: true, status: 'pending' }])
-  expect(ran.stderr).toBe('The form does not ask for role: it is left out.\n')
+  expect(ran.stderr).toBe('Ignored role: the form has no such field.\n')
   expect(await bench.contact()).toMatchObject({ status: 'pending', fields: { first_name: 'Ada=' } })
   expect(await bench.types()).toEqual(['contact.created', 'form.submitted'])
   expect(await bench.mails()).toHaveLength(1)
@@ -109,7 +109,7 @@ test('submit does what the page does, and prints the status', async () => {
   expect(await run(['submit', id])).toMatchObject({ status: 2, stderr: expect.stringContaining('--email') })
 })
 
-test('delete asks, and takes the form alone', async () => {
+test('delete asks, and deletes only the form', async () => {
   const { id } = await bench.form({ name: 'News' })
   await t.request('POST', `/f/${id}`, { body: { email: 'ada@acme.test' } })
   expect(await run(['delete', 'News'])).toMatchObject({

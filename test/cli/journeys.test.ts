@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { addPeople } from '../support/broadcasts.ts'
 import { svc } from '../support/cli.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
 
@@ -52,7 +53,7 @@ steps:
       - { kind: add-to-list, list: Customers }
 `
 
-test('apply makes a journey of a file, updates it by name, and leaves it alone where nothing changed', async () => {
+test('apply creates a journey from a file, updates it by name, and leaves it as it is if nothing changed', async () => {
   const file = join(folder, 'welcome.yaml')
   await writeFile(file, welcome)
   const made = await journeys('apply', '-f', file)
@@ -80,7 +81,7 @@ test('several documents in one file are applied all or nothing', async () => {
   ])
 })
 
-test('faults are told all at once, each with its path, on stderr, and the exit status is 2', async () => {
+test('all errors are reported at once on stderr, each with its path, and the exit status is 2', async () => {
   const ran = await apply(welcome.replace('Customers', 'Nobody').replace('2d', 'soon'))
   expect(ran).toMatchObject({ status: 2, stdout: '' })
   expect(ran.stderr).toContain('steps[0].for must be a duration')
@@ -90,7 +91,7 @@ test('faults are told all at once, each with its path, on stderr, and the exit s
   expect(JSON.parse(asJson.stderr).error).toMatch(/^The file can't be read/)
 })
 
-test('a file that is not there is exit 3, a folder exit 2, none named exit 2, an unknown id exit 3', async () => {
+test('a missing file is exit 3, a folder exit 2, no file exit 2, an unknown id exit 3', async () => {
   expect((await run(['journeys', 'apply', '-f', join(folder, 'nope.yaml')])).status).toBe(3)
   expect((await run(['journeys', 'apply', '-f', folder])).status).toBe(2)
   const none = await run(['journeys', 'apply'])
@@ -98,7 +99,7 @@ test('a file that is not there is exit 3, a folder exit 2, none named exit 2, an
   expect((await apply(`id: jrn_none${welcome}`)).status).toBe(3)
 })
 
-test('what show prints, apply takes as unchanged', async () => {
+test('apply accepts the output of show as unchanged', async () => {
   const made = (await apply(welcome, '--json')).json
   const shown = await run(['journeys', 'show', 'Welcome'])
   expect(shown.stdout).toContain('for: 2d')
@@ -107,16 +108,16 @@ test('what show prints, apply takes as unchanged', async () => {
   expect((await run(['journeys', 'show', 'Nobody'])).status).toBe(3)
 })
 
-test('show lets no stored text move the cursor', async () => {
+test('stored text that show prints can not move the cursor', async () => {
   const title = '"\\u001b[31mred\\u009b2J"'
   await apply(`{name: Colours, trigger: {kind: manual}, steps: [{kind: create-deal, title: ${title}}]}`)
   const { stdout } = await run(['journeys', 'show', 'Colours'])
   expect(stdout).toContain('red')
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the output must not contain control characters
   expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
 })
 
-test('a bare noun lists, by trigger where asked', async () => {
+test('the bare noun lists, optionally by trigger', async () => {
   await apply(`${welcome}---\n{name: Hand, trigger: {kind: manual}, steps: [{kind: exit}]}`)
   const names = ({ journeys }: { journeys: { name: string }[] }) => journeys.map(({ name }) => name).sort()
   expect(names(await journeys())).toEqual(['Hand', 'Welcome'])
@@ -125,7 +126,7 @@ test('a bare noun lists, by trigger where asked', async () => {
   expect(plain.stdout).toMatch(/^(jrn_\w+\n){2}$/)
 })
 
-test('disable shuts the door, enable opens it', async () => {
+test('disable stops new entries, enable allows them again', async () => {
   await apply(welcome)
   expect(await journeys('disable', 'Welcome')).toMatchObject({ enabled: false })
   const refused = await run(['journeys', 'trigger', 'Welcome', '--email', 'ada@example.com', '--list', 'Customers'])
@@ -134,7 +135,7 @@ test('disable shuts the door, enable opens it', async () => {
   expect((await run(['journeys', 'enable', 'Nobody'])).status).toBe(3)
 })
 
-test('trigger lets an address in once, by hand as by API, and runs lists it', async () => {
+test('trigger enters an address once, by hand as by API, and runs lists it', async () => {
   await apply(welcome.replace('kind: api', 'kind: manual'))
   const args = ['trigger', 'Welcome', '--email', 'Ada@example.com', '--list', 'Customers']
   expect(await journeys(...args)).toEqual({ ok: true, entered: true })
@@ -155,7 +156,43 @@ test('trigger lets an address in once, by hand as by API, and runs lists it', as
   expect(missing.status).toBe(3)
 })
 
-test('trigger refuses other triggers, a malformed address, an unknown list, and names every flag that lacks', async () => {
+test('trigger with only a list asks, and enters each active contact once', async () => {
+  await apply(welcome)
+  const { id: listId } = (await json('lists', 'show', 'Customers')) as { id: string }
+  await addPeople(t, { account, listId, projectId: '' }, 0, 1203)
+  await t.app.sql(`update contacts set status = 'pending' where account_id = $1 and email like 'c7@%'`, [account.id])
+  const trigger = (...flags: string[]) => run(['journeys', 'trigger', 'Welcome', '--list', 'Customers', ...flags])
+  const runs = async () => (await t.app.sql('select from journey_runs where account_id = $1', [account.id])).length
+  await journeys('trigger', 'Welcome', '--list', 'Customers', '--email', 'c3@people.example')
+  const asked = await trigger()
+  expect([asked.status, asked.stdout, asked.stderr]).toEqual([
+    2,
+    '',
+    expect.stringContaining('let 1,201 of 1,202 active contacts of Customers into the journey Welcome: it needs --yes'),
+  ])
+  const dry = await trigger('--dry-run', '--json')
+  expect([dry.status, dry.json, await runs()]).toEqual([0, { dryRun: true, contacts: 1202, entered: 1201 }, 1])
+  const done = await trigger('--yes', '--json')
+  expect([done.status, done.json, await runs()]).toEqual([0, { ok: true, contacts: 1202, entered: 1201 }, 1202])
+  expect((await trigger('--yes', '--json')).json).toEqual({ ok: true, contacts: 1202, entered: 0 })
+  const { rowId } = (await json('contacts', 'show', 'c1100@people.example')).contacts[0]
+  expect((await trigger('--yes', '--json', '--after', rowId)).json).toEqual({ ok: true, contacts: 102, entered: 0 })
+})
+
+test('trigger with a list: unknown ids are exit 3, a disabled journey exit 2; --dry-run adds nothing', async () => {
+  await apply(welcome)
+  const trigger = (...args: string[]) => run(['journeys', 'trigger', ...args])
+  expect((await trigger('Nobody', '--list', 'Customers', '--yes')).status).toBe(3)
+  expect((await trigger('Welcome', '--list', 'Nobody', '--yes')).status).toBe(3)
+  const one = ['Welcome', '--list', 'Customers', '--email', 'new@example.com', '--dry-run', '--json']
+  expect((await trigger(...one)).json).toEqual({ dryRun: true, ok: true, entered: true })
+  expect((await json('lists', 'show', 'Customers')).rowCount).toBe(0)
+  await journeys('disable', 'Welcome')
+  const refused = await trigger('Welcome', '--list', 'Customers', '--yes')
+  expect(refused).toMatchObject({ status: 2, stderr: expect.stringContaining('Journey is not enabled') })
+})
+
+test('trigger refuses other triggers, a malformed address and an unknown list, and names every missing flag', async () => {
   await apply(welcome.replace('kind: api', 'kind: lead-hot'))
   const trigger = (email: string, list = 'Customers') =>
     run(['journeys', 'trigger', 'Welcome', '--email', email, '--list', list])
@@ -166,7 +203,7 @@ test('trigger refuses other triggers, a malformed address, an unknown list, and 
   expect(none).toMatchObject({ status: 2, stderr: expect.stringContaining('--email, --list') })
 })
 
-test('runs are paged, newest first, by status where asked, with the reason why each ended', async () => {
+test('runs are paged, newest first, optionally by status, with the reason for the end of each', async () => {
   const { id } = (await apply(welcome, '--json')).json
   const insert = `insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, reason, cursor,
       due_at, context, entered_at, ended_at)
@@ -186,7 +223,7 @@ test('runs are paged, newest first, by status where asked, with the reason why e
   expect((await run(['journeys', 'runs', 'Welcome', '--limit', '0'])).status).toBe(2)
 })
 
-test("apply judges a webhook step's URL as a subscription's is judged, and names each with its path", async () => {
+test('apply checks the URL of a webhook step as that of a subscription, and names each with its path', async () => {
   const step = (url: string) => `  - { kind: webhook, url: '${url}', body: {} }\n`
   const urls = [
     'http://127.0.0.1/x',

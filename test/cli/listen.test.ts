@@ -42,7 +42,7 @@ const until = async <T>(what: string, look: () => Promise<T> | T, timeoutMs = 15
   }
 }
 
-/** A real `svc listen` of its own account. */
+/** Starts a real `svc listen` with an account of its own. */
 const startListener = async (args: string[] = [], env: Record<string, string> = {}) => {
   const child = startSvc(target, ['listen', '--account', account.id, ...args], { env })
   let stdout = ''
@@ -59,7 +59,7 @@ const startListener = async (args: string[] = [], env: Record<string, string> = 
     exited,
     stderr: () => stderr,
     lines: () => stdout.split('\n').filter(Boolean),
-    // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a line
+    // biome-ignore lint/suspicious/noExplicitAny: the expectations check the properties of a line
     heard: (): any[] => listener.lines().map((line) => JSON.parse(line)),
     arrived: (count: number) => until(`${count} lines`, () => listener.lines().length >= count),
     end(signal: NodeJS.Signals = 'SIGINT') {
@@ -90,7 +90,7 @@ const subscriptions = () =>
   )
 const urlOf = async () => (await subscriptions())[0]!.url
 
-test('deliveries are verified and printed, one line each, with what was answered', async () => {
+test('deliveries are verified and printed, one line each, with the answer', async () => {
   const listener = await startListener()
   const [event] = await emit('contact.created')
   await listener.arrived(1)
@@ -98,22 +98,22 @@ test('deliveries are verified and printed, one line each, with what was answered
   expect(listener.lines()[0]).toMatch(
     new RegExp(`^\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z contact\\.created ${event!.id} → 200 in \\d+ ms$`),
   )
-  expect(await listener.end()).toBe(0)
-  expect(listener.stderr()).toMatch(/1 event, 1 different, 0 not verified\n$/)
+  expect(await listener.end()).toBe(130)
+  expect(listener.stderr()).toMatch(/1 event, 1 distinct, 0 not verified\n$/)
 })
 
 test('with --jsonl a delivery is one JSON object a line, and a repeated id is marked', async () => {
   const listener = await startListener(['--jsonl', '--reply', '500,204'])
   const [event] = await emit('deal.created')
   await listener.arrived(1)
-  // Due at once instead of in 10 s.
+  // Make it due now instead of in 10 s.
   await until('the attempt is recorded', async () => {
     const rows = await target.app.sql(
       `with made_due as (
          update pending_deliveries set due_at = now() where account_id = $1 and key = $2 and tries = 1 and worker is null
          returning target_id
        )
-       update delivery_targets set next_due_at = now(), touched = touched + 1 where id in (select target_id from made_due)
+       update delivery_targets set next_due_at = now(), version = version + 1 where id in (select target_id from made_due)
        returning id`,
       [account.id, event!.id],
     )
@@ -126,10 +126,10 @@ test('with --jsonl a delivery is one JSON object a line, and a repeated id is ma
     { type: 'deal.created', id: event!.id, status: 204, verified: true, duplicate: true, event },
   ])
   await listener.end()
-  expect(listener.stderr()).toMatch(/2 events, 1 different, 0 not verified/)
+  expect(listener.stderr()).toMatch(/2 events, 1 distinct, 0 not verified/)
 })
 
-test('what is not signed with its secret is answered 401 and counted', async () => {
+test('a request that is not signed with its secret is answered 401 and counted', async () => {
   const listener = await startListener(['--jsonl'])
   const answer = await fetch(await urlOf(), {
     method: 'POST',
@@ -139,10 +139,10 @@ test('what is not signed with its secret is answered 401 and counted', async () 
   await listener.arrived(1)
   expect(listener.heard()[0]).toMatchObject({ status: 401, verified: false, verdict: 'headers missing' })
   await listener.end()
-  expect(listener.stderr()).toMatch(/1 event, 0 different, 1 not verified/)
+  expect(listener.stderr()).toMatch(/1 event, 0 distinct, 1 not verified/)
 })
 
-test('control characters of a stranger never reach the terminal', async () => {
+test('control characters in a request never reach the terminal', async () => {
   const listener = await startListener()
   await fetch(await urlOf(), { method: 'POST', body: '{"id":"evt_\\u001b[2Jx","type":"a\\nb"}' })
   await listener.arrived(1)
@@ -150,7 +150,7 @@ test('control characters of a stranger never reach the terminal', async () => {
   expect(listener.lines()[0]).not.toContain('\u001b')
 })
 
-test('--forward-to hands the untouched request on and passes the answer back', async () => {
+test('--forward-to forwards the request unchanged and returns the answer', async () => {
   const receiver = await openReceiver()
   receiver.always({ status: 418, body: 'short and stout', headers: { 'retry-after': '7' } })
   const listener = await startListener(['--jsonl', '--print-secret', '--forward-to', `${receiver.url}/in?a=1`])
@@ -183,7 +183,7 @@ test('--forward-to hands the untouched request on and passes the answer back', a
   expect(JSON.parse(listener.lines()[2]!)).toMatchObject({ status: 502, error: 'connection refused' })
 })
 
-test('only a POST to its secret path is a delivery, and only under its own host name', async () => {
+test('only a POST to its secret path and under its own host name is a delivery', async () => {
   const listener = await startListener(['--jsonl'])
   const url = new URL(await urlOf())
   expect((await fetch(new URL('/hook/guess', url), { method: 'POST' })).status).toBe(404)
@@ -206,7 +206,7 @@ test('only a POST to its secret path is a delivery, and only under its own host 
   expect(listener.lines()).toEqual([])
 })
 
-test('it subscribes to the named events alone, and to all of them without names', async () => {
+test('it subscribes only to the named events, and to all events without names', async () => {
   const listener = await startListener(['--events', 'deal.created,contact.created'])
   expect((await subscriptions()).map(({ events }) => events)).toEqual([['contact.created', 'deal.created']])
   await listener.end()
@@ -221,22 +221,24 @@ test.each([
   [['--forward-to', 'localhost:3000'], '--forward-to takes'],
   [['--forward-to', 'http://localhost:3000', '--reply', '200'], 'either --forward-to'],
   [['--port', '65536'], '--port takes'],
-])('%j is a usage error, and nothing is subscribed', async (args, sentence) => {
+])('%j is a usage error, and no subscription is created', async (args, sentence) => {
   const ran = await svc(target, ['listen', '--account', account.id, ...args])
   expect(ran).toMatchObject({ status: 2, stdout: '' })
   expect(ran.stderr).toContain(sentence)
   expect(await subscriptions()).toEqual([])
 })
 
-test('a taken port is said in one line', async () => {
+test('a port in use is reported in one line', async () => {
   const receiver = await openReceiver()
   const ran = await svc(target, ['listen', '--account', account.id, '--port', String(receiver.port)])
   expect(ran.status).toBe(4)
-  expect(ran.stderr).toBe(`error: Port ${receiver.port} is taken\n  next: name another with --port, or none\n`)
+  expect(ran.stderr).toBe(
+    `error: Port ${receiver.port} is taken\n  next: choose another port with --port, or omit it\n`,
+  )
   await receiver.close()
 })
 
-test('its subscription goes with it, and with it what is still pending; its ping leaves no trace', async () => {
+test('its end deletes its subscription and the pending deliveries; its ping leaves no trace', async () => {
   const listener = await startListener(['--reply', 'timeout', '--jsonl'])
   const [event] = await emit('contact.created')
   await listener.arrived(1)
@@ -252,7 +254,7 @@ test('its subscription goes with it, and with it what is still pending; its ping
   expect(tests).toEqual({ n: 0 })
 })
 
-test('the next listener removes what a killed one left, and leaves a living one alone', async () => {
+test('the next listener removes the subscription of a killed one and keeps that of a running one', async () => {
   const killed = await startListener()
   await killed.end('SIGKILL')
   const left = await subscriptions()
@@ -267,7 +269,7 @@ test('the next listener removes what a killed one left, and leaves a living one 
   expect(both[0]).toEqual(living[0])
 })
 
-test('a 410 disables the subscription: it says so and ends', async () => {
+test('a 410 disables the subscription: the listener reports it and ends', async () => {
   const listener = await startListener(['--reply', '410'])
   await emit('contact.created')
   expect(await listener.exited).toBe(1)
@@ -275,7 +277,7 @@ test('a 410 disables the subscription: it says so and ends', async () => {
   expect(await subscriptions()).toEqual([])
 })
 
-test('a subscription that somebody deletes ends it, and it says so', async () => {
+test('when its subscription is deleted, the listener reports it and ends', async () => {
   const listener = await startListener()
   const [{ id } = { id: '' }] = await subscriptions()
   expect((await svc(target, ['webhooks', 'delete', id, '--yes', '--account', account.id])).status).toBe(0)
@@ -283,7 +285,7 @@ test('a subscription that somebody deletes ends it, and it says so', async () =>
   expect(listener.stderr()).toContain('The subscription was deleted')
 })
 
-test('a reader that has seen enough ends it quietly, and its subscription goes', async () => {
+test('when the reader closes the pipe, the listener ends without an error and deletes its subscription', async () => {
   const listener = await startListener()
   listener.child.stdout.destroy()
   await emit('contact.created', 3)
@@ -292,7 +294,7 @@ test('a reader that has seen enough ends it quietly, and its subscription goes',
   expect(await subscriptions()).toEqual([])
 })
 
-test('without a daemon it is never Ready: it says what is missing', async () => {
+test('without a daemon it does not become Ready and reports what is missing', async () => {
   await daemon.stop()
   try {
     const ran = await svc(target, ['listen', '--account', account.id])
@@ -305,7 +307,7 @@ test('without a daemon it is never Ready: it says what is missing', async () => 
   }
 })
 
-test('with a daemon that may not reach this machine it is never Ready: it names the setting', async () => {
+test('with a daemon that may not reach this machine it does not become Ready and names the setting', async () => {
   await daemon.stop()
   const strict = await startDaemon(target)
   try {
@@ -318,20 +320,20 @@ test('with a daemon that may not reach this machine it is never Ready: it names 
   }
 })
 
-test('it lives through a restart of the daemon, and says when deliveries wait for one', {
+test('it survives a restart of the daemon, and reports deliveries that wait for a daemon', {
   timeout: 60_000,
 }, async () => {
   const listener = await startListener(['--jsonl'])
   await daemon.kill('SIGKILL')
   const [event] = await emit('contact.created')
-  await until('the notice', () => listener.stderr().includes('no daemon brings them'), 20_000)
+  await until('the notice', () => listener.stderr().includes('no daemon sends them'), 20_000)
   daemon = await startDaemon(target, { env: mayReachLoopback })
   await listener.arrived(1)
   expect(listener.heard()[0]).toMatchObject({ id: event!.id, verified: true })
-  await until('the all-clear', () => listener.stderr().includes('Deliveries can come again'))
+  await until('the all-clear', () => listener.stderr().includes('Deliveries can arrive again'))
 })
 
-/** Stands between a process and its database, and can take it away. */
+/** A proxy between a process and its database that can interrupt the connection. */
 const openProxy = async (upstream: URL) => {
   const sockets = new Set<Socket>()
   const port = await freePort()
@@ -361,29 +363,29 @@ const openProxy = async (upstream: URL) => {
   }
 }
 
-test('it lives through a database that goes away, and keeps its lock after that', { timeout: 60_000 }, async () => {
+test('it survives an outage of the database and holds its lock afterwards', { timeout: 60_000 }, async () => {
   const proxy = await openProxy(new URL(target.url))
   const listener = await startListener(['--jsonl'], { DATABASE_URL: proxy.url })
   await proxy.close()
   await until('the notice', () => listener.stderr().includes('The database is not available'))
   await proxy.open()
-  await until('the all-clear', () => listener.stderr().includes('Deliveries can come again'))
+  await until('the all-clear', () => listener.stderr().includes('Deliveries can arrive again'))
   const other = await startListener()
   expect(await subscriptions()).toHaveLength(2)
   await other.end()
   const [event] = await emit('contact.created')
   await listener.arrived(1)
   expect(listener.heard()[0]).toMatchObject({ id: event!.id })
-  expect(await listener.end()).toBe(0)
+  expect(await listener.end()).toBe(130)
   expect(await subscriptions()).toEqual([])
   await proxy.close()
 })
 
-test('thousands of deliveries in a burst are all heard, each once', { timeout: 60_000 }, async () => {
+test('thousands of deliveries in a burst are all received, each once', { timeout: 60_000 }, async () => {
   const listener = await startListener(['--jsonl'])
   for (let n = 0; n < 6; n++) await emit('contact.created', 500)
   await until('3,000 lines', () => listener.lines().length >= 3000, 40_000)
   expect(new Set(listener.heard().map(({ id }) => id)).size).toBe(3000)
   await listener.end()
-  expect(listener.stderr()).toMatch(/3,000 events, 3,000 different, 0 not verified/)
+  expect(listener.stderr()).toMatch(/3,000 events, 3,000 distinct, 0 not verified/)
 })

@@ -1,4 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -41,7 +42,7 @@ const file = async (name: string, text: string): Promise<string> => {
 }
 const addSender = () => json(['senders', 'add', '--email', 'hello@shop.example', '--name', 'The Shop'])
 
-test('a first mail: a sender, the parts from files, the verdict; then it is in the list', async () => {
+test('a first email is sent with a sender and parts from files; its result is printed, and it is in the list', async () => {
   const sender = await addSender()
   expect(sender).toMatchObject({ email: 'hello@shop.example', isDefault: true, replyTo: null })
   const [html, text] = [await file('m.html', '<p>Hi</p>'), await file('m.txt', 'Hi')]
@@ -66,7 +67,7 @@ test('a first mail: a sender, the parts from files, the verdict; then it is in t
   )
 })
 
-test('a mail that the relay refuses is exit 1, a missing part exit 2, an unknown send exit 3', async () => {
+test('an email that the relay refuses is exit 1, a missing part exit 2, an unknown send exit 3', async () => {
   await addSender()
   const [html, text] = [await file('m.html', '<p>Hi</p>'), await file('m.txt', 'Hi')]
   sink.next({ refuse: { at: 'to', answer: '550 No' } })
@@ -105,7 +106,7 @@ test('a project is named by its id or its name', async () => {
   ])
 })
 
-test('html comes from stdin by -', async () => {
+test('the HTML is read from stdin for -', async () => {
   await addSender()
   const text = await file('m.txt', 'Hi')
   await json(['send', '--to', 'ada@people.example', '--subject', 'Hi', '--html', '-', '--text', text], {
@@ -115,7 +116,7 @@ test('html comes from stdin by -', async () => {
 })
 
 describe('svc relay', () => {
-  test('set, show, test and unset; the password comes from a file or stdin and is never shown', async () => {
+  test('set, show, test and unset work; the password is read from a file or stdin and never shown', async () => {
     const own = await openSink({ user: { name: 'me', password: 'hush' } })
     const url = own.url.replace('//', '//me@')
     const set = await json(
@@ -124,9 +125,9 @@ describe('svc relay', () => {
     )
     expect(set).toEqual({ url, source: 'account', password: true, bounceAddress: 'b@shop.example' })
     expect(await json(['relay', 'show'])).toEqual(set)
-    expect(await json(['relay', 'test'])).toEqual({ ok: true })
+    expect(await json(['relay', 'test'])).toEqual({ ok: true, tls: null })
     await addSender()
-    expect(await json(['relay', 'test', '--to', 'ada@people.example'])).toEqual({ ok: true })
+    expect(await json(['relay', 'test', '--to', 'ada@people.example'])).toEqual({ ok: true, tls: null })
     expect(own.mails).toHaveLength(1)
     await own.close()
     const down = await run(['relay', 'test', '--json'])
@@ -143,7 +144,7 @@ describe('svc relay', () => {
   })
 })
 
-test('svc senders: the first is the default, another can be, a deleted one is gone', async () => {
+test('svc senders: the first is the default, another can become it, a deleted one is gone', async () => {
   const first = await addSender()
   const second = await json([
     'senders',
@@ -167,7 +168,7 @@ test('svc senders: the first is the default, another can be, a deleted one is go
   expect((await json(['senders', 'list'])).senders).toHaveLength(1)
 })
 
-test('svc domains: the records as JSON and as a table; verify is exit 5 while pending', async () => {
+test('svc domains prints the records as JSON and as a table; verify is exit 5 while pending', async () => {
   const added = await json(['domains', 'add', 'shop.example'])
   expect(added).toMatchObject({ domain: 'shop.example', status: 'pending' })
   const pending = await run(['domains', 'verify', 'shop.example'])
@@ -180,7 +181,7 @@ test('svc domains: the records as JSON and as a table; verify is exit 5 while pe
 })
 
 describe('svc suppressions', () => {
-  test('add, list and remove', async () => {
+  test('add, list and remove work', async () => {
     expect(await json(['suppressions', 'add', 'Ada@people.example'])).toEqual({
       email: 'ada@people.example',
       reason: 'manual',
@@ -200,11 +201,12 @@ describe('svc suppressions', () => {
     expect((await run(['suppressions', 'remove', 'ada@people.example', '--yes'])).status).toBe(3)
   })
 
-  test('import takes CSV with reasons, or an address a line, and says what became of each row', async () => {
+  test('import takes CSV with reasons, or one address per line, and reports the result of each row', async () => {
     const csv =
       'Email,Reason\r\nada@people.example,bounced\r\n"bob@people.example",\r\nnobody,manual\r\neve@people.example,dislike\r\n'
     const ran = await run(['suppressions', 'import', await file('s.csv', csv), '--json'])
-    expect([ran.status, ran.json]).toEqual([5, { rows: 4, added: 2, known: 0, rejected: 2 }])
+    expect([ran.status, ran.json]).toEqual([5, { rows: 4, added: 3, known: 0, rejected: 1 }])
+    expect(ran.stderr).toContain('Unknown reason dislike: used manual instead.')
     const dry = await run(['suppressions', 'import', '-', '--dry-run', '--json'], { stdin: 'zoe@people.example\n' })
     expect([dry.status, dry.json]).toEqual([0, { dryRun: true, rows: 1, added: 1, known: 0, rejected: 0 }])
     const lines = Array.from({ length: 1201 }, (_, i) => `p${i}@people.example`).join('\n')
@@ -224,5 +226,56 @@ describe('svc suppressions', () => {
       { reason: 'complained' },
     ])
     expect((await run(['suppressions', 'import', join(folder, 'nowhere.csv')])).status).toBe(3)
+  })
+
+  test.each<[string, string | Buffer, string[], object[]]>([
+    [
+      'Mailchimp’s headers, quotes with line ends, and a byte order mark',
+      '\ufeff"Email Address","First Name",Reason,NOTES\r\nAda@people.example,Ada,bounced,"two\r\nlines, ""so"""\r\n',
+      [],
+      [{ email: 'ada@people.example', reason: 'bounced' }],
+    ],
+    ['semicolons', 'name;E-Mail;reason\nAda;ada@people.example;complained\n', [], [{ reason: 'complained' }]],
+    ['tabs', 'reason\temail\nunsubscribed\tada@people.example\n', [], [{ reason: 'unsubscribed' }]],
+    ['CR alone', 'email,reason\rada@people.example,bounced\r', [], [{ reason: 'bounced' }]],
+    [
+      'mapped columns',
+      'who,why,email\nada@people.example,bounced,x\n',
+      ['--map', 'who=email,why=reason,email=other'],
+      [{ email: 'ada@people.example', reason: 'bounced' }],
+    ],
+    [
+      'Latin-1 by flag',
+      Buffer.from('email;Grund\nj\xf6rg@people.example;x\n', 'latin1'),
+      ['--encoding', 'latin1'],
+      [{ email: 'jörg@people.example', reason: 'manual' }],
+    ],
+    ['no header, semicolons', 'ada@people.example;x\n', [], [{ email: 'ada@people.example', reason: 'manual' }]],
+  ])('import reads %s', async (name, content, flags, expected) => {
+    const own = await t.account()
+    const path = join(folder, `${name.replaceAll(/\W/g, '')}.csv`)
+    await writeFile(path, content)
+    const of = (...args: string[]) => svc(t, [...args, '--account', own.id, '--json'])
+    const ran = await of('suppressions', 'import', path, ...flags)
+    expect([ran.stderr, ran.status, ran.json]).toEqual(['', 0, { rows: 1, added: 1, known: 0, rejected: 0 }])
+    expect((await of('suppressions', 'list')).json.suppressions).toMatchObject(expected)
+  })
+
+  test('import writes the rows without an address to the given file, and refuses a file without an address column', async () => {
+    const path = join(folder, 'half.csv')
+    await writeFile(path, 'email,reason\nada@people.example,\n"x, y",bounced\n')
+    const rejects = join(folder, 'rejects.csv')
+    expect((await run(['suppressions', 'import', path, '--rejects', rejects, '--dry-run'])).status).toBe(5)
+    expect(existsSync(rejects)).toBe(false)
+    expect((await run(['suppressions', 'import', path, '--rejects', rejects])).status).toBe(5)
+    expect(await readFile(rejects, 'utf8')).toBe('line,email,reason\r\n3,"x, y",no email address\r\n')
+    expect(await run(['suppressions', 'import', path, '--rejects', path])).toMatchObject({ status: 2, stdout: '' })
+    expect(await readFile(path, 'utf8')).toContain('ada@people.example')
+    await writeFile(path, 'name,reason\nAda,bounced\n')
+    expect(await run(['suppressions', 'import', path])).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringContaining('--map'),
+    })
   })
 })

@@ -16,9 +16,9 @@ afterAll(() => t.close())
 const leaves = (command: Command, path: string[] = []): string[][] =>
   command.commands.length > 0 ? command.commands.flatMap((child) => leaves(child, [...path, child.name()])) : [path]
 
-/** These run until they are told to stop. */
+/** Commands that run until they are stopped. */
 const runsOn = ['serve', 'dev', 'jobs run', 'listen']
-/** These wait for something, unless they are told for how long. */
+/** Commands that wait, with the flag that limits how long. */
 const waits: Record<string, string[]> = { 'mail wait': ['--timeout', '1s'] }
 
 const unopened = async (): Promise<never> => {
@@ -32,7 +32,7 @@ const captured = (command: Command, writeOut: (text: string) => void): void => {
   for (const child of command.commands) captured(child, writeOut)
 }
 
-/** What the program shows for `--help`, in this process: it is given nothing to open. */
+/** Returns the output of `--help`, in this process, without access to a database. */
 const help = async (path: readonly string[]): Promise<{ shown: string; exitCode: number }> => {
   const program = buildProgram(await loadCommands(path), unopened)
   let shown = ''
@@ -46,14 +46,15 @@ const help = async (path: readonly string[]): Promise<{ shown: string; exitCode:
   return { shown, exitCode }
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colour is what must not be there
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the output must not contain colour
 const colour = /\u001b\[/
 
 describe('every command, with stdin closed and pipes for output', () => {
   test.each(all.map((path) => [path.join(' '), path] as const).filter(([name]) => !runsOn.includes(name)))(
     '%s --json: valid JSON, or nothing on stdout and a status that is not 0',
     async (name, path) => {
-      const ran = await svc(t, [...path, ...(waits[name] ?? []), '--json'])
+      // A free port: doctor fails beside a daemon of another database.
+      const ran = await svc(t, [...path, ...(waits[name] ?? []), '--json'], { env: { SVC_PORT: '0' } })
       expect(ran.stdout + ran.stderr).not.toMatch(colour)
       if (ran.status === 0) {
         for (const line of ran.stdout.trim().split('\n')) if (path[0] !== 'openapi') JSON.parse(line)
@@ -72,20 +73,23 @@ describe('every command, with stdin closed and pipes for output', () => {
     expect(ran.stdout).toContain('Usage: svc')
   })
 
-  test.each(all.map((path) => [path.join(' '), path] as const))('%s --help opens nothing', async (_, path) => {
+  test.each(all.map((path) => [path.join(' '), path] as const))('%s --help opens no database', async (_, path) => {
     const { shown, exitCode } = await help(path)
     expect(exitCode).toBe(0)
     expect(shown).toContain(`Usage: svc ${path.join(' ')}`)
   })
 
-  test('svc --help names each noun in a sentence', async () => {
+  test('svc --help describes each noun in a sentence, under a heading', async () => {
     const shown = buildProgram(await loadCommands([]), unopened)
     const whole = buildProgram(await loadCommands(), unopened)
     expect(shown.helpInformation()).toBe(whole.helpInformation())
-    for (const command of shown.commands) expect(command.description(), command.name()).not.toBe('')
+    for (const command of shown.commands) {
+      expect(command.description(), command.name()).not.toBe('')
+      expect(command.helpGroup(), command.name()).toMatch(/:$/)
+    }
   })
 
-  test('each set of commands has the nouns that it is loaded for, and no others', async () => {
+  test('each set of commands has exactly the nouns that it is loaded for', async () => {
     const loaded = (await loadSets()).map(([nouns, set]) => {
       const program = buildProgram([set], unopened)
       return [nouns, program.commands.map((command) => command.name())]
@@ -112,12 +116,12 @@ describe('exit statuses', () => {
     if (status !== 0) expect(ran.stdout).toBe('')
   })
 
-  test('are those that a process ends with', async () => {
+  test('are the exit statuses of the process', async () => {
     const ends = [['nonsense'], ['accounts', 'show', 'nobody'], ['accounts', 'list']].map((args) => svcProcess(t, args))
     expect((await Promise.all(ends)).map(({ status }) => status)).toEqual([2, 3, 0])
   })
 
-  test('a missing flag is named, every one', async () => {
+  test('every missing flag is named', async () => {
     const ran = await svc(t, ['keys', 'create'])
     expect(ran.status).toBe(2)
     expect(ran.stderr).toContain('--name')
@@ -134,26 +138,26 @@ describe('exit statuses', () => {
     [['nope', '--json']],
     [['webhooks', 'show', '--json']],
     [['lists', 'nope', '--json']],
-  ])('%s: what the parser refuses is JSON on stderr too', async (args) => {
+  ])('%s: an error of the parser is JSON on stderr, too', async (args) => {
     const ran = await svc(t, args)
     expect(ran).toMatchObject({ status: 2, stdout: '' })
     expect(JSON.parse(ran.stderr)).toMatchObject({ error: expect.any(String), hint: expect.stringContaining('svc ') })
   })
 
-  test('a dry run of something destructive is one object with --json', async () => {
+  test('a dry run of a destructive command is one object with --json', async () => {
     const ran = await svc(t, ['db', 'reset', '--dry-run', '--json'])
     expect(ran.status).toBe(0)
     expect(ran.json).toMatchObject({ dryRun: true })
   })
 
-  test('a database that is away is exit 7, bad settings exit 4', async () => {
+  test('an unavailable database is exit 7, invalid settings exit 4', async () => {
     expect((await svc(t, ['lists'], { env: { DATABASE_URL: 'postgres://svc:svc@127.0.0.1:1/svc' } })).status).toBe(7)
     expect((await svc(t, ['lists'], { env: { SVC_PORT: 'x' } })).status).toBe(4)
   })
 })
 
 describe('accounts', () => {
-  test('with more than one account a command without --account is exit 2 and lists them', async () => {
+  test('with more than one account a command without --account is exit 2 and lists the accounts', async () => {
     const two = await startApp()
     await two.account({ name: 'First' })
     await two.account({ name: 'Second' })
@@ -166,7 +170,7 @@ describe('accounts', () => {
     await two.close()
   })
 
-  test('create --with-key, keys, plans and deletion', async () => {
+  test('create --with-key, keys, plans and deletion work together', async () => {
     const created = (await svc(t, ['accounts', 'create', '--name', 'Made', '--plan', 'pro', '--with-key', '--json']))
       .json
     expect(created).toMatchObject({ name: 'Made', plan: 'pro', slug: null })
@@ -192,7 +196,7 @@ describe('accounts', () => {
     expect((await t.request('GET', '/lists', { key: created.key })).status).toBe(401)
   })
 
-  test('plans set changes only what is named; unlimited is null', async () => {
+  test('plans set changes only the named values; unlimited is null', async () => {
     const plan = (
       await svc(t, [
         'plans',
@@ -222,7 +226,7 @@ describe('accounts', () => {
 })
 
 describe('output', () => {
-  test('in a pipe rows are tab-separated, -q prints ids, --jsonl a line each', async () => {
+  test('in a pipe rows are tab-separated, -q prints ids, --jsonl one line each', async () => {
     const plain = await svc(t, ['plans', 'list'])
     expect(plain.stdout.split('\n')[0]!.split('\t')).toHaveLength(7)
     expect(plain.stdout).not.toMatch(/[│┌─]/)
@@ -230,11 +234,11 @@ describe('output', () => {
     expect(JSON.parse((await svc(t, ['plans', 'list', '--jsonl'])).stdout.split('\n')[1]!).name).toBe('starter')
   })
 
-  test('a bare noun lists', async () => {
+  test('the bare noun lists', async () => {
     expect((await svc(t, ['plans', '--json'])).json.plans).toHaveLength(5)
   })
 
-  test('a reader that goes away is no failure', async () => {
+  test('a reader that closes the pipe is not a failure', async () => {
     const child = startSvc(t, ['plans', 'list'])
     child.stdout.destroy()
     let stderr = ''
@@ -245,7 +249,7 @@ describe('output', () => {
     expect([status, stderr]).toEqual([0, ''])
   })
 
-  test('control characters in stored text are taken out', async () => {
+  test('control characters in stored text are removed', async () => {
     await t.app.sql(`update accounts set name = E'Only\\u001b[31mred\\u0007' where name = 'Only'`)
     const ran = await svc(t, ['accounts', 'list'])
     expect(ran.stdout).toContain('Onlyred')

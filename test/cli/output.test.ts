@@ -1,7 +1,12 @@
 import { Writable } from 'node:stream'
-import { expect, test } from 'vitest'
-import { type Column, createOutput, type Format, type Terminal } from '../../src/cli/output.ts'
+import { expect, test, vi } from 'vitest'
+import { type Column, createOutput, type Format, span, type Terminal } from '../../src/cli/output.ts'
 import { widthOf } from '../../src/cli/table.ts'
+
+// Times are shown in the time zone of the terminal.
+vi.hoisted(() => {
+  process.env.TZ = 'UTC'
+})
 
 interface Thing {
   id: string
@@ -44,11 +49,11 @@ const open = (format: Format, options: Partial<Terminal> = {}) => {
   const shared = { format, stdout: stdout.stream, stderr: stderr.stream, isTerminal, now: () => now }
   return { out: createOutput({ ...shared, ...options }), stdout, stderr }
 }
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colour is what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the tests look for colour
 const colours = /\u001b\[\d+m/g
 
 test.each([80, 120, 40])(
-  'no line of a table is wider than %i cells, and its columns stand under each other',
+  'no line of a table is wider than %i cells, and each column starts at the same cell',
   async (width) => {
     const { out, stdout } = open('table', { columns: width })
     const rows = [
@@ -58,16 +63,20 @@ test.each([80, 120, 40])(
     ]
     await out.list('deals', rows, columns)
     const lines = stdout.lines()
-    expect(lines).toHaveLength(4)
     for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(width)
-    // Ids are for copying: they are whole.
-    for (const line of lines.slice(1)) expect(line.startsWith(rows[0]!.id)).toBe(true)
+    const starts = lines.filter((line) => line.startsWith('…qrstuv  '))
+    expect(starts).toHaveLength(3)
     const before = (line: string, word: string) => widthOf(line.slice(0, line.indexOf(word)))
-    if (width > 40) for (const line of lines.slice(1)) expect(before(line, 'won')).toBe(before(lines[0]!, 'STATUS'))
+    if (width > 40) for (const line of starts) expect(before(line, 'won')).toBe(before(lines[0]!, 'STATUS'))
+    // Long values wrap: no letter of them is lost.
+    const written = stdout.text().replace(/\s/g, '')
+    for (const letter of ['契', 'き', '👨‍👩‍👧‍👦', 'e\u0301te\u0301'])
+      expect(written).toContain(width > 40 ? letter : [...new Intl.Segmenter().segment(letter)][0]!.segment)
+    expect(written.match(/x/g)!.length).toBeGreaterThanOrEqual(width > 40 ? 90 : 0)
   },
 )
 
-test('a table with room is as wide as what it shows', async () => {
+test('a table is only as wide as its content', async () => {
   const { out, stdout, stderr } = open('table', { columns: 120 })
   await out.list('deals', [thing(), thing({ title: 'B', note: 'later' })], columns)
   expect(stdout.lines()).toEqual(
@@ -80,14 +89,171 @@ test('a table with room is as wide as what it shows', async () => {
   expect(stderr.text()).toBe('')
 })
 
-test('where cut texts do not suffice columns go, those that hold nothing first, and it is said', async () => {
-  const { out, stdout, stderr } = open('table', { columns: 60 })
-  await out.list('deals', [thing({ title: 'A title that gives way' })], columns)
-  expect(stdout.lines()[0]!.split(/ +/)).toEqual(['ID', 'TITLE', 'STATUS', 'CREATED'])
-  expect(stderr.text()).toBe('No room for NOTE: --fields chooses, --json has all.\n')
+test('a narrow table drops empty columns, then shortens ids, then wraps text, and says so', async () => {
+  const shownIn = async (width: number, isWide = false) => {
+    const { out, stdout, stderr } = open('table', { columns: width, isWide })
+    await out.list('deals', [thing({ title: 'A title that gives way' })], columns)
+    return { lines: stdout.lines(), remarks: stderr.text() }
+  }
+  const hidden = 'Hidden columns: NOTE (use --fields or --wide)\n'
+  const short = 'Ids are shortened: --wide shows them in full.\n'
+  const whole = await shownIn(73)
+  expect(whole.lines[1]).toBe('deal_01k9abcdefghijklmnopqrstuv  A title that gives way  won     2 h ago')
+  expect(whole.remarks).toBe(hidden)
+  const shortened = await shownIn(60)
+  expect(shortened.lines).toEqual([
+    'ID       TITLE                   STATUS  CREATED',
+    '…qrstuv  A title that gives way  won     2 h ago',
+  ])
+  expect(shortened.remarks).toBe(hidden + short)
+  expect((await shownIn(44)).lines).toEqual([
+    'ID       TITLE               STATUS  CREATED',
+    '…qrstuv  A title that gives  won     2 h ago',
+    '         way',
+  ])
+  const wide = await shownIn(45, true)
+  expect(wide.lines[1]).toBe('deal_01k9abcdefghijklmnopqrstuv  A title that gives way  won     –     2 h ago')
+  expect(wide.remarks).toBe('')
 })
 
-test('status words are coloured on a terminal that has colours, and nothing else is', async () => {
+test('the main columns of a noun are the last to be hidden', async () => {
+  const { out, stdout, stderr } = open('table', { columns: 41 })
+  await out.list(
+    'forms',
+    [thing()],
+    [
+      ...columns.slice(0, 3),
+      ['ORIGIN', () => 'somewhere'],
+      ['CREATED', () => new Date(now - 1000)],
+      ['URL', () => 'http://127.0.0.1/f/1'],
+    ],
+  )
+  expect(stdout.lines()[0]!.split(/ +/)).toEqual(['ID', 'TITLE', 'STATUS', 'URL'])
+  expect(stderr.text().replaceAll('\n', ' ')).toContain('Hidden columns: ORIGIN, CREATED (use --fields or --wide)')
+})
+
+test('numbers are right-aligned with separators; money has one form; a pipe has the raw values', async () => {
+  interface Sale {
+    count: number
+    amount: number
+  }
+  const sales: Column<Sale>[] = [
+    ['COUNT', (sale) => sale.count],
+    ['VALUE', ({ amount }) => ({ amount, currency: 'EUR' })],
+    ['CURRENCY', () => 'EUR', 'pipe'],
+    ['OF', () => 'people', 'terminal'],
+  ]
+  const rows = [
+    { count: 60_001, amount: 29 },
+    { count: 7, amount: 1250.5 },
+  ]
+  const { out, stdout } = open('table')
+  await out.list('sales', rows, sales)
+  out.one({ count: 60_001, value: 29, currency: 'EUR' })
+  expect(stdout.lines()).toEqual([
+    ' COUNT         VALUE  OF',
+    '60,001     29.00 EUR  people',
+    '     7  1,250.50 EUR  people',
+    'count  60,001',
+    'value  29.00 EUR',
+  ])
+  const plain = open('plain')
+  await plain.out.list('sales', rows, sales)
+  plain.out.one({ count: 60_001, value: 29, currency: 'EUR' })
+  expect(plain.stdout.lines()).toEqual([
+    '60001\t29\tEUR',
+    '7\t1250.5\tEUR',
+    'count\t60001',
+    'value\t29',
+    'currency\tEUR',
+  ])
+})
+
+test('a future time includes its date, and so does every time of a single object', async () => {
+  const { out, stdout } = open('table', { columns: 120 })
+  await out.list('deals', [thing({ createdAt: now + 57_600_000 })], columns)
+  out.one({ createdAt: now - 7_200_000, startsAt: Date.UTC(2027, 0, 4, 9, 5) })
+  expect(stdout.lines()[1]).toMatch(/ {2}Sun 22 Nov 16:00 \(in 16 h\)$/)
+  expect(stdout.lines().slice(2)).toEqual([
+    'created at  Sat 21 Nov 22:00 (2 h ago)',
+    'starts at   Mon 4 Jan 2027 09:05 (in 43 d)',
+  ])
+})
+
+test('a long word breaks after a punctuation mark if there is one in the second half of the line', async () => {
+  const { out, stdout } = open('table', { columns: 24 })
+  await out.list(
+    'people',
+    [{ name: 'Ada', email: 'ada.lovelace@engines.example' }],
+    [
+      ['NAME', (row) => row.name],
+      ['EMAIL', (row) => row.email],
+    ],
+  )
+  expect(stdout.lines()).toEqual(['NAME  EMAIL', 'Ada   ada.lovelace@', '      engines.example'])
+  out.one({ isOpen: true })
+  expect(stdout.lines().at(-1)).toBe('is open  yes')
+  const wide = open('table', { columns: 90 })
+  wide.out.one({ check: { status: 'valid', reasons: [], checkedAt: now - 7_200_000 } })
+  expect(wide.stdout.lines()).toEqual(['check  status: valid, reasons: –, checkedAt: Sat 21 Nov 22:00 (2 h ago)'])
+})
+
+test('an address is not broken while other text can wrap, and a note wraps between words', async () => {
+  const { out, stdout, stderr } = open('table', { columns: 80 })
+  const reason = 'The relay refused the message: 550 5.7.1 Refused by the mail catcher'
+  const row = { id: 'msg_01k9abcdefghijklmnopqrstuv', to: 'you@example.com', status: 'failed', reason }
+  await out.list(
+    'sends',
+    [{ ...row, type: 'transactional', subject: 'Hello', createdAt: now - 2000 }],
+    [
+      ['ID', ({ id }) => id],
+      ['TO', ({ to }) => to],
+      ['STATUS', ({ status }) => status],
+      ['REASON', (sent) => sent.reason],
+      ['TYPE', ({ type }) => type],
+      ['SUBJECT', ({ subject }) => subject],
+      ['CREATED', ({ createdAt }) => new Date(createdAt)],
+    ],
+  )
+  expect(stdout.text()).toContain('you@example.com')
+  out.note(`${'word '.repeat(20)}end`)
+  out.note(`  next: svc sends list ${'--status failed '.repeat(8)}`)
+  const notes = stderr.lines()
+  expect(notes.filter((line) => line.length > 80)).toEqual([expect.stringContaining('next: svc sends list')])
+  expect(stderr.text()).toMatch(/word\nword/)
+})
+
+test('a single object is never cut: values wrap, an address is not broken, narrow parts have one line per field', () => {
+  const { out, stdout } = open('table', { columns: 40 })
+  const url = `https://example.com/${'a'.repeat(40)}`
+  const words = Array.from({ length: 12 }, (_, i) => `word${i}`).join(' ')
+  const id = 'deal_01k9abcdefghijklmnopqrstuv'
+  out.one({ url, note: words, part: [{ id, from: 'the first of them', to: 'the second of them', by: 'cli:root' }] })
+  expect(stdout.lines()).toEqual([
+    `url   ${url}`,
+    'note  word0 word1 word2 word3 word4',
+    '      word5 word6 word7 word8 word9',
+    '      word10 word11',
+    '',
+    'part',
+    `id    ${id}`,
+    'from  the first of them',
+    'to    the second of them',
+    'by    cli:root',
+  ])
+})
+
+test('a table that cli-table3 draws in several pieces is one table', async () => {
+  const { out, stdout } = open('table')
+  const rows = Array.from({ length: 2500 }, (_, i) => ({ name: `n${i}` }))
+  await out.list('names', rows, [
+    ['NAME', (row) => row.name],
+    ['AGAIN', (row) => row.name],
+  ])
+  expect(stdout.lines()).toEqual(['NAME   AGAIN', ...rows.map(({ name }) => `${name.padEnd(5)}  ${name}`)])
+})
+
+test('only status words are coloured, on a terminal that has colours', async () => {
   const { out, stdout } = open('table', { isColoured: true, columns: 100 })
   await out.list('deals', [thing(), thing({ status: 'lost', title: 'won' })], columns)
   out.one({ id: 'x', status: 'pending' })
@@ -104,7 +270,7 @@ test('status words are coloured on a terminal that has colours, and nothing else
   expect(plain.stdout.text()).not.toMatch(colours)
 })
 
-test('a thing with parts shows them as tables, its nested data spread, and -q, --json and pipes as before', () => {
+test('a single object shows its parts as tables and its nested data flattened; -q, --json and pipes are unchanged', () => {
   const delivery = {
     id: 'dlv_1',
     status: 'pending',
@@ -125,9 +291,9 @@ test('a thing with parts shows them as tables, its nested data spread, and -q, -
     'none     –',
     '',
     'history',
-    'AT         STATUS  ERROR',
-    '1 min ago  500     –',
-    'now        –       timeout',
+    'AT                            STATUS  ERROR',
+    'Sat 21 Nov 23:59 (1 min ago)     500  –',
+    'Sun 22 Nov 00:00 (now)             –  timeout',
     '',
     'event',
     '  {',
@@ -149,10 +315,10 @@ test.each<Format>(['table', 'plain', 'json', 'jsonl', 'ids'])('a secret is shown
   const { out, stdout, stderr } = open(format)
   out.secret({ id: 'key_1', key: 'svc_live_x' }, 'key')
   expect(`${stdout.text()}${stderr.text()}`.split('svc_live_x')).toHaveLength(2)
-  // With -q stdout is the id alone: what reads it takes nothing else for one.
+  // With -q stdout is only the id: a script reads the whole output as one.
   if (format === 'ids') expect(stdout.text()).toBe('key_1\n')
   else expect(stdout.text()).toContain('svc_live_x')
-  expect(stderr.text()).toContain('Keep the key now: it is not shown again.')
+  expect(stderr.text()).toContain('Save the key now: it is not shown again.')
 })
 
 test('--fields chooses columns and properties, in its order', async () => {
@@ -180,10 +346,10 @@ test('--fields chooses columns and properties, in its order', async () => {
 })
 
 test.each<Format>(['table', 'plain', 'json', 'jsonl'])(
-  'an unknown field is refused with those there are: %s',
+  'an unknown field is refused with the available fields: %s',
   async (format) => {
     const { out, stdout } = open(format, { fields: ['id', 'nope'] })
-    const refusal = 'There is no field nope: choose of id, title, status, note, createdAt'
+    const refusal = 'Unknown field "nope"; available: id, title, status, note, createdAt'
     await expect(out.list('deals', [thing()], columns)).rejects.toThrow(refusal)
     await expect(out.stream(columns)([thing()])).rejects.toThrow(refusal)
     expect(() => out.one(thing())).toThrow(refusal)
@@ -191,7 +357,7 @@ test.each<Format>(['table', 'plain', 'json', 'jsonl'])(
   },
 )
 
-test('a stream has its heading once, and columns that widen as they must', async () => {
+test('a stream prints its heading once, and columns widen when necessary', async () => {
   const { out, stdout } = open('table', { columns: 80 })
   const write = out.stream<{ id: string; title: string }>([
     ['ID', (row) => row.id],
@@ -204,13 +370,48 @@ test('a stream has its heading once, and columns that widen as they must', async
   expect(stdout.lines()).toEqual(['ID     TITLE', 'first  A title', 'much longer  B', 'last         C'])
 })
 
-test('control characters of stored text reach no terminal, as rows, ids or JSON', async () => {
+test('control characters in stored text do not reach the terminal as rows, ids or JSON', async () => {
   const evil = 'a\u001b[31mb\u0007\u009b31m\u007f'
   for (const format of ['table', 'plain', 'json', 'jsonl', 'ids'] as const) {
     const { out, stdout } = open(format)
     await out.list('deals', [{ name: evil }], [['NAME', (row) => row.name]])
     out.one({ name: evil })
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the output must not contain control characters
     expect(stdout.text()).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/)
   }
 })
+
+test('neither a line of data nor the output of a command controls a terminal; in a pipe both are unchanged', () => {
+  const evil = 'a\u001b]0;title\u0007\u001b[2Jb\u009b31m\u202egnp.exe\u2066'
+  const on = (format: Format) => {
+    const opened = open(format)
+    opened.out.line(`\u001b[31mred\u001b[39m ${evil}`)
+    opened.out.sink().write(`${evil},ä\r\n`)
+    return opened.stdout.text()
+  }
+  const shown = on('table')
+  const others = shown.replace('\u001b[31mred\u001b[39m', '').replaceAll('\n', '')
+  expect(others).not.toBe(shown)
+  expect(others).not.toMatch(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/u)
+  expect(shown).toContain(',ä\n')
+  expect(on('plain')).toContain(`${evil},ä\r\n`)
+})
+
+test('the labels of an object are words, and the message for an empty list names what it lists', async () => {
+  const { out, stdout, stderr } = open('table')
+  out.one({ leftOut: 0, listId: 'x' })
+  await out.list('accessLog', [], columns, null, { called: 'entries' })
+  expect(stdout.lines()).toEqual(['left out  0', 'list id   x'])
+  expect(stderr.text()).toBe('No entries.\n')
+  expect([out.time(now - 7_200_000), open('plain').out.time(now)]).toEqual([
+    'Sat 21 Nov 22:00 (2 h ago)',
+    '2026-11-22T00:00:00.000Z',
+  ])
+})
+
+test.each([
+  [0, '0 s'],
+  [90_000, '1 min 30 s'],
+  [-7_200_000, '2 h'],
+  [2 * 86_400_000, '2 d'],
+])('%i ms are %s', (ms, text) => expect(span(ms)).toBe(text))

@@ -10,7 +10,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 const lines = (count: number) => Array.from({ length: count }, (_, i) => `line ${i}\n`).join('')
 
-/** What reaches the terminal itself, of a screen of 10 lines of 20 cells. */
+/** Returns what is written to the terminal itself, which has 10 lines of 20 cells. */
 const show = async (text: string, env: Record<string, string>) => {
   let written = ''
   const stdout = new Writable({
@@ -23,7 +23,7 @@ const show = async (text: string, env: Record<string, string>) => {
   return written
 }
 
-/** A pager that keeps what it is given, and what it is told by LESS. */
+/** Creates a pager that records its input and the value of LESS. */
 const keeping = (name: string, command: string) => {
   const file = join(folder, name)
   writeFileSync(file, `#!/bin/sh\n${command} > ${file}.out\necho "$LESS" > ${file}.less\n`)
@@ -35,7 +35,7 @@ const keeping = (name: string, command: string) => {
   }
 }
 
-test('what is longer than the screen goes to the pager, and to it alone', async () => {
+test('output that is longer than the screen goes only to the pager', async () => {
   const { PAGER, shown, less } = keeping('all', 'cat')
   expect(await show(lines(30), { PAGER })).toBe('')
   expect([shown(), less()]).toEqual([lines(30), 'FRX\n'])
@@ -43,7 +43,7 @@ test('what is longer than the screen goes to the pager, and to it alone', async 
   expect(less()).toBe('S\n')
 })
 
-test('what fits on the screen is printed; lines that wrap count as often', async () => {
+test('output that fits on the screen is printed; a wrapped line counts as several', async () => {
   const { PAGER, shown } = keeping('none', 'cat')
   expect(await show(lines(9), { PAGER })).toBe(lines(9))
   expect(shown).toThrow('ENOENT')
@@ -52,18 +52,18 @@ test('what fits on the screen is printed; lines that wrap count as often', async
   expect(shown()).toBe(wide)
 })
 
-test('a pager that is quit early, or does not read at all, is no failure', async () => {
+test('a pager that quits early, or does not read its input, is not a failure', async () => {
   const { PAGER, shown } = keeping('first', 'head -1')
   expect(await show(lines(200_000), { PAGER })).toBe('')
   expect(shown()).toBe('line 0\n')
   expect(await show(lines(200_000), { PAGER: 'false' })).toBe('')
 })
 
-test.each(['', 'cat', join(folder, 'nothing-here')])('PAGER=%j: it is printed', async (PAGER) => {
+test.each(['', 'cat', join(folder, 'nothing-here')])('PAGER=%j: output is not paged', async (PAGER) => {
   expect(await show(lines(30), { PAGER })).toBe(lines(30))
 })
 
-test('Ctrl-C is for the pager while it runs, and ours again afterwards', async () => {
+test('Ctrl-C goes to the pager while it runs, and to the program again afterwards', async () => {
   let interrupted = 0
   const interrupt = () => {
     interrupted++

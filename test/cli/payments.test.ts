@@ -6,7 +6,7 @@ import { openShop, payByStripe, type Shop } from '../checkout/support.ts'
 import type { TestApp } from '../support/app.ts'
 import { type Ran, svc } from '../support/cli.ts'
 import { answer, type EngagedApp, publicUrl, startEngaged } from '../support/engagement.ts'
-import { type FakeStripe, openStripe, stripeKey, tell, webhookSecret } from '../support/stripe.ts'
+import { type FakeStripe, openStripe, postStripeEvent, stripeKey, webhookSecret } from '../support/stripe.ts'
 
 let engaged: EngagedApp
 let t: TestApp
@@ -52,7 +52,7 @@ const set = (key: string, secret: string, ...more: string[]) => [
   ...more,
 ]
 
-test('a provider is set by files or stdin, shown by its last 4 and its webhook, and unset', async () => {
+test('a provider is set from files or stdin, shown with its last 4 and its webhook, and unset', async () => {
   const none = await run(['payments', 'provider', 'show'])
   expect([none.status, none.stderr]).toEqual([
     3,
@@ -70,14 +70,14 @@ test('a provider is set by files or stdin, shown by its last 4 and its webhook, 
   const dry = await run(['payments', 'provider', 'unset', '--dry-run'])
   expect([dry.status, dry.stderr]).toEqual([
     0,
-    'Would forget the account’s payment provider and its secrets. Nothing was changed.\n',
+    'Would remove the account’s payment provider and its secrets. Nothing was changed.\n',
   ])
   expect((await run(['payments', 'provider', 'unset'])).status).toBe(2)
   expect(await json(['payments', 'provider', 'unset', '--yes'])).toEqual({ ok: true, removed: true })
   expect(await json(['payments', 'provider', 'unset', '--yes'])).toEqual({ ok: true, removed: false })
 }, 120_000)
 
-test('what is no provider or no secret is exit 2; the provider test is refused outside of development', async () => {
+test('an unknown provider and an invalid secret are exit 2; the provider test is refused outside development', async () => {
   const [key, secret] = [await file('key', stripeKey), await file('secret', webhookSecret)]
   const missing = await run(['payments', 'provider', 'set'])
   expect([missing.status, missing.stderr]).toEqual([
@@ -106,7 +106,7 @@ test('what is no provider or no secret is exit 2; the provider test is refused o
   const own = await run(['payments', 'provider', 'set', '--provider', 'test'])
   expect([own.status, own.stderr]).toEqual([
     6,
-    'error: Only accounts of a development database have the provider test\n  next: svc dev makes one\n',
+    'error: The provider test is only available in a development database\n  next: svc dev\n',
   ])
 }, 120_000)
 
@@ -134,9 +134,12 @@ test('payments are listed newest first, page by page, and shown with their items
       paidAt: null,
     },
   ])
-  await tell(t, shop.account.id, 'checkout.session.expired', paid)
+  await postStripeEvent(t, shop.account.id, 'checkout.session.expired', paid)
   await answer(t, shop.mail, 'pay', {})
-  await tell(t, shop.account.id, 'checkout.session.completed', { ...stripe.sessions.at(-1), payment_status: 'paid' })
+  await postStripeEvent(t, shop.account.id, 'checkout.session.completed', {
+    ...stripe.sessions.at(-1),
+    payment_status: 'paid',
+  })
   const first = await json(['payments', '--limit', '1'])
   expect(first.payments).toMatchObject([{ status: 'paid', paidAt: expect.any(Number) }])
   const second = await json(['payments', '--limit', '1', '--cursor', first.nextCursor])

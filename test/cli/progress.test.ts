@@ -17,7 +17,7 @@ const shown = (
   return written
 }
 
-test('off a terminal it is a line every five seconds', () => {
+test('without a terminal progress is a line every five seconds', () => {
   expect(
     shown(false, [
       [100, 0, 0],
@@ -28,7 +28,7 @@ test('off a terminal it is a line every five seconds', () => {
   ).toEqual(['25 %, 1,000 rows, 100 rows/s, 30 s left\n'])
 })
 
-test('on a terminal it is one bar that goes away at the end', () => {
+test('on a terminal progress is one bar that disappears at the end', () => {
   const written = shown(true, [
     [1000, 0, 0],
     [1050, 10, 0.2],
@@ -39,7 +39,7 @@ test('on a terminal it is one bar that goes away at the end', () => {
   expect(written[2]).toBe('\r\u001b[K')
 })
 
-test('without a known end there is no share and no time left, and rows from before do not count into the rate', () => {
+test('without a known total there is no percentage and no remaining time; earlier rows do not count into the rate', () => {
   const steps = [
     [0, 400, null],
     [6000, 1000, null],

@@ -45,7 +45,7 @@ const versions = async () =>
     ])
   ).map(({ version }) => version)
 
-test('apply makes a project of a file, updates it by name, and makes no version where nothing changed', async () => {
+test('apply creates a project from a file, updates it by name, and creates no version if nothing changed', async () => {
   const file = join(folder, 'hello.json')
   await writeFile(file, JSON.stringify(hello))
   const made = await json('apply', '-f', file)
@@ -92,7 +92,7 @@ test('--dry-run says what would change, and changes nothing', async () => {
   expect(await versions()).toEqual([1])
 })
 
-test('faults are told all at once, each with its path, on stderr, and the exit status is 2', async () => {
+test('all errors are reported at once on stderr, each with its path, and the exit status is 2', async () => {
   const blocks = [
     { id: 'a', type: 'text', props: { text: 'x', size: 1 } },
     { id: 'a', type: 'blink', props: {} },
@@ -108,7 +108,7 @@ test('faults are told all at once, each with its path, on stderr, and the exit s
   expect(await run(['apply'])).toMatchObject({ status: 2, stderr: expect.stringContaining('--file') })
 })
 
-test('what show prints, apply takes as unchanged', async () => {
+test('apply accepts the output of show as unchanged', async () => {
   const made = (await apply(sampleProject('https://example.com/a.png'), '--json')).json
   const shown = await run(['show', 'Welcome'])
   expect((await apply(shown.stdout, '--json')).json).toEqual({ ...made, outcome: 'unchanged' })
@@ -117,7 +117,7 @@ test('what show prints, apply takes as unchanged', async () => {
   expect((await run(['show', 'Nobody'])).status).toBe(3)
 })
 
-test('show lets no stored text move the cursor', async () => {
+test('stored text that show prints can not move the cursor', async () => {
   const text = '\u001b[31mred\u009b2J'
   await apply({ ...hello, blocks: [{ id: 'a', type: 'text', props: { text } }] })
   for (const args of [
@@ -127,13 +127,13 @@ test('show lets no stored text move the cursor', async () => {
   ]) {
     const { stdout } = await run(args)
     expect(stdout).toContain('red')
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the output must not contain control characters
     expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
   }
   expect(JSON.parse((await run(['show', 'Hello'])).stdout).blocks[0].props.text).toBe(text)
 })
 
-test('a bare noun lists, last changed first', async () => {
+test('the bare noun lists, most recently changed first', async () => {
   await apply([hello, { ...hello, name: 'Second' }].map((one) => JSON.stringify(one)).join('\n---\n'))
   await apply({ ...hello, preheader: 'New' })
   const { projects } = await json()
@@ -145,7 +145,7 @@ test('a bare noun lists, last changed first', async () => {
   expect((await run(['list'])).stdout).toMatch(/^prj_\w+\tHello\t2\t\S+Z\n/)
 })
 
-test('render prints HTML, or the text, filled with merge data; what comes later wins', async () => {
+test('render prints HTML or text, filled with merge data; later values win', async () => {
   await apply(hello)
   const file = join(folder, 'data.json')
   await writeFile(file, JSON.stringify({ name: 'Ada', city: 'Rome', nested: { a: 1 } }))
@@ -165,7 +165,7 @@ test('render prints HTML, or the text, filled with merge data; what comes later 
   })
 })
 
-test('merge data that is none is exit 2, a file that is not there exit 3', async () => {
+test('invalid merge data is exit 2, a missing file exit 3', async () => {
   await apply(hello)
   const file = join(folder, 'list.json')
   await writeFile(file, '[1]')
@@ -174,7 +174,7 @@ test('merge data that is none is exit 2, a file that is not there exit 3', async
   expect((await run(['render', 'Hello', '--data', '@nope.json'])).status).toBe(3)
 })
 
-test('--out writes a file, --open gives it to the browser', async () => {
+test('--out writes a file, --open opens it in the browser', async () => {
   await apply(hello)
   const file = join(folder, 'mail.html')
   expect(await json('render', 'Hello', '--out', file)).toMatchObject({ subject: 'Hello', version: 1, file })
@@ -195,14 +195,17 @@ test('--out writes a file, --open gives it to the browser', async () => {
   expect(none).toMatchObject({ status: 4, stdout: '' })
 })
 
-test('delete asks, and takes the project but not what was sent of it; its name is free again', async () => {
+test('delete asks, and deletes the project but not the sent messages; its name can be used again', async () => {
   const { id } = (await apply(hello, '--json')).json
   expect(await run(['delete', 'Hello'])).toMatchObject({
     status: 2,
     stdout: '',
     stderr: expect.stringContaining('--yes'),
   })
-  expect((await run(['delete', 'Hello', '--dry-run', '--json'])).json).toEqual({ id, name: 'Hello', dryRun: true })
+  expect((await run(['delete', 'Hello', '--dry-run', '--json'])).json).toEqual({
+    ...{ id, name: 'Hello', dryRun: true },
+    ...{ bindings: 0, broadcasts: 0 },
+  })
   expect((await json()).projects).toHaveLength(1)
   expect(await json('delete', 'Hello', '--yes')).toEqual({ id, name: 'Hello' })
   expect((await json()).projects).toEqual([])

@@ -58,7 +58,7 @@ const statuses = async () =>
     await t.app.sql<{ status: string }>('select status from deliveries where account_id = $1 order by id', [account.id])
   ).map((row) => row.status)
 
-/** The convention of every command: a failure leaves stdout empty and says what is wrong on stderr. */
+/** The convention of every command: a failure leaves stdout empty and explains the error on stderr. */
 const expectFailure = (ran: Ran, status: number, error: RegExp) => {
   expect(ran.stderr).toMatch(error)
   expect([ran.status, ran.stdout]).toEqual([status, ''])
@@ -77,7 +77,7 @@ describe('svc webhooks', () => {
       'lead.hot, contact.created',
       '--json',
     )
-    expect([ran.status, ran.stderr]).toEqual([0, 'Keep the secret now: it is not shown again.\n'])
+    expect([ran.status, ran.stderr]).toEqual([0, 'Save the secret now: it is not shown again.\n'])
     expect(ran.json).toEqual({
       id: expect.stringMatching(/^whk_/),
       secret: expect.stringMatching(/^whsec_/),
@@ -111,11 +111,15 @@ describe('svc webhooks', () => {
     expect((await run('webhooks', '-q')).stdout).toBe(`${id}\n`)
   })
 
-  test('create names every missing flag, and refuses what the API refuses', async () => {
+  test('create names every missing flag and refuses what the API refuses', async () => {
     expectFailure(await run('webhooks', 'create'), 2, /^error: Missing --url, --events\n/)
     const bad = (url: string, events: string, ...more: string[]) =>
       run('webhooks', 'create', '--url', url, '--events', events, ...more)
-    expectFailure(await bad(receiver.url, 'lead.cold'), 2, /^error: events\[0\] is not an event type: "lead.cold"\n$/)
+    expectFailure(
+      await bad(receiver.url, 'lead.cold'),
+      2,
+      /^error: events\[0\] is not an event type: "lead.cold" \(did you mean lead\.hot\?\)\n$/,
+    )
     expectFailure(
       await bad('http://10.0.0.1/', 'lead.hot', '--json'),
       2,
@@ -123,7 +127,7 @@ describe('svc webhooks', () => {
     )
   })
 
-  test('an id that does not exist is exit 3 for every verb', async () => {
+  test('an unknown id is exit 3 for every verb', async () => {
     for (const verb of [['show'], ['delete', '--yes'], ['enable'], ['disable'], ['rotate-secret'], ['test']]) {
       const [name, ...flags] = verb as [string, ...string[]]
       expectFailure(
@@ -134,7 +138,7 @@ describe('svc webhooks', () => {
     }
   })
 
-  test('delete says how many deliveries it would cancel, needs --yes in a pipe, and cancels them', async () => {
+  test('delete shows the number of deliveries to cancel, needs --yes in a pipe, and cancels them', async () => {
     const id = await subscribe()
     await created(3)
     const dry = await run('webhooks', 'delete', id, '--dry-run')
@@ -149,7 +153,38 @@ describe('svc webhooks', () => {
     expect(await json('webhooks', 'list')).toEqual({ webhooks: [] })
   })
 
-  test('disable and enable turn it off and on', async () => {
+  test('update changes URL or events and checks them as create does', async () => {
+    const id = await subscribe('contact.created')
+    const changed = await json('webhooks', 'update', id, '--events', 'lead.new, lead.hot')
+    expect(changed).toMatchObject({ id, url: `${receiver.url}/hook`, events: ['lead.hot', 'lead.new'] })
+    const url = `${receiver.url}/other`
+    const planned = await run('webhooks', 'update', id, '--url', url, '--dry-run', '--json')
+    expect(planned.json).toMatchObject({ id, pending: 0, change: { url } })
+    expect(await json('webhooks', 'show', id)).toEqual(changed)
+    expect(await json('webhooks', 'update', id, '--url', url, '--yes')).toEqual({ ...changed, url })
+    expectFailure(await run('webhooks', 'update', id), 2, /^error: Name what changes: url or events\n/)
+    expectFailure(await run('webhooks', 'update', id, '--events', 'lead.cold'), 2, /lead\.cold/)
+    expectFailure(await run('webhooks', 'update', id, '--url', 'http://10.0.0.1/'), 2, /public/)
+    expectFailure(
+      await run('webhooks', 'update', 'whk_none', '--events', 'lead.new'),
+      3,
+      /^error: There is no webhook whk_none\n/,
+    )
+  })
+
+  test('a webhook that an operator disabled has no reason and is shown as paused', async () => {
+    const id = await subscribe()
+    await run('webhooks', 'disable', id)
+    const [webhook] = (await json('webhooks', 'list')).webhooks
+    expect(webhook).toMatchObject({ id, status: 'disabled' })
+    expect(webhook).not.toHaveProperty('disabledReason')
+    expect((await run('webhooks', 'list')).stdout.split('\t')[3]).toBe('paused')
+    expect((await run('webhooks', 'show', id)).stdout).toMatch(/^status\tpaused$/m)
+    await t.app.sql(`update delivery_targets set disabled_reason = 'gone' where id = $1`, [id])
+    expect((await run('webhooks', 'list')).stdout.split('\t')[3]).toBe('disabled')
+  })
+
+  test('disable and enable stop and resume a webhook', async () => {
     const id = await subscribe()
     await created(1)
     const off = await run('webhooks', 'disable', id, '--json')
@@ -170,11 +205,11 @@ describe('svc webhooks', () => {
     expect(t.app.box.open(row!.sealed, id)).toBe(rotated.secret)
   })
 
-  test('test writes a delivery of a sample and says how to follow it', async () => {
+  test('test writes a delivery of a sample and shows how to follow it', async () => {
     const id = await subscribe()
     const ran = await run('webhooks', 'test', id, '--type', 'deal.created', '--json')
     expect(ran.json).toMatchObject({ webhookId: id, type: 'deal.created', status: 'pending' })
-    expect(ran.stderr).toBe(`Follow it: svc deliveries show ${ran.json.id}\n`)
+    expect(ran.stderr).toBe(`  next: svc deliveries show ${ran.json.id}\n`)
     const shown = await json('deliveries', 'show', ran.json.id)
     expect(shown).toMatchObject({ history: [], event: { type: 'deal.created', data: { test: true } } })
     expectFailure(await run('webhooks', 'test', id, '--type', 'x'), 2, /is not an event type: "x"/)
@@ -184,11 +219,11 @@ describe('svc webhooks', () => {
 })
 
 describe('svc events', () => {
-  // No database, no secret: these commands must not ask for one.
+  // No database, no secret: these commands must not need one.
   const alone = (args: string[], stdin?: string) =>
     svc({ env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' } }, args, stdin === undefined ? {} : { stdin })
 
-  test('types lists the twelve, and when they fire', async () => {
+  test('types lists the twelve event types and when they fire', async () => {
     const { json } = await alone(['events', 'types', '--json'])
     expect(json.types.map(({ type }: { type: string }) => type)).toEqual(eventTypes)
     expect((await alone(['events', 'types'])).stdout.split('\n')).toHaveLength(13)
@@ -202,7 +237,7 @@ describe('svc events', () => {
     expectFailure(await alone(['events', 'sample', 'x']), 2, /is not an event type/)
   })
 
-  test('list and show give what was delivered', async () => {
+  test('list and show print delivered events', async () => {
     await subscribe()
     await created(2)
     const { events, nextCursor } = await json('events', 'list', '--limit', '1')
@@ -238,7 +273,7 @@ describe('svc events', () => {
     })
   })
 
-  test('send takes the secret from stdin or a file, and then prints it nowhere', async () => {
+  test('send takes the secret from stdin or a file and never prints it', async () => {
     const secret = 'whsec_of-the-operator'
     const file = join(folder, 'secret')
     await writeFile(file, `${secret}\n`)
@@ -254,7 +289,7 @@ describe('svc events', () => {
     }
   })
 
-  test('send changes values by path and takes data from a file, the mark kept', async () => {
+  test('send changes values by path and takes data from a file, and keeps the test mark', async () => {
     const set = ['--set', 'data.deal.value=9', '--set', 'data.deal.title=A = b']
     await alone(['events', 'send', 'deal.created', '--to', receiver.url, ...set])
     expect(JSON.parse(String(receiver.requests[0]!.body)).data).toMatchObject({
@@ -265,7 +300,7 @@ describe('svc events', () => {
     expect(JSON.parse(String(receiver.requests[1]!.body)).data).toEqual({ deal: { id: 'deal_1' }, test: true })
   })
 
-  test('send fails unless the answer is 2xx, and says what came', async () => {
+  test('send fails unless the answer is 2xx, and prints the answer', async () => {
     receiver.next({ status: 500 }, { status: 302, headers: { location: '/' } })
     const failed = await alone(['events', 'send', 'lead.hot', '--to', receiver.url])
     expect([failed.status, failed.stdout]).toEqual([1, expect.stringMatching(/^→ 500 in \d+ ms\n$/)])
@@ -294,12 +329,12 @@ describe('svc events', () => {
     [['--to', 'http://127.0.0.1:1/', '--set', 'data.nothing=1'], /^error: The sample has no data.nothing/],
     [['--to', 'http://127.0.0.1:1/', '--set', 'data'], /^error: --set takes path=value/],
     [['--to', 'http://127.0.0.1:1/', '--data', '{}'], /^error: --data must be @<file>/],
-    [['--to', 'http://127.0.0.1:1/', '--data', '@-'], /^error: --data names a file that is no valid JSON/],
+    [['--to', 'http://127.0.0.1:1/', '--data', '@-'], /^error: The file of --data is not valid JSON/],
     [
       ['--to', 'http://127.0.0.1:1/', '--secret-file', '/nowhere/x'],
       /^error: --secret-file names a file that can't be read/,
     ],
-    [['--to', 'http://127.0.0.1:1/', '--secret-file', '-'], /^error: --secret-file holds no secret/],
+    [['--to', 'http://127.0.0.1:1/', '--secret-file', '-'], /^error: The file of --secret-file is empty/],
     [['--to', 'http://127.0.0.1:1/', '--secret-file', '-', '--data', '@-'], /^error: Only one of/],
   ])('send %j is exit 2', async (flags, error) => {
     expectFailure(await alone(['events', 'send', 'deal.created', ...flags]), 2, error)
@@ -362,14 +397,16 @@ describe('svc deliveries', () => {
     expectFailure(await run('deliveries', 'replay', 'dlv_none'), 3, /There is no delivery dlv_none/)
   })
 
-  test('replay by filter says how many first, and spreads by its rate', async () => {
+  test('replay by filter shows the count first, and spreads by its rate', async () => {
     const webhook = await subscribe()
     await created(5)
     await exhaust()
     const filter = ['--status', 'exhausted', '--webhook', webhook]
     const dry = await run('deliveries', 'replay', ...filter, '--dry-run', '--json')
     expect([dry.status, dry.json]).toEqual([0, { dryRun: true, matched: 5, leftOut: 0 }])
-    expect(dry.stderr).toContain('Would replay 5 deliveries. Nothing was changed.')
+    expect(dry.stderr).toContain('Would replay 5 deliveries: each is posted again. Nothing was changed.')
+    expect(await statuses()).toEqual(Array(5).fill('exhausted'))
+    expectFailure(await run('deliveries', 'replay', ...filter), 2, /would replay 5 deliveries: .*: it needs --yes/)
     expect(await statuses()).toEqual(Array(5).fill('exhausted'))
     expect(await json('deliveries', 'replay', ...filter, '--rate', '0.5', '--yes')).toEqual({ replayed: 5, leftOut: 0 })
     const rows = await t.app.sql<{ wait: number }>(
@@ -380,7 +417,7 @@ describe('svc deliveries', () => {
     expect(await json('deliveries', 'replay', ...filter)).toEqual({ replayed: 0, leftOut: 0 })
   })
 
-  test('replay of a delivery whose webhook is gone or disabled is exit 6; in bulk it is left out, exit 5', async () => {
+  test('replay of a delivery whose webhook is deleted or disabled is exit 6; in bulk it is left out, exit 5', async () => {
     const gone = await subscribe()
     await created(1)
     await exhaust()
@@ -399,7 +436,7 @@ describe('svc deliveries', () => {
     expect((await statuses()).sort()).toEqual(['exhausted', 'pending', 'pending'])
   })
 
-  test('replay and cancel take ids or a filter, never neither and never both', async () => {
+  test('replay and cancel take either ids or a filter', async () => {
     for (const verb of ['replay', 'cancel']) {
       expectFailure(await run('deliveries', verb), 2, /^error: Name deliveries by id, or by/)
       expectFailure(
@@ -411,7 +448,7 @@ describe('svc deliveries', () => {
     expectFailure(await run('deliveries', 'replay', '--type', 'lead.hot', '--rate', '0'), 2, /--rate must be a number/)
   })
 
-  test('cancel ends what is pending; an id that is not counts as left out', async () => {
+  test('cancel ends pending deliveries; an unknown id counts as left out', async () => {
     const webhook = await subscribe()
     await created(3)
     const [first, ...others] = await deliveryIds()

@@ -23,7 +23,7 @@ const json = async (...args: string[]) => {
   expect(ran.stderr).toBe('')
   return ran.json
 }
-/** Runs each, a few at a time, and looks at its exit status. */
+/** Runs the commands a few at a time and checks their exit statuses. */
 const demand = async (noun: string, calls: readonly (readonly [number, ...string[]])[]) => {
   const statuses: number[] = []
   for (let from = 0; from < calls.length; from += 4) {
@@ -34,7 +34,7 @@ const demand = async (noun: string, calls: readonly (readonly [number, ...string
 }
 const work = <T>(act: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', act)
 
-test('a webinar is made, registered for, promoted on, started, ended and listed', async () => {
+test('a webinar is created, registered for, promoted on, started, ended and listed', async () => {
   const { id: courseId } = await work((w) => createCourse(w, { title: 'Gardening' }))
   const flags = ['--at', '2027-01-05T17:00:00+01:00', '--capacity', '1', '--course', 'Gardening']
   const made = await json('webinars', 'create', '--title', 'Growing', ...flags, '--stream', 'https://stream.example/1')
@@ -80,7 +80,7 @@ test('a webinar is made, registered for, promoted on, started, ended and listed'
   expect(plain.stdout.trim().split('\t').slice(0, 4)).toEqual([made.id, 'Growing', 'ended', '2027-01-05T16:00:00.000Z'])
 })
 
-test('a subscribers session is listed here and not by the API; a wrong flag is exit 2, an unknown thing exit 3, a plan exit 6', async () => {
+test('only the CLI lists a subscribers session; a wrong flag is exit 2, an unknown id 3, a plan limit 6', async () => {
   const { id } = await json('webinars', 'create', '--title', 'Members', '--access-mode', 'subscribers')
   expect((await json('webinars', 'list')).webinars).toMatchObject([{ id, accessMode: 'subscribers' }])
   expect((await t.request('GET', '/webinars', { key: account.key })).body).toEqual({ webinars: [] })
@@ -107,11 +107,17 @@ test('a subscribers session is listed here and not by the API; a wrong flag is e
   expect((await json('webinars', 'list')).webinars).toEqual([])
 })
 
-test('cancel tells those who registered; --dry-run says whom and changes nothing', async () => {
+test('cancel emails the registered people; --dry-run counts them and changes nothing', async () => {
   const { id } = await json('webinars', 'create', '--title', 'Growing', '--at', '2d')
   await register(t, account, id, 'ada@people.example')
-  expect((await run('webinars', 'cancel', id, '--dry-run')).stderr).toContain('cancel Growing and mail 1 people')
-  expect(await json('webinars', 'show', id)).toMatchObject({ status: 'scheduled' })
+  expect((await run('webinars', 'cancel', id, '--dry-run')).stderr).toContain('cancel Growing and email 1 person')
+  const webinar = await json('webinars', 'show', id)
+  expect(webinar).toMatchObject({ status: 'scheduled' })
+  // The operator also sees where people register and where the stream is; the JSON is that of the API.
+  expect([webinar.register, webinar.stream]).toEqual([undefined, undefined])
+  const shown = (await run('webinars', 'show', id)).stdout
+  expect(shown).toMatch(new RegExp(`register\\tPOST http\\S+/api/v1/webinars/${id}/register\\n`))
+  expect(shown).toContain('stream\t')
   expect(await json('webinars', 'cancel', id, '--yes')).toMatchObject({ status: 'cancelled' })
   expect(await mailed(t, account)).toEqual([
     'ada@people.example Cancelled: Growing',
@@ -119,7 +125,7 @@ test('cancel tells those who registered; --dry-run says whom and changes nothing
   ])
 })
 
-test('bindings are set, listed and unset; a wrong event or subject is exit 2, what is not there exit 3', async () => {
+test('bindings are set, listed and unset; a wrong event or subject is exit 2, an unknown id exit 3', async () => {
   const blocks = [{ id: 'a', type: 'text', props: { text: 'Hi' } }]
   const [project] = await work((w) => applyProjects(w, [{ name: 'Welcome', theme: {}, blocks }]))
   const course = await work((w) => createCourse(w, { title: 'Gardening' }))
@@ -140,4 +146,26 @@ test('bindings are set, listed and unset; a wrong event or subject is exit 2, wh
   expect(await json(...unset)).toEqual({ subject: `webinar:${id}`, event: 'registered', removed: true })
   expect(await json(...unset)).toMatchObject({ removed: false })
   expect((await json('bindings')).bindings).toHaveLength(1)
+})
+
+test('the seat of an erased person is freed for the first in line; the seat of any other person is not', async () => {
+  const { id } = await json('webinars', 'create', '--title', 'Full', '--capacity', '1')
+  for (const name of ['ada', 'bob']) await register(t, account, id, `${name}@people.example`)
+  const { registrations } = await json('webinars', 'registrations', 'Full')
+  const [ada, bob] = registrations
+  const statuses = async (...flags: string[]) => (await run('webinars', 'free', 'Full', ...flags)).status
+  expect(await statuses(ada.id, '--yes')).toBe(6)
+  await json('contacts', 'erase', 'ada@people.example', '--yes')
+  expect(await statuses(ada.id)).toBe(2)
+  expect(await statuses('reg_none', '--yes')).toBe(3)
+  const planned = await run('webinars', 'free', 'Full', ada.id, '--dry-run', '--json')
+  expect(planned.json).toMatchObject({ id, mails: 1 })
+  expect(await mailed(t, account)).not.toContain('bob@people.example You are registered: Full')
+  expect(await json('webinars', 'free', 'Full', ada.id, '--yes')).toMatchObject({
+    id,
+    registeredCount: 1,
+    waitlistedCount: 0,
+  })
+  expect(await mailed(t, account)).toContain('bob@people.example You are registered: Full')
+  expect(await statuses(bob.id, '--yes')).toBe(6)
 })

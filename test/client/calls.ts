@@ -41,6 +41,14 @@ export const makeCalls = async (baseUrl: string, key: string, listId: string) =>
   await client.GET('/api/v1/events/sample', { params: { query: { type: 'deal.lost' } } })
   // @ts-expect-error there is no such path
   await client.GET('/api/v1/nothing')
+  // @ts-expect-error the recipient is required, and has another name
+  await client.POST('/api/v1/send', { body: { too: 1 } })
+  // @ts-expect-error the title is required
+  await client.POST('/api/v1/deals', { body: { titel: 'Annual plan', email } })
+  // @ts-expect-error a value is a number or a text
+  await client.PATCH('/api/v1/deals/{id}', { params: { path: { id } }, body: { value: true } })
+  // @ts-expect-error the address is required
+  await client.POST('/api/v1/webhooks', { body: { events: ['deal.created'] } })
 
   return {
     names,

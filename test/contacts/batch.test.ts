@@ -32,7 +32,7 @@ const counts = async () => {
 const all = (n: number) => ({ contacts: n, rows: n, addresses: n, counted: n })
 
 describe('POST /contacts with a batch', () => {
-  test('counts what is new and what was there, and gives no contact', async () => {
+  test('counts new and existing contacts, and returns no contact', async () => {
     await batch(people(2))
     expect(await batch(people(4))).toMatchObject({ status: 200, body: { created: 2, updated: 2, skipped: 0 } })
     expect((await batch(people(1))).body).not.toHaveProperty('contact')
@@ -50,7 +50,7 @@ describe('POST /contacts with a batch', () => {
     expect(body.contacts[0].fields).toEqual({ a: '1', b: '2', c: '' })
   })
 
-  test('500 contacts of 40 columns pass', async () => {
+  test('500 contacts with 40 columns are accepted', async () => {
     const fields = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`column ${i}`, 'x'.repeat(150)]))
     const { status, body } = await batch(people(500).map(({ email }) => ({ email, ...fields })))
     expect([status, body]).toEqual([200, { created: 500, updated: 0, skipped: 0 }])
@@ -59,17 +59,17 @@ describe('POST /contacts with a batch', () => {
   test.each([
     ['no items', [], 'contacts must have 1 to 500 items'],
     ['501 items', people(501), 'contacts must have 1 to 500 items'],
-    ['no list of items', 'all', 'contacts must be an array'],
+    ['a value that is not a list', 'all', 'contacts must be an array'],
     ['null', null, 'contacts must be an array'],
-    ['an item that is no object', ['a@b.c'], 'contacts[0] must be an object'],
+    ['an item that is not an object', ['a@b.c'], 'contacts[0] must be an object'],
     ['an item without email', [{ email: 'a@b.c' }, {}], 'contacts[1].email is required'],
-    ['an item with an email that is no string', [{ email: 1 }], 'contacts[0].email must be a string'],
+    ['an item with an email that is not a string', [{ email: 1 }], 'contacts[0].email must be a string'],
     ['a long value', [{ email: 'a@b.c', x: 'y'.repeat(10_001) }], 'contacts[0].x must be at most 10,000 characters'],
-  ])('%s is 400', async (_, contacts, error) => {
+  ])('%s returns 400', async (_, contacts, error) => {
     expect(await batch(contacts)).toMatchObject({ status: 400, body: { error } })
   })
 
-  test('a body with contacts is a batch, whatever it has beside them', async () => {
+  test('a body with contacts is a batch, whatever other properties it has', async () => {
     const single = { listId, email: 'ada@acme.test', fields: { n: 1 } }
     const error = 'contacts must have 1 to 500 items'
     expect(await app.post(account, { ...single, contacts: [] })).toMatchObject({ status: 400, body: { error } })
@@ -78,7 +78,7 @@ describe('POST /contacts with a batch', () => {
     expect(body).toEqual({ created: 2, updated: 0, skipped: 0 })
   })
 
-  test('one bad item refuses the whole batch, which then has written nothing', async () => {
+  test('one invalid item refuses the whole batch, and nothing is written', async () => {
     expect((await batch([...people(3), { email: '' }])).status).toBe(400)
     expect(await counts()).toEqual(all(0))
   })
@@ -90,7 +90,7 @@ describe('POST /contacts with a batch', () => {
     expect(body.lists[0].fields).toEqual(['zeta', 'alpha', 'beta'])
   })
 
-  test('the 41st column is 400 and writes nothing', async () => {
+  test('the 41st column returns 400 and writes nothing', async () => {
     const columns = (from: number, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`c${from + i}`, 1]))
     expect((await batch([{ email: 'a@acme.test', ...columns(0, 40) }])).status).toBe(200)
@@ -99,7 +99,7 @@ describe('POST /contacts with a batch', () => {
     expect(await counts()).toEqual(all(1))
   })
 
-  test('identical data leaves every row as it is', async () => {
+  test('identical data changes no row', async () => {
     await batch(people(50))
     const rows = () =>
       app.app.sql(
@@ -140,7 +140,7 @@ describe('events of a batch', () => {
       return writeContacts(work, listId, writes, new Map(), options)
     })
 
-  test('a contact is told as it can be read then, whether it came to the account, to the list, or changed', async () => {
+  test('an event has the contact as a read returns it, whether it is new to the account, new to the list, or changed', async () => {
     const other = await app.list(account, 'Others')
     await app.post(account, { listId: other.id, contacts: [{ email: 'known@acme.test', z: 1 }] })
     await batch([{ email: 'member@acme.test', z: 1 }])
@@ -176,13 +176,13 @@ describe('events of a batch', () => {
     expect(await app.events(account.id)).toHaveLength(500)
   })
 
-  test('a write without events fires none', async () => {
+  test('a write with events: false fires none', async () => {
     await app.subscribe(account)
     await write(3, { events: false })
     expect(await app.events(account.id)).toEqual([])
   })
 
-  test('keepExisting leaves contacts of the list alone and says skipped', async () => {
+  test('keepExisting leaves contacts of the list unchanged and reports them as skipped', async () => {
     await batch([{ email: 'person0@acme.test', n: 'kept' }])
     const writes = [
       { email: 'person0@acme.test', fields: { n: 'lost' } },
@@ -197,7 +197,7 @@ describe('events of a batch', () => {
   })
 })
 
-describe('at the same time', () => {
+describe('concurrently', () => {
   test('two batches with the same new addresses create each once, and every count is exact', async () => {
     await app.subscribe(account)
     for (let round = 0; round < 5; round++) {
@@ -211,7 +211,7 @@ describe('at the same time', () => {
     expect(await app.events(account.id)).toHaveLength(1000)
   })
 
-  test('two batches that change the same contacts both hold: no field is lost', async () => {
+  test('two batches that change the same contacts both take effect: no field is lost', async () => {
     await batch(people(100))
     const contacts = people(100)
     await Promise.all([
@@ -225,7 +225,7 @@ describe('at the same time', () => {
     expect(rows).toHaveLength(100)
   })
 
-  test('batches on a plan with little room fill it exactly', async () => {
+  test('batches near the plan limit fill it exactly', async () => {
     account = await app.account({ plan: 'free' })
     listId = (await app.list(account)).id
     await app.app.sql(`update plans set contacts = 150 where name = 'free'`)
@@ -234,7 +234,7 @@ describe('at the same time', () => {
     expect(await counts()).toEqual(all(150))
   })
 
-  test('two batches with 25 new columns each: one is refused whole', async () => {
+  test('two batches with 25 new columns each: one is refused as a whole', async () => {
     const columns = (prefix: string) => Object.fromEntries(Array.from({ length: 25 }, (_, i) => [`${prefix}${i}`, 1]))
     const replies = await Promise.all(
       ['a', 'b'].map((prefix) =>

@@ -1,18 +1,17 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { isContended, noteContention, writeFairly } from '../../src/contacts/contacts.contention.ts'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { deleteList, eraseContact, leaveList } from '../../src/contacts/contacts.ts'
+import { isContended, noteContention, writeFairly } from '../../src/contacts/write/contention.ts'
 import { isBusy, SerializationConflict } from '../../src/store/database.ts'
-import { lockKey } from '../../src/store/locks.ts'
 import type { Work } from '../../src/store/work.ts'
 import type { TestAccount } from '../support/app.ts'
 import { svcProcess } from '../support/cli.ts'
-import { untilLocked } from '../support/database.ts'
+import { holdContactsTicket, untilLocked } from '../support/database.ts'
 import { type ContactsApp, prepareRun, startContacts } from './support.ts'
 
-/* Writers that add the same new addresses at the same moment: every one of them gets on, and no other account waits for them. */
+/* Writers that add the same new addresses concurrently: every one makes progress, and no other account waits for them. */
 
 let app: ContactsApp
 let account: TestAccount
@@ -42,7 +41,7 @@ const shuffled = (numbers: readonly number[]) =>
     .map(([, n]) => n)
 const contactsOf = (numbers: readonly number[]) => numbers.map((n) => ({ email: emailOf(n), n: `${n}` }))
 
-/** Where the rows and the counters of the account disagree. */
+/** The differences between the rows and the counters of the account. */
 const inexact = async () => {
   const [row] = await app.app.sql(
     `select
@@ -59,7 +58,7 @@ const inexact = async () => {
 }
 const exact = { withoutAddress: 0, withoutContact: 0, addresses: 0, rows: 0 }
 
-/** What PostgreSQL has counted in the database. */
+/** PostgreSQL's own counters for the database. */
 const counted = async () => {
   await app.app.sql('select pg_stat_force_next_flush()')
   const [row] = await app.app.sql<{ deadlocks: number; rollbacks: number }>(
@@ -68,14 +67,8 @@ const counted = async () => {
   return row!
 }
 
-/** Another session that holds the account's ticket until the test ends it. */
-const holdTicket = async () => {
-  const session = await app.app.database.connect()
-  onTestFinished(() => session.end())
-  await session.query('begin')
-  await session.query(`select pg_advisory_xact_lock(${lockKey('room', '$1')})`, [account.id])
-  return { release: () => session.query('rollback') }
-}
+/** Holds the account's ticket in another session until the test releases it. */
+const holdTicket = () => holdContactsTicket(app.app.database, account.id)
 
 const csvOf = async (name: string, numbers: readonly number[]): Promise<string> => {
   const path = join(folder, `${name}.csv`)
@@ -83,7 +76,7 @@ const csvOf = async (name: string, numbers: readonly number[]): Promise<string> 
   return path
 }
 
-test('batches that 40 callers draw from one pool of new addresses are all written, and each address is told of once', async () => {
+test('batches of 40 callers from one pool of new addresses are all written, with one event for each address', async () => {
   await app.subscribe(account)
   const pool = upTo(6_000)
   const before = await counted()
@@ -113,7 +106,7 @@ test('batches that 40 callers draw from one pool of new addresses are all writte
   expect((await counted()).deadlocks).toBe(0)
 })
 
-test('imports of the same rows in different orders, each a process of its own, all end well, and their counts add up', async () => {
+test('imports of the same rows in different orders, in separate processes, all succeed, and their counts add up', async () => {
   const rows = upTo(3_000)
   await app.subscribe(account)
   const paths = await Promise.all(['a', 'b', 'c', 'd'].map((name) => csvOf(name, shuffled(rows))))
@@ -130,7 +123,7 @@ test('imports of the same rows in different orders, each a process of its own, a
   expect((await counted()).deadlocks).toBe(0)
 })
 
-test('batches, imports, single writes, erasures and deletions of lists in one account: no deadlock, and nobody is refused', async () => {
+test('batches, imports, single writes, erasures and deletions of lists in one account do not deadlock and are not refused', async () => {
   const people = upTo(1_200)
   const lists = [listId, (await app.list(account, 'B')).id, (await app.list(account, 'C')).id]
   const pick = <T>(of: readonly T[]) => of[Math.floor(Math.random() * of.length)]!
@@ -148,7 +141,7 @@ test('batches, imports, single writes, erasures and deletions of lists in one ac
   const single = () => post({ listId: pick(lists), email: emailOf(pick(people)), fields: { n: `${Math.random()}` } })
   const erase = () =>
     inWork((work) => eraseContact(work, emailOf(pick(people)), { dryRun: false })).catch((error) => {
-      if (error.kind !== 'missing') throw error
+      if (error.kind !== 'not_found') throw error
     })
   const leave = () => inWork((work) => leaveList(work, pick(lists), emailOf(pick(people))))
   let n = 0
@@ -220,7 +213,7 @@ test('a queued write that adds nothing does not wait for the ticket', async () =
   await ticket.release()
 })
 
-test('queued units of work start in their order, two at a time, and one that fails ends its turn', async () => {
+test('queued units of work start in order, two at a time, and a failed one lets the next one start', async () => {
   noteContention(account.id)
   const started: number[] = []
   let [running, most] = [0, 0]
@@ -230,7 +223,7 @@ test('queued units of work start in their order, two at a time, and one that fai
       most = Math.max(most, ++running)
       await run(work).finally(() => running--)
     })
-  // One of the two places is taken until the end: the others follow each other in the second one.
+  // One of the two places is occupied until the end, so the others run one after the other in the second one.
   const end = Promise.withResolvers<void>()
   const first = unit(0, () => end.promise)
   await vi.waitFor(() => expect(started).toEqual([0]))
@@ -246,7 +239,7 @@ test('queued units of work start in their order, two at a time, and one that fai
   expect(ended.map(({ status }) => status)).toEqual(upTo(20).map((i) => (i % 3 === 0 ? 'rejected' : 'fulfilled')))
 })
 
-test('the queue has a bound, and a wait in it an end: both are refused as busy, and the queue goes on', async () => {
+test('a full queue and a wait that is too long are refused as busy, and the queue continues', async () => {
   noteContention(account.id)
   const end = Promise.withResolvers<void>()
   const unit = (run: () => Promise<unknown>) => writeFairly(app.app, account.id, 'cli:test', run)
@@ -277,7 +270,7 @@ test('a unit of work queues after its second conflict, not after the first', asy
   expect(await conflicting(10)).toBe(11)
 })
 
-test('a ticket that does not come in time: 503 with Retry-After, exit 7 with the way to go on, and nothing is written', async () => {
+test('a wait for the ticket that times out is 503 with Retry-After, or exit 7 with a hint, and nothing is written', async () => {
   // The plan's limit is near: every write that adds contacts takes the ticket.
   account = await app.account({ plan: 'free' })
   listId = (await app.list(account)).id

@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync'
 import { describe, expect, test } from 'vitest'
-import { type CsvRow, readCsv } from '../../src/contacts/imports.csv.ts'
+import { type CsvRow, readCsv } from '../../src/contacts/imports/csv.ts'
 
 const inPieces = async function* (bytes: Buffer, size: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
@@ -15,8 +15,8 @@ const rowsOf = async (text: string, size: number): Promise<CsvRow[]> => {
 const lines = (eol: string, last = eol) =>
   ['email,name', 'a@x.org,Zoë', '', 'b@x.org,日本語', 'c@x.org'].join(eol) + last
 
-describe('however its bytes come, in pieces of', () => {
-  describe.each([1, 2, 3, 5, 16, 1000])('%d', (size) => {
+describe('read in pieces of', () => {
+  describe.each([1, 2, 3, 5, 16, 1000])('%d bytes', (size) => {
     test.each([
       ['LF', lines('\n')],
       ['CRLF', lines('\r\n')],
@@ -27,7 +27,7 @@ describe('however its bytes come, in pieces of', () => {
       ['a quote in the last row', `${lines('\n')}d@x.org,"Smith, ""J""\nand Co"\n`],
       ['a quote in the first row', `email,"na,me"\n${lines('\n')}`],
       ['a quote within a value', `${lines('\r\n')}d@x.org,5" pipe\r\ne@x.org,x\r\n`],
-    ])('a file with %s is what the parser reads of it', async (_, text) => {
+    ])('a file with %s has the rows that the CSV parser reads', async (_, text) => {
       const records: string[][] = parse(text, {
         relax_quotes: true,
         relax_column_count: true,
@@ -37,7 +37,7 @@ describe('however its bytes come, in pieces of', () => {
       expect((await rowsOf(text, size)).map(({ values }) => values)).toEqual(expected)
     })
 
-    test('lines are counted through both parts, and a quote that is never closed loses its row alone', async () => {
+    test('lines are counted through both parts, and an unclosed quote loses only its row', async () => {
       const text = `email,name\na@x.org,1\n\nb@x.org,"two\nlines"\nc@x.org,"open\nd@x.org,4\ne@x.org,5\n`
       expect(await rowsOf(text, size)).toEqual([
         { line: 2, values: ['a@x.org', '1'] },
@@ -50,7 +50,7 @@ describe('however its bytes come, in pieces of', () => {
   })
 })
 
-test('a row of any length without a quote ends in bounded memory', async () => {
+test('a long row without a quote is read in bounded memory', async () => {
   let given = 0
   const endless = async function* () {
     yield Buffer.from('email,name\na@x.org,1\n')

@@ -21,7 +21,7 @@ const inWork = <T>(run: Parameters<typeof app.app.work<T>>[2]) => app.app.work(a
 const access = async () => (await inWork((work) => listAccess(work, { limit: 50 }))).rows
 
 describe('GET /contacts', () => {
-  test("gives the address's row in each list, most recently updated first", async () => {
+  test("returns the address's contact in each list, most recently updated first", async () => {
     const other = await app.list(account, 'Other')
     await app.post(account, { listId, email: 'ada@acme.test' })
     await app.post(account, { listId: other.id, email: 'ada@acme.test', fields: { z: 1, a: 2 } })
@@ -35,7 +35,7 @@ describe('GET /contacts', () => {
     expect(one.body.contacts).toEqual([body.contacts[1]])
   })
 
-  test("an address that is in none, or in another account's list, is an empty array", async () => {
+  test("returns an empty array for an address that is in no list, or only in another account's", async () => {
     const stranger = await app.account()
     const theirs = await app.list(stranger)
     await app.post(stranger, { listId: theirs.id, email: 'ada@acme.test' })
@@ -50,11 +50,11 @@ describe('GET /contacts', () => {
     ['email=a@acme.test&email=b@acme.test', 'email must be a string'],
     ['email=a%00@acme.test', 'email must be an email address'],
     ['email=a@acme.test&listId=%00', 'listId must not contain NUL characters'],
-  ])('?%s is 400', async (query, error) => {
+  ])('?%s returns 400', async (query, error) => {
     expect(await app.get(account, query)).toMatchObject({ status: 400, body: { error } })
   })
 
-  test('asked for at once each gets its own, and each read is recorded', async () => {
+  test('concurrent reads each return their own contacts, and each read is recorded', async () => {
     const people = Array.from({ length: 20 }, (_, i) => `p${i}@acme.test`)
     for (const email of people.slice(0, 10)) await app.post(account, { listId, email })
     const stranger = await app.account()
@@ -79,7 +79,7 @@ describe('GET /contacts', () => {
     )
   })
 
-  test('reads of different accounts share statements; each gets and records only its own', async () => {
+  test('reads of different accounts share statements, but each returns and records only its own contacts', async () => {
     const accounts = [account, await app.account(), await app.account()]
     const lists = [listId, (await app.list(accounts[1]!)).id, (await app.list(accounts[2]!)).id]
     for (const [i, owner] of accounts.entries())
@@ -99,7 +99,7 @@ describe('GET /contacts', () => {
     )
     expect(statements).toBe(2)
     for (const [i, answer] of answers.entries()) {
-      if (i % 4 === 3) expect(answer).toMatchObject({ status: 'rejected', reason: { kind: 'missing' } })
+      if (i % 4 === 3) expect(answer).toMatchObject({ status: 'rejected', reason: { kind: 'not_found' } })
       else
         expect(answer).toMatchObject({
           value: [{ listId: lists[i % 4], email: 'ada@acme.test', fields: { of: accounts[i % 4]!.id } }],
@@ -114,7 +114,7 @@ describe('GET /contacts', () => {
     expect(await app.app.sql('select from access_log where account_id = $1', [dead.id])).toEqual([])
   })
 
-  test('who waits for the turn of others is recorded at the own time', async () => {
+  test('a read that waits for others is recorded with the time of its own call', async () => {
     const { sql, database } = app.app
     const times = [0, 1000, 2000].map((ms) => new Date(Date.now() + ms))
     await Promise.all(
@@ -125,7 +125,7 @@ describe('GET /contacts', () => {
     expect((await access()).map(({ at }) => at).sort()).toEqual(times.map((time) => time.getTime()))
   })
 
-  test('an unknown and a foreign listId are 404, and recorded nowhere', async () => {
+  test('an unknown or foreign listId returns 404, and the read is not recorded', async () => {
     const theirs = await app.list(await app.account())
     for (const id of ['lst_none', theirs.id]) {
       expect((await app.get(account, `email=ada@acme.test&listId=${id}`)).status).toBe(404)
@@ -133,7 +133,7 @@ describe('GET /contacts', () => {
     expect(await access()).toEqual([])
   })
 
-  test('each read is recorded with its key, address, list and what it found', async () => {
+  test('each read is recorded with its key, address, list and number of contacts', async () => {
     await app.post(account, { listId, email: 'ada@acme.test' })
     await app.get(account, 'email=ada@acme.test')
     await app.get(account, `email=bob@acme.test&listId=${listId}`)
@@ -180,14 +180,14 @@ describe('lists of contacts', () => {
     await expect(bad).rejects.toMatchObject({ kind: 'invalid', message: 'cursor is not valid' })
   })
 
-  test('a malformed address that was kept is shown', async () => {
+  test('a malformed address that is stored is shown', async () => {
     await app.post(account, { listId, email: 'no address' })
     const [contact] = await inWork((work) => showContact(work, 'no address'))
     expect(contact).toMatchObject({ email: 'no address', verification: { status: 'invalid' } })
-    await expect(inWork((work) => showContact(work, 'none@acme.test'))).rejects.toMatchObject({ kind: 'missing' })
+    await expect(inWork((work) => showContact(work, 'none@acme.test'))).rejects.toMatchObject({ kind: 'not_found' })
   })
 
-  test("an export gives the whole list, and nothing of another account's", async () => {
+  test('an export contains the whole list, and nothing of another account', async () => {
     const collect = async (accountId: string) => {
       const seen: string[] = []
       for await (const page of exportContacts(app.app, accountId, listId)) seen.push(...page.map((row) => row.email))

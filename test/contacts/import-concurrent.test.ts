@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Counts, openList } from '../../src/contacts/imports.ts'
+import { type Counts, findOrCreateList } from '../../src/contacts/imports/imports.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { untilLocked } from '../support/database.ts'
 import { prepareRun } from './support.ts'
 
 let t: TestApp
@@ -20,14 +21,14 @@ afterAll(async () => {
 })
 
 let files = 0
-/** A file of these people, with a row that is rejected. */
+/** Writes a file of these people, with one row that is rejected. */
 const file = async (people: readonly number[], note: string): Promise<string> => {
   const path = join(folder, `${++files}.csv`)
   await writeFile(path, `email,note\n,nobody\n${people.map((n) => `p${n}@example.org,${note}\n`).join('')}`)
   return path
 }
 
-/** In the order in which the batches of all imports were done: which import each was of. */
+/** The file of each batch, in the order in which the batches were written. */
 type Order = string[]
 
 const importInto = async ({ id }: TestAccount, list: string, path: string, order: Order = []) => {
@@ -37,7 +38,7 @@ const importInto = async ({ id }: TestAccount, list: string, path: string, order
 
 const sum = (results: readonly Counts[], name: keyof Counts) => results.reduce((all, counts) => all + counts[name], 0)
 
-/** What the account and the list `L` count, beside what there is. */
+/** The counters of the account and of the list `L`, with the real numbers of rows. */
 const counted = async ({ id }: TestAccount) =>
   (
     await t.app.sql(
@@ -49,13 +50,13 @@ const counted = async ({ id }: TestAccount) =>
     )
   )[0]
 
-/** Whether the batches of two stood between each other. */
+/** Whether the batches of two imports were interleaved. */
 const areMixed = (order: Order, a: string, b: string) =>
   order.indexOf(a) < order.lastIndexOf(b) && order.indexOf(b) < order.lastIndexOf(a)
 
 const upTo = (count: number, from = 0) => Array.from({ length: count }, (_, i) => from + i)
 
-test('imports of the same people at once, into a list that each may make: every row is in one count, and all counts are exact', async () => {
+test('concurrent imports of the same people into a list that each may create: every row counts once, and all counts are exact', async () => {
   const account = await t.account()
   const paths = await Promise.all([
     file(upTo(2_000), 'one'),
@@ -74,21 +75,20 @@ test('imports of the same people at once, into a list that each may make: every 
   expect(await counted(account)).toEqual({ addresses: 2_500, rows: 2_500, realAddresses: 2_500, realRows: 2_500 })
 })
 
-test('an import that finds its list made by another at the same moment goes into that', async () => {
+test('an import uses a list that another import creates concurrently', async () => {
   const { id } = await t.account()
-  const open = () => t.app.work(id, 'cli:test', (work) => openList(work, 'L', true, { email: 0, fields: [] }))
+  const open = () => t.app.work(id, 'cli:test', (work) => findOrCreateList(work, 'L', true, { email: 0, fields: [] }))
   const { first, second } = await t.app.work(id, 'cli:test', async (work) => {
-    const first = await openList(work, 'L', true, { email: 0, fields: [] })
+    const first = await findOrCreateList(work, 'L', true, { email: 0, fields: [] })
     const second = open()
-    const waiting = () => t.app.sql('select 1 from pg_locks where not granted')
-    while ((await waiting()).length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
-    // As an object: the second is waited for once this unit has committed.
+    await untilLocked(t.app, 1)
+    // Wrapped in an object, so that the second promise is not awaited before this unit commits.
     return { first, second }
   })
   expect((await second).id).toBe(first.id)
 })
 
-test('two imports into two lists on a plan that has room for neither: the plan is filled, not overfilled', async () => {
+test("two imports into two lists beyond the plan's limit: the plan is filled, not exceeded", async () => {
   const account = await t.account({ plan: 'free' })
   const results = await Promise.all([
     importInto(account, 'L', await file(upTo(800), 'one')),
@@ -101,14 +101,14 @@ test('two imports into two lists on a plan that has room for neither: the plan i
   expect(results[0]!.created).toBe(rows)
 })
 
-test('an import and batches of the API at once, with somebody who listens: counts and events are exact', async () => {
+test('a concurrent import and API batches, with a subscription: counts and events are exact', async () => {
   const account = await t.account()
   await t.request('POST', '/webhooks', {
     key: account.key,
     body: { url: 'https://hooks.example.org/', events: ['contact.created'] },
   })
   const { id: listId } = await t.app.work(account.id, 'cli:test', (work) =>
-    openList(work, 'L', true, { email: 0, fields: [] }),
+    findOrCreateList(work, 'L', true, { email: 0, fields: [] }),
   )
   const order: Order = []
   const post = async (from: number) => {

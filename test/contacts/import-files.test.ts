@@ -2,9 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { readBatches } from '../../src/contacts/imports.batch.ts'
-import { type CsvRow, readCsv } from '../../src/contacts/imports.csv.ts'
-import { openFile } from '../../src/contacts/imports.ts'
+import { readBatches } from '../../src/contacts/imports/batch.ts'
+import { type CsvRow, readCsv } from '../../src/contacts/imports/csv.ts'
+import { openFile } from '../../src/contacts/imports/imports.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 
@@ -35,7 +35,7 @@ const run = (...args: string[]) => svc(t, ['--account', account.id, ...args])
 const importFile = async (content: string | Buffer, ...args: string[]) =>
   run('contacts', 'import', await file(content), '--list', 'L', '--create-list', '--json', ...args)
 
-/** Reads a file that comes in pieces of `size` bytes. */
+/** Reads a file that arrives in pieces of `size` bytes. */
 const read = async (content: string | Buffer, size = 64): Promise<{ headers: string[]; rows: CsvRow[] }> => {
   const bytes = Buffer.from(content)
   const open = async function* () {
@@ -49,18 +49,18 @@ const row = (line: number, ...values: string[]): CsvRow => ({ line, values })
 const latin1 = (text: string) => Buffer.from(text, 'latin1')
 const openQuote = 'a quote is opened and never closed'
 
-describe('a first line that can not be read', () => {
+describe('an unreadable first line', () => {
   test.each<[string, string | Buffer, RegExp]>([
     [
-      'one that is no UTF-8',
+      'one that is not UTF-8',
       latin1('email,pr\xe9nom\na@example.org,Ann\n'),
       /first line.*not UTF-8.*--encoding latin1/,
     ],
     ['one that ends in the middle of a character', latin1('email,pr\xc3'), /first line.*not UTF-8/],
-    ['a quote that nobody closes', 'email,"name\na@example.org,Ann\n', /first line.*a quote is opened/],
+    ['a quote that is never closed', 'email,"name\na@example.org,Ann\n', /first line.*a quote is opened/],
     ['the same with CR alone', 'email,"name\ra@example.org,Ann\r', /first line.*a quote is opened/],
     ['a quote that a later line closes', 'email,"name\na@example.org,"Ann"\n', /first line.*a quote is opened/],
-  ])('%s is refused with exit 2, and nothing is made', async (_, content, sentence) => {
+  ])('%s is refused with exit 2, and nothing is created', async (_, content, sentence) => {
     const ran = await importFile(content)
     expect(ran).toMatchObject({ status: 2, stdout: '' })
     expect(ran.stderr).toMatch(sentence)
@@ -68,12 +68,12 @@ describe('a first line that can not be read', () => {
     expect((await run('imports', '--json')).json).toEqual({ imports: [] })
   })
 
-  test('is not one with line breaks in a quoted name', async () => {
+  test('does not include line breaks in a quoted name', async () => {
     expect((await read('email,"first\r\nname"\r\na@example.org,Ann\r\n')).headers).toEqual(['email', 'first\r\nname'])
   })
 })
 
-describe('a row with a quote that nobody closes', () => {
+describe('a row with an unclosed quote', () => {
   test.each([1, 7, 64])('is the only one lost, whatever ends the lines (pieces of %i bytes)', async (size) => {
     for (const end of ['\n', '\r', '\r\n']) {
       const lines = ['email,name', 'a@b.c,1', 'b@b.c,"2', 'c@b.c,3', 'd@b.c,"4', 'e@b.c,5', '']
@@ -87,7 +87,7 @@ describe('a row with a quote that nobody closes', () => {
     }
   })
 
-  test('leaves those behind it on their lines, also where it has line breaks itself', async () => {
+  test('keeps the line numbers of later rows, also if it has line breaks itself', async () => {
     const { rows } = await read('email,a,b\na@b.c,"one\ntwo","three\nb@b.c,1,2\n')
     expect(rows.at(-1)).toEqual({ line: 4, values: ['b@b.c', '1', '2'] })
   })
@@ -102,7 +102,7 @@ describe('a row with a quote that nobody closes', () => {
       'a@b.c,"1\n\nb@b.c,"2,"3\nc@b.c,4\nd@b.c,"5",6\n',
       [lost(2), lost(4), row(5, 'c@b.c', '4'), row(6, 'd@b.c', '5', '6')],
     ],
-  ])('takes none along that comes before %s', async (_, lines, expected) => {
+  ])('does not include the rows before %s', async (_, lines, expected) => {
     expect((await read(`email,x\n${lines}`)).rows).toEqual(expected)
   })
 
@@ -110,7 +110,7 @@ describe('a row with a quote that nobody closes', () => {
     'email,x\na@b.c,"""He said, ""no""\r\nand left"""\n',
     'email,x\na@b.c,"""Quoted"", and then\nmore"\n',
     'email,x\na@b.c,5" pipe\n',
-  ])('is not one whose value has quotes: %j', async (content) => {
+  ])('does not mean a row whose value contains quotes: %j', async (content) => {
     const { rows } = await read(content)
     expect(rows).toHaveLength(1)
     expect(rows[0]?.fault).toBeUndefined()
@@ -125,7 +125,7 @@ test('a row that ends in the middle of a character is refused', async () => {
   ])
 })
 
-test('a batch of long rows has fewer of them, and no row is lost', async () => {
+test('a batch of long rows has fewer rows, and no row is lost', async () => {
   const rows = async function* () {
     for (let i = 0; i < 12; i++) yield { line: i + 2, values: [`p${i}@example.org`, 'x'.repeat(900_000)] }
   }
@@ -139,7 +139,7 @@ describe('rejects', () => {
   const content = 'email,name\na@example.org,Ann\n,nobody\n'
   const expected = 'line,email,reason\r\n3,,no address\r\n'
 
-  test('of an import that is done are written where they are asked for', async () => {
+  test('of a finished import are written to the requested file', async () => {
     const { id } = (await importFile(content)).json
     const path = join(folder, 'asked.csv')
     const ran = await run('imports', 'resume', id, '--rejects', path, '--json')
@@ -147,7 +147,7 @@ describe('rejects', () => {
     expect(await readFile(path, 'utf8')).toBe(expected)
   })
 
-  test('are there before an import counts as done: where they can’t be written, a resume does it', async () => {
+  test('are written before an import is done: if that fails, a resume writes them', async () => {
     const ran = await importFile(content, '--rejects', '/dev/full')
     expect(ran.status).toBe(2)
     expect(ran.stderr).toContain("/dev/full can't be written (ENOSPC)")
@@ -160,7 +160,7 @@ describe('rejects', () => {
     expect(await readFile(path, 'utf8')).toBe(expected)
   })
 
-  test('are kept in normalised form, so that erasing an address finds them', async () => {
+  test('are stored in normalised form, so that an erasure finds them', async () => {
     const decomposed = 'A\u0308nne@Example.ORG'
     const ran = await importFile(`email,name\n ${decomposed} ,Anne,too many\nb@example.org,B\n`)
     expect(ran).toMatchObject({ status: 5, json: { created: 1, rejected: 1 } })
@@ -173,12 +173,12 @@ describe('rejects', () => {
   })
 })
 
-test('a file that goes away while it is read is named', async () => {
+test('a file that disappears while it is read is named', async () => {
   const path = await file('email,name\na@example.org,Ann\n')
   const source = await openFile(path, new AbortController().signal)
   await rm(path)
   await expect(Array.fromAsync(source.open())).rejects.toMatchObject({
-    kind: 'missing',
+    kind: 'not_found',
     message: `There is no file ${path}`,
   })
   await expect(openFile(folder, new AbortController().signal)).rejects.toMatchObject({
@@ -188,7 +188,7 @@ test('a file that goes away while it is read is named', async () => {
 })
 
 describe('control characters of a file', () => {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the output must not contain them
   const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/
   const evil = '\u001b[31mred\u009b2J\u007f'
 
@@ -205,7 +205,7 @@ describe('control characters of a file', () => {
     }
   })
 
-  test('in its name, its addresses and the reasons of rejects neither, as JSON they stay what they are', async () => {
+  test('in its name, its addresses and the reasons of rejects do not either; JSON output keeps them', async () => {
     const path = join(folder, `${evil}.csv`)
     await writeFile(path, `email,name ${evil}\n${evil}@example.org,1,2\nb${evil}@example.org,${'v'.repeat(10_001)}\n`)
     const imported = await run('contacts', 'import', path, '--list', `L ${evil}`, '--create-list', '--json')
@@ -228,7 +228,7 @@ describe('control characters of a file', () => {
     expect(shown.at(-1)!.json.rejects[0].email).toBe(`${evil}@example.org`.toLowerCase())
   })
 
-  test('what is no CSV does not flood it', async () => {
+  test('a file that is not CSV does not flood the terminal', async () => {
     const ran = await importFile(`${'column,'.repeat(100_000)}\n`)
     expect(ran.status).toBe(2)
     expect(ran.stderr.length).toBeLessThan(3_000)

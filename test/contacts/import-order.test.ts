@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { isContended, noteContention } from '../../src/contacts/contacts.contention.ts'
-import { type ImportView, openImport } from '../../src/contacts/imports.ts'
-import { writeBatches } from '../../src/contacts/imports.write.ts'
+import { finishImport } from '../../src/contacts/imports/checkpoint.ts'
+import { type ImportView, openImport } from '../../src/contacts/imports/imports.ts'
+import { writeBatches } from '../../src/contacts/imports/write.ts'
+import { isContended, noteContention } from '../../src/contacts/write/contention.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { prepareRun } from './support.ts'
 
-/* An import writes two batches at once: what is there is always a beginning of its file. */
+/* An import writes two batches at once; the rows that it has committed are always a prefix of its file. */
 
 let t: TestApp
 let folder: string
@@ -32,7 +33,7 @@ afterAll(async () => {
 const addressOf = (n: number) => `p${String(n).padStart(5, '0')}@example.org`
 
 let files = 0
-/** An import, yet to be run, of people 0, 1, …, and at the end some of them again. */
+/** Prepares an import of people 0, 1, …, followed by those of `again`; returns a function that runs it. */
 const start = async (
   people: number,
   signal = new AbortController().signal,
@@ -46,7 +47,7 @@ const start = async (
   return () => run({ signal })
 }
 
-/** The import as others see it, with the addresses that they see. */
+/** The committed rows of the import and the committed addresses of the account. */
 const seen = async () => {
   const { rows } = await t.app.work(account.id, 'cli:test', (work) => openImport(work, importId))
   const [counted] = await t.app.sql<{ addresses: number }>(
@@ -59,7 +60,7 @@ const seen = async () => {
 const adding = `insert into addresses (account_id, email, row_id, domain) values ($1, $2, $3, 'example.org')`
 const add = (n: number) => [account.id, addressOf(n), `row_other${n}`] as const
 
-/** The sessions of this database that wait for a lock, and those that stand still in a transaction that has written. */
+/** The sessions of this database that wait for a lock, and those that are idle in a transaction that has written. */
 const sessions = async () => {
   const [row] = await t.app.sql<{ waiting: number; still: number }>(
     `select count(*) filter (where wait_event_type = 'Lock') as waiting,
@@ -69,7 +70,7 @@ const sessions = async () => {
   return row
 }
 
-/** Somebody else who has added person 7, of the first batch, and not committed: that batch waits, the second is written. */
+/** Adds person 7 of the first batch in another, open transaction: the first batch waits, and the second is written. */
 const hold = async () => {
   const other = await t.app.database.connect()
   await other.query('begin')
@@ -79,7 +80,7 @@ const hold = async () => {
 const isHeld = () =>
   vi.waitFor(async () => expect(await sessions()).toEqual({ waiting: 1, still: 2 }), { timeout: 10_000 })
 
-test('a batch that is written before the one in front of it is not there before it', async () => {
+test('a batch that is written before the previous one commits after it', async () => {
   const run = await start(1000)
   const other = await hold()
   const result = run()
@@ -91,7 +92,7 @@ test('a batch that is written before the one in front of it is not there before 
   expect(await seen()).toEqual({ rows: 1000, addresses: 1000 })
 })
 
-test('who holds an address of the first batch and waits for one of the second is let through', async () => {
+test('a transaction that holds an address of the first batch and waits for one of the second proceeds', async () => {
   const run = await start(1500)
   const other = await hold()
   const result = run()
@@ -101,11 +102,11 @@ test('who holds an address of the first batch and waits for one of the second is
   await other.end()
   expect(await result).toMatchObject({ status: 'done', created: 1500 })
   expect(isContended(account.id)).toBe(true)
-  // The two that were there joined the list.
+  // The two addresses that existed already joined the list.
   expect(await seen()).toEqual({ rows: 1500, addresses: 1500 })
 })
 
-test('a batch that waits for the one ahead keeps its work as long as no other transaction waits for it', async () => {
+test('a batch that waits for the previous one rolls back only if another transaction waits for it', async () => {
   const run = await start(1000)
   const other = await hold()
   const result = run()
@@ -118,13 +119,13 @@ test('a batch that waits for the one ahead keeps its work as long as no other tr
   expect(isContended(account.id)).toBe(false)
 })
 
-test('an import that had to give way writes one batch at a time', async () => {
+test('an import that had to roll back for another transaction writes one batch at a time', async () => {
   const run = await start(1500)
   noteContention(account.id)
   const other = await hold()
   const result = run()
   await vi.waitFor(async () => expect(await sessions()).toMatchObject({ waiting: 1 }))
-  // Longer than the second batch takes when it does not wait, as in the tests above.
+  // Longer than the second batch takes if it does not wait, as in the tests above.
   await sleep(500)
   expect(await sessions()).toEqual({ waiting: 1, still: 1 })
   await other.query('rollback')
@@ -132,7 +133,7 @@ test('an import that had to give way writes one batch at a time', async () => {
   expect(await result).toMatchObject({ status: 'done', created: 1500 })
 })
 
-test('a batch that fails takes the one behind it along', async () => {
+test('a failed batch rolls back the next one', async () => {
   const run = await start(1500)
   const other = await hold()
   const result = run()
@@ -141,11 +142,46 @@ test('a batch that fails takes the one behind it along', async () => {
   await t.app.sql('update imports set rows_done = 1 where account_id = $1 and id = $2', [account.id, importId])
   await other.query('rollback')
   await other.end()
-  await expect(result).rejects.toThrow('Another process goes on with the import')
+  await expect(result).rejects.toThrow('Another process is running the import')
   expect(await seen()).toEqual({ rows: 1, addresses: 0 })
 })
 
-test('what is stopped ends with what it had begun, and goes on behind it', async () => {
+test('an import whose last batches are lost in a crash of the database reports it with a hint', async () => {
+  const run = await start(1500)
+  const other = await hold()
+  const result = run()
+  result.catch(() => {})
+  await isHeld()
+  await other.query('rollback')
+  await other.end()
+  await result
+  // The state after a crash if commits did not wait for the disk.
+  await t.app.sql(
+    `update imports set rows_done = 500, created = 500, status = 'running', finished_at = null where account_id = $1 and id = $2`,
+    [account.id, importId],
+  )
+  const opened = await t.app.work(account.id, 'cli:test', (work) => openImport(work, importId))
+  await t.app.sql('update imports set rows_done = 0, created = 0 where account_id = $1 and id = $2', [
+    account.id,
+    importId,
+  ])
+  const batch = { rows: 500, writes: [{ email: addressOf(1), fields: {} }], repeats: new Map(), rejects: [] }
+  const batches = async function* () {
+    yield { batch, verifications: new Map() }
+  }
+  const writer = { app: t.app, accountId: account.id, actor: 'cli:test', signal: new AbortController().signal }
+  const lost = {
+    kind: 'unavailable',
+    message: 'The database crashed and lost the last batches: the first 0 rows are imported',
+    detail: { hint: `svc imports resume ${importId}` },
+  }
+  await expect(writeBatches(writer, opened, batches()).next()).rejects.toMatchObject(lost)
+  await expect(t.app.work(account.id, 'cli:test', (work) => finishImport(work, importId, 500))).rejects.toMatchObject(
+    lost,
+  )
+})
+
+test('a stopped import finishes its current batches and can be resumed after them', async () => {
   const stop = new AbortController()
   const run = await start(2000, stop.signal)
   const other = await hold()
@@ -154,16 +190,16 @@ test('what is stopped ends with what it had begun, and goes on behind it', async
   stop.abort()
   await other.query('rollback')
   await other.end()
-  expect(await result).toMatchObject({ status: 'running', rows: 1000, created: 1000 })
+  expect(await result).toMatchObject({ status: 'stopped', rows: 1000, created: 1000 })
   expect(await seen()).toEqual({ rows: 1000, addresses: 1000 })
 })
 
-test('batches with an address in common are written one after the other', async () => {
+test('batches with a common address are written one after the other', async () => {
   const run = await start(600, undefined, [7])
   const other = await hold()
   const result = run()
   await vi.waitFor(async () => expect(await sessions()).toMatchObject({ waiting: 1 }))
-  // Longer than the second batch takes where it does not wait, as in the tests above.
+  // Longer than the second batch takes if it need not wait, as in the tests above.
   await sleep(500)
   expect(await sessions()).toEqual({ waiting: 1, still: 1 })
   await other.query('rollback')
@@ -171,17 +207,17 @@ test('batches with an address in common are written one after the other', async 
   expect(await result).toMatchObject({ status: 'done', created: 600, unchanged: 1 })
 })
 
-test('a batch that fails is told of while the next one is still being read', async () => {
+test('a failed batch is reported while the next one is still being read', async () => {
   const run = await start(500)
   await t.app.sql('update imports set rows_done = 1 where account_id = $1 and id = $2', [account.id, importId])
   const opened = await t.app.work(account.id, 'cli:test', (work) => openImport(work, importId))
   const batch = { rows: 1, writes: [{ email: addressOf(1), fields: {} }], repeats: new Map(), rejects: [] }
   const slow = async function* () {
-    yield { batch, verdicts: new Map() }
+    yield { batch, verifications: new Map() }
     await new Promise(() => {})
   }
   const writer = { app: t.app, accountId: account.id, actor: 'cli:test', signal: new AbortController().signal }
   const written = writeBatches(writer, { ...opened, rows: 0 }, slow())
-  await expect(written.next()).rejects.toThrow('Another process goes on with the import')
-  await expect(run()).rejects.toThrow('Another process goes on with the import')
+  await expect(written.next()).rejects.toThrow('Another process is running the import')
+  await expect(run()).rejects.toThrow('Another process is running the import')
 })

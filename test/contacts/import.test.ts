@@ -13,7 +13,7 @@ let folder: string
 beforeAll(async () => {
   t = await startApp()
   folder = await mkdtemp(join(tmpdir(), 'svc-import-'))
-  // The domain is known: no test waits for DNS.
+  // The domain's DNS result is cached, so that no test waits for DNS.
   await t.app.sql(`insert into mail_domains values ('example.org', 'mx', now() + interval '1 day')`)
 })
 afterAll(async () => {
@@ -68,7 +68,7 @@ const people = (count: number, from = 0) => {
   return text
 }
 
-describe('what a file may look like', () => {
+describe('accepted files', () => {
   test.each<[string, string | Buffer, string[]]>([
     ['commas and LF', 'email,name\na@example.org,Ann\n', []],
     ['no line end at its end', 'email,name\na@example.org,Ann', []],
@@ -76,15 +76,15 @@ describe('what a file may look like', () => {
     ['semicolons', 'email;name\na@example.org;Ann\n', []],
     ['tabs', 'email\tname\na@example.org\tAnn\n', []],
     ['blank lines', 'email,name\n\n\na@example.org,Ann\n\n', []],
-    ['an address in capitals with blanks around', 'E-Mail,name\n  A@Example.ORG ,Ann\n', []],
-    ['UTF-16 with its mark', Buffer.from('\ufeffemail\tname\r\na@example.org\tAnn\r\n', 'utf16le'), []],
+    ['an address in capitals, surrounded by blanks', 'E-Mail,name\n  A@Example.ORG ,Ann\n', []],
+    ['UTF-16 with a byte order mark', Buffer.from('\ufeffemail\tname\r\na@example.org\tAnn\r\n', 'utf16le'), []],
   ])('%s', async (_, content, args) => {
     const ran = await importFile(content, ...args)
     expect(ran).toMatchObject({ status: 0, json: counted(1, 0, 0, 0, 0) })
     expect(await contacts()).toEqual([{ email: 'a@example.org', fields: { name: 'Ann' } }])
   })
 
-  test('quotes hold commas, quotes and line ends', async () => {
+  test('quoted values may contain commas, quotes and line ends', async () => {
     await importFile('email,note\r\na@example.org,"one, ""two""\r\nthree"\r\n')
     expect(await contacts()).toEqual([{ email: 'a@example.org', fields: { note: 'one, "two"\r\nthree' } }])
   })
@@ -96,7 +96,7 @@ describe('what a file may look like', () => {
     expect((await contacts())[0]?.fields).toEqual({ name: 'José €' })
   })
 
-  test('standard input is read by -', async () => {
+  test('the file name - reads standard input', async () => {
     const ran = await run(['contacts', 'import', '-', '--list', 'L', '--create-list', '--json'], people(3))
     expect(ran).toMatchObject({ status: 0, json: counted(3, 0, 0, 0, 0) })
   })
@@ -110,13 +110,13 @@ describe('what a file may look like', () => {
       ['--map', 'Name=first'],
       /Name.*columns are: email, name/s,
     ],
-    ['a map that is none', 'email,name\n', ['--map', 'name'], /header=field/],
-    ['two columns of one name', 'email,name,name\n', [], /name/],
+    ['an invalid map', 'email,name\n', ['--map', 'name'], /header=field/],
+    ['two columns with the same name', 'email,name,name\n', [], /name/],
     ['two columns for one field', 'email,a,b\n', ['--map', 'a=x,b=x'], /x/],
     ['more than 40 columns', `email,${Array.from({ length: 41 }, (_, i) => `c${i}`)}\n`, [], /at most 40 columns/],
     ['an unknown encoding', 'email\n', ['--encoding', 'klingon'], /klingon/],
     ['an unknown conflict rule', 'email\n', ['--on-conflict', 'merge'], /upsert or skip/],
-  ])('%s is refused with exit 2, before anything is made', async (_, content, args, sentence) => {
+  ])('%s is refused with exit 2, before anything is created', async (_, content, args, sentence) => {
     const ran = await importFile(content, ...args)
     expect(ran).toMatchObject({ status: 2, stdout: '' })
     expect(ran.stderr).toMatch(sentence)
@@ -133,7 +133,7 @@ describe('what a file may look like', () => {
 })
 
 describe('mapping', () => {
-  test('mapped columns take their field, the others keep their header', async () => {
+  test('mapped columns are stored in their field, the others keep their header as name', async () => {
     const ran = await importFile(
       'Work mail,First,"Last, all",City\na@example.org,Ann,Lee,Rome\n',
       '--map',
@@ -147,7 +147,7 @@ describe('mapping', () => {
 })
 
 describe('counts', () => {
-  test('an address that comes again is updated or unchanged, within a batch and across batches; its last values win', async () => {
+  test('a repeated address is updated or unchanged, within a batch and across batches; its last values win', async () => {
     let content = 'email,name\nx@example.org,1\nX@example.org,2\nx@example.org ,2\n'
     for (let i = 0; i < 600; i++) content += `f${i}@example.org,n\n`
     content += 'x@example.org,2\nx@example.org,3\n'
@@ -155,7 +155,7 @@ describe('counts', () => {
     expect((await contacts()).find((row) => row.email === 'x@example.org')?.fields).toEqual({ name: '3' })
   })
 
-  test('the same file again is all unchanged, writes nothing and fires nothing', async () => {
+  test('importing the same file again counts all rows as unchanged, writes nothing and fires nothing', async () => {
     await subscribe()
     await importFile(people(700))
     const before = await t.app.sql('select * from contacts where account_id = $1 order by email', [account.id])
@@ -165,7 +165,7 @@ describe('counts', () => {
     expect(await t.app.sql('select * from contacts where account_id = $1 order by email', [account.id])).toEqual(before)
   })
 
-  test('bad rows are rejected with line and reason, and stop no other; malformed addresses are kept and judged', async () => {
+  test('bad rows are rejected with line and reason, and others are imported; malformed addresses are stored and verified', async () => {
     const content = [
       'email,name',
       'a@example.org,"two\r\nlines"',
@@ -205,7 +205,7 @@ describe('counts', () => {
     expect(await importFile(content)).toMatchObject({ status: 5, json: counted(1000, 1, 0, 11, 0) })
   })
 
-  test('--on-conflict skip leaves what is there, and counts it unchanged', async () => {
+  test('--on-conflict skip leaves existing contacts unchanged, and counts them as unchanged', async () => {
     await importFile('email,name\na@example.org,old\n')
     const content = 'email,name\na@example.org,new\nb@example.org,first\nb@example.org,second\n'
     expect(await importFile(content, '--on-conflict', 'skip')).toMatchObject({
@@ -232,7 +232,7 @@ describe('events', () => {
 })
 
 describe('--dry-run', () => {
-  test('says what an import would do, events included, and writes nothing', async () => {
+  test('shows what an import would do, including events, and writes nothing', async () => {
     await subscribe()
     await importFile('email,name\na@example.org,1\nb@example.org,1\n')
     const events = await t.events(account.id)
@@ -249,13 +249,32 @@ describe('--dry-run', () => {
     expect(await t.events(account.id)).toHaveLength(events.length + 603)
   })
 
-  test('makes no list', async () => {
+  test.each([
+    ['status', 'email,status\na@example.org,blocklisted\nb@example.org,enabled\n'],
+    ['unsubscribed', 'email,unsubscribed\na@example.org,true\nb@example.org,false\n'],
+    ['UNSUB_TIME', 'email,UNSUB_TIME\na@example.org,2026-01-01 10:00:00\nb@example.org,\n'],
+  ])(
+    'warns of contacts that have opted out according to %s, because an import makes them active',
+    async (column, content) => {
+      const dry = await importFile(content, '--dry-run')
+      expect(dry).toMatchObject({ status: 0, json: counted(2, 0, 0, 0, 0) })
+      expect(dry.stderr).toContain(`The column ${column} says that 1 row has opted out`)
+      expect(dry.stderr).toContain('svc suppressions import')
+    },
+  )
+
+  test('does not warn of other columns', async () => {
+    const dry = await importFile('email,status,unsubscribed\na@example.org,customer,no\n', '--dry-run')
+    expect(dry.stderr).not.toContain('opted out')
+  })
+
+  test('creates no list', async () => {
     expect(await importFile(people(2), '--dry-run')).toMatchObject({ status: 0, json: counted(2, 0, 0, 0, 0) })
     expect((await run(['lists', '--json'])).json).toEqual({ lists: [] })
   })
 })
 
-/** Starts an import, ends it once it has written, and gives its id and how far it was. */
+/** Starts an import and ends it once it has written rows; returns its id, its state and the number of rows done. */
 const interrupted = async (path: string, end: 'SIGKILL' | 'SIGINT' | 'database away', ...args: string[]) => {
   const child = startSvc(t, [
     '--account',
@@ -283,7 +302,7 @@ const interrupted = async (path: string, end: 'SIGKILL' | 'SIGINT' | 'database a
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
   if (end !== 'database away') child.kill(end)
-  // One lost connection would only be replaced.
+  // Repeated, because a single lost connection would be replaced.
   while (end === 'database away' && child.exitCode === null) {
     await t.app.sql(`select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and application_name like 'svc cli %'`)
@@ -297,7 +316,7 @@ const interrupted = async (path: string, end: 'SIGKILL' | 'SIGINT' | 'database a
 const many = 20_000
 
 describe('interrupted', () => {
-  test('killed (-9) in the middle, a resume goes on after the last whole batch: each row and event once', async () => {
+  test('after a kill (-9) a resume continues after the last complete batch: each row and event once', async () => {
     await subscribe()
     const rejects = join(folder, 'killed.csv')
     const path = await file(`${people(many)},nobody,\n`, 'killed-source.csv')
@@ -317,13 +336,13 @@ describe('interrupted', () => {
     expect(again).toMatchObject({ status: 0, json: { id, ...counted(many, 0, 0, 0, 1) } })
   })
 
-  test('SIGINT finishes the batch, says how to go on, and exits with 130', async () => {
-    const { status, log, id, rows } = await interrupted(await file(people(many), 'int.csv'), 'SIGINT')
-    expect(status).toBe(130)
+  test('SIGINT finishes the batch, prints a hint, and exits with 130', async () => {
+    const { status, log, id, rows, state } = await interrupted(await file(people(many), 'int.csv'), 'SIGINT')
+    expect([status, state]).toEqual([130, 'stopped'])
     expect(log).toContain(`svc imports resume ${id}`)
     expect(await contacts()).toHaveLength(rows)
-    // Two at once are held at their first batch, which is the same: one writes it, the other stops with a conflict.
-    // In processes that are there already: who comes seconds later meets one that has given the lock up.
+    // Two concurrent resumes wait at the same first batch: one writes it, the other stops with a conflict.
+    // Both processes are warmed up first: one that starts seconds later would find the lock released.
     await Promise.all([1, 2].map(() => run(['imports', '--json'])))
     const holder = await t.app.database.connect()
     await holder.query(`begin; select from imports where id = '${id}' for update`)
@@ -335,13 +354,13 @@ describe('interrupted', () => {
     const ends = (await resumes).toSorted((a, b) => a.status! - b.status!)
     expect(ends.map((ran) => ran.status)).toEqual([0, 6])
     expect(ends[0]!.json).toMatchObject(counted(many, 0, 0, 0, 0))
-    expect(ends[1]!.stderr).toContain('Another process goes on')
+    expect(ends[1]!.stderr).toContain('Another process is running the import')
     const done = await run(['imports', 'resume', id, '--json'])
     expect(done).toMatchObject({ status: 0, json: counted(many, 0, 0, 0, 0) })
     expect(await contacts()).toHaveLength(many)
   })
 
-  test('where the database goes away it ends with exit 7 and the way to go on, and nothing is lost', async () => {
+  test('a lost database ends it with exit 7 and a hint, and nothing is lost', async () => {
     const { status, log, id } = await interrupted(await file(people(many), 'away.csv'), 'database away')
     expect(status).toBe(7)
     expect(log).toContain(`svc imports resume ${id}`)
@@ -349,7 +368,7 @@ describe('interrupted', () => {
     expect(await contacts()).toHaveLength(many)
   })
 
-  test('a file that has changed is a conflict, a missing one is exit 3, and a moved one is taken where it is', async () => {
+  test('a changed file is a conflict, a missing one is exit 3, and the new path of a moved one can be given', async () => {
     const path = await file(people(many), 'moving.csv')
     const { id } = await interrupted(path, 'SIGKILL')
     await appendFile(path, 'late@example.org,Late,\n')
@@ -366,14 +385,32 @@ describe('interrupted', () => {
   })
 })
 
-test('rejects never overwrite the file that is imported', async () => {
+test('columns named like properties of Object.prototype are normal columns, mapped or not', async () => {
+  const csv = 'email,constructor,valueOf\na@example.org,1,2\na@example.org,1,3\nb@example.org,,\n'
+  const ran = await importFile(csv, '--map', 'valueOf=toString')
+  expect(ran.status).toBe(0)
+  expect(await contacts()).toEqual([
+    { email: 'a@example.org', fields: { constructor: '1', toString: '3' } },
+    { email: 'b@example.org', fields: { constructor: '', toString: '' } },
+  ])
+})
+
+test('a reject whose address is cut inside an emoji does not end the import', async () => {
+  const ran = await importFile(`email\n${'x'.repeat(639)}🎁🎁@example.org\nok@example.org\n`)
+  expect([ran.status, ran.json]).toMatchObject([5, counted(1, 0, 0, 0, 1)])
+  expect((await run(['imports', 'rejects', ran.json.id, '--json'])).json.rejects).toEqual([
+    { line: 2, email: 'x'.repeat(639), reason: 'address over 320 characters' },
+  ])
+})
+
+test('rejects never overwrite the imported file', async () => {
   const path = await file(people(2), 'own.csv')
   const ran = await run(['contacts', 'import', path, '--list', 'L', '--create-list', '--rejects', path])
   expect(ran.status).toBe(2)
   expect(await readFile(path, 'utf8')).toBe(people(2))
 })
 
-test('an import shows what became of it, to its own account alone', async () => {
+test('an import is shown with its counts, only to its own account', async () => {
   const { id } = (await importFile(people(2))).json
   const shown = (await run(['imports', 'show', id, '--json'])).json
   expect(shown).toMatchObject({ id, status: 'done', ...counted(2, 0, 0, 0, 0) })

@@ -39,11 +39,11 @@ const lead = (more: Partial<Lead> = {}): Lead => ({
   listId,
   email: 'ada@b.example',
   fields: { first_name: 'Ada' },
-  verdicts: new Map(),
+  verifications: new Map(),
   ...more,
 })
 const add = (more?: Partial<Lead>) => work((w) => addLead(w, lead(more)))
-/** Ids of one millisecond have no order. */
+/** Sorted, because ids of the same millisecond have no order. */
 const types = async () => (await t.events(account.id)).map(({ type }) => type).sort()
 const newLead = async () => (await t.events(account.id)).find(({ type }) => type === 'lead.new')
 const rowCount = async () => (await t.request('GET', '/lists', { key: account.key })).body.lists[0].rowCount
@@ -54,24 +54,26 @@ const onList = async (): Promise<string> => {
 const entered = (journeyId: string) =>
   t.app.sql('select email from journey_runs where account_id = $1 and journey_id = $2', [account.id, journeyId])
 
-test('who is new to the list is active at once, and lead.new tells by which form', async () => {
+test('a new contact is active at once, and lead.new names the form', async () => {
   const added = await add()
   expect(added).toMatchObject({ isNew: true, contact: { listId, status: 'active', fields: { first_name: 'Ada' } } })
   expect((await newLead()).data).toEqual({ ...cause, contact: added!.contact })
   expect(await types()).toEqual(['contact.created', 'lead.new'])
 })
 
-test('an active contact stays active whatever is demanded, its fields change, and it is no new lead', async () => {
+test('an active contact stays active and is not a new lead; its fields change only without double opt-in', async () => {
   await work((w) => writeContacts(w, listId, [{ email: 'ada@b.example', fields: { a: '1' } }], new Map()))
-  expect(await add({ mustConfirm: true })).toMatchObject({
+  const before = { status: 'active', fields: { a: '1' } }
+  expect(await add({ mustConfirm: true })).toMatchObject({ isNew: false, contact: before })
+  expect(await types()).toEqual(['contact.created'])
+  expect(await add()).toMatchObject({
     isNew: false,
     contact: { status: 'active', fields: { a: '1', first_name: 'Ada' } },
   })
-  expect(await add()).toMatchObject({ isNew: false, contact: { status: 'active' } })
   expect(await types()).toEqual(['contact.created', 'contact.updated'])
 })
 
-test('who must confirm is pending: the contact is created, no lead is new and no list-added journey starts, until it is confirmed', async () => {
+test('with double opt-in the contact is pending: no lead.new fires and no list-added journey starts until the confirmation', async () => {
   const journeyId = await onList()
   const added = await add({ mustConfirm: true })
   expect(added).toMatchObject({ isNew: false, contact: { status: 'pending' } })
@@ -91,14 +93,14 @@ test('who must confirm is pending: the contact is created, no lead is new and no
   ])
 })
 
-test('the API changes a pending contact and leaves it pending', async () => {
+test('the API changes a pending contact, which stays pending', async () => {
   await add({ mustConfirm: true })
   const body = { listId, email: 'ada@b.example', fields: { first_name: 'Bea' } }
   const reply = await t.request('POST', '/contacts', { key: account.key, body })
   expect(reply.body).toMatchObject({ updated: 1, contact: { status: 'pending', fields: { first_name: 'Bea' } } })
 })
 
-test('a form that asks for no confirmation makes a pending contact active', async () => {
+test('a form without double opt-in activates a pending contact', async () => {
   const journeyId = await onList()
   await add({ mustConfirm: true })
   expect(await add()).toMatchObject({ isNew: true, contact: { status: 'active' } })
@@ -108,20 +110,20 @@ test('a form that asks for no confirmation makes a pending contact active', asyn
   ])
 })
 
-test('confirmed twenty times at once it becomes active once', async () => {
+test('twenty concurrent confirmations activate a contact once', async () => {
   const { contact } = (await add({ mustConfirm: true }))!
   const confirmed = await Promise.all(Array.from({ length: 20 }, () => work((w) => confirmLead(w, contact, cause))))
   expect(confirmed.filter(Boolean)).toHaveLength(1)
   expect(await types()).toEqual(['contact.created', 'lead.new'])
 })
 
-test('submitted twenty times at once, a new address is one contact and one new lead', async () => {
+test('twenty concurrent submissions of a new address make one contact and one new lead', async () => {
   const added = await Promise.all(Array.from({ length: 20 }, () => add()))
   expect(added.filter((one) => one?.isNew)).toHaveLength(1)
   expect([await types(), await rowCount()]).toEqual([['contact.created', 'lead.new'], 1])
 })
 
-test('beyond the plan’s contact limit nobody comes in and nothing fires; a known address still joins', async () => {
+test('beyond the plan’s contact limit no address is added and no event fires; a known address still joins', async () => {
   const full = await t.account({ plan: 'free' })
   account = full
   listId = (await work((w) => createList(w, { name: 'Full' }))).id
@@ -133,9 +135,9 @@ test('beyond the plan’s contact limit nobody comes in and nothing fires; a kno
   expect(await work((w) => readContacts(w, 'ada@b.example'))).toEqual([])
 })
 
-test('another account’s list is missing, and another account’s contact can’t be confirmed', async () => {
+test('another account’s list is not found, and its contact can’t be confirmed', async () => {
   const { contact } = (await add({ mustConfirm: true }))!
   account = await t.account()
-  await expect(add()).rejects.toMatchObject({ kind: 'missing' })
+  await expect(add()).rejects.toMatchObject({ kind: 'not_found' })
   expect(await work((w) => confirmLead(w, contact, cause))).toBeNull()
 })

@@ -32,11 +32,11 @@ const addressCount = async () =>
   (await app.app.sql<{ n: number }>('select count(*) as n from addresses where account_id = $1', [account.id]))[0]!.n
 
 describe('GET /lists', () => {
-  test('gives every list of the account by name, and none of another', async () => {
+  test('returns every list of the account by name, and none of another account', async () => {
     await app.list(await app.account(), 'Theirs')
-    for (const name of ['beta', 'alpha']) await app.list(account, name)
+    for (const name of ['zebra', 'Éclair', 'beta', 'Zoo', 'Alpha']) await app.list(account, name)
     expect(await lists()).toEqual(
-      ['alpha', 'beta'].map((name) => ({
+      ['Alpha', 'beta', 'Éclair', 'zebra', 'Zoo'].map((name) => ({
         id: expect.stringMatching(/^lst_/),
         name,
         fields: [],
@@ -49,7 +49,7 @@ describe('GET /lists', () => {
 })
 
 describe('lists', () => {
-  test('a taken name is a conflict, in creating and in renaming', async () => {
+  test('a taken name is a conflict, when creating and renaming', async () => {
     const { id } = await app.list(account, 'One')
     await app.list(account, 'Two')
     await expect(app.list(account, ' One ')).rejects.toMatchObject({ kind: 'conflict' })
@@ -57,17 +57,17 @@ describe('lists', () => {
     expect((await inWork((work) => renameList(work, 'One', 'Three'))).name).toBe('Three')
   })
 
-  test('a list may be made with columns: at most 40, in their order, each once', async () => {
+  test('a list can be created with at most 40 columns, which keep their order and have no duplicates', async () => {
     const make = (fields: string[]) => inWork((work) => createList(work, { name: `L${fields.length}`, fields }))
     expect((await make(['b', ' a ', 'b'])).fields).toEqual(['b', 'a'])
     await expect(make(Array.from({ length: 41 }, (_, i) => `c${i}`))).rejects.toMatchObject({ kind: 'invalid' })
     await expect(make(['__proto__'])).rejects.toMatchObject({ kind: 'invalid' })
   })
 
-  test("another account's list is missing", async () => {
+  test("another account's list is not found", async () => {
     const { id } = await app.list(await app.account())
-    await expect(inWork((work) => findList(work, id))).rejects.toMatchObject({ kind: 'missing' })
-    await expect(inWork((work) => findDeletable(work, id))).rejects.toMatchObject({ kind: 'missing' })
+    await expect(inWork((work) => findList(work, id))).rejects.toMatchObject({ kind: 'not_found' })
+    await expect(inWork((work) => findDeletable(work, id))).rejects.toMatchObject({ kind: 'not_found' })
     await remove(id)
     expect((await app.app.sql('select 1 from contact_lists where id = $1', [id])).length).toBe(1)
   })
@@ -83,7 +83,7 @@ describe('removing', () => {
     await app.post(account, { listId: two, contacts: [{ email: 'b@acme.test' }, { email: 'c@acme.test' }] })
   })
 
-  test('a list takes along the addresses that are in no other, and the count follows', async () => {
+  test('deleting a list deletes addresses that are in no other list, and updates the count', async () => {
     expect(await inWork((work) => countRemoval(work, one))).toEqual({ contacts: 2, addresses: 1 })
     expect(await contactCount()).toBe(3)
     expect(await remove(one)).toEqual({ contacts: 2, addresses: 1, isDone: true })
@@ -91,25 +91,25 @@ describe('removing', () => {
     expect((await lists()).map((list: { name: string }) => list.name)).toEqual(['Two'])
   })
 
-  test('erasing takes the address out of every list, and the counts follow', async () => {
+  test('erasing removes the address from every list, and updates the counts', async () => {
     const erase = (dryRun: boolean) => inWork((work) => eraseContact(work, 'b@acme.test', { dryRun }))
     expect(await erase(true)).toEqual({ email: 'b@acme.test', contacts: 2, rejects: 0 })
     expect(await contactCount()).toBe(3)
     expect(await erase(false)).toEqual({ email: 'b@acme.test', contacts: 2, rejects: 0 })
     expect([await contactCount(), await addressCount()]).toEqual([2, 2])
     expect((await lists()).map((list: { rowCount: number }) => list.rowCount)).toEqual([1, 1])
-    await expect(erase(false)).rejects.toMatchObject({ kind: 'missing' })
+    await expect(erase(false)).rejects.toMatchObject({ kind: 'not_found' })
   })
 
-  test("erasing does not touch another account's contact", async () => {
+  test("erasing does not change another account's contact", async () => {
     const stranger = await app.account()
     await expect(
       inWork((work) => eraseContact(work, 'a@acme.test', { dryRun: false }), stranger.id),
-    ).rejects.toMatchObject({ kind: 'missing' })
+    ).rejects.toMatchObject({ kind: 'not_found' })
     expect(await addressCount()).toBe(3)
   })
 
-  test('an address that joins another list while its own is deleted is never left without its address', async () => {
+  test('a contact that joins another list while its own is deleted keeps its address', async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await app.list(account, `Round ${round}`)
       const contacts = Array.from({ length: 50 }, (_, i) => ({ email: `r${round}.${i}@acme.test` }))
@@ -126,7 +126,7 @@ describe('removing', () => {
     expect(await contactCount()).toBe(await addressCount())
   })
 
-  test('a list whose deletion was broken off is in no answer, takes nothing, leaves its name, and the jobs do the rest', async () => {
+  test('a list with an interrupted deletion is invisible, accepts nothing, frees its name, and the jobs finish the deletion', async () => {
     const { id } = await app.list(account, 'Big')
     const contacts = Array.from({ length: 500 }, (_, i) => ({ email: `big${i}@acme.test` }))
     const more = Array.from({ length: 500 }, (_, i) => ({ email: `more${i}@acme.test` }))
@@ -152,6 +152,6 @@ describe('removing', () => {
     await finishListDeletions(app.app, new AbortController().signal)
     expect(await app.app.sql('select 1 from contacts where list_id = $1', [id])).toEqual([])
     expect([await contactCount(), await addressCount()]).toEqual([3, 3])
-    await expect(inWork((work) => findDeletable(work, 'Big'))).rejects.toMatchObject({ kind: 'missing' })
+    await expect(inWork((work) => findDeletable(work, 'Big'))).rejects.toMatchObject({ kind: 'not_found' })
   })
 })

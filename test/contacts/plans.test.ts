@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findMembers, readContactsOf } from '../../src/contacts/contacts.find.ts'
-import { keepVerdicts } from '../../src/contacts/contacts.reverify.ts'
 import { createList, exportContacts, joinList, listContacts, updateContacts } from '../../src/contacts/contacts.ts'
-import { writeContacts } from '../../src/contacts/contacts.write.ts'
-import { previewImport } from '../../src/contacts/imports.ts'
-import { countRemoval, deleteList } from '../../src/contacts/lists.delete.ts'
-import { lockEntrants } from '../../src/journeys/journeys.enrol.ts'
+import { previewImport } from '../../src/contacts/imports/imports.ts'
+import { saveResults } from '../../src/contacts/verification/reverify.ts'
+import { countRemoval, deleteList } from '../../src/contacts/write/delete-list.ts'
+import { writeContacts } from '../../src/contacts/write/write-contacts.ts'
+import { lockEntrants } from '../../src/journeys/enrolment/enter.ts'
 import { type Database, openDatabase, type Sql } from '../../src/store/database.ts'
 import type { App, Work } from '../../src/store/work.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
@@ -16,7 +16,7 @@ let lists: { old: string; fresh: string }
 
 const people = (count: number) => Array.from({ length: count }, (_, i) => `p${i + 1}@example.org`)
 
-/** Adds contacts to a list without a word to the planner. */
+/** Adds contacts to a list without updating the planner's statistics. */
 const fill = async (listId: string, from: number, to: number) => {
   const params = [account.id, from, to]
   await t.app.sql(
@@ -44,7 +44,7 @@ afterAll(() => t.close())
 
 const invalid = { status: 'invalid' as const, reasons: ['syntax'] }
 
-/** One transaction after the other is one here, which is rolled back. */
+/** An app whose transactions all run in one unit of work, which is rolled back. */
 const appOf = (work: Work) => {
   const transaction = async (run: (sql: Sql) => Promise<unknown>, first: string) => {
     await work.sql(first)
@@ -58,14 +58,14 @@ const appOf = (work: Work) => {
   } as unknown as App
 }
 
-/** What looks some contacts of a list up, 20 each. */
+/** Functions that look up 20 contacts of a list. */
 const readers: Record<string, (work: Work, listId: string) => Promise<unknown>> = {
   'writing some': (work, listId) => {
     const writes = people(20).map((email, i) => ({ email, fields: i % 2 ? {} : { seen: String(Math.random()) } }))
     return writeContacts(work, listId, writes, new Map(writes.map(({ email }) => [email, invalid])), { events: false })
   },
   'judging some': (work) =>
-    keepVerdicts(
+    saveResults(
       work,
       people(20).map((email) => ({ accountId: account.id, email, ...invalid })),
     ),
@@ -91,7 +91,7 @@ const readers: Record<string, (work: Work, listId: string) => Promise<unknown>> 
     ),
 }
 
-/** What takes a list in parts of 1,000, a part each. */
+/** Functions that process a list in parts of 1,000 contacts; each processes one part. */
 const sweepers: typeof readers = {
   'exporting a page': (work, listId) => exportContacts(appOf(work), account.id, listId).next(),
   'deleting a batch': (work, listId) => {
@@ -101,7 +101,7 @@ const sweepers: typeof readers = {
   },
 }
 
-/** Calls each reader a few times on one connection, which keeps its plans, and gives how many rows the last call had read. */
+/** Calls each reader `calls` times on one connection, which caches plans; returns the number of rows that the last call read. */
 const rowsRead = async (
   { transaction }: Database,
   listId: string,
@@ -141,7 +141,7 @@ const rowsRead = async (
   return read
 }
 
-test('what looks some contacts of a list up reads these alone, planned on a small table, on a large one, or before the list was made', async () => {
+test('lookups of contacts read only their rows, planned on a small table, on a large one, or before the list was created', async () => {
   const open = () => openDatabase(t.app.databaseUrl, { max: 1 })
   const client = open()
   const small = (read: Record<string, number>) =>
@@ -166,7 +166,7 @@ test('what looks some contacts of a list up reads these alone, planned on a smal
   }
 })
 
-test('an import that is tried looks each of its addresses up', async () => {
+test('a dry run of an import looks up each address by key', async () => {
   const source = async function* () {
     for (const email of people(20)) yield { line: 2, values: [email] }
   }

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { countContacts } from '../../src/contacts/contacts.count.ts'
 import {
   deleteList,
   eraseContact,
@@ -12,7 +11,8 @@ import {
   updateContacts,
   writeContacts,
 } from '../../src/contacts/contacts.ts'
-import { startImport, writeBatch } from '../../src/contacts/imports.checkpoint.ts'
+import { startImport, writeBatch } from '../../src/contacts/imports/checkpoint.ts'
+import { countContacts } from '../../src/contacts/write/count.ts'
 import { isUnavailable, openDatabase, SerializationConflict } from '../../src/store/database.ts'
 import type { Work } from '../../src/store/work.ts'
 import type { TestAccount } from '../support/app.ts'
@@ -47,7 +47,7 @@ const count = async (statement: string, params: string[] = []) =>
 const rowsOf = (id: string) => count('select count(*) as n from contacts where list_id = $1', [id])
 const waiting = (statements: number) => untilLocked(app.app, statements)
 
-/** What the account's tables say, where the counters must agree with the rows. */
+/** The counters and the rows of the account, which must agree. */
 const state = async () => {
   const [row] = await app.app.sql(
     `select
@@ -64,7 +64,7 @@ const state = async () => {
 }
 const exact = { lost: 0, stray: 0, account: 0, lists: 0 }
 
-/** A list of `count` contacts, written past the API. */
+/** Creates a list of `count` contacts without the API. */
 const bigList = async (count: number) => {
   const { id } = await app.list(account, 'Big')
   await app.app.sql(
@@ -79,7 +79,7 @@ const bigList = async (count: number) => {
   return id
 }
 
-test('a list that goes while others add its last addresses to another leaves no contact without its address', async () => {
+test('a list that is deleted while its addresses join another list leaves no contact without its address', async () => {
   const id = await bigList(20_000)
   const removing = removeList(id)
   await waitUntil(async () => (await rowsOf(id)) < 20_000)
@@ -89,12 +89,12 @@ test('a list that goes while others add its last addresses to another leaves no 
   expect(await state()).toEqual(exact)
 })
 
-test('of two that write one new address where one place is left, the first creates and the second updates', async () => {
+test('of two concurrent writes of one new address, with a capacity of one, the first creates it and the second updates it', async () => {
   account = await app.account({ plan: 'free' })
   const first = (await app.list(account, 'First')).id
   const second = (await app.list(account, 'Second')).id
   await app.app.sql(`update plans set contacts = 1 where name = 'free'`)
-  const verdicts = new Map()
+  const verifications = new Map()
   const email = 'ada@acme.test'
   for (const [list, expected] of [
     [first, { status: 200, body: { created: 0, updated: 1, skipped: 0 } }],
@@ -102,7 +102,7 @@ test('of two that write one new address where one place is left, the first creat
   ] as const) {
     let answer: ReturnType<ContactsApp['post']> | undefined
     const outcomes = await inWork(async (work) => {
-      const written = await writeContacts(work, first, [{ email, fields: {} }], verdicts)
+      const written = await writeContacts(work, first, [{ email, fields: {} }], verifications)
       answer = app.post(account, { listId: list, email })
       await waiting(1)
       return written
@@ -114,7 +114,7 @@ test('of two that write one new address where one place is left, the first creat
   }
 })
 
-test('batches, erasures, those who leave and lists that go wait for each other in no circle', async () => {
+test('batches, erasures, removals and deletions of lists do not deadlock', async () => {
   const lists = [listId, (await app.list(account, 'B')).id, (await app.list(account, 'C')).id]
   const pick = <T>(of: readonly T[]) => of[Math.floor(Math.random() * of.length)]!
   const some = () =>
@@ -128,7 +128,7 @@ test('batches, erasures, those who leave and lists that go wait for each other i
   let n = 0
   const answers = new Set<number>()
   const missing = (error: unknown) => {
-    if ((error as { kind?: string }).kind !== 'missing') throw error
+    if ((error as { kind?: string }).kind !== 'not_found') throw error
   }
   const writing = async () => {
     const contacts = some().map((person) => ({ ...person, n: ++n % 7 }))
@@ -158,7 +158,7 @@ test('batches, erasures, those who leave and lists that go wait for each other i
   expect(await state()).toEqual(exact)
 })
 
-test('those who count at a list wait for each other in no circle, while a journey adds contacts to it', async () => {
+test("writers that update a list's counter do not deadlock while a journey adds contacts to it", async () => {
   await app.post(account, { listId, email: 'ada@acme.test' })
   const to = (await app.list(account, 'B')).id
   const holdUntil = (end: Promise<void>, run: (work: Work) => Promise<unknown>) => {
@@ -194,14 +194,14 @@ test('those who count at a list wait for each other in no circle, while a journe
   }
   writerEnds.resolve()
   await Promise.all(counting)
-  // Each once: nobody was chosen to begin again.
+  // Each unit ran once: none was rolled back as a deadlock victim.
   expect(begun).toBe(2)
   joinerEnds.resolve()
   await Promise.all([joiner.done, writer.done])
   expect(await state()).toEqual(exact)
 })
 
-test('units of work that give two lists new columns, each in its own order, wait for each other in no circle', async () => {
+test('units of work that add columns to two lists in different orders do not deadlock', async () => {
   const lists = [listId, (await app.list(account, 'B')).id]
   const [ada, bob] = ['ada@acme.test', 'bob@acme.test']
   for (const list of lists)
@@ -222,7 +222,7 @@ test('units of work that give two lists new columns, each in its own order, wait
     update(bob, lists.toReversed(), { alpha: '3' }),
   ])
   expect(begun).toBe(2)
-  // In the same unit of work, too.
+  // A unit of work also reads its own writes.
   expect(read).toEqual([
     [
       { x: '1', zeta: '1', constructor: '2' },
@@ -237,7 +237,7 @@ test('units of work that give two lists new columns, each in its own order, wait
   for (const { fields } of body.lists) expect(fields.sort()).toEqual(['alpha', 'constructor', 'x', 'zeta'])
 })
 
-test('a unit of work whose new columns are more than a list can have has written nothing', async () => {
+test('a unit of work with more new columns than a list can have writes nothing', async () => {
   const columns = (name: string, count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, i) => [`${name}${i}`, '1']))
   const [ada, bob] = ['ada@acme.test', 'bob@acme.test']
@@ -245,13 +245,13 @@ test('a unit of work whose new columns are more than a list can have has written
   const update = (work: Work, email: string, fields: Record<string, string>) =>
     updateContacts(work, [{ listId, email, fields }])
   const refused = 'A list can have at most 40 columns'
-  // Others were first: it shows in the end.
+  // Another unit adds columns first, so the error appears only at the end.
   const later = inWork(async (work) => {
     await update(work, ada, columns('a', 20))
     await inWork((other) => update(other, bob, columns('b', 21)))
   })
   await expect(later).rejects.toThrow(refused)
-  // Those that are its own and still to come count at once.
+  // The unit's own columns count immediately, before they are written.
   let steps = 0
   const inSteps = inWork(async (work) => {
     for (const name of ['c', 'd']) {
@@ -268,7 +268,7 @@ test('a unit of work whose new columns are more than a list can have has written
   ])
 })
 
-test('a command that is killed while its list goes leaves exact counts, and the jobs do the rest', async () => {
+test('a command that is killed while it deletes a list leaves exact counts, and the jobs finish the deletion', async () => {
   const id = await bigList(20_000)
   const env = { ...app.env, PATH: process.env.PATH, HOME: process.env.HOME, SVC_ACCOUNT: account.id }
   const child = spawn(process.execPath, [program, 'lists', 'delete', 'Big', '--yes'], {
@@ -283,10 +283,10 @@ test('a command that is killed while its list goes leaves exact counts, and the 
   expect(await state()).toEqual(exact)
   await finishListDeletions(app.app, new AbortController().signal)
   expect([await rowsOf(id), await state()]).toEqual([0, exact])
-  expect(await app.app.sql('select 1 from leaving_lists where account_id = $1', [account.id])).toEqual([])
+  expect(await app.app.sql('select 1 from deleted_lists where account_id = $1', [account.id])).toEqual([])
 })
 
-test('a wait for a lock ends as if the database were away, and every connection of the pool has an end to its waits', async () => {
+test('a wait for a lock times out as if the database were unavailable, on every connection of the pool', async () => {
   const { sql, close } = openDatabase(app.url, { max: 1, settings: { lock_timeout: '100ms' } })
   await inWork(async (work) => {
     await work.sql('select 1 from contact_lists where id = $1 for update', [listId])
@@ -302,7 +302,7 @@ test('a wait for a lock ends as if the database were away, and every connection 
   expect(settings).toEqual([{ lock: '5s', idle: '30s' }])
 })
 
-test('a unit of work that conflicts runs again, and after twenty times fails as if the database were away', async () => {
+test('a unit of work that conflicts runs again, and after twenty runs fails as if the database were unavailable', async () => {
   let tries = 0
   const conflictUntil = (last: number) =>
     inWork(async (work) => {
@@ -319,11 +319,11 @@ test('a unit of work that conflicts runs again, and after twenty times fails as 
   const startedAt = performance.now()
   expect(isUnavailable(await conflictUntil(Number.POSITIVE_INFINITY).catch((error) => error))).toBe(true)
   expect([tries, await name()]).toEqual([20, { name: 'Customers6' }])
-  // The waits between the runs: a tenth of at most 2.5 s here.
+  // The delays between the runs add up to at most 2.5 s; the test requires a tenth of that.
   expect(performance.now() - startedAt).toBeGreaterThan(200)
 })
 
-test('single writes that come together each get their own answer and their own events, and one refused harms no other', async () => {
+test('coalesced single writes each get their own result and events, and a refused one affects no other', async () => {
   await app.subscribe(account)
   const columns = Object.fromEntries(Array.from({ length: 41 }, (_, i) => [`c${i}`, 'x']))
   const post = async (email: string, fields: object) => {
@@ -342,7 +342,7 @@ test('single writes that come together each get their own answer and their own e
   expect(ada.map(([, status]) => status).sort()).toEqual([200, 200, 201])
   expect(answers[0]).toEqual(['bob@acme.test', 201, '9'])
   expect(answers[3]).toEqual(['many@acme.test', 400, undefined])
-  // Each as its write left it: what one changed is what the one before had written.
+  // Each event has the state after its own write: its previous value is the value of the write before.
   const events = (await app.events(account.id)).filter(({ data }) => data.contact.email === 'ada@acme.test')
   const changes = new Map(events.map(({ data }) => [data.previous?.n, data.contact.fields.n]))
   expect(events.map(({ type }) => type).sort()).toEqual(['contact.created', 'contact.updated', 'contact.updated'])
@@ -352,7 +352,7 @@ test('single writes that come together each get their own answer and their own e
   expect(await state()).toEqual(exact)
 })
 
-test('single writes of one address hold nothing else while they wait for it', async () => {
+test('single writes of one address hold no other lock while they wait for it', async () => {
   const [ada, bob] = ['ada@acme.test', 'bob@acme.test']
   for (const email of [ada, bob]) await app.post(account, { listId, email, fields: { n: 0 } })
   const hold = (work: Work, email: string, how = '') =>
@@ -367,7 +367,7 @@ test('single writes of one address hold nothing else while they wait for it', as
     await hold(work, ada)
     answers.push(post(ada, { n: 1 }))
     await waiting(1)
-    // Next in line for it: as a batch that changes both.
+    // Waits next for the same row, like a batch that changes both contacts.
     held = inWork(async (batch) => {
       await hold(batch, ada)
       await waiting(1)
@@ -375,7 +375,7 @@ test('single writes of one address hold nothing else while they wait for it', as
     })
     await waiting(2)
     answers.push(post(bob, { n: 2 }), post(ada, {}), post(ada, { n: 2 }))
-    // They are to have come together; if not, nothing waits for what it should not.
+    // Time for the calls to be coalesced; without it, the test would still pass.
     await new Promise((resolve) => setTimeout(resolve, 100))
   })
   await held
@@ -387,7 +387,7 @@ test('single writes of one address hold nothing else while they wait for it', as
   ])
 })
 
-test('of single writes that come together for the last places as many pass as there are, known addresses always', async () => {
+test('coalesced single writes near the limit fill it exactly; known addresses always pass', async () => {
   account = await app.account({ plan: 'free' })
   listId = (await app.list(account)).id
   await app.app.sql(`update plans set contacts = 3 where name = 'free'`)
@@ -403,7 +403,7 @@ test('of single writes that come together for the last places as many pass as th
   expect(await state()).toEqual(exact)
 })
 
-test('a batch of an import waits for the disk only where somebody is told of it', async () => {
+test('a batch of an import waits for the disk only if its events are reported', async () => {
   const options = { map: {}, encoding: 'utf-8', onConflict: 'upsert', events: true, rejectsFile: null } as const
   const batch = (email: string) =>
     inWork(async (work) => {

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { addFinding, recheckDomains, reverify, writeContacts } from '../../src/contacts/contacts.ts'
+import { addAddressSignal, recheckDomains, reverify, writeContacts } from '../../src/contacts/contacts.ts'
 import type { Sql } from '../../src/store/database.ts'
 import type { TestAccount } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
+import { untilLocked } from '../support/database.ts'
 import { type ContactsApp, startContacts } from './support.ts'
 
 let app: ContactsApp
@@ -21,22 +22,24 @@ const withList = async () => {
   return { account, listId: (await app.list(account)).id }
 }
 
-/** What DNS said is forgotten. */
+/** Deletes the cached DNS results. */
 const forget = () => app.app.sql('delete from mail_domains')
 
 const recheck = () => recheckDomains(app.app, AbortSignal.timeout(20_000))
 
-/** Adds `count` addresses of a domain that DNS has not answered for. */
+/** Adds `count` addresses of a domain for which DNS has not answered. */
 const addDoubtful = async ({ id }: TestAccount, listId: string, domain: string, count: number) => {
   for (let from = 0; from < count; from += 1_000) {
     const emails = Array.from({ length: Math.min(1_000, count - from) }, (_, i) => `p${from + i}@${domain}`)
-    const verdicts = new Map(emails.map((email) => [email, { status: 'unknown' as const, reasons: ['dns_timeout'] }]))
+    const verifications = new Map(
+      emails.map((email) => [email, { status: 'unknown' as const, reasons: ['dns_timeout'] }]),
+    )
     const writes = emails.map((email) => ({ email, fields: {} }))
-    await app.app.work(id, 'cli:test', (work) => writeContacts(work, listId, writes, verdicts))
+    await app.app.work(id, 'cli:test', (work) => writeContacts(work, listId, writes, verifications))
   }
 }
 
-/** The app, with each statement counted. */
+/** The app, with a record of each statement and its rows. */
 const counting = () => {
   const ran: { text: string; rows: number }[] = []
   const count = (sql: Sql): Sql => {
@@ -62,8 +65,8 @@ const counting = () => {
   }
 }
 
-describe('the re-check', () => {
-  test('gives unknown addresses their verdict once DNS answers, updates no contact and fires nothing', async () => {
+describe('the recheck', () => {
+  test('saves results of unknown addresses once DNS answers, updates no contact and fires no event', async () => {
     const { account, listId } = await withList()
     app.dns.set('flaky.test', { mode: 'servfail' })
     await app.post(account, { listId, email: 'ada@flaky.test' })
@@ -81,11 +84,11 @@ describe('the re-check', () => {
     expect(await recheck()).toBe(0)
   })
 
-  test('looks again at risky and bounced addresses too whose domain gave no answer', async () => {
+  test('also checks risky and bounced addresses for whose domain DNS did not answer', async () => {
     const { account, listId } = await withList()
     app.dns.set('slow.test', { mode: 'servfail' })
     for (const name of ['info', 'sales', 'ada']) await app.post(account, { listId, email: `${name}@slow.test` })
-    await app.app.work(account.id, 'cli:test', (work) => addFinding(work, 'ada@slow.test', 'hard_bounced'))
+    await app.app.work(account.id, 'cli:test', (work) => addAddressSignal(work, 'ada@slow.test', 'hard_bounced'))
     expect(await verificationOf(account, 'info@slow.test')).toMatchObject({
       status: 'risky',
       reasons: ['role_account', 'dns_error'],
@@ -106,7 +109,7 @@ describe('the re-check', () => {
     expect(await recheck()).toBe(0)
   })
 
-  test('reads each address of a domain once, whatever their number, and none of a domain that stays silent', async () => {
+  test('reads each address of a domain once, and none of a domain for which DNS still does not answer', async () => {
     const { account, listId } = await withList()
     app.dns.set('many.test', mx)
     app.dns.set('dead.test', { mode: 'servfail' })
@@ -129,7 +132,7 @@ describe('svc contacts verify', () => {
     return ran
   }
 
-  test('renews checkedAt, also of a verdict that stays the same', async () => {
+  test('renews checkedAt, also of a verification that stays the same', async () => {
     const { account, listId } = await withList()
     app.dns.set('renewed.test', mx)
     const before = (await app.post(account, { listId, email: 'ada@renewed.test' })).body.contact
@@ -140,7 +143,7 @@ describe('svc contacts verify', () => {
     expect(after.updatedAt).toBe(before.updatedAt)
   })
 
-  test('without an answer from DNS replaces no verdict that had one, and says so', async () => {
+  test('keeps conclusive results if DNS does not answer, and reports it', async () => {
     const { account, listId } = await withList()
     app.dns.set('outage.test', mx)
     await app.post(account, { listId, email: 'ada@outage.test' })
@@ -160,29 +163,27 @@ describe('svc contacts verify', () => {
     expect(renewed.checkedAt).toBeGreaterThan(unknown.checkedAt)
   })
 
-  test('takes as many statements for a thousand addresses as for one', async () => {
+  test('needs the same number of statements for a thousand addresses as for one', async () => {
     const { account, listId } = await withList()
     app.dns.set('bulk.test', mx)
     await addDoubtful(account, listId, 'bulk.test', 1_000)
     const emails = Array.from({ length: 1_000 }, (_, i) => `p${i}@bulk.test`)
     const counted = counting()
-    const verdicts = await reverify(counted.app, account.id, 'cli:test', emails)
-    expect(verdicts.every(({ status }) => status === 'valid')).toBe(true)
+    const verifications = await reverify(counted.app, account.id, 'cli:test', emails)
+    expect(verifications.every(({ status }) => status === 'valid')).toBe(true)
     expect(counted.ran.length).toBeLessThan(8)
     expect(await verificationOf(account, 'p999@bulk.test')).toMatchObject({ status: 'valid' })
   })
 
-  test('keeps a bounce that is recorded while it judges', async () => {
+  test('keeps a bounce that is recorded during the verification', async () => {
     const { account, listId } = await withList()
     app.dns.set('bounce.test', mx)
     await app.post(account, { listId, email: 'ada@bounce.test' })
     let judged: Promise<unknown> = Promise.resolve()
     await app.app.work(account.id, 'cli:test', async (work) => {
-      await addFinding(work, 'ada@bounce.test', 'hard_bounced')
+      await addAddressSignal(work, 'ada@bounce.test', 'hard_bounced')
       judged = reverify(app.app, account.id, 'cli:test', ['ada@bounce.test'])
-      const isWaiting = async () =>
-        (await app.app.sql<{ pid: number }>(`select pid from pg_locks where not granted`)).length > 0
-      while (!(await isWaiting())) await new Promise((resolve) => setTimeout(resolve, 5))
+      await untilLocked(app.app, 1)
     })
     expect(await judged).toMatchObject([{ status: 'invalid', reasons: ['hard_bounced'] }])
     expect(await verificationOf(account, 'ada@bounce.test')).toMatchObject({ status: 'invalid' })

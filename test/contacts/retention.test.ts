@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.ts'
-import { keepHouse } from '../../src/app/housekeeping.ts'
+import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { purgeAccessLog, purgeImports } from '../../src/contacts/contacts.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
 
 const day = 86_400_000
-// The day before the month is over: 13 months before it is the last day of a February.
+// A 31st: the month 13 months earlier is February, so the limit is its last day.
 const now = Date.parse('2026-03-31T12:00:00Z')
 const thirteenMonthsAgo = Date.parse('2025-02-28T12:00:00Z')
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => t.close())
 
-const keep = () => keepHouse(t.app, new AbortController().signal)
+const keep = () => runHousekeeping(t.app, new AbortController().signal)
 
 const logRead = async ({ id }: TestAccount, at: number, count = 1) => {
   for (let i = 0; i < count; i++)
@@ -37,7 +37,7 @@ const reads = async ({ id }: TestAccount) =>
     at.getTime(),
   )
 
-/** An import that began and ended at these times (epoch ms; `finishedAt` null: it was broken off), with rejects. */
+/** Adds an import with rejects that began and ended at these times (epoch ms; `finishedAt` null: it was interrupted). */
 const addImport = async (
   { id: accountId }: TestAccount,
   startedAt: number,
@@ -58,7 +58,7 @@ const addImport = async (
   return id
 }
 
-/** The imports that are left of the account, each with how many rejects it has. */
+/** The remaining imports of the account, each with its number of rejects. */
 const imports = async ({ id }: TestAccount) =>
   Object.fromEntries(
     (
@@ -81,7 +81,7 @@ describe('the access log', () => {
     expect(await reads(neighbour)).toEqual([now])
   })
 
-  test('goes in small batches, and stops where it is told to', async () => {
+  test('is deleted in small batches, and stops at the signal', async () => {
     await logRead(account, now - 3 * day, 7)
     const before = new Date(now - 2 * day)
     expect(await purgeAccessLog(t.app, before, AbortSignal.abort())).toBe(0)
@@ -92,7 +92,7 @@ describe('the access log', () => {
       return database.transaction(...given)
     }
     expect(await purgeAccessLog({ sql, database: { ...database, transaction } }, before, undefined, 3)).toBe(8)
-    // 3, 3 and 2 went: the last batch was not full.
+    // 3, 3 and 2 rows were deleted: the last batch was not full.
     expect(batches).toBe(3)
     expect(await reads(account)).toEqual([])
     expect(await reads(neighbour)).toEqual([now])
@@ -100,7 +100,7 @@ describe('the access log', () => {
 })
 
 describe('imports and their rejects', () => {
-  test('go 90 days after the end, or after the start of what never ended', async () => {
+  test('are deleted 90 days after the end, or after the start if they never ended', async () => {
     const ended = await addImport(account, now - 95 * day, now - 90 * day - 1, 2)
     const long = await addImport(account, now - 95 * day, now - 90 * day, 2)
     const brokenOff = await addImport(account, now - 90 * day - 1, null, 2)
@@ -113,7 +113,7 @@ describe('imports and their rejects', () => {
     expect(await t.app.sql('select from import_rejects where import_id = any($1)', [[ended, brokenOff]])).toEqual([])
   })
 
-  test('rejects may go sooner than their imports, which then still say how many there were', async () => {
+  test('rejects may be deleted before their imports, which keep their number', async () => {
     const id = await addImport(account, now - 20 * day, now - 20 * day, 5)
     const fresh = await addImport(account, now - 5 * day, now - 5 * day, 5)
     const [before, rejectsBefore] = [new Date(now - 50 * day), new Date(now - 10 * day)]
@@ -122,14 +122,14 @@ describe('imports and their rejects', () => {
     expect((await t.app.sql('select rejected from imports where id = $1', [id]))[0]).toEqual({ rejected: 5 })
   })
 
-  test('no reject outlives its import', async () => {
+  test('the rejects of an import are deleted with it', async () => {
     const id = await addImport(account, now - 20 * day, now - 20 * day, 5)
     await purgeImports(t.app, new Date(now - 10 * day), new Date(now - 50 * day))
     expect(await imports(account)).not.toHaveProperty(id)
     expect(await t.app.sql('select from import_rejects where import_id = $1', [id])).toEqual([])
   })
 
-  test('an import that goes on while it is purged stays, with what it rejects', async () => {
+  test('an import that is resumed while it is purged stays, with its rejects', async () => {
     const id = await addImport(account, now - 20 * day, null, 0)
     const other = await t.app.database.connect()
     await other.query('begin')

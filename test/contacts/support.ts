@@ -1,13 +1,13 @@
 import { createList } from '../../src/contacts/contacts.ts'
 import {
+  findOrCreateList,
   type ImportOptions,
   type ImportView,
   openFile,
-  openList,
   prepareImport,
   runImport,
   startImport,
-} from '../../src/contacts/imports.ts'
+} from '../../src/contacts/imports/imports.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import { type StartOptions, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
@@ -15,13 +15,13 @@ import { type DnsServer, openDnsServer } from '../support/dns.ts'
 export interface ContactsApp extends TestApp {
   dns: DnsServer
   list(account: TestAccount, name?: string): Promise<{ id: string; name: string }>
-  /** From here on the account's contact events are recorded in its outbox. */
+  /** Subscribes to the account's contact events, so that they are recorded in its outbox. */
   subscribe(account: TestAccount): Promise<void>
   post(account: TestAccount, body: unknown): ReturnType<TestApp['request']>
   get(account: TestAccount, query: string): ReturnType<TestApp['request']>
 }
 
-/** The app with a DNS server of its own, in which `acme.test` takes mail. */
+/** Starts the app with its own DNS server, in which `acme.test` accepts mail. */
 export const startContacts = async (options: StartOptions = {}): Promise<ContactsApp> => {
   const dns = await openDnsServer()
   dns.set('acme.test', { MX: [[10, 'mx.acme.test']] })
@@ -57,7 +57,7 @@ interface ImportHooks {
   onBatch?(rows: number): void
 }
 
-/** An import of a file into a list of that name, which is made where there is none, yet to be run. */
+/** Prepares an import of a file into the list, which is created if it does not exist; `run` runs it. */
 export const prepareRun = async (
   { app }: TestApp,
   accountId: string,
@@ -67,7 +67,7 @@ export const prepareRun = async (
   const source = await openFile(path, never)
   const prepared = await prepareImport(source, importOptions)
   const opened = await app.work(accountId, 'cli:test', async (work) => {
-    const { id: listId } = await openList(work, list, true, prepared.columns)
+    const { id: listId } = await findOrCreateList(work, list, true, prepared.columns)
     return startImport(work, { listId, file: path, sha256: source.sha256, options: importOptions })
   })
   const writer = { app, accountId, actor: 'cli:test' }

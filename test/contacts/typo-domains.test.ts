@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isTypoDomain } from '../../src/contacts/typo-domains.ts'
+import { isTypoDomain } from '../../src/contacts/verification/typo-domains.ts'
 
 test.each([
   'gmial.com',
@@ -10,7 +10,7 @@ test.each([
   'yaho.co.uk',
   'yahoo.co.ukk',
   't-onlin.de',
-])('%s is a slip', (domain) => {
+])('%s is a typo', (domain) => {
   expect(isTypoDomain(domain)).toBe(true)
 })
 
@@ -20,6 +20,6 @@ test.each(
    hotmail.it hotmail.es hotmail.be hotmail.nl hotmail.se hotmail.no hotmail.dk hotmail.ca hotmail.ch hotmail.co.nz
    hotmail.co.jp hotmail.com.br hotmail.com.tr outlook.fr outlook.de outlook.es outlook.com.br wanadoo.es t-online.hu
    googlemail.com protonmail.ch cloud.com ymail.com`.split(/\s+/),
-)('%s is a provider of its own', (domain) => {
+)('%s is a provider, not a typo', (domain) => {
   expect(isTypoDomain(domain)).toBe(false)
 })

@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** A name of so many characters, in labels that DNS takes. */
+/** Returns a domain of `length` characters, in labels that DNS accepts. */
 const longDomain = (length: number): string => `${'a.'.repeat(length / 2 - 2)}test`
 
 const judge = async (email: string) => {
@@ -29,7 +29,7 @@ const judge = async (email: string) => {
   return [status, ...reasons]
 }
 
-describe('a verdict', () => {
+describe('a verification', () => {
   test.each([
     ['ada@acme.test', ['valid']],
     ['ada@address-only.test', ['valid']],
@@ -38,7 +38,7 @@ describe('a verdict', () => {
     ['ada@gmx.net', ['valid']],
     ['ada@example.org', ['valid']],
     ['ada@mail.com', ['valid']],
-    ['plainly wrong', ['invalid', 'bad_syntax']],
+    ['ada wrong', ['invalid', 'bad_syntax']],
     ['a..b@acme.test', ['invalid', 'bad_syntax']],
     ['ada@@acme.test', ['invalid', 'bad_syntax']],
     [`${'a'.repeat(65)}@acme.test`, ['invalid', 'bad_syntax']],
@@ -57,11 +57,11 @@ describe('a verdict', () => {
     [`ada@${longDomain(250)}`, ['valid']],
     [`adam@${longDomain(250)}`, ['invalid', 'bad_syntax']],
     [`ad~m@${longDomain(250)}`, ['invalid', 'bad_syntax']],
-  ])('of %s is %j', async (email, verdict) => {
-    expect(await judge(email)).toEqual(verdict)
+  ])('of %s is %j', async (email, verification) => {
+    expect(await judge(email)).toEqual(verification)
   })
 
-  test('of a name server that is silent comes within 2 s, as unknown', async () => {
+  test('of a silent name server is unknown within 2 s', async () => {
     const started = performance.now()
     expect(await judge('ada@silent.test')).toEqual(['unknown', 'dns_timeout'])
     expect(performance.now() - started).toBeLessThan(2_600)
@@ -71,7 +71,7 @@ describe('a verdict', () => {
 const asked = (name: string) => app.dns.queries.filter((query) => query === `MX ${name}`).length
 
 describe('DNS', () => {
-  test('is asked once for a domain, however many addresses, and not again for 24 hours', async () => {
+  test('is queried once for each domain, and not again for 24 hours', async () => {
     app.dns.set('once.test', { MX: [[10, 'mx.once.test']] })
     await verifyAddresses(app.app, ['a@once.test', 'b@once.test', 'c@once.test'])
     now += 23 * 3_600_000
@@ -82,7 +82,7 @@ describe('DNS', () => {
     expect(asked('once.test')).toBe(2)
   })
 
-  test('a negative answer is kept for an hour', async () => {
+  test('a negative answer is cached for an hour', async () => {
     await judge('a@late.test')
     app.dns.set('late.test', { MX: [[10, 'mx.late.test']] })
     now += 59 * 60_000
@@ -91,7 +91,7 @@ describe('DNS', () => {
     expect(await judge('a@late.test')).toEqual(['valid'])
   })
 
-  test('is not asked for a list that is not there, nor for that of another account', async () => {
+  test('is not queried for a list that does not exist, nor for a list of another account', async () => {
     const [account, other] = [await app.account(), await app.account()]
     const { id: foreign } = await app.list(other)
     for (const listId of ['lst_none', foreign]) {
@@ -105,28 +105,28 @@ describe('DNS', () => {
     expect(asked('no-list.test')).toBe(0)
   })
 
-  test('is not asked for a malformed address', async () => {
+  test('is not queried for a malformed address', async () => {
     await judge('a..b@never-asked.test')
     expect(asked('never-asked.test')).toBe(0)
   })
 })
 
-describe('an ask that was cut short', () => {
+describe('an interrupted query', () => {
   const kept = () => app.app.sql<{ domain: string }>(`select domain from mail_domains where domain like '%.short.test'`)
 
-  test('by the 2 s of a request is not remembered as an answer', async () => {
+  test('is not cached as an answer if the limit of 2 s interrupts it', async () => {
     const domains = Array.from({ length: 64 }, (_, i) => `d${i}.short.test`)
     for (const domain of domains) app.dns.set(domain, { MX: [[10, 'mx.acme.test']], delayMs: 700 })
     app.dns.set('last.short.test', { mode: 'silent' })
     const emails = [...domains, 'last.short.test'].map((domain) => `ada@${domain}`)
-    const verdicts = await verifyAddresses(app.app, emails)
-    expect(verdicts.get('ada@d0.short.test')).toEqual({ status: 'valid', reasons: [] })
-    expect(verdicts.get('ada@last.short.test')).toEqual({ status: 'unknown', reasons: ['dns_timeout'] })
+    const verifications = await verifyAddresses(app.app, emails)
+    expect(verifications.get('ada@d0.short.test')).toEqual({ status: 'valid', reasons: [] })
+    expect(verifications.get('ada@last.short.test')).toEqual({ status: 'unknown', reasons: ['dns_timeout'] })
     expect(asked('last.short.test')).toBeGreaterThan(0)
     expect((await kept()).map((row) => row.domain).sort()).toEqual(domains.sort())
   })
 
-  test('by the end of its process neither', async () => {
+  test('is not cached as an answer if the end of its process interrupts it', async () => {
     app.dns.set('ending.short.test', { mode: 'silent' })
     const resolver = createResolver([app.dns.address])
     const judged = verifyAddresses({ ...app.app, resolver }, ['ada@ending.short.test'])
@@ -137,7 +137,7 @@ describe('an ask that was cut short', () => {
   })
 })
 
-test('a verdict without an answer never replaces one that had one', async () => {
+test('an inconclusive result never replaces a conclusive one', async () => {
   const account = await app.account()
   const { id: listId } = await app.list(account)
   const write = (status: 'valid' | 'unknown' | 'invalid', reasons: string[]) =>

@@ -44,7 +44,7 @@ test('a key of another course of the membership is enough', async () => {
   expect((await mint(ada)).status).toBe(200)
 })
 
-test('in that order: 400 for a malformed email, 404 course, 409 no slug, 403 not entitled; none of them counts', async () => {
+test('the order of refusals is 400 malformed email, 404 course, 409 no slug, 403 not entitled; none of them counts', async () => {
   const draft = await t.app.work(account.id, 'cli:test', (work) => createCourse(work, { title: 'Draft' }))
   expect(await mint({ email: 'no address' }, 'crs_none')).toMatchObject({
     status: 400,
@@ -65,7 +65,7 @@ test('in that order: 400 for a malformed email, 404 course, 409 no slug, 403 not
   expect(await used()).toBe(1)
 })
 
-test('entitlement is looked at each time: revoked 403, unpublished 404', async () => {
+test('each call checks the entitlement: revoked 403, unpublished 404', async () => {
   await claim(t, account, slug)
   await enrol(t, account, courseId, ada.email)
   expect((await mint(ada)).status).toBe(200)
@@ -76,7 +76,7 @@ test('entitlement is looked at each time: revoked 403, unpublished 404', async (
   expect((await mint(ada)).status).toBe(404)
 })
 
-test('the plan’s 403 comes before everything', async () => {
+test('the plan’s 403 precedes other errors', async () => {
   account = await t.account({ plan: 'free' })
   for (const body of ['{', {}, ada])
     expect(await mint(body, 'crs_none')).toMatchObject({
@@ -85,7 +85,7 @@ test('the plan’s 403 comes before everything', async () => {
     })
 })
 
-test('a slug is one account’s, and can be changed', async () => {
+test('a slug belongs to one account, and can be changed', async () => {
   const other = await t.account()
   await claim(t, account, slug)
   await expect(claim(t, other, slug)).rejects.toMatchObject({ kind: 'conflict' })
@@ -96,7 +96,7 @@ test('a slug is one account’s, and can be changed', async () => {
   expect(both.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { kind: 'conflict' } })
 })
 
-test('no slug hides a path of the server: what those begin with is reserved', async () => {
+test('no slug hides a path of the server: first segments of its paths are reserved', async () => {
   const paths = [...(await loadRoutes()).map(({ path }) => `/api/v1${path}`), ...(await loadPages()).map((p) => p.path)]
   const segments = new Set(paths.map((path) => path.split('/')[1]!).filter((segment) => !segment.startsWith(':')))
   expect(segments.size).toBeGreaterThan(1)

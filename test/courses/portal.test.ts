@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { deleteAccount } from '../../src/accounts/accounts.ts'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
-import { held } from '../../src/courses/courses.held.ts'
+import { personalData } from '../../src/courses/courses.personal-data.ts'
 import { addLesson, createCourse, publishCourse } from '../../src/courses/courses.ts'
 import { type Reply, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { claim, course, enrol, mailsOf } from '../support/courses.ts'
@@ -38,7 +38,7 @@ const link = async (id = courseId): Promise<string> => {
   return body.portalUrl.replace('https://svc.example', '')
 }
 const get = (path: string) => t.request('GET', path)
-/** Where a reply leads, from the portal of a course. */
+/** The URL that a reply redirects to, relative to the portal of a course. */
 const led = (reply: Reply, id = courseId) => `/${slug}/${id}/embed${reply.headers.location}`
 const open = async (id = courseId) => led(await get(await link(id)), id)
 const finish = (session: string, lesson = lessons[0]!, id = courseId) =>
@@ -56,7 +56,7 @@ const expectPage = (reply: Reply, status: number, text: string) => {
   expect(reply.body).toContain(text)
 }
 
-test('the portal URL signs in and shows the course with its lessons; loaded again within its 5 minutes it does so again', async () => {
+test('the portal URL signs in and shows the course with its lessons; a reload within its 5 minutes does so again', async () => {
   const portalUrl = await link()
   for (const waited of [0, 4 * minute]) {
     clock.advance(waited)
@@ -69,7 +69,7 @@ test('the portal URL signs in and shows the course with its lessons; loaded agai
   }
 })
 
-test('it works in an iframe: the page, its redirect and its failures may be framed; nothing is loaded, cached or indexed', async () => {
+test('it works in an iframe: the page, its redirect and its failures can be framed; nothing is loaded, cached or indexed', async () => {
   const portalUrl = await link()
   const replies = [await get(await open()), await get(`${portalUrl}x`), await get(`/nobody/${courseId}/embed`)]
   for (const reply of replies) {
@@ -87,7 +87,7 @@ test('it works in an iframe: the page, its redirect and its failures may be fram
   expect((await get(portalUrl)).headers).not.toHaveProperty('x-frame-options')
 })
 
-test('not opened within 5 minutes it is dead; opened, the page lives on, but not for ever', async () => {
+test('the link expires after 5 minutes; the session that it opened lasts longer, but ends too', async () => {
   const [unopened, opened] = [await link(), await open()]
   clock.advance(5 * minute - 1)
   expect((await get(unopened)).status).toBe(302)
@@ -101,7 +101,7 @@ test('not opened within 5 minutes it is dead; opened, the page lives on, but not
   expect(await progress()).toHaveLength(1)
 })
 
-test('a tampered token, one of another course, membership or purpose, and none at all are a 404 page', async () => {
+test('a tampered token, a token of another course, membership or purpose, and a missing one are a 404 page', async () => {
   const portalUrl = await link()
   const other = (await course(t, account, 'Rye')).id
   const stranger = await t.account()
@@ -126,7 +126,7 @@ test('a tampered token, one of another course, membership or purpose, and none a
     expectPage(await get(path), 404, 'You are signed out')
 })
 
-test('an unknown membership, course or lesson is a page; everything else at the root is JSON as ever', async () => {
+test('an unknown membership, course or lesson is a page; other paths at the root are JSON', async () => {
   const opened = await open()
   for (const path of ['/nobody/crs_none/embed', '/No%00body/x/embed', `/${slug}-x/${courseId}/embed?token=x`])
     expectPage(await get(path), 404, 'This link does not work')
@@ -165,14 +165,14 @@ test('a lesson is shown as text in paragraphs, with a POST form that finishes it
   expect(await progress()).toHaveLength(1)
 })
 
-test('looking finishes nothing', async () => {
+test('GET finishes no lesson', async () => {
   const opened = await open()
   await get(`${opened}&lesson=${lessons[0]}`)
   await t.server.fastify.inject({ method: 'HEAD', url: `${opened}&lesson=${lessons[1]}` })
   expect(await progress()).toEqual([])
 })
 
-test('finishing the last lesson sends completed once; a lesson added later completes it no second time', async () => {
+test('finishing the last lesson sends completed once; a lesson added later does not complete it again', async () => {
   const session = sessionOf(await open())
   await finish(session, lessons[1])
   expect(await subjects()).toEqual(['You now have access to Sourdough'])
@@ -187,7 +187,7 @@ test('finishing the last lesson sends completed once; a lesson added later compl
   expect(await subjects()).toHaveLength(2)
 })
 
-test('both last lessons at once, ten times over, send completed once', async () => {
+test('finishing both last lessons concurrently, ten times, sends completed once', async () => {
   const session = sessionOf(await open())
   const replies = await Promise.all(Array.from({ length: 20 }, (_, i) => finish(session, lessons[i % 2])))
   expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 303))
@@ -213,7 +213,7 @@ test('a lesson of one course can’t be finished under another', async () => {
   expect(await progress()).toEqual([])
 })
 
-test('a revoked member with an open portal loses access at once, and gets it back with its progress', async () => {
+test('a revoked member with an open portal loses access immediately, and gets it back with its progress', async () => {
   const [opened, unopened] = [await open(), await link()]
   await finish(sessionOf(opened))
   await enrol(t, account, courseId, email, false)
@@ -227,14 +227,14 @@ test('a revoked member with an open portal loses access at once, and gets it bac
   expectPage(await get(opened), 200, '1 of 2 lessons finished')
 })
 
-test('with another key a revoked one takes nothing away', async () => {
+test('a member with another active key keeps access after a revocation', async () => {
   const opened = await open()
   await enrol(t, account, (await course(t, account, 'Rye')).id, email)
   await enrol(t, account, courseId, email, false)
   expectPage(await get(opened), 200, 'Sourdough')
 })
 
-test('an unpublished course is closed at once, for who is reading it too', async () => {
+test('an unpublished course is closed immediately, also for members who have it open', async () => {
   const opened = await open()
   await t.app.work(account.id, 'cli:test', (work) => publishCourse(work, courseId, false))
   expectPage(await get(opened), 404, 'This course is not available')
@@ -242,20 +242,22 @@ test('an unpublished course is closed at once, for who is reading it too', async
   expect(await progress()).toEqual([])
 })
 
-/** All that courses hold about an address, by part. */
-const heldAbout = async (address: string) => {
+/** An address's personal data in courses, by part. */
+const personalDataOf = async (address: string) => {
   const reader = { sql: t.app.sql, accountId: account.id }
-  const parts = await Promise.all(held.map(async ({ name, read }) => [name, await read(reader, address)] as const))
+  const parts = await Promise.all(
+    personalData.map(async ({ name, read }) => [name, await read(reader, address)] as const),
+  )
   return Object.fromEntries(parts)
 }
 
-test('what is held about a person are keys and progress; of nobody else, and nothing after the erasure', async () => {
+test('a person’s data are their keys and progress, nothing of others, and nothing after the erasure', async () => {
   const session = sessionOf(await open())
   for (const lesson of lessons) await finish(session, lesson)
   await enrol(t, account, courseId, 'bob@people.example')
   const at = expect.any(Number)
   const title = 'Sourdough'
-  expect(await heldAbout(email)).toEqual({
+  expect(await personalDataOf(email)).toEqual({
     enrolments: [
       { subscriberId: expect.stringMatching(/^sub_/), courseId, title, active: true, enrolledAt: at, updatedAt: at },
     ],
@@ -266,17 +268,17 @@ test('what is held about a person are keys and progress; of nobody else, and not
     completedCourses: [{ courseId, title, completedAt: at }],
   })
   const nothing = { enrolments: [], finishedLessons: [], completedCourses: [] }
-  expect(await heldAbout('stranger@people.example')).toEqual(nothing)
+  expect(await personalDataOf('stranger@people.example')).toEqual(nothing)
   await t.app.work(account.id, 'cli:test', async (work) => {
     const { id } = await createList(work, { name: 'People' })
     await writeContacts(work, id, [{ email, fields: {} }], new Map())
     await eraseContact(work, email, { dryRun: false })
   })
-  expect(await heldAbout(email)).toEqual(nothing)
-  expect((await heldAbout('bob@people.example')).enrolments).toHaveLength(1)
+  expect(await personalDataOf(email)).toEqual(nothing)
+  expect((await personalDataOf('bob@people.example')).enrolments).toHaveLength(1)
 })
 
-test('an erased member’s portal ends at once, with its progress', async () => {
+test('an erased member loses the portal and the progress immediately', async () => {
   await t.app.work(account.id, 'cli:test', async (work) => {
     const { id } = await createList(work, { name: 'People' })
     await writeContacts(work, id, [{ email, fields: {} }], new Map())
@@ -290,13 +292,13 @@ test('an erased member’s portal ends at once, with its progress', async () => 
   expect(await t.app.sql('select from course_completions where account_id = $1', [account.id])).toEqual([])
 })
 
-test('the portal of an account that is deleted is gone', async () => {
+test('a deleted account has no portal', async () => {
   const opened = await open()
   await deleteAccount(t.app, account.id, { actor: 'cli:test' })
   expectPage(await get(opened), 404, 'This link does not work')
 })
 
-test('the link in a mail opens the portal for 30 days', async () => {
+test('the link in an email opens the portal for 30 days', async () => {
   const [mail] = await mailsOf(t, account)
   const path = /https:\/\/svc\.example(\S+)/.exec(mail!.text!)![1]!
   clock.advance(30 * 24 * 60 * minute - 1)

@@ -3,7 +3,7 @@ import { type Outcome, runChaos } from './chaos/chaos.ts'
 import { type Cluster, openCluster } from './chaos/cluster.ts'
 import { sabotages } from './chaos/sabotage.ts'
 
-// Fixed, so that the faults of two runs are the same; `npm run bench chaos` draws one.
+// Fixed, so that every run causes the same faults; `npm run bench chaos` picks a random seed.
 const seed = Number(process.env.SVC_CHAOS_SEED ?? 242_395)
 const seconds = Number(process.env.SVC_CHAOS_SECONDS ?? 12)
 
@@ -24,11 +24,11 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => cluster?.close())
 
-test('whatever fails, nothing acknowledged is lost, nothing happens twice and nothing stays stuck', () => {
+test('whatever fails, nothing acknowledged is lost, nothing is done twice and nothing stays stuck', () => {
   const { violations, report } = outcome
   expect(violations, `SVC_CHAOS_SEED=${seed} SVC_CHAOS_SECONDS=${seconds} repeats it; more in ${report}`).toEqual([])
 })
 
-test.each(sabotages)('the checks would find it: $name', ({ finding }) => {
+test.each(sabotages)('the checks detect the damage: $name', ({ finding }) => {
   expect(outcome.damages).toContainEqual(expect.stringMatching(finding))
 })

@@ -40,7 +40,7 @@ const deliveries = () => deliveriesOf(t.app, account.id)
 const delivered = (count: number, limitMs?: number) =>
   eventually(async () => (await tally(t.app, account.id)).delivered === count, limitMs)
 
-test('kill -9 between the POST and its record: the next daemon posts the same body under the same key', async () => {
+test('kill -9 between the POST and its record: the next daemon posts the same body with the same key', async () => {
   const { secret } = await subscribe(t.app, account.id, receiver.url)
   receiver.next({ mode: 'hang' })
   const first = await start()
@@ -57,7 +57,7 @@ test('kill -9 between the POST and its record: the next daemon posts the same bo
   expect(await deliveries()).toMatchObject([{ tries: 1, claim: 3, attempts: [{ status: 200 }] }])
 })
 
-test('kill -9 between the commit and the claim: what was acknowledged is delivered', async () => {
+test('kill -9 between the commit and the claim: the acknowledged event is delivered', async () => {
   await subscribe(t.app, account.id, receiver.url)
   const { id: listId } = await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'People' }))
   const api = await start(['serve', '--no-jobs'])
@@ -90,7 +90,7 @@ test('kill -9 under load, three times: every event arrives', async () => {
   expect(new Set(receiver.requests.map(({ headers }) => headers['x-service-idempotency-key'])).size).toBe(1500)
 })
 
-test('SIGTERM under load: exit 0, what is posting is recorded, the rest is free at once, no failure is counted', async () => {
+test('SIGTERM under load: exit 0, posts in flight are recorded, the other claims are released at once, no failure is counted', async () => {
   receiver.always({ delayMs: 300 })
   await subscribe(t.app, account.id, receiver.url)
   const daemon = await start()
@@ -116,14 +116,14 @@ test('two daemons on one database share the deliveries: each is posted once', as
   expect(receiver.open).toBeGreaterThan(64)
 })
 
-test('the thread that delivers does without MikroORM and the HTTP server', async () => {
+test('the delivery thread loads neither MikroORM nor the HTTP server', async () => {
   const url = (path: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, '../..', path)).href)
   const script = `
     import { registerHooks } from 'node:module'
     const loaded = []
     registerHooks({ resolve: (name, context, next) => (loaded.push(name), next(name, context)) })
     await import(${url('src/app/app.ts')})
-    await import(${url('src/deliveries/delivery.loop.ts')})
+    await import(${url('src/deliveries/queue/queue.ts')})
     process.stdout.write(JSON.stringify(loaded.filter((name) => /^@mikro-orm|^fastify|^commander|^bree/.test(name))))`
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])
   expect(JSON.parse(stdout)).toEqual([])

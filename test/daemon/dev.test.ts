@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startSvc, svc } from '../support/cli.ts'
+import { startSvc, svc, svcProcess } from '../support/cli.ts'
 import { freePort, startDaemon } from '../support/daemon.ts'
 
 let folder: string
@@ -26,9 +26,9 @@ afterEach(async () => {
   running.clear()
 })
 
-/** A real `svc dev`, ready when this resolves, on the data folder that all these tests share. */
-const startDev = async (env: Record<string, string> = {}) => {
-  const child = startSvc(target, ['dev'], { env })
+/** Starts a real `svc dev` on the data folder that all these tests share; resolves once it is ready. */
+const startDev = async (env: Record<string, string> = {}, flags: string[] = []) => {
+  const child = startSvc(target, ['dev', ...flags], { env })
   let stdout = ''
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text) => {
@@ -79,7 +79,7 @@ const webhookIds = async () => {
   return json.webhooks.map(({ id }: { id: string }) => id)
 }
 
-test('the first start brings everything up, says where it is, and has deliveries to show', {
+test('the first start brings everything up, prints the addresses, and has deliveries to show', {
   timeout: 60_000,
 }, async () => {
   const dev = await startDev()
@@ -88,6 +88,7 @@ test('the first start brings everything up, says where it is, and has deliveries
   expect(dev.stdout).toContain(`http://127.0.0.1:${port}/openapi.json`)
   expect(dev.stdout).not.toContain('\u001b')
   expect((await fetch(`http://127.0.0.1:${port}/openapi.json`)).status).toBe(200)
+  expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toContain(`<a href="${dev.console}">Console</a>`)
 
   const lists = await listsWith(dev.api, dev.key)
   expect(await lists.json()).toMatchObject({ lists: [{ name: 'Sample contacts', rowCount: 5 }] })
@@ -97,32 +98,32 @@ test('the first start brings everything up, says where it is, and has deliveries
 
   expect((await stat(join(folder, 'demo.json'))).mode & 0o777).toBe(0o600)
   expect(await dev.end('SIGTERM')).toBe(0)
-  // Requests are shown as they come, in words, and nothing else.
-  const line = /^\d\d:\d\d:\d\d {2}GET {4}200 {2}\/(openapi\.json|api\/v1\/lists) {2}[\d.]+ ms( {2}key_\w+)?$/
+  // Standard error shows each request as a readable line, and nothing else.
+  const line = /^\d\d:\d\d:\d\d {2}GET {4}200 {2}\/(openapi\.json|api\/v1\/lists)? {2}[\d.]+ ms( {2}key_\w+)?$/
   const shownRequests = dev.stderr().trim().split('\n')
-  expect(shownRequests).toEqual([expect.stringMatching(line), expect.stringMatching(line)])
+  expect(shownRequests).toEqual([1, 2, 3].map(() => expect.stringMatching(line)))
   expect(existsSync(join(folder, 'pgdata/postmaster.pid'))).toBe(false)
 })
 
 test('the commands that it prints work in another terminal', { timeout: 60_000 }, async () => {
   const dev = await startDev()
-  const [curl, imported, sent] = dev.stdout.split('\n').filter((line) => /^ {2}(curl|printf|.*npx svc)/.test(line))
+  const [curl, imported, sent] = dev.stdout.split('\n').filter((line) => /^ {2}(curl|printf|.*svc send)/.test(line))
   const body = /-d '([^']+)'/.exec(curl!)![1]!
   const headers = { authorization: `Bearer ${dev.key}`, 'content-type': 'application/json' }
   const answer = await fetch(/curl (\S+)/.exec(curl!)![1]!, { method: 'POST', headers, body })
   expect(answer.status).toBeLessThan(300)
-  expect(imported).toContain(`SVC_DATA_DIR=${folder} npx svc contacts import - --create-list --list Customers`)
+  expect(imported).toContain(`SVC_DATA_DIR=${folder} svc contacts import - --create-list --list Customers`)
   const rows = /printf '([^']+)'/.exec(imported!)![1]!.replaceAll('\\n', '\n')
   const flags = ['--create-list', '--list', 'Customers', '--map', 'E-mail=email,First=first_name']
   expect(await svc(target, ['contacts', 'import', '-', ...flags], { stdin: rows })).toMatchObject({ status: 0 })
   await deliveriesAt(dev.receiver, 2)
   const deliveries = await svc(target, ['deliveries', 'list', '--json'])
   expect(deliveries.json.deliveries.length).toBeGreaterThanOrEqual(7)
-  const [, flagsOfSend] = /npx svc (send .+)$/.exec(sent!)!
+  const [, flagsOfSend] = /svc (send .+)$/.exec(sent!)!
   expect(await svc(target, flagsOfSend!.split(' '))).toMatchObject({ status: 0 })
   const mail = (await svc(target, ['mail', 'wait', '--to', 'you@example.com', '--json'])).json
-  expect(mail).toMatchObject({ subject: 'Welcome', html: expect.stringContaining('Welcome aboard, Ada') })
-  // Its picture is there for whoever looks at the mail, and the console shows all three.
+  expect(mail).toMatchObject({ subject: 'Welcome', html: expect.stringContaining('Welcome aboard Ada') })
+  // The email's picture can be loaded, and the console shows the email, the event and the request.
   const [picture] = new RegExp(`http://127.0.0.1:${port}/sample/[^"]+`).exec(mail.html)!
   const shown = await fetch(picture)
   expect([shown.status, shown.headers.get('content-type')]).toEqual([200, 'image/png'])
@@ -132,13 +133,25 @@ test('the commands that it prints work in another terminal', { timeout: 60_000 }
   expect(console).not.toContain(dev.key)
 })
 
-test('a second start keeps the account, the key and the subscription, also at another port', {
+test('--data-dir takes precedence over SVC_DATA_DIR, and the printed commands name its folder', {
+  timeout: 60_000,
+}, async () => {
+  const named = await mkdtemp(join(tmpdir(), 'svc-dev-named-'))
+  const dev = await startDev({}, ['--data-dir', named])
+  expect(dev.stdout).toContain(`embedded, in ${named}`)
+  expect(dev.stdout).toContain(`SVC_DATA_DIR=${named} svc send`)
+  expect(await dev.end('SIGTERM')).toBe(0)
+  expect(existsSync(join(named, 'demo.json'))).toBe(true)
+  await rm(named, { recursive: true, force: true, maxRetries: 5 })
+})
+
+test('a second start keeps the account, the key and the subscription, even on another port', {
   timeout: 60_000,
 }, async () => {
   const first = await startDev()
   const before = await webhookIds()
   expect(before).toHaveLength(1)
-  expect(await first.end('SIGINT')).toBe(0)
+  expect(await first.end('SIGINT')).toBe(130)
   target.env.SVC_PORT = String(await freePort())
   const second = await startDev()
   expect(second.receiver).not.toBe(first.receiver)
@@ -147,7 +160,7 @@ test('a second start keeps the account, the key and the subscription, also at an
   const accounts = await svc(target, ['accounts', 'list', '--json'])
   expect(accounts.json.accounts).toMatchObject([{ name: 'demo', plan: 'unlimited' }])
   expect((await svc(target, ['lists', 'list', '--json'])).json.lists.length).toBe(2)
-  // The sample project is as it was made, but for where its picture is now.
+  // The sample project is unchanged, except for the URL of its picture.
   const { projects } = (await svc(target, ['projects', 'list', '--json'])).json
   expect(projects).toMatchObject([{ name: 'Welcome' }])
   const project = (await svc(target, ['projects', 'show', 'Welcome', '--json'])).json
@@ -157,7 +170,7 @@ test('a second start keeps the account, the key and the subscription, also at an
   expect(await deliveriesAt(second.receiver, 1)).toMatchObject({ total: 1, notVerified: 0 })
 })
 
-test('what changed while it was stopped is delivered at its next start', { timeout: 60_000 }, async () => {
+test('changes that are made while it is stopped are delivered at its next start', { timeout: 60_000 }, async () => {
   const upserted = await svc(target, [
     'contacts',
     'upsert',
@@ -174,7 +187,7 @@ test('what changed while it was stopped is delivered at its next start', { timeo
   expect(notVerified).toBe(0)
 })
 
-test('a revoked key and a deleted subscription are made anew, and another account stays out of it', {
+test('a revoked key and a deleted subscription are created again, and another account is unchanged', {
   timeout: 60_000,
 }, async () => {
   const first = await startDev()
@@ -200,21 +213,63 @@ test('a database that was reset gets a new demo', { timeout: 60_000 }, async () 
   expect(await deliveriesAt(dev.receiver, 5)).toMatchObject({ notVerified: 0 })
 })
 
-test('a second one on the same folder and port says in one line what to do, and harms nothing', {
+test.each([
+  ['its port', async () => port],
+  ['another port', freePort],
+])(
+  'a second svc dev on the same folder, on %s, is refused with the address of the first, which is not affected',
+  {
+    timeout: 60_000,
+  },
+  async (_, portOfSecond) => {
+    const dev = await startDev()
+    const read = () => Promise.all(['demo.json', 'catcher'].map((name) => readFile(join(folder, name), 'utf8')))
+    const kept = await read()
+    const second = await svcProcess(target, ['dev'], { env: { SVC_PORT: String(await portOfSecond()) } })
+    expect(second).toMatchObject({ status: 6, stdout: '' })
+    expect(second.stderr).toBe(
+      `error: svc dev already runs on ${folder}, at http://127.0.0.1:${port}\n  next: use that one, or stop it with Ctrl-C; for a second one set SVC_DATA_DIR (or --data-dir) to another folder and SVC_PORT to a free port\n`,
+    )
+    expect((await listsWith(dev.api, dev.key)).status).toBe(200)
+    await svc(target, ['contacts', 'upsert', '--list', 'Sample contacts', '--email', 'still@sample.example'])
+    await svc(target, ['contacts', 'upsert', '--list', 'Sample contacts', '--email', `at${port}@sample.example`])
+    expect(await deliveriesAt(dev.receiver, 1)).toMatchObject({ notVerified: 0 })
+    const part = join(folder, 'demo.json')
+    const mail = ['--to', `second${port}@example.com`, '--subject', 'Still', '--html', part, '--text', part]
+    expect((await svc(target, ['send', ...mail, '--json'])).json).toMatchObject({ status: 'sent' })
+    expect((await svc(target, ['mail', 'list', '--to', `second${port}@example.com`, '--json'])).json.mail).toHaveLength(
+      1,
+    )
+    expect(await read()).toEqual(kept)
+  },
+)
+
+test('a second svc dev is refused while the first is still starting, and a killed one does not block the next', {
   timeout: 60_000,
 }, async () => {
   const dev = await startDev()
-  const kept = await readFile(join(folder, 'demo.json'), 'utf8')
-  const second = await svc(target, ['dev'])
-  expect(second).toMatchObject({ status: 4, stdout: '' })
-  expect(second.stderr).toBe(`error: Port ${port} is taken\n  next: set SVC_PORT to a free one\n`)
-  expect((await listsWith(dev.api, dev.key)).status).toBe(200)
-  await svc(target, ['contacts', 'upsert', '--list', 'Sample contacts', '--email', 'still@sample.example'])
-  expect(await deliveriesAt(dev.receiver, 1)).toMatchObject({ notVerified: 0 })
-  expect(await readFile(join(folder, 'demo.json'), 'utf8')).toBe(kept)
+  await dev.end('SIGKILL')
+  const again = startDev()
+  const file = () => readFile(join(folder, 'dev'), 'utf8')
+  await expect.poll(file, { timeout: 10_000, interval: 5 }).toBe('')
+  const second = await svcProcess(target, ['dev'])
+  expect(second).toMatchObject({ status: 6, stdout: '' })
+  expect(second.stderr).toMatch(/^error: svc dev already runs on \S+(, at http:\S+| and is still starting)\n/)
+  expect((await listsWith((await again).api, (await again).key)).status).toBe(200)
 })
 
-test('where the port of the receiver is taken it uses another one', { timeout: 60_000 }, async () => {
+test('a failed start does not block the next one', { timeout: 60_000 }, async () => {
+  const other = createServer().listen(port, '127.0.0.1')
+  await once(other, 'listening')
+  const refused = await svc(target, ['dev'])
+  expect(refused).toMatchObject({ status: 4, stdout: '' })
+  expect(refused.stderr).toBe(`error: Port ${port} is taken\n  next: set SVC_PORT to a free one\n`)
+  other.close()
+  await once(other, 'close')
+  expect((await fetch((await startDev()).receiver)).status).toBe(200)
+})
+
+test('if the receiver’s port is taken, it uses another one', { timeout: 60_000 }, async () => {
   const other = createServer().listen(port + 1, '127.0.0.1')
   await once(other, 'listening')
   const dev = await startDev()
@@ -223,7 +278,7 @@ test('where the port of the receiver is taken it uses another one', { timeout: 6
   other.close()
 })
 
-test('a folder that can not be one is said in one line', async () => {
+test('a data folder that can’t be written is reported in one line', async () => {
   const file = join(folder, 'a-file')
   await writeFile(file, '')
   const ran = await svc(target, ['dev'], { env: { SVC_DATA_DIR: file } })
@@ -231,7 +286,7 @@ test('a folder that can not be one is said in one line', async () => {
   expect(ran.stderr).toMatch(/^error: The data folder .* can't be written.*\n/)
 })
 
-test('svc serve on the folder that it once used opens no way to this machine, nor does the CLI beside it', {
+test('svc serve on a former folder of svc dev allows no webhook to a local address, and neither does the CLI', {
   timeout: 60_000,
 }, async () => {
   const dev = await startDev()
@@ -246,16 +301,47 @@ test('svc serve on the folder that it once used opens no way to this machine, no
   expect((await svc(target, ['webhooks', 'create', ...url])).status).toBe(2)
 })
 
-test('svc listen finds the daemon of svc dev without any setting', { timeout: 60_000 }, async () => {
+test('without a name server, reserved domains are valid, by the API and by a command; those under .invalid are not', {
+  timeout: 60_000,
+}, async () => {
+  // No name server listens there.
+  target.env.SVC_DNS_SERVERS = '127.0.0.1:9'
+  const dev = await startDev()
+  const list = ['--list', 'Sample contacts']
+  const verdictOf = async (email: string) =>
+    (await svc(target, ['contacts', 'show', email, '--json'])).json.contacts[0].verification
+  const upsert = async (email: string) => {
+    const lists = (await (await listsWith(dev.api, dev.key)).json()) as { lists: { id: string; name: string }[] }
+    const listId = lists.lists.find(({ name }) => name === 'Sample contacts')!.id
+    const headers = { authorization: `Bearer ${dev.key}`, 'content-type': 'application/json' }
+    await fetch(`${dev.api}/contacts`, { method: 'POST', headers, body: JSON.stringify({ listId, email }) })
+  }
+  for (const email of ['api@example.com', 'api@shop.test']) await upsert(email)
+  for (const email of ['cli@example.org', 'cli@shop.example'])
+    await svc(target, ['contacts', 'upsert', ...list, '--email', email])
+  for (const email of ['api@example.com', 'api@shop.test', 'cli@example.org', 'cli@shop.example'])
+    expect(await verdictOf(email), email).toMatchObject({ status: 'valid', reasons: [] })
+  for (const add of [upsert, (email: string) => svc(target, ['contacts', 'upsert', ...list, '--email', email])])
+    await add('gone@shop.invalid')
+  expect(await verdictOf('gone@shop.invalid')).toMatchObject({ status: 'invalid', reasons: ['domain_not_found'] })
+  const part = join(folder, 'demo.json')
+  const mail = ['--subject', 'Hi', '--html', part, '--text', part]
+  const unsent = await svc(target, ['send', '--to', 'gone@shop.invalid', ...mail])
+  expect(unsent.stderr).toBe(
+    'not sent: the address failed verification (domain_not_found)\n  next: svc contacts verify gone@shop.invalid\n',
+  )
+})
+
+test('svc listen finds the daemon of svc dev without any settings', { timeout: 60_000 }, async () => {
   await startDev()
   const listener = startSvc(target, ['listen'])
   const [said] = await once(listener.stderr.setEncoding('utf8'), 'data')
   expect(said).toMatch(/^Ready: deliveries of demo arrive here/)
   listener.kill('SIGINT')
-  expect(await once(listener, 'close')).toEqual([0, null])
+  expect(await once(listener, 'close')).toEqual([130, null])
 })
 
-test('mail that hangs holds up no stop: it is caught as svc dev ends', { timeout: 60_000 }, async () => {
+test('a hanging email does not delay the stop, and is caught when svc dev ends', { timeout: 60_000 }, async () => {
   const dev = await startDev()
   expect((await svc(target, ['mail', 'mode', 'hang'])).status).toBe(0)
   const send = fetch(`${dev.api}/send`, {
@@ -270,10 +356,12 @@ test('mail that hangs holds up no stop: it is caught as svc dev ends', { timeout
   expect(performance.now() - began).toBeLessThan(8000)
   expect(await (await send).json()).toMatchObject({ status: 'sent' })
   expect((await svc(target, ['mail', 'list', '--to', 'late@example.com', '--json'])).json.mail).toHaveLength(1)
+  expect((await svc(target, ['mail', 'list', '--limit', '1', '--json'])).json.mail).toHaveLength(1)
+  expect((await svc(target, ['mail', 'list', '--limit', '0'])).status).toBe(2)
   expect((await svc(target, ['mail', 'clear', '--yes'])).status).toBe(0)
 })
 
-test('mail is caught: a first mail by the API and one by the CLI are in svc mail, with their parts; nothing leaves', async () => {
+test('emails that are sent by the API and by the CLI are caught and shown by svc mail with their parts', async () => {
   const dev = await startDev()
   const answer = await fetch(`${dev.api}/send`, {
     method: 'POST',

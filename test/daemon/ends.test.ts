@@ -11,7 +11,7 @@ import { backlog, repeatsOf, startWorking, subscribeMany } from '../support/neig
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { watchStalls } from '../support/stalls.ts'
 
-// What leaves after somebody said stop, and what is left behind; what the database refuses to record.
+// What is still posted after a webhook ends, what is left in the queue, and results that the database refuses to record.
 
 let t: TestApp
 let account: TestAccount
@@ -39,8 +39,8 @@ const start = async (): Promise<Daemon> => {
 }
 const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
 
-describe('an endpoint that has earned hundreds of claims', () => {
-  /** As fast as can be at first, then 300 ms an answer: what is posted from then on is seen one by one. */
+describe('an endpoint with hundreds of claimed deliveries', () => {
+  /** Answers immediately at first, so that hundreds of deliveries are claimed, then after 300 ms. */
   const earn = async () => {
     const webhook = await subscribe(t.app, account.id, receiver.url, account.keyId)
     await Promise.all([start(), start()])
@@ -61,7 +61,7 @@ describe('an endpoint that has earned hundreds of claims', () => {
     ['disabling', (id) => work((w) => disableWebhook(w, id))],
     ['the revocation of its key', () => work((w) => revokeKey(w, account.keyId))],
   ])(
-    'gets what was on the wire when %s has answered, and nothing a moment later',
+    'gets only the posts in flight after %s, and nothing a moment later',
     async (_, end) => {
       const { id } = await earn()
       const stalls = watchStalls()
@@ -78,7 +78,7 @@ describe('an endpoint that has earned hundreds of claims', () => {
     60_000,
   )
 
-  test('gets nothing under its old secret a moment after a rotation', async () => {
+  test('gets nothing signed with its old secret a moment after a rotation', async () => {
     const { id } = await earn()
     const stalls = watchStalls()
     const { secret } = await work((w) => rotateSecret(w, t.app.box, id))
@@ -93,7 +93,7 @@ describe('an endpoint that has earned hundreds of claims', () => {
   }, 60_000)
 })
 
-test('410 of many at once beside emitters, replays, cancels and switches: no deadlock, nothing left, no claim lost', async () => {
+test('many concurrent 410 answers during other changes of the queue cause no deadlock and leave no delivery pending', async () => {
   const deadlocks = async () =>
     (
       await t.app.sql<{ deadlocks: number }>(
@@ -116,7 +116,7 @@ test('410 of many at once beside emitters, replays, cancels and switches: no dea
       const ids = await subscribeMany(t.app, account.id, gone.url, 20)
       await backlog(t.app, account.id, ids, 200)
       await eventually(async () => {
-        // A webhook whose deliveries were cancelled before they were posted hears of the next event.
+        // A webhook whose deliveries were cancelled before their post receives the next event.
         await emitEvents(t.app, account.id)
         const active = await t.app.sql(`select from delivery_targets where id = any($1) and status = 'active'`, [ids])
         return active.length === 0
@@ -125,8 +125,8 @@ test('410 of many at once beside emitters, replays, cancels and switches: no dea
     }),
     again(() => emitEvents(t.app, account.id, 5)),
     again(() => emitEvents(t.app, account.id)),
-    again(() => bulk('replay', '--status', 'cancelled')),
-    again(() => bulk('replay', '--status', 'exhausted')),
+    again(() => bulk('replay', '--status', 'cancelled', '--yes')),
+    again(() => bulk('replay', '--status', 'exhausted', '--yes')),
     again(() => bulk('cancel', '--type', 'contact.created', '--yes')),
     again(async () => {
       await work((w) => disableWebhook(w, fine[0]!))
@@ -140,7 +140,7 @@ test('410 of many at once beside emitters, replays, cancels and switches: no dea
   await gone.close()
 }, 90_000)
 
-test('what the database refuses to record is reported and tried again, more and more rarely, and the rest goes on', async () => {
+test('a result that the database refuses is reported and retried with growing delays, and other deliveries continue', async () => {
   const { id } = await subscribe(t.app, account.id, receiver.url)
   await backlog(t.app, account.id, [id], 20)
   const [{ refused } = { refused: '' }] = await t.app.sql<{ refused: string }>(

@@ -9,9 +9,10 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { stopEmbedded } from '../../src/store/embedded.ts'
+import { stopEmbedded } from '../../src/embedded/embedded.ts'
 import { program, startSvc, svc } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
+import { untilLocked } from '../support/database.ts'
 
 let folder: string
 let target: { env: Record<string, string> }
@@ -45,7 +46,7 @@ const started = <Child extends ChildProcess>(child: Child): Child => {
   children.push(child)
   return child
 }
-// A test that fails leaves nothing to the next one.
+// A failed test leaves nothing behind for the next one.
 afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
   await stopEmbedded(target.env.SVC_DATA_DIR!)
@@ -55,7 +56,7 @@ test.each([
   ['SIGINT', 130],
   ['SIGHUP', 129],
   ['SIGTERM', 143],
-] as const)('%s while the database is being started leaves no server', async (signal, status) => {
+] as const)('%s while the database is starting leaves no server', async (signal, status) => {
   const child = started(startSvc(target, ['plans', 'list']))
   const end = ended(child)
   while (!existsSync(pidFile())) await sleep(1)
@@ -67,7 +68,7 @@ test.each([
 const shellEnv = () => ({ PATH: process.env.PATH, ...target.env, NODE: process.execPath, SVC: program })
 const shell = (line: string) => spawn('sh', ['-c', line], { env: shellEnv() })
 
-test('a reader that has seen enough ends an export in peace, and leaves no server', async () => {
+test('an export whose reader stops early ends with exit 0 and leaves no server', async () => {
   const child = shell('("$NODE" "$SVC" contacts export --list Many; echo "exit $?" >&2) | head -1')
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', (text) => (stdout += text))
@@ -77,7 +78,7 @@ test('a reader that has seen enough ends an export in peace, and leaves no serve
   expect(existsSync(pidFile())).toBe(false)
 })
 
-test('a disk that is full is an error of the export, not an end without a word', async () => {
+test('a full disk is reported as an error of the export', async () => {
   const child = shell('"$NODE" "$SVC" contacts export --list Many >/dev/full')
   let stderr = ''
   child.stderr.on('data', (text) => (stderr += text))
@@ -86,15 +87,13 @@ test('a disk that is full is an error of the export, not an end without a word',
   expect(existsSync(pidFile())).toBe(false)
 })
 
-test('Ctrl-C ends a command that waits for the database: no server, nothing written', async () => {
+test('Ctrl-C ends a command that waits for the database; it writes nothing and leaves no server', async () => {
   const keep = await openApp(readConfig(target.env))
   const holder = await keep.database.connect()
   await holder.query('begin; lock table contact_lists in access exclusive mode')
   const child = started(startSvc(target, ['lists', 'create', '--name', 'Never']))
   const end = ended(child)
-  await expect
-    .poll(async () => (await holder.query('select 1 from pg_locks where not granted')).rowCount, { timeout: 10_000 })
-    .toBe(1)
+  await untilLocked(keep.database, 1)
   child.kill('SIGINT')
   child.kill('SIGINT')
   expect(await end).toBe(130)
@@ -105,12 +104,12 @@ test('Ctrl-C ends a command that waits for the database: no server, nothing writ
   expect(existsSync(pidFile())).toBe(false)
 })
 
-test('a terminal that closes ends svc dev and svc listen: no server, no subscription, no unfinished file', async () => {
+test('closing the terminal ends svc dev and svc listen and leaves no server, no subscription and no unfinished file', async () => {
   const dev = started(startSvc(target, ['dev'], { env: { SVC_PORT: String(await freePort()) } }))
   await once(dev.stdout, 'data')
   const listener = started(startSvc(target, ['listen', '--account', 'demo', '--jsonl']))
   await once(listener.stderr, 'data')
-  // What they say in their end meets nobody.
+  // The output at their end has no reader.
   for (const child of [dev, listener]) {
     child.stdout.destroy()
     child.stderr.destroy()
@@ -126,7 +125,7 @@ test('a terminal that closes ends svc dev and svc listen: no server, no subscrip
   expect(files.filter((name) => /^new\.|\.\d+$|^catcher$/.test(name))).toEqual([])
 }, 60_000)
 
-test('a daemon that npm started ends when the shell between dies of the signal that npm hands to it', async () => {
+test('a daemon that npm started ends when the shell between them is killed by the signal that npm forwards', async () => {
   const child = spawn('sh', ['-c', '"$NODE" "$SVC" serve; true'], {
     env: { ...shellEnv(), npm_command: 'exec', SVC_PORT: String(await freePort()) },
     stdio: 'ignore',

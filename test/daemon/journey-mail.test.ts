@@ -66,7 +66,7 @@ const journey = () =>
     ],
   })
 
-test('who comes into the list gets the project’s mail, and goes `else` when no reaction comes', async () => {
+test('a contact added to the list gets the project’s email, and takes `else` without a reaction', async () => {
   const id = await journey()
   await start()
   await bench.add(listId, ['ada@example.com'], { name: 'Ada' })
@@ -84,7 +84,7 @@ test('who comes into the list gets the project’s mail, and goes `else` when no
   expect(sink.mails).toHaveLength(1)
 }, 60_000)
 
-test('kill -9 in the middle of 200 runs: each has its mail, and none leaves twice', async () => {
+test('kill -9 in the middle of 200 runs: each run has its email, and none is sent twice', async () => {
   sink.always({ delayMs: 20 })
   const id = await journey()
   await bench.add(
@@ -101,7 +101,7 @@ test('kill -9 in the middle of 200 runs: each has its mail, and none leaves twic
   await eventually(async () => (await bench.runs(id)).every(({ status }) => status === 'waiting'), 30_000)
   await eventually(async () => !(await tallyMessages(target.app, bench.account.id)).pending, 30_000)
   const { sent = 0, failed = 0 } = await tallyMessages(target.app, bench.account.id)
-  // What the relay had in hand at a kill is in doubt: it ends so, and is not sent again.
+  // Emails on a relay connection at a kill are in doubt: they fail and are not sent again.
   expect([sent + failed, failed <= 2 * 30]).toEqual([people, true])
   expect(sink.mails.length).toBeGreaterThanOrEqual(sent)
   expect(new Set(sink.mails.map(({ to }) => to[0])).size).toBe(sink.mails.length)

@@ -71,7 +71,7 @@ const until = async (isDone: () => Promise<boolean>) => {
   }
 }
 
-test('a journey of days in seconds: one contact reaches the end, another meets an exit rule', {
+test('a journey of several days, with an advanced clock: one contact reaches the end, another meets an exit rule', {
   timeout: 60_000,
 }, async () => {
   const list = (await run(['lists', 'create', '--name', 'Leads'])).json

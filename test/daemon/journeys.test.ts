@@ -59,7 +59,7 @@ const addAll = async (listId: string, total: number) => {
   }
 }
 
-test('kill -9 twice in the middle of 1,000 runs: each step is done once, each end told once', {
+test('kill -9 twice in the middle of 1,000 runs: each step is done once, and each end emits one event', {
   timeout: 120_000,
 }, async () => {
   const listId = await bench.list('Leads')
@@ -106,7 +106,7 @@ test('kill -9 twice in the middle of 1,000 runs: each step is done once, each en
   expect(new Set(events.map(({ data }) => data.runId)).size).toBe(contacts)
 })
 
-test('kill -9 among webhook and wait-for steps: each call is made, each wait ends once, and nothing waits for a lease', {
+test('kill -9 during webhook and wait-for steps: each call is made, each wait ends once, and each run completes', {
   timeout: 120_000,
 }, async () => {
   const total = 300
@@ -161,7 +161,9 @@ test('kill -9 among webhook and wait-for steps: each call is made, each wait end
   expect(bodies.size).toBe(2 * total)
 })
 
-test('two accounts with 300 hanging webhook steps each hold up no step of a third', { timeout: 60_000 }, async () => {
+test('two accounts with 300 hanging webhook steps each do not delay the steps of a third', {
+  timeout: 60_000,
+}, async () => {
   receiver.always({ mode: 'hang' })
   for (const name of ['Slow', 'Slower']) {
     bench = await journeyBench(target)
@@ -186,7 +188,7 @@ test('two accounts with 300 hanging webhook steps each hold up no step of a thir
   receiver.always({})
 })
 
-test('a fault of ours is a line in the log with the id of the run, and the run is shown with it', {
+test('an unexpected error is logged with the id of the run, and shown with the run', {
   timeout: 60_000,
 }, async () => {
   const listId = await bench.list('Leads')

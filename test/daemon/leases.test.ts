@@ -7,7 +7,7 @@ import { databaseClock } from '../support/jump.ts'
 import { repeatsOf, startWorking, subscribeMany } from '../support/neighbours.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
-// What a worker has claimed, when it stops, when its answers are lost, and when the database's clock jumps.
+// The claims of a worker when it stops, when it loses the answer to a claim, and when the database's clock jumps.
 
 let t: TestApp
 let account: TestAccount
@@ -43,7 +43,7 @@ const claims = async () =>
     )
   )[0]!.count
 
-/** The workers that live: those of the tests before have a row for a moment, and no session. */
+/** The living workers: those of earlier tests may still have a row, but have no session. */
 const sessions = () =>
   t.app.sql<{ id: number; pid: number }>(
     `select w.id, l.pid from workers w join pg_locks l on l.locktype = 'advisory' and l.objid = w.id and l.granted
@@ -51,7 +51,7 @@ const sessions = () =>
      where w.job = 'deliveries' order by w.id`,
   )
 
-test('a worker that stops while a row of its own is locked leaves it to the others', async () => {
+test('a delivery whose row is locked while its worker stops is left to another worker', async () => {
   receiver.always({ delayMs: 1000 })
   await subscribeMany(t.app, account.id, receiver.url, 6)
   const first = await start()
@@ -83,7 +83,7 @@ test('claims of a living worker that it does not hold are freed within seconds',
   const { id: worker, pid } = await eventually(async () => (await sessions())[0])
   await emitEvents(t.app, account.id, 20)
   await delivered(40)
-  // As a claim leaves them whose answer is lost: claimed, and nobody knows it.
+  // The state after a claim whose answer is lost: claimed in the database, unknown to the worker.
   await t.app.sql(`update delivery_targets set quiet_until = svc_now() + interval '1 hour' where account_id = $1`, [
     account.id,
   ])
@@ -111,7 +111,7 @@ test('a delivery without a target is cancelled', async () => {
   expect(receiver.requests).toHaveLength(0)
 }, 90_000)
 
-test('a jump of the database’s clock ends no living worker: nothing is posted twice', async () => {
+test('a jump of the database’s clock ends no living worker, and nothing is posted twice', async () => {
   const clock = databaseClock(t)
   await clock.install()
   receiver.always({ delayMs: 3000 })

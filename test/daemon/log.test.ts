@@ -28,7 +28,7 @@ interface Line {
   [property: string]: unknown
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: nothing of a terminal is in it
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a log line has no escape sequence
 const isLog = (line: string) => /^\{.*\}$/.test(line) && !/\u001b/.test(line)
 const logged = (of: Daemon): Line[] =>
   of
@@ -55,7 +55,7 @@ const call = async (
   return { status: reply.status, body: text.startsWith('{') ? JSON.parse(text) : text }
 }
 
-test('each request is one line with route, status, ms, account and key id; secrets, bodies and addresses are in none', async () => {
+test('each request is one line with route, status, ms, account and key id, without secrets, bodies and addresses', async () => {
   const { id: listId } = await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'L' }))
   const person = { listId, email: 'maya@private.example', fields: { city: 'Zanzibar-77' } }
   const hook = { url: 'https://example.com/hook?token=hook-token', events: ['contact.created'] }
@@ -73,7 +73,7 @@ test('each request is one line with route, status, ms, account and key id; secre
   ].map(({ status }) => status)
   expect(statuses).toEqual([201, 200, 401, 400, 200, 404, 404])
 
-  // Faults of ours whose text quotes what was sent.
+  // Unexpected errors whose text quotes the request.
   await t.app.sql(`create function boom() returns trigger language plpgsql as $$ begin
     if new.email like 'int%' then perform (new.fields ->> 'city')::int; end if;
     raise exception 'no room for % (%)', new.email, new.fields -> 'none' using detail = 'Zanzibar-77'; end $$`)
@@ -108,6 +108,18 @@ test('each request is one line with route, status, ms, account and key id; secre
     expect(log, text).not.toContain(text)
 })
 
+test('everything that a daemon writes to a pipe is JSON, including the line that it is ready', async () => {
+  const other = await startDaemon(t, { env: { SVC_LOG_LEVEL: 'info' } })
+  await expect.poll(other.log).toContain('svc is ready')
+  await other.stop()
+  const lines = other.log().trimEnd().split('\n')
+  expect(lines.filter((line) => !isLog(line))).toEqual([])
+  expect(lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'svc is ready')).toMatchObject({
+    level: 30,
+    url: other.url,
+  })
+})
+
 const jobsOf = async ({ url }: Daemon) => {
   const reply = await fetch(`${url}/readyz`)
   const body = (await reply.json()) as { status: string; jobs: Record<string, string> }
@@ -115,7 +127,7 @@ const jobsOf = async ({ url }: Daemon) => {
   return body.jobs
 }
 
-test('reminders that fail are reported and tried again; the job goes on with other mail', async () => {
+test('failing reminders are reported and retried, and the job continues with other messages', async () => {
   const reports = async () => {
     await t.app.sql(`select pg_notify('svc_clock', '')`)
     return logged(daemon).filter(({ level, job, err }) => {
@@ -132,7 +144,7 @@ test('reminders that fail are reported and tried again; the job goes on with oth
   await t.app.sql('alter table elsewhere rename to webinar_registrations')
 })
 
-test('a job whose thread dies shows in /readyz and in the log, with waits that grow; the API stays ready', async () => {
+test('a job whose thread dies is down in /readyz and restarted with growing delays; the API stays ready', async () => {
   const dying = `
     import { workerData } from 'node:worker_threads'
     if (workerData?.job?.name === 'journeys') setTimeout(() => { throw new Error('The thread is broken') }, 1000)`

@@ -46,7 +46,7 @@ const tally = () => tallyMessages(t.app, account.id)
 const isSettled = async () => !(await tally()).pending
 const recipients = () => sink.mails.map(({ to }) => to[0])
 
-/** Every message has ended; no recipient got two; each recipient of a message that counts as sent got one. */
+/** Expects `count` messages, at most one email for each recipient, and one for each sent message; returns the failed ones. */
 const expectOnceEach = async (count: number) => {
   const states = await messagesOf(t.app, account.id)
   expect(states).toHaveLength(count)
@@ -71,7 +71,7 @@ describe('a slow relay and 80 waiting messages', () => {
     expect(failed.filter(({ error }) => error !== 'delivery state unknown')).toEqual([])
   }, 90_000)
 
-  test('kill -9 with 60 callers of POST /send waiting: the same', async () => {
+  test('kill -9 with 60 waiting callers of POST /send: at most one message per connection is in doubt, all others are sent once', async () => {
     const api = await start(['serve', '--no-jobs'])
     const calls = Array.from({ length: 60 }, (_, n) => post(api, n).catch(() => null))
     await sink.arrived(10)
@@ -83,7 +83,7 @@ describe('a slow relay and 80 waiting messages', () => {
     expect((await expectOnceEach(60)).length).toBeLessThanOrEqual(connections)
   }, 90_000)
 
-  test('SIGTERM: what no connection took goes back to the queue; the next daemon sends it, nothing fails', async () => {
+  test('SIGTERM: messages without a connection return to the queue, the next daemon sends them, and nothing fails', async () => {
     sink.always({ delayMs: 1000 })
     await queueMany(t.app, account.id, 30)
     const daemon = await start()
@@ -124,14 +124,14 @@ test('kill -9 between the record of a bounce and its suppression: the next daemo
   expect(await t.app.sql('select from pending_suppressions')).toEqual([])
 }, 60_000)
 
-describe('the connection is cut between execution and answer', () => {
+describe('if the database connection is cut between execution and answer', () => {
   const thief = async () => {
     const opened = await openAnswerThief(t.env.DATABASE_URL!)
     thieves.push(opened)
     return opened
   }
 
-  test('of a claim: the claimed messages are sent within seconds, each once', async () => {
+  test('of a claim, the claimed messages are sent within seconds, each once', async () => {
     const lossy = await thief()
     await start(['serve'], { DATABASE_URL: lossy.url })
     lossy.steal('claim-messages')
@@ -142,7 +142,7 @@ describe('the connection is cut between execution and answer', () => {
     expect(sink.mails).toHaveLength(50)
   }, 60_000)
 
-  test('of the commit of POST /send: it is sent once, and a retry with the key gets the result', async () => {
+  test('of the commit of POST /send, the message is sent once, and a retry with the key gets the result', async () => {
     const lossy = await thief()
     const daemon = await start(['serve'], { DATABASE_URL: lossy.url })
     expect((await post(daemon, 0)).status).toBe('sent')

@@ -44,7 +44,7 @@ const post = async (daemon: Daemon, headers: Record<string, string> = {}) => {
 const tally = () => tallyMessages(t.app, account.id)
 const message = async () => (await messagesOf(t.app, account.id))[0]!
 
-/** Holds up every update of the table that meets the condition, until it is taken away with all that it holds up. */
+/** Blocks every update of the table that meets the condition; `end` terminates the blocked sessions and lifts the block. */
 const holdUp = async (table: string, condition: string) => {
   await t.app.sql(`create function hold_up() returns trigger language plpgsql as $$
     begin perform pg_sleep(60); return new; end $$`)
@@ -66,7 +66,7 @@ const holdUp = async (table: string, condition: string) => {
   }
 }
 
-test('kill -9 after the call is reserved and before its hand-over: the next daemon sends it, once', async () => {
+test('kill -9 after the message is stored and before it is handed to the relay: the next daemon sends it once', async () => {
   const held = await holdUp('message_queue', 'new.is_handing')
   const api = await start(['serve', '--no-jobs'])
   const call = post(api).catch(() => null)
@@ -81,7 +81,7 @@ test('kill -9 after the call is reserved and before its hand-over: the next daem
   expect(sink.begun).toBe(1)
 })
 
-test('kill -9 while the relay has it: it ends as failed, delivery state unknown, and nothing is sent again', async () => {
+test('kill -9 while the relay has the message: it is failed with delivery state unknown, and is not sent again', async () => {
   sink.always({ hang: 'data' })
   const api = await start(['serve', '--no-jobs'])
   const call = post(api, { 'idempotency-key': 'k' }).catch(() => null)
@@ -101,7 +101,7 @@ test('kill -9 while the relay has it: it ends as failed, delivery state unknown,
   expect([sink.begun, sink.mails.length]).toEqual([1, 0])
 })
 
-test('kill -9 between the relay’s yes and its record: it ends as failed, and there is no second mail', async () => {
+test('kill -9 between the relay’s acceptance and its record: the message is failed, and is not sent again', async () => {
   const held = await holdUp('messages', `new.status = 'sent'`)
   const api = await start(['serve', '--no-jobs'])
   const call = post(api).catch(() => null)
@@ -115,7 +115,7 @@ test('kill -9 between the relay’s yes and its record: it ends as failed, and t
   expect(sink.mails).toHaveLength(1)
 })
 
-test('kill -9 under load, three times: each message is sent at most once, and at most one per connection is in doubt', async () => {
+test('three times kill -9 under load: each message is sent at most once, and at most one per connection is in doubt', async () => {
   sink.always({ delayMs: 5 })
   await queueMany(t.app, account.id, 1500)
   for (let round = 1; round <= 3; round++) {
@@ -132,7 +132,7 @@ test('kill -9 under load, three times: each message is sent at most once, and at
   expect(counts.sent! + (counts.failed ?? 0)).toBe(1500)
 }, 180_000)
 
-test('SIGTERM under load: exit 0, what is in hand is recorded, the rest is free, nothing is in doubt', async () => {
+test('SIGTERM under load: exit 0, messages in flight are recorded, the others are released, nothing is in doubt', async () => {
   sink.always({ delayMs: 100 })
   const daemon = await start()
   await queueMany(t.app, account.id, 300)
@@ -147,7 +147,7 @@ test('SIGTERM under load: exit 0, what is in hand is recorded, the rest is free,
   expect(sink.mails).toHaveLength(300)
 })
 
-test('SIGTERM while a call waits for a hanging relay: it is answered pending, and the stop stays below 15 s', async () => {
+test('SIGTERM while a call waits for a hanging relay: the answer is pending, and the stop takes less than 15 s', async () => {
   sink.always({ hang: 'data' })
   const daemon = await start()
   const call = post(daemon)
@@ -159,7 +159,7 @@ test('SIGTERM while a call waits for a hanging relay: it is answered pending, an
   expect(await message()).toMatchObject({ status: 'failed', error: 'delivery state unknown' })
 }, 30_000)
 
-test('two daemons, each asked by 50 callers with the same 50 keys: 50 mails', async () => {
+test('two daemons that get calls with the same 50 keys send 50 emails', async () => {
   const both = await Promise.all([start(), start()])
   const keys = Array.from({ length: 50 }, (_, i) => `key-${i}`)
   const answers = await Promise.all(
@@ -170,14 +170,14 @@ test('two daemons, each asked by 50 callers with the same 50 keys: 50 mails', as
   expect(sink.mails).toHaveLength(50)
 })
 
-test('the thread that hands mail over does without MikroORM and the HTTP server', async () => {
+test('the mail thread loads neither MikroORM nor the HTTP server', async () => {
   const url = (path: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, '../..', path)).href)
   const script = `
     import { registerHooks } from 'node:module'
     const loaded = []
     registerHooks({ resolve: (name, context, next) => (loaded.push(name), next(name, context)) })
     await import(${url('src/app/app.ts')})
-    await import(${url('src/messages/mail.loop.ts')})
+    await import(${url('src/messages/outbox/outbox.ts')})
     process.stdout.write(JSON.stringify(loaded.filter((name) => /^@mikro-orm|^fastify|^commander|^bree/.test(name))))`
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])
   expect(JSON.parse(stdout)).toEqual([])

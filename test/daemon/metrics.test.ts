@@ -1,8 +1,10 @@
+import { spawnSync } from 'node:child_process'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
 import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
 import { queueMany, sendingAccount } from '../support/messages.ts'
+import { hasProgram } from '../support/programs.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
 
@@ -29,7 +31,20 @@ afterAll(async () => {
   await t?.close()
 })
 
-test('what the threads of the jobs did is counted by their process, which answers its probes and nothing of the API', async () => {
+test('names of counters, and only those, end in _total', async () => {
+  const text = await (await fetch(`${jobs.url}/metrics`)).text()
+  const kinds = [...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].map(([, name, kind]) => [name!, kind!] as const)
+  expect(kinds.length).toBeGreaterThan(20)
+  expect(kinds.filter(([name, kind]) => name.endsWith('_total') !== (kind === 'counter'))).toEqual([])
+})
+
+test.skipIf(!hasProgram('promtool'))('promtool finds no problem in the metrics (needs promtool)', async () => {
+  const text = await (await fetch(`${jobs.url}/metrics`)).text()
+  const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
+  expect([status, stdout + stderr]).toEqual([0, ''])
+})
+
+test('a jobs process counts the work of its threads in its metrics, and does not serve the API', async () => {
   await subscribe(t.app, account.id, receiver.url)
   await emitEvents(t.app, account.id, 3)
   await queueMany(t.app, account.id, 2)

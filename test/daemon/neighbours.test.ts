@@ -14,9 +14,9 @@ import {
 } from '../support/neighbours.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
-// What one account does or suffers is no other's business: each test makes one a bad neighbour, and looks at the healthy one.
+// No account delays another: each test makes one account a bad neighbour and watches a healthy one.
 
-/** Who waits for a slot that hangs waits for its five seconds. */
+/** A delivery that waits for a hanging request waits for its timeout of five seconds. */
 const heldBackMs = 4500
 
 let t: TestApp
@@ -55,7 +55,7 @@ const holding = async (statement: string, params: unknown[]) => {
 }
 const delivered = async (account: TestAccount) => (await tally(t.app, account.id)).delivered ?? 0
 
-/** The healthy account's events are held back by none, are recorded, and none twice, for as long as `isDone` says no. */
+/** Emits events of the healthy account until `isDone`; expects that all are recorded, without delay and none twice. */
 const staysHealthy = async ({ isDone = (): boolean => true, least = 50 } = {}) => {
   const from = receiver.requests.length
   const count = await emitSteadily(t.app, healthy.id, { everyMs: 40, least }, isDone)
@@ -65,8 +65,8 @@ const staysHealthy = async ({ isDone = (): boolean => true, least = 50 } = {}) =
   expect(repeatsOf(receiver)).toBe(0)
 }
 
-describe('a row that somebody holds', () => {
-  test('of a target: other accounts, and its own account’s other webhooks, feel nothing, and nothing is repeated', async () => {
+describe('a locked row', () => {
+  test('of a target delays neither other accounts nor other webhooks of its account, and nothing is repeated', async () => {
     const { id } = await subscribe(t.app, bad.id, `${theirs.url}/held`)
     await subscribe(t.app, bad.id, `${theirs.url}/other`)
     await start()
@@ -80,7 +80,7 @@ describe('a row that somebody holds', () => {
     expect(theirs.requests).toHaveLength(42)
   })
 
-  test('of a target: when the process has just begun, what waits for it goes once it is free', async () => {
+  test('of a target when the process has just started: its deliveries are posted once it is unlocked', async () => {
     const { id } = await subscribe(t.app, bad.id, theirs.url)
     await emitEvents(t.app, bad.id)
     const release = await holding('select from delivery_targets where id = $1 for update', [id])
@@ -90,7 +90,7 @@ describe('a row that somebody holds', () => {
     await theirs.arrived(1, 5000)
   })
 
-  test('of targets that answer 410: nobody waits for their end', async () => {
+  test('of targets that answer 410 delays no other account', async () => {
     const ids = await subscribeMany(t.app, bad.id, theirs.url, 10)
     theirs.always({ status: 410 })
     await start()
@@ -104,7 +104,7 @@ describe('a row that somebody holds', () => {
     expect(theirs.requests).toHaveLength(10)
   })
 
-  test('of a delivery: it is recorded when it is free, once, and the others are at once', async () => {
+  test('of a delivery: the other deliveries are recorded at once, this one once it is unlocked', async () => {
     await subscribe(t.app, bad.id, theirs.url)
     theirs.always({ delayMs: 300 })
     await start()
@@ -122,7 +122,7 @@ describe('a row that somebody holds', () => {
   })
 })
 
-test('a webhook deleted with 100,000 pending: they are moved beside what others send, its own account’s too', async () => {
+test('a webhook deleted with 100,000 pending deliveries delays neither other accounts nor other webhooks of its account', async () => {
   const { id } = await subscribe(t.app, bad.id, 'http://127.0.0.1:9/')
   await subscribe(t.app, bad.id, theirs.url)
   await backlog(t.app, bad.id, [id], 100_000)
@@ -144,7 +144,7 @@ test('a webhook deleted with 100,000 pending: they are moved beside what others 
   expect((await tally(t.app, bad.id)).cancelled).toBe(100_000)
 }, 120_000)
 
-describe('hundreds of endpoints that hang, with a backlog', () => {
+describe('hundreds of hanging endpoints with a backlog', () => {
   const hanging = async (accounts: number) => {
     theirs.always({ mode: 'hang' })
     for (let i = 0; i < accounts; i++) {
@@ -153,7 +153,7 @@ describe('hundreds of endpoints that hang, with a backlog', () => {
     }
   }
 
-  test('of six accounts: hold back nobody whom the process knows', async () => {
+  test('of six accounts do not delay an endpoint that the process already knows', async () => {
     await start()
     await staysHealthy({ least: 5 })
     await hanging(6)
@@ -161,7 +161,7 @@ describe('hundreds of endpoints that hang, with a backlog', () => {
     await staysHealthy({ least: 300 })
   })
 
-  test('of twelve: hold back nobody when the process has just begun', async () => {
+  test('of twelve accounts delay no other account when the process has just started', async () => {
     await hanging(12)
     await emitEvents(t.app, healthy.id)
     await start()
@@ -171,7 +171,7 @@ describe('hundreds of endpoints that hang, with a backlog', () => {
   })
 })
 
-test('payloads of 5 MB to a slow endpoint hold back nobody', async () => {
+test('payloads of 5 MB to a slow endpoint delay no other account', async () => {
   theirs.always({ delayMs: 4000 })
   const { id } = await subscribe(t.app, bad.id, theirs.url)
   await backlog(t.app, bad.id, [id], 20, 'x'.repeat(5_000_000))
@@ -180,7 +180,7 @@ test('payloads of 5 MB to a slow endpoint hold back nobody', async () => {
   await staysHealthy({ least: 150 })
 }, 60_000)
 
-test('an endpoint that asks to be left alone gets nothing else of its backlog, and the others go on', async () => {
+test('an endpoint that answers 429 with Retry-After gets no more of its backlog, and other accounts are not delayed', async () => {
   const { id } = await subscribe(t.app, bad.id, `${theirs.url}/busy`)
   await backlog(t.app, bad.id, [id], 500)
   theirs.always({ status: 429, headers: { 'retry-after': '30' } })

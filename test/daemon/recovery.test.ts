@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { embeddedUrl, stopEmbedded } from '../../src/store/embedded.ts'
-import { postmasterPid, query } from '../store/embedded.support.ts'
+import { embeddedUrl, stopEmbedded } from '../../src/embedded/embedded.ts'
+import { postmasterPid, query } from '../embedded/support.ts'
 import { program } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 
@@ -26,7 +26,7 @@ afterAll(async () => {
   await rm(top, { recursive: true, force: true, maxRetries: 5 })
 })
 
-/** What the log says of the embedded database from its `from`th line on. */
+/** The log lines about the embedded database, without the first `from`. */
 const told = (from = 0) =>
   daemon
     .log()
@@ -37,7 +37,7 @@ const told = (from = 0) =>
 const isReady = async () => (await fetch(`${daemon.url}/readyz`)).status
 const within = { timeout: 20_000 }
 
-test('a server that comes back at another port is found by the daemon and its jobs; one line says so', async () => {
+test('the daemon and its jobs find a server that is back on another port, and log one line', async () => {
   const before = new URL(embeddedUrl(folder))
   process.kill(daemon.pid, 'SIGSTOP')
   process.kill(await postmasterPid(folder), 'SIGKILL')
@@ -63,14 +63,14 @@ test('a server that comes back at another port is found by the daemon and its jo
   expect(told()).toMatchObject([
     {
       level: 40,
-      msg: 'the embedded database went away and is back: this process started it again',
+      msg: 'the embedded database stopped and runs again: this process started it again',
       moved: true,
       ms: expect.any(Number),
     },
   ])
 })
 
-test('a server that does not start again: one line says why, until the reason is another; then it is back', async () => {
+test('the reason why the server does not start is logged once; after the repair the daemon is ready again', async () => {
   const { length } = told()
   const settings = join(folder, 'pgdata/postgresql.auto.conf')
   const kept = await readFile(settings, 'utf8')
@@ -82,13 +82,13 @@ test('a server that does not start again: one line says why, until the reason is
     err: { message: expect.stringMatching(/does not start: FATAL: {2}configuration file .* contains errors/) },
   })
   await expect.poll(isReady, within).toBe(503)
-  // It is tried again each second.
+  // The start is retried every second.
   await sleep(2500)
   expect(told(length)).toHaveLength(1)
   await writeFile(settings, kept)
   await expect.poll(isReady, within).toBe(200)
   await expect.poll(() => told(length + 1).length, within).toBe(1)
-  expect(told(length + 1)).toMatchObject([{ level: 40, msg: expect.stringContaining('is back') }])
+  expect(told(length + 1)).toMatchObject([{ level: 40, msg: expect.stringContaining('runs again') }])
   expect(daemon.log()).not.toContain(new URL(embeddedUrl(folder)).password)
 })
 
@@ -96,9 +96,9 @@ const inside = ['unshare', '--mount', ...(process.getuid?.() === 0 ? [] : ['--ma
 const canMount = spawnSync(inside[0]!, [...inside.slice(1), 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0
 
 test.runIf(canMount)(
-  'a disk that is full is named as the reason',
+  'a full disk is named as the reason',
   async () => {
-    const script = `mount -t tmpfs -o size=60m,mode=755 none /mnt && "$NODE" "$SVC" plans list >/dev/null
+    const script = `mount -t tmpfs -o size=60m,mode=755 none /mnt && "$NODE" "$SVC" db migrate >/dev/null
     cat /dev/zero >/mnt/fill 2>/dev/null; cat /dev/zero >>/mnt/.svc/postgres.log 2>/dev/null
     "$NODE" "$SVC" plans list`
     const env = { PATH: process.env.PATH, SVC_DATA_DIR: '/mnt/.svc', NODE: process.execPath, SVC: program }

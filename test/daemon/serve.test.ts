@@ -8,10 +8,11 @@ import { createAccount, createKey, revokeKey } from '../../src/accounts/accounts
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { createList } from '../../src/contacts/contacts.ts'
-import { openEmbedded, stopEmbedded } from '../../src/store/embedded.ts'
+import { openEmbedded, stopEmbedded } from '../../src/embedded/embedded.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
+import { untilLocked } from '../support/database.ts'
 
 let t: TestApp
 let account: TestAccount
@@ -21,7 +22,7 @@ beforeAll(async () => {
   t = await startApp()
   account = await t.account()
   listId = (await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'People' }))).id
-  // The domain's verdict is known: these tests are about processes, not about a resolver.
+  // The domain's DNS result is cached, because these tests do not need a name server.
   await t.app.sql(
     `insert into mail_domains (domain, finding, expires_at) values ('load.example', 'mx', now() + interval '1 day')`,
   )
@@ -30,7 +31,7 @@ afterAll(() => t.close())
 
 let written = 0
 
-/** Callers that upsert one new contact after the other until told to stop; gives what was acknowledged and what else was answered. */
+/** Starts callers that add new contacts until `stop`; returns the acknowledged addresses and the statuses of other answers. */
 const startLoad = (urls: string[], key: string, list: string) => {
   const acknowledged: string[] = []
   const others: number[] = []
@@ -71,7 +72,7 @@ const stored = async (app: TestApp['app'], accountId: string): Promise<Set<strin
   )
 
 describe('start', () => {
-  test('every fault of the environment is named at once, exit 4', async () => {
+  test('all errors of the environment are reported at once, exit 4', async () => {
     const ran = await svc({ env: {} }, ['serve'], {
       env: {
         DATABASE_URL: 'mysql://x',
@@ -96,13 +97,13 @@ describe('start', () => {
     expect(ran.stdout).toBe('')
   })
 
-  test('SVC_SECRET is demanded with DATABASE_URL', async () => {
+  test('SVC_SECRET is required with DATABASE_URL', async () => {
     const ran = await svc({ env: { DATABASE_URL: t.url } }, ['serve'])
     expect(ran).toMatchObject({ status: 4, stdout: '' })
     expect(ran.stderr).toContain('SVC_SECRET is required')
   })
 
-  test('a schema that is behind is refused, exit 7, and svc db migrate is named', async () => {
+  test('an outdated schema is refused with exit 7, and the error names svc db migrate', async () => {
     const behind = await startApp()
     await behind.app.sql('delete from mikro_orm_migrations')
     const ran = await svc(behind, ['serve'])
@@ -111,7 +112,7 @@ describe('start', () => {
     await behind.close()
   })
 
-  test('a database that is away gives exit 7', async () => {
+  test('an unavailable database is exit 7', async () => {
     const ran = await svc(t, ['serve'], {
       env: { DATABASE_URL: `postgres://svc:svc@127.0.0.1:${await freePort()}/svc` },
     })
@@ -119,7 +120,7 @@ describe('start', () => {
     expect(ran.stderr).toContain('database')
   })
 
-  test('a taken port is one line that says what to do, exit 4', async () => {
+  test('a taken port is exit 4, with a line that explains what to do', async () => {
     const daemon = await startDaemon(t)
     const ran = await svc(t, ['serve'], { env: { SVC_PORT: new URL(daemon.url).port } })
     expect(ran.status).toBe(4)
@@ -130,7 +131,7 @@ describe('start', () => {
 })
 
 describe('stop', () => {
-  test('SIGTERM under load: what was acknowledged is stored, what came later was refused, exit 0', async () => {
+  test('SIGTERM under load: acknowledged contacts are stored, later calls are refused, exit 0', async () => {
     const daemon = await startDaemon(t)
     const load = startLoad([daemon.url], account.key, listId)
     await expect.poll(() => load.acknowledged.length, { timeout: 10_000 }).toBeGreaterThan(50)
@@ -143,7 +144,7 @@ describe('stop', () => {
     expect(load.acknowledged.filter((email) => !there.has(email))).toEqual([])
   })
 
-  /** A daemon with a request that waits for a lock, and one of which half the body is here. */
+  /** Starts a daemon with a request that waits for a lock, and another of which half the body has arrived. */
   const startBusy = async () => {
     const daemon = await startDaemon(t)
     const holder = await t.app.database.connect()
@@ -158,7 +159,7 @@ describe('stop', () => {
     half.write(
       `POST /api/v1/contacts HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{"list`,
     )
-    await expect.poll(async () => (await holder.query('select 1 from pg_locks where not granted')).rowCount).toBe(1)
+    await untilLocked(t.app, 1)
     const end = async () => {
       half.destroy()
       await holder.query('rollback')
@@ -168,22 +169,22 @@ describe('stop', () => {
     return { daemon, end }
   }
 
-  test('SIGTERM ends it with exit 0 although a request waits for a lock and another has sent half its body', async () => {
+  test('SIGTERM ends it with exit 0 even if a request waits for a lock and another has sent half its body', async () => {
     const { daemon, end } = await startBusy()
     const start = performance.now()
     const stopped = daemon.stop()
     await sleep(100)
-    // Told twice within a second, as npm does, is told once.
+    // npm sends the signal twice; two within a second count as one.
     void daemon.kill('SIGTERM')
     const status = await stopped
     const stoppedMs = performance.now() - start
-    // Nobody waits for a lock for longer than 5 s.
+    // A request waits for a lock for at most 5 s.
     expect(await end()).toBe(503)
     expect(status).toBe(0)
     expect(stoppedMs).toBeLessThan(14_500)
   })
 
-  test('a signal that comes later than a second after the first does not wait', async () => {
+  test('a second signal, more than a second after the first, ends it at once', async () => {
     const { daemon, end } = await startBusy()
     const first = daemon.kill('SIGTERM')
     await sleep(1100)
@@ -207,7 +208,7 @@ describe('stop', () => {
   })
 })
 
-test('two daemons share a database: a key revoked by one process stops on both, rowCount stays exact', async () => {
+test('two daemons share a database: a key revoked by another process stops working on both, and rowCount stays exact', async () => {
   const own = await t.account()
   const list = await t.app.work(own.id, 'cli:test', (work) => createList(work, { name: 'Shared' }))
   const daemons = await Promise.all([startDaemon(t), startDaemon(t)])
@@ -236,7 +237,7 @@ test('two daemons share a database: a key revoked by one process stops on both, 
   expect(await Promise.all(daemons.map((daemon: Daemon) => daemon.stop()))).toEqual([0, 0])
 })
 
-test('the embedded database is stopped and started under load: the daemon recovers by itself, no acknowledged write is lost', async () => {
+test('the daemon recovers when the embedded database is stopped under load, and no acknowledged write is lost', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-restart-'))
   const env = { SVC_DATA_DIR: folder, SVC_RATE_LIMIT: '0', SVC_LOG_LEVEL: 'silent' }
   const keep = await openEmbedded(folder, { settings: { synchronous_commit: 'on' } })

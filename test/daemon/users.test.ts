@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { program } from '../support/cli.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { program, svcProcess } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 
 const isRoot = process.getuid?.() === 0
 const nobody = { uid: 65_534, gid: 65_534 }
-/** Of no user: no line of /etc/passwd has it. */
+/** A user id without a line in /etc/passwd. */
 const nameless = { uid: 54_321, gid: 54_321 }
 const canName = isRoot && spawnSync('unshare', ['--user', '--map-user=65534', 'true'], nameless).status === 0
 
@@ -43,7 +43,7 @@ const run = async (...started: Parameters<typeof start>) => {
   return { status, stderr }
 }
 
-/** What stands in a data folder and is not its owner's, or can be read by anybody else: no program, and no folder of passage. */
+/** Returns the files of a data folder that `uid` does not own or that others can access, without the database's programs. */
 const strange = async (dataDir: string, uid: number) => {
   const names = (await readdir(dataDir, { recursive: true })).filter((name) => !name.startsWith('postgresql-'))
   const found = await Promise.all(
@@ -57,7 +57,7 @@ const strange = async (dataDir: string, uid: number) => {
 }
 
 test.runIf(isRoot)(
-  'root with no umask writes in the folder of another user what is that user’s, who goes on with it',
+  'root, without a umask, writes files into another user’s folder that belong to that user and that the user can use',
   async () => {
     const dataDir = join(top, 'nobody/.svc')
     await mkdir(dataDir, { mode: 0o700 })
@@ -75,12 +75,49 @@ test.runIf(isRoot)(
 )
 
 test.runIf(canName)(
-  'a user id that has no name makes a data folder for itself alone, and works with it',
+  'a user id without a name creates a data folder that only it can access, and works with it',
   async () => {
     const dataDir = join(top, 'nameless/.svc')
+    expect(await run(dataDir, '000', 'db migrate', nameless)).toEqual({ status: 0, stderr: '' })
     expect(await run(dataDir, '000', 'accounts create --name One', nameless)).toEqual({ status: 0, stderr: '' })
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700)
     expect(await strange(dataDir, nameless.uid)).toEqual([])
   },
   60_000,
 )
+
+/** Runs a command as root of a user namespace that maps only this id, to a plain user outside. */
+const runAsSoleRoot = (dataDir: string, args: string[], env: Record<string, string> = {}) =>
+  svcProcess({ env: { SVC_DATA_DIR: dataDir, ...env } }, args, {
+    command: [unshare, '--map-root-user', process.execPath],
+    ...(isRoot && { as: nobody }),
+  })
+const unshare = '/usr/bin/unshare'
+const canBeRoot = spawnSync(unshare, ['--map-root-user', 'true'], isRoot ? nobody : {}).status === 0
+
+describe.runIf(canBeRoot)('root of a user namespace that maps no other id', () => {
+  test('works as the plain user that it is outside, and that user can use the folder', {
+    timeout: 60_000,
+  }, async () => {
+    const dataDir = join(top, 'nobody/sole')
+    for (const args of [
+      ['db', 'migrate'],
+      ['accounts', 'create', '--name', 'One'],
+      ['accounts', 'list'],
+    ])
+      expect(await runAsSoleRoot(dataDir, args), args.join(' ')).toMatchObject({ status: 0, stderr: '' })
+    const uid = isRoot ? nobody.uid : process.getuid!()
+    expect(await strange(dataDir, uid)).toEqual([])
+    expect(await run(dataDir, '022', 'accounts list', isRoot ? nobody : {})).toEqual({ status: 0, stderr: '' })
+  })
+
+  test('gets a one-line error that explains what to do if it can’t create a nested namespace', {
+    timeout: 60_000,
+  }, async () => {
+    const dataDir = join(top, 'nobody/denied')
+    const ran = await runAsSoleRoot(dataDir, ['db', 'migrate'], { PATH: '/nowhere' })
+    expect(ran).toMatchObject({ status: 4, stdout: '' })
+    expect(ran.stderr).toMatch(/^error: The embedded database can't run as root, .*: run svc as a plain user, .*\n$/)
+    expect((await readdir(dataDir)).filter((name) => /^(new\.|pgdata)/.test(name))).toEqual([])
+  })
+})

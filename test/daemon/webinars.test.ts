@@ -45,7 +45,7 @@ const subjects = () => {
   return counts
 }
 
-test('two daemons: 200 at once on 50 seats, every mail once; tomorrow’s reminder once each; killed after its seat, a mail still goes', async () => {
+test('two daemons confirm 50 of 200 concurrent registrations and send each email and reminder once, even after a kill', async () => {
   const [one, two] = await Promise.all([start(), start()])
   const { id } = await makeWebinar(t, account, { capacity: 50, scheduledAt: t.app.now().getTime() + 24 * hour })
   const startedAt = performance.now()
@@ -59,7 +59,7 @@ test('two daemons: 200 at once on 50 seats, every mail once; tomorrow’s remind
 
   await advanceClock(t.app.sql, 23 * hour)
   await sink.arrived(250, 20_000)
-  // Both have looked again by now.
+  // By now both daemons have looked for due reminders again.
   await new Promise((resolve) => setTimeout(resolve, 4500))
   expect(subjects()).toMatchObject({ 'Reminder: Live!': 50 })
   expect(sink.mails).toHaveLength(250)

@@ -7,7 +7,7 @@ import { backlog, keyOf, repeatsOf, startWorking, subscribeMany } from '../suppo
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { skewedBy } from '../support/skew.ts'
 
-// Several processes on one database, whose clocks differ, or that are killed, stopped or cut off in mid-work.
+// Several processes on one database: their clocks differ, or they are killed, stopped or disconnected during their work.
 
 let t: TestApp
 let account: TestAccount
@@ -35,7 +35,7 @@ const start = async (env: Record<string, string> = {}): Promise<Daemon> => {
 }
 const delivered = (count: number, limitMs?: number) =>
   eventually(async () => (await tally(t.app, account.id)).delivered === count, limitMs)
-/** How many deliveries each worker has, by its place in the order of their starts. */
+/** The number of claimed deliveries of each worker, in the order of their starts. */
 const claimed = async () =>
   (
     await t.app.sql<{ count: number }>(
@@ -43,8 +43,8 @@ const claimed = async () =>
     )
   ).map(({ count }) => count)
 
-describe('clocks', () => {
-  test('80 s apart: a slow receiver gets nothing twice', async () => {
+describe('clocks of processes', () => {
+  test('may differ by 80 s: a slow receiver gets nothing twice', async () => {
     receiver.always({ delayMs: 1500 })
     const ids = await subscribeMany(t.app, account.id, receiver.url, 10)
     await Promise.all([start(skewedBy(40_000)), start(skewedBy(-40_000))])
@@ -56,7 +56,7 @@ describe('clocks', () => {
   test.each([
     ['behind', -40_000],
     ['ahead', 40_000],
-  ])('40 s %s: a lone process delivers at once, and retries in time', async (_, skewMs) => {
+  ])('may be 40 s %s: a single process delivers at once, and retries in time', async (_, skewMs) => {
     receiver.next({ status: 500 })
     await subscribe(t.app, account.id, receiver.url)
     await start(skewedBy(skewMs))
@@ -72,8 +72,8 @@ describe('clocks', () => {
 
 describe('kill -9', () => {
   /**
-   * 3,000 on the way to one receiver, of which the first process has hundreds. Gives the limit of the rest: 5 s, or on a busy
-   * machine three times as long as the first thousand took for each.
+   * Queues 3,000 deliveries for one receiver and waits until the first process has claimed some. Returns the time limit in
+   * ms for the remaining 2,000: 5 s, or on a busy machine three times as long per delivery as the first thousand took.
    */
   const busy = async (): Promise<number> => {
     receiver.always({ delayMs: 50 })
@@ -86,7 +86,7 @@ describe('kill -9', () => {
     return limitMs
   }
 
-  test('of one of two that had claimed much: the other delivers it within 5 s', async () => {
+  test('of one of two processes: the other delivers its claims within 5 s', async () => {
     const first = await start()
     await start()
     const limitMs = await busy()
@@ -94,7 +94,7 @@ describe('kill -9', () => {
     await delivered(3000, limitMs)
   })
 
-  test('of the only one: the next delivers the rest within 5 s of its start', async () => {
+  test('of the only process: the next one delivers the rest within 5 s of its start', async () => {
     const first = await start()
     const limitMs = await busy()
     await first.kill('SIGKILL')
@@ -102,7 +102,7 @@ describe('kill -9', () => {
     await delivered(3000, limitMs)
   })
 
-  test('while somebody holds one of its deliveries: the others go, and that one when it is free', async () => {
+  test('while one of its deliveries is locked: the others are delivered, and that one once it is unlocked', async () => {
     receiver.always({ delayMs: 1500 })
     await subscribeMany(t.app, account.id, receiver.url, 6)
     const first = await start()
@@ -118,12 +118,12 @@ describe('kill -9', () => {
   })
 })
 
-test('a process that stands still for 25 s: another delivers what it had, what it brings late changes nothing, and it goes on', async () => {
+test('if a process freezes for 25 s, another one delivers its claims, its late results change nothing, and it continues', async () => {
   receiver.always({ delayMs: 100 })
   await subscribe(t.app, account.id, receiver.url)
   const first = await start()
   await emitEvents(t.app, account.id, 300)
-  // It has earned claims ahead of its posts by now.
+  // By now the process claims deliveries ahead of its posts.
   await receiver.arrived(200)
   await emitEvents(t.app, account.id, 300)
   await receiver.arrived(350)
@@ -134,7 +134,7 @@ test('a process that stands still for 25 s: another delivers what it had, what i
   const posts = receiver.requests.length
   process.kill(first.pid, 'SIGCONT')
   await sleep(2000)
-  // What was on the wire may come once more; nothing that waited does.
+  // Posts in flight may be repeated; waiting deliveries are not.
   expect(receiver.requests).toHaveLength(posts)
   expect(repeatsOf(receiver)).toBeLessThanOrEqual(had)
   const rows = await deliveriesOf(t.app, account.id)
@@ -148,7 +148,7 @@ test('a process that stands still for 25 s: another delivers what it had, what i
   await delivered(650)
 }, 90_000)
 
-test('every connection terminated under load, again and again, with two processes: nothing is lost, little comes twice', async () => {
+test('repeatedly terminated connections of two processes under load lose no delivery and repeat few', async () => {
   receiver.always({ delayMs: 20 })
   const ids = await subscribeMany(t.app, account.id, receiver.url, 4)
   await Promise.all([start(), start()])
@@ -161,6 +161,6 @@ test('every connection terminated under load, again and again, with two processe
   }
   await delivered(ids.length * 2000, 40_000)
   expect(new Set(receiver.requests.map(keyOf)).size).toBe(2000)
-  // At most what two processes had in hand, each time.
+  // In each round, at most the posts in flight of two processes are repeated.
   expect(receiver.requests.length - ids.length * 2000).toBeLessThan(2048)
 }, 90_000)

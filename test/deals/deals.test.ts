@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { loadRoutes } from '../../src/app/features.ts'
-import { type Contact, createList, writeContacts } from '../../src/contacts/contacts.ts'
+import { type Contact, createList, renameList, writeContacts } from '../../src/contacts/contacts.ts'
 import { dealHistory, listPipelines, type PipelineView } from '../../src/deals/deals.ts'
 import { buildServer } from '../../src/http/server.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
@@ -51,7 +51,7 @@ const types = async () => (await t.events(account.id)).map((event) => event.type
 const contacts = async (address = email): Promise<Contact[]> =>
   (await t.request('GET', `/contacts?email=${address}`, { key: account.key })).body.contacts
 
-/** Everything that a deal writes. */
+/** Returns all rows that belong to deals. */
 const written = async () =>
   Promise.all(
     ['deals', 'deal_history', 'events', 'deliveries'].map((table) => t.app.sql(`select * from ${table} order by 1, 2`)),
@@ -63,7 +63,7 @@ const expectNothingWritten = async (run: () => Promise<unknown>) => {
 }
 
 describe('POST /deals', () => {
-  test('makes a deal in the default pipeline’s first open stage, with its event and its history', async () => {
+  test('creates a deal in the default pipeline’s first open stage, with its event and its history', async () => {
     const { status, body } = await post({ title: ' Seats ', email: ' ADA@example.org' })
     const [contact] = await contacts()
     expect(status).toBe(201)
@@ -97,7 +97,7 @@ describe('POST /deals', () => {
     ])
   })
 
-  test('an account without pipelines gets its default one by its first deal', async () => {
+  test('the first deal of an account creates its default pipeline', async () => {
     await addContact(stranger, 'Customers', email)
     const { body } = await post({ title: 'First', email }, {}, stranger.key)
     expect(body.deal).toMatchObject({ stage: 'New', status: 'open' })
@@ -114,13 +114,13 @@ describe('POST /deals', () => {
     [0.1, 0.1],
     ['9999999999.99', 9_999_999_999.99],
     [1234.5, 1234.5],
-  ])('value %j is stored to the cent as %d', async (given, value) => {
+  ])('value %j is rounded to cents and stored as %d', async (given, value) => {
     const { status, body } = await post({ title: 'Seats', email, value: given })
     expect([status, body.deal.value]).toEqual([201, value])
     expect((await patch(body.deal.id, { title: 'Again' })).body.deal.value).toBe(value)
   })
 
-  test('money is never a binary fraction: cents add up in the database', async () => {
+  test('amounts are decimals, not binary fractions: cents add up in the database', async () => {
     for (const value of [0.1, 0.2, '0.7']) await create({ value })
     const [row] = await t.app.sql('select sum(value)::text as sum from deals where account_id = $1', [account.id])
     expect(row).toEqual({ sum: '1.00' })
@@ -151,7 +151,7 @@ describe('POST /deals', () => {
     ['an array', []],
     ['malformed JSON', '{'],
   ]
-  test.each(bad)('%s gives 400 with one sentence, and writes nothing', async (_, body) => {
+  test.each(bad)('%s returns 400 with one sentence, and writes nothing', async (_, body) => {
     await expectNothingWritten(async () => {
       const reply = await post(body)
       expect(reply.status).toBe(400)
@@ -159,7 +159,7 @@ describe('POST /deals', () => {
     })
   })
 
-  test('a title of 200 characters passes, and currency is stored in upper case', async () => {
+  test('a title of 200 characters is accepted, and the currency is stored in upper case', async () => {
     expect(await create({ title: 'x'.repeat(200), currency: 'eur' })).toMatchObject({ currency: 'EUR' })
   })
 
@@ -169,6 +169,10 @@ describe('POST /deals', () => {
     await t.request('POST', '/contacts', { key: account.key, body: { listId, email, fields: { city: 'Faro' } } })
     expect((await create()).listId).toBe(listId)
     expect((await create({ listId: other })).listId).toBe(other)
+    // The most recently updated list, not the most recently updated contact.
+    await t.app.work(account.id, 'cli:test', (work) => renameList(work, other, 'Newest'))
+    await t.request('POST', '/contacts', { key: account.key, body: { listId, email, fields: { city: 'Porto' } } })
+    expect((await create()).listId).toBe(other)
   })
 
   test('listId and rowId name a contact without its email', async () => {
@@ -177,7 +181,7 @@ describe('POST /deals', () => {
     expect(body.deal).toMatchObject({ listId, rowId: contact!.rowId, email })
   })
 
-  test('a contact that is not there, or is another account’s, gives 404 and writes nothing', async () => {
+  test('an unknown contact, or one of another account, returns 404 and writes nothing', async () => {
     const foreignList = await addContact(stranger, 'Theirs', 'theirs@example.org')
     const [contact] = await contacts()
     const calls = [
@@ -194,7 +198,7 @@ describe('POST /deals', () => {
     })
   })
 
-  test('a stage names its pipeline; a pipeline alone means its first open stage', async () => {
+  test('a stage determines the pipeline; a pipeline without a stage means its first open stage', async () => {
     const other = await newPipeline('Partners', ['Lost:lost', 'Talk:open', 'Signed:won'])
     expect(await create({ pipelineId: other.id })).toMatchObject({
       pipelineId: other.id,
@@ -209,7 +213,7 @@ describe('POST /deals', () => {
     expect(await create({ pipelineId: pipeline.id, stageId: stage('Lost').id })).toMatchObject({ status: 'lost' })
   })
 
-  test('unknown and foreign pipelines and stages give 404, a stage of another pipeline than the named one 400', async () => {
+  test('unknown and foreign pipelines and stages return 404, a stage of another pipeline than the given one 400', async () => {
     const other = await newPipeline('Partners', ['Talk:open'])
     const theirs = await t.app.work(stranger.id, 'cli:test', async (work) => (await listPipelines(work))[0]!)
     const own = pipeline.id
@@ -223,7 +227,7 @@ describe('POST /deals', () => {
       [{ pipelineId: theirs.id, stageId: theirs.stages[0]!.id }, 404],
       [{ pipelineId: 'pipe_none', stageId: talk }, 404],
       [{ pipelineId: own, stageId: talk }, 400],
-      // 400 comes before 404, of whatever else.
+      // 400 takes precedence over 404.
       [{ pipelineId: own, stageId: talk, email: 'nobody@example.org' }, 400],
     ]
     await expectNothingWritten(async () => {
@@ -233,7 +237,7 @@ describe('POST /deals', () => {
     })
   })
 
-  test('a bad key gives 401 before anything else', async () => {
+  test('an invalid key returns 401 before any other error', async () => {
     expect((await post('{', {}, 'svc_live_none')).status).toBe(401)
     expect((await patch('deal_none', '{', 'svc_live_none')).status).toBe(401)
     expect((await t.request('GET', '/pipelines')).status).toBe(401)
@@ -253,7 +257,7 @@ const newPipeline = async (name: string, stages: string[]): Promise<PipelineView
 describe('Idempotency-Key', () => {
   const once = (body: unknown, key = 'order-1', caller = account.key) => post(body, { 'idempotency-key': key }, caller)
 
-  test('the same key answers the first deal with 200, created false and Idempotent-Replayed, whatever the body', async () => {
+  test('the same key returns the first deal with 200, created false and Idempotent-Replayed, whatever the body', async () => {
     const first = await once({ title: 'Seats', email })
     expect([first.status, first.body.created, first.headers['idempotent-replayed']]).toEqual([201, true, undefined])
     await expectNothingWritten(async () => {
@@ -270,7 +274,7 @@ describe('Idempotency-Key', () => {
     })
   })
 
-  test('the replay shows the deal as it is now', async () => {
+  test('the replay shows the current deal', async () => {
     const { deal } = (await once({ title: 'Seats', email })).body
     await patch(deal.id, { title: 'Chairs', stageId: stage('Won').id })
     expect((await once({})).body.deal).toMatchObject({ id: deal.id, title: 'Chairs', status: 'won' })
@@ -290,7 +294,7 @@ describe('Idempotency-Key', () => {
     expect((await once({ title: 'x', email })).body.created).toBe(true)
   })
 
-  test('a key of 200 characters passes; 201, or none at all, give 400 and write nothing', async () => {
+  test('a key of 200 characters is accepted; one of 201 or 0 characters returns 400 and writes nothing', async () => {
     expect((await once({ title: 'x', email }, 'k'.repeat(200))).status).toBe(201)
     await expectNothingWritten(async () => {
       expect((await once({ title: 'x', email }, 'k'.repeat(201))).status).toBe(400)
@@ -298,7 +302,7 @@ describe('Idempotency-Key', () => {
     })
   })
 
-  test('a hundred concurrent calls over two apps make one deal and one event', async () => {
+  test('a hundred concurrent calls over two apps create one deal and one event', async () => {
     const second = await openApp(readConfig(t.env))
     const other = await buildServer(second, await loadRoutes(), pino({ level: 'silent' }))
     const viaOther = () =>
@@ -328,7 +332,7 @@ describe('Idempotency-Key', () => {
 })
 
 describe('PATCH /deals/{id}', () => {
-  test('another stage moves the deal: status, history and one event with fromStageId', async () => {
+  test('another stage moves the deal, with its status, its history and one event with fromStageId', async () => {
     const deal = await create()
     const { status, body } = await patch(deal.id, { stageId: stage('Won').id })
     expect(status).toBe(200)
@@ -347,7 +351,7 @@ describe('PATCH /deals/{id}', () => {
     ])
   })
 
-  test('its own stage is no move: moved false, no event, no history', async () => {
+  test('its own stage is not a move: moved is false, without event and history', async () => {
     const deal = await create()
     await expectNothingWritten(async () => {
       const { body } = await patch(deal.id, { stageId: deal.stageId })
@@ -376,12 +380,12 @@ describe('PATCH /deals/{id}', () => {
     ['an empty stage', { stageId: '' }],
     ['no object', []],
   ]
-  test.each(bad)('%s gives 400, and nothing is written', async (_, body) => {
+  test.each(bad)('%s returns 400, and nothing is written', async (_, body) => {
     const deal = await create()
     await expectNothingWritten(async () => expect((await patch(deal.id, body)).status).toBe(400))
   })
 
-  test('a stage of another pipeline or account gives 400, whatever it is', async () => {
+  test('a stage of another pipeline or account returns 400', async () => {
     const deal = await create()
     const other = await newPipeline('Partners', ['Talk:open'])
     const theirs = await t.app.work(stranger.id, 'cli:test', async (work) => (await listPipelines(work))[0]!)
@@ -396,12 +400,12 @@ describe('PATCH /deals/{id}', () => {
     })
   })
 
-  test('400 comes before 404', async () => {
+  test('400 takes precedence over 404', async () => {
     expect((await patch('deal_none', {})).status).toBe(400)
     expect((await patch('deal_none', { title: 'x' })).status).toBe(404)
   })
 
-  test('moves of one deal at once are one after the other: each in history, each with its event', async () => {
+  test('concurrent moves of one deal are serialised, each with its history entry and its event', async () => {
     const deal = await create()
     const names = ['Qualified', 'Proposal', 'Won', 'Lost']
     const moves = await Promise.all(
@@ -419,7 +423,7 @@ describe('PATCH /deals/{id}', () => {
     expect(row).toEqual({ stage_id: last.id, status: last.kind })
   })
 
-  test('history keeps its order although a clock went back', async () => {
+  test('history keeps its order when the clock goes back', async () => {
     const deal = await create()
     const earlier = await openApp(readConfig(t.env), { now: () => new Date('2001-01-01T00:00:00Z') })
     const { changeDeal } = await import('../../src/deals/deals.ts')

@@ -27,7 +27,7 @@ const emailOf = (n: number) => `p${String(n).padStart(2, '0')}@example.org`
 const inWork = <T>(run: (work: Work) => Promise<T>): Promise<T> => t.app.work(account.id, 'cli:test', run)
 
 const deadlocks = async (): Promise<number> => {
-  // What a backend counted is told within a second of its next statement.
+  // A backend reports its statistics within a second of its next statement.
   await sleep(1200)
   const [row] = await t.app.sql<{ deadlocks: number }>(
     'select deadlocks from pg_stat_database where datname = current_database()',
@@ -55,7 +55,7 @@ afterAll(() => t.close())
 test.each([
   ['stages', 'Qualified', 'deals'],
   ['pipelines', 'Sales', 'stages'],
-])('what stands in one of %s is never deleted by cascade', async (table, name, inIt) => {
+])('rows that refer to one of %s are never deleted by cascade', async (table, name, inIt) => {
   const { id } = await inWork(async (work) => {
     const { deal } = await createDeal(work, NewDeal.parse({ title: 'Kept', email: emailOf(0) }), { source: 'api' })
     return (await changeDeal(work, deal.id, { stageId: (await findStage(work, 'Qualified')).id })).deal
@@ -69,7 +69,7 @@ test.each([
   expect((await inWork((work) => showDeal(work, id))).stage).toBe('Qualified')
 })
 
-test('units that move several deals, single moves, erasures, new kinds and deleted stages at once: no deadlock', async () => {
+test('concurrent units that move several deals, single moves, erasures, kind changes and stage deletions do not deadlock', async () => {
   const before = await deadlocks()
   const deadline = performance.now() + 8000
   const faults: unknown[] = []
@@ -81,7 +81,7 @@ test('units that move several deals, single moves, erasures, new kinds and delet
           done[name] = (done[name] ?? 0) + 1
         },
         (error) => {
-          if (!['missing', 'invalid', 'conflict'].includes(error.kind)) faults.push(error)
+          if (!['not_found', 'invalid', 'conflict'].includes(error.kind)) faults.push(error)
         },
       )
     }
@@ -95,7 +95,7 @@ test('units that move several deals, single moves, erasures, new kinds and delet
       row.rowId,
     ]),
   )
-  // As a batch of journey runs does it: one contact after the other, each to a stage of its own, in one unit.
+  // As a batch of journey runs: one contact after the other, each to its own stage, in one unit of work.
   const moveMany = () =>
     inWork(async (work) => {
       const { stages } = await findPipeline(work)
@@ -154,3 +154,49 @@ test('units that move several deals, single moves, erasures, new kinds and delet
   )
   expect(wrong).toEqual([])
 }, 60_000)
+
+/** Runs two units of work: the second begins when the first has run its statements, and the first commits `holdMs` later. */
+const overlapping = async <A, B>(
+  first: (work: Work) => Promise<A>,
+  second: (work: Work) => Promise<B>,
+  holdMs = 300,
+) => {
+  const begun = Promise.withResolvers<void>()
+  const one = inWork(async (work) => {
+    const result = await first(work)
+    begun.resolve()
+    await sleep(holdMs)
+    return result
+  })
+  await begun.promise
+  return Promise.allSettled([one, inWork(second)])
+}
+
+test.each(['email', 'row'])(
+  'an erasure concurrent with a new deal by %s: no deal keeps the address, in either order',
+  async (by) => {
+    const other = await inWork(async (work) => (await createList(work, { name: `Erased by ${by}` })).id)
+    const add = async (email: string) => {
+      await inWork((work) => writeContacts(work, other, [{ email, fields: {} }], new Map()))
+      const [row] = await t.app.sql<{ rowId: string }>('select row_id as "rowId" from addresses where email = $1', [
+        email,
+      ])
+      const name = by === 'email' ? { email } : { listId: other, rowId: row!.rowId }
+      return (work: Work) => createDeal(work, NewDeal.parse({ title: email, ...name }), { source: 'api' })
+    }
+    const erase = (email: string) => (work: Work) => eraseContact(work, email, { dryRun: false })
+
+    const early = `early-${by}@example.org`
+    const [made, erased] = await overlapping(await add(early), erase(early))
+    expect([made.status, erased.status]).toEqual(['fulfilled', 'fulfilled'])
+    const late = `late-${by}@example.org`
+    const makeLate = await add(late)
+    const [gone, refused] = await overlapping(erase(late), makeLate)
+    expect(gone.status).toBe('fulfilled')
+    expect(refused).toMatchObject({ status: 'rejected', reason: { kind: 'not_found' } })
+    const deals = await t.app.sql('select title, email from deals where title like $1 or email like $1', [
+      `%-${by}@example.org`,
+    ])
+    expect(deals).toEqual([{ title: early, email: '' }])
+  },
+)

@@ -64,7 +64,7 @@ const kindOf = (run: Promise<unknown>) =>
 const moves = async () => (await t.events(account.id)).filter(({ type }) => type === 'deal.stage_changed')
 
 describe('pipelines', () => {
-  test('GET /pipelines makes the default one, with the five stages, and shows nothing else', async () => {
+  test('GET /pipelines creates the default pipeline with five stages, and returns nothing else', async () => {
     const { key } = await t.account()
     const { status, body } = await t.request('GET', '/pipelines', { key })
     const id = expect.any(String)
@@ -88,7 +88,7 @@ describe('pipelines', () => {
     expect((await t.request('GET', '/pipelines', { key })).body).toEqual(body)
   })
 
-  test('first reads at once, over two apps, make one default pipeline', async () => {
+  test('concurrent first reads over two apps create one default pipeline', async () => {
     const fresh = await t.account()
     const other = await openApp(readConfig(t.env))
     const read = (app: typeof other) => app.work(fresh.id, 'cli:test', listPipelines)
@@ -98,7 +98,7 @@ describe('pipelines', () => {
     expect(reads[0]!.map(names)).toEqual([['New', 'Qualified', 'Proposal', 'Won', 'Lost']])
   })
 
-  test('the default one comes first, and exactly one is it, whoever changes it at once', async () => {
+  test('the default pipeline comes first, and concurrent changes leave exactly one default', async () => {
     const others = []
     for (const name of ['A', 'B', 'C']) others.push(await inWork((work) => createPipeline(work, { name })))
     expect(others.map(({ isDefault }) => isDefault)).toEqual([false, false, false])
@@ -113,7 +113,7 @@ describe('pipelines', () => {
     ])
   })
 
-  test('the first pipeline that is made by hand does not take the place of the default one', async () => {
+  test('the first created pipeline does not replace the default pipeline', async () => {
     const fresh = await t.account()
     await t.app.work(fresh.id, 'cli:test', (work) => createPipeline(work, { name: 'Partners' }))
     const pipelines = await t.app.work(fresh.id, 'cli:test', listPipelines)
@@ -123,7 +123,7 @@ describe('pipelines', () => {
     ])
   })
 
-  test('a pipeline needs a name of its own, an open stage and stages of different names', async () => {
+  test('a pipeline needs a unique name, an open stage and stages with different names', async () => {
     const create = (name: string, stages?: { name: string; kind: 'open' | 'won' }[]) =>
       kindOf(inWork((work) => createPipeline(work, { name, ...(stages && { stages }) })))
     expect(await create('Sales')).toBe('conflict')
@@ -139,19 +139,19 @@ describe('pipelines', () => {
     expect(await inWork(listPipelines)).toHaveLength(1)
   })
 
-  test('nothing of another account is found by id', async () => {
+  test('ids of another account are not found', async () => {
     const stranger = await t.account()
     const theirs = await t.app.work(stranger.id, 'cli:test', (work) => findPipeline(work))
-    expect(await kindOf(inWork((work) => findPipeline(work, theirs.id)))).toBe('missing')
-    expect(await kindOf(inWork((work) => findStage(work, theirs.stages[0]!.id)))).toBe('missing')
-    expect(await kindOf(inWork((work) => setDefaultPipeline(work, theirs.id)))).toBe('missing')
-    expect(await kindOf(inWork((work) => addStage(work, theirs.id, { name: 'X', kind: 'open' })))).toBe('missing')
+    expect(await kindOf(inWork((work) => findPipeline(work, theirs.id)))).toBe('not_found')
+    expect(await kindOf(inWork((work) => findStage(work, theirs.stages[0]!.id)))).toBe('not_found')
+    expect(await kindOf(inWork((work) => setDefaultPipeline(work, theirs.id)))).toBe('not_found')
+    expect(await kindOf(inWork((work) => addStage(work, theirs.id, { name: 'X', kind: 'open' })))).toBe('not_found')
     expect(await t.app.work(stranger.id, 'cli:test', (work) => findPipeline(work))).toEqual(theirs)
   })
 })
 
 describe('stages', () => {
-  test('are found by id, by name, in any case; a name in several pipelines is that of the default one', async () => {
+  test('are found by id or name, in any case; a name in several pipelines means the default pipeline', async () => {
     expect((await inWork((work) => findStage(work, 'qualified'))).name).toBe('Qualified')
     const other = await inWork((work) => createPipeline(work, { name: 'Partners' }))
     expect((await inWork((work) => findStage(work, 'Won'))).pipeline.id).toBe(sales.id)
@@ -159,13 +159,13 @@ describe('stages', () => {
     expect((await inWork((work) => findStage(work, 'qualified', undefined, 'none'))).pipeline.id).toBe(sales.id)
     expect((await inWork((work) => findStage(work, 'Won', 'Partners'))).pipeline.id).toBe(other.id)
     expect((await inWork((work) => findStage(work, sales.stages[3]!.id))).pipeline.id).toBe(sales.id)
-    expect(await kindOf(inWork((work) => findStage(work, 'None')))).toBe('missing')
+    expect(await kindOf(inWork((work) => findStage(work, 'None')))).toBe('not_found')
     await inWork((work) => createPipeline(work, { name: 'Third' }))
     await inWork(async (work) => renameStage(work, await findStage(work, 'Won'), 'Closed'))
     expect(await kindOf(inWork((work) => findStage(work, 'Won')))).toBe('invalid')
   })
 
-  test('are added at the end, renamed and reordered; names stay different', async () => {
+  test('are added at the end, renamed and reordered; names stay unique', async () => {
     await inWork((work) => addStage(work, 'Sales', { name: 'Paused', kind: 'open' }))
     const paused = await stage('Paused')
     expect(await kindOf(inWork((work) => addStage(work, sales.id, { name: 'Won', kind: 'won' })))).toBe('conflict')
@@ -177,12 +177,12 @@ describe('stages', () => {
     expect(body.deal).toMatchObject({ stageId: paused.id, stage: 'On hold' })
   })
 
-  test('of one name added at once: one is, the other is refused', async () => {
+  test('with the same name added concurrently: one is added, the other is refused', async () => {
     const add = () => kindOf(inWork((work) => addStage(work, sales.id, { name: 'Demo', kind: 'open' })))
     expect((await Promise.all([add(), add(), add()])).sort()).toEqual(['conflict', 'conflict', 'done'])
   })
 
-  test('a change of kind re-derives the status of the stage’s deals, without event or history', async () => {
+  test('a change of kind updates the status of the stage’s deals, without event or history', async () => {
     const mine = await deal('Proposal')
     const other = await deal('New')
     const changed = await inWork(async (work) => setStageKind(work, await findStage(work, 'Proposal'), 'won'))
@@ -193,7 +193,7 @@ describe('stages', () => {
     expect(await inWork((work) => dealHistory(work, mine.id))).toHaveLength(1)
   })
 
-  test('status is the kind of the stage, also of deals that come in while the kind changes', async () => {
+  test('the status is the stage’s kind, also for deals that arrive while the kind changes', async () => {
     const proposal = await stage('Proposal')
     const waiting = await Promise.all(Array.from({ length: 8 }, () => deal('New')))
     const work = [
@@ -211,7 +211,7 @@ describe('stages', () => {
     expect(rows[0]!.status).toBe(rows[0]!.kind)
   })
 
-  test('a pipeline keeps its last open stage, whoever takes them at once', async () => {
+  test('a pipeline keeps its last open stage when stages are removed concurrently', async () => {
     const open = await Promise.all(['New', 'Qualified', 'Proposal'].map(stage))
     const ends = await Promise.all([
       kindOf(inWork((work) => deleteStage(work, open[0]!, null))),
@@ -223,7 +223,7 @@ describe('stages', () => {
     expect(left).toHaveLength(1)
   })
 
-  test('with deals is deleted only with where they go; each move has its history and its event', async () => {
+  test('with deals are deleted only with a target stage; each move has its history and its event', async () => {
     const first = await deal('New')
     const second = await deal('New')
     const [from, to] = [await stage('New'), await stage('Won')]
@@ -253,7 +253,7 @@ describe('stages', () => {
     expect(events.toSorted()).toEqual(expected.toSorted())
   })
 
-  test('no deal is lost when its stage is deleted while deals come in and move', async () => {
+  test('no deal is lost when its stage is deleted while deals arrive and move', async () => {
     const from = await stage('New')
     const to = await stage('Qualified')
     const before = await Promise.all(Array.from({ length: 6 }, () => deal('New')))
@@ -278,7 +278,7 @@ describe('stages', () => {
   })
 })
 
-test('the deal that goes to a stage is the contact’s newest open one in its pipeline, of its own list first', async () => {
+test('a journey moves the contact’s newest open deal in the pipeline, preferring the contact’s list', async () => {
   const other = await inWork(async (work) => {
     const { id } = await createList(work, { name: 'Newsletter' })
     await writeContacts(work, id, [{ email, fields: {} }], new Map())

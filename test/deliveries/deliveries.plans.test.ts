@@ -5,7 +5,7 @@ import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { endPending, subscribe } from '../support/deliveries.ts'
 import { backlog } from '../support/neighbours.ts'
 
-// What lists and counts read of an account with a long history and much on its way.
+// These tests check how much lists and counts read for an account with a long history and many pending deliveries.
 
 let t: TestApp
 let account: TestAccount
@@ -43,7 +43,7 @@ interface Plan {
 
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
 
-/** The nodes of the plan by which `run` is answered. */
+/** Returns the nodes of the query plan of the last statement of `run`. */
 const planned = (run: (work: Parameters<typeof listDeliveries>[0]) => Promise<unknown>): Promise<Plan[]> =>
   t.app.work(account.id, 'cli:test', async (work) => {
     let found: Plan[] = []
@@ -63,22 +63,22 @@ const rowsOf = (node: Plan): number =>
   (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Join Filter'] ?? 0)) *
   node['Actual Loops']
 
-describe('a page of deliveries is read by an index', () => {
+describe('an index is used to read a page of deliveries', () => {
   test.each<[string, () => DeliveryFilter]>([
-    ['of all', () => ({})],
+    ['of all kinds', () => ({})],
     ['of a rare status', () => ({ status: 'exhausted' })],
-    ['of those on their way', () => ({ status: 'pending' })],
-    ['of those left for what has ended', () => ({ status: 'cancelled' })],
+    ['that are pending', () => ({ status: 'pending' })],
+    ['that are cancelled', () => ({ status: 'cancelled' })],
     ['of one webhook', () => ({ webhook: small })],
     ['of one webhook and status', () => ({ webhook: small, status: 'delivered' })],
-    ['made lately', () => ({ since: Date.now() - 3_600_000 })],
+    ['of the last hour', () => ({ since: Date.now() - 3_600_000 })],
   ])('%s', async (_, filter) => {
     const nodes = await planned((work) => listDeliveries(work, filter(), { limit: 50 }))
     expect(Math.max(...nodes.map(rowsOf))).toBeLessThan(500)
   })
 })
 
-test('counting goes by the indexes that tell targets and states', async () => {
+test('counts read the indexes by target and status, and scan no table', async () => {
   const nodes = await planned((work) => deliveryStats(work, {}))
   const indexes = nodes.flatMap((node) => node['Index Name'] ?? [])
   expect(indexes).toEqual(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { deliveryStats, listDeliveries, showDelivery } from '../../src/deliveries/deliveries.find.ts'
 import { purgeDeliveries } from '../../src/deliveries/deliveries.purge.ts'
-import { cancelBatch, countDeliveries, demandDeliveries, replayBatch } from '../../src/deliveries/deliveries.replay.ts'
+import { cancelBatch, countDeliveries, replayBatch, requireDeliveries } from '../../src/deliveries/deliveries.replay.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Work } from '../../src/store/work.ts'
 import { listEvents, showEvent } from '../../src/webhooks/webhooks.events.ts'
@@ -31,7 +31,7 @@ const subscribe = async (): Promise<string> => {
   return (await createWebhook(t.app, account.id, 'cli:test', input, { createdVia: 'api', trusted: true })).id
 }
 
-/** One delivery made at `madeAt`, in the state given. */
+/** Creates one delivery at `madeAt` with the given status and columns; returns its id. */
 const deliver = async (webhookId: string, columns: Record<string, unknown> = {}, madeAt = now): Promise<string> => {
   const before = now
   now = madeAt
@@ -63,7 +63,7 @@ const show = (id: string) => work((w) => showDelivery(w, id))
 const start = () => ({ startedAt: new Date(now), changed: 0 })
 
 describe('deliveries', () => {
-  test('are listed newest first, page by page, each once', async () => {
+  test('are listed newest first in pages, each exactly once', async () => {
     const id = await subscribe()
     const made: string[] = []
     for (let i = 0; i < 7; i++) made.unshift(await deliver(id, {}, now + i))
@@ -80,7 +80,7 @@ describe('deliveries', () => {
     expect(pages).toBe(3)
   })
 
-  test('show where they stand', async () => {
+  test('are listed with their status, attempts and times', async () => {
     const id = await deliver(await subscribe())
     expect((await work((w) => listDeliveries(w, {}, first))).rows).toEqual([
       {
@@ -99,7 +99,7 @@ describe('deliveries', () => {
     ])
   })
 
-  test('show every attempt and the body, one by one', async () => {
+  test('show every attempt and the event when read by id', async () => {
     const id = await deliver(await subscribe(), exhausted())
     const { history, event, ...view } = await show(id)
     expect(view).toMatchObject({ status: 'exhausted', attempts: 1, lastStatus: 500, lastError: 'answered 500' })
@@ -108,7 +108,7 @@ describe('deliveries', () => {
     expect(event).toEqual(await work((w) => showEvent(w, view.eventId)))
   })
 
-  test('are filtered by status, webhook, type and age, all of them at once', async () => {
+  test('can be filtered by status, webhook, type and age, also in combination', async () => {
     const [a, b] = [await subscribe(), await subscribe()]
     const old = await deliver(a, exhausted(), now - day)
     const young = await deliver(a, exhausted())
@@ -125,25 +125,28 @@ describe('deliveries', () => {
     expect(await ids({ status: 'pending', webhook: a })).toEqual([])
   })
 
-  test('and events of another account are missing', async () => {
+  test('and events of another account are not found', async () => {
     const id = await deliver(await subscribe())
     const { eventId } = await show(id)
     account = await t.account()
-    await expect(show(id)).rejects.toMatchObject({ kind: 'missing' })
-    await expect(work((w) => showEvent(w, eventId))).rejects.toMatchObject({ kind: 'missing' })
-    await expect(work((w) => demandDeliveries(w, [id]))).rejects.toMatchObject({ kind: 'missing' })
+    await expect(show(id)).rejects.toMatchObject({ kind: 'not_found' })
+    await expect(work((w) => showEvent(w, eventId))).rejects.toMatchObject({ kind: 'not_found' })
+    await expect(work((w) => requireDeliveries(w, [id]))).rejects.toMatchObject({ kind: 'not_found' })
     expect((await work((w) => listDeliveries(w, {}, first))).rows).toEqual([])
     expect((await work((w) => replayBatch(w, { ids: [id] }, start()))).changed).toBe(0)
     expect((await work((w) => cancelBatch(w, { ids: [id] }, start()))).changed).toBe(0)
   })
 
-  test.each(['x', 'bm8', Buffer.from('["a","b"]').toString('base64url')])('refuse the cursor %j', async (cursor) => {
-    const refusal = { kind: 'invalid', message: 'cursor is not valid' }
-    await expect(work((w) => listDeliveries(w, {}, { limit: 1, cursor }))).rejects.toMatchObject(refusal)
-    await expect(work((w) => listEvents(w, {}, { limit: 1, cursor }))).rejects.toMatchObject(refusal)
-  })
+  test.each(['x', 'bm8', Buffer.from('["a","b"]').toString('base64url')])(
+    'and events refuse the invalid cursor %j',
+    async (cursor) => {
+      const refusal = { kind: 'invalid', message: 'cursor is not valid' }
+      await expect(work((w) => listDeliveries(w, {}, { limit: 1, cursor }))).rejects.toMatchObject(refusal)
+      await expect(work((w) => listEvents(w, {}, { limit: 1, cursor }))).rejects.toMatchObject(refusal)
+    },
+  )
 
-  test('are counted by state, in all and for each webhook, one that is gone included', async () => {
+  test('are counted by status, in total and for each webhook, including deleted webhooks', async () => {
     const [a, b] = [await subscribe(), await subscribe()]
     await deliver(a, exhausted())
     await deliver(a, { due_at: new Date(now + minute) })
@@ -172,7 +175,7 @@ describe('deliveries', () => {
 })
 
 describe('events', () => {
-  test('are listed newest first, as they are delivered, by type and age', async () => {
+  test('are listed newest first in their delivered form, and can be filtered by type and age', async () => {
     const id = await subscribe()
     await deliver(id, {}, now - day)
     await work((w) => testWebhook(w, id, 'lead.hot'))
@@ -187,7 +190,7 @@ describe('events', () => {
 })
 
 describe('a replay', () => {
-  test('makes a delivery pending again: same event, a whole schedule, due now, and no older attempt may record', async () => {
+  test('makes a delivery due now with the same event and a full schedule; older attempts can record nothing', async () => {
     const id = await deliver(await subscribe(), { ...exhausted(), claim: 8 }, now - day)
     const { eventId, event } = await show(id)
     expect(await work((w) => replayBatch(w, { ids: [id] }, start()))).toEqual({ matched: 1, changed: 1, next: id })
@@ -203,7 +206,7 @@ describe('a replay', () => {
     expect(row).toEqual({ tries: 0, claim: 9, worker: null })
   })
 
-  test('leaves out what belongs to a webhook that is gone or disabled', async () => {
+  test('skips deliveries to a deleted or disabled webhook', async () => {
     const [on, off, gone] = [await subscribe(), await subscribe(), await subscribe()]
     const id = await deliver(on, exhausted())
     for (const webhook of [off, gone]) await deliver(webhook, exhausted())
@@ -215,7 +218,7 @@ describe('a replay', () => {
     expect((await work((w) => listDeliveries(w, { status: 'pending' }, first))).rows.map((row) => row.id)).toEqual([id])
   })
 
-  test('never leaves a pending delivery behind for a webhook that is disabled meanwhile', async () => {
+  test('leaves no pending delivery for a webhook that is disabled at the same time', async () => {
     const webhook = await subscribe()
     await deliver(webhook, exhausted())
     const held = Promise.withResolvers<void>()
@@ -233,9 +236,9 @@ describe('a replay', () => {
     expect((await disabling).cancelled).toBe(1)
   })
 
-  test('of 100,000 goes batch by batch, spread by its rate, each once', async () => {
+  test('of 100,000 deliveries runs in batches at its rate, and replays each delivery once', async () => {
     const webhook = await subscribe()
-    // What the planner knows is of before: nothing of this account.
+    // The statistics of the planner are older than the rows of this account.
     await t.app.sql('analyze ended_deliveries')
     await t.app.sql(
       `insert into ended_deliveries (account_id, id, target_id, key, type, status, created_at, finished_at, body)
@@ -262,7 +265,7 @@ describe('a replay', () => {
 })
 
 describe('cancelling', () => {
-  test('ends what is pending and nothing else, and no attempt under way may record', async () => {
+  test('ends only pending deliveries, and an attempt in progress can record nothing', async () => {
     const webhook = await subscribe()
     const id = await deliver(webhook, { claim: 2, worker: 7 })
     const done = await deliver(webhook, { status: 'delivered' })
@@ -272,7 +275,7 @@ describe('cancelling', () => {
     expect((await show(done)).status).toBe('delivered')
   })
 
-  test('can be taken back by a replay', async () => {
+  test('can be undone by a replay', async () => {
     const id = await deliver(await subscribe())
     await work((w) => cancelBatch(w, { ids: [id] }, start()))
     await work((w) => replayBatch(w, { ids: [id] }, start()))
@@ -281,7 +284,7 @@ describe('cancelling', () => {
 })
 
 describe('the purge', () => {
-  test('removes what was finished before the day, in small batches, then the events that no delivery is left of', async () => {
+  test('removes deliveries that finished before a time, in small batches, then the events without deliveries', async () => {
     const webhook = await subscribe()
     const finished = { status: 'delivered', finished_at: new Date(now - 31 * day) }
     for (let i = 0; i < 5; i++) await deliver(webhook, finished, now - 31 * day)
@@ -300,7 +303,7 @@ describe('the purge', () => {
     expect(events.map((event) => event.id).sort()).toEqual(kept.map((row) => row.eventId).sort())
   })
 
-  test('stops where it is told to', async () => {
+  test('stops when its signal is aborted', async () => {
     const webhook = await subscribe()
     await deliver(webhook, { status: 'delivered', finished_at: new Date(now - 31 * day) }, now - 31 * day)
     expect(await purgeDeliveries(t.app, new Date(now), AbortSignal.abort())).toBe(0)

@@ -15,7 +15,7 @@ afterAll(async () => {
   await t?.close()
 })
 
-describe('the attempt at a receiver that', () => {
+describe('an attempt at a receiver that', () => {
   const outcomes: [string, Answer, string, Record<string, unknown>][] = [
     ['answers 500', { status: 500, body: 'oops' }, 'pending', { status: 500, error: 'answered 500', snippet: 'oops' }],
     ['answers 404', { status: 404 }, 'pending', { status: 404, error: 'answered 404' }],
@@ -26,7 +26,7 @@ describe('the attempt at a receiver that', () => {
     ['answers without end', { mode: 'endless' }, 'delivered', { status: 200, error: null }],
     ['answers with a gzip bomb', { mode: 'bomb' }, 'delivered', { status: 200, error: null }],
     ['answers 204', { status: 204 }, 'delivered', { status: 204, error: null }],
-    ['answers NUL', { status: 500, body: 'a\0b' }, 'pending', { status: 500, snippet: 'a\ufffdb' }],
+    ['answers with a NUL character', { status: 500, body: 'a\0b' }, 'pending', { status: 500, snippet: 'a\ufffdb' }],
   ]
   test.concurrent.each(outcomes)('%s is recorded', async (_, answer, status, attempt) => {
     const own = await openReceiver()

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { runDeliveries } from '../../src/deliveries/delivery.loop.ts'
+import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { verify } from '../../src/lib/signature.ts'
+import { showWebhook, updateWebhook } from '../../src/webhooks/webhooks.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe } from '../support/deliveries.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
@@ -34,17 +35,17 @@ afterAll(async () => {
 
 const deliveries = () => deliveriesOf(t.app, account.id)
 const advanceTo = (time: Date) => t.advance(Math.max(0, time.getTime() - t.app.now().getTime()) + 5)
-/** Seconds from its last attempt to its next. */
+/** Returns the seconds from the last attempt of the first delivery to `dueAt`. */
 const waitOf = async (dueAt: Date): Promise<number> => {
   const { at, durationMs } = (await deliveries())[0]!.attempts.at(-1)!
   return (dueAt.getTime() - at - durationMs) / 1000
 }
-/** The only delivery, once it was tried so often. */
+/** Waits for a delivery that was tried `tries` times and is not claimed, and returns it. */
 const tried = (tries: number) =>
   eventually(async () => (await deliveries()).find((delivery) => delivery.tries === tries && delivery.worker === null))
 const webhookOf = async (id: string) => (await t.app.sql('select * from delivery_targets where id = $1', [id]))[0]!
 
-test('a delivery is the stored event, signed, with the id of the event as its idempotency key', async () => {
+test('a delivery posts the stored event, signed, with the id of the event as the idempotency key', async () => {
   const { id, secret } = await subscribe(t.app, account.id, `${receiver.url}/hook`)
   await emitEvents(t.app, account.id)
   const [request] = await receiver.arrived(1)
@@ -60,7 +61,7 @@ test('a delivery is the stored event, signed, with the id of the event as its id
   expect(await webhookOf(id)).toMatchObject({ last_failure_at: null, last_error: null })
 })
 
-test('an event of five webhooks is posted to each', async () => {
+test('an event that five webhooks subscribe to is posted to each of them', async () => {
   for (let i = 0; i < 5; i++) await subscribe(t.app, account.id, `${receiver.url}/${i}`)
   await emitEvents(t.app, account.id)
   const requests = await receiver.arrived(5)
@@ -68,7 +69,7 @@ test('an event of five webhooks is posted to each', async () => {
   expect(new Set(requests.map((request) => request.headers['x-service-idempotency-key'])).size).toBe(1)
 })
 
-test('a failed delivery is tried 8 times over 7.4 hours, each with the same body and key and a fresh signature', async () => {
+test('a failed delivery is tried 8 times over 7.4 hours, with the same body and key and a new signature each time', async () => {
   receiver.always({ status: 500 })
   const { secret } = await subscribe(t.app, account.id, receiver.url)
   await emitEvents(t.app, account.id)
@@ -77,7 +78,7 @@ test('a failed delivery is tried 8 times over 7.4 hours, each with the same body
     const { dueAt, status } = await tried(tries)
     expect(status).toBe('pending')
     waits.push(await waitOf(dueAt))
-    // Whoever posts knows the time by then.
+    // The loop starts again after the clock has advanced, so that it uses the new time.
     await loop.stop()
     await advanceTo(dueAt)
     loop = startDeliveries(t.app)
@@ -98,7 +99,7 @@ test('a failed delivery is tried 8 times over 7.4 hours, each with the same body
   }
 })
 
-test('a retry goes to the current URL of its webhook', async () => {
+test('a retry is posted to the current URL of its webhook', async () => {
   receiver.next({ status: 503 })
   const { id } = await subscribe(t.app, account.id, `${receiver.url}/old`)
   await emitEvents(t.app, account.id)
@@ -109,7 +110,7 @@ test('a retry goes to the current URL of its webhook', async () => {
   expect(receiver.requests.map((request) => request.path)).toEqual(['/old', '/new'])
 })
 
-test('Retry-After lengthens the wait, up to the interval doubled', async () => {
+test('Retry-After lengthens the wait up to twice the interval', async () => {
   receiver.next({ status: 429, headers: { 'retry-after': '17' } }, { status: 429, headers: { 'retry-after': '9000' } })
   await subscribe(t.app, account.id, receiver.url)
   await emitEvents(t.app, account.id)
@@ -120,7 +121,7 @@ test('Retry-After lengthens the wait, up to the interval doubled', async () => {
   expect(await waitOf((await tried(2)).dueAt)).toBeCloseTo(120, 0)
 })
 
-test('410 disables the webhook and cancels all that is pending for it, with the record of that answer; what was not posting is not posted', async () => {
+test('410 is recorded, disables the webhook and cancels its pending deliveries; only posts in progress are completed', async () => {
   receiver.always({ status: 410 })
   const { id } = await subscribe(t.app, account.id, receiver.url)
   await emitEvents(t.app, account.id, 300)
@@ -133,7 +134,7 @@ test('410 disables the webhook and cancels all that is pending for it, with the 
   expect(receiver.requests.length).toBeLessThanOrEqual(16)
 })
 
-test('a name that turns private after the subscription is refused at the connection: the canary hears nothing', async () => {
+test('a host name that becomes private after the subscription is refused, and the receiver gets no connection', async () => {
   const other = await startApp({ env: { SVC_DNS_SERVERS: dns.address } })
   const stranger = await other.account()
   const others = startDeliveries(other.app)
@@ -158,7 +159,7 @@ test('a name that turns private after the subscription is refused at the connect
   await other.close()
 })
 
-test('a name that does not resolve is a failure, and its retry a success once it does', async () => {
+test('an attempt fails if the host name does not resolve, and a retry succeeds once it does', async () => {
   await subscribe(t.app, account.id, `http://later.test:${receiver.port}/`)
   await emitEvents(t.app, account.id)
   const { attempts, dueAt } = await tried(1)
@@ -168,7 +169,7 @@ test('a name that does not resolve is a failure, and its retry a success once it
   expect(await tried(2)).toMatchObject({ status: 'delivered' })
 })
 
-test('a secret that can not be opened burns no attempt and posts nothing, until it can', async () => {
+test('while a secret cannot be decrypted, nothing is posted and no attempt is counted', async () => {
   const { id } = await subscribe(t.app, account.id, receiver.url)
   const { sealed_secret: sealed } = await webhookOf(id)
   await loop.stop()
@@ -186,4 +187,49 @@ test('a secret that can not be opened burns no attempt and posts nothing, until 
   await t.app.sql('update delivery_targets set sealed_secret = $2 where id = $1', [id, sealed])
   loop = startDeliveries(t.app)
   expect(await tried(1)).toMatchObject({ status: 'delivered' })
+})
+
+test('an updated webhook keeps its id and secret, and pending deliveries are posted to the new URL', async () => {
+  const { id, secret } = await subscribe(t.app, account.id, `${receiver.url}/old`)
+  receiver.always({ status: 500 })
+  await emitEvents(t.app, account.id)
+  const [first] = await receiver.arrived(1)
+  const before = await tried(1)
+  const webhook = await updateWebhook(t.app, account.id, 'cli:test', id, { url: `${receiver.url}/new` })
+  expect(webhook).toMatchObject({ id, url: `${receiver.url}/new`, events: ['contact.created'], status: 'active' })
+  receiver.always({})
+  expect(await deliveries()).toEqual([before])
+  await advanceTo(before.dueAt)
+  const [, second] = await receiver.arrived(2)
+  expect([first!.path, second!.path]).toEqual(['/old', '/new'])
+  expect(second!.body).toEqual(first!.body)
+  expect(second!.headers['x-service-idempotency-key']).toBe(first!.headers['x-service-idempotency-key'])
+  expect(verify(secret, second!.headers, second!.body, t.app.now().getTime())).toBe('ok')
+  expect(await tried(2)).toMatchObject({ id: before.id, status: 'delivered' })
+})
+
+test('a webhook with new event types keeps its pending deliveries and gets no more events of its old types', async () => {
+  const { id } = await subscribe(t.app, account.id, `${receiver.url}/hook`)
+  receiver.always({ status: 500 })
+  await emitEvents(t.app, account.id)
+  const before = await tried(1)
+  await updateWebhook(t.app, account.id, 'cli:test', id, { events: ['lead.hot', 'deal.created', 'lead.hot'] })
+  const { events } = await t.app.work(account.id, 'cli:test', (work) => showWebhook(work, id))
+  expect(events).toEqual(['lead.hot', 'deal.created'])
+  await emitEvents(t.app, account.id)
+  expect(await deliveries()).toEqual([before])
+  receiver.always({})
+  await advanceTo(before.dueAt)
+  expect(await tried(2)).toMatchObject({ id: before.id, status: 'delivered' })
+})
+
+test('an update to a private URL or of another account’s webhook is refused and changes nothing', async () => {
+  const { id } = await subscribe(t.app, account.id, `${receiver.url}/hook`)
+  const other = await t.account()
+  const update = (url: string, of = account.id) =>
+    updateWebhook(t.app, of, 'cli:test', id, { url, events: ['lead.hot'] })
+  await expect(update('http://10.0.0.1/')).rejects.toMatchObject({ kind: 'invalid' })
+  await expect(update('https://example.com/', other.id)).rejects.toMatchObject({ kind: 'not_found' })
+  const shown = await t.app.work(account.id, 'cli:test', (work) => showWebhook(work, id))
+  expect(shown).toMatchObject({ url: `${receiver.url}/hook`, events: ['contact.created'] })
 })

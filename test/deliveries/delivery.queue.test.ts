@@ -6,11 +6,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { claimDue, freeClaims, lookEverywhere, type Rooms, releaseClaims } from '../../src/deliveries/delivery.claim.ts'
-import { runDeliveries } from '../../src/deliveries/delivery.loop.ts'
-import { judge, recordResults } from '../../src/deliveries/delivery.record.ts'
+import { type ClaimCapacity, claimDue, releaseClaims, scheduleUnclaimed } from '../../src/deliveries/queue/claim.ts'
+import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
+import { recordResults, resultOf } from '../../src/deliveries/queue/record.ts'
+import { openEmbedded, stopEmbedded } from '../../src/embedded/embedded.ts'
 import { findClaims } from '../../src/queue/claims.ts'
-import { openEmbedded, stopEmbedded } from '../../src/store/embedded.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe, tally } from '../support/deliveries.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
@@ -37,34 +37,34 @@ const deliveries = () => deliveriesOf(t.app, account.id)
 const counts = () => tally(t.app, account.id)
 const keys = (of = receiver) => of.requests.map((request) => request.headers['x-service-idempotency-key'])
 
-const wide: Rooms = {
+const wide: ClaimCapacity = {
   total: 1000,
   bytes: { small: 0, total: 1e9, hanging: 1e9, accounts: {}, accountDefault: 1e9 },
-  asks: [],
+  requests: [],
   accounts: {},
   accountDefault: 1000,
-  unknown: { room: 1000, targets: 100, perAccount: 100, accounts: {} },
+  unknown: { capacity: 1000, targets: 100, perAccount: 100, accounts: {} },
   hanging: { targets: 10, perAccount: 5, accounts: {} },
 }
 const ok = { ok: true, status: 200, error: null, retryAfterSeconds: null, durationMs: 5, snippet: '', stopped: false }
 const failed = { ...ok, ok: false, status: 500, error: 'answered 500' }
 
-/** What is due, as who has just begun finds it. */
-const claim = async (rooms: Partial<Rooms> = {}, worker = 1) => {
-  await lookEverywhere(t.app.sql)
-  return claimDue(t.app.sql, worker, { ...wide, ...rooms })
+/** Claims what is due, as a process that has just started does. */
+const claim = async (capacity: Partial<ClaimCapacity> = {}, worker = 1) => {
+  await scheduleUnclaimed(t.app.sql)
+  return claimDue(t.app.sql, worker, { ...wide, ...capacity })
 }
-/** Frees what a worker without a row has claimed. */
+/** Frees the claims of a worker that has no row; returns how many. */
 const freeClaimsOf = async (worker: number) => {
   const found = await findClaims(t.app.database, 'pending_deliveries', [], null)
   const own = found.filter((one) => one.worker === worker)
-  await freeClaims(t.app.sql, own)
+  await releaseClaims(t.app.sql, own)
   return own.length
 }
-const ask = (id: string, room: number, since: number | null = null) => ({ asks: [{ id, room, since }] })
+const request = (id: string, capacity: number, since: number | null = null) => ({ requests: [{ id, capacity, since }] })
 
 describe('claiming', () => {
-  test('takes a delivery until it is given back, or its worker is no more', async () => {
+  test('keeps a delivery until it is released or its worker has ended', async () => {
     await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 3)
     const claims = await claim()
@@ -77,20 +77,20 @@ describe('claiming', () => {
     expect(again.map((claimed) => claimed.claim)).toEqual([3, 3])
   })
 
-  test('finds what a notice tells of, without looking anywhere else', async () => {
+  test('finds the deliveries of the target that a notice names, and of no other target', async () => {
     const since = Date.now() * 1000 - 1e6
     const { id } = await subscribe(t.app, account.id, receiver.url)
     await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 3)
     expect(await claimDue(t.app.sql, 1, wide)).toEqual([])
-    const claimed = await claimDue(t.app.sql, 1, { ...wide, ...ask(id, 10, since) })
+    const claimed = await claimDue(t.app.sql, 1, { ...wide, ...request(id, 10, since) })
     expect(claimed.map(({ targetId }) => targetId)).toEqual([id, id, id])
   })
 
-  test('goes on where it stopped, whoever claims next', async () => {
+  test('continues where the last claim stopped, in any worker', async () => {
     const { id } = await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 30)
-    const first = await claim(ask(id, 10))
+    const first = await claim(request(id, 10))
     const [target] = await t.app.sql<{ next: Date }>('select next_due_at as next from delivery_targets where id = $1', [
       id,
     ])
@@ -99,7 +99,7 @@ describe('claiming', () => {
     expect(new Set([...first, ...rest].map((claimed) => claimed.id)).size).toBe(30)
   })
 
-  test('leaves what is not due, and what belongs to a webhook that is disabled or gone', async () => {
+  test('skips deliveries that are not due or belong to a disabled or deleted webhook', async () => {
     const ids: string[] = []
     for (let i = 0; i < 3; i++) ids.push((await subscribe(t.app, account.id, receiver.url)).id)
     await emitEvents(t.app, account.id)
@@ -107,32 +107,32 @@ describe('claiming', () => {
     await t.app.sql(`update delivery_targets set status = 'deleted' where id = $1`, [ids[1]])
     await t.app.sql(`update pending_deliveries set due_at = now() + interval '1 minute' where target_id = $1`, [ids[2]])
     expect(await claim()).toEqual([])
-    expect(await claim({ asks: ids.map((id) => ({ id, room: 5, since: 0 })) })).toEqual([])
+    expect(await claim({ requests: ids.map((id) => ({ id, capacity: 5, since: 0 })) })).toEqual([])
   })
 
-  test('leaves an endpoint alone as long as it is to be quiet, and takes one at a time while it times out', async () => {
+  test('skips an endpoint during its quiet time, and claims one delivery at a time while it times out', async () => {
     const { id } = await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 5)
     await t.app.sql(`update delivery_targets set quiet_until = now() + interval '1 minute' where id = $1`, [id])
-    expect([await claim(), await claim(ask(id, 5, 0))]).toEqual([[], []])
+    expect([await claim(), await claim(request(id, 5, 0))]).toEqual([[], []])
     await t.app.sql('update delivery_targets set quiet_until = now(), timeouts = 2, next_due_at = null where id = $1', [
       id,
     ])
-    expect([await claim(), await claim(ask(id, 5, 0))]).toMatchObject([[{ timeouts: 2 }], [{ timeouts: 2 }]])
+    expect([await claim(), await claim(request(id, 5, 0))]).toMatchObject([[{ timeouts: 2 }], [{ timeouts: 2 }]])
   })
 
-  test('takes the oldest of an endpoint, as many as it has room for', async () => {
+  test('takes the oldest deliveries of an endpoint, up to its capacity', async () => {
     const { id } = await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 20)
     const rows = await deliveries()
     const oldest = rows.slice(10, 15).map((row) => row.id)
     await t.app.sql(`update pending_deliveries set due_at = now() - interval '1 minute' where id = any($1)`, [oldest])
-    const claimed = await claim(ask(id, 5))
+    const claimed = await claim(request(id, 5))
     expect(claimed.map((row) => row.id).sort()).toEqual(oldest)
-    expect(await claim(ask(id, 0, 0))).toEqual([])
+    expect(await claim(request(id, 0, 0))).toEqual([])
   })
 
-  test('lets accounts take turns where room is short, and endpoints within an account', async () => {
+  test('shares limited capacity between accounts, and between the endpoints of an account', async () => {
     const other = await t.account()
     const [big, small] = [
       await subscribe(t.app, account.id, receiver.url),
@@ -148,33 +148,33 @@ describe('claiming', () => {
     expect([of(big.id), of(late.id), of(small.id)]).toEqual([6, 6, 8])
   })
 
-  test('keeps an account within its room', async () => {
+  test('keeps an account within its capacity', async () => {
     await subscribe(t.app, account.id, receiver.url)
     await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 50)
     expect(await claim({ accounts: { [account.id]: 7 } })).toHaveLength(7)
   })
 
-  test('is bounded in bytes as well as in rows, and takes one of any size', async () => {
+  test('is limited in bytes as well as in rows, and the last delivery may exceed the limit', async () => {
     await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 10)
     const [{ bytes } = { bytes: 0 }] = await t.app.sql<{ bytes: number }>(
       'select bytes from pending_deliveries limit 1',
     )
-    const room = (rooms: Partial<Rooms['bytes']>) => ({ bytes: { ...wide.bytes, ...rooms } })
-    expect(await claim(room({ total: bytes * 2.5 }))).toHaveLength(3)
-    expect(await claim(room({ total: 1 }))).toHaveLength(1)
-    expect(await claim(room({ accounts: { [account.id]: bytes + 1 } }))).toHaveLength(2)
-    expect(await claim(room({ total: 0 }))).toEqual([])
+    const withBytes = (capacity: Partial<ClaimCapacity['bytes']>) => ({ bytes: { ...wide.bytes, ...capacity } })
+    expect(await claim(withBytes({ total: bytes * 2.5 }))).toHaveLength(3)
+    expect(await claim(withBytes({ total: 1 }))).toHaveLength(1)
+    expect(await claim(withBytes({ accounts: { [account.id]: bytes + 1 } }))).toHaveLength(2)
+    expect(await claim(withBytes({ total: 0 }))).toEqual([])
     await t.app.sql('update delivery_targets set timeouts = 1 where account_id = $1', [account.id])
-    expect(await claim(room({ hanging: 0 }))).toEqual([])
-    expect(await claim(room({ small: bytes, total: 0, hanging: 0 }))).toHaveLength(1)
+    expect(await claim(withBytes({ hanging: 0 }))).toEqual([])
+    expect(await claim(withBytes({ small: bytes, total: 0, hanging: 0 }))).toHaveLength(1)
   })
 
-  test('gives each delivery to one of those who claim at once', async () => {
+  test('assigns no delivery to two workers that claim at the same time', async () => {
     await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 400)
-    await lookEverywhere(t.app.sql)
+    await scheduleUnclaimed(t.app.sql)
     const claims = await Promise.all(
       Array.from({ length: 8 }, (_, i) => claimDue(t.app.sql, i + 1, { ...wide, total: 100 })),
     )
@@ -185,35 +185,35 @@ describe('claiming', () => {
 })
 
 describe('recording', () => {
-  test('is for the newest claim alone: the late result of one whose worker was taken for dead is dropped', async () => {
+  test('accepts only the newest claim: a late result of a worker that was considered dead is dropped', async () => {
     await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id)
     const [first] = await claim()
     await freeClaimsOf(1)
     const [second] = await claim({}, 2)
-    await recordResults(t.app.sql, [judge(first!, failed, 0.5)])
+    await recordResults(t.app.sql, [resultOf(first!, failed, 0.5)])
     expect(await deliveries()).toMatchObject([{ status: 'pending', tries: 0, attempts: [], claim: 3 }])
-    await recordResults(t.app.sql, [judge(second!, ok, 0.5)])
-    await recordResults(t.app.sql, [judge(first!, failed, 0.5)])
+    await recordResults(t.app.sql, [resultOf(second!, ok, 0.5)])
+    await recordResults(t.app.sql, [resultOf(first!, failed, 0.5)])
     expect(await deliveries()).toMatchObject([{ status: 'delivered', tries: 1, attempts: [{ status: 200 }] }])
   })
 
-  test('of a webhook deleted meanwhile changes nothing', async () => {
+  test('a result changes nothing if its webhook was deleted in the meantime', async () => {
     const { id } = await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id)
     const claims = await claim()
     await t.request('DELETE', `/webhooks/${id}`, { key: account.key })
-    expect(await recordResults(t.app.sql, [judge(claims[0]!, ok, 0.5)])).toEqual({
+    expect(await recordResults(t.app.sql, [resultOf(claims[0]!, ok, 0.5)])).toEqual({
       written: [],
       locked: [],
     })
     expect(await deliveries()).toMatchObject([{ status: 'cancelled', attempts: [] }])
   })
 
-  test('leaves out what somebody has locked, for later, and waits for nobody', async () => {
+  test('returns deliveries that another transaction has locked for a later try, without waiting', async () => {
     await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 2)
-    const results = (await claim()).map((claimed) => judge(claimed, ok, 0.5))
+    const results = (await claim()).map((claimed) => resultOf(claimed, ok, 0.5))
     await t.app.database.transaction(async (sql) => {
       await sql('select from pending_deliveries where id = $1 for update', [results[0]!.claimed.id])
       const { written, locked } = await recordResults(t.app.sql, results)
@@ -224,7 +224,7 @@ describe('recording', () => {
 })
 
 describe('the loop', () => {
-  test('delivers 3,000 once each, and two loops on one database do no more', async () => {
+  test('two loops on one database deliver each of 3,000 events exactly once', async () => {
     await subscribe(t.app, account.id, receiver.url)
     const second = await openApp(readConfig(t.env))
     const loops = [startDeliveries(t.app), startDeliveries(second)]
@@ -236,7 +236,7 @@ describe('the loop', () => {
     expect(new Set(keys()).size).toBe(3000)
   })
 
-  test('stops by finishing what is posting and giving the rest back: no failure is counted', async () => {
+  test('finishes the posts in progress when it stops, and releases the rest without counting a failure', async () => {
     receiver.always({ delayMs: 30 })
     await subscribe(t.app, account.id, receiver.url)
     for (let i = 0; i < 4; i++) await emitEvents(t.app, account.id, 500)
@@ -252,7 +252,7 @@ describe('the loop', () => {
     }
   })
 
-  test('an endpoint that hangs with 5,000 waiting holds back no other account, and soon gets few sockets', async () => {
+  test('a hanging endpoint with 5,000 pending deliveries delays no other account, and soon gets few connections', async () => {
     const stuck = await openReceiver()
     stuck.always({ mode: 'hang' })
     const hanging = await t.account()
@@ -274,7 +274,7 @@ describe('the loop', () => {
     await loop.stop()
   })
 
-  test('a webhook deleted with 1,000 pending gets no more than what was posting', async () => {
+  test('a webhook that is deleted with 1,000 pending deliveries gets only the posts in progress', async () => {
     receiver.always({ delayMs: 150 })
     const { id } = await subscribe(t.app, account.id, receiver.url)
     for (let i = 0; i < 2; i++) await emitEvents(t.app, account.id, 500)
@@ -289,7 +289,7 @@ describe('the loop', () => {
     await loop.stop()
   })
 
-  test('a key revoked while its delivery is posting leaves it cancelled, whatever the receiver answers', async () => {
+  test('a delivery whose key is revoked during the post is cancelled, whatever the receiver answers', async () => {
     receiver.always({ delayMs: 500 })
     const { id } = await subscribe(t.app, account.id, receiver.url, account.keyId)
     await emitEvents(t.app, account.id)
@@ -306,7 +306,7 @@ describe('the loop', () => {
     expect(webhook).toEqual({ status: 'disabled', disabled_reason: 'api-key-revoked', last_delivery_at: null })
   })
 
-  test('every connection lost under load costs no delivery, and the loop goes on by itself', async () => {
+  test('the loop recovers and loses no delivery if every connection is lost under load', async () => {
     receiver.always({ delayMs: 20 })
     await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 1000)
@@ -324,7 +324,7 @@ describe('the loop', () => {
     await own.close()
   }, 60_000)
 
-  test('what is told while a claim is under way is claimed next', async () => {
+  test('a delivery that is announced during a claim is claimed next', async () => {
     await subscribe(t.app, account.id, receiver.url)
     let claims = 0
     const sql = (async (text: string, params?: unknown[], name?: string) => {
@@ -343,7 +343,7 @@ describe('the loop', () => {
     await running
   })
 
-  test('what a claim took whose answer was lost on the way is claimed again', async () => {
+  test('deliveries are claimed again if the answer of their claim was lost', async () => {
     await subscribe(t.app, account.id, receiver.url)
     receiver.always({ delayMs: 500 })
     let claims = 0
@@ -365,7 +365,7 @@ describe('the loop', () => {
     expect(receiver.requests).toHaveLength(3)
   })
 
-  test('a fault of ours is reported, and the loop goes on', async () => {
+  test('an unexpected error is reported, and the loop continues', async () => {
     const reported: unknown[] = []
     const stop = new AbortController()
     let faults = 3
@@ -381,7 +381,7 @@ describe('the loop', () => {
   })
 })
 
-test('the database server stopped and started under load loses nothing', async () => {
+test('no delivery is lost if the database server stops and starts under load', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-test-'))
   const embedded = await openEmbedded(folder)
   const { DATABASE_URL: _, ...env } = t.env

@@ -23,7 +23,7 @@ const idsOf = async () => (await deliveriesOf(t.app, account.id)).map(({ id }) =
 const now = () => t.app.now().getTime()
 const replay = (ids: string[]) => work((w) => replayBatch(w, { ids }, { startedAt: t.app.now(), changed: 0 }))
 
-test('deliveries: each change is told once, oldest first, and nothing that was before', async () => {
+test('deliveries: returns each change once, oldest first, and no earlier change', async () => {
   await hook()
   await emitEvents(t.app, account.id, 2)
   const old = (await idsOf()).sort()
@@ -46,14 +46,14 @@ test('deliveries: each change is told once, oldest first, and nothing that was b
   expect(await look()).toEqual([`pending ${old[1]}`])
   await endPending(t.app, account.id, 'delivered')
   expect(await look()).toEqual([`delivered ${old[1]}`])
-  // Made and ended between two looks.
+  // Created and ended between two look-ups.
   await emitEvents(t.app, account.id)
   await endPending(t.app, account.id, 'delivered')
   expect(await look()).toEqual([expect.stringMatching(/^delivered /)])
   expect(await look()).toEqual([])
 })
 
-test('deliveries: of the filter alone, by the status that they have now, and of no other account', async () => {
+test('deliveries: returns only those that match the filter with their current status, and none of another account', async () => {
   const other = await t.account()
   await subscribe(t.app, other.id, 'http://127.0.0.1:1/hook')
   const [mine] = [await hook(), await hook()]
@@ -73,7 +73,7 @@ test('deliveries: of the filter alone, by the status that they have now, and of 
   expect(await work(none)).toEqual([])
 })
 
-test('deliveries and events since a time come first', async () => {
+test('deliveries and events: returns those since the given time at first', async () => {
   await hook()
   await emitEvents(t.app, account.id, 3)
   const since = now() - 60_000
@@ -81,7 +81,7 @@ test('deliveries and events since a time come first', async () => {
   expect(await work(newEvents({}, since))).toEqual(await t.events(account.id))
 })
 
-test('a delivery to what was disabled counts as cancelled, once', async () => {
+test('deliveries: returns a delivery to a disabled webhook once as cancelled', async () => {
   const { id } = await hook()
   await emitEvents(t.app, account.id)
   const changes = deliveryChanges({}, now())
@@ -92,7 +92,7 @@ test('a delivery to what was disabled counts as cancelled, once', async () => {
   expect(await work(changes)).toEqual([])
 })
 
-test('events: each is told once, also one whose transaction was long, and none of before or of another type', async () => {
+test('events: returns each once, even after a long transaction, and none that is earlier or of another type', async () => {
   await hook()
   await emitEvents(t.app, account.id, 2)
   await new Promise((resolve) => setTimeout(resolve, 2))

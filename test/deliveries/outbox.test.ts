@@ -61,14 +61,14 @@ const tally = async () => {
 }
 
 describe('an event', () => {
-  test('that nobody subscribed to is not built and leaves no row', async () => {
+  test('without a subscription is not built and leaves no row', async () => {
     await subscribe(['deal.created'])
     expect(await work((w) => isWanted(w, 'contact.created'))).toBe(false)
     await work((w) => emit(w, 'contact.created', () => expect.unreachable('built for nobody')))
     expect([await t.events(account.id), await deliveries()]).toEqual([[], []])
   })
 
-  test('is one row with its envelope, and a pending delivery for each active webhook that wants its type', async () => {
+  test('is stored as one row, with a pending delivery for each active webhook that subscribes to its type', async () => {
     const first = await subscribe(['contact.created', 'deal.created'])
     const second = await subscribe(['contact.created'])
     await subscribe(['contact.updated'])
@@ -109,7 +109,7 @@ describe('an event', () => {
     expect(await deliveries()).toEqual([])
   })
 
-  test('goes with the transaction that caused it', async () => {
+  test('is rolled back with the transaction that caused it', async () => {
     await subscribe(['contact.created'])
     const failing = work(async (w) => {
       await emit(w, 'contact.created', () => contacts(1))
@@ -119,7 +119,7 @@ describe('an event', () => {
     expect([await t.events(account.id), await deliveries()]).toEqual([[], []])
   })
 
-  test('wakes the job that delivers, once it is committed', async () => {
+  test('wakes the delivery job when it is committed', async () => {
     await subscribe(['contact.created'])
     const listener = await t.app.database.connect()
     const heard: string[] = []
@@ -133,7 +133,7 @@ describe('an event', () => {
     await listener.end()
   })
 
-  test('of 500 in one write is stored once, whatever the number of webhooks', async () => {
+  test('is stored once for ten webhooks, even if one write causes 500 events', async () => {
     const ids = []
     for (let i = 0; i < 10; i++) ids.push(await subscribe(['contact.created']))
     await created(500)
@@ -146,11 +146,11 @@ describe('an event', () => {
 const endings: [name: string, end: (id: string) => Promise<unknown>][] = [
   ['deleting the webhook', (id) => work((w) => deleteWebhook(w, id))],
   ['disabling the webhook', (id) => work((w) => disableWebhook(w, id))],
-  ['revoking the key that made it', () => work((w) => revokeKey(w, account.keyId))],
+  ['revoking the key that created the webhook', () => work((w) => revokeKey(w, account.keyId))],
 ]
 
 describe.each(endings)('%s', (_, end) => {
-  test('cancels its pending deliveries, so that no attempt under way can record any more', async () => {
+  test('cancels its pending deliveries, so that an attempt in progress can record nothing', async () => {
     const id = await subscribe(['contact.created'], account.keyId)
     const other = await subscribe(['contact.created'])
     await created(20)
@@ -170,14 +170,14 @@ describe.each(endings)('%s', (_, end) => {
     }
   })
 
-  test('ends new deliveries too', async () => {
+  test('prevents new deliveries', async () => {
     const id = await subscribe(['contact.created'], account.keyId)
     await end(id)
     await created()
     expect([await t.events(account.id), await deliveries()]).toEqual([[], []])
   })
 
-  test('waits for no transaction that is writing deliveries, and those are cancelled too', async () => {
+  test('does not wait for a transaction that writes deliveries, and cancels those deliveries too', async () => {
     const id = await subscribe(['contact.created'], account.keyId)
     const held = Promise.withResolvers<void>()
     const written = Promise.withResolvers<void>()
@@ -201,7 +201,7 @@ describe.each(endings)('%s', (_, end) => {
     expect(await tally()).toEqual({ [`${id} cancelled`]: 5 })
   })
 
-  test('leaves nothing pending behind under concurrent events', async () => {
+  test('leaves no pending delivery under concurrent events', async () => {
     const id = await subscribe(['contact.created'], account.keyId)
     const events = Array.from({ length: 30 }, async (_, i) => {
       await new Promise((resolve) => setTimeout(resolve, i * 3))
@@ -216,7 +216,7 @@ describe.each(endings)('%s', (_, end) => {
   })
 })
 
-test('an event that was judged wanted waits for no deletion under way, and goes to nobody', async () => {
+test('an event does not wait for the deletion of its webhook, and its deliveries are cancelled', async () => {
   const id = await subscribe(['contact.created'])
   const held = Promise.withResolvers<void>()
   const locked = Promise.withResolvers<void>()
@@ -232,7 +232,7 @@ test('an event that was judged wanted waits for no deletion under way, and goes 
   expect(await tally()).toEqual({ [`${id} cancelled`]: 5 })
 })
 
-test('sixteen writers that each hold their transaction for 60 ms keep nobody from ending a webhook', async () => {
+test('sixteen writers with transactions of 60 ms do not block the deletion of a webhook', async () => {
   const id = await subscribe(['contact.created'])
   let isOver = false
   const writers = Array.from({ length: 16 }, async () => {
@@ -253,7 +253,7 @@ test('sixteen writers that each hold their transaction for 60 ms keep nobody fro
   expect(ended).toBe('ended')
 })
 
-test('recording what a delivery did does not wait for a transaction that is writing deliveries', async () => {
+test('the result of a delivery is recorded without waiting for a transaction that writes deliveries', async () => {
   const id = await subscribe(['contact.created'])
   await work(async (w) => {
     await emit(w, 'contact.created', () => contacts(1))
@@ -263,7 +263,7 @@ test('recording what a delivery did does not wait for a transaction that is writ
   })
 })
 
-test('revoking a key leaves the webhooks of other keys, and those that the terminal made, as they are', async () => {
+test('revoking a key disables its own webhooks, and not those created in the terminal', async () => {
   const mine = await subscribe(['contact.created'], account.keyId)
   const terminal = await subscribe(['contact.created'])
   await work((w) => revokeKey(w, account.keyId))
@@ -276,7 +276,7 @@ test('revoking a key leaves the webhooks of other keys, and those that the termi
 })
 
 describe('a test send', () => {
-  test('goes to that webhook alone, whatever it subscribed to, with test: true inside data', async () => {
+  test('is delivered only to that webhook, with any event type, and has test: true inside data', async () => {
     const id = await subscribe(['deal.created'])
     await subscribe(['deal.created', 'lead.hot'])
     const delivery = await work((w) => testWebhook(w, id, 'lead.hot'))
@@ -285,12 +285,12 @@ describe('a test send', () => {
     expect((await t.events(account.id))[0].data.test).toBe(true)
   })
 
-  test('is of the first type that the webhook subscribed to unless one is named', async () => {
+  test('uses the first subscribed type, in the order of the contract, unless a type is given', async () => {
     const id = await subscribe(['lead.new', 'lead.hot'])
     expect((await work((w) => testWebhook(w, id))).type).toBe('lead.hot')
   })
 
-  test('to a disabled webhook is refused, until it is enabled', async () => {
+  test('to a disabled webhook is refused until the webhook is enabled', async () => {
     const id = await subscribe(['lead.new'])
     await work((w) => disableWebhook(w, id))
     await expect(work((w) => testWebhook(w, id))).rejects.toMatchObject({ kind: 'conflict' })

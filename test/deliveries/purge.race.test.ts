@@ -7,7 +7,7 @@ import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
 import { emitEvents, endPending, subscribe } from '../support/deliveries.ts'
 
-// A call and the purge of its target at the same moment, each on a connection of its own.
+// These tests run a call and the purge of its target at the same moment, on separate connections.
 
 const day = 86_400_000
 const url = 'https://hooks.example.com/step'
@@ -34,7 +34,7 @@ const work = <T>(run: (work: Work) => Promise<T>) => t.app.work(account.id, 'jou
 const call = (w: Work, key: string) => insertCalls(w, { kind: 'journey', id: 'jrn_1' }, [{ url, key, body: '{}' }])
 const purge = () => purgeDeliveries(t.app, new Date(t.app.now().getTime() - 30 * day))
 
-/** The pending deliveries of the account, each with whether its target is there. */
+/** Returns the pending deliveries of the account, and whether each has an active target. */
 const pending = () =>
   t.app.sql(
     `select d.key, exists (select from delivery_targets t where t.id = d.target_id and t.status = 'active') as "hasTarget"
@@ -50,12 +50,12 @@ const gate = () => {
   return { open, opened }
 }
 
-test('a target that nothing refers to any more goes with its last delivery', async () => {
+test('a target that nothing else refers to is deleted with its last delivery', async () => {
   await purge()
   expect(await t.app.sql('select from delivery_targets')).toEqual([])
 })
 
-test('a call that has its target before the purge keeps it', async () => {
+test('a call that uses its target before the purge keeps the target', async () => {
   const [inserted, release] = [gate(), gate()]
   const calling = work(async (w) => {
     await call(w, 'second')
@@ -70,7 +70,7 @@ test('a call that has its target before the purge keeps it', async () => {
   expect(await pending()).toEqual([{ key: 'second', hasTarget: true }])
 })
 
-test('a call that comes while the purge has its target makes it again', async () => {
+test('a call that arrives while the purge deletes its target creates the target again', async () => {
   const holder = await t.app.database.connect()
   await holder.query('select pg_advisory_lock(1)')
   await t.app.sql(
@@ -87,7 +87,7 @@ test('a call that comes while the purge has its target makes it again', async ()
   await t.app.sql('drop function hinder cascade')
 })
 
-test('the target of a deleted subscription goes 30 days later, once its deliveries have gone', async () => {
+test('the target of a deleted subscription is deleted 30 days later, once its deliveries are deleted', async () => {
   const { id } = await subscribe(t.app, account.id, 'https://hooks.example.com/')
   await subscribe(t.app, account.id, 'https://hooks.example.com/other')
   await emitEvents(t.app, account.id)

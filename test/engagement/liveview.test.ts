@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { noteContention } from '../../src/contacts/write/contention.ts'
+import { applyProjects } from '../../src/studio/studio.ts'
 import type { TestApp } from '../support/app.ts'
+import { holdContactsTicket, untilLocked } from '../support/database.ts'
 import {
   type Arrived,
   answer,
@@ -40,9 +43,60 @@ test('GET liveview needs no key: project, theme, blocks, recipient and state, me
   expect(body.recipient).toEqual({ id: mail.id, fields: { name: 'Ada' } })
   expect(body.state).toEqual({})
   expect(body.createdAt).toBeGreaterThan(1_700_000_000_000)
-  expect(JSON.stringify(body.blocks)).toContain('Welcome aboard, Ada')
+  expect(JSON.stringify(body.blocks)).toContain('Welcome aboard Ada')
   expect(JSON.stringify(body.blocks)).not.toContain('{{')
   expect(body.theme.primary).toBe('#0f766e')
+})
+
+const inherited = ['constructor', 'valueOf', 'toString', 'hasOwnProperty', 'isPrototypeOf']
+
+test.each(inherited)(
+  'a block with the id %s is not shown as answered before it is, on the page and in JSON',
+  async (id) => {
+    const form = {
+      title: 'About {{ valueOf }}{{ constructor }}you',
+      fields: [{ name: id, label: 'Name', type: 'text' }],
+    }
+    const items = [{ name: 'Mug {{ toString }}', quantity: 1, amount: 5 }]
+    const props = {
+      vote: { question: 'Which?', options: ['This', 'That'] },
+      quiz: { question: 'Which?', options: ['This', 'That'], correct: 0 },
+      form,
+      checkout: { title: 'Mugs', items, currency: 'EUR' },
+    }
+    for (const [type, own] of Object.entries(props)) {
+      account = await engagedAccount(t, { name: 'Odd', blocks: [{ id, type, props: own }] })
+      mail = await sendProject(t, sink, account, { mergeData: { name: 'Ada' } })
+      const page = await t.request('GET', mail.view as '/')
+      expect([type, page.status]).toEqual([type, 200])
+      expect(page.body).not.toMatch(/Paid|Thank you|You answered|Not quite/)
+      expect(page.body).toContain('<button')
+      expect((await liveView(mail)).body.state).toEqual({})
+      if (type === 'checkout') continue
+      const value = type === 'form' ? { [id]: 'Ada' } : 'This'
+      expect((await answer(t, mail, id, value)).body).toEqual({ ok: true, duplicate: false })
+      expect((await answer(t, mail, id, value)).body).toEqual({ ok: true, duplicate: true })
+      expect((await liveView(mail)).body.state).toEqual({ [id]: { kind: type, value, answeredAt: expect.any(Number) } })
+    }
+  },
+)
+
+test('merge data with such names fills their tags, and without them the tags are empty; __proto__ is dropped', async () => {
+  const blocks = [{ id: 'b', type: 'text', props: { text: `x{{ ${inherited.join(' }}y{{ ')} }}z{{ __proto__ }}` } }]
+  account = await engagedAccount(t, { name: 'Tags', blocks })
+  mail = await sendProject(t, sink, account, { mergeData: {} })
+  expect(mail.html).toContain('xyyyyz')
+  const mergeData = Object.fromEntries(inherited.map((name, i) => [name, String(i)]))
+  const body = JSON.stringify({ to: 'ada@people.example', projectId: account.projectId, mergeData }).replace(
+    '"constructor"',
+    '"__proto__":"p","constructor"',
+  )
+  const sent = await t.request('POST', '/send', { key: account.key, body })
+  expect([sent.status, sent.body.status]).toEqual([200, 'sent'])
+  const token = t.app.tokens.sign('liveview', [account.id, sent.body.id], null)
+  const view = (await t.request('GET', `/liveview/${token}`)).body
+  expect(view.recipient.fields).toEqual(mergeData)
+  expect(view.blocks[0].props.text).toBe('x0y1y2y3y4z')
 })
 
 test.each([
@@ -53,7 +107,7 @@ test.each([
   ],
   ['one of an account that is not there', () => t.app.tokens.sign('liveview', ['acc_1', mail.id], null)],
   ['none at all', () => 'x'],
-])('a token that is not ours gives 404, in JSON and as a page: %s', async (_, change) => {
+])('an invalid token returns 404, in JSON and as a page: %s', async (_, change) => {
   const token = change(mail.token)
   expect(await t.request('GET', `/liveview/${token}`)).toMatchObject({
     status: 404,
@@ -68,7 +122,7 @@ test.each([
   expect(await interactions()).toEqual([])
 })
 
-test('a vote is recorded and told once; the same one again is a duplicate; another one replaces it and is told again', async () => {
+test('a vote is recorded and fires once; the same vote again is a duplicate; a different one replaces it and fires again', async () => {
   expect(await answer(t, mail, 'colour', 'Red')).toMatchObject({ status: 200, body: { ok: true, duplicate: false } })
   expect((await answer(t, mail, 'colour', 'Red')).body).toEqual({ ok: true, duplicate: true })
   expect((await answer(t, mail, 'colour', 'Blue')).body).toEqual({ ok: true, duplicate: false })
@@ -92,7 +146,7 @@ test('a vote is recorded and told once; the same one again is a duplicate; anoth
   })
 })
 
-test('a rating is a whole number up to its max; the first answer to a quiz stands', async () => {
+test('a rating is a whole number up to its max; a quiz keeps its first answer', async () => {
   expect((await answer(t, mail, 'stars', 5)).body).toEqual({ ok: true, duplicate: false })
   expect((await answer(t, mail, 'knots', '3.6 km/h')).body).toEqual({ ok: true, duplicate: false })
   expect((await answer(t, mail, 'knots', '1.852 km/h')).body).toEqual({ ok: true, duplicate: true })
@@ -115,17 +169,20 @@ test.each([
   ['about', { company: 'Acme', size: 'Huge' }, 'value.size must be one of its options'],
   ['about', { company: 7 }, 'value.company must be a text'],
   ['about', { company: 'Acme', other: 'x' }, 'value has no field other'],
-])('a value that the block can not have gives 400 and changes nothing: %s %j', async (blockId, value, error) => {
+])('an invalid value returns 400 and changes nothing: %s %j', async (blockId, value, error) => {
   expect(await answer(t, mail, blockId, value)).toMatchObject({ status: 400, body: { error } })
   expect((await liveView(mail)).body.state).toEqual({})
   expect(await interactions()).toEqual([])
 })
 
-test.each(['nothing', 'hello', 'intro', 'start'])('a block that can not be answered gives 404: %s', async (blockId) => {
-  expect((await answer(t, mail, blockId, 'x')).status).toBe(404)
-})
+test.each(['nothing', 'hello', 'intro', 'start'])(
+  'a block that can not be answered returns 404: %s',
+  async (blockId) => {
+    expect((await answer(t, mail, blockId, 'x')).status).toBe(404)
+  },
+)
 
-test('a form fires form.submitted with the contact null for an address that is in no list; its first answer stands', async () => {
+test('a form fires form.submitted with contact null for an address in no list; it keeps its first answer', async () => {
   const fields = { company: ' Acme ', size: '', wishes: 'more' }
   expect((await answer(t, mail, 'about', fields)).body).toEqual({ ok: true, duplicate: false })
   expect((await answer(t, mail, 'about', { company: 'Other' })).body).toEqual({ ok: true, duplicate: true })
@@ -164,13 +221,13 @@ test("a known contact's first form answer in a project fires lead.new, the next 
   expect((await interactions())[0].recipient).toEqual({ email: 'ada@people.example', rowId: body.contact.rowId })
 })
 
-test('20 answers of one vote at once are one interaction', async () => {
+test('20 concurrent answers to one vote are one interaction', async () => {
   const replies = await Promise.all(Array.from({ length: 20 }, () => answer(t, mail, 'colour', 'White')))
   expect(replies.filter(({ body }) => body.duplicate === false)).toHaveLength(1)
   expect(await interactions()).toHaveLength(1)
 })
 
-test('the page answers without scripts: a link of the mail only marks its option, the button answers', async () => {
+test('the page works without scripts: a link in the email only marks its option, the button answers', async () => {
   const shown = await t.request('GET', `${mail.view}?block=colour&value=Blue` as '/')
   expect(shown.status).toBe(200)
   expect(shown.body).toContain('You chose <strong>Blue</strong>')
@@ -188,7 +245,7 @@ test('the page answers without scripts: a link of the mail only marks its option
   expect(await told('form.submitted')).toHaveLength(1)
 })
 
-test('merge data is no markup on the page, and leads nowhere but to the web', async () => {
+test('merge data is escaped on the page, and its URLs can only be web addresses', async () => {
   const evil = await engagedAccount(t, {
     name: 'Hi {{ name }}',
     blocks: [
@@ -205,7 +262,7 @@ test('merge data is no markup on the page, and leads nowhere but to the web', as
   expect((await liveView(sent)).body.blocks[1].props.url).toBe('')
 })
 
-test('a mail keeps the version that was sent, whatever becomes of its project', async () => {
+test('an email keeps the version that was sent, even if its project changes or is deleted', async () => {
   await t.app.work(account.id, 'cli:test', async (work) => {
     const { deleteProject } = await import('../../src/studio/studio.ts')
     await deleteProject(work, account.projectId)
@@ -218,3 +275,119 @@ const newList = async (): Promise<string> => {
   const { createList } = await import('../../src/contacts/contacts.ts')
   return (await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'People', fields: [] }))).id
 }
+
+test('a form field named email is in the event, but is not a column of the list', async () => {
+  const fields = [
+    { name: 'email', label: 'Another address', type: 'email' },
+    { name: 'company', label: 'Company', type: 'text' },
+  ]
+  const listId = await newList()
+  const file = { name: 'Ask', blocks: [{ id: 'ask', type: 'form', props: { title: 'Ask', listId, fields } }] }
+  const [applied] = await t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [file as never]))
+  const sent = await sendProject(t, sink, { ...account, projectId: applied!.id! })
+  const given = { email: 'other@people.example', company: 'Acme' }
+  expect((await answer(t, sent, 'ask', given)).body).toEqual({ ok: true, duplicate: false })
+  const [submitted] = await told('form.submitted')
+  expect(submitted.data).toMatchObject({ fields: given, contact: { fields: { company: 'Acme' } } })
+  const { body } = await t.request('GET', '/lists', { key: account.key })
+  expect(body.lists.find((list: { id: string }) => list.id === listId).fields).toEqual(['company'])
+})
+
+test('while writers of new contacts queue, a form that adds a contact queues too', async () => {
+  const fields = [{ name: 'company', label: 'Company', type: 'text' }]
+  const block = { id: 'join', type: 'form', props: { title: 'Join', listId: await newList(), fields } }
+  const file = { name: 'Join us', blocks: [block] }
+  const [applied] = await t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [file as never]))
+  const sent = await sendProject(t, sink, { ...account, projectId: applied!.id! })
+  const ticket = await holdContactsTicket(t.app.database, account.id)
+  noteContention(account.id)
+  const pending = answer(t, sent, 'join', { company: 'Acme' })
+  await untilLocked(t.app, 1)
+  expect(await interactions()).toEqual([])
+  await ticket.release()
+  expect((await pending).body).toEqual({ ok: true, duplicate: false })
+  expect((await told('lead.new')).length).toBe(1)
+})
+
+const urlencoded = { 'content-type': 'application/x-www-form-urlencoded' }
+const postPage = (form: Record<string, string>) =>
+  t.request('POST', mail.view as '/', { body: new URLSearchParams(form).toString(), headers: urlencoded })
+
+const asked = {
+  title: 'About you',
+  fields: [
+    { name: 'n', label: 'Full name', type: 'text' },
+    { name: 'n mail', label: 'Work email', type: 'email', required: true },
+    { name: 'size', label: 'Size', type: 'select', options: ['Very  large', 'Small'] },
+    { name: 'news', label: 'Send news', type: 'checkbox' },
+    { name: 'about', label: 'About', type: 'textarea' },
+  ],
+}
+
+test('a refused form keeps the entered text and names the field by its label', async () => {
+  account = await engagedAccount(t, { name: 'Form', blocks: [{ id: 'f', type: 'form', props: asked }] })
+  mail = await sendProject(t, sink, account)
+  const typed = {
+    'field.n': '<Ada>',
+    'field.size': 'Very  large',
+    'field.news': 'true',
+    'field.about': 'a\r\n</textarea>b',
+  }
+  const refused = await postPage({ block: 'f', ...typed, 'field.n mail': 'nobody' })
+  expect(refused.status).toBe(400)
+  expect(refused.body).toContain('<p class="problem" role="alert">Work email must be an email address</p>')
+  for (const part of [
+    'value="&lt;Ada&gt;"',
+    'value="nobody"',
+    '<option value="Very  large" selected>',
+    ' checked>',
+    '\na\r\n&lt;/textarea&gt;b</textarea>',
+  ])
+    expect(refused.body).toContain(part)
+  expect(await interactions()).toEqual([])
+  const taken = await postPage({ block: 'f', ...typed, 'field.n mail': 'ada@work.example' })
+  expect([taken.status, taken.headers.location]).toEqual([303, `${mail.view}#f`])
+  expect((await interactions())[0].interaction.value).toEqual({
+    n: '<Ada>',
+    'n mail': 'ada@work.example',
+    size: 'Very  large',
+    news: 'true',
+    about: 'a\n</textarea>b',
+  })
+  // The API still names the field by its name.
+  expect((await answer(t, await sendProject(t, sink, account), 'f', {})).body).toEqual({
+    error: 'value.n mail is required',
+  })
+})
+
+test('a form on the page accepts texts up to the limits of its fields in any script', async () => {
+  account = await engagedAccount(t, { name: 'Form', blocks: [{ id: 'f', type: 'form', props: asked }] })
+  mail = await sendProject(t, sink, account)
+  const about = '漢'.repeat(10_000)
+  expect((await postPage({ block: 'f', 'field.n mail': 'a@b.example', 'field.about': about })).status).toBe(303)
+  expect((await interactions())[0].interaction.value.about).toBe(about)
+  expect((await postPage({ block: 'none', 'field.about': about })).status).toBe(413)
+})
+
+test('the button of an option with a line break or two spaces answers with that option', async () => {
+  const options = ['One\nline', 'Two  blanks']
+  const props = { question: 'Which?', options }
+  account = await engagedAccount(t, { name: 'Vote', blocks: [{ id: 'v', type: 'vote', props }] })
+  mail = await sendProject(t, sink, account)
+  expect((await postPage({ block: 'v', value: 'One\r\nline' })).status).toBe(303)
+  expect((await postPage({ block: 'v', value: 'Two  blanks' })).status).toBe(303)
+  expect((await interactions()).map(({ interaction }) => interaction.value).sort()).toEqual(options)
+})
+
+test('a malformed escape in a URL is an error page for pages, and { error } for the API', async () => {
+  for (const path of ['/v/%E0%A4%A', '/f/%', '/f/confirm/%zz?x=1', '/b/%ff', '/t/c/%c3%28', '/join/%']) {
+    const { status, body, headers } = await t.request('GET', path as '/')
+    expect([path, status, headers['content-type']]).toEqual([path, 404, 'text/html; charset=utf-8'])
+    expect(body).toContain('This link does not work')
+    expect(headers['content-security-policy']).toContain("default-src 'none'")
+  }
+  const api = await t.request('GET', '/api/v1/liveview/%E0%A4%A')
+  expect([api.status, api.body]).toEqual([400, { error: 'The URL is malformed' }])
+  const script = await t.request('POST', '/f/%' as '/', { body: {} })
+  expect([script.status, script.body]).toEqual([400, { error: 'The URL is malformed' }])
+})

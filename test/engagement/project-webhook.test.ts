@@ -54,14 +54,14 @@ test("a project's webhook gets its interactions beside the account's, as the sam
   ])
 })
 
-test('the interactions of another project do not go to it', async () => {
+test("a project's webhook does not receive interactions of other projects", async () => {
   const other = await engagedAccount(t)
   await set('Welcome')
   await answer(t, await sendProject(t, sink, other), 'colour', 'Red')
   expect(await queued()).toEqual([])
 })
 
-test('it is signed with a secret of its own, set again it keeps its id and has another secret, unset it gets nothing', async () => {
+test('the webhook has its own secret; setting it again keeps the id and changes the secret; after unset it receives nothing', async () => {
   const first = await set(account.projectId)
   const second = await set('Welcome')
   expect([second.id === first.id, second.secret === first.secret]).toEqual([true, false])
@@ -76,7 +76,7 @@ test('it is signed with a secret of its own, set again it keeps its id and has a
   expect((await queued()).map((row) => row.url)).toEqual(['https://receiver.example/hook'])
 })
 
-test('an address that is erased leaves its answers counted, without who it was and what it wrote', async () => {
+test('answers of an erased address stay counted, without the address and the texts', async () => {
   const { id: listId } = await t.app.work(account.id, 'cli:test', (work) =>
     createList(work, { name: 'People', fields: [] }),
   )

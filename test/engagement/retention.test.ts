@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { readConfig } from '../../src/app/config.ts'
-import { keepHouse } from '../../src/app/housekeeping.ts'
+import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { readPerson } from '../../src/contacts/contacts.ts'
-import { listResponses, tallyResponses } from '../../src/engagement/engagement.responses.ts'
+import { listResponses, summarizeResponses } from '../../src/engagement/engagement.responses.ts'
 import { dropTexts } from '../../src/engagement/engagement.retention.ts'
 import { dropContents } from '../../src/messages/messages.retention.ts'
 import { showMessage } from '../../src/messages/messages.ts'
@@ -36,7 +36,7 @@ beforeAll(async () => {
   ;({ t, sink } = engaged)
 })
 beforeEach(async () => {
-  // What the test before left would be dropped, and counted, along.
+  // Messages of the former test would be dropped and counted too.
   await t.app.sql('delete from messages')
   account = await engagedAccount(t)
 })
@@ -44,7 +44,7 @@ afterAll(() => engaged.close())
 
 const work = <T>(run: (work: Work) => Promise<T>) => t.app.work(account.id, 'cli:test', run)
 const keep = () =>
-  keepHouse(t.app, new AbortController().signal, (fault) => {
+  runHousekeeping(t.app, new AbortController().signal, (fault) => {
     throw fault
   })
 const visit = (path: string) => t.request('GET', path as '/', { headers: person })
@@ -68,13 +68,13 @@ describe('the content of a message of a project, 90 days after it ended', () => 
     await t.advance(91 * day)
   })
 
-  test('is there until then', async () => {
+  test('is kept until then', async () => {
     expect((await visit(mail.view)).status).toBe(200)
     expect(await dropContents(t.app, new Date(t.app.now().getTime() - 92 * day))).toBe(0)
     expect(await stored()).toContain('s3cret')
   })
 
-  test('is dropped but for the merge fields that its links need, and the record stays', async () => {
+  test('is dropped except for the merge fields of its links, and the record stays', async () => {
     const before = await work((w) => showMessage(w, mail.id))
     await keep()
     expect(await stored()).not.toContain('s3cret')
@@ -87,7 +87,7 @@ describe('the content of a message of a project, 90 days after it ended', () => 
     expect(before.contentDroppedAt).toBeNull()
   })
 
-  test('its links still lead where they led, and are still told', async () => {
+  test('its links still redirect to their URLs and fire clicks', async () => {
     const targets = async () => {
       const replies = await Promise.all(mail.clicks.map(visit))
       return replies.map(({ status, headers }) => [status, headers.location])
@@ -102,7 +102,7 @@ describe('the content of a message of a project, 90 days after it ended', () => 
     expect((await visit(mail.open)).headers['content-type']).toBe('image/gif')
   })
 
-  test('its live view is a 404 that says so, as a page, as JSON and for answers', async () => {
+  test('its live view returns 404 with the reason, as a page, as JSON and for answers', async () => {
     await keep()
     const page = await visit(mail.view)
     expect(page.status).toBe(404)
@@ -119,14 +119,14 @@ describe('the content of a message of a project, 90 days after it ended', () => 
     expect(posted.body).toContain('This email is no longer available')
   })
 
-  test('a person’s export says when it was dropped', async () => {
+  test('the export of personal data shows when it was dropped', async () => {
     await keep()
     const { messages } = await work((w) => readPerson(t.app, w, 'ada@people.example'))
     expect(messages).toMatchObject([{ id: mail.id, html: null, contentDroppedAt: expect.any(Number) }])
   })
 })
 
-test('an Idempotency-Key has no expiry: a repeat answers as the first call, and sends nothing', async () => {
+test('an Idempotency-Key never expires: a repeat returns the first response and sends nothing', async () => {
   const call = () =>
     t.request('POST', '/send', { key: account.key, headers: { 'idempotency-key': 'order-1' }, body: freeform() })
   const first = await call()
@@ -157,7 +157,7 @@ test('unsubscribing still works', async () => {
   expect(rows).toEqual([{ reason: 'unsubscribed' }])
 })
 
-test('a message that has not ended keeps its content, however old it is, and holds up no others', async () => {
+test('a message that has not ended keeps its content at any age, and does not block others', async () => {
   await queueMany(t.app, account.id, 5)
   const ended = await t.request('POST', '/send', { key: account.key, body: freeform() })
   await t.advance(91 * day)
@@ -187,7 +187,7 @@ test('the end of a message writes to no index', async () => {
   await close()
 })
 
-test('what a message was made of is dropped once: the next round reads nothing of it', async () => {
+test('the content of a message is dropped once: the next round does not read it', async () => {
   for (let i = 0; i < 5; i++) await t.request('POST', '/send', { key: account.key, body: freeform() })
   await t.advance(91 * day)
   const before = new Date(t.app.now().getTime() - 90 * day)
@@ -196,7 +196,7 @@ test('what a message was made of is dropped once: the next round reads nothing o
   expect(await dropContents(t.app, before, AbortSignal.abort())).toBe(0)
 })
 
-test('the fields of a version’s links are those of the addresses in its rendered mail', async () => {
+test('linkFields returns the merge fields of the URLs in the rendered email', async () => {
   const sample = sampleProject(`${publicUrl}/picture.png`) as { blocks: object[] }
   const blocks = [
     ...sample.blocks,
@@ -246,12 +246,12 @@ describe('the text of answers', () => {
     await t.advance(40 * day)
   })
 
-  test('is kept unless a setting says otherwise', async () => {
+  test('is kept by default', async () => {
     await keep()
     expect((await responses()).find(({ kind }) => kind === 'form')!.value).not.toBeNull()
   })
 
-  test('goes, and that there was an answer stays', async () => {
+  test('is dropped, and the answer stays', async () => {
     const before = new Date(t.app.now().getTime() - 30 * day)
     expect(await dropTexts(t.app, new Date(before.getTime() - 20 * day))).toBe(0)
     expect(await dropTexts(t.app, before)).toBe(1)
@@ -259,14 +259,14 @@ describe('the text of answers', () => {
     const rows = await responses()
     expect(rows.find(({ kind }) => kind === 'form')!.value).toBeNull()
     expect(rows.find(({ kind }) => kind === 'rating')!.value).toBe(5)
-    expect((await work((w) => tallyResponses(w, account.projectId))).counts).toMatchObject({ form: 1, rating: 1 })
+    expect((await work((w) => summarizeResponses(w, account.projectId))).counts).toMatchObject({ form: 1, rating: 1 })
     const { state } = (await t.request('GET', `/liveview/${mail.token}`)).body
     expect(Object.values(state)).toContainEqual({ kind: 'form', value: null, answeredAt: expect.any(Number) })
     expect((await visit(mail.view)).status).toBe(200)
   })
 })
 
-test('each retention is a setting; 0 keeps', () => {
+test('each retention has a setting; 0 keeps everything', () => {
   const env = { DATABASE_URL: t.url, SVC_SECRET: 'a secret that only tests use' }
   expect(readConfig(env)).toMatchObject({ messageRetentionDays: 90, responseRetentionDays: 0 })
   const set = { SVC_MESSAGE_RETENTION_DAYS: '0', SVC_RESPONSE_RETENTION_DAYS: '365' }
@@ -283,7 +283,7 @@ test('with 0 nothing is dropped', async () => {
   const sender = await engagedAccount(other.t)
   await sendProject(other.t, other.sink, sender)
   await other.t.advance(1000 * day)
-  await keepHouse(other.t.app, new AbortController().signal)
+  await runHousekeeping(other.t.app, new AbortController().signal)
   expect(await other.t.app.sql('select from messages where dropped_at is not null')).toEqual([])
   await other.close()
 })

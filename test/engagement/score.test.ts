@@ -35,7 +35,7 @@ const score = async () => (await t.app.work(account.id, 'cli:test', (w) => showS
 const set = (value: number) => work((w) => setScore(w, email, value))
 const hot = async () => (await t.events(account.id)).filter(({ type }) => type === 'lead.hot').map(({ data }) => data)
 
-test('vote 5, rating 5, quiz 5, form 10; a changed answer counts once, and half is left after 30 days', async () => {
+test('vote 5, rating 5, quiz 5, form 10; a changed answer counts once, and the score halves in 30 days', async () => {
   const mail = await sendProject(t, sink, account)
   await answer(t, mail, 'colour', 'Red')
   await answer(t, mail, 'colour', 'Blue')
@@ -47,7 +47,7 @@ test('vote 5, rating 5, quiz 5, form 10; a changed answer counts once, and half 
   expect(await score()).toBeCloseTo(12.5, 1)
 })
 
-test('crossing 50 upward fires lead.hot, once until the score was below 40', async () => {
+test('reaching 50 fires lead.hot, and again only after the score was below 40', async () => {
   await set(48)
   const mail = await sendProject(t, sink, account)
   await answer(t, mail, 'colour', 'Red')
@@ -68,7 +68,7 @@ test('crossing 50 upward fires lead.hot, once until the score was below 40', asy
   expect(await hot()).toHaveLength(2)
 })
 
-test('an address that is in no list is no lead: its score grows and nothing fires', async () => {
+test('an address in no list is not a lead: its score grows and nothing fires', async () => {
   const mail = await sendProject(t, sink, account, { to: 'nobody@people.example' })
   await t.app.work(account.id, 'cli:test', (w) => setScore(w, 'nobody@people.example', 49))
   await answer(t, mail, 'colour', 'Red')
@@ -77,7 +77,7 @@ test('an address that is in no list is no lead: its score grows and nothing fire
   expect(await hot()).toEqual([])
 })
 
-test('20 answers at once add up', async () => {
+test('20 concurrent answers add up', async () => {
   const mails = await Promise.all(Array.from({ length: 5 }, () => sendProjectAlone()))
   await Promise.all(
     mails.flatMap((token) => ['colour', 'stars'].map((id) => answer(t, token, id, id === 'stars' ? 2 : 'Red'))),
@@ -86,7 +86,7 @@ test('20 answers at once add up', async () => {
   expect(await hot()).toHaveLength(1)
 })
 
-/** As `sendProject`, but several at once: the live view's token is made here. */
+/** Sends several emails at once, unlike `sendProject`, and signs the tokens of their live views. */
 const sendProjectAlone = async () => {
   const { body } = await t.request('POST', '/send', {
     key: account.key,

@@ -1,4 +1,8 @@
+import { once } from 'node:events'
+import { createServer, get, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { isMachine } from '../../src/engagement/tracking.ts'
 import type { TestApp } from '../support/app.ts'
 import {
   type Arrived,
@@ -38,7 +42,7 @@ const score = async () => {
   return Math.round(row?.points ?? 0)
 }
 
-test('a link of the mail leads on by 302 to where its author wanted, and is told once a link and message', async () => {
+test('a link in the email redirects with 302 to its URL and fires once per link and message', async () => {
   const [harbour, start] = mail.clicks
   const reply = await ask(harbour!)
   expect([reply.status, reply.headers.location]).toEqual([302, 'https://example.com/harbour'])
@@ -56,7 +60,64 @@ test('the text part has the same links', () => {
   for (const path of mail.clicks) expect(mail.text).toContain(`${publicUrl}${path}`)
 })
 
-test('an open is a GIF of one pixel, told once a message', async () => {
+const linked = (urls: string[]) => ({
+  name: 'Links',
+  blocks: urls.map((url, i) => ({ id: `b${i}`, type: 'button', props: { label: 'Go', url } })),
+})
+
+test('non-ASCII characters are encoded in the redirect URL, over a real connection', async () => {
+  const urls = [
+    'https://example.com/straße/Ω?q=ü#é',
+    'https://bücher.example/é',
+    'https://example.com/hello/{{ name }}?n={{ name }}',
+  ]
+  account = await engagedAccount(t, linked(urls))
+  mail = await sendProject(t, sink, account, { mergeData: { name: 'Zoë 🎁' } })
+  const server = createServer((request, response) => t.server.fastify.routing(request, response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const replies: unknown[] = []
+  for (const path of mail.clicks) {
+    const request = get({ port, path, headers: person })
+    const [reply] = (await once(request, 'response')) as [IncomingMessage]
+    reply.resume()
+    replies.push([reply.statusCode, reply.headers.location])
+  }
+  server.close()
+  server.closeAllConnections()
+  expect(replies).toEqual([
+    [302, 'https://example.com/stra%C3%9Fe/%CE%A9?q=%C3%BC#%C3%A9'],
+    [302, 'https://xn--bcher-kva.example/%C3%A9'],
+    [302, 'https://example.com/hello/Zo%C3%AB%20%F0%9F%8E%81?n=Zo%C3%AB%20%F0%9F%8E%81'],
+  ])
+  expect(await told()).toHaveLength(3)
+})
+
+test.each([
+  'Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)',
+  'YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html',
+])('an open through a mail provider’s proxy counts as a person’s, a click does not: %s', async (agent) => {
+  await ask(mail.open, { 'user-agent': agent })
+  expect(await told()).toEqual([['open', null]])
+  expect(await score()).toBe(1)
+  await ask(mail.clicks[0]!, { 'user-agent': agent })
+  expect(await told()).toHaveLength(1)
+  // A prefetch by the proxy still counts as a machine.
+  await ask((await sendProject(t, sink, account)).open, { 'user-agent': agent, purpose: 'prefetch' })
+  expect(await told()).toHaveLength(1)
+})
+
+test('opens and clicks without a User-Agent count as a machine’s', async () => {
+  // light-my-request sends its own name if no agent is given.
+  const bare = { 'user-agent': '' }
+  await ask(mail.open, bare)
+  await ask(mail.clicks[0]!, bare)
+  expect(await told()).toEqual([])
+  expect(await score()).toBe(0)
+  expect(isMachine({ method: 'GET', headers: {} }, 'open')).toBe(true)
+})
+
+test('an open returns a GIF of one pixel and fires once per message', async () => {
   const reply = await ask(mail.open)
   expect([reply.status, reply.headers['content-type']]).toEqual([200, 'image/gif'])
   expect(reply.headers['cache-control']).toBe('private, no-store')
@@ -89,7 +150,7 @@ test.each([
   },
 )
 
-test('a changed or foreign token is 404, and no link leads to what is not in the mail', async () => {
+test('a changed or foreign token is 404, and no link redirects to a URL that is not in the email', async () => {
   const { tokens } = t.app
   const paths = [
     `${mail.clicks[0]}x`,

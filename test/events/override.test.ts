@@ -6,8 +6,8 @@ const event = sampleEvent('deal.created', { now: Date.UTC(2026, 0, 1), test: tru
 const contact = sampleEvent('contact.updated', { now: Date.UTC(2026, 0, 1) })
 const usage = (message: string) => expect.objectContaining({ kind: 'usage', message: expect.stringContaining(message) })
 
-describe('values set by hand in a sample', () => {
-  test('JSON where it parses, else text; the rest stays, the sample too', () => {
+describe('values set by --set in a sample', () => {
+  test('a value is JSON if it parses, else text; the rest and the sample stay unchanged', () => {
     const before = structuredClone(event)
     const changed = overrideData(event, [
       ['data.deal.value', '9'],
@@ -22,7 +22,7 @@ describe('values set by hand in a sample', () => {
     expect(event).toEqual(before)
   })
 
-  test('items of an array and what was set before can be set', () => {
+  test('items of an array and values that were set before can be set', () => {
     expect(overrideData(contact, [['data.changed.1', 'city']]).data).toMatchObject({ changed: ['plan', 'city'] })
     const twice = overrideData(event, [
       ['data.deal', '{"id":"deal_1"}'],
@@ -55,13 +55,13 @@ describe('values set by hand in a sample', () => {
     expect(() => overrideData(event, [[path, '1']])).toThrow(usage('is not inside data'))
   })
 
-  test('a refusal says what there is', () => {
+  test('the error lists the available properties', () => {
     expect(() => overrideData(event, [['data.deals', '1']])).toThrow(
       expect.objectContaining({ detail: { hint: 'data has deal, test' } }),
     )
   })
 
-  test('data from a file takes the place of all of it and stays a test', () => {
+  test('data from a file replaces data and keeps test: true', () => {
     expect(replaceData(event, { any: 1 })).toEqual({ ...event, data: { any: 1, test: true } })
     expect(replaceData(contact, { any: 1 })).toEqual({ ...contact, data: { any: 1 } })
     for (const data of [[], null, 'x', 3])

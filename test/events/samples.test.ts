@@ -7,7 +7,7 @@ import { eventTypes } from '../../src/events/types.ts'
 
 const now = Date.UTC(2026, 0, 1)
 
-/** The names at the top of `data`, as decisions.md lists them. */
+/** The top-level properties of `data`, as docs/reference/events.md#payloads lists them. */
 const contract = {
   'interaction.received': ['interaction', 'project', 'recipient', 'source'],
   'form.submitted': ['source', 'form', 'fields', 'contact', 'submittedAt'],
@@ -38,32 +38,37 @@ describe('events', () => {
     expect(JSON.parse(JSON.stringify(event))).toEqual(event)
   })
 
-  test.each(eventTypes)('a test send of %s has test: true inside data and is else of the same shape', (type) => {
+  test.each(eventTypes)('a test send of %s has test: true inside data and otherwise the same shape', (type) => {
     const { test: mark, ...data } = sampleEvent(type, { now, test: true }).data
     expect(mark).toBe(true)
     expect(dataShapes[type].safeParse(data).error).toBeUndefined()
   })
 
-  test('a changed contact names its changes by their old values', () => {
+  test('an interaction has the id prefix of interactions', () => {
+    const { interaction } = sampleEvent('interaction.received', { now }).data as { interaction: { id: string } }
+    expect(interaction.id).toMatch(/^int_/)
+  })
+
+  test('contact.updated has the old values of changed fields', () => {
     const { contact } = sampleEvent('contact.created', { now }).data
     const data = buildData('contact.updated', { contact, previous: { plan: 'free', city: '' } })
     expect(data).toEqual({ contact, changed: ['plan', 'city'], previous: { plan: 'free', city: '' } })
   })
 
-  test('what a caller carries beside the contract does not reach a payload', () => {
+  test('other properties of an input do not reach the payload', () => {
     const { deal } = sampleEvent('deal.created', { now }).data
     const wider = { deal, fromStageId: 'stg_1', accountId: 'acc_1' }
     expect(buildData('deal.stage_changed', wider)).toEqual({ deal, fromStageId: 'stg_1' })
   })
 
-  test('a payload with a property too many or too few is of no shape', () => {
+  test('a payload with an extra or a missing property is refused', () => {
     const event = sampleEvent('deal.created', { now })
     expect(WebhookEventShape.safeParse({ ...event, data: { ...event.data, more: 1 } }).success).toBe(false)
     expect(WebhookEventShape.safeParse({ ...event, data: {} }).success).toBe(false)
     expect(WebhookEventShape.safeParse({ ...event, type: 'deal.stage_changed' }).success).toBe(false)
   })
 
-  test('the shapes have a JSON schema for the API’s description', () => {
+  test('the shapes have a JSON schema for the OpenAPI document', () => {
     expect(JSON.stringify(z.toJSONSchema(WebhookEventShape))).toContain('"const":"journey.completed"')
   })
 })

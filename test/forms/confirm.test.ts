@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { deleteAccount } from '../../src/accounts/accounts.ts'
-import { deleteList, eraseContact, leaveList } from '../../src/contacts/contacts.ts'
+import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
+import { deleteList, eraseContact, leaveList, readPerson } from '../../src/contacts/contacts.ts'
 import { deleteForm } from '../../src/forms/forms.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
-import { deleteSender, listSenders, suppressAddresses } from '../../src/messages/messages.ts'
+import { addSender, deleteSender, listSenders, suppressAddresses } from '../../src/messages/messages.ts'
 import type { Work } from '../../src/store/work.ts'
 import { testClock } from '../support/journeys.ts'
 import { freeform } from '../support/messages.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
-import { type FormBench, type FormsApp, formBench, startForms } from './support.ts'
+import { type FormBench, type FormsApp, formBench, startForms, urlencoded } from './support.ts'
 
 const minute = 60_000
 
@@ -35,7 +36,7 @@ const submit = async (id: string, email = 'ada@acme.test') =>
 const optIn = () => bench.form({ name: 'Newsletter', doubleOptIn: true })
 const signups = () => t.app.sql('select row_id from form_signups where account_id = $1', [bench.account.id])
 
-test('with double opt-in the contact is pending, the form is submitted, and the link is mailed; no lead is new yet', async () => {
+test('with double opt-in the contact is pending, form.submitted fires and the link is sent, but lead.new does not fire yet', async () => {
   const { id, name } = await optIn()
   expect(await submit(id)).toEqual({ ok: true, status: 'pending' })
   const contact = await bench.contact()
@@ -51,7 +52,7 @@ test('with double opt-in the contact is pending, the form is submitted, and the 
   ])
 })
 
-test('the GET of the link shows a button and does nothing, HEAD neither', async () => {
+test('GET of the link shows a button and changes nothing; neither does HEAD', async () => {
   await submit((await optIn()).id)
   const link = await bench.link()
   const page = await t.request('GET', link as never)
@@ -62,7 +63,7 @@ test('the GET of the link shows a button and does nothing, HEAD neither', async 
   expect((await bench.contact()).status).toBe('pending')
 })
 
-test('the POST makes the contact active: lead.new and the list’s journeys fire, once, however often it comes', async () => {
+test('POST makes the contact active: lead.new and the list’s journeys fire exactly once, even if it is repeated', async () => {
   const journey = { name: 'Hello', trigger: { kind: 'list-added', list: 'Leads' }, steps: [{ kind: 'exit' }] }
   const [applied] = await work((w) => applyJourneys(w, [journey]))
   const runs = () => t.app.sql('select email from journey_runs where journey_id = $1', [applied!.id])
@@ -81,18 +82,18 @@ test('the POST makes the contact active: lead.new and the list’s journeys fire
   expect((await t.request('GET', link as never)).body).toContain('You are signed up')
 })
 
-test('submitting again never turns an active contact back to pending, and mails no link', async () => {
+test('submitting again never turns an active contact back to pending, and sends no link', async () => {
   const { id } = await optIn()
   await submit(id)
   await t.request('POST', (await bench.link()) as never)
   clock.advance(10 * minute)
-  expect(await submit(id)).toEqual({ ok: true, status: 'active' })
+  expect(await submit(id)).toEqual({ ok: true, status: 'pending' })
   expect((await bench.contact()).status).toBe('active')
   expect(await bench.mails()).toHaveLength(1)
   expect((await bench.types()).filter((type) => type === 'lead.new')).toHaveLength(1)
 })
 
-test('while pending it mails the link again, at most once in 5 minutes, whichever form of the list it is', async () => {
+test('while pending, every form of the list sends the link again, at most once in 5 minutes', async () => {
   const first = await optIn()
   const second = await bench.form({ name: 'Other', doubleOptIn: true })
   await Promise.all(Array.from({ length: 10 }, (_, i) => submit(i % 2 ? first.id : second.id)))
@@ -108,7 +109,7 @@ test('while pending it mails the link again, at most once in 5 minutes, whicheve
   expect((await bench.events())['lead.new'].form).toEqual({ id: second.id, name: 'Other' })
 })
 
-test('a form of the list that asks for no confirmation makes a pending contact active', async () => {
+test('a form without double opt-in makes a pending contact of its list active', async () => {
   await submit((await optIn()).id)
   const link = await bench.link()
   expect(await submit((await bench.form()).id)).toEqual({ ok: true, status: 'active' })
@@ -117,7 +118,7 @@ test('a form of the list that asks for no confirmation makes a pending contact a
   expect((await bench.types()).filter((type) => type === 'lead.new')).toHaveLength(1)
 })
 
-test('marketing mail to who is pending is suppressed, and goes once it is confirmed; who had unsubscribed has asked for it again', async () => {
+test('marketing to a pending contact is suppressed until the confirmation, which also ends an earlier unsubscription', async () => {
   await work((w) => suppressAddresses(w, ['ada@acme.test'], 'unsubscribed'))
   const send = async () => {
     const body = freeform({ to: 'ada@acme.test', type: 'marketing' })
@@ -132,7 +133,152 @@ test('marketing mail to who is pending is suppressed, and goes once it is confir
   expect(await send()).toMatchObject({ status: 'sent' })
 })
 
-test('a form that asks for no confirmation, which anybody can fill in, takes no unsubscription back', async () => {
+const reasons = async () =>
+  (await work((w) => w.sql<{ reason: string }>('select reason from suppressions where account_id = $1', [w.accountId])))
+    .map(({ reason }) => reason)
+    .sort()
+/** Signs a contact up and confirms it by its link. */
+const confirmed = async () => {
+  const form = await optIn()
+  await submit(form.id)
+  await t.request('POST', (await bench.link()) as never)
+  clock.advance(10 * minute)
+  return form
+}
+
+test('an unsubscribed contact signs up again: the link is sent, and only its button removes `unsubscribed`', async () => {
+  const { id } = await confirmed()
+  const oldLink = await bench.link()
+  await work((w) => suppressAddresses(w, ['ada@acme.test'], 'unsubscribed'))
+  expect((await t.request('GET', oldLink as never)).body).not.toContain('<button')
+  await t.request('POST', oldLink as never)
+  expect(await reasons()).toEqual(['unsubscribed'])
+  expect(await submit(id)).toEqual({ ok: true, status: 'pending' })
+  expect(await bench.mails()).toHaveLength(2)
+  expect([await reasons(), (await bench.contact()).status]).toEqual([['unsubscribed'], 'active'])
+  const link = await bench.link()
+  expect((await t.request('GET', link as never)).body).toContain('<button type="submit">Confirm</button>')
+  expect(await reasons()).toEqual(['unsubscribed'])
+  const posts = await Promise.all(Array.from({ length: 5 }, () => t.request('POST', link as never)))
+  expect(new Set(posts.map(({ status }) => status))).toEqual(new Set([200]))
+  expect([await reasons(), await signups()]).toEqual([[], []])
+  // An active contact is not a new lead, and the link does not end a later unsubscription.
+  expect((await bench.types()).filter((type) => type === 'lead.new')).toHaveLength(1)
+  await work((w) => suppressAddresses(w, ['ada@acme.test'], 'unsubscribed'))
+  await t.request('POST', link as never)
+  expect(await reasons()).toEqual(['unsubscribed'])
+})
+
+test('the link removes no other suppression, and an address with one gets no link', async () => {
+  const { id } = await confirmed()
+  await work(async (w) => {
+    await suppressAddresses(w, ['ada@acme.test'], 'unsubscribed')
+    await suppressAddresses(w, ['ada@acme.test'], 'manual')
+  })
+  await submit(id)
+  expect((await bench.mails()).map(({ status }) => status)).toEqual(['pending', 'suppressed'])
+  await t.request('POST', (await bench.link()) as never)
+  expect(await reasons()).toEqual(['manual'])
+})
+
+test('an active contact is unchanged before the confirmation, which saves the submitted fields once', async () => {
+  const { id } = await confirmed()
+  const before = await bench.contact()
+  const body = { email: 'ada@acme.test', first_name: 'Mallory' }
+  expect((await t.request('POST', `/f/${id}`, { body })).body).toEqual({ ok: true, status: 'pending' })
+  expect(await bench.contact()).toEqual(before)
+  expect(await bench.types()).not.toContain('contact.updated')
+  expect(await bench.mails()).toHaveLength(2)
+  const held = await work((w) => readPerson(t.app, w, 'ada@acme.test'))
+  expect(held.signups).toMatchObject([{ listId: bench.listId, formId: id, fields: { first_name: 'Mallory' } }])
+  const link = await bench.link()
+  await Promise.all(Array.from({ length: 5 }, () => t.request('POST', link as never)))
+  expect((await bench.contact()).fields).toEqual({ first_name: 'Mallory' })
+  expect((await bench.types()).filter((type) => type === 'contact.updated')).toHaveLength(1)
+  expect(await signups()).toEqual([])
+})
+
+test('a double opt-in form answers the same for unknown, pending, active and unsubscribed addresses', async () => {
+  const { id } = await confirmed()
+  await submit(id, 'pending@acme.test')
+  await submit(id, 'gone@acme.test')
+  await t.request('POST', (await bench.link()) as never)
+  await work((w) => suppressAddresses(w, ['gone@acme.test'], 'unsubscribed'))
+  const said = []
+  for (const name of ['new', 'pending', 'ada', 'gone']) {
+    const json = await t.request('POST', `/f/${id}`, { body: { email: `${name}@acme.test`, first_name: 'Ada' } })
+    const page = await t.request('POST', `/f/${id}`, urlencoded({ email: `${name}@acme.test`, first_name: 'Ada' }))
+    said.push([json.status, json.body, page.status, page.headers.location])
+  }
+  expect(new Set(said.map((one) => JSON.stringify(one)))).toEqual(
+    new Set([JSON.stringify([200, { ok: true, status: 'pending' }, 303, `/f/${id}/thanks?status=pending`])]),
+  )
+})
+
+const withoutSender = () =>
+  work(async (w) => {
+    for (const { id } of await listSenders(w)) await deleteSender(w, id)
+  })
+const withSender = () => work((w) => addSender(w, { email: 'hello@shop.example', name: 'The Shop' }))
+const keepHouseOnce = () => runHousekeeping(t.app, new AbortController().signal)
+const statuses = async () => (await bench.mails()).map(({ status }) => status)
+
+test('a link whose email failed is sent at once when the form is submitted again', async () => {
+  await withoutSender()
+  const { id } = await optIn()
+  await submit(id)
+  await withSender()
+  clock.advance(1)
+  await submit(id)
+  await submit(id)
+  expect(await statuses()).toEqual(['failed', 'pending'])
+})
+
+test('a link whose email failed is retried with growing delays until it is sent or confirmed', async () => {
+  await withoutSender()
+  const { id } = await optIn()
+  await submit(id)
+  clock.advance(5 * minute - 1)
+  await keepHouseOnce()
+  expect(await statuses()).toEqual(['failed'])
+  clock.advance(1)
+  await Promise.all([keepHouseOnce(), keepHouseOnce()])
+  expect(await statuses()).toEqual(['failed', 'failed'])
+  clock.advance(5 * minute)
+  await keepHouseOnce()
+  expect(await statuses()).toEqual(['failed', 'failed'])
+  await withSender()
+  clock.advance(15 * minute)
+  await keepHouseOnce()
+  expect(await statuses()).toEqual(['failed', 'failed', 'pending'])
+  clock.advance(100 * minute)
+  await keepHouseOnce()
+  expect(await statuses()).toEqual(['failed', 'failed', 'pending'])
+  await t.request('POST', (await bench.link()) as never)
+  expect((await bench.contact()).status).toBe('active')
+})
+
+test('a failed link is retried five times; then the form must be submitted again', async () => {
+  await withoutSender()
+  await submit((await optIn()).id)
+  for (let hours = 0; hours < 48; hours++) {
+    clock.advance(60 * minute)
+    await keepHouseOnce()
+  }
+  expect(await statuses()).toEqual(Array(6).fill('failed'))
+}, 60_000)
+
+test('a signup is deleted when its link expires', async () => {
+  await submit((await optIn()).id)
+  clock.advance(30 * 86_400_000 - 1)
+  await keepHouseOnce()
+  expect(await signups()).toHaveLength(1)
+  clock.advance(2)
+  await keepHouseOnce()
+  expect(await signups()).toEqual([])
+})
+
+test('a form without double opt-in does not end an unsubscription, since anyone can submit it', async () => {
   await work((w) => suppressAddresses(w, ['ada@acme.test'], 'unsubscribed'))
   await submit((await bench.form()).id)
   expect(await work((w) => w.sql('select reason from suppressions where account_id = $1', [w.accountId]))).toEqual([
@@ -167,9 +313,9 @@ test('a changed, foreign or expired token is a 404 page and confirms nothing', a
 
 test.each<[string, () => Promise<unknown>]>([
   ['erased', () => work((w) => eraseContact(w, 'ada@acme.test', { dryRun: false }))],
-  ['taken out of the list', () => work((w) => leaveList(w, bench.listId, 'ada@acme.test'))],
-  ['gone with its list', () => deleteList(t.app, bench.account.id, bench.listId, { actor: 'cli:test' })],
-])('a contact that was %s leaves nothing of its sign-up, and its link is a 404 page', async (_, remove) => {
+  ['removed from the list', () => work((w) => leaveList(w, bench.listId, 'ada@acme.test'))],
+  ['deleted with its list', () => deleteList(t.app, bench.account.id, bench.listId, { actor: 'cli:test' })],
+])('the signup of a contact that was %s is deleted, and its link is a 404 page', async (_, remove) => {
   await submit((await optIn()).id)
   const link = await bench.link()
   await remove()
@@ -177,7 +323,7 @@ test.each<[string, () => Promise<unknown>]>([
   expect((await t.request('POST', link as never)).status).toBe(404)
 })
 
-test('a deleted form is a 404 page, its links still confirm', async () => {
+test('a deleted form is a 404 page, and its links still confirm', async () => {
   const { id } = await optIn()
   await submit(id)
   await work((w) => deleteForm(w, id))
@@ -186,7 +332,7 @@ test('a deleted form is a 404 page, its links still confirm', async () => {
   expect((await bench.events())['lead.new'].form).toEqual({ id, name: 'Newsletter' })
 })
 
-test('without a sender the submission succeeds, and the mail stands failed with its reason', async () => {
+test('without a sender the submission succeeds, and the email is listed as failed with the reason', async () => {
   await work(async (w) => {
     for (const { id } of await listSenders(w)) await deleteSender(w, id)
   })
@@ -194,7 +340,7 @@ test('without a sender the submission succeeds, and the mail stands failed with 
   expect(await bench.mails()).toMatchObject([{ status: 'failed', error: expect.stringContaining('sender') }])
 })
 
-test('of a deleted account no form answers, no link confirms, and no row stays', async () => {
+test('forms and links of a deleted account do not work, and no row remains', async () => {
   const { id } = await optIn()
   await submit(id)
   const link = await bench.link()

@@ -10,7 +10,7 @@ let t: FormsApp
 let bench: FormBench
 let id: string
 let clients = 0
-/** A client of its own for each test. */
+/** The client address; each test has its own. */
 let client: string
 
 beforeAll(async () => {
@@ -49,7 +49,7 @@ const statuses = async (count: number, how: (i: number) => Post) => {
   return counts
 }
 
-test('a client address has 30 a minute, over all daemons of a database together', async () => {
+test('a client address is limited to 30 submissions a minute over all daemons of a database', async () => {
   const other = await openApp(readConfig(t.env))
   const second = await buildServer(other, await loadRoutes(), pino({ level: 'silent' }), await loadPages())
   expect(await statuses(50, (i) => ({ from: client, ...(i % 2 && { server: second }) }))).toEqual({ 200: 30, 429: 20 })
@@ -57,7 +57,7 @@ test('a client address has 30 a minute, over all daemons of a database together'
   await other.close()
 })
 
-test('beyond, a script gets 429 { error } that it may read, a browser a page, both with Retry-After; another client passes', async () => {
+test('beyond the limit a script gets a readable 429 { error }, a browser a page, both with Retry-After; other clients are not affected', async () => {
   await statuses(30, () => ({ from: client }))
   const json = await post({ from: client })
   expect([json.statusCode, json.json()]).toEqual([429, { error: 'Too many submissions in a minute' }])
@@ -73,11 +73,11 @@ test('beyond, a script gets 429 { error } that it may read, a browser a page, bo
   expect((await post({ from: client })).statusCode).toBe(200)
 })
 
-test('an IPv4 address is one client, however the socket spells it', async () => {
+test('an IPv4 address is one client, also if it is IPv6-mapped', async () => {
   expect(await statuses(32, (i) => ({ from: i % 2 ? client : `::ffff:${client}` }))).toEqual({ 200: 30, 429: 2 })
 })
 
-test('the addresses of one IPv6 network are one client, as each of its hosts has them all; the next network is another', async () => {
+test('all addresses of one IPv6 network are one client; the next network is another', async () => {
   const network = `2a00:1450:4001:${clients.toString(16)}`
   const spelled = (i: number) => (i % 2 ? `${network}::${i.toString(16)}` : `${network}:0:0:0:${i.toString(16)}`)
   expect(await statuses(32, (i) => ({ from: spelled(i + 1) }))).toEqual({ 200: 30, 429: 2 })
@@ -88,13 +88,13 @@ test('X-Forwarded-For of a socket outside SVC_TRUST_PROXY is ignored', async () 
   expect(await statuses(32, (i) => ({ from: client, forwarded: `203.0.113.${i}` }))).toEqual({ 200: 30, 429: 2 })
 })
 
-test('of a trusted socket, the last address of X-Forwarded-For outside the trusted ones counts, not what the client wrote before it', async () => {
+test('behind a trusted proxy, the last untrusted address of X-Forwarded-For counts, not those that the client wrote before it', async () => {
   const through = (forwarded: string) => ({ from: '10.1.2.3', forwarded })
   expect(await statuses(32, (i) => through(`203.0.113.${i}, ${client}, 10.9.9.9`))).toEqual({ 200: 30, 429: 2 })
   expect((await post(through(`${client}, 203.0.113.77`))).statusCode).toBe(200)
 })
 
-test('looking at the form is not limited', async () => {
+test('viewing the form is not limited', async () => {
   await statuses(31, () => ({ from: client }))
   const look = await t.server.fastify.inject({ method: 'GET', url: `/f/${id}`, remoteAddress: client })
   expect(look.statusCode).toBe(200)

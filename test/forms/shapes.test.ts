@@ -5,11 +5,11 @@ const faultsOf = (more: object): string[] =>
   FormFile.safeParse({ name: 'News', list: 'Leads', ...more }).error?.issues.map(({ path }) => path.join('.')) ?? []
 
 test.each(['email', 'Email', 'confirm_url', '', '  ', '__proto__'])(
-  'a form can’t ask for a field named %j: the page’s own, or none at all',
+  'a form can’t ask for a field named %j, which is reserved or not a valid name',
   (name) => expect(faultsOf({ fields: ['first_name', name] })).toEqual(['fields.1.name']),
 )
 
-test('nor twice for the same, nor for more than a list has columns', () => {
+test('a form has no duplicate fields, and no more fields than a list has columns', () => {
   expect(faultsOf({ fields: ['a', 'b', 'a'] })).toEqual(['fields.2.name'])
   expect(faultsOf({ fields: Array.from({ length: 40 }, (_, i) => `f${i}`) })).toEqual([])
   expect(faultsOf({ fields: Array.from({ length: 41 }, (_, i) => `f${i}`) })).toEqual(['fields'])
@@ -27,9 +27,9 @@ test.each([
   'ftp://shop.example',
   'https://*.shop.example',
   'javascript://shop.example',
-])('%s is no origin of a site', (origin) => expect(faultsOf({ origins: [origin] })).toEqual(['origins.0']))
+])('%s is not a valid origin', (origin) => expect(faultsOf({ origins: [origin] })).toEqual(['origins.0']))
 
-test('an origin is kept as a browser sends it, once', () => {
+test('origins are stored as browsers send them, without duplicates', () => {
   const origins = [
     'https://Shop.example/',
     'https://shop.example:443',
@@ -43,7 +43,7 @@ test('an origin is kept as a browser sends it, once', () => {
   ])
 })
 
-test('a list is named once', () => {
+test('exactly one of list and listId is required', () => {
   expect(faultsOf({ list: undefined })).toEqual(['list'])
   expect(faultsOf({ listId: 'lst_1' })).toEqual(['list'])
 })

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
-import { trapName } from '../../src/forms/forms.ts'
+import { noteContention } from '../../src/contacts/write/contention.ts'
+import { honeypotName } from '../../src/forms/forms.ts'
+import { holdContactsTicket, untilLocked } from '../support/database.ts'
 import { type FormBench, type FormsApp, formBench, startForms, urlencoded } from './support.ts'
 
 let t: FormsApp
@@ -21,7 +23,7 @@ const postForm = (id: string, fields: Record<string, string>, headers?: Record<s
 const ada = { email: 'ada@acme.test', first_name: 'Ada' }
 
 describe('a form without double opt-in', () => {
-  test('a browser gets the thank-you page by 303, and the contact is active at once, verified, with its fields', async () => {
+  test('a browser is redirected to the thank-you page by 303, and the contact is active, verified and has its fields', async () => {
     const { id } = await bench.form({ name: 'Newsletter' })
     const reply = await postForm(id, { ...ada, email: '  ADA@Acme.test ' })
     expect([reply.status, reply.headers.location]).toEqual([303, `/f/${id}/thanks`])
@@ -38,7 +40,7 @@ describe('a form without double opt-in', () => {
     expect(await bench.mails()).toEqual([])
   })
 
-  test('it fires contact.created, form.submitted with the contact, and lead.new, source signup-form, and nothing else', async () => {
+  test('a submission fires contact.created, form.submitted with the contact, and lead.new with source signup-form, and nothing else', async () => {
     const { id, name } = await bench.form()
     const reply = await postJson(id, ada)
     expect([reply.status, reply.body]).toEqual([200, { ok: true, status: 'active' }])
@@ -57,7 +59,7 @@ describe('a form without double opt-in', () => {
     expect(await bench.types()).toHaveLength(3)
   })
 
-  test('who is in the list already is no new lead: changed fields fire contact.updated, the form is submitted all the same', async () => {
+  test('a contact of the list is not a new lead: changed fields fire contact.updated, and form.submitted fires too', async () => {
     const { id } = await bench.form({ fields: ['first_name', 'city'] })
     await postJson(id, ada)
     await postJson(id, { email: 'ada@acme.test', first_name: ' ', city: 'Rome' })
@@ -68,7 +70,7 @@ describe('a form without double opt-in', () => {
     expect(await bench.contact()).toMatchObject({ fields: { first_name: 'Ada', city: 'Rome' } })
   })
 
-  test('twenty submissions at once make one contact and one new lead', async () => {
+  test('twenty concurrent submissions make one contact and one new lead', async () => {
     const { id } = await bench.form()
     const replies = await Promise.all(Array.from({ length: 20 }, () => postJson(id, ada)))
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
@@ -76,7 +78,7 @@ describe('a form without double opt-in', () => {
     expect(types.filter((type) => type !== 'form.submitted')).toEqual(['contact.created', 'lead.new'])
   })
 
-  test('what the form does not ask for is never stored and nowhere told', async () => {
+  test('values without a field of the form are ignored: not stored and in no event', async () => {
     const { id } = await bench.form()
     await postJson(id, { ...ada, role: 'admin', status: 'x', fields: { listId: 'y' } })
     expect((await bench.contact()).fields).toEqual({ first_name: 'Ada' })
@@ -85,14 +87,14 @@ describe('a form without double opt-in', () => {
     expect(body.lists[0].fields).toEqual(['first_name'])
   })
 
-  test('the fields may stand in an object of their own, as the API takes them', async () => {
+  test('the fields may be in an object, as in the API', async () => {
     const { id } = await bench.form()
     await postJson(id, { email: 'ada@acme.test', fields: { first_name: 'Ada' } })
     expect((await bench.contact()).fields).toEqual({ first_name: 'Ada' })
   })
 })
 
-describe('what is refused', () => {
+describe('refusals', () => {
   const every = [
     { name: 'age', type: 'number' },
     { name: 'work', type: 'email', label: 'Work email' },
@@ -120,19 +122,19 @@ describe('what is refused', () => {
     [{ plan: 'small' }, 'plan must be one of its options'],
     [{ terms: false }, 'terms must be ticked'],
     [{ terms: undefined }, 'terms must be ticked'],
-  ])('JSON: %j is 400 in one sentence that names the field, and nothing happens', async (change, error) => {
+  ])('JSON: %j returns 400 with one sentence that names the field, and changes nothing', async (change, error) => {
     const { id } = await bench.form({ fields: every })
     const reply = await postJson(id, { ...good, ...change })
     expect([reply.status, reply.body]).toEqual([400, { error }])
     expect([await bench.contact(), await bench.types()]).toEqual([undefined, []])
   })
 
-  test('every kind of field is stored as text, a checkbox as true or false', async () => {
+  test('fields of all types are stored as text, a checkbox as true or false', async () => {
     const { id } = await bench.form({ fields: every })
     await postJson(id, { ...good, age: 36, work: 'ADA@work.test', plan: 'Large', about: 'a\r\nb' })
     const whole = { age: '36', work: 'ada@work.test', plan: 'Large', terms: 'true', about: 'a\nb', first_name: 'Ada' }
     expect((await bench.contact()).fields).toEqual(whole)
-    // A script that does not name a box leaves it; a browser that posts none says that it is not ticked.
+    // A script that omits a checkbox leaves it unchanged; a browser omits checkboxes that are not ticked.
     const other = await bench.form({ fields: [{ name: 'news', type: 'checkbox' }] })
     await postJson(other.id, { email: 'ada@acme.test' })
     expect((await bench.contact()).fields.news).toBeUndefined()
@@ -140,13 +142,13 @@ describe('what is refused', () => {
     expect((await bench.contact()).fields.news).toBe('false')
   })
 
-  test.each(['[]', '"x"', 'null', '3'])('a JSON body that is no object (%s) is 400', async (body) => {
+  test.each(['[]', '"x"', 'null', '3'])('a JSON body that is not an object (%s) returns 400', async (body) => {
     const { id } = await bench.form()
     const reply = await postJson(id, body)
     expect([reply.status, reply.body]).toEqual([400, { error: 'body must be a JSON object' }])
   })
 
-  test('malformed JSON is 400, an unknown form 404, each exactly { error }', async () => {
+  test('malformed JSON returns 400, an unknown form 404, each with exactly { error }', async () => {
     const { id } = await bench.form()
     expect(await postJson(id, '{')).toMatchObject({ status: 400, body: { error: expect.any(String) } })
     for (const unknown of [`${id.slice(0, -3)}zzz`, 'x', '%00', bench.listId]) {
@@ -155,7 +157,7 @@ describe('what is refused', () => {
     }
   })
 
-  test('a browser gets the page again with each field’s message, and what was typed stands in it', async () => {
+  test('a browser gets the page again with each field’s error and the entered values', async () => {
     const { id } = await bench.form({ fields: every })
     const reply = await postForm(id, { email: '<ada>', first_name: '', about: '</textarea>x', plan: 'Large' })
     expect([reply.status, reply.headers['content-type']]).toEqual([400, 'text/html; charset=utf-8'])
@@ -163,8 +165,56 @@ describe('what is refused', () => {
       expect(reply.body).toContain(message)
     expect(reply.body).toContain('value="&lt;ada&gt;"')
     expect(reply.body).toContain('&lt;/textarea&gt;x</textarea>')
-    expect(reply.body).toContain('<option selected>Large</option>')
+    expect(reply.body).toContain('<option value="Large" selected>Large</option>')
     expect([await bench.contact(), await bench.types()]).toEqual([undefined, []])
+  })
+
+  test('fields named like properties of Object.prototype work like any other', async () => {
+    const names = ['constructor', 'valueOf', 'toString', 'hasOwnProperty']
+    const { id } = await bench.form({ fields: names.map((name) => ({ name, required: true })) })
+    expect((await t.request('GET', `/f/${id}`)).status).toBe(200)
+    const refused = await postForm(id, { email: 'ada@acme.test', valueOf: 'mine' })
+    expect(refused.status).toBe(400)
+    expect(refused.body).toContain('value="mine"')
+    expect(refused.body).not.toMatch(/native code|\[object/)
+    expect((await postJson(id, { email: 'ada@acme.test' })).body).toEqual({ error: 'constructor is required' })
+    const fields = Object.fromEntries(names.map((name) => [name, `my ${name}`]))
+    expect(
+      (await postJson(id, `{"__proto__":"x",${JSON.stringify({ email: 'ada@acme.test', ...fields }).slice(1)}`)).status,
+    ).toBe(200)
+    expect((await bench.contact()).fields).toEqual(fields)
+  })
+
+  test('a browser may fill every textarea with characters of any script; a body larger than the fields allow is a 413 page', async () => {
+    const { id } = await bench.form({
+      fields: [
+        { name: 'about', type: 'textarea' },
+        { name: 'more', type: 'textarea' },
+      ],
+    })
+    const [about, more] = ['漢'.repeat(10_000), 'ü'.repeat(10_000)]
+    expect((await postForm(id, { email: 'ada@acme.test', about, more })).status).toBe(303)
+    expect((await bench.contact()).fields).toEqual({ about, more })
+    const refused = await postForm(id, { email: 'ada@acme.test', about: '漢'.repeat(10_001) })
+    expect([refused.status, refused.body.includes('About must be at most 10,000 characters')]).toEqual([400, true])
+    expect((await postForm(id, { email: 'ada@acme.test', about: '漢'.repeat(40_000) })).status).toBe(413)
+    expect((await postJson(id, { email: 'ada@acme.test', about: '漢'.repeat(30_000) })).status).toBe(413)
+    const short = await bench.form({ fields: ['first_name'] })
+    expect((await postForm(short.id, { email: 'ada@acme.test', first_name: 'x'.repeat(80_000) })).status).toBe(413)
+    const startedAt = performance.now()
+    const many = await t.request('POST', `/f/${id}`, { ...urlencoded({}), body: 'a&'.repeat(80_000) })
+    expect(many.status).toBe(400)
+    expect(performance.now() - startedAt).toBeLessThan(250)
+  })
+
+  test('options with two spaces or quotes can be chosen as browsers post them', async () => {
+    const options = ['Large  size', '"x" <y>']
+    const { id } = await bench.form({ fields: [{ name: 'plan', type: 'select', options }] })
+    const { body } = await t.request('GET', `/f/${id}`)
+    expect(body).toContain('<option value="Large  size">')
+    expect(body).toContain('<option value="&quot;x&quot; &lt;y&gt;">')
+    expect((await postForm(id, { email: 'ada@acme.test', plan: 'Large  size' })).status).toBe(303)
+    expect((await bench.contact()).fields).toEqual({ plan: 'Large  size' })
   })
 
   test('beyond the plan’s contact limit a new address is refused with 409; a known one still joins the list', async () => {
@@ -197,14 +247,14 @@ describe('what is refused', () => {
   })
 })
 
-test('a filled honeypot answers as ever and does nothing', async () => {
+test('a filled honeypot is answered as usual and changes nothing', async () => {
   for (const [doubleOptIn, status] of [
     [false, 'active'],
     [true, 'pending'],
   ] as const) {
     const { id } = await bench.form({ doubleOptIn })
-    expect((await t.request('GET', `/f/${id}`)).body).toContain(`name="${trapName}"`)
-    const trapped = { ...ada, [trapName]: 'http://spam.example' }
+    expect((await t.request('GET', `/f/${id}`)).body).toContain(`name="${honeypotName}"`)
+    const trapped = { ...ada, [honeypotName]: 'http://spam.example' }
     const [json, page] = [await postJson(id, trapped), await postForm(id, trapped)]
     expect([json.status, json.body]).toEqual([200, { ok: true, status }])
     expect([page.status, page.headers.location]).toEqual([
@@ -222,7 +272,7 @@ describe('CORS', () => {
   const asks = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' }
   const json = { 'content-type': 'application/json' }
 
-  test('the form’s own origins may post by a script and read answers and refusals; all vary by origin', async () => {
+  test('scripts of the form’s origins may post and read answers and refusals; all answers vary by origin', async () => {
     const { id } = await bench.form({ origins: [`${origin}/`] })
     const preflight = await inject('OPTIONS', id, { origin, ...asks })
     expect(preflight.statusCode).toBe(204)
@@ -264,7 +314,7 @@ describe('CORS', () => {
   })
 })
 
-test('the page of a form says nothing to caches, indexes and frames, and loads nothing from elsewhere', async () => {
+test('the page of a form forbids caching, indexing and frames, and loads nothing from elsewhere', async () => {
   const { id } = await bench.form({ doubleOptIn: true })
   const reply = await t.request('GET', `/f/${id}`)
   expect(reply.headers).toMatchObject({
@@ -277,7 +327,7 @@ test('the page of a form says nothing to caches, indexes and frames, and loads n
   expect(reply.body).not.toMatch(/<script|src=|https?:/)
 })
 
-test('an erased contact may sign up anew, and is a new lead', async () => {
+test('an erased contact may sign up again, and is a new lead', async () => {
   const { id } = await bench.form()
   await postJson(id, ada)
   await t.app.work(bench.account.id, 'cli:test', (work) => eraseContact(work, 'ada@acme.test', { dryRun: false }))
@@ -285,7 +335,7 @@ test('an erased contact may sign up anew, and is a new lead', async () => {
   expect((await bench.types()).filter((type) => type === 'lead.new')).toHaveLength(2)
 })
 
-test('a form of 40 fields finds room in its list although others fill it meanwhile', async () => {
+test('a form of 40 fields keeps its columns, although other writers fill the list in the meantime', async () => {
   const { id } = await bench.form({ fields: Array.from({ length: 40 }, (_, i) => `f${i}`) })
   const more = t.app.work(bench.account.id, 'cli:test', (work) =>
     writeContacts(work, bench.listId, [{ email: 'b@acme.test', fields: { other: 'x' } }], new Map()),
@@ -293,4 +343,14 @@ test('a form of 40 fields finds room in its list although others fill it meanwhi
   await expect(more).rejects.toMatchObject({ kind: 'invalid', message: 'A list can have at most 40 columns' })
   expect((await postJson(id, { email: 'ada@acme.test', f39: 'x' })).status).toBe(200)
   await expect(bench.form({ fields: ['one_more'] })).rejects.toMatchObject({ kind: 'invalid' })
+})
+
+test('while writers of new contacts queue, a submission waits in the same queue', async () => {
+  const { id } = await bench.form()
+  const ticket = await holdContactsTicket(t.app.database, bench.account.id)
+  noteContention(bench.account.id)
+  const pending = postJson(id, ada)
+  await untilLocked(t.app, 1)
+  await ticket.release()
+  expect((await pending).body).toEqual({ ok: true, status: 'active' })
 })

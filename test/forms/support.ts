@@ -1,6 +1,6 @@
 import { createList } from '../../src/contacts/contacts.ts'
 import { createForm, FormFile, type FormView, viewForm } from '../../src/forms/forms.ts'
-import { addSender } from '../../src/messages/senders.ts'
+import { addSender } from '../../src/messages/identity/senders.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import type { StartOptions, TestAccount, TestApp } from '../support/app.ts'
 import { startApp } from '../support/app.ts'
@@ -12,7 +12,7 @@ export interface FormsApp extends TestApp {
 
 export const publicUrl = 'https://svc.example'
 
-/** The app with a DNS server of its own, in which `acme.test` takes mail. */
+/** The app with its own DNS server, in which `acme.test` accepts mail. */
 export const startForms = async ({ env, ...options }: StartOptions = {}): Promise<FormsApp> => {
   const dns = await openDnsServer()
   dns.set('acme.test', { MX: [[10, 'mx.acme.test']] })
@@ -31,18 +31,18 @@ export interface FormBench {
   account: TestAccount
   listId: string
   form(file?: object): Promise<FormView>
-  /** What was emitted, in no order, each type with its data. */
+  /** Returns the emitted events, unordered, each type with its data. */
   // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an event
   events(): Promise<Record<string, any>>
   types(): Promise<string[]>
   // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a contact
   contact(email?: string): Promise<any>
   mails(): Promise<{ email: string; subject: string; text: string; status: string; error: string | null }[]>
-  /** The path of the link in the mail that was queued last. */
+  /** Returns the path of the link in the latest queued email. */
   link(): Promise<string>
 }
 
-/** An account that can send, with a list and somebody who hears every event of forms and contacts. */
+/** An account that can send, with a list and a subscription to all events of forms and contacts. */
 export const formBench = async (t: TestApp, plan = 'unlimited'): Promise<FormBench> => {
   const account = await t.account({ plan })
   const { id: listId } = await t.app.work(account.id, 'cli:test', async (w) => {

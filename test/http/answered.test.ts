@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const get = (url: string) => server.fastify.inject({ url, headers: { authorization: `Bearer ${account.key}` } })
 
-test('each request is told with its method, path, status, time and id', async () => {
+test('each request is reported with its method, path, status, time and id', async () => {
   const answer = await get('/api/v1/lists')
   expect(told).toEqual([
     {
@@ -41,7 +41,7 @@ test('each request is told with its method, path, status, time and id', async ()
   expect(told[1]).toMatchObject({ method: 'PATCH', path: '/api/v1/deals/deal_1', status: 401 })
 })
 
-test('no query, key, body, token or address is told', async () => {
+test('no query, key, body, token or address is reported', async () => {
   const token = 'x'.repeat(80)
   await get('/api/v1/contacts?email=ada@people.example')
   await get(`/u/${token}`)

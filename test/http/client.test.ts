@@ -27,7 +27,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-test('a typed client generated from the document compiles, and makes the calls of the README', async () => {
+test('a typed client generated from the document compiles and runs the calls of the README', async () => {
   const { default: generate, astToString } = require('openapi-typescript')
   const { body: document } = await t.request('GET', '/openapi.json')
   await writeFile(join(folder, 'api.ts'), astToString(await generate(document, { silent: true })))

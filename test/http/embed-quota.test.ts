@@ -5,16 +5,16 @@ import { accountUsage, setPlanLimits } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { createList } from '../../src/contacts/contacts.ts'
-import { made, route } from '../../src/http/route.ts'
+import { created, route } from '../../src/http/route.ts'
 import { buildServer, type Server } from '../../src/http/server.ts'
-import { missing } from '../../src/lib/problem.ts'
+import { notFound } from '../../src/lib/problem.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 
 let t: TestApp
 let server: Server
 const clock = { now: new Date('2026-11-30T23:00:00Z') }
 
-/** Writes a list by its name, refuses `missing`: a route that counts. */
+/** A counting route that creates a list, and answers 404 for the name `missing`. */
 const probe = route({
   method: 'POST',
   path: '/probe',
@@ -24,10 +24,10 @@ const probe = route({
   answers: { 201: z.object({ ok: z.boolean() }) },
   handle: async ({ body, work }) => {
     await work(async (w) => {
-      if (body.name === 'missing') throw missing('There is no such thing')
+      if (body.name === 'missing') throw notFound('There is no such thing')
       await createList(w, { name: body.name })
     })
-    return made({ ok: true })
+    return created({ ok: true })
   },
 })
 
@@ -64,7 +64,7 @@ test.each(['free', 'starter'])('on %s the Embed API is not in the plan: 403 befo
   expect([await used(id), await lists(id)]).toEqual([0, 0])
 })
 
-test('success alone counts; used up it is 429 until the 1st, before 400 and 404', async () => {
+test('only successes count; a used up quota is 429 until the 1st, before 400 and 404', async () => {
   const { id, key } = await t.account({ plan: 'pro' })
   expect((await call(`${key}x`, 'a')).status).toBe(401)
   for (const [name, status] of Object.entries({ a: 201, invalid: 400, malformed: 400, missing: 404, b: 201, c: 201 }))
@@ -81,7 +81,7 @@ test('success alone counts; used up it is 429 until the 1st, before 400 and 404'
   expect((await call(key, 'g')).body).toEqual({ error: 'Rate limit exceeded' })
 })
 
-test('of ten on the last two units two pass, over two daemons, and the others have written nothing', async () => {
+test('of ten calls to two daemons with two units left, two succeed and the others write nothing', async () => {
   const { id, key } = await t.account({ plan: 'pro' })
   await call(key, 'first')
   const app = await openApp(readConfig({ ...t.env, SVC_RATE_LIMIT: '0' }), { now: () => clock.now })

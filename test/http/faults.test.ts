@@ -3,22 +3,23 @@ import { connect } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { serializers } from '../../src/app/daemon/log.ts'
 import { loadRoutes } from '../../src/app/features.ts'
-import { serializers } from '../../src/app/log.ts'
 import { openRoute, route } from '../../src/http/route.ts'
 import { buildServer, type Server } from '../../src/http/server.ts'
 import { Problem } from '../../src/lib/problem.ts'
 import type { Page } from '../../src/pages/page.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { untilLocked } from '../support/database.ts'
 
 let t: TestApp
 let account: TestAccount
 let server: Server
 let port: number
-// biome-ignore lint/suspicious/noExplicitAny: a line of the log is what its writer made it
+// biome-ignore lint/suspicious/noExplicitAny: log lines have different properties
 let lines: any[]
 
-/** What only the operator may read. */
+/** Text that only the operator may read. */
 const inside = "A stored secret can't be opened: SVC_SECRET is not the one that sealed it"
 const fail = async (): Promise<never> => {
   throw new Problem('configuration', inside, { hint: 'look at /etc/svc' })
@@ -72,7 +73,7 @@ test.each([
 test.each([
   ['the API', '/api/v1/broken', 'application/json'],
   ['a page', '/x/form', 'application/x-www-form-urlencoded'],
-])('an upload to %s that its client breaks off is no fault and no 503 in the log', async (_, path, type) => {
+])('an upload to %s that its client aborts is neither an error nor a 503 in the log', async (_, path, type) => {
   lines = []
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')
@@ -88,7 +89,7 @@ test.each([
   expect(JSON.stringify(said)).not.toContain('503')
 })
 
-test('who goes away before the answer has a line in the log as well', async () => {
+test('a request whose client disconnects before the answer has a line in the log', async () => {
   lines = []
   const call = new AbortController()
   const holder = await t.app.database.connect()
@@ -97,7 +98,7 @@ test('who goes away before the answer has a line in the log as well', async () =
     headers: { authorization: `Bearer ${account.key}` },
     signal: call.signal,
   }).catch(() => 'gone')
-  await expect.poll(async () => (await t.app.sql('select from pg_locks where not granted')).length).toBe(1)
+  await untilLocked(t.app, 1)
   call.abort()
   expect(await lists).toBe('gone')
   await expect.poll(() => lines.length).toBe(1)
@@ -106,4 +107,20 @@ test('who goes away before the answer has a line in the log as well', async () =
   expect(lines).toMatchObject([
     { method: 'GET', route: '/api/v1/lists', status: 499, account: account.id, key: account.keyId, msg: 'request' },
   ])
+})
+
+test('an upload above the memory limit is refused without an error in the log', async () => {
+  lines = []
+  const sockets = Array.from({ length: 40 }, () => connect(port, '127.0.0.1').on('error', () => {}))
+  for (const socket of sockets) {
+    socket.write(
+      `POST /api/v1/broken HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${account.key}\r\nContent-Type: application/json\r\nContent-Length: 1048576\r\n\r\n`,
+    )
+    socket.resume().write(Buffer.alloc(1_048_000, 0x20))
+  }
+  const statuses = () => lines.flatMap(({ status }) => status ?? [])
+  await expect.poll(statuses, { timeout: 20_000 }).toEqual(Array(8).fill(503))
+  expect(lines.filter(({ level }) => level >= 40)).toEqual([])
+  for (const socket of sockets) socket.destroy()
+  await expect.poll(() => statuses().length).toBe(40)
 })

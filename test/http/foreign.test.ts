@@ -41,7 +41,7 @@ beforeAll(async () => {
 })
 afterAll(() => t.close())
 
-/** How a call names something of the owner's: a new route that takes an id must be added here. */
+/** Calls with ids of the owner's resources. A new route that takes an id must be added here. */
 const named: Record<string, (id: string) => { path: string; body?: unknown }> = {
   'GET /contacts': (id) => ({ path: `/contacts?email=a@b.example&listId=${id}` }),
   'POST /contacts': (id) => ({ path: '/contacts', body: { listId: id, email: 'a@b.example' } }),
@@ -130,8 +130,38 @@ test.each(Object.keys(named))(
     const absent = `${id.slice(0, -4)}zzzz`
     const [foreign, missing] = [await call(id), await call(absent)]
     expect(foreign.status).toBe(404)
-    // A sentence may repeat the id that the caller named.
+    // A message can repeat the caller's id.
     expect(JSON.stringify(foreign.body).replace(id, '…')).toBe(JSON.stringify(missing.body).replace(absent, '…'))
     expect(await dump()).toEqual(before)
   },
 )
+
+test.each(Object.keys(named))('%s: a too long id is treated as unknown', async (name) => {
+  for (const length of [101, 201, 501, 5_000]) {
+    const id = 'x'.repeat(length)
+    const { path, body } = named[name]!(id)
+    const method = name.split(' ')[0] as 'GET'
+    const reply = await t.request(method, path, { key: owner.key, body })
+    expect([length, reply.status]).toEqual([length, 404])
+    expect(reply.body.error).not.toContain('x'.repeat(101))
+    expect((await t.request(method, path, { key: 'none', body })).status).toBe(401)
+  }
+})
+
+test('too long ids of a deal’s stage, pipeline and row are treated as unknown; a sender’s is 400', async () => {
+  const id = 'x'.repeat(5_000)
+  const deal = { title: 'x', email: 'owner@b.example' }
+  for (const [method, path, body, status] of [
+    ['POST', '/deals', { ...deal, stageId: id }, 404],
+    ['POST', '/deals', { ...deal, pipelineId: id }, 404],
+    ['POST', '/deals', { title: 'x', listId, rowId: id }, 404],
+    ['PATCH', `/deals/${dealId}`, { stageId: id }, 400],
+    ['POST', '/send', { to: 'a@b.example', subject: 'x', html: 'x', text: 'x', senderId: id }, 400],
+    ['POST', `/journeys/${journeyId}/trigger`, { email: 'a@b.example', listId: id }, 404],
+    ['GET', `/liveview/${id}`, undefined, 404],
+  ] as const) {
+    const reply = await t.request(method, path, { key: owner.key, body })
+    expect([path, body, reply.status]).toEqual([path, body, status])
+    expect(reply.body.error.length).toBeLessThan(200)
+  }
+})

@@ -15,7 +15,7 @@ afterAll(() => t.close())
 
 const times = <T>(n: number, run: (i: number) => Promise<T>) => Promise.all(Array.from({ length: n }, (_, i) => run(i)))
 
-test('60 calls a minute pass, the 61st gives 429 with Retry-After', async () => {
+test('60 calls a minute pass, the 61st is 429 with Retry-After', async () => {
   const { key } = await t.account()
   const first = await t.request('GET', '/lists', { key })
   expect(first.headers).toMatchObject({ 'ratelimit-limit': '60', 'ratelimit-remaining': '59', 'ratelimit-reset': '60' })
@@ -29,7 +29,7 @@ test('60 calls a minute pass, the 61st gives 429 with Retry-After', async () => 
   expect(over.headers['ratelimit-remaining']).toBe('0')
 })
 
-test('429 comes before 400, and each family and each key has a window of its own', async () => {
+test('429 comes before 400, and each family and each key has its own window', async () => {
   const one = await t.account()
   const two = await t.account()
   await times(60, () => t.request('GET', '/contacts', { key: one.key }))
@@ -46,7 +46,7 @@ test('webhook routes are limited to 30 a minute together', async () => {
   expect((await t.request('GET', '/webhooks', { key })).status).toBe(429)
 })
 
-test('401 counts against nothing', async () => {
+test('a 401 uses no limit', async () => {
   const { key, keyId, id } = await t.account()
   await times(5, () => t.request('GET', '/lists', { key: `${key}x` }))
   expect((await t.request('GET', '/lists', { key })).headers['ratelimit-remaining']).toBe('59')
@@ -56,7 +56,7 @@ test('401 counts against nothing', async () => {
   expect(row?.used).toBe(1)
 })
 
-test('a window ends after a minute, and answers 429 do not lengthen it', async () => {
+test('a window ends after a minute, and 429 responses do not extend it', async () => {
   const { key, keyId } = await t.account()
   await times(70, () => t.request('GET', '/lists', { key }))
   await t.app.sql(`update rate_windows set started_at = started_at - interval '60 seconds' where key_id = $1`, [keyId])
@@ -71,7 +71,7 @@ test('the limit is exact across daemons that share the database', async () => {
   expect(admitted.filter((a) => a!.remaining >= 0)).toHaveLength(60)
 })
 
-test('calls of one key that come at once are counted by few statements, each as the one that it is', async () => {
+test('concurrent calls of one key are counted by few statements, each with its own number', async () => {
   const { key } = await t.account()
   const asked: unknown[] = []
   const sql: Sql = (...statement) => {
@@ -88,7 +88,7 @@ test('calls of one key that come at once are counted by few statements, each as 
   expect((await t.request('GET', '/pipelines', { key })).headers['ratelimit-remaining']).toBe('59')
 })
 
-test('calls of different keys and families are counted by one statement, each against its own window', async () => {
+test('concurrent calls of different keys and families are counted by one statement, each in its own window', async () => {
   const accounts = [await t.account(), await t.account(), await t.account()]
   const asked: unknown[] = []
   const sql: Sql = (...statement) => {
@@ -112,7 +112,7 @@ test('calls of different keys and families are counted by one statement, each ag
   expect(asked.length).toBeLessThanOrEqual(3)
 })
 
-test('the purge of old windows never deadlocks with calls that are counted together', async () => {
+test('the purge of old windows does not deadlock with calls that share a statement', async () => {
   const keys = [await t.account(), await t.account(), await t.account()]
   const [first, second, third] = keys.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1))
   // The purge would find them in this order, the calls lock the first before the second.
@@ -126,7 +126,7 @@ test('the purge of old windows never deadlocks with calls that are counted toget
   await holder.query('select from rate_windows where key_id = $1 for update', [third!.keyId])
   const purge = purgeRateWindows(t.app)
   await Promise.race([purge, untilLocked(t.app.database, 1)])
-  // The first call has a statement of its own, the others share the next.
+  // The first call has its own statement; the others share the next.
   const called = Promise.all(
     [first!, first!, second!].map(({ key }, i) => admit(t.app, key, i ? 'deals' : 'lists', 60)),
   )

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createMetrics } from '../../src/app/metrics.ts'
-import { createTallies } from '../../src/lib/tallies.ts'
+import { createMetrics } from '../../src/app/daemon/metrics.ts'
+import { createCounters } from '../../src/lib/counters.ts'
 import { suppressAddresses } from '../../src/messages/messages.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { freePort } from '../support/daemon.ts'
@@ -30,10 +30,11 @@ afterAll(async () => {
   await t.close()
 })
 
+const local = { host: '127.0.0.1:4800' }
 const ask = (options: object = {}) => t.server.fastify.inject({ url: '/metrics', ...options })
-const scrape = async () => (await ask()).body
+const scrape = async () => (await ask({ headers: { authorization: `Bearer ${token}` } })).body
 
-/** The number of a series; undefined where it is not there. */
+/** The number of a series, or undefined if it is missing. */
 const numberOf = (text: string, series: string): number | undefined => {
   const line = text.split('\n').find((one) => one.startsWith(`${series} `))
   return line === undefined ? undefined : Number(line.slice(series.length + 1))
@@ -43,47 +44,77 @@ describe('who may read /metrics', () => {
   const stranger = '203.0.113.9'
   const bearer = { authorization: `Bearer ${token}` }
 
-  test.each([
-    ['a socket of 127.0.0.1', {}],
-    ['a socket of ::1', { remoteAddress: '::1' }],
-    ['a socket of IPv4 on IPv6', { remoteAddress: '::ffff:127.0.0.1' }],
-    ['whoever brings the token', { remoteAddress: stranger, headers: bearer }],
-    ['whoever brings the token through a proxy', { headers: { ...bearer, 'x-forwarded-for': stranger } }],
-  ])('%s reads them', async (_, options) => {
-    const { statusCode, headers, body } = await ask(options)
+  let open: TestApp
+  beforeAll(async () => {
+    open = await startApp()
+  })
+  afterAll(() => open.close())
+  const askOpen = (options: object) => open.server.fastify.inject({ url: '/metrics', ...options })
+
+  test.each<[string, object]>([
+    ['127.0.0.1', { headers: local }],
+    ['::1', { remoteAddress: '::1', headers: { host: '[::1]:4800' } }],
+    ['IPv4 on IPv6', { remoteAddress: '::ffff:127.0.0.1', headers: { host: 'localhost' } }],
+  ])('without a token a connection from %s can read them', async (_, options) => {
+    const { statusCode, headers, body } = await askOpen(options)
     expect(statusCode).toBe(200)
     expect(headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/)
     expect(body).toContain('# TYPE svc_http_requests_total counter')
   })
 
   test.each<[string, object]>([
-    ['another address', { remoteAddress: stranger }],
-    ['another address that looks like ours', { remoteAddress: '::ffff:203.0.113.127' }],
-    ['a wrong token', { remoteAddress: stranger, headers: { authorization: 'Bearer wrong' } }],
-    ['the token by another scheme', { remoteAddress: stranger, headers: { authorization: token } }],
+    ['another address', { remoteAddress: stranger, headers: local }],
+    ['another address that looks like a local one', { remoteAddress: '::ffff:203.0.113.127', headers: local }],
+    ['a token if none is configured', { remoteAddress: stranger, headers: { ...local, authorization: 'Bearer null' } }],
+    ...['svc.example.com', 'localhost.evil.example', '127.evil.example', '10.0.0.1'].map((host): [string, object] => [
+      `loopback with the Host "${host}"`,
+      { headers: { host } },
+    ]),
     ...['X-Forwarded-For', 'Forwarded', 'X-Forwarded-Host', 'X-Real-IP', 'Via'].map((name): [string, object] => [
       `loopback with ${name}`,
-      { headers: { [name]: '127.0.0.1' } },
+      { headers: { ...local, [name]: '127.0.0.1' } },
     ]),
-    ['another method', { method: 'POST' }],
-  ])('%s finds nothing, as on any unknown path', async (_, options) => {
-    const unknown = await t.server.fastify.inject({ ...options, url: '/nothing' } as never)
-    const reply = await ask(options)
+    ['another method', { method: 'POST', headers: local }],
+  ])('without a token %s gets 404, as for an unknown path', async (_, options) => {
+    const unknown = await open.server.fastify.inject({ ...options, url: '/nothing' } as never)
+    const reply = await askOpen(options)
     expect(reply.statusCode).toBe(404)
     expect(reply.body).toBe(unknown.body)
     expect(Object.keys(reply.headers)).toEqual(Object.keys(unknown.headers))
   })
 
-  test('without SVC_METRICS_TOKEN no token opens them', async () => {
-    const other = await startApp()
-    try {
-      const headers = { authorization: 'Bearer null' }
-      const reply = await other.server.fastify.inject({ url: '/metrics', remoteAddress: stranger, headers })
-      expect(reply.statusCode).toBe(404)
-    } finally {
-      await other.close()
-    }
+  test.each<[string, object]>([
+    ['from anywhere', { remoteAddress: stranger, headers: bearer }],
+    ['in any case', { headers: { authorization: `bearer ${token}` } }],
+    ['through a proxy', { headers: { ...bearer, 'x-forwarded-for': stranger } }],
+  ])('with a token callers that send it can read them: %s', async (_, options) => {
+    expect((await ask(options)).statusCode).toBe(200)
   })
+
+  test.each<[string, object]>([
+    ['this machine without a token', { headers: local }],
+    ['a wrong token', { headers: { ...local, authorization: 'Bearer wrong' } }],
+    ['a longer token with the same beginning', { headers: { ...local, authorization: `Bearer ${token}x` } }],
+    ['the token with another scheme', { headers: { ...local, authorization: token } }],
+    ['an empty token', { headers: { ...local, authorization: 'Bearer ' } }],
+  ])('with a configured token %s gets 404', async (_, options) => {
+    expect((await ask(options)).statusCode).toBe(404)
+  })
+
+  test('a long Authorization is checked quickly', async () => {
+    const started = performance.now()
+    await ask({ headers: { authorization: `Bearer x${' '.repeat(15_000)}y` } })
+    expect(performance.now() - started).toBeLessThan(100)
+  })
+})
+
+test('a series without a number is omitted', async () => {
+  const metrics = createMetrics({ counters: createCounters(), queues: async () => [] })
+  for (let i = 0; i < 3; i++) {
+    const { text } = await metrics.read()
+    expect(text).not.toMatch(/nan/i)
+    expect(text).toContain('nodejs_eventloop_lag_seconds')
+  }
 })
 
 test('requests are counted by pattern, method and status: no label holds an account, an address or an id', async () => {
@@ -115,7 +146,7 @@ test('requests are counted by pattern, method and status: no label holds an acco
   expect(numberOf(text, 'svc_http_request_duration_seconds_sum')).toBeGreaterThan(0)
 })
 
-test('deliveries are counted by what their attempts led to, and timed', async () => {
+test('deliveries are counted by the outcome of their attempts, and timed', async () => {
   const before = await scrape()
   const of = (text: string, outcome: string) => numberOf(text, `svc_deliveries_total{outcome="${outcome}"}`)
   expect(of(before, 'delivered')).toBe(0)
@@ -126,7 +157,7 @@ test('deliveries are counted by what their attempts led to, and timed', async ()
     for (const arrived of [1, 2, 3]) {
       await emitEvents(t.app, account.id)
       await receiver.arrived(arrived)
-      // Recorded before the next: the end of the webhook would drop what is not.
+      // Each is recorded before the next starts: ending the webhook would drop unrecorded ones.
       await eventually(
         async () => (await t.app.sql('select from pending_deliveries where worker is not null')).length === 0,
       )
@@ -140,7 +171,7 @@ test('deliveries are counted by what their attempts led to, and timed', async ()
   expect(numberOf(text, 'svc_delivery_duration_seconds_count')).toBe(3)
 })
 
-test('sends are counted by their status, once they have one', async () => {
+test('sends are counted by their final status', async () => {
   const send = (to: string) => t.request('POST', '/send', { key: account.key, body: freeform({ to }) })
   const suppressed = 'gone@people.example'
   await t.app.work(account.id, 'cli:test', (work) => suppressAddresses(work, [suppressed], 'manual'))
@@ -154,14 +185,14 @@ test('sends are counted by their status, once they have one', async () => {
   ).toEqual([1, 1, 1])
 })
 
-test('what a unit of work counted is not counted where it is rolled back', async () => {
-  const before = t.app.tallies.counts('sends')
+test('counts of a unit of work are dropped if it is rolled back', async () => {
+  const before = t.app.counters.counts('sends')
   const refused = t.app.work(account.id, 'cli:test', async (work) => {
     work.count('sends', 'failed')
     throw new Error('no')
   })
   await expect(refused).rejects.toThrow('no')
-  expect(t.app.tallies.counts('sends')).toEqual(before)
+  expect(t.app.counters.counts('sends')).toEqual(before)
 })
 
 describe('queues', () => {
@@ -175,13 +206,13 @@ describe('queues', () => {
     }
   })
 
-  test('the database is asked once for both, and for scrapes within 10 s; while it is away they are left out', async () => {
+  test('one query serves both, and scrapes within 10 s; while the database is unavailable they are omitted', async () => {
     let [asked, nowMs, isAway] = [0, 0, false]
     const queues = async () => {
       asked++
       return isAway ? [] : deliveries(asked)
     }
-    const metrics = createMetrics({ tallies: createTallies(), queues, nowMs: () => nowMs })
+    const metrics = createMetrics({ counters: createCounters(), queues, nowMs: () => nowMs })
     const depth = async () => numberOf((await metrics.read()).text, 'svc_queue_depth{queue="deliveries"}')
     expect(await depth()).toBe(1)
     nowMs = 9_999
@@ -195,7 +226,7 @@ describe('queues', () => {
   })
 })
 
-test('the process tells of its event loop and its memory', async () => {
+test('the process reports its event loop and its memory', async () => {
   const text = await scrape()
   expect(numberOf(text, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
   expect(numberOf(text, 'nodejs_eventloop_lag_p99_seconds')).toBeDefined()
@@ -203,7 +234,7 @@ test('the process tells of its event loop and its memory', async () => {
 
 test('a job of the process that is down shows as 0', async () => {
   const jobs = () => ({ deliveries: 'ok', mail: 'down' }) as const
-  const { text } = await createMetrics({ tallies: createTallies(), queues: async () => [], jobs }).read()
+  const { text } = await createMetrics({ counters: createCounters(), queues: async () => [], jobs }).read()
   expect(text).toContain('svc_job_up{job="deliveries"} 1')
   expect(text).toContain('svc_job_up{job="mail"} 0')
 })

@@ -1,9 +1,13 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadRoutes } from '../../src/app/features.ts'
 import { eventShape } from '../../src/events/shapes.ts'
 import { type EventType, eventTypes } from '../../src/events/types.ts'
 import { type Reply, startApp, type TestApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
+import { testWith } from '../support/tools.ts'
 
 let t: TestApp
 
@@ -38,8 +42,13 @@ const operation = async (method: string, path: string) => {
 }
 const bodyOf = async (method: string, path: string) =>
   (await operation(method, path)).requestBody.content['application/json'].schema
+/** A body with alternatives of required properties: the object, and the alternatives. */
+const partsOf = async (method: string, path: string) => {
+  const { allOf } = await bodyOf(method, path)
+  return { object: allOf[0], ways: allOf[1].anyOf }
+}
 
-test('every reference leads somewhere, and each operation has an id of its own', async () => {
+test('every reference resolves, and each operation has its own id', async () => {
   const { body } = await t.request('GET', '/openapi.json')
   const references = [...JSON.stringify(body).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => path!)
   expect(references.length).toBeGreaterThan(50)
@@ -53,8 +62,8 @@ test('every reference leads somewhere, and each operation has an id of its own',
   expect((await t.request('GET', '/openapi.json')).body).toEqual(body)
 })
 
-describe('the document says what is refused', () => {
-  test('how many contacts, of which length their addresses', async () => {
+describe('the document describes what is refused', () => {
+  test('the number of contacts and the length of their addresses', async () => {
     const [batch, one] = (await bodyOf('post', '/api/v1/contacts')).anyOf
     expect(batch.properties.contacts).toMatchObject({ minItems: 1, maxItems: 500 })
     expect(one.properties.email).toMatchObject({ maxLength: 320, pattern: '\\S' })
@@ -72,7 +81,8 @@ describe('the document says what is refused', () => {
     ['/api/v1/courses/{id}/enroll', 'email'],
     ['/api/v1/courses/{id}/embed-token', 'email'],
   ])('on %s that %s is an address', async (path, name) => {
-    expect((await bodyOf('post', path)).properties[name]).toMatchObject({ format: 'email', maxLength: 320 })
+    const { allOf, ...body } = await bodyOf('post', path)
+    expect((allOf?.[0] ?? body).properties[name]).toMatchObject({ format: 'email', maxLength: 320 })
   })
 
   test('the query of GET /contacts', async () => {
@@ -83,25 +93,25 @@ describe('the document says what is refused', () => {
     ])
   })
 
-  test('an amount’s pattern, a deal’s contact, and that a change changes something', async () => {
-    const deal = await bodyOf('post', '/api/v1/deals')
-    expect(deal.anyOf).toContainEqual({ required: ['email'] })
+  test('an amount’s pattern, a deal’s contact, and that a change needs a property', async () => {
+    const { object: deal, ways } = await partsOf('post', '/api/v1/deals')
+    expect(ways).toContainEqual({ required: ['email'] })
     const pattern = new RegExp(deal.properties.value.anyOf.find((one: { pattern?: string }) => one.pattern).pattern)
     expect(['0', '12.5', '007.005'].every((text) => pattern.test(text))).toBe(true)
     expect(['', '-1', '1e3', '1,5', '.5', '12345678901'].some((text) => pattern.test(text))).toBe(false)
-    const change = await bodyOf('patch', '/api/v1/deals/{id}')
+    const { object: change } = await partsOf('patch', '/api/v1/deals/{id}')
     expect(change.minProperties).toBe(1)
     expect(change.properties.title).toMatchObject({ minLength: 1, maxLength: 200 })
   })
 
-  test('which events there are, and that one is needed', async () => {
-    const webhook = await bodyOf('post', '/api/v1/webhooks')
+  test('the event types, and that at least one is required', async () => {
+    const { object: webhook, ways } = await partsOf('post', '/api/v1/webhooks')
     expect(webhook.properties.events.items.enum).toContain('deal.stage_changed')
-    expect(webhook.anyOf).toEqual([{ required: ['events'] }, { required: ['event'] }])
+    expect(ways).toEqual([{ required: ['events'] }, { required: ['event'] }])
   })
 })
 
-test('refusals have their JSON, a body’s route those of bodies, and 429 says when to come again', async () => {
+test('refusals have a schema, routes with a body include 413 and 415, and 429 has Retry-After', async () => {
   const { responses, components } = await operation('post', '/api/v1/contacts')
   expect(Object.keys(responses)).toEqual(['200', '201', '400', '401', '404', '409', '413', '415', '429', '5XX'])
   for (const [status, { $ref }] of Object.entries<{ $ref?: string }>(responses)) {
@@ -111,12 +121,13 @@ test('refusals have their JSON, a body’s route those of bodies, and 429 says w
     expect([status, schema, Object.keys(example)]).toEqual([status, { $ref: '#/components/schemas/Error' }, ['error']])
   }
   expect(Object.keys(components.responses.Limited.headers)).toContain('Retry-After')
+  expect(Object.keys(components.responses.Unauthorized.headers)).toContain('WWW-Authenticate')
   expect(Object.keys(responses['201'].headers)).toContain('RateLimit-Remaining')
   const list = await operation('get', '/api/v1/lists')
   expect(Object.keys(list.responses)).toEqual(['200', '400', '401', '429', '5XX'])
 })
 
-test('an Idempotency-Key is named where it is taken, and nowhere else', async () => {
+test('exactly the idempotent routes have an Idempotency-Key', async () => {
   const { body } = await t.request('GET', '/openapi.json')
   const taking = Object.entries<Record<string, { parameters?: { name: string }[] }>>(body.paths).flatMap(
     ([path, all]) =>
@@ -127,7 +138,43 @@ test('an Idempotency-Key is named where it is taken, and nowhere else', async ()
   expect(taking.sort()).toEqual(['post /api/v1/deals', 'post /api/v1/send'])
 })
 
-test('each event is a webhook, with the headers that sign it, its shape and a sample that fits it', async () => {
+test('a schema has one type, or null beside it, and none has alternatives of `required` beside its properties', async () => {
+  const { body } = await t.request('GET', '/openapi.json')
+  const faults: string[] = []
+  const look = (node: unknown, path: string) => {
+    if (typeof node !== 'object' || node === null) return
+    const { type, properties, anyOf } = node as Record<string, unknown>
+    if (Array.isArray(type) && type.filter((one) => one !== 'null').length > 1) faults.push(`${path}: type ${type}`)
+    if (properties && anyOf) faults.push(`${path}: anyOf beside properties`)
+    for (const [name, inner] of Object.entries(node)) look(inner, `${path}/${name}`)
+  }
+  look(body, '')
+  expect(faults).toEqual([])
+})
+
+test('the routes of a resource share one tag', async () => {
+  const { body } = await t.request('GET', '/openapi.json')
+  const tags = Object.values(body.paths).flatMap((path) => Object.values(path as object).flatMap((one) => one.tags))
+  expect([...new Set(tags)]).toEqual([
+    'Contacts and lists',
+    'Email',
+    'Deals and pipelines',
+    'Journeys',
+    'Courses',
+    'Webinars',
+    'Webhooks and events',
+  ])
+})
+
+test('each webhook has its own operation id and needs no key; the document names its licence', async () => {
+  const { body } = await t.request('GET', '/openapi.json')
+  const deliveries = Object.values<Record<string, Reply['body']>>(body.webhooks).map(({ post }) => post)
+  expect(deliveries.map(({ security }) => security)).toEqual(eventTypes.map(() => []))
+  expect(new Set(deliveries.map(({ operationId }) => operationId)).size).toBe(eventTypes.length)
+  expect(body.info.license).toEqual({ name: 'Apache-2.0', identifier: 'Apache-2.0' })
+})
+
+test('each event is a webhook with its signature headers, schema and a valid sample', async () => {
   const { body } = await t.request('GET', '/openapi.json')
   expect(Object.keys(body.webhooks)).toEqual([...eventTypes])
   for (const [type, { post }] of Object.entries<Record<string, Reply['body']>>(body.webhooks)) {
@@ -142,7 +189,7 @@ test('each event is a webhook, with the headers that sign it, its shape and a sa
   }
 })
 
-test('the example of each body is one that the route takes', async () => {
+test('the route accepts the example of each body', async () => {
   const { body } = await t.request('GET', '/openapi.json')
   let seen = 0
   for (const route of await loadRoutes()) {
@@ -160,4 +207,16 @@ test('the example of each body is one that the route takes', async () => {
 test('svc openapi prints the same document', async () => {
   const { body } = await t.request('GET', '/openapi.json')
   expect((await svc(t, ['openapi'])).json).toEqual(body)
+})
+
+testWith('redocly', 'redocly lint finds no error and no warning', async (redocly) => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-openapi-'))
+  try {
+    const file = join(folder, 'openapi.json')
+    await writeFile(file, JSON.stringify((await t.request('GET', '/openapi.json')).body))
+    const { totals } = JSON.parse(redocly('lint', '--format', 'json', file))
+    expect(totals).toMatchObject({ errors: 0, warnings: 0 })
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 })

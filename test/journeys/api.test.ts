@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
+import { noteContention } from '../../src/contacts/write/contention.ts'
 import { applyJourneys, switchJourney, triggerJourney } from '../../src/journeys/journeys.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { holdContactsTicket, untilLocked } from '../support/database.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
 
 let dns: DnsServer
@@ -26,7 +28,7 @@ afterAll(async () => {
 const newList = async (of: TestAccount) =>
   (await t.app.work(of.id, 'cli:test', (work) => createList(work, { name: 'Customers' }))).id
 
-/** Each a moment after the one before. */
+/** Applies a journey, at a later time than the previous one. */
 const apply = async (changes: object = {}, of = account): Promise<string> => {
   clockMs++
   const journey = { name: 'Welcome', trigger: { kind: 'api' }, steps: [{ kind: 'delay', for: '1d' }], ...changes }
@@ -54,7 +56,7 @@ test('a journey has exactly the properties of the contract', async () => {
   ])
 })
 
-test('journeys come most recently updated first, those of one trigger kind where it is asked for', async () => {
+test('journeys are listed most recently updated first, optionally of one trigger kind', async () => {
   const [a, b, c] = [
     await apply({ name: 'A' }),
     await apply({ name: 'B', trigger: { kind: 'manual' } }),
@@ -68,7 +70,7 @@ test('journeys come most recently updated first, those of one trigger kind where
   expect(await list('', await t.account())).toEqual([])
 })
 
-test('a trigger adds the address to the list, normalised and verified, and lets it in', async () => {
+test('a trigger adds the address to the list, normalised and verified, and enters it', async () => {
   const id = await apply()
   const reply = await trigger(id, { email: '  Ada@Example.COM ', listId })
   expect(reply).toMatchObject({ status: 200, body: { ok: true } })
@@ -80,7 +82,7 @@ test('a trigger adds the address to the list, normalised and verified, and lets 
   expect(added!.status).not.toBeNull()
 })
 
-test('an address that is in the list already stays as it is', async () => {
+test('an address that is already in the list stays unchanged', async () => {
   const id = await apply()
   const body = { listId, email: 'ada@example.com', fields: { plan: 'pro' } }
   await t.request('POST', '/contacts', { key: account.key, body })
@@ -91,7 +93,7 @@ test('an address that is in the list already stays as it is', async () => {
   expect(await runs()).toHaveLength(1)
 })
 
-test('who is in it already enters no second time: 200, and no second run, however many ask at once', async () => {
+test('a contact in the journey does not enter again: 200 and no second run, also for concurrent calls', async () => {
   const id = await apply()
   const replies = await Promise.all(Array.from({ length: 10 }, () => trigger(id)))
   expect(replies.map(({ status, body }) => [status, body])).toEqual(Array(10).fill([200, { ok: true }]))
@@ -99,7 +101,7 @@ test('who is in it already enters no second time: 200, and no second run, howeve
   expect(await contacts()).toHaveLength(1)
 })
 
-test('with reentry always, each trigger is a run', async () => {
+test('with reentry always, each trigger starts a run', async () => {
   const id = await apply({ reentry: 'always' })
   for (let i = 0; i < 2; i++) expect((await trigger(id)).status).toBe(200)
   expect(await runs()).toHaveLength(2)
@@ -116,13 +118,13 @@ test('a contact enters the newest version', async () => {
 test.each<[string, object, string]>([
   ['is not enabled', { enabled: false }, 'Journey is not enabled'],
   ['has another trigger', { trigger: { kind: 'lead-hot' } }, 'Journey is not triggered by the API'],
-  ['is the operator’s to start', { trigger: { kind: 'manual' } }, 'Journey is not triggered by the API'],
-])('a journey that %s lets nobody in, and nothing is added', async (_, changes, error) => {
+  ['is started by the operator', { trigger: { kind: 'manual' } }, 'Journey is not triggered by the API'],
+])('a journey that %s takes no contacts, and nothing is added', async (_, changes, error) => {
   expect(await trigger(await apply(changes))).toMatchObject({ status: 400, body: { error } })
   expect([await runs(), await contacts()]).toEqual([[], []])
 })
 
-test('by hand, a journey with another trigger is a conflict', async () => {
+test('a manual entry into a journey with another trigger is a conflict', async () => {
   const id = await apply({ trigger: { kind: 'lead-hot' } })
   const by = { accountId: account.id, actor: 'cli:test', by: 'operator' as const }
   await expect(triggerJourney(t.app, by, id, { email: 'ada@example.com', listId })).rejects.toMatchObject({
@@ -135,16 +137,16 @@ test('by hand, a journey with another trigger is a conflict', async () => {
 test.each<[string, unknown, string]>([
   ['no email', { listId: 'x' }, 'email is required'],
   ['a malformed email', { email: 'ada', listId: 'x' }, 'email must be an email address'],
-  ['an email that is no string', { email: 1, listId: 'x' }, 'email must be a string'],
+  ['an email that is not a string', { email: 1, listId: 'x' }, 'email must be a string'],
   ['no list', { email: 'a@example.com' }, 'listId is required'],
   ['no object', [], 'body must be a JSON object'],
-])('%s is 400', async (_, body, error) => {
+])('%s returns 400', async (_, body, error) => {
   const reply = await trigger(await apply(), body)
   expect(reply.status).toBe(400)
   expect(reply.body.error).toBe(error)
 })
 
-test('an unknown or foreign journey is 404, an unknown or foreign list too, and nothing is added', async () => {
+test('an unknown or foreign journey or list returns 404, and nothing is added', async () => {
   const stranger = await t.account()
   const id = await apply()
   const theirs = await apply({}, stranger)
@@ -165,7 +167,7 @@ test('an unknown or foreign journey is 404, an unknown or foreign list too, and 
   expect([await runs(), await contacts()]).toEqual([[], []])
 })
 
-test('a new address on a full plan is 409 and nothing is added; one that is known enters', async () => {
+test('a new address on a full plan returns 409 and nothing is added; a known address enters', async () => {
   account = await t.account({ plan: 'free' })
   listId = await newList(account)
   const id = await apply()
@@ -176,4 +178,19 @@ test('a new address on a full plan is 409 and nothing is added; one that is know
   expect(await contacts()).toHaveLength(1)
   expect((await trigger(id)).status).toBe(200)
   expect(await runs()).toHaveLength(1)
+})
+
+test('while writers of new contacts queue, a trigger queues too, before it locks the journey', async () => {
+  const id = await apply()
+  const ticket = await holdContactsTicket(t.app.database, account.id)
+  noteContention(account.id)
+  const pending = trigger(id)
+  await untilLocked(t.app, 1)
+  await t.app.work(account.id, 'cli:test', async (work) => {
+    await work.sql(`set local lock_timeout = '500ms'`)
+    await switchJourney(work, id, true)
+    await work.sql('select from journeys where id = $1 for update', [id])
+  })
+  await ticket.release()
+  expect((await pending).body).toEqual({ ok: true })
 })

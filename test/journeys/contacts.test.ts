@@ -25,7 +25,7 @@ const lists = async () => {
   return Object.fromEntries(all.map(({ name, fields, rowCount }) => [name, { fields, rowCount }]))
 }
 
-test('add-to-list keeps who is pending pending, and lets nobody pending into the journeys of the list', async () => {
+test('add-to-list keeps pending contacts pending, and does not start the list’s journeys for them', async () => {
   const customers = await bench.list('Customers')
   const second = await bench.apply({
     name: 'Second',
@@ -50,7 +50,7 @@ test('add-to-list keeps who is pending pending, and lets nobody pending into the
   expect((await lists()).Customers!.rowCount).toBe(2)
 })
 
-test('add-to-list adds no columns for who is in the list already, nor is it refused for them', async () => {
+test('add-to-list adds no columns for contacts that are already in the list, and is not refused for them', async () => {
   const full = await bench.list('Full')
   const fields = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`f${i}`, '1']))
   await bench.add(full, ['a@example.com'], fields)
@@ -66,7 +66,7 @@ test('add-to-list adds no columns for who is in the list already, nor is it refu
   expect(await lists()).toMatchObject({ Few: { fields: ['one'], rowCount: 1 }, Full: { rowCount: 1 } })
 })
 
-test('neither update-field nor add-to-list brings back who was erased in the middle of the step', async () => {
+test('neither update-field nor add-to-list restores a contact that was erased during the step', async () => {
   await bench.list('Customers')
   const { email } = { email: 'gone@example.com' }
   for (const step of [
@@ -78,7 +78,7 @@ test('neither update-field nor add-to-list brings back who was erased in the mid
     clock.advance(day)
     let drained: Promise<void> | undefined
     await bench.work(async (work) => {
-      // The engine has read the contact, and waits for its row.
+      // The engine has read the contact and waits for the lock on its row.
       await work.sql('select from contacts where account_id = $1 and email = $2 for update', [bench.account.id, email])
       await work.sql('select from addresses where account_id = $1 and email = $2 for update', [bench.account.id, email])
       drained = bench.drain()
@@ -93,7 +93,7 @@ test('neither update-field nor add-to-list brings back who was erased in the mid
   }
 })
 
-test('journey.completed comes also where the last step takes the contact out of its last list', async () => {
+test('journey.completed is also emitted if the last step removes the contact from its last list', async () => {
   await bench.subscribe('journey.completed')
   const journey = await onAdded([{ kind: 'remove-from-list', list: 'Leads' }])
   await bench.add(listId, ['last@example.com'], { name: 'Ada' })
@@ -106,7 +106,7 @@ test('journey.completed comes also where the last step takes the contact out of 
   ])
 })
 
-test('runs of one contact that stand at one step do it together, each with its own line in its log', async () => {
+test('runs of one contact at one step share the statements, each with its own log entry', async () => {
   await bench.list('Customers')
   const journey = await bench.apply({
     name: 'Api',

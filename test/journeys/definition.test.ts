@@ -6,7 +6,7 @@ import { createCourse } from '../../src/courses/courses.ts'
 import { createPipeline, listPipelines, type PipelineView } from '../../src/deals/deals.ts'
 import { eventTypes } from '../../src/events/types.ts'
 import { applyJourneys, findJourney } from '../../src/journeys/journeys.ts'
-import { missing } from '../../src/lib/problem.ts'
+import { notFound } from '../../src/lib/problem.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { createWebinar } from '../../src/webinars/webinars.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
@@ -45,7 +45,7 @@ const apply = (...documents: unknown[]) => t.app.work(account.id, 'cli:test', (w
 const find = (ref: string) => t.app.work(account.id, 'cli:test', (work) => findJourney(work, ref))
 const stageOf = (pipeline: PipelineView, name: string) => pipeline.stages.find((stage) => stage.name === name)!.id
 
-/** The faults of one journey that is sound but for what `changes` says. */
+/** Returns the errors of a valid journey with `changes`. */
 const faultsOf = async (changes: object): Promise<string[]> => {
   const journey = { name: 'Faulty', trigger: { kind: 'api' }, steps: [{ kind: 'exit' }], ...changes }
   const error = await apply(journey).then(
@@ -56,7 +56,7 @@ const faultsOf = async (changes: object): Promise<string[]> => {
 }
 
 describe('names', () => {
-  test('lists, pipelines and stages are stored by id, wherever they stand', async () => {
+  test('lists, pipelines and stages are stored by id in triggers and steps', async () => {
     await apply({
       name: 'Names',
       trigger: { kind: 'deal-stage-changed', pipeline: 'Sales', stage: 'Won', from: 'Proposal' },
@@ -108,7 +108,7 @@ describe('names', () => {
     expect((await find('Mailing')).definition.trigger).toMatchObject({ project: projectId })
   })
 
-  test('what no feature owns yet is kept as it is named', async () => {
+  test('a reference without a source keeps its name', async () => {
     const sources = { form: undefined, webinar: undefined, course: undefined }
     const triggers = [
       { kind: 'form-submitted', form: 'Signup' },
@@ -124,9 +124,9 @@ describe('names', () => {
     }
   })
 
-  test('a source says where a form, a webinar or a course is, and what it does not find is refused', async () => {
+  test('sources resolve forms, webinars and courses; unknown ones are refused', async () => {
     const find = async (_: unknown, ref: string) => {
-      if (ref !== 'Known') throw missing(`There is no such thing as ${ref}`)
+      if (ref !== 'Known') throw notFound(`There is no such thing as ${ref}`)
       return { id: 'id_1' }
     }
     const sources = { form: find, webinar: find, course: find }
@@ -144,7 +144,7 @@ describe('names', () => {
     )
   })
 
-  test('a name that is not there is refused with its path', async () => {
+  test('an unknown name is refused with its path', async () => {
     expect(
       await faultsOf({
         trigger: { kind: 'list-added', list: 'Nobody' },
@@ -164,7 +164,7 @@ describe('names', () => {
     ])
   })
 
-  test('a stage name that stands in several pipelines, and not in the default one, is refused, naming them', async () => {
+  test('a stage name of several pipelines but not the default one is refused with the candidates', async () => {
     const [fault] = await faultsOf({ steps: [{ kind: 'move-deal', stage: 'Paused' }] })
     expect(fault).toMatch(/^steps\[0\]\.stage: there is more than one stage Paused: /)
     for (const name of ['(Renewals)', '(Partners)']) expect(fault).toContain(name)
@@ -186,7 +186,7 @@ describe('names', () => {
       [{ kind: 'create-deal', title: 'T', pipeline: 'Renewals' }],
       () => sales,
     ],
-  ])('a stage name that stands in several pipelines means %s', async (_, trigger, before, pipeline) => {
+  ])('a stage name of several pipelines means %s', async (_, trigger, before, pipeline) => {
     await apply({ name: 'Near', trigger, steps: [...before, { kind: 'move-deal', stage: 'Won' }] })
     expect((await find('Near')).definition.steps.at(-1)).toEqual({
       kind: 'move-deal',
@@ -194,7 +194,7 @@ describe('names', () => {
     })
   })
 
-  test('a list of another account is no list', async () => {
+  test('a list of another account is not found', async () => {
     const stranger = await t.account()
     const theirs = await t.app.work(stranger.id, 'cli:test', (work) => createList(work, { name: 'Theirs' }))
     const [fault] = await faultsOf({ steps: [{ kind: 'add-to-list', list: theirs.id }] })
@@ -203,7 +203,7 @@ describe('names', () => {
 })
 
 describe('shapes', () => {
-  test('every trigger, every step and every rule of the contract is taken', async () => {
+  test('every trigger, step and rule of the contract is accepted', async () => {
     const triggers = [
       { kind: 'api' },
       { kind: 'manual' },
@@ -256,9 +256,9 @@ describe('shapes', () => {
     ['an empty name', { name: ' ' }, 'name must not be empty'],
     ['an unknown property', { colour: 'red' }, 'the journey has an unknown property colour'],
     ['no trigger', { trigger: undefined }, 'trigger is required'],
-    ['a reentry that is none', { reentry: 'twice' }, 'reentry must be one of never, after-exit, always'],
+    ['an unknown reentry', { reentry: 'twice' }, 'reentry must be one of never, after-exit, always'],
     ['no steps', { steps: [] }, 'steps must have at least 1 item'],
-    ['steps that are none', { steps: 'exit' }, 'steps must be an array'],
+    ['steps that are not a list', { steps: 'exit' }, 'steps must be an array'],
     ['NUL in a name', { name: 'a\0b' }, 'name must not contain NUL characters'],
   ])('%s is refused', async (_, changes, fault) => {
     expect(await faultsOf(changes)).toEqual([fault])
@@ -306,13 +306,14 @@ describe('shapes', () => {
     [{ kind: 'webhook', url: 'file:///etc/passwd' }, 'steps[0].url must be an http or https URL'],
     [{ kind: 'webhook', url: 'https://{{ host }}/' }, 'steps[0].url must be an http or https URL'],
     [{ kind: 'update-field', field: '__proto__', value: 'x' }, 'steps[0].field must be the name of a column'],
+    [{ kind: 'update-field', field: ' email', value: 'x' }, 'steps[0].field must be the name of a column'],
     [{ id: 'a b', kind: 'exit' }, 'steps[0].id must be 1 to 64 letters'],
   ])('the step %j is refused with its path', async (step, fault) => {
     const [first] = await faultsOf({ steps: [step] })
     expect(first).toContain(fault)
   })
 
-  test('a word that is none of those to choose from is told all of them', async () => {
+  test('the error for an unknown value lists the allowed values', async () => {
     const kinds =
       'send-email, delay, update-field, add-to-list, remove-from-list, create-deal, move-deal, webhook, exit'
     expect(
@@ -324,7 +325,7 @@ describe('shapes', () => {
     ])
   })
 
-  test('every fault is told at once, each with its path, names that are not there among them', async () => {
+  test('all errors are reported at once, each with its path, including unknown names', async () => {
     const faults = await faultsOf({
       exitOn: ['bored'],
       steps: [
@@ -365,7 +366,7 @@ describe('shapes', () => {
     ])
   })
 
-  test.each([null, 'text', 7, [], [{ name: 'x' }]])('%j is no journey', async (document) => {
+  test.each([null, 'text', 7, [], [{ name: 'x' }]])('%j is not a journey', async (document) => {
     await expect(apply(document)).rejects.toThrow('a journey must be an object')
   })
 })
@@ -373,7 +374,7 @@ describe('shapes', () => {
 describe('apply', () => {
   const journey = { name: 'Applied', trigger: { kind: 'api' }, steps: [{ kind: 'exit' }] }
 
-  test('it makes a journey, then knows it by name, and by id under another name', async () => {
+  test('it creates a journey, then finds it by name, and by id under another name', async () => {
     const [made] = await apply(journey)
     expect(made).toMatchObject({ name: 'Applied', enabled: true, triggerKind: 'api', version: 1, outcome: 'created' })
     const [same] = await apply(journey)
@@ -392,7 +393,7 @@ describe('apply', () => {
     ])
   })
 
-  test('a list that got another name is the same list: no new version', async () => {
+  test('a renamed list is the same list: no new version', async () => {
     const steps = [{ kind: 'add-to-list', list: 'Customers' }]
     const [made] = await apply({ name: 'Same list', trigger: { kind: 'api' }, steps })
     const [again] = await apply({
@@ -403,7 +404,7 @@ describe('apply', () => {
     expect(again).toEqual({ ...made, outcome: 'unchanged' })
   })
 
-  test('enabled is true where a file does not say, for a journey that was disabled too', async () => {
+  test('enabled defaults to true, also for a journey that was disabled', async () => {
     await apply({ ...journey, name: 'Off', enabled: false })
     expect((await apply({ ...journey, name: 'Off' }))[0]).toMatchObject({
       enabled: true,
@@ -412,12 +413,12 @@ describe('apply', () => {
     })
   })
 
-  test('an unknown id is missing, a foreign one too, a name that is taken a conflict', async () => {
+  test('an unknown or foreign id is not found, a taken name is a conflict', async () => {
     const stranger = await t.account()
     const [theirs] = await t.app.work(stranger.id, 'cli:test', (work) => applyJourneys(work, [journey]))
     const [mine] = await apply({ ...journey, name: 'Mine' })
-    await expect(apply({ ...journey, id: 'jrn_none' })).rejects.toMatchObject({ kind: 'missing' })
-    await expect(apply({ ...journey, id: theirs!.id })).rejects.toMatchObject({ kind: 'missing' })
+    await expect(apply({ ...journey, id: 'jrn_none' })).rejects.toMatchObject({ kind: 'not_found' })
+    await expect(apply({ ...journey, id: theirs!.id })).rejects.toMatchObject({ kind: 'not_found' })
     await apply({ ...journey, name: 'Taken' })
     await expect(apply({ ...journey, id: mine!.id, name: 'Taken' })).rejects.toMatchObject({ kind: 'conflict' })
   })
@@ -433,12 +434,12 @@ describe('apply', () => {
     await expect(
       apply({ ...journey, name: 'Good' }, { ...journey, name: 'Late', id: 'jrn_none' }),
     ).rejects.toMatchObject({
-      kind: 'missing',
+      kind: 'not_found',
     })
     expect(await t.app.sql('select * from journeys order by id')).toEqual(before)
   })
 
-  test('the same file applied by ten at once makes one journey with one version', async () => {
+  test('ten concurrent applications of a file create one journey with one version', async () => {
     const applied = await Promise.all(Array.from({ length: 10 }, () => apply({ ...journey, name: 'Crowd' })))
     expect(applied.map(([one]) => one!.outcome).sort()).toEqual(['created', ...Array(9).fill('unchanged')])
     expect(new Set(applied.map(([one]) => one!.id)).size).toBe(1)

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => target.close())
 
-test('a journey that starts itself by the deal it makes is stopped 10 deep, with the reason on the run', async () => {
+test('a journey that starts itself by creating a deal stops at depth 10, with the reason on the run', async () => {
   const bench = await journeyBench(target)
   const listId = await bench.list('Leads')
   await bench.stages()

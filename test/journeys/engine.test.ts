@@ -24,7 +24,7 @@ beforeEach(async () => {
 const onAdded = (steps: unknown[], more: object = {}) =>
   bench.apply({ name: 'J', trigger: { kind: 'list-added', list: 'Leads' }, ...more, steps })
 
-/** A list with as many columns as it can have. */
+/** A list with the maximum number of columns. */
 const fullList = async () => {
   const fields = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`f${i}`, '1']))
   await bench.add(await bench.list('Full'), ['first@example.com'], fields)
@@ -37,7 +37,7 @@ const outcomes = async (journeyId: string) =>
     log: log.map(({ step, kind, outcome }) => `${step} ${kind}: ${outcome}`),
   }))
 
-test('a run does its steps in order, logs each, and ends as completed', async () => {
+test('a run does its steps in order, logs each, and completes', async () => {
   await bench.list('Customers')
   const journey = await onAdded([
     { kind: 'update-field', field: 'plan', value: 'for {{ name }}{{ nothing }}' },
@@ -85,7 +85,7 @@ test('a run does its steps in order, logs each, and ends as completed', async ()
   })
 })
 
-test('a branch compares by equals, contains, exists, greater and less, numbers as numbers', async () => {
+test('a branch compares by equals, contains, exists, greater and less; numbers numerically', async () => {
   const branch = (condition: object, name: string) => ({
     kind: 'branch',
     if: condition,
@@ -113,7 +113,7 @@ test('a branch compares by equals, contains, exists, greater and less, numbers a
   })
 })
 
-test('a split shares runs out by its percent, and sends a run the same way however often it is asked', async () => {
+test('a split distributes runs by its percentage, and always sends a run to the same side', async () => {
   const journey = await onAdded([{ kind: 'split', percent: 30, a: [{ kind: 'exit' }], b: [] }])
   await bench.add(
     listId,
@@ -128,7 +128,7 @@ test('a split shares runs out by its percent, and sends a run the same way howev
   expect(left).toBeLessThan(190)
 })
 
-test('a deal is made with the source journey, and moved by it, whatever its status', async () => {
+test('a journey creates a deal with the source journey, and moves it in any status', async () => {
   const stages = await bench.stages()
   const journey = await onAdded([
     { kind: 'create-deal', title: 'Plan for {{ name }}', value: 9.5, currency: 'eur' },
@@ -161,7 +161,7 @@ const stagesByTitle = async () => {
   return Object.fromEntries(rows.map(({ title, stage }) => [title, stage]))
 }
 
-test('move-deal moves the deal that started the run, whatever its status and however many are newer', async () => {
+test('move-deal moves the deal that started the run, in any status, even if newer deals exist', async () => {
   const journey = await bench.apply({
     name: 'J',
     trigger: { kind: 'deal-stage-changed', stage: 'Won' },
@@ -201,7 +201,7 @@ test('without a deal of its own, move-deal moves the newest open one in the pipe
   expect(await stagesByTitle()).toEqual({ Sold: 'Proposal', Partner: 'New', Bobs: 'New' })
 })
 
-test('a clock that jumps over a chain of waits finds the run at its end', async () => {
+test('a clock that jumps over a chain of waits completes the run', async () => {
   const wait = { kind: 'delay', for: '1d' }
   const from = clock.now().getTime()
   const journey = await onAdded([
@@ -229,7 +229,7 @@ test('a clock that jumps over a chain of waits finds the run at its end', async 
   expect(new Set(log.map(({ at }) => at))).toEqual(new Set([from + 7 * day]))
 })
 
-test('after an outage of three days a delay counts from when the step before it was done', async () => {
+test('after an outage of three days a delay counts from the actual time of the previous step', async () => {
   const set = (value: string) => ({ kind: 'update-field', field: 'at', value })
   const journey = await onAdded([{ kind: 'delay', for: '1h' }, set('one'), { kind: 'delay', for: '1d' }, set('two')])
   await bench.add(listId, ['ada@example.com'])
@@ -266,7 +266,7 @@ test('a wait-for that is reached late listens for its whole timeout', async () =
   })
 })
 
-test('a run that is taken late counts its next wait from when it was due', async () => {
+test('a late run counts its next wait from its due time', async () => {
   const journey = await onAdded([
     { kind: 'delay', for: '1h' },
     { kind: 'delay', for: '1d' },
@@ -280,7 +280,7 @@ test('a run that is taken late counts its next wait from when it was due', async
   expect(run).toMatchObject({ status: 'waiting', dueAt: from + day + 3_600_000 })
 })
 
-test('a step that is refused ends its run as failed, with the reason, and no other run', async () => {
+test('a refused step fails its run with the reason, and no other run', async () => {
   await fullList()
   const journey = await onAdded([{ kind: 'add-to-list', list: 'Full' }])
   await bench.add(listId, ['plain@example.com'])
@@ -296,7 +296,7 @@ test('a step that is refused ends its run as failed, with the reason, and no oth
   ])
 })
 
-test('of runs taken together, one that is refused leaves the others as done', async () => {
+test('a refused run in a batch does not affect the other runs', async () => {
   await fullList()
   const journey = await onAdded([
     { kind: 'delay', for: '1s' },
@@ -317,7 +317,7 @@ test('of runs taken together, one that is refused leaves the others as done', as
   expect(runs.every(({ log }) => log.length === 2)).toBe(true)
 })
 
-test('a title is cut to 200 characters, and never within one', async () => {
+test('a title is cut to 200 characters, never within a character', async () => {
   await bench.stages()
   const journey = await onAdded([{ kind: 'create-deal', title: '{{ name }}' }])
   await bench.add(listId, ['ada@example.com'], { name: `${'x'.repeat(199)}\u{1F600}y` })
@@ -327,7 +327,7 @@ test('a title is cut to 200 characters, and never within one', async () => {
   expect(rows[0]!.title).toBe('x'.repeat(199))
 })
 
-test('a version pins its runs: what is applied later holds for those that enter later', async () => {
+test('runs stay on their version; a new version applies to later entries', async () => {
   const steps = (value: string) => [
     { kind: 'delay', for: '1d' },
     { kind: 'update-field', field: 'came', value },
@@ -344,7 +344,7 @@ test('a version pins its runs: what is applied later holds for those that enter 
   expect((await bench.contacts('late@example.com'))[0]!.fields).toEqual({ came: 'second' })
 })
 
-test('a run goes on in another list of its address when its journey takes it out of its own', async () => {
+test('a run continues in another list of its address when its journey removes it from its list', async () => {
   await bench.list('Customers')
   const journey = await onAdded([
     { kind: 'add-to-list', list: 'Customers' },
@@ -358,7 +358,7 @@ test('a run goes on in another list of its address when its journey takes it out
   expect(contacts.map(({ listName, fields }) => [listName, fields])).toEqual([['Customers', { moved: 'yes' }]])
 })
 
-test('deals made by hand start no journey of another account', async () => {
+test('manually created deals start no journey of another account', async () => {
   const other = await journeyBench(target)
   const journey = await other.apply({
     name: 'Other',

@@ -28,7 +28,7 @@ const deal = (email: string) =>
 const ends = async (journey: string) =>
   Object.fromEntries((await bench.runs(journey)).map(({ email, status, reason }) => [email, [status, reason]]))
 
-test('a run that meets an exit rule ends at once with the rule as its reason, and completes nothing', async () => {
+test('a run that meets an exit rule ends at once with the rule as its reason, and emits no journey.completed', async () => {
   const journey = await onAdded(['deal-won'])
   await bench.add(listId, ['won@example.com', 'lost@example.com', 'none@example.com'])
   await bench.drain()
@@ -47,7 +47,7 @@ test('a run that meets an exit rule ends at once with the rule as its reason, an
   expect(await target.events(bench.account.id)).toHaveLength(2)
 })
 
-test('an event type is an exit rule too, for all runs of its contact alone', async () => {
+test('an event type is an exit rule too, for all runs of its contact only', async () => {
   const journey = await onAdded(['deal.created'])
   await bench.add(listId, ['a@example.com', 'b@example.com'])
   await deal('a@example.com')
@@ -57,13 +57,13 @@ test('an event type is an exit rule too, for all runs of its contact alone', asy
   })
 })
 
-test('the event that lets a contact in does not let it out again', async () => {
+test('the event that starts a run does not end it', async () => {
   const journey = await onAdded(['contact.created'])
   await bench.add(listId, ['a@example.com'])
   expect(await ends(journey)).toEqual({ 'a@example.com': ['running', null] })
 })
 
-test('a run that its own step ends keeps what the step did', async () => {
+test('a run that is ended by its own step keeps the effect of the step', async () => {
   const journey = await onAdded(
     ['deal.created'],
     [
@@ -78,7 +78,7 @@ test('a run that its own step ends keeps what the step did', async () => {
   expect(run!.log.map(({ kind }) => kind)).toEqual(['create-deal'])
 })
 
-test('list-removed ends the runs of who leaves the list: by a journey, by erasure, with the list', async () => {
+test('list-removed ends the runs of contacts that leave the list: by a journey, by erasure, with the list', async () => {
   await bench.list('Other')
   const journey = await onAdded(['list-removed'])
   const remover = await bench.apply({
@@ -103,7 +103,7 @@ test('list-removed ends the runs of who leaves the list: by a journey, by erasur
   })
 })
 
-test('a contact that is in no list any more ends its run at the next step, whatever the rules', async () => {
+test('the run of a contact that is in no list ends at its next step, under any rules', async () => {
   const journey = await onAdded([])
   await bench.add(listId, ['a@example.com'])
   await bench.drain()
@@ -113,7 +113,7 @@ test('a contact that is in no list any more ends its run at the next step, whate
   expect(await ends(journey)).toEqual({ 'a@example.com': ['exited', 'the contact was removed'] })
 })
 
-test('an erased contact ends its runs, and its address stands in no run and no deal any more', async () => {
+test('an erasure ends the runs of the contact and removes its address from all runs and deals', async () => {
   const journey = await onAdded([])
   await bench.add(listId, ['gone@example.com', 'stays@example.com'])
   await bench.drain()

@@ -21,7 +21,7 @@ afterEach(async () => {
   await target.app.sql('drop function if exists fail_for() cascade')
 })
 
-/** A statement on a contact's row fails, as it would by a fault in a trigger, a column that is not there, a full disk. */
+/** Makes statements on a contact's row fail, as a broken trigger, a missing column or a full disk would. */
 const breakContact = async (email: string) => {
   await target.app.sql(
     `create function fail_for() returns trigger language plpgsql as
@@ -36,7 +36,7 @@ const runs = async (journeyId: string) => (await bench.work((work) => listRuns(w
 
 const onAdded = (steps: object[]) => bench.apply({ name: 'J', trigger: { kind: 'list-added', list: 'Leads' }, steps })
 
-test('a fault of ours ends no run: it is told with the id, shown, and tried again with growing waits until it is gone', async () => {
+test('an unexpected error ends no run: it is reported with the id, shown, and tried again with growing delays', async () => {
   const journey = await onAdded([
     { kind: 'update-field', field: 'seen', value: 'yes' },
     { kind: 'delay', for: '1d' },
@@ -68,7 +68,7 @@ test('a fault of ours ends no run: it is told with the id, shown, and tried agai
   expect(mended.dueAt).toBe(clock.now().getTime() + day)
 })
 
-test('a run whose timeout meets a fault keeps its place: an event after its time is too late', async () => {
+test('a run whose timeout meets an error keeps its place: a later event is too late', async () => {
   await bench.stages()
   const journey = await onAdded([
     { kind: 'wait-for', event: 'deal.created', timeout: '1d', then: [], else: [] },
@@ -89,7 +89,7 @@ test('a run whose timeout meets a fault keeps its place: an event after its time
   expect((await bench.runs(journey))[0]!.log[0]!.outcome).toBe('no deal.created in 1d')
 })
 
-test('an account that is deleted while its runs are walked takes them along, and holds up no other', async () => {
+test('an account that is deleted while its runs advance deletes them too, and delays no other account', async () => {
   const gone = await journeyBench(target)
   const goneList = await gone.list('Leads')
   const emails = Array.from({ length: 500 }, (_, i) => `c${i}@example.com`)
@@ -117,7 +117,7 @@ test('an account that is deleted while its runs are walked takes them along, and
   expect((await runs(journey)).every(({ status }) => status === 'completed')).toBe(true)
 })
 
-test('a row that somebody holds delays no other account, and its own run goes on once it is free', async () => {
+test('a locked row delays no other account, and its own run continues once it is unlocked', async () => {
   const other = await journeyBench(target)
   const otherList = await other.list('Leads')
   const trigger = { kind: 'list-added', list: 'Leads' }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { keepHouse } from '../../src/app/housekeeping.ts'
+import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
@@ -39,9 +39,9 @@ const versions = async () => {
   return rows.map(({ version }) => version)
 }
 
-const keep = () => keepHouse(target.app, new AbortController().signal)
+const keep = () => runHousekeeping(target.app, new AbortController().signal)
 
-test('versions that nobody enters any more go once they have no runs, with their exit rules', async () => {
+test('replaced versions without runs are deleted with their exit rules', async () => {
   await apply(1)
   await bench.add(listId, ['a@example.com'])
   await apply(2)
@@ -59,7 +59,7 @@ test('versions that nobody enters any more go once they have no runs, with their
   expect(exits).toEqual([{ version: 3 }])
 })
 
-/** Rows that statements on the journeys' tables read, by index or not. */
+/** Returns the number of rows that statements read from the journeys' tables, by index or not. */
 const rowsRead = async () => {
   await target.app.sql('select pg_stat_force_next_flush()')
   const [row] = await target.app.sql<{ rows: number }>(
@@ -69,7 +69,7 @@ const rowsRead = async () => {
   return row!.rows
 }
 
-test('what an event costs does not grow with the versions that were applied, nor with journeys bound to other things', async () => {
+test('the cost of an event does not grow with the number of versions, nor with journeys bound to other ids', async () => {
   await bench.add(listId, ['a@example.com'])
   await apply(1)
   const cost = async () => {
@@ -102,7 +102,7 @@ test('what an event costs does not grow with the versions that were applied, nor
   expect(await cost()).toBeLessThan(first + 200)
 })
 
-test('runs that ended 90 days ago go with their step logs, and no others', async () => {
+test('runs that ended 90 days ago are deleted with their step logs, and no others', async () => {
   const journey = await apply(100)
   await bench.add(listId, ['waits@example.com'])
   await apply(1)
@@ -120,7 +120,7 @@ test('runs that ended 90 days ago go with their step logs, and no others', async
   expect(logs).toHaveLength(1)
 })
 
-test('of one cause come at most 1,000 runs, and the log of who would have caused more says so', {
+test('one cause starts at most 1,000 runs, and the log of the run that would cause more reports it', {
   timeout: 60_000,
 }, async () => {
   await bench.add(listId, ['a@example.com'])
@@ -137,7 +137,7 @@ test('of one cause come at most 1,000 runs, and the log of who would have caused
     )
   }
   await deal('a@example.com')
-  // Of each of the two that the deal has started 900 have come already: walking them all would show no more.
+  // Each of the two runs that the deal started has 900 runs already: creating them by steps would test nothing more.
   await target.app.sql(
     `insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, due_at, context, depth, root_id, entered_at, ended_at)
      select account_id, id || n, journey_id, version, list_id, row_id, email, 'completed', due_at, context, 1, id, entered_at, entered_at
@@ -145,7 +145,7 @@ test('of one cause come at most 1,000 runs, and the log of who would have caused
     [bench.account.id],
   )
   await bench.drain(undefined, 50_000)
-  // Each of the two is a cause of its own.
+  // Each of the two is a separate root.
   const [roots] = await target.app.sql<{ runs: number; most: number }>(
     `select count(*) as runs, max(count) as most from (
        select count(*) from journey_runs where account_id = $1 group by coalesce(root_id, id)
@@ -157,7 +157,7 @@ test('of one cause come at most 1,000 runs, and the log of who would have caused
   expect(runs).toHaveLength(2000)
   const logs = runs.flatMap(({ log }) => log)
   const unstarted = logs.map(({ outcome }) => Number(/\((\d+) not started: one cause/.exec(outcome)?.[1] ?? 0))
-  // Each that was walked has tried to start two; of all that, all but the two first have come.
+  // Each advanced run has tried to start two runs.
   expect(logs.length).toBeGreaterThan(100)
   expect(unstarted.reduce((sum, count) => sum + count)).toBe(2 * logs.length - (200 - 2))
 })

@@ -60,7 +60,7 @@ const usedVolume = async () => {
 const suppress = (email: string, reason: SuppressionReason) =>
   bench.work((work) => suppressAddresses(work, [email], reason))
 
-test('a run’s mail is made of its contact’s fields and email, of its journey, one for the run and step', async () => {
+test('an email of a run has its contact’s fields and address and its journey, one per run and step', async () => {
   const journey = await onAdded([{ ...mail, subject: 'For {{ name }} <{{ email }}>' }])
   await bench.add(listId, ['ada@example.com'], { name: '{{ email }}', plan: 'pro' })
   await bench.drain()
@@ -74,7 +74,7 @@ test('a run’s mail is made of its contact’s fields and email, of its journey
       source: journey,
       type: 'marketing',
       email: 'ada@example.com',
-      // What a value holds is no tag.
+      // A tag inside a value is not filled.
       subject: 'For {{ email }} <ada@example.com>',
       status: 'pending',
       reason: null,
@@ -85,7 +85,7 @@ test('a run’s mail is made of its contact’s fields and email, of its journey
   ])
 })
 
-test('its name is the default subject; two steps are two mails, and so are two runs', async () => {
+test('the project’s name is the default subject; two steps send two emails, and so do two runs', async () => {
   await onAdded([mail, { ...mail, type: 'transactional' }], { reentry: 'always' })
   await bench.add(listId, ['ada@example.com', 'bob@example.com'], { name: 'N' })
   await bench.drain()
@@ -99,7 +99,7 @@ test('its name is the default subject; two steps are two mails, and so are two r
   expect(await usedVolume()).toBe(4)
 })
 
-test('who is suppressed gets no mail: that is an outcome, the run goes on, and it uses no volume', async () => {
+test('a suppressed contact gets no email, which is logged as the outcome and uses no quota; the run continues', async () => {
   const journey = await onAdded([
     mail,
     { ...mail, type: 'transactional' },
@@ -116,7 +116,7 @@ test('who is suppressed gets no mail: that is an outcome, the run goes on, and i
   expect(await usedVolume()).toBe(1)
 })
 
-test('a mail that can’t go is in the list with its reason, and the run goes on', async () => {
+test('an email that can’t be sent is listed with its reason, and the run continues', async () => {
   const journey = await onAdded([mail, { kind: 'update-field', field: 'a', value: 1 }])
   await target.app.sql('delete from senders where account_id = $1', [bench.account.id])
   await bench.add(listId, ['ada@example.com'])
@@ -127,7 +127,7 @@ test('a mail that can’t go is in the list with its reason, and the run goes on
   expect(await usedVolume()).toBe(0)
 })
 
-test('a volume that is used up fails the mails that find none left, not their runs', async () => {
+test('an exhausted quota fails the emails beyond it, not their runs', async () => {
   await target.app.sql(
     `insert into plans select 'two sends', 8, null, 2, null, null, null, true on conflict do nothing`,
   )
@@ -142,7 +142,7 @@ test('a volume that is used up fails the mails that find none left, not their ru
   ])
 })
 
-test('a project that was deleted since is said in the step log, and the run goes on', async () => {
+test('a deleted project is reported in the step log, and the run continues', async () => {
   const journey = await onAdded([{ kind: 'delay', for: '1d' }, mail, { kind: 'update-field', field: 'a', value: 1 }])
   await bench.add(listId, ['ada@example.com'])
   await bench.drain()
@@ -154,7 +154,7 @@ test('a project that was deleted since is said in the step log, and the run goes
   expect(await messages()).toMatchObject([{ status: 'failed', error: 'There is no such project' }])
 })
 
-test('a version that was stored with the project’s name finds it when it sends', async () => {
+test('a version that was stored with the project’s name finds the project when it sends', async () => {
   const journey = await onAdded([mail])
   await target.app.sql(
     `update journey_versions set definition = jsonb_set(definition, '{steps,0,project}', '"Welcome"') where journey_id = $1`,
@@ -166,7 +166,7 @@ test('a version that was stored with the project’s name finds it when it sends
   expect(await messages()).toMatchObject([{ project: projectId, status: 'pending' }])
 })
 
-test('the wait for a reaction is armed in the transaction that inserts the mail', async () => {
+test('the wait for a reaction begins in the transaction that inserts the email', async () => {
   const journey = await onAdded([
     mail,
     {
@@ -178,7 +178,7 @@ test('the wait for a reaction is armed in the transaction that inserts the mail'
       else: [{ kind: 'update-field', field: 'side', value: 'else' }],
     },
   ])
-  // Answers the mail in the moment in which anybody can see it.
+  // Answers the email as soon as it is visible.
   const react = async (email: string) => {
     for (;;) {
       const seen = await target.app.sql('select from messages where account_id = $1 and email = $2', [
@@ -210,7 +210,7 @@ test('the wait for a reaction is armed in the transaction that inserts the mail'
   expect(await messages()).toHaveLength(2)
 })
 
-test('exit rule unsubscribed ends the runs of who unsubscribes, suppressed those of every other reason', async () => {
+test('exit rule unsubscribed ends the runs of contacts that unsubscribe, suppressed those of every other reason', async () => {
   const waits = [{ kind: 'delay', for: '1d' }, mail]
   const trigger = { kind: 'list-added', list: 'Leads' }
   const unsubscribed = await bench.apply({ name: 'U', trigger, exitOn: ['unsubscribed'], steps: waits })
@@ -234,7 +234,7 @@ test('exit rule unsubscribed ends the runs of who unsubscribes, suppressed those
   expect(await ended(neither)).toEqual([])
 })
 
-test('a suppression of 500 at once ends their runs, of this account alone, and one that is known ends none anew', async () => {
+test('suppressing 500 addresses at once ends their runs in this account only, and suppressing one again ends no run', async () => {
   const other = await journeyBench(target)
   const theirs = await other.list('Leads')
   const emails = Array.from({ length: 500 }, (_, i) => `c${i}@example.com`)

@@ -4,8 +4,8 @@ import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { journeyMails } from '../../src/app/journeys.mail.ts'
 import { upsertContact } from '../../src/contacts/contacts.ts'
-import { findDue } from '../../src/journeys/run.due.ts'
-import { runJourneys } from '../../src/journeys/run.loop.ts'
+import { findDue } from '../../src/journeys/engine/due.ts'
+import { runJourneys } from '../../src/journeys/engine/engine.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type FaultSeen, type JourneyBench, journeyBench } from '../support/journeys.ts'
 
@@ -26,7 +26,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop()
 })
 
-/** An engine on connections of its own, as another process has it. */
+/** Starts an engine with its own connections, as in another process. */
 const startEngine = async (name: string) => {
   const app = await openApp(readConfig(target.env), { connections: 4, name })
   const stop = new AbortController()
@@ -66,7 +66,7 @@ const deadlocks = async () => {
   return row!.deadlocks
 }
 
-/** Steps of every kind that locks something. */
+/** Steps of every kind that takes locks. */
 const mixed = [
   { kind: 'update-field', field: 'seen', value: 'yes' },
   { kind: 'create-deal', title: 'Of {{ email }}' },
@@ -108,7 +108,7 @@ test('three engines on one database do each step once, and share the work', { ti
   expect(engines.flatMap(({ faults }) => faults)).toEqual([])
 })
 
-test('connections that are cut again and again lose no step and repeat none', { timeout: 90_000 }, async () => {
+test('repeatedly cut connections lose no step and repeat none', { timeout: 90_000 }, async () => {
   const journey = await startMixed(300)
   const engines = await Promise.all(['svc cut 1', 'svc cut 2'].map(startEngine))
   for (let cut = 0; cut < 8; cut++) {
@@ -123,7 +123,7 @@ test('connections that are cut again and again lose no step and repeat none', { 
   expect(engines.flatMap(({ faults }) => faults)).toEqual([])
 })
 
-/** What connections of the tests before have done is counted when they come to it: not where a database is the test's own. */
+/** A database of its own: backends of earlier tests report their statistics late. */
 const onOwnDatabase = async () => {
   const shared = target
   target = await startApp()
@@ -135,7 +135,7 @@ const onOwnDatabase = async () => {
   listId = await bench.list('Leads')
 }
 
-test('two journeys over the contacts of a list beside writers of both lists: no deadlock, and all is counted', {
+test('two journeys over the contacts of a list, concurrent with writers of both lists, do not deadlock and count correctly', {
   timeout: 120_000,
 }, async () => {
   await onOwnDatabase()
@@ -188,7 +188,7 @@ test('two journeys over the contacts of a list beside writers of both lists: no 
   expect(engines.flatMap(({ faults }) => faults)).toEqual([])
 })
 
-/** What statements read of the runs: rows by scans, entries of all indexes. */
+/** Returns the rows of runs that scans read, and the entries of all indexes. */
 const reads = async () => {
   await target.app.sql('select pg_stat_clear_snapshot(), pg_stat_force_next_flush()')
   await new Promise((resolve) => setTimeout(resolve, 1200))
@@ -200,7 +200,7 @@ const reads = async () => {
 }
 
 test.each(['empty', 'full'])(
-  'after an analyze of an %s queue its statements still walk indexes, row by row',
+  'after an analyze while the queue was %s its statements still use indexes, row by row',
   { timeout: 90_000 },
   async (state) => {
     await onOwnDatabase()
@@ -225,7 +225,7 @@ test.each(['empty', 'full'])(
     const before = await reads()
     const { faults } = await startEngine('svc plans')
     await new Promise((resolve) => setTimeout(resolve, 100))
-    // Asked of the contacts, so that nobody else reads the runs.
+    // Queries contacts, so that only the engine reads the runs.
     await until(async () => {
       const [seen] = await target.app.sql<{ count: number }>(
         `select count(*) from contacts where account_id = $1 and fields ? 'seen'`,
@@ -241,7 +241,7 @@ test.each(['empty', 'full'])(
   },
 )
 
-test('finding what is due costs what is due, however much waits in however many accounts', async () => {
+test('the cost of finding due runs does not grow with waiting runs or accounts', async () => {
   await target.app.sql('delete from journey_runs')
   const insert = `
     insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, cursor, due_at, context, entered_at)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { keepHouse } from '../../src/app/housekeeping.ts'
+import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { deleteList, eraseContact, leaveList, readPerson } from '../../src/contacts/contacts.ts'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { purgeRuns } from '../../src/journeys/journeys.purge.ts'
@@ -34,10 +34,10 @@ const journeyWith = (reentry?: string) =>
     steps: [{ kind: 'delay', for: '1d' }],
   })
 
-/** Purges what ended 90 days ago, and the day after. */
+/** Purges runs that ended 90 days ago, and again a day later. */
 const purge = async () => {
   clock.advance(91 * day)
-  await keepHouse(target.app, new AbortController().signal, (fault) => {
+  await runHousekeeping(target.app, new AbortController().signal, (fault) => {
     throw fault
   })
 }
@@ -56,7 +56,7 @@ test.each([
   ['never, the default', undefined, [1, 1]],
   ['after-exit', 'after-exit', [1, 2]],
   ['always', 'always', [50, 100]],
-])('50 entries at once, and 50 more after the end, with reentry %s', async (_, reentry, [first, second]) => {
+])('50 concurrent entries, and 50 more after the end, with reentry %s', async (_, reentry, [first, second]) => {
   const journey = await journeyWith(reentry)
   await fifty()
   expect(await bench.runs(journey)).toHaveLength(first!)
@@ -69,7 +69,7 @@ test.each([
   expect(await bench.runs(journey)).toHaveLength(second!)
 })
 
-test('the same address in another list is another contact, and enters for itself', async () => {
+test('the same address in another list is another contact, and enters separately', async () => {
   const journey = await journeyWith()
   const other = await bench.list('Other')
   await deal()
@@ -83,7 +83,7 @@ test('the same address in another list is another contact, and enters for itself
 })
 
 describe('once the runs are purged', () => {
-  /** One run of a@example.com that has ended and is purged. */
+  /** Creates a run of a@example.com that has ended and is purged. */
   const ranAndPurged = async (reentry?: string) => {
     const journey = await journeyWith(reentry)
     await deal()
@@ -99,13 +99,13 @@ describe('once the runs are purged', () => {
     ['never', 0],
     ['after-exit', 1],
     ['always', 50],
-  ])('50 entries at once with reentry %s', async (reentry, count) => {
+  ])('50 concurrent entries with reentry %s', async (reentry, count) => {
     const journey = await ranAndPurged(reentry)
     await fifty()
     expect(await bench.runs(journey)).toHaveLength(count)
   })
 
-  test('an email that went out does not go out again', async () => {
+  test('an email that was sent is not sent again', async () => {
     await bench.work(async (work) => {
       await addSender(work, { email: 'hello@shop.example', name: 'The Shop' })
       await applyProjects(work, [plainProject('Welcome')])
@@ -132,14 +132,14 @@ describe('once the runs are purged', () => {
     expect(await emails()).toBe(1)
   })
 
-  test('a journey that lets contacts in again is remembered too: its next version may not', async () => {
+  test('entries of a journey with reentry are kept too, because its next version may forbid it', async () => {
     const journey = await ranAndPurged('always')
     expect(await journeyWith('never')).toBe(journey)
     await deal()
     expect(await bench.runs(journey)).toEqual([])
   })
 
-  test('the same address in another list enters for itself', async () => {
+  test('the same address in another list enters separately', async () => {
     const journey = await ranAndPurged()
     const other = await bench.list('Other')
     await bench.add(other, ['a@example.com'])
@@ -150,7 +150,7 @@ describe('once the runs are purged', () => {
     expect(await bench.runs(journey)).toHaveLength(1)
   })
 
-  test('an entry that meets the purge sees the run or what is remembered of it', async () => {
+  test('an entry concurrent with the purge sees the run or its past entry', async () => {
     const journey = await journeyWith()
     await deal()
     clock.advance(day)
@@ -162,7 +162,7 @@ describe('once the runs are purged', () => {
     expect([await bench.runs(journey), await remembered()]).toEqual([[], [{ list: listId, journey }]])
   })
 
-  test('what is remembered is in the export of the person, and goes with the person', async () => {
+  test('past entries are in the export of the person, and deleted with the person', async () => {
     const journey = await ranAndPurged()
     const { journeyRuns } = await bench.work((work) => readPerson(target.app, work, 'a@example.com'))
     expect(journeyRuns).toEqual([{ journeyId: journey, listId, status: 'past' }])
@@ -170,7 +170,7 @@ describe('once the runs are purged', () => {
     expect(await remembered()).toEqual([])
   })
 
-  test('an erased person is not remembered when the runs are purged', async () => {
+  test('the purge of an erased person’s runs keeps no past entry', async () => {
     const journey = await journeyWith()
     await deal()
     await bench.work((work) => eraseContact(work, 'a@example.com', { dryRun: false }))
@@ -178,7 +178,7 @@ describe('once the runs are purged', () => {
     expect([await bench.runs(journey), await remembered()]).toEqual([[], []])
   })
 
-  test('what is remembered stays while the address is in another list, and goes with its last one', async () => {
+  test('past entries stay while the address is in another list, and are deleted with its last one', async () => {
     const journey = await ranAndPurged()
     const other = await bench.list('Other')
     await bench.add(other, ['a@example.com'])
@@ -188,7 +188,7 @@ describe('once the runs are purged', () => {
     expect(await remembered()).toEqual([])
   })
 
-  test('what is remembered of a list goes with the list', async () => {
+  test('past entries of a list are deleted with the list', async () => {
     await ranAndPurged()
     expect(await remembered()).toHaveLength(1)
     await deleteList(target.app, bench.account.id, listId, { actor: 'cli:test' })

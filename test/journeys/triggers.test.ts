@@ -14,8 +14,8 @@ import { emit } from '../../src/events/emit.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
 import type { EventData } from '../../src/events/shapes.ts'
 import { createForm, FormFile } from '../../src/forms/forms.ts'
+import { doStep } from '../../src/journeys/engine/steps.effects.ts'
 import { startJourneys } from '../../src/journeys/journeys.ts'
-import { doStep } from '../../src/journeys/steps.effects.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { createWebinar } from '../../src/webinars/webinars.ts'
 import { startApp, type TestApp } from '../support/app.ts'
@@ -47,7 +47,7 @@ const deal = (email: string, more: object = {}) =>
 
 const writes = (count: number) => Array.from({ length: count }, (_, i) => ({ email: `c${i}@example.com`, fields: {} }))
 
-test('list-added lets in who comes into its list, once, and nobody who comes into another or is only changed', async () => {
+test('list-added enters a contact that is added to its list, once; other lists and updates do not start it', async () => {
   const journey = await on({ kind: 'list-added', list: 'Leads' })
   const other = await bench.list('Other')
   await bench.add(listId, ['a@example.com', 'b@example.com'])
@@ -56,7 +56,7 @@ test('list-added lets in who comes into its list, once, and nobody who comes int
   expect((await entered(journey)).sort()).toEqual(['a@example.com', 'b@example.com'])
 })
 
-test('list-added hears 500 contacts of one write, and none of a write of more or of one without events', async () => {
+test('list-added receives 500 contacts of one write, and none of a larger write or one without events', async () => {
   const journey = await on({ kind: 'list-added', list: 'Leads' })
   await bench.work((work) => writeContacts(work, listId, writes(501), new Map()))
   await bench.work((work) =>
@@ -69,7 +69,7 @@ test('list-added hears 500 contacts of one write, and none of a write of more or
   expect(await entered(hearing)).toHaveLength(500)
 })
 
-test('a write that is rolled back lets nobody in', async () => {
+test('a write that is rolled back enters no contact', async () => {
   const journey = await on({ kind: 'list-added', list: 'Leads' })
   const failing = bench.work(async (work) => {
     await writeContacts(work, listId, writes(1), new Map())
@@ -79,7 +79,7 @@ test('a write that is rolled back lets nobody in', async () => {
   expect(await entered(journey)).toEqual([])
 })
 
-test('a disabled journey lets nobody in', async () => {
+test('no contact enters a disabled journey', async () => {
   const journey = await on({ kind: 'list-added', list: 'Leads' }, { enabled: false })
   await bench.add(listId, ['a@example.com'])
   expect(await entered(journey)).toEqual([])
@@ -100,7 +100,7 @@ test('deal-stage-changed starts on a move into its stage, and on a creation in i
   expect(await entered(between)).toEqual(['a@example.com'])
 })
 
-test('a deal that a journey makes and a stage that is deleted wait for each other in no circle', async () => {
+test('a journey that creates a deal and the deletion of a stage do not deadlock', async () => {
   const email = 'ada@example.com'
   await bench.add(listId, [email])
   const moved = await on({ kind: 'deal-stage-changed' })
@@ -129,11 +129,11 @@ test('a deal that a journey makes and a stage that is deleted wait for each othe
     await untilLocked(target.app, 2)
   })
   await Promise.all(units)
-  // Each once: nobody was chosen to begin again.
+  // Each once: PostgreSQL chose no transaction as a deadlock victim.
   expect(begun).toBe(2)
 })
 
-test('deal-stage-changed of one pipeline does not hear another', async () => {
+test('deal-stage-changed of one pipeline ignores another', async () => {
   await bench.stages()
   await bench.add(listId, ['a@example.com'])
   const pipeline = await bench.work((work) => createPipeline(work, NewPipeline.parse({ name: 'Partners' })))
@@ -170,7 +170,7 @@ test('interaction starts by project, block and kind, for the list that has the a
   expect(counts).toEqual([1, 1, 0, 0, 0])
 })
 
-test('form-submitted, lead-hot and purchase-completed start by their events; without a contact nobody enters', async () => {
+test('form-submitted, lead-hot and purchase-completed start by their events; an event without a contact starts nothing', async () => {
   await bench.add(listId, ['a@example.com'])
   const contact = await contactOf('a@example.com')
   const signup = await bench.work(async (work) => {
@@ -195,7 +195,7 @@ test('form-submitted, lead-hot and purchase-completed start by their events; wit
   expect(counts).toEqual([1, 0, 1, 1])
 })
 
-test('what is no event starts its journeys by name: a course, a webinar, a pending contact that becomes active', async () => {
+test('a course enrolment, a webinar registration and the activation of a pending contact start journeys without an event', async () => {
   await bench.add(listId, ['a@example.com'])
   const { rowId } = await contactOf('a@example.com')
   const entrant = { listId, rowId, email: 'a@example.com' }

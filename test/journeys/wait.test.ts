@@ -47,7 +47,7 @@ const sides = async (journey: string) =>
     ),
   )
 
-test('the event wakes the runs of its contact into `then`; the others go `else` at their time', async () => {
+test('the event wakes the runs of its contact into `then`; the others take `else` at their timeout', async () => {
   const journey = await waiting()
   await bench.add(listId, ['came@example.com', 'late@example.com'])
   await bench.drain()
@@ -62,7 +62,7 @@ test('the event wakes the runs of its contact into `then`; the others go `else` 
   expect((await sides(journey))['late@example.com']).toEqual(['completed', 'else'])
 })
 
-test('an event wakes only where it holds what `where` names, by its path in the data or in the event', async () => {
+test('an event wakes a run only if it has the values of `where`, by path in the data or in the event', async () => {
   const journey = await waiting({ 'deal.title': 'Big', 'data.deal.status': 'open' })
   await bench.add(listId, ['a@example.com', 'b@example.com'])
   await bench.drain()
@@ -75,7 +75,7 @@ test('an event wakes only where it holds what `where` names, by its path in the 
   })
 })
 
-test('an event before the wait wakes nobody', async () => {
+test('an event before the wait wakes no run', async () => {
   const journey = await waiting()
   await bench.add(listId, ['a@example.com'])
   await deal('a@example.com')
@@ -83,7 +83,7 @@ test('an event before the wait wakes nobody', async () => {
   expect(await sides(journey)).toEqual({ 'a@example.com': ['waiting', undefined] })
 })
 
-test('an event that is rolled back wakes nobody', async () => {
+test('an event that is rolled back wakes no run', async () => {
   const journey = await waiting()
   await bench.add(listId, ['a@example.com'])
   await bench.drain()
@@ -96,13 +96,13 @@ test('an event that is rolled back wakes nobody', async () => {
   expect(await sides(journey)).toEqual({ 'a@example.com': ['waiting', undefined] })
 })
 
-test('an event and the timeout at one moment: the run takes one side, and its log and its effect say the same', async () => {
+test('an event concurrent with the timeout: the run takes one side, in its log and in its effect', async () => {
   const journey = await waiting()
   const emails = Array.from({ length: 40 }, (_, i) => `c${i}@example.com`)
   await bench.add(listId, emails)
   await bench.drain()
   clock.advance(2 * day - 1)
-  // Five that began in time, and write while the timeout is taken.
+  // Five transactions that began before the timeout and write during it.
   let begin = () => {}
   const begun = new Promise<void>((resolve) => {
     begin = resolve
@@ -127,7 +127,7 @@ test('an event and the timeout at one moment: the run takes one side, and its lo
   }
 })
 
-test('an event at the time of the timeout or after it is too late, although the run has not been taken yet', async () => {
+test('an event at or after the timeout is too late, even if the run has not been advanced yet', async () => {
   const journey = await waiting()
   await bench.add(listId, ['at@example.com', 'after@example.com', 'before@example.com'])
   await bench.drain()

@@ -1,11 +1,11 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for one side of a step
 import { expect, test } from 'vitest'
-import { durationMs, type Step } from '../../src/journeys/journeys.definition.ts'
-import { after, type Cursor, firstCursor, into, pathOf, stepAt } from '../../src/journeys/journeys.walk.ts'
+import { durationMs, type Step } from '../../src/journeys/definition/definition.ts'
+import { after, type Cursor, firstCursor, into, pathOf, stepAt } from '../../src/journeys/definition/walk.ts'
 
 const leaf = (field: string): Step => ({ kind: 'update-field', field, value: 'x' })
 
-/** Its leaves bear their places as names. */
+/** Each leaf has its place as its name. */
 const definition: { steps: Step[] } = {
   steps: [
     leaf('0'),
@@ -27,7 +27,7 @@ const definition: { steps: Step[] } = {
   ],
 }
 
-test('a run begins with the first step, and a journey without steps is at its end', () => {
+test('a run begins with the first step, and a journey without steps has no place', () => {
   expect(firstCursor(definition)).toEqual([0])
   expect(firstCursor({ steps: [] })).toBeNull()
 })
@@ -37,7 +37,7 @@ test.each<[Cursor, string]>([
   [[1, 'then', 0], '1.then.0'],
   [[1, 'then', 1, 'then', 0, 'a', 0], '1.then.1.then.0.a.0'],
   [[2], '2'],
-])('the step at %j is the one that stands there', (cursor, field) => {
+])('the step at %j is found', (cursor, field) => {
   expect(stepAt(definition, cursor)).toEqual(leaf(field))
 })
 
@@ -59,9 +59,12 @@ test.each<[Cursor, Cursor | null]>([
   [[1, 'then', 1], [2]],
   [[1, 'then', 1, 'then', 0], [2]],
   [[1, 'then', 1, 'then', 0, 'a', 0], [2]],
-])('after %j comes %j: past the end of a side the run goes on after the step that holds it', (cursor, next) => {
-  expect(after(definition, cursor)).toEqual(next)
-})
+])(
+  'the place after %j is %j: at the end of a side the run continues after the step that has the side',
+  (cursor, next) => {
+    expect(after(definition, cursor)).toEqual(next)
+  },
+)
 
 test.each<[Cursor, 'then' | 'else' | 'a' | 'b', Cursor | null]>([
   [[1], 'then', [1, 'then', 0]],
@@ -70,17 +73,17 @@ test.each<[Cursor, 'then' | 'else' | 'a' | 'b', Cursor | null]>([
   [[1, 'then', 1], 'else', [2]],
   [[1, 'then', 1, 'then', 0], 'a', [1, 'then', 1, 'then', 0, 'a', 0]],
   [[1, 'then', 1, 'then', 0], 'b', [2]],
-])('from %j the side %s leads to %j: a side that is empty or left out leads on', (cursor, side, next) => {
+])('from %j the side %s leads to %j: an empty or absent side leads to the next step', (cursor, side, next) => {
   expect(into(definition, cursor, side)).toEqual(next)
 })
 
-test('the last step of a side that ends the journey leads to its end', () => {
+test('the last step of the last side is the journey’s end', () => {
   const branch: Step = { kind: 'branch', if: { field: 'plan', exists: true }, then: [leaf('x')], else: [] }
   expect(after({ steps: [branch] }, [0, 'then', 0])).toBeNull()
   expect(into({ steps: [branch] }, [0], 'else')).toBeNull()
 })
 
-test('every step is met once by walking from the first along one side', () => {
+test('following one side from the first step visits every step once', () => {
   const met: string[] = []
   for (let cursor = firstCursor(definition); cursor; ) {
     met.push(pathOf(cursor))

@@ -44,7 +44,7 @@ const outcomes = async (journeyId: string) =>
 const deal = (email: string, title = 'T') =>
   bench.work((work) => createDeal(work, NewDeal.parse({ title, email }), { source: 'api' }))
 
-/** A server of the test's own. */
+/** Opens an HTTP server. */
 const serve = async (listener: RequestListener): Promise<string> => {
   const server = createServer(listener).listen(0, '127.0.0.1')
   servers.push(server)
@@ -52,7 +52,7 @@ const serve = async (listener: RequestListener): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('a webhook step posts once, with the key of run and step, and goes on at 2xx', async () => {
+test('a webhook step posts once, with the key of run and step, and continues at 2xx', async () => {
   const journey = await onAdded([
     { kind: 'webhook', url: `${receiver.url}/one`, body: { hello: '{{ name }}', list: [1, '{{ email }}'] } },
     { kind: 'webhook', url: `${receiver.url}/two` },
@@ -127,7 +127,7 @@ test('an event that the receiver causes before it answers wakes the wait-for tha
   expect(await sides()).toEqual(emails.map(() => 'then'))
 })
 
-test('what came before the answer must hold what the wait-for names, and the timeout counts from the answer', async () => {
+test('an event before the answer must have the values of the wait-for, and the timeout counts from the answer', async () => {
   await bench.stages()
   const url = await serve(async (request, response) => {
     let body = ''

@@ -28,7 +28,7 @@ describe('backoff', () => {
     ['is spread upwards, so that not all come back at once', 90, 0.5, 99_000],
     ['longer than the jittered interval lengthens it', 60, 0, 60_000],
     ['of twice the interval is honoured', 120, 0.5, 120_000],
-    ['is spread to twice the interval at most', 119, 0.999, 120_000],
+    ['is jittered to at most twice the interval', 119, 0.999, 120_000],
     ['beyond twice the interval is capped there', 86_400, 0.5, 120_000],
   ])('a Retry-After %s', (_, retryAfterSeconds, random, waited) => {
     expect(nextRetryMs(2, random, retryAfterSeconds)).toBe(waited)
@@ -38,9 +38,12 @@ describe('backoff', () => {
     [30, 0, 30_000],
     [30, 0.5, 33_000],
     [86_400, 0.5, 3_600_000],
-  ])('an endpoint that asks for %i s is left alone so long, spread upwards, an hour at most', (seconds, random, ms) => {
-    expect(askedQuietMs(seconds, random)).toBe(ms)
-  })
+  ])(
+    'a Retry-After of %i s pauses an endpoint for that time, jittered upwards, and at most an hour',
+    (seconds, random, ms) => {
+      expect(askedQuietMs(seconds, random)).toBe(ms)
+    },
+  )
 
   test.each([
     [0, 0],
@@ -49,7 +52,7 @@ describe('backoff', () => {
     [5, 8000],
     [8, 60_000],
     [500, 60_000],
-  ])('after %i time-outs in a row an endpoint is left alone for %i ms ±20 %%', (timeouts, ms) => {
+  ])('after %i consecutive timeouts an endpoint is paused for %i ms ±20 %%', (timeouts, ms) => {
     expect(timeoutBackoffMs(timeouts, 0.5)).toBe(ms)
     expect(timeoutBackoffMs(timeouts, 0)).toBe(ms * 0.8)
   })

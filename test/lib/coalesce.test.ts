@@ -11,7 +11,7 @@ afterEach(() => {
 class Away extends Error {}
 const isShared = (error: unknown) => error instanceof Away
 
-test('a run that hangs delays the calls behind it by ten seconds at most', async () => {
+test('a run that hangs delays the calls behind it by at most ten seconds', async () => {
   const batches: number[][] = []
   const run = async (_: object, calls: readonly number[]) => {
     batches.push([...calls])
@@ -36,7 +36,7 @@ test('a run that ends in time leaves no timer behind', async () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('calls about one subject run one after another, in their order, and the others beside them', async () => {
+test('calls about one subject run one after another in order, and calls about others run with them', async () => {
   const batches: string[][] = []
   const run = async (_: object, calls: readonly string[]) => {
     batches.push([...calls])
@@ -50,7 +50,7 @@ test('calls about one subject run one after another, in their order, and the oth
 })
 
 describe('a run that fails', () => {
-  /** Each run takes 2 s, as a wait for a lock may, and then does what `end` says. */
+  /** Each run takes 2 s, as a wait for a lock may, and then ends as `end` says. */
   const open = (end: (calls: readonly number[]) => void) => {
     const batches: number[][] = []
     const startedAt = Date.now()
@@ -76,7 +76,7 @@ describe('a run that fails', () => {
     return { batches, settled, start }
   }
 
-  test('because the database is away is the answer to every call at once, also to those that wait for their turn', async () => {
+  test('because the database is unavailable fails every call at once, including the queued ones', async () => {
     const { batches, settled, start } = open(() => {
       throw new Away('away')
     })
@@ -104,7 +104,7 @@ describe('a run that fails', () => {
     })
   })
 
-  test('because of one call, and then because the database is away, is not repeated for the rest', async () => {
+  test('because of one call, and then because the database is unavailable, is not repeated for the rest', async () => {
     const { batches, settled, start } = open((calls) => {
       if (calls.length > 1) throw new Error('refused')
       if (calls.includes(3)) throw new Away('away')

@@ -5,13 +5,13 @@ const box = createSecretBox('a secret of enough characters')
 const refusal = expect.objectContaining({ kind: 'configuration', message: expect.stringContaining('SVC_SECRET') })
 
 describe('stored secrets', () => {
-  test.each(['', 'whsec_abc', 'naïve 秘密 🔑'])('%j comes back as it was sealed', (plain) => {
+  test.each(['', 'whsec_abc', 'naïve 秘密 🔑'])('%j is the same after seal and open', (plain) => {
     const sealed = box.seal(plain, 'whk_1')
     expect(sealed).toMatch(/^v1\.[A-Za-z0-9_-]+$/)
     expect(createSecretBox('a secret of enough characters').open(sealed, 'whk_1')).toBe(plain)
   })
 
-  test('sealing twice gives two texts, and neither shows the secret', () => {
+  test('sealing twice returns two different texts without the secret', () => {
     expect(box.seal('whsec_abc', 'whk_1')).not.toBe(box.seal('whsec_abc', 'whk_1'))
     expect(Buffer.from(box.seal('whsec_abc', 'whk_1').slice(3), 'base64url').toString('latin1')).not.toContain(
       'whsec_abc',
@@ -27,7 +27,7 @@ describe('stored secrets', () => {
     expect(() => box.open(sealed, 'whk_1')).toThrow(refusal)
   })
 
-  test('a text that was changed anywhere, cut or is of no known version does not open', () => {
+  test('a changed, truncated or unversioned text does not open', () => {
     const sealed = box.seal('whsec_abc', 'whk_1')
     const bytes = Buffer.from(sealed.slice(3), 'base64url')
     for (let i = 0; i < bytes.length; i++) {

@@ -103,11 +103,11 @@ describe('a refusal names its field in one sentence', () => {
     expect(said(must, {})).toBe('value is required')
   })
 
-  test('the first of several issues speaks', () => {
+  test('of several issues the first one is reported', () => {
     expect(said(must, { value: 1, list: [1, 2] })).toBe('list[0] must be a string')
   })
 
-  test('the root goes by the name that it is given', () => {
+  test('the root has the given name', () => {
     expect(said(z.string(), 3, 'email')).toBe('email must be a string')
   })
 

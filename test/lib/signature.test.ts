@@ -36,11 +36,11 @@ describe('signature', () => {
     ['a cut signature', headers(String(seconds), signature.slice(0, -1)), body, nowMs, 'signature mismatch'],
     ['no signature', { 'x-service-timestamp': String(seconds) }, body, nowMs, 'headers missing'],
     ['no timestamp', { 'x-service-signature': signature }, body, nowMs, 'headers missing'],
-    ['a timestamp that is no number', headers('1e9', signature), body, nowMs, 'timestamp malformed'],
+    ['a timestamp that is not a number', headers('1e9', signature), body, nowMs, 'timestamp malformed'],
     ['a timestamp at the tolerance', headers(String(seconds), signature), body, nowMs + 300_000, 'ok'],
     ['an old timestamp', headers(String(seconds), signature), body, nowMs + 301_000, 'timestamp too far off'],
-    ['a timestamp of the future', headers(String(seconds), signature), body, nowMs - 301_000, 'timestamp too far off'],
-  ])('%s is judged', (_, given, raw, now, verdict) => {
+    ['a timestamp in the future', headers(String(seconds), signature), body, nowMs - 301_000, 'timestamp too far off'],
+  ])('verifies %s', (_, given, raw, now, verdict) => {
     expect(verify(secret, given, raw, now)).toBe(verdict)
   })
 

@@ -32,32 +32,32 @@ test.each([
   expect(verifyWebhook(key, given, text, { nowMs: now }).verdict).toBe(verdict)
 })
 
-test('the tolerance may be another', () => {
+test('the tolerance can be set', () => {
   expect(verifyWebhook(secret, headers, body, { nowMs: nowMs + 301_000, toleranceSeconds: 302 }).verdict).toBe('ok')
   expect(verifyWebhook(secret, headers, body, { nowMs: nowMs + 2000, toleranceSeconds: 1 }).verdict).not.toBe('ok')
 })
 
-test('while a secret is rotated each of two is taken, and no other', () => {
+test('while a secret is rotated both secrets verify, and no third', () => {
   const other = newSigningSecret()
   expect(verifyWebhook([other, secret], headers, body, { nowMs }).verdict).toBe('ok')
   expect(verifyWebhook([other, newSigningSecret()], headers, body, { nowMs }).verdict).toBe('signature mismatch')
 })
 
-test('a secret that is not set is a fault of the caller, not one that everybody knows', () => {
+test('an empty secret throws, because anyone could sign with it', () => {
   const forged = signedHeaders('', nowMs, 'evt_1', body)
   for (const none of ['', [], [''], [secret, '']]) {
     expect(() => verifyWebhook(none, forged, body, { nowMs })).toThrow('secret')
   }
 })
 
-test('a repeat is known by the id that is signed, not by the header', () => {
+test('a repeat is recognised by the signed id, not by the header', () => {
   const isRepeat = openRepeats()
   const replayed = { ...headers, 'X-Service-Idempotency-Key': 'evt_2' }
   expect(isRepeat(verifyWebhook(secret, headers, body, { nowMs }).id)).toBe(false)
   expect(isRepeat(verifyWebhook(secret, replayed, body, { nowMs }).id)).toBe(true)
 })
 
-test('beyond its size the oldest ids are forgotten', () => {
+test('above its size the oldest ids are forgotten', () => {
   const isRepeat = openRepeats(2)
   expect(['a', 'b', 'c', 'b', 'a'].map(isRepeat)).toEqual([false, false, false, true, false])
 })

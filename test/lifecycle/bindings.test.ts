@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { setPlanLimits } from '../../src/accounts/accounts.ts'
-import { missing } from '../../src/lib/problem.ts'
+import { notFound } from '../../src/lib/problem.ts'
 import {
   type LifecycleMail,
   listBindings,
-  plainMail,
   queueLifecycleMails,
   setBinding,
   unsetBinding,
 } from '../../src/lifecycle/lifecycle.ts'
+import { plainMail } from '../../src/pages/plain-mail.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
@@ -17,7 +17,7 @@ import { plainProjects } from '../support/projects.ts'
 const studio = plainProjects()
 const known = new Set<string>()
 const find = async ({ accountId }: { accountId: string }, id: string) => {
-  if (!known.has(`${accountId} ${id}`)) throw missing(`There is no ${id}`)
+  if (!known.has(`${accountId} ${id}`)) throw notFound(`There is no ${id}`)
   return { id, title: `Title of ${id}` }
 }
 let t: TestApp
@@ -66,7 +66,7 @@ const rows = () =>
 const plainRow = { subject: 'You are registered', text: 'Plain', projectId: null, status: 'pending' }
 
 describe('a binding', () => {
-  test('is of an event that its subject has, to a project of the account by id or name', async () => {
+  test('connects an event of its subject to a project of the account, by id or name', async () => {
     for (const [subject, event] of [
       ['course:crs_1', 'enrolled'],
       ['course:crs_1', 'completed'],
@@ -86,7 +86,7 @@ describe('a binding', () => {
     expect(all[0]).toMatchObject({ projectName: 'Welcome, {{ name }}', updatedAt: expect.any(Number) })
   })
 
-  test('of an event that its subject does not have, or of no subject at all, is a usage error', async () => {
+  test('with an event that its subject does not have, or without a valid subject, is a usage error', async () => {
     for (const [subject, event] of [
       ['webinar:web_1', 'enrolled'],
       ['webinar:web_1', 'completed'],
@@ -101,16 +101,16 @@ describe('a binding', () => {
     expect(await work(listBindings)).toEqual([])
   })
 
-  test('of a subject or to a project that is not the account’s is missing', async () => {
+  test('with a subject or project of another account is not found', async () => {
     const other = await t.account()
     const foreign = await makeProject('Theirs', other.id)
     known.add(`${other.id} web_9`)
-    await expect(bind('webinar:web_9')).rejects.toMatchObject({ kind: 'missing' })
-    await expect(bind('webinar:web_1', 'registered', foreign)).rejects.toMatchObject({ kind: 'missing' })
+    await expect(bind('webinar:web_9')).rejects.toMatchObject({ kind: 'not_found' })
+    await expect(bind('webinar:web_1', 'registered', foreign)).rejects.toMatchObject({ kind: 'not_found' })
     expect(await work(listBindings)).toEqual([])
   })
 
-  test('is replaced by the next one, unset once, and no other account’s', async () => {
+  test('is replaced by the next one, can be unset once, and is separate for each account', async () => {
     await bind()
     const other = await makeProject('Another')
     await bind('webinar:web_1', 'registered', other)
@@ -123,8 +123,8 @@ describe('a binding', () => {
   })
 })
 
-describe('a lifecycle mail', () => {
-  test('of a bound event is made of the project, with its merge fields and the project’s name for a subject', async () => {
+describe('a lifecycle email', () => {
+  test('of a bound event is rendered from the project, with its merge fields and the project’s name as subject', async () => {
     await bind()
     expect(await queue(mail())).toMatchObject([{ status: 'pending' }])
     expect(await rows()).toEqual([
@@ -134,7 +134,7 @@ describe('a lifecycle mail', () => {
         text: null,
         projectId,
         mergeData: { name: 'Ada' },
-        source: 'lifecycle web_1',
+        source: 'lifecycle web_1:registered',
         type: 'transactional',
         status: 'pending',
         error: null,
@@ -142,7 +142,7 @@ describe('a lifecycle mail', () => {
     ])
   })
 
-  test('of an unbound event is plain, and of another event or subject than the bound one too', async () => {
+  test('of an unbound event is plain, also if another event or subject is bound', async () => {
     await bind()
     await queue(
       mail({ event: 'reminder' }),
@@ -152,7 +152,7 @@ describe('a lifecycle mail', () => {
     expect(await rows()).toMatchObject([plainRow, plainRow, plainRow])
   })
 
-  test('bound to a project that was deleted, or that is another account’s, is plain', async () => {
+  test('bound to a deleted project, or to one of another account, is plain', async () => {
     const other = await t.account()
     const foreign = await makeProject('Theirs', other.id)
     await bind()
@@ -163,13 +163,13 @@ describe('a lifecycle mail', () => {
     expect(await rows()).toMatchObject([plainRow, plainRow])
   })
 
-  test('without event is plain, whatever is bound', async () => {
+  test('of an event that can’t be bound is always plain', async () => {
     await bind()
-    await queue(mail({ event: null }))
+    await queue(mail({ event: 'waitlisted' }))
     expect(await rows()).toMatchObject([plainRow])
   })
 
-  test('goes once for a key, and none of it where the unit of work fails', async () => {
+  test('is sent once for a key, and never if the unit of work fails', async () => {
     await bind()
     expect(await queue(mail({ key: 'reminder:1' }), mail({ key: 'reminder:1' }))).toMatchObject([
       { status: 'pending' },
@@ -183,7 +183,7 @@ describe('a lifecycle mail', () => {
     expect(await rows()).toHaveLength(1)
   })
 
-  test('that can’t go, for want of a sender or of volume, throws nothing and stands in the list with its reason', async () => {
+  test('that can’t be sent without a sender or quota throws nothing and is listed with the reason', async () => {
     account = await t.account()
     expect(await queue(mail())).toMatchObject([{ status: 'failed' }])
     expect(await rows()).toMatchObject([{ status: 'failed', error: expect.stringContaining('sender') }])
@@ -194,7 +194,7 @@ describe('a lifecycle mail', () => {
   })
 })
 
-test('a plain mail shows its texts as text, in html and text alike, with a subject of one line', () => {
+test('a plain email escapes its texts in HTML, and has a subject of one line', () => {
   const { subject, html, text } = plainMail('Hi\r\nBcc: <b>x</b>\u2028y', [
     '<script>1</script> & more',
     { label: 'Join "now"', url: 'https://svc.example/join/a?b=1&c="' },

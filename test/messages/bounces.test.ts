@@ -7,7 +7,7 @@ import { queueMany, sendingAccount } from '../support/messages.ts'
 import { exchange, exim, googleDelayed, mbox, postfix, qmail, type Reported, yahoo } from '../support/reports.ts'
 
 const day = 86_400_000
-const ada = 'ada@people.example'
+const ada = 'ada@people.dev'
 
 let t: TestApp
 let account: TestAccount
@@ -28,7 +28,7 @@ const counts = (more: Partial<BounceCounts> = {}): BounceCounts => ({
   ...more,
 })
 
-/** The ids of mails to Ada that are sent. */
+/** Sends emails to Ada, and returns their ids. */
 const sent = async (count = 1, of = account): Promise<string[]> => {
   const queued = await queueMany(t.app, of.id, count, { to: ada })
   return queued.map((mail) => ('id' in mail ? mail.id : ''))
@@ -72,20 +72,20 @@ describe('a delivery report', () => {
     ['Postfix', postfix],
     ['Exchange', exchange],
     ['Exim', exim],
-  ])('of %s is matched by the VERP recipient, whatever came back of the original', async (_, write) => {
+  ])('of %s is matched by the VERP recipient, whatever it contains of the original', async (_, write) => {
     const { id } = await about()
     const report = write({ id, to: verp(id) }).replace(/<msg_\w+@shop\.example>/gi, '<another@elsewhere.example>')
     expect(await read(report)).toEqual(counts({ bounced: 1 }))
     expect(await suppressionsOf()).toEqual([`${ada} bounced`])
   })
 
-  test('to the VERP recipient is matched in Delivered-To too, and in capitals', async () => {
+  test('to the VERP recipient is also matched in Delivered-To, and in upper case', async () => {
     const { id } = await about()
     const report = `Delivered-To: ${verp(id).toUpperCase()}\r\n${postfix({ id: 'msg_unknown' })}`
     expect(await read(report)).toEqual(counts({ bounced: 1 }))
   })
 
-  test('failed with 5.x.x suppresses the message’s own recipient, whomever the report names', async () => {
+  test('failed with 5.x.x suppresses the message’s recipient, whatever address the report names', async () => {
     expect(await read(postfix(await about(), { finalRecipient: 'eve@elsewhere.example' }))).toEqual(
       counts({ bounced: 1 }),
     )
@@ -106,7 +106,7 @@ describe('a delivery report', () => {
     expect(await suppressionsOf()).toEqual([])
   })
 
-  test('seen before counts only as read, by whatever way it comes again', async () => {
+  test('that was recorded before counts only as read, even if it arrives again with other headers', async () => {
     const report = postfix(await about())
     expect(await read(mbox(report, report))).toEqual(counts({ read: 2, bounced: 1 }))
     expect(await read(report.replace('Return-Path: <>\r\n', 'X-UID: 7\r\nStatus: RO\r\n'))).toEqual(counts())
@@ -115,7 +115,7 @@ describe('a delivery report', () => {
     expect(await suppressionsOf()).toEqual([])
   })
 
-  test('two processes that read the same one at once count it once', async () => {
+  test('that two processes read at the same time counts once', async () => {
     const report = postfix(await about())
     const all = await Promise.all(Array.from({ length: 8 }, () => read(report)))
     expect(all.reduce((sum, { bounced }) => sum + bounced, 0)).toBe(1)
@@ -135,7 +135,7 @@ describe('failed with 4.x.x', () => {
     expect([await suppressionsOf(), await verdict()]).toEqual([[`${ada} bounced`], 'invalid hard_bounced'])
   })
 
-  test('the first of three that is more than 7 days old counts no more', async () => {
+  test('a report older than 7 days does not count', async () => {
     const ids = await sent(4)
     await read(mbox(soft(ids[0]!), soft(ids[1]!)))
     await t.advance(7 * day + 1000)
@@ -146,7 +146,7 @@ describe('failed with 4.x.x', () => {
     expect(await suppressionsOf()).toEqual([])
   })
 
-  test('three of three people, or of two accounts, suppress nobody', async () => {
+  test('three reports about three addresses, or in two accounts, suppress no address', async () => {
     const other = await sendingAccount(t)
     const mixed = await queueMany(t.app, account.id, 3)
     const ids = [...mixed.map((mail) => ('id' in mail ? mail.id : '')), ...(await sent(2)), ...(await sent(1, other))]
@@ -154,14 +154,14 @@ describe('failed with 4.x.x', () => {
     expect([await suppressionsOf(), await suppressionsOf(other)]).toEqual([[], []])
   })
 
-  test('three at once are three', async () => {
+  test('three concurrent reports count as three', async () => {
     await Promise.all((await sent(3)).map((id) => read(soft(id))))
     expect(await suppressionsOf()).toEqual([`${ada} bounced`])
   })
 })
 
 describe('an abuse report', () => {
-  test('suppresses as complained, and the verdict is risky', async () => {
+  test('suppresses as complained, and the verification status is risky', async () => {
     await contact('valid')
     expect(await read(yahoo(await about()))).toEqual(counts({ complained: 1 }))
     expect([await suppressionsOf(), await verdict()]).toEqual([[`${ada} complained`], 'risky complained'])
@@ -173,12 +173,12 @@ describe('an abuse report', () => {
     expect(await read(report.replace(`<${id}@`, '<gone@'))).toEqual(counts({ complained: 1 }))
   })
 
-  test.each(['not-spam', 'auth-failure'])('%s is no complaint', async (type) => {
+  test.each(['not-spam', 'auth-failure'])('%s is not a complaint', async (type) => {
     expect(await read(yahoo(await about(), type))).toEqual(counts())
     expect(await suppressionsOf()).toEqual([])
   })
 
-  test('of an address that bounced too: all reasons stand in the verdict, the gravest decides', async () => {
+  test('of an address that also bounced: the verification lists all reasons, and the most severe decides', async () => {
     await contact('risky', ['role_account'])
     const message = await about()
     expect(await read(mbox(yahoo(message), postfix(message)))).toEqual(counts({ read: 2, bounced: 1, complained: 1 }))
@@ -187,7 +187,7 @@ describe('an abuse report', () => {
   })
 })
 
-describe('unmatched, changing nothing, is', () => {
+describe('unmatched, without any change, is', () => {
   const nothing = async () => {
     expect(await suppressionsOf()).toEqual([])
     expect(await t.app.sql('select 1 from message_reports where account_id = $1', [account.id])).toEqual([])
@@ -205,7 +205,7 @@ describe('unmatched, changing nothing, is', () => {
     await nothing()
   })
 
-  test('a report of an unknown Message-ID, of ours with a strange domain, or of none', async () => {
+  test('a report with an unknown Message-ID, a known one with another domain, or none', async () => {
     const { id } = await about()
     expect(await read(postfix({ id: `msg_${'0'.repeat(26)}` }))).toEqual(counts({ unmatched: 1 }))
     expect(await read(postfix({ id, domain: 'elsewhere.example' }))).toEqual(counts({ unmatched: 1 }))
@@ -213,13 +213,13 @@ describe('unmatched, changing nothing, is', () => {
     await nothing()
   })
 
-  test('what is no report: qmail’s notice, a person’s answer, a report that somebody forwards, nothing but headers', async () => {
+  test('a message that is not a report: a qmail notice, a reply, a forwarded report, only headers', async () => {
     const message = await about()
     expect(await read(qmail({ ...message, to: verp(message.id) }))).toEqual(counts({ unmatched: 1 }))
-    expect(await read('From: ada@people.example\r\nSubject: Re: Your order\r\n\r\nThanks\r\n')).toEqual(
+    expect(await read('From: ada@people.dev\r\nSubject: Re: Your order\r\n\r\nThanks\r\n')).toEqual(
       counts({ unmatched: 1 }),
     )
-    const forwarded = `From: eve@people.example\r\nTo: ${verp(message.id)}\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=fw\r\n\r\n--fw\r\nContent-Type: message/rfc822\r\n\r\n${postfix(message)}\r\n--fw--\r\n`
+    const forwarded = `From: eve@people.dev\r\nTo: ${verp(message.id)}\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=fw\r\n\r\n--fw\r\nContent-Type: message/rfc822\r\n\r\n${postfix(message)}\r\n--fw--\r\n`
     expect(await read(forwarded)).toEqual(counts({ unmatched: 1 }))
     expect(await read('Subject: x\r\n')).toEqual(counts({ unmatched: 1 }))
     await nothing()
@@ -230,7 +230,7 @@ describe('unmatched, changing nothing, is', () => {
     await nothing()
   })
 
-  test('another account’s, where one is named', async () => {
+  test('a report of another account, if an account is given', async () => {
     const other = await sendingAccount(t)
     const report = postfix(await about())
     expect(await read(report, { accountId: other.id })).toEqual(counts({ unmatched: 1 }))
@@ -239,7 +239,7 @@ describe('unmatched, changing nothing, is', () => {
   })
 })
 
-test('without an account the messages of all are matched, each in its own', async () => {
+test('without an account, messages of all accounts are matched', async () => {
   const other = await sendingAccount(t)
   const [[mine], [theirs]] = [await sent(), await sent(1, other)]
   expect(await read(mbox(postfix({ id: mine! }), yahoo({ id: theirs! })))).toEqual(
@@ -256,8 +256,8 @@ test('a dry run counts and changes nothing', async () => {
   expect(await read(report, { dryRun: true })).toEqual(counts())
 })
 
-describe('a verdict keeps in mind what mail has shown', () => {
-  test('when the address is verified again, saved again, or comes into a list later', async () => {
+describe('the verification of an address keeps its bounces and complaints', () => {
+  test('when the address is verified again, saved again, or added to a list later', async () => {
     await read(postfix(await about()))
     await contact()
     expect(await verdict()).toBe('invalid hard_bounced')
@@ -273,7 +273,7 @@ describe('a verdict keeps in mind what mail has shown', () => {
     expect(await verdict()).toBe('invalid hard_bounced')
   })
 
-  test('until its suppression is removed, for that reason alone', async () => {
+  test('until its suppression is removed, for that reason only', async () => {
     await contact('risky', ['role_account'])
     const message = await about()
     await read(mbox(postfix(message), yahoo(message)))
@@ -285,7 +285,7 @@ describe('a verdict keeps in mind what mail has shown', () => {
     expect(await verdict()).toBe('risky role_account')
   })
 
-  test('in its own account alone', async () => {
+  test('in its own account only', async () => {
     const other = await sendingAccount(t)
     await contact()
     await contact('valid', [], other)
@@ -295,7 +295,7 @@ describe('a verdict keeps in mind what mail has shown', () => {
 })
 
 describe('an mbox', () => {
-  test('is read in any chunks, with LF alone, with From lines quoted, and with none', async () => {
+  test('is read in any chunks, with LF line ends, with quoted From lines, and without From lines', async () => {
     const ids = await sent(3)
     const text = mbox(...ids.map((id) => postfix({ id })))
       .replaceAll('\r\n', '\n')
@@ -332,10 +332,10 @@ describe('hostile input', () => {
     expect(await within(10_000, report)).toEqual(counts({ bounced: 1 }))
   })
 
-  test('messages or multiparts nested 1,000 deep are no report and end nobody', async () => {
+  test('messages or multiparts nested 1,000 levels deep are not reports and crash nothing', async () => {
     const nest = (type: string) =>
       Array.from({ length: 1000 }, (_, i) => `Content-Type: ${type}; boundary=b${i}\r\n\r\n--b${i}\r\n`).join('')
-    const head = 'From: x@people.example\r\nMIME-Version: 1.0\r\n'
+    const head = 'From: x@people.dev\r\nMIME-Version: 1.0\r\n'
     expect(await within(10_000, head + nest('multipart/mixed'))).toEqual(counts({ unmatched: 1 }))
     expect(await within(10_000, head + 'Content-Type: message/rfc822\r\n\r\n'.repeat(1000))).toEqual(
       counts({ unmatched: 1 }),
@@ -359,7 +359,7 @@ describe('hostile input', () => {
       () =>
         `Content-Type: message/delivery-status\r\n\r\nAction: failed\r\nStatus: ${' '.repeat(500_000)}${'\r\n '.repeat(100_000)}\r\n`,
     ],
-  ])('%s cost no more than others', async (_, text) => {
+  ])('%s take no longer than other reports', async (_, text) => {
     expect(await within(5000, text())).toEqual(counts({ unmatched: 1 }))
   })
 })

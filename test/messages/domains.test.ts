@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { addDomain, listDomains, showDomain, verifyDomain } from '../../src/messages/messages.ts'
+import { addDomain, listDomains, setRelay, showDomain, verifyDomain } from '../../src/messages/messages.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
 import { freeform, sendingAccount } from '../support/messages.ts'
@@ -30,12 +30,12 @@ const add = (domain = `shop${++made}.example`) => addDomain(t.app, account.id, '
 const look = (domain: string) => verifyDomain(t.app, account.id, 'cli:test', domain)
 const piecesOf = (text: string): string[] => text.match(/.{1,200}/g)!
 
-/** Publishes records as they were asked for, long ones in pieces. */
+/** Publishes the requested records, long ones in several strings. */
 const publish = (records: readonly { name: string; value: string }[]) => {
   for (const { name, value } of records) dns.set(name, { TXT: [['something else'], piecesOf(value)] })
 }
 
-test('a domain comes with its four records, none of them found', async () => {
+test('a new domain has four records, none of them found', async () => {
   const { domain, status, records } = await add(' Shop.Example. ')
   expect([domain, status]).toEqual(['shop.example', 'pending'])
   expect(records).toEqual([
@@ -67,7 +67,7 @@ test('a domain comes with its four records, none of them found', async () => {
 })
 
 describe('verification', () => {
-  test('needs ownership and DKIM; SPF and DMARC are advice', async () => {
+  test('needs the ownership and DKIM records; SPF and DMARC are optional', async () => {
     const { domain, records } = await add()
     const [ownership, dkim] = records
     publish([dkim!])
@@ -85,7 +85,7 @@ describe('verification', () => {
     expect((await look(domain)).records.every(({ found }) => found)).toBe(true)
   })
 
-  test('another token or key is not found', async () => {
+  test('a record with another token or key does not count', async () => {
     const { domain, records } = await add()
     const other = await add()
     publish([
@@ -98,7 +98,7 @@ describe('verification', () => {
     })
   })
 
-  test('a verified domain stays so until its DKIM record is missed; silence of DNS is no miss', async () => {
+  test('a verified domain becomes pending when its DKIM record is gone, not when DNS does not answer', async () => {
     const { domain, records } = await add()
     publish(records)
     expect((await look(domain)).status).toBe('verified')
@@ -112,11 +112,11 @@ describe('verification', () => {
     expect((await look(domain)).status).toBe('pending')
   })
 
-  test('is the account’s own', async () => {
+  test('is separate for each account', async () => {
     const { domain, records } = await add()
     publish(records)
     const stranger = await t.account()
-    await expect(verifyDomain(t.app, stranger.id, 'cli:test', domain)).rejects.toMatchObject({ kind: 'missing' })
+    await expect(verifyDomain(t.app, stranger.id, 'cli:test', domain)).rejects.toMatchObject({ kind: 'not_found' })
     const [theirs] = await t.app.work(stranger.id, 'cli:test', (work) => listDomains(t.app, work))
     expect(theirs).toBeUndefined()
   })
@@ -159,7 +159,7 @@ const checkDkim = (raw: string, record: string): { domain: string; signed: strin
   return { domain: tags.d!, signed }
 }
 
-describe('mail from a verified domain', () => {
+describe('an email from a verified domain', () => {
   const send = async (from: string, more: object = {}) => {
     const { body } = await t.request('POST', '/send', {
       key: account.key,
@@ -169,7 +169,7 @@ describe('mail from a verified domain', () => {
     return sink.mails.at(-1)!
   }
 
-  test('goes from any address of it, signed by its key, the unsubscribe headers included', async () => {
+  test('can have any address of the domain, and is signed with its key, including the unsubscribe headers', async () => {
     const { domain, records } = await add()
     publish(records)
     await look(domain)
@@ -181,7 +181,20 @@ describe('mail from a verified domain', () => {
     )
   })
 
-  test('a domain that is not verified any more is refused, and what waits goes unsigned; a subdomain is not it', async () => {
+  test('a quoted local part with an @ is signed with the key of its domain', async () => {
+    const { domain, records } = await add()
+    publish(records)
+    await look(domain)
+    // The sink does not accept such an envelope sender, so the relay has a bounce address.
+    await t.app.work(account.id, 'cli:test', (work) =>
+      setRelay(t.app, work, { url: sink.url, password: null, bounceAddress: `bounces@${domain}` }),
+    )
+    const mail = await send(`"ann@team"@${domain}`)
+    expect(checkDkim(mail.raw, records[1]!.value).domain).toBe(domain)
+    expect(mail.header('message-id')).toMatch(new RegExp(`^<msg_\\w+@${domain}>$`))
+  })
+
+  test('after a domain loses its verification it is refused, and queued messages are sent unsigned; subdomains are not included', async () => {
     const { domain, records } = await add()
     publish(records)
     await look(domain)
@@ -200,12 +213,12 @@ describe('mail from a verified domain', () => {
   })
 })
 
-test('the private key is not stored as it is', async () => {
+test('the private key is stored sealed', async () => {
   const { domain } = await add()
   const [row] = await t.app.sql<{ sealed_key: string }>('select sealed_key from domains where domain = $1', [domain])
   expect(row!.sealed_key).toMatch(/^v1\./)
   expect(row!.sealed_key).not.toContain('PRIVATE')
   await expect(
     t.app.work(account.id, 'cli:test', (work) => showDomain(t.app, work, 'other.example')),
-  ).rejects.toMatchObject({ kind: 'missing' })
+  ).rejects.toMatchObject({ kind: 'not_found' })
 })

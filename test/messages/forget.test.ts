@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { deleteAccount } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { heldAbout } from '../../src/app/features.ts'
+import { personalData } from '../../src/app/features.ts'
 import { createList, deleteList, eraseContact, readPerson, writeContacts } from '../../src/contacts/contacts.ts'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { applyJourneys, triggerJourney } from '../../src/journeys/journeys.ts'
@@ -56,7 +56,7 @@ const queue = async (email: string, count = 1, of = account) =>
     })
   ).map((queued) => ('id' in queued ? queued.id : ''))
 const erase = (email = ada, of = account) =>
-  inWork((work) => eraseContact(work, email, { dryRun: false, heldAbout }), of)
+  inWork((work) => eraseContact(work, email, { dryRun: false, personalData }), of)
 const start = async () => {
   const app = await openApp(readConfig(t.env))
   ends.push(app.close)
@@ -69,7 +69,7 @@ const send = async (to: string) =>
   (await t.request('POST', '/send', { key: account.key, body: { to, subject: `Dear ${to}`, html: to, text: to } })).body
 
 describe('an erased address', () => {
-  test('stands in no message any more, nor what was written to it; its messages stay', async () => {
+  test('is removed from all messages, with their content; the messages’ records stay', async () => {
     await contact(ada)
     await contact(bob)
     const sent = await send(ada)
@@ -90,7 +90,7 @@ describe('an erased address', () => {
     expect(rows[2]).toMatchObject({ email: bob, subject: `Dear ${bob}`, html: bob })
   })
 
-  test('gets nothing of what was queued: that has failed, and others’ goes', async () => {
+  test('gets no queued message: these fail, and those of others are sent', async () => {
     await contact(ada)
     const [waiting] = await queue(ada)
     const [others] = await queue(bob)
@@ -110,7 +110,7 @@ describe('an erased address', () => {
     expect(rows.find(({ id }) => id === others)?.status).toBe('sent')
   })
 
-  test('gets no second mail of one that was on the wire, and that one stays as it was ended', async () => {
+  test('gets a message in flight only once, and its result stays', async () => {
     await contact(ada)
     sink.always({ delayMs: 400 })
     const [id] = await queue(ada)
@@ -125,7 +125,7 @@ describe('an erased address', () => {
     expect(await messagesOf(t.app, account.id)).toMatchObject([{ id, status: 'failed', state: null }])
   })
 
-  test('stays suppressed, so that who left gets no mail from whoever adds it again', async () => {
+  test('stays suppressed when it is added again', async () => {
     await contact(ada)
     await inWork((work) => suppressAddresses(work, [ada], 'complained'))
     await erase()
@@ -133,20 +133,20 @@ describe('an erased address', () => {
     expect(await send(ada)).toMatchObject({ status: 'suppressed', reason: 'complained' })
   })
 
-  test('that was in no list is erased from its messages; once nothing is left it is missing', async () => {
+  test('is erased from its messages even if it was in no list; afterwards it is not found', async () => {
     await send(ada)
-    expect(await inWork((work) => eraseContact(work, ada, { dryRun: true, heldAbout }))).toEqual({
+    expect(await inWork((work) => eraseContact(work, ada, { dryRun: true, personalData }))).toEqual({
       email: ada,
       contacts: 0,
       rejects: 0,
     })
     expect((await person()).messages).toHaveLength(1)
     await erase()
-    await expect(erase()).rejects.toMatchObject({ kind: 'missing' })
-    await expect(person()).rejects.toMatchObject({ kind: 'missing' })
+    await expect(erase()).rejects.toMatchObject({ kind: 'not_found' })
+    await expect(person()).rejects.toMatchObject({ kind: 'not_found' })
   })
 
-  test('of another account stays there', async () => {
+  test('stays in other accounts', async () => {
     const other = await sendingAccount(t)
     await contact(ada)
     await contact(ada, other)
@@ -157,7 +157,7 @@ describe('an erased address', () => {
     await erase(ada, other)
   })
 
-  test('is suppressed by no report that comes late', async () => {
+  test('is not suppressed by a late report', async () => {
     await contact(ada)
     const { id } = await send(ada)
     await erase()
@@ -169,7 +169,7 @@ describe('an erased address', () => {
     expect(await t.app.sql('select 1 from suppressions where account_id = $1', [account.id])).toEqual([])
   })
 
-  test('whose contact left a list only, or whose list was deleted, keeps its messages', async () => {
+  test('keeps its messages if its contact only left a list, or the list was deleted', async () => {
     const listId = await contact(ada)
     await queue(ada)
     await deleteList(t.app, account.id, listId, { actor: 'cli:test' })
@@ -178,8 +178,8 @@ describe('an erased address', () => {
   })
 })
 
-describe('all that is held about a person', () => {
-  test('is one object with a list for each feature; of others and other accounts nothing is in it', async () => {
+describe('all personal data of an address', () => {
+  test('is one object with a list for each feature, without data of other addresses and accounts', async () => {
     const other = await sendingAccount(t)
     await contact(ada, other)
     await send(bob)
@@ -211,8 +211,10 @@ describe('all that is held about a person', () => {
       'leadScore',
       'bookings',
       'payments',
+      'signups',
       'deals',
       'journeyRuns',
+      'journeyCalls',
       'enrolments',
       'finishedLessons',
       'completedCourses',
@@ -220,6 +222,8 @@ describe('all that is held about a person', () => {
       'findings',
       'importRejects',
       'accessLog',
+      'events',
+      'deliveries',
     ])
     expect(held).toMatchObject({
       email: ada,
@@ -238,12 +242,12 @@ describe('all that is held about a person', () => {
     expect(JSON.stringify(held)).not.toContain(bob)
   })
 
-  test('is missing where nothing is held', async () => {
-    await expect(person('nobody@people.example')).rejects.toMatchObject({ kind: 'missing' })
+  test('is not found if there is none', async () => {
+    await expect(person('nobody@people.example')).rejects.toMatchObject({ kind: 'not_found' })
   })
 })
 
-test('what waits when its account is deleted is not sent any more', async () => {
+test('queued messages of a deleted account are not sent', async () => {
   await queue(ada, 3)
   await t.app.sql('update accounts set deleted_at = now() where id = $1', [account.id])
   await start()

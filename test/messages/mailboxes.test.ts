@@ -1,9 +1,9 @@
 import { createServer, type Server } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { readMailboxes, runMailboxes } from '../../src/messages/mailboxes.read.ts'
+import { lockClasses } from '../../src/lib/locks.ts'
+import { readMailboxes, runMailboxes } from '../../src/messages/bounces/mailboxes.read.ts'
 import { setMailbox, showMailbox, testMailbox, unsetMailbox } from '../../src/messages/messages.ts'
-import { lockClasses } from '../../src/store/locks.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { certificate } from '../support/certificate.ts'
 import { freePort } from '../support/daemon.ts'
@@ -41,7 +41,7 @@ const readAll = () =>
   })
 
 describe('the mailbox of an account', () => {
-  test('is shown without its password, which is kept sealed, until it is unset', async () => {
+  test('is shown without its password, which is stored sealed, until it is unset', async () => {
     const shown = { url: 'imaps://bounces%40shop.example@mail.example:993', password: true, readAt: null, error: null }
     expect(await set('imaps://bounces%40shop.example@mail.example')).toEqual(shown)
     expect(await show()).toEqual(shown)
@@ -51,14 +51,14 @@ describe('the mailbox of an account', () => {
     expect(await show()).toMatchObject({ url: 'imap://me@[::1]:1143/Mail%20Errors/svc', password: false })
     expect(await t.app.work(account.id, 'cli:test', unsetMailbox)).toBe(true)
     expect(await t.app.work(account.id, 'cli:test', unsetMailbox)).toBe(false)
-    await expect(show()).rejects.toMatchObject({ kind: 'missing' })
-    await expect(check()).rejects.toMatchObject({ kind: 'missing' })
+    await expect(show()).rejects.toMatchObject({ kind: 'not_found' })
+    await expect(check()).rejects.toMatchObject({ kind: 'not_found' })
   })
 
-  test('is its own alone', async () => {
+  test('is not visible to other accounts', async () => {
     await set('imaps://me@mail.example')
     const other = await sendingAccount(t)
-    await expect(show(other)).rejects.toMatchObject({ kind: 'missing' })
+    await expect(show(other)).rejects.toMatchObject({ kind: 'not_found' })
     expect(await t.app.work(other.id, 'cli:test', unsetMailbox)).toBe(false)
     expect((await show()).url).toBe('imaps://me@mail.example:993')
   })
@@ -75,7 +75,7 @@ describe('the mailbox of an account', () => {
     await expect(set(url)).rejects.toMatchObject({ kind: 'invalid' })
   })
 
-  test('that can’t be reached says so, when it is tested and where it is shown', async () => {
+  test('that can’t be reached shows this in its test and its status', async () => {
     await set(`imap://me@127.0.0.1:${await freePort()}`)
     expect(await check()).toEqual({ ok: false, error: 'connection refused' })
     await set('imaps://me@nowhere.test')
@@ -84,7 +84,7 @@ describe('the mailbox of an account', () => {
     expect(await show()).toMatchObject({ error: 'host name does not resolve', readAt: expect.any(Number) })
   })
 
-  test('whose server is silent is cut off by the end of the process, and by nothing else is waited for', async () => {
+  test('whose server does not respond is disconnected when the process stops, without a delay', async () => {
     const silent: Server = createServer(() => {})
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
     const sockets: { destroy(): void }[] = []
@@ -130,7 +130,7 @@ describe.skipIf(!hasDovecot)('with a real server (Dovecot; skipped where it is n
     (await t.app.sql('select 1 from suppressions where account_id = $1', [of.id])).length
   const person = 'From: ada@people.example\r\nSubject: Thanks\r\n\r\nThanks\r\n'
 
-  test('what is unread is recorded and then marked as seen; a minute later what came since', async () => {
+  test('unread messages are recorded and marked as seen; later ones a minute later', async () => {
     for (const message of [...(await bounced(3)), person]) await dovecot.deliver(user, message)
     await set(url())
     expect(await check()).toEqual({ ok: true, unread: 4 })
@@ -147,7 +147,7 @@ describe.skipIf(!hasDovecot)('with a real server (Dovecot; skipped where it is n
     expect((await dovecot.tally(user)).unread).toBe(0)
   })
 
-  test('what was recorded and not marked is read again, and known', async () => {
+  test('a message that was recorded but not marked is read again and recognised', async () => {
     const [report] = await bounced(1)
     await dovecot.deliver(user, report!)
     await dovecot.deliver(user, report!)
@@ -157,7 +157,7 @@ describe.skipIf(!hasDovecot)('with a real server (Dovecot; skipped where it is n
     expect(await t.app.sql('select 1 from message_reports where account_id = $1', [account.id])).toHaveLength(1)
   })
 
-  test('what can’t be recorded stays unread, and what is behind it is read', async () => {
+  test('a message that can’t be recorded stays unread, and the next ones are read', async () => {
     const reports = await bounced(2)
     for (const report of reports) await dovecot.deliver(user, report)
     const [{ id }] = (await t.app.sql('select id from messages where account_id = $1 order by email', [
@@ -178,7 +178,7 @@ describe.skipIf(!hasDovecot)('with a real server (Dovecot; skipped where it is n
     expect([await suppressed(), await dovecot.tally(user)]).toEqual([2, { unread: 0, read: 2 }])
   })
 
-  test('while another process reads it, nobody else does', async () => {
+  test('only one process at a time reads it', async () => {
     await dovecot.deliver(user, (await bounced(1))[0]!)
     await set(url())
     const other = await t.app.database.connect()
@@ -190,7 +190,7 @@ describe.skipIf(!hasDovecot)('with a real server (Dovecot; skipped where it is n
     expect(await suppressed()).toBe(1)
   })
 
-  test('it matches its own account’s messages alone', async () => {
+  test('only messages of its own account are matched', async () => {
     const other = await sendingAccount(t)
     await dovecot.deliver(user, (await bounced(1, other))[0]!)
     await set(url())
@@ -198,7 +198,7 @@ describe.skipIf(!hasDovecot)('with a real server (Dovecot; skipped where it is n
     expect([await suppressed(), await suppressed(other)]).toEqual([0, 0])
   })
 
-  test('one that fails holds back no other’s, and tells why where it is shown', async () => {
+  test('a failing mailbox does not delay the others, and its status shows the error', async () => {
     const other = await sendingAccount(t)
     await dovecot.deliver(user, (await bounced(1, other))[0]!)
     await set(url(), 'wrong')
@@ -212,7 +212,7 @@ describe.skipIf(!hasDovecot)('with a real server (Dovecot; skipped where it is n
     expect(await check()).toMatchObject({ ok: false, error: expect.stringMatching(/^the server answered: .*Nowhere/) })
   })
 
-  test('a certificate that nobody vouches for, or another name’s, ends it before the password is said', async () => {
+  test('an untrusted certificate, or one for another name, ends the connection before the password is sent', async () => {
     await dovecot.deliver(user, (await bounced(1))[0]!)
     const secure = (host: string) => `imaps://${user}@${host}:${dovecot.securePort}`
     await set(secure('tls.test'))

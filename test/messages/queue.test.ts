@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { freeClaims } from '../../src/messages/mail.claim.ts'
-import { runMail } from '../../src/messages/mail.loop.ts'
-import { suppressAddresses, takeTally } from '../../src/messages/messages.ts'
-import { setRelay } from '../../src/messages/relays.ts'
+import { setRelay } from '../../src/messages/identity/relays.ts'
+import { suppressAddresses, takeBatchCounts } from '../../src/messages/messages.ts'
+import { freeClaims } from '../../src/messages/outbox/claim.ts'
+import { runMail } from '../../src/messages/outbox/outbox.ts'
 import { findClaims } from '../../src/queue/claims.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { freePort } from '../support/daemon.ts'
@@ -49,8 +50,8 @@ const ownSink = async (accountId: string): Promise<Sink> => {
   return own
 }
 
-describe('mails that other features queue', () => {
-  test('leave with their transaction, each once', async () => {
+describe('messages that other features queue', () => {
+  test('are sent once, after their transaction commits', async () => {
     await start()
     await queueMany(t.app, account.id, 300)
     await eventually(async () => (await tally()).sent === 300)
@@ -58,7 +59,7 @@ describe('mails that other features queue', () => {
     expect(sink.mails).toHaveLength(300)
   })
 
-  test('one for a key, ever, however often it is queued and by how many at once', async () => {
+  test('are sent once for a key, however often and concurrently they are queued', async () => {
     const mail = { key: 'run:1:2', to: 'ada@people.example' }
     const made = await Promise.all(Array.from({ length: 10 }, () => queueMany(t.app, account.id, 2, mail)))
     expect(made.flat().filter(({ status }) => status === 'pending')).toHaveLength(1)
@@ -68,7 +69,7 @@ describe('mails that other features queue', () => {
     expect([await tally(), sink.mails.length]).toEqual([{ sent: 1 }, 1])
   })
 
-  test('to who is suppressed, or without sender, quota or project, they stand in the list with the reason', async () => {
+  test('to suppressed addresses, or without sender, quota or project, are listed with the reason', async () => {
     await t.app.work(account.id, 'cli:test', (work) => suppressAddresses(work, ['person1@people.example'], 'manual'))
     await t.app.sql(`insert into plans select 'three sends', 9, null, 3, null, null, null, true`)
     await t.app.sql(`update accounts set plan = 'three sends' where id = $1`, [account.id])
@@ -94,7 +95,7 @@ describe('mails that other features queue', () => {
     expect(await tally()).toEqual({ sent: 3, suppressed: 1, failed: 2 })
   })
 
-  test('one whose recipient is suppressed while it waits does not leave', async () => {
+  test('are not sent if their recipient is suppressed while they wait', async () => {
     await queueMany(t.app, account.id, 2, { type: 'marketing' })
     await t.app.work(account.id, 'cli:test', (work) =>
       suppressAddresses(work, ['person0@people.example'], 'unsubscribed'),
@@ -110,8 +111,8 @@ describe('mails that other features queue', () => {
   })
 })
 
-describe('a relay that is away, puts off or refuses', () => {
-  test('what waits is tried again, and goes when the relay is back', async () => {
+describe('a relay that is unavailable, defers or refuses', () => {
+  test('waiting messages are retried, and sent when the relay is back', async () => {
     await sink.close()
     await start()
     await queueMany(t.app, account.id, 3)
@@ -120,10 +121,16 @@ describe('a relay that is away, puts off or refuses', () => {
     await t.advance(30_000)
     await sink.arrived(3, 20_000)
     expect(sink.mails).toHaveLength(3)
+    // The time of sending, not of creation: receivers distrust delayed emails with an old Date.
+    const [made] = await t.app.sql<{ at: number }>(
+      'select (extract(epoch from max(created_at)) * 1000)::float8 as at from messages where account_id = $1',
+      [account.id],
+    )
+    for (const mail of sink.mails) expect(Date.parse(mail.header('date')!)).toBeGreaterThan(made!.at + 25_000)
     await eventually(async () => (await tally()).sent === 3)
   }, 40_000)
 
-  test('an answer 4xx is tried again, one 5xx is the end', async () => {
+  test('a 4xx reply is retried, a 5xx reply is final', async () => {
     sink.next({ refuse: { at: 'to', answer: '451 4.7.1 Greylisted' } })
     await start()
     await queueMany(t.app, account.id, 1)
@@ -135,7 +142,7 @@ describe('a relay that is away, puts off or refuses', () => {
     expect((await messagesOf(t.app, account.id))[0]!.error).toBe('The relay refused the message: 554 5.7.1 No')
   })
 
-  test('a hanging relay holds its own mail only, and a relay’s thousand waiting mails nobody else’s', async () => {
+  test('a hanging relay delays only its own messages, and so does a relay with a thousand waiting ones', async () => {
     const [hanging, busy] = [await sendingAccount(t), await sendingAccount(t)]
     const [hung, slow] = [await ownSink(hanging.id), await ownSink(busy.id)]
     hung.always({ hang: 'connect' })
@@ -150,7 +157,7 @@ describe('a relay that is away, puts off or refuses', () => {
     expect(hung.open).toBeLessThanOrEqual(5)
   })
 
-  test('on one relay an account’s thousand waiting mails do not hold back another’s', async () => {
+  test('on a shared relay, an account’s thousand waiting messages do not delay another account’s', async () => {
     sink.always({ delayMs: 20 })
     await queueMany(t.app, account.id, 1000)
     await start()
@@ -162,7 +169,7 @@ describe('a relay that is away, puts off or refuses', () => {
   })
 })
 
-test('from the moment that the account’s deletion has begun nothing leaves', async () => {
+test('nothing is sent once the deletion of the account has begun', async () => {
   await queueMany(t.app, account.id, 20)
   await t.app.sql('update accounts set deleted_at = now() where id = $1', [account.id])
   const other = await sendingAccount(t)
@@ -173,7 +180,7 @@ test('from the moment that the account’s deletion has begun nothing leaves', a
   await t.app.sql('delete from message_queue where account_id = $1', [account.id])
 })
 
-test('two loops share the queue: each mail leaves once', async () => {
+test('two loops share the queue: each message is sent once', async () => {
   sink.always({ delayMs: 5 })
   await Promise.all([start(), start()])
   for (let i = 0; i < 4; i++) await queueMany(t.app, account.id, 250)
@@ -181,7 +188,25 @@ test('two loops share the queue: each mail leaves once', async () => {
   expect(sink.mails).toHaveLength(1000)
 }, 40_000)
 
-test('a row that somebody has locked holds back no other mail', async () => {
+test('messages announced during a claim are claimed by the next one', async () => {
+  let claims = 0
+  const sql = (async (text: string, params?: unknown[], name?: string) => {
+    const rows = await t.app.sql(text, params, name)
+    if (name !== 'claim-messages' || rows.length === 0 || ++claims > 1) return rows
+    await queueMany(t.app, account.id, 1)
+    await sleep(200)
+    return rows
+  }) as typeof t.app.sql
+  const stop = new AbortController()
+  const running = runMail({ ...t.app, sql }, stop.signal)
+  await sleep(300)
+  await queueMany(t.app, account.id, 1)
+  await sink.arrived(2, 3000)
+  stop.abort()
+  await running
+})
+
+test('a locked row delays no other message', async () => {
   await queueMany(t.app, account.id, 20)
   const locker = await t.app.database.connect()
   await locker.query('begin')
@@ -197,7 +222,7 @@ test('a row that somebody has locked holds back no other mail', async () => {
   expect(sink.mails).toHaveLength(20)
 })
 
-test('a fault of ours (a password that does not open) is reported, loses nothing, and holds up nobody', async () => {
+test('an unexpected error (a password that can’t be opened) is reported, loses no message and delays no other', async () => {
   const broken = await sendingAccount(t)
   await t.app.work(broken.id, 'cli:test', (work) =>
     setRelay(t.app, work, { url: 'smtp://me@127.0.0.1:1', password: 'x', bounceAddress: null }),
@@ -217,7 +242,7 @@ test('a fault of ours (a password that does not open) is reported, loses nothing
   await app.close()
 })
 
-test('a stop finishes what is in hand and frees the rest at once', async () => {
+test('a stop finishes messages in flight and releases the others at once', async () => {
   sink.always({ delayMs: 300 })
   const loop = await start()
   await queueMany(t.app, account.id, 300)
@@ -229,7 +254,7 @@ test('a stop finishes what is in hand and frees the rest at once', async () => {
   expect((await tally()).failed).toBeUndefined()
 })
 
-test('what a stop cuts off in mid-conversation is in doubt and ends so', async () => {
+test('a message whose conversation a stop cuts off ends with an unknown state', async () => {
   sink.always({ hang: 'data' })
   const loop = await start()
   await queueMany(t.app, account.id, 3)
@@ -240,8 +265,8 @@ test('what a stop cuts off in mid-conversation is in doubt and ends so', async (
   )
 }, 20_000)
 
-describe('no neighbour blocks', () => {
-  test('400 messages of an account that is being deleted hold up no other account on the relay', async () => {
+describe('isolation of messages', () => {
+  test('400 messages of an account that is being deleted delay no other account on the relay', async () => {
     await queueMany(t.app, account.id, 400)
     await t.app.sql('update accounts set deleted_at = now() where id = $1', [account.id])
     const other = await sendingAccount(t)
@@ -251,7 +276,7 @@ describe('no neighbour blocks', () => {
     expect(sink.mails).toHaveLength(100)
   })
 
-  test('nor do those that were claimed before the deletion began', async () => {
+  test('messages that were claimed before the deletion of their account began delay no other account', async () => {
     sink.always({ delayMs: 200 })
     await queueMany(t.app, account.id, 400)
     await start()
@@ -263,7 +288,7 @@ describe('no neighbour blocks', () => {
     expect((await tally()).sent).toBeLessThan(100)
   })
 
-  test('a bounce whose address is locked: results of others are recorded at once, the address is suppressed later', async () => {
+  test('a bounce whose address is locked delays no other result, and the address is suppressed later', async () => {
     const email = 'person0@people.example'
     const suppressed = async () =>
       (await t.app.sql('select from suppressions where account_id = $1', [account.id])).length
@@ -290,7 +315,7 @@ describe('no neighbour blocks', () => {
     expect(await t.app.sql('select from pending_suppressions')).toEqual([])
   }, 40_000)
 
-  test('a process that dies between a bounce and the suppression: another one suppresses the address', async () => {
+  test('if a process dies between a bounce and the suppression, another one suppresses the address', async () => {
     await queueMany(t.app, account.id, 1)
     await t.app.sql('delete from message_queue where account_id = $1', [account.id])
     await t.app.sql(
@@ -319,7 +344,7 @@ describe('no neighbour blocks', () => {
       Buffer.from(`550 5.7.1 ${'long '.repeat(20_000)}`),
       `550 5.7.1 ${'long '.repeat(98)}`.trim(),
     ],
-  ])('a reply with %s is recorded, and holds up nobody', async (_, answer, recorded) => {
+  ])('a reply with %s is recorded, and delays no other message', async (_, answer, recorded) => {
     const strange = await sendingAccount(t)
     const relay = await openRawRelay(answer)
     ends.unshift(relay.close)
@@ -336,7 +361,7 @@ describe('no neighbour blocks', () => {
     }
   })
 
-  test('a result that the database refuses ends with a fixed sentence, is reported once, and holds up nobody', async () => {
+  test('a result that the database refuses is replaced by a fixed error, reported once, and delays no other message', async () => {
     await t.app.sql(`create function refuse() returns trigger language plpgsql as $$
       begin raise exception 'refused'; end $$`)
     await t.app.sql(
@@ -360,8 +385,8 @@ describe('no neighbour blocks', () => {
   })
 })
 
-describe('a worker that was taken for dead while it had messages on connections', () => {
-  /** Ends what the workers have, as another process does that takes them for dead. */
+describe('a worker that was presumed dead while it had messages on connections', () => {
+  /** Frees the claims of the workers, like another process that presumes them dead. */
   const takeForDead = async () => {
     const workers = await t.app.sql<{ id: number }>(`select id from workers where job = 'mail'`)
     const claims = await findClaims(
@@ -373,7 +398,7 @@ describe('a worker that was taken for dead while it had messages on connections'
     await freeClaims(t.app, claims)
   }
 
-  test('the relay’s reply replaces `delivery state unknown`, also in the tallies of their batch', async () => {
+  test('the relay’s reply replaces `delivery state unknown`, also in the counters of the batch', async () => {
     sink.always({ delayMs: 1500 })
     sink.next({ delayMs: 1500, refuse: { at: 'data', answer: '554 5.7.1 Spam' } })
     await queueMany(t.app, account.id, 5, {}, { id: 'brd_late', isHeld: false })
@@ -385,12 +410,12 @@ describe('a worker that was taken for dead while it had messages on connections'
     await eventually(async () => (await tally()).sent === 4)
     const failed = (await messagesOf(t.app, account.id)).find(({ status }) => status === 'failed')
     expect(failed!.error).toBe('The relay refused the message: 554 5.7.1 Spam')
-    const tallied = await t.app.work(account.id, 'cli:test', (work) => takeTally(work, 'brd_late'))
+    const tallied = await t.app.work(account.id, 'cli:test', (work) => takeBatchCounts(work, 'brd_late'))
     expect(tallied).toEqual({ sent: 4, failed: 1, suppressed: 0 })
     expect(sink.mails).toHaveLength(4)
   })
 
-  test('a message that was erased meanwhile stays as it is', async () => {
+  test('a message that was erased in the meantime is unchanged', async () => {
     sink.always({ delayMs: 1500 })
     await queueMany(t.app, account.id, 1)
     await start()

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
+import { addSender } from '../../src/messages/identity/senders.ts'
 import { suppressAddresses } from '../../src/messages/messages.ts'
-import { addSender } from '../../src/messages/senders.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { svc } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 import { freeform, messagesOf, sendingAccount } from '../support/messages.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
@@ -25,8 +26,8 @@ afterAll(() => t.close())
 const send = (body: unknown, headers: Record<string, string> = {}) =>
   t.request('POST', '/send', { key: account.key, body, headers })
 
-describe('a freeform mail', () => {
-  test('is sent by the time of the answer, as it was given', async () => {
+describe('a freeform email', () => {
+  test('is sent unchanged before the response', async () => {
     const { status, body } = await send(freeform({ to: ' Ada@People.example ', html: '<p>Grüße {{ name }}</p>' }))
     expect([status, body]).toEqual([200, { id: expect.stringMatching(/^msg_/), status: 'sent' }])
     const [mail] = await sink.arrived(1)
@@ -39,26 +40,29 @@ describe('a freeform mail', () => {
     expect(mail!.raw).toContain('It is on its way.')
   })
 
-  test.each(['subject', 'html', 'text', 'to'])('without %s is 400, and names it', async (name) => {
-    const { status, body } = await send({ ...freeform(), [name]: undefined })
-    expect([status, body.error]).toEqual([400, expect.stringContaining(name)])
-    expect(await messagesOf(t.app, account.id)).toEqual([])
-  })
+  test.each(['subject', 'html', 'text', 'to'])(
+    'returns 400 without %s, and names the missing property',
+    async (name) => {
+      const { status, body } = await send({ ...freeform(), [name]: undefined })
+      expect([status, body.error]).toEqual([400, expect.stringContaining(name)])
+      expect(await messagesOf(t.app, account.id)).toEqual([])
+    },
+  )
 
   test.each([
-    ['a recipient that is no address', { to: 'ada' }, 'to'],
+    ['a recipient that is not an address', { to: 'ada' }, 'to'],
     ['two recipients', { to: 'a@people.example, b@people.example' }, 'to'],
     ['a recipient with a line end', { to: 'a@people.example\r\nBcc: b@people.example' }, 'to'],
     ['an unknown type', { type: 'newsletter' }, 'type'],
-    ['a replyTo that is no address', { replyTo: 'me' }, 'replyTo'],
+    ['a replyTo that is not an address', { replyTo: 'me' }, 'replyTo'],
     ['a from without email', { from: { name: 'X' } }, 'from.email'],
     ['NUL in the html', { html: 'a\0b' }, 'html'],
-  ])('%s is 400', async (_, more, name) => {
+  ])('returns 400 for %s', async (_, more, name) => {
     const { status, body } = await send(freeform(more))
     expect([status, body.error]).toEqual([400, expect.stringContaining(name)])
   })
 
-  test('a subject is cut to 200 characters, none of them in half', async () => {
+  test('a subject is cut to 200 characters without splitting one', async () => {
     await send(freeform({ subject: '😀'.repeat(201) }))
     const [mail] = await sink.arrived(1)
     const encoded = [...mail!.raw.slice(0, mail!.raw.indexOf('\r\n\r\n')).matchAll(/=\?UTF-8\?B\?([^?]+)\?=/gi)]
@@ -79,7 +83,7 @@ describe('a freeform mail', () => {
     expect(mail!.header('subject')).toBe('Hi Bcc: eve@people.example')
   })
 
-  test('5 MB of html are sent, 8 MB and more are 413', async () => {
+  test('5 MB of html are sent, 8 MB and more return 413', async () => {
     expect((await send(freeform({ html: 'x'.repeat(5e6) }))).body).toMatchObject({ status: 'sent' })
     expect((await send(freeform({ html: 'x'.repeat(9e6) }))).status).toBe(413)
     expect((await sink.arrived(1))[0]!.raw.length).toBeGreaterThan(5e6)
@@ -90,7 +94,7 @@ describe('from, senderId and replyTo', () => {
   const add = (email: string, more: { name?: string; replyTo?: string } = {}) =>
     t.app.work(account.id, 'cli:test', (work) => addSender(work, { email, name: 'Other', ...more }))
 
-  test('from must be a sender of the account or lie on a verified domain of it', async () => {
+  test('from must be a sender of the account or an address on one of its verified domains', async () => {
     const strange = await send(freeform({ from: { email: 'me@elsewhere.example' } }))
     expect([strange.status, strange.body.error]).toEqual([400, expect.stringContaining('from.email')])
     await t.app.sql(
@@ -104,7 +108,7 @@ describe('from, senderId and replyTo', () => {
     expect((await sink.arrived(1))[0]!.header('from')).toBe('Me <me@elsewhere.example>')
   })
 
-  test('senderId picks address, name and reply-to; an unknown one or another account’s is 400', async () => {
+  test('senderId selects address, name and reply-to; an unknown id or one of another account returns 400', async () => {
     const { id } = await add('team@shop.example', { replyTo: 'answers@shop.example' })
     expect((await send(freeform({ senderId: id }))).body.status).toBe('sent')
     const [mail] = await sink.arrived(1)
@@ -115,7 +119,7 @@ describe('from, senderId and replyTo', () => {
     expect((await send(freeform({ senderId: id }))).status).toBe(400)
   })
 
-  test('with both, from wins; replyTo wins over the sender’s', async () => {
+  test('from takes precedence over senderId, and replyTo over the sender’s', async () => {
     const { id } = await add('team@shop.example', { replyTo: 'answers@shop.example' })
     await send(freeform({ senderId: id, from: { email: 'hello@shop.example' }, replyTo: 'me@shop.example' }))
     const [mail] = await sink.arrived(1)
@@ -123,14 +127,14 @@ describe('from, senderId and replyTo', () => {
     expect(mail!.header('reply-to')).toBe('me@shop.example')
   })
 
-  test('without from, senderId and default sender it is 400', async () => {
+  test('without from, senderId and default sender the call returns 400', async () => {
     account = await t.account()
     const { status, body } = await send(freeform())
     expect([status, body.error]).toEqual([400, expect.stringContaining('from')])
   })
 })
 
-test('an account without any sending method is answered 400', async () => {
+test('POST /send of an account without a sending method returns 400', async () => {
   const bare = await startApp()
   const other = await sendingAccount(bare)
   const { status, body } = await bare.request('POST', '/send', { key: other.key, body: freeform() })
@@ -138,14 +142,14 @@ test('an account without any sending method is answered 400', async () => {
   await bare.close()
 })
 
-describe('what the relay says', () => {
+describe('the relay’s answer', () => {
   test.each([
     ['550 5.1.1 No such user', 'to'],
     ['451 4.7.1 Try again later', 'to'],
     ['554 5.7.1 Spam', 'data'],
     ['421 4.7.0 Too many connections', 'from'],
     ['421 4.3.2 Shutting down', 'connect'],
-  ] as const)('%s at %s is 200 failed with its words', async (answer, at) => {
+  ] as const)('%s at %s returns 200 and failed, with the relay’s reply', async (answer, at) => {
     sink.next({ refuse: { at, answer } })
     const { status, body } = await send(freeform())
     expect([status, body]).toEqual([
@@ -156,7 +160,7 @@ describe('what the relay says', () => {
     expect((await send(freeform({ to: 'next@people.example' }))).body.status).toBe('sent')
   })
 
-  test('a relay that can’t be connected to is 200 failed', async () => {
+  test('an unreachable relay returns 200 and failed', async () => {
     await sink.close()
     const { body } = await send(freeform())
     expect(body).toMatchObject({ status: 'failed', error: expect.stringContaining('could not be reached') })
@@ -164,7 +168,7 @@ describe('what the relay says', () => {
   })
 
   test.each(['mid-data', 'before-answer'] as const)(
-    'a connection cut %s ends as failed, and nothing is sent again',
+    'a connection cut %s is failed, and the message is not sent again',
     async (drop) => {
       sink.next({ drop })
       const { body } = await send(freeform({ html: 'x'.repeat(200_000) }))
@@ -173,14 +177,14 @@ describe('what the relay says', () => {
     },
   )
 
-  test('a connection that the relay closed while it was idle costs nothing', async () => {
+  test('an idle connection that the relay closed is replaced without an error', async () => {
     await send(freeform())
     await sink.close()
     sink = await openSink({ port: sink.port })
     expect((await send(freeform())).body.status).toBe('sent')
   })
 
-  test('no verdict within 10 s is 200 pending, and settled when it comes; a replay tells the end', async () => {
+  test('no answer within 10 s returns 200 and pending; the late answer is recorded, and a replay returns it', async () => {
     sink.next({ delayMs: 11_000 })
     const { body } = await send(freeform(), { 'idempotency-key': 'slow' })
     expect(body).toEqual({ id: expect.any(String), status: 'pending' })
@@ -192,7 +196,7 @@ describe('what the relay says', () => {
 })
 
 describe('Idempotency-Key', () => {
-  test('the same key gives the first result whatever the body, and no second mail', async () => {
+  test('the same key returns the first result whatever the body, and sends no second email', async () => {
     const first = await send(freeform(), { 'idempotency-key': 'k' })
     const again = await send({ to: 5 }, { 'idempotency-key': 'k' })
     expect([again.status, again.body, again.headers['idempotent-replayed']]).toEqual([200, first.body, 'true'])
@@ -200,7 +204,7 @@ describe('Idempotency-Key', () => {
     expect(sink.mails).toHaveLength(1)
   })
 
-  test('failed is replayed too', async () => {
+  test('a failed result is replayed too', async () => {
     sink.next({ refuse: { at: 'to', answer: '550 No' } })
     const first = await send(freeform(), { 'idempotency-key': 'f' })
     expect(first.body.status).toBe('failed')
@@ -208,13 +212,13 @@ describe('Idempotency-Key', () => {
     expect(sink.mails).toEqual([])
   })
 
-  test('400 and 404 free the key', async () => {
+  test('a key is free again after 400 and 404', async () => {
     expect((await send(freeform({ senderId: 'snd_x' }), { 'idempotency-key': 'free' })).status).toBe(400)
     expect((await send({ to: 'a@b.example', projectId: 'prj_x' }, { 'idempotency-key': 'free' })).status).toBe(404)
     expect((await send(freeform(), { 'idempotency-key': 'free' })).body.status).toBe('sent')
   })
 
-  test('201 characters are 400, 200 are taken; keys are the account’s own', async () => {
+  test('a key of 201 characters returns 400, one of 200 is accepted; accounts have separate keys', async () => {
     expect((await send(freeform(), { 'idempotency-key': 'x'.repeat(201) })).status).toBe(400)
     const first = await send(freeform(), { 'idempotency-key': 'x'.repeat(200) })
     account = await sendingAccount(t)
@@ -222,7 +226,7 @@ describe('Idempotency-Key', () => {
     expect(other.body.id).not.toBe(first.body.id)
   })
 
-  test('20 callers on one key: one mail, one id; a loser says pending or the end, and that it is a replay', async () => {
+  test('20 concurrent calls with one key send one email; the others return its result or pending, marked as replays', async () => {
     sink.always({ delayMs: 300 })
     const replies = await Promise.all(Array.from({ length: 20 }, () => send(freeform(), { 'idempotency-key': 'many' })))
     expect(new Set(replies.map(({ body }) => body.id)).size).toBe(1)
@@ -231,7 +235,7 @@ describe('Idempotency-Key', () => {
     expect(sink.mails).toHaveLength(1)
   })
 
-  test('the loser of a pair that waits for a slow relay answers pending', async () => {
+  test('the second call with a key returns pending while the relay is slow', async () => {
     sink.next({ delayMs: 4000 })
     const pair = await Promise.all([1, 2].map(() => send(freeform(), { 'idempotency-key': 'pair' })))
     const [winner, loser] = pair.sort((a) => (a.headers['idempotent-replayed'] ? 1 : -1))
@@ -256,19 +260,22 @@ describe('quotas', () => {
   test.each([
     ['send_api_calls', 'Monthly Send API quota for your plan exceeded'],
     ['sends', 'Monthly send quota for your plan exceeded'],
-  ] as const)('%s: of 50 callers on the last 5 units 5 pass, the others get 429', async (column, sentence) => {
-    await limit(column, 5)
-    account = await sendingAccount(t, { plan: `only ${column} 5` })
-    const replies = await Promise.all(Array.from({ length: 50 }, () => send(freeform())))
-    expect(replies.filter(({ status }) => status === 200)).toHaveLength(5)
-    const refused = replies.filter(({ status }) => status === 429)
-    expect(refused).toHaveLength(45)
-    expect(refused.every(({ body }) => body.error === sentence)).toBe(true)
-    expect(Number(refused[0]!.headers['retry-after'])).toBeGreaterThan(0)
-    expect(sink.mails).toHaveLength(5)
-  })
+  ] as const)(
+    '%s: of 50 concurrent calls on the last 5 units exactly 5 succeed, the others get 429',
+    async (column, sentence) => {
+      await limit(column, 5)
+      account = await sendingAccount(t, { plan: `only ${column} 5` })
+      const replies = await Promise.all(Array.from({ length: 50 }, () => send(freeform())))
+      expect(replies.filter(({ status }) => status === 200)).toHaveLength(5)
+      const refused = replies.filter(({ status }) => status === 429)
+      expect(refused).toHaveLength(45)
+      expect(refused.every(({ body }) => body.error === sentence)).toBe(true)
+      expect(Number(refused[0]!.headers['retry-after'])).toBeGreaterThan(0)
+      expect(sink.mails).toHaveLength(5)
+    },
+  )
 
-  test('the quota is looked at before the body, and only success counts', async () => {
+  test('the quota is checked before the body, and only success counts', async () => {
     await limit('send_api_calls', 1)
     account = await sendingAccount(t, { plan: 'only send_api_calls 1' })
     expect((await send({})).status).toBe(400)
@@ -279,7 +286,20 @@ describe('quotas', () => {
     expect((await send({}, { 'idempotency-key': 'one' })).body).toEqual(first.body)
   })
 
-  test('a suppressed call uses a Send API call, and no volume', async () => {
+  test.each([
+    ['ada@bücher.example', 'ada@xn--bcher-kva.example'],
+    ['ada@xn--bcher-kva.example', 'ada@bücher.example'],
+  ])('an address suppressed as %s gets no email as %s: they are the same address', async (suppressed, to) => {
+    const run = await svc(t, ['suppressions', 'add', suppressed, '--reason', 'manual', '--account', account.id])
+    expect(run.status, run.stderr).toBe(0)
+    expect((await send(freeform({ to }))).body).toMatchObject({ status: 'suppressed', reason: 'manual' })
+    const list = await svc(t, ['lists', 'create', '--name', 'L', '--account', account.id, '--json'])
+    const body = { listId: list.json.id, contacts: [{ email: suppressed }, { email: to }] }
+    const { created, updated } = (await t.request('POST', '/contacts', { key: account.key, body })).body
+    expect([created, updated]).toEqual([1, 0])
+  })
+
+  test('a suppressed message counts as a Send API call, but not as a send', async () => {
     await limit('sends', 1)
     account = await sendingAccount(t, { plan: 'only sends 1' })
     await t.app.work(account.id, 'cli:test', (work) => suppressAddresses(work, ['ada@people.example'], 'manual'))
@@ -294,7 +314,7 @@ describe('quotas', () => {
     ])
   })
 
-  test('a failed hand-over is counted as it was tried', async () => {
+  test('a failed send counts against the quotas', async () => {
     sink.next({ refuse: { at: 'to', answer: '550 No' } })
     await send(freeform())
     const uses = await t.app.sql('select used from quota_uses where account_id = $1', [account.id])
@@ -329,7 +349,7 @@ describe('suppression', () => {
     expect(sink.mails).toEqual([])
   })
 
-  test('an invalid address gets nothing', async () => {
+  test('an invalid address gets no email', async () => {
     await contact('active', 'invalid')
     expect([await reasonOf('transactional'), await reasonOf('marketing')]).toEqual(['invalid', 'invalid'])
   })
@@ -339,14 +359,14 @@ describe('suppression', () => {
     expect([await reasonOf('transactional'), await reasonOf('marketing')]).toEqual([null, 'unsubscribed'])
   })
 
-  test('pending in its lists stops marketing only; active in one of them it goes', async () => {
+  test('a contact that is pending in all its lists gets no marketing; one active in any list does', async () => {
     await contact('pending')
     expect([await reasonOf('transactional'), await reasonOf('marketing')]).toEqual([null, 'pending'])
     await contact('active', 'valid', 'Others')
     expect(await reasonOf('marketing')).toBe(null)
   })
 
-  test('of several reasons the gravest is told', async () => {
+  test('of several reasons the most severe is returned', async () => {
     await contact('pending', 'invalid')
     const told: (string | null)[] = []
     for (const reason of ['unsubscribed', 'manual', 'bounced', 'complained'] as const) {
@@ -360,7 +380,37 @@ describe('suppression', () => {
     expect(await reasonOf('marketing')).toBe('unsubscribed')
   })
 
-  test('it holds for the account alone', async () => {
+  test('svc send explains why the email was not sent, and suggests the next command', async () => {
+    const part = import.meta.filename
+    const given = ['send', '--to', 'ada@people.example', '--subject', 'Hi', '--html', part, '--text', part]
+    const noteOf = async (...more: string[]) => {
+      const ran = await svc(t, [...given, '--account', account.id, '--json', ...more])
+      expect(ran.status).toBe(0)
+      return { status: ran.json.status, note: ran.stderr }
+    }
+    const marketing = ['--type', 'marketing']
+    expect(await noteOf(...marketing)).toEqual({ status: 'sent', note: '' })
+    await contact('pending')
+    expect(await noteOf(...marketing)).toEqual({
+      status: 'suppressed',
+      note: 'not sent: the contact is not active in any list, and only active contacts get marketing\n  next: svc contacts show ada@people.example\n',
+    })
+    await t.app.sql(
+      `update addresses set verification_status = 'invalid', verification_reasons = '{domain_not_found}' where account_id = $1`,
+      [account.id],
+    )
+    expect(await noteOf()).toEqual({
+      status: 'suppressed',
+      note: 'not sent: the address failed verification (domain_not_found)\n  next: svc contacts verify ada@people.example\n',
+    })
+    await suppress('bounced')
+    expect(await noteOf()).toEqual({
+      status: 'suppressed',
+      note: 'not sent: the address is suppressed (bounced)\n  next: svc suppressions remove ada@people.example\n',
+    })
+  })
+
+  test('a suppression applies to its own account only', async () => {
     await suppress('manual')
     account = await sendingAccount(t)
     expect(await reasonOf('marketing')).toBe(null)
@@ -375,7 +425,7 @@ describe('suppression', () => {
     )[0]
 
   test.each(['550 5.1.1 No such user', '550 5.1.1 No such user\nthat we know of', '553 5.1.10 Recipient not found'])(
-    'a recipient whom the relay does not know (%s) is suppressed as bounced, its verdict invalid; the message stays failed',
+    'a recipient that the relay rejects as unknown (%s) is suppressed as bounced and invalid; the message is failed',
     async (answer) => {
       await contact('active')
       sink.next({ refuse: { at: 'to', answer } })
@@ -396,7 +446,7 @@ describe('suppression', () => {
     ['to', '550 5.7.1 Relaying denied'],
     ['to', '450 4.1.1 No such user yet'],
     ['from', '550 5.1.7 Bad sender'],
-  ] as const)('a refusal that is not of the recipient suppresses nobody: at %s %s', async (at, answer) => {
+  ] as const)('a refusal for another reason suppresses no address: at %s %s', async (at, answer) => {
     await contact('active')
     sink.next({ refuse: { at, answer } })
     expect((await send(freeform())).body.status).toBe('failed')
@@ -405,7 +455,7 @@ describe('suppression', () => {
   })
 })
 
-test('marketing mail carries both headers of the one-click unsubscription', async () => {
+test('marketing emails have both headers of one-click unsubscription', async () => {
   await send(freeform({ type: 'marketing' }))
   const [mail] = await sink.arrived(1)
   expect(mail!.header('list-unsubscribe')).toMatch(/^<https:\/\/svc\.example\/u\/[\w.-]+>$/)

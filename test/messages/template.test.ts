@@ -30,7 +30,7 @@ afterAll(async () => {
 const send = (body: object) =>
   t.request('POST', '/send', { key: account.key, body: { to: 'ada@people.example', projectId: 'prj_1', ...body } })
 
-test('a project is rendered for the recipient; its name is the subject, with its merge tags filled', async () => {
+test('a project is rendered for the recipient; the default subject is its name with merge tags filled', async () => {
   const { body } = await send({ mergeData: { name: '<Ada>' } })
   expect(body.status).toBe('sent')
   const [mail] = await sink.arrived(1)
@@ -39,18 +39,18 @@ test('a project is rendered for the recipient; its name is the subject, with its
   expect(studio.renderings).toMatchObject([{ accountId: account.id, id: 'prj_1', links: { unsubscribe: null } }])
 })
 
-test('a subject of the call wins, its tags are filled, an unknown one is empty, and it is cut after that', async () => {
+test('the subject of the call takes precedence; its tags are filled, unknown ones are empty, then it is cut', async () => {
   await send({ subject: '{{name}}{{ nobody }}!', mergeData: { name: 'x'.repeat(300) } })
   expect((await sink.arrived(1))[0]!.header('subject')).toBe('x'.repeat(200))
 })
 
-test('merge data is flat: nested values are dropped, null is empty, the rest is its text', async () => {
+test('merge data is flat: nested values are dropped, null becomes empty, other values become text', async () => {
   const mergeData = { name: 'Ada', none: null, yes: true, count: 2.5, list: [1], deep: { a: 1 } }
   expect((await send({ mergeData })).body.status).toBe('sent')
   expect(studio.renderings[0]!.mergeData).toEqual({ name: 'Ada', none: '', yes: 'true', count: '2.5' })
 })
 
-test('100 fields pass, 101 are 400, as is merge data that is no object', async () => {
+test('100 fields are accepted; 101, or merge data that is not an object, return 400', async () => {
   const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`f${i}`, 'x']))
   expect((await send({ mergeData: fields(100) })).body.status).toBe('sent')
   expect(await send({ mergeData: fields(101) })).toMatchObject({
@@ -60,7 +60,7 @@ test('100 fields pass, 101 are 400, as is merge data that is no object', async (
   expect((await send({ mergeData: ['x'] })).status).toBe(400)
 })
 
-test('a missing project and another account’s are 404; a projectId that is no text is 400', async () => {
+test('an unknown project and one of another account return 404; a projectId that is not a string returns 400', async () => {
   const missing = await send({ projectId: 'prj_none' })
   expect([missing.status, missing.body]).toEqual([404, { error: 'There is no such project' }])
   account = await sendingAccount(t)
@@ -68,18 +68,18 @@ test('a missing project and another account’s are 404; a projectId that is no 
   expect((await send({ projectId: 5 })).status).toBe(400)
 })
 
-test('projectId chooses the shape, whatever else is there', async () => {
+test('with projectId the freeform properties are ignored', async () => {
   await send({ html: '<p>other</p>', text: 'other' })
   expect((await sink.arrived(1))[0]!.raw).not.toContain('other')
 })
 
-test('marketing mail is rendered with the link that its header has', async () => {
+test('a marketing email contains the unsubscribe link of its header', async () => {
   await send({ type: 'marketing' })
   const [mail] = await sink.arrived(1)
   expect(mail!.header('list-unsubscribe')).toBe(`<${studio.renderings[0]!.links.unsubscribe}>`)
 })
 
-test('what waits is sent in the version that it was queued with', async () => {
+test('a queued message is sent in the version that it was queued with', async () => {
   const project = { projectId: 'prj_1', mergeData: { name: 'Ada' } }
   await queueMany(t.app, account.id, 1, { content: project, subject: undefined })
   studio.add(account.id, 'prj_1', 'Anew', 2)

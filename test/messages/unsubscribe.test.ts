@@ -30,7 +30,7 @@ const oneClick = {
 }
 const suppressions = () => t.app.sql('select email, reason from suppressions where account_id = $1', [account.id])
 
-test('the POST of a mail client acts at once: marketing is suppressed, transactional mail arrives', async () => {
+test('the POST of a mail client unsubscribes at once: marketing is suppressed, transactional email is not', async () => {
   const reply = await t.request('POST', path as never, oneClick)
   expect(reply.status).toBe(200)
   expect(await suppressions()).toEqual([{ email: 'ada@people.example', reason: 'unsubscribed' }])
@@ -38,7 +38,7 @@ test('the POST of a mail client acts at once: marketing is suppressed, transacti
   expect(await send('transactional')).toMatchObject({ status: 'sent' })
 })
 
-test('it may come as multipart/form-data, without a body, and twice', async () => {
+test('the POST may be multipart/form-data, have no body, and be repeated', async () => {
   const multipart = {
     body: '--x\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--x--\r\n',
     headers: { 'content-type': 'multipart/form-data; boundary=x' },
@@ -48,7 +48,7 @@ test('it may come as multipart/form-data, without a body, and twice', async () =
   expect(await suppressions()).toHaveLength(1)
 })
 
-test('the GET shows the address and a button, and does nothing', async () => {
+test('the GET shows the address and a button, and changes nothing', async () => {
   const reply = await t.request('GET', path as never)
   expect(reply.status).toBe(200)
   expect(reply.body).toContain('ada@people.example')
@@ -56,7 +56,7 @@ test('the GET shows the address and a button, and does nothing', async () => {
   expect(await suppressions()).toEqual([])
 })
 
-test('a changed, cut or foreign token is a 404 page', async () => {
+test('a changed, truncated or foreign token is a 404 page', async () => {
   const token = path.slice('/u/'.length)
   const other = t.app.tokens.sign('unsubscribe', ['acc_gone', 'ada@people.example'], null)
   for (const bad of ['x', token.slice(0, -1), `${token}A`, token.replace('.', 'A.'), `${token}.${token}`, other]) {
@@ -67,7 +67,7 @@ test('a changed, cut or foreign token is a 404 page', async () => {
   expect(await suppressions()).toEqual([])
 })
 
-test('a page loads nothing, sits in no frame, no cache and no index, and names no referrer', async () => {
+test('a page loads nothing, and forbids frames, caching, indexing and referrers', async () => {
   for (const reply of [await t.request('GET', path as never), await t.request('GET', '/u/x' as never)]) {
     expect(reply.headers).toMatchObject({
       'content-security-policy': expect.stringMatching(/^default-src 'none'; style-src 'sha256-[^']+';/),
@@ -81,14 +81,14 @@ test('a page loads nothing, sits in no frame, no cache and no index, and names n
   }
 })
 
-test('an address is shown as text, whatever is in it', async () => {
+test('an address is always escaped', async () => {
   const token = t.app.tokens.sign('unsubscribe', [account.id, '"<b>x</b>"@people.example'], null)
   const reply = await t.request('GET', `/u/${token}` as never)
   expect(reply.body).toContain('&lt;b&gt;x&lt;/b&gt;')
   expect(reply.body).not.toContain('<b>')
 })
 
-test('a page that fails is a page', async () => {
+test('an unexpected error is answered with a page', async () => {
   const reply = await t.request('POST', path as never, { ...oneClick, body: 'x'.repeat(100_000) })
   expect([reply.status, String(reply.headers['content-type'])]).toEqual([413, 'text/html; charset=utf-8'])
 })

@@ -38,7 +38,7 @@ afterEach(async () => {
 const post = (host: string, port = receiver.port, protocol = 'http') =>
   client.post(`${protocol}://${host}:${port}/`, { headers: {}, body: '{}', timeoutMs: 5000 })
 
-/** A black hole on the receiver's port. */
+/** Opens a black hole, by default on the port of the receiver. */
 const blackHole = async (host: string, port = receiver.port): Promise<BlackHole> => {
   const hole = await openBlackHole(host, port)
   open.push(hole)
@@ -51,11 +51,11 @@ const listen = async (server: Server, host: string, port = 0): Promise<number> =
   return (server.address() as AddressInfo).port
 }
 
-describe('a name of several addresses', () => {
+describe('a host name with several addresses', () => {
   test.each([
     ['IPv4 twice', '127.0.0.2', { A: ['127.0.0.2', '127.0.0.1'] }],
     ['both families', '::1', { A: ['127.0.0.1'], AAAA: ['::1'] }],
-  ])('is reached beside a black hole with time to spare: %s', async (_, hole, records) => {
+  ])('is reached within 2.5 s if one address is a black hole: %s', async (_, hole, records) => {
     await blackHole(hole)
     dns.set('half.test', records)
     const outcome = await post('half.test')
@@ -63,7 +63,7 @@ describe('a name of several addresses', () => {
     expect(outcome.durationMs).toBeLessThan(2500)
   })
 
-  test('is reached over IPv6 where its IPv4 address is a black hole', async () => {
+  test('is reached over IPv6 if its IPv4 address is a black hole', async () => {
     const answering = createHttpServer((_, response) => response.end('six'))
     await listen(answering, '::1', receiver.port)
     await blackHole('127.0.0.2')
@@ -71,7 +71,7 @@ describe('a name of several addresses', () => {
     expect(await post('six.test')).toMatchObject({ ok: true, snippet: 'six' })
   })
 
-  test('is reached behind twelve black holes', { timeout: 40_000 }, async () => {
+  test('is reached at its last address after twelve black holes', { timeout: 40_000 }, async () => {
     const holes = Array.from({ length: 12 }, (_, i) => `127.0.0.${i + 2}`)
     for (const hole of holes) await blackHole(hole)
     dns.set('last.test', { A: [...holes, '127.0.0.1'] })
@@ -83,7 +83,7 @@ describe('a name of several addresses', () => {
   test.each([
     ['first', ['127.0.0.3', '127.0.0.2']],
     ['last', ['127.0.0.2', '127.0.0.3']],
-  ])('is reached at the one that takes a second to connect, beside a black hole: it comes %s', async (_, A) => {
+  ])('is reached at an address that connects slowly, next to a black hole: the slow address is %s', async (_, A) => {
     await blackHole('127.0.0.2')
     const slow = await blackHole('127.0.0.3')
     dns.set('slow.test', { A })
@@ -92,7 +92,7 @@ describe('a name of several addresses', () => {
     expect(await posting).toMatchObject({ ok: true, status: 200, snippet: 'late' })
   })
 
-  test('has one connection where both answer, and none is left of the one that is not used', async () => {
+  test('gets only one connection if both addresses answer', async () => {
     let connections = 0
     const other = createTcpServer((socket) => {
       connections++
@@ -105,17 +105,17 @@ describe('a name of several addresses', () => {
     expect([receiver.connections, connections]).toEqual([1, 0])
   })
 
-  test('is reached at the next one where the first refuses', async () => {
+  test('is reached at the next address if the first one refuses', async () => {
     dns.set('refusing.test', { A: ['127.0.0.2', '127.0.0.1'] })
     expect(await post('refusing.test')).toMatchObject({ ok: true })
   })
 
-  test('that all refuse is refused', async () => {
+  test('is refused if all its addresses refuse', async () => {
     dns.set('refused.test', { A: ['127.0.0.2', '127.0.0.3'], AAAA: ['::1'] })
     expect(await post('refused.test')).toMatchObject({ ok: false, error: 'connection refused' })
   })
 
-  test('that are all black holes times out, and a client that closes waits no longer than that', async () => {
+  test('times out if all its addresses are black holes, and closing the client does not wait for them', async () => {
     await blackHole('127.0.0.2')
     await blackHole('127.0.0.3')
     dns.set('holes.test', { A: ['127.0.0.2', '127.0.0.3'] })
@@ -140,7 +140,7 @@ describe('over TLS', () => {
     return { port: await listen(server, '127.0.0.1'), names }
   }
 
-  test('the certificate is that of the name, whatever address answers', async () => {
+  test('the certificate must match the host name, whichever address answers', async () => {
     const { port, names } = await openTls()
     await blackHole('127.0.0.2', port)
     dns.set('tls.test', { A: ['127.0.0.2', '127.0.0.1'] })
@@ -149,7 +149,7 @@ describe('over TLS', () => {
     expect(names).toEqual(['tls.test', 'tls.test'])
   })
 
-  test('the certificate of another name is refused', async () => {
+  test('the certificate of another host name is refused', async () => {
     const { port } = await openTls()
     dns.set('other.test', { A: ['127.0.0.1'] })
     const error = 'TLS certificate is not valid (ERR_TLS_CERT_ALTNAME_INVALID)'
@@ -157,7 +157,7 @@ describe('over TLS', () => {
     expect(await post('127.0.0.1', port, 'https')).toMatchObject({ ok: false, error })
   })
 
-  test('a handshake without end ends with the deadline, and its connection with it', async () => {
+  test('a handshake that never completes ends at the deadline, and its connection is closed', async () => {
     let isOpen = false
     const mute = createTcpServer((socket) => {
       isOpen = true

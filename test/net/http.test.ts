@@ -44,7 +44,7 @@ const postTo = (answer: Answer, timeoutMs?: number) => {
   return post(receiver.url, timeoutMs)
 }
 
-/** Runs a post that is to end within 600 ms, or on a busy machine within eight times what this process was held up. */
+/** Runs a post that must end within 600 ms, or on a busy machine within eight times the longest stall of this process. */
 const inTime = async (run: () => ReturnType<typeof post>) => {
   const stalls = watchStalls()
   const outcome = await run()
@@ -53,11 +53,11 @@ const inTime = async (run: () => ReturnType<typeof post>) => {
   return outcome
 }
 
-/** A connection is free again a turn of the event loop after its answer. */
+/** Waits until a connection is free again, which takes one turn of the event loop after its answer. */
 const settle = () => new Promise((resolve) => setTimeout(resolve, 20))
 
 describe('a post', () => {
-  test('sends its body as it is, with its own headers and the fixed ones', async () => {
+  test('sends its body unchanged, with the given headers and the fixed ones', async () => {
     const outcome = await post(`${receiver.url}/hook/a%20b?c=d`)
     expect(outcome).toMatchObject({ ok: true, status: 200, error: null, retryAfterSeconds: null, snippet: '' })
     const [request] = await receiver.arrived(1)
@@ -94,7 +94,7 @@ describe('a post', () => {
     await canary.close()
   })
 
-  test('tells for how long a receiver wants peace', async () => {
+  test('returns the time of Retry-After in seconds', async () => {
     expect(await postTo({ status: 429, headers: { 'retry-after': '17' } })).toMatchObject({ retryAfterSeconds: 17 })
     const inAMinute = new Date(Date.now() + 60_000).toUTCString()
     const { retryAfterSeconds } = await postTo({ status: 503, headers: { 'retry-after': inAMinute } })
@@ -102,7 +102,7 @@ describe('a post', () => {
     expect(retryAfterSeconds).toBeLessThanOrEqual(60)
   })
 
-  test('uses a connection again', async () => {
+  test('reuses a connection', async () => {
     for (let i = 0; i < 5; i++) {
       await postTo({ body: 'fine' })
       await settle()
@@ -110,32 +110,35 @@ describe('a post', () => {
     expect(receiver.connections).toBe(1)
   })
 
-  test('opens as many connections as it has posts under way', async () => {
+  test('opens one connection for each concurrent post', async () => {
     receiver.always({ delayMs: 200 })
     const outcomes = await Promise.all(Array.from({ length: 50 }, () => post()))
     expect(outcomes.every(({ ok, durationMs }) => ok && durationMs < 1500)).toBe(true)
     expect(receiver.connections).toBe(50)
   })
 
-  test.each(['', 'nonsense', 'ftp://127.0.0.1/', 'http://'])('to %j fails without a throw', async (url) => {
-    expect(await post(url)).toMatchObject({ ok: false, status: null, error: 'request is not valid' })
-  })
+  test.each(['', 'nonsense', 'ftp://127.0.0.1/', 'http://'])(
+    'to the invalid URL %j fails without throwing',
+    async (url) => {
+      expect(await post(url)).toMatchObject({ ok: false, status: null, error: 'request is not valid' })
+    },
+  )
 
-  test('with a header that is none fails without a throw', async () => {
+  test('with an invalid header fails without throwing', async () => {
     const outcome = await client.post(receiver.url, { headers: { 'x-a': 'b\r\nc: d' }, body: '', timeoutMs: 1000 })
     expect(outcome).toMatchObject({ ok: false, error: 'request is not valid' })
     expect(receiver.requests).toHaveLength(0)
   })
 })
 
-test('interim answers are passed over', async () => {
+test('interim answers are skipped', async () => {
   const answer = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 202 Accepted\r\ncontent-length: 2\r\n\r\nok'
   const { server, port } = await listen(createServer((socket) => void socket.once('data', () => socket.write(answer))))
   expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ ok: true, status: 202, snippet: 'ok' })
   server.close()
 })
 
-test('an interim answer alone is no answer', async () => {
+test('a post that gets only an interim answer times out', async () => {
   const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n'
   const { server, port } = await listen(createServer((socket) => void socket.once('data', () => socket.write(interim))))
   const outcome = await post(`http://127.0.0.1:${port}/`, 300)
@@ -144,7 +147,7 @@ test('an interim answer alone is no answer', async () => {
 })
 
 describe('the deadline', () => {
-  test('ends a post whose receiver hangs before its headers', async () => {
+  test('ends a post whose receiver never sends headers', async () => {
     const outcome = await inTime(() => postTo({ mode: 'hang' }, 300))
     expect(outcome).toMatchObject({ ok: false, status: null, error: 'timed out after 0.3 s', stopped: false })
     expect(outcome.durationMs).toBeGreaterThanOrEqual(295)
@@ -153,7 +156,7 @@ describe('the deadline', () => {
   })
 
   test.each(['stall', 'drip'] as const)(
-    'cuts a body that comes too slowly (%s), and the status stands',
+    'cuts off a body that arrives too slowly (%s), and keeps the status',
     async (mode) => {
       const outcome = await inTime(() => postTo({ mode }, 300))
       expect(outcome).toMatchObject({ ok: true, status: 200, error: null })
@@ -162,20 +165,20 @@ describe('the deadline', () => {
     },
   )
 
-  test('is over the look-up too', async () => {
+  test('also applies to the look-up', async () => {
     dns.set('silent.test', { mode: 'silent' })
     const outcome = await inTime(() => post(`http://silent.test:${receiver.port}/`, 300))
     expect(outcome).toMatchObject({ ok: false, error: 'timed out after 0.3 s' })
   })
 
-  test('is over the TLS handshake too', async () => {
+  test('also applies to the TLS handshake', async () => {
     const mute = await listen(createServer((socket) => socket.on('error', () => {})))
     const outcome = await post(`https://127.0.0.1:${mute.port}/`, 300)
     expect(outcome).toMatchObject({ ok: false, error: 'timed out after 0.3 s' })
     mute.server.close()
   })
 
-  test('holds what has not been sent back: a look-up that ends late sends nothing', async () => {
+  test('prevents a late request: nothing is sent if the look-up ends after it', async () => {
     dns.set('late.test', (before) => (before === 0 ? { mode: 'silent' } : { A: ['127.0.0.1'] }))
     const outcome = await post(`http://late.test:${receiver.port}/`, 300)
     expect(outcome).toMatchObject({ ok: false, error: 'timed out after 0.3 s' })
@@ -185,8 +188,8 @@ describe('the deadline', () => {
   })
 })
 
-describe('a body', () => {
-  test('without an end is cut at 16 KiB, its connection is closed, and the status stands', async () => {
+describe('the body of an answer', () => {
+  test('without an end is cut off at 16 KiB, its connection is closed, and the status is kept', async () => {
     const outcome = await postTo({ mode: 'endless' })
     expect(outcome).toMatchObject({ ok: true, status: 200, snippet: 'x'.repeat(1024) })
     expect(outcome.durationMs).toBeLessThan(2000)
@@ -196,14 +199,14 @@ describe('a body', () => {
     expect(receiver.connections).toBe(2)
   })
 
-  test('of 16 KiB is read whole and its connection used again', async () => {
+  test('of 16 KiB is read completely, and its connection is reused', async () => {
     await postTo({ body: 'x'.repeat(16 * 1024) })
     await settle()
     await post()
     expect(receiver.connections).toBe(1)
   })
 
-  test('that is a gzip bomb is not unpacked', async () => {
+  test('that is a gzip bomb is not decompressed', async () => {
     const before = process.memoryUsage().rss
     const outcome = await postTo({ mode: 'bomb' })
     expect(outcome).toMatchObject({ ok: true, status: 200 })
@@ -211,12 +214,12 @@ describe('a body', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
   })
 
-  test('that breaks off leaves the outcome to the status', async () => {
+  test('that breaks off does not matter: the status decides the outcome', async () => {
     expect(await postTo({ mode: 'cut', body: 'half' })).toMatchObject({ ok: true, status: 200, snippet: 'half' })
     expect(await postTo({ mode: 'cut', status: 502 })).toMatchObject({ ok: false, status: 502 })
   })
 
-  test('is kept as text that a database takes: no NUL, no half characters', async () => {
+  test('is kept as text that a database accepts, without NUL or incomplete characters', async () => {
     const { snippet } = await postTo({ body: Buffer.from([0x61, 0, 0xff, 0xed, 0xa0, 0x80, 0x62]) })
     expect(snippet).toMatch(/^a\ufffd+b$/)
     expect((await postTo({ body: `a${'€'.repeat(500)}` })).snippet).toBe(`a${'€'.repeat(341)}`)
@@ -231,18 +234,18 @@ const listen = async (server: Server): Promise<{ server: Server; port: number }>
   return { server, port: (server.address() as { port: number }).port }
 }
 
-describe('without an answer the error says why', () => {
-  test('refused', async () => {
+describe('the error of a post without an answer names the cause', () => {
+  test('a refused connection', async () => {
     const { server, port } = await listen(createServer())
     await new Promise((resolve) => server.close(resolve))
     expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ ok: false, error: 'connection refused' })
   })
 
-  test('reset', async () => {
+  test('a reset connection', async () => {
     expect(await postTo({ mode: 'reset' })).toMatchObject({ ok: false, error: 'connection closed before an answer' })
   })
 
-  test('no such name', async () => {
+  test('an unknown host name', async () => {
     expect(await post('http://absent.test/')).toMatchObject({ ok: false, error: 'host name does not resolve' })
   })
 
@@ -251,7 +254,7 @@ describe('without an answer the error says why', () => {
     expect(await post('http://broken.test/')).toMatchObject({ error: 'host name lookup failed (ESERVFAIL)' })
   })
 
-  test('a name server that is not there', async () => {
+  test('an unreachable name server', async () => {
     const gone = await openDnsServer()
     await gone.close()
     const lost = createHttpClient({ resolver: createResolver([gone.address]), allow: anyAddress })
@@ -261,18 +264,18 @@ describe('without an answer the error says why', () => {
     await lost.destroy()
   })
 
-  test('no HTTP', async () => {
+  test('an answer that is not HTTP', async () => {
     const { server, port } = await listen(createServer((socket) => socket.end('220 mail.test ESMTP\r\n')))
     expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ ok: false, error: 'answer is not valid HTTP' })
     server.close()
   })
 
-  test('no TLS', async () => {
+  test('a server without TLS', async () => {
     const { error } = await post(`https://127.0.0.1:${receiver.port}/`)
     expect(error).toMatch(/^TLS handshake failed/)
   })
 
-  test('headers without end', async () => {
+  test('endless headers', async () => {
     const endless = `HTTP/1.1 200 OK\r\n${'x: y\r\n'.repeat(20_000)}`
     const { server, port } = await listen(createServer((socket) => void socket.on('error', () => {}).write(endless)))
     expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ ok: false, error: 'answer has too many headers' })
@@ -313,7 +316,7 @@ describe('an address that is not public gets no connection', () => {
     },
   )
 
-  test('by a name one of whose addresses is not, and the address is not told', async () => {
+  test('by a name with one such address, and the error does not name the address', async () => {
     dns.set('mixed.test', { A: ['203.0.113.1', '127.0.0.1'] })
     dns.set('mapped.test', { AAAA: ['::ffff:127.0.0.1'] })
     for (const name of ['mixed.test', 'mapped.test']) {
@@ -323,7 +326,7 @@ describe('an address that is not public gets no connection', () => {
     expect(receiver.connections).toBe(0)
   })
 
-  test('by a name that was public when it was subscribed (DNS rebinding)', async () => {
+  test('by a name that was public when the webhook was created (DNS rebinding)', async () => {
     dns.set('rebind.test', (before) => ({ A: [before === 0 ? '8.8.8.8' : '127.0.0.1'] }))
     const url = await checkWebhookUrl(`http://rebind.test:${receiver.port}/`, { resolver, allow: parseCidrs('') })
     for (let i = 0; i < 3; i++) {
@@ -333,7 +336,7 @@ describe('an address that is not public gets no connection', () => {
     expect(receiver.connections).toBe(0)
   })
 
-  test('by a name that turns private while its answer is kept: the old address is dialled, or none', async () => {
+  test('by a name that becomes private while its old address is cached', async () => {
     const answering = createHttpServer((_, response) => response.writeHead(200, { connection: 'close' }).end())
     await new Promise<void>((resolve) => answering.listen(receiver.port, '127.0.0.2', resolve))
     dns.set('turning.test', (before) => ({ A: [before === 0 ? '127.0.0.2' : '127.0.0.1'] }))
@@ -350,7 +353,7 @@ describe('an address that is not public gets no connection', () => {
     answering.close()
   })
 
-  test('but what the operator opened does, by literal, by name and by localhost', async () => {
+  test('unless the operator permits it, by literal, by name and by localhost', async () => {
     dns.set('here.test', { A: ['127.0.0.1'] })
     const opened = createHttpClient({ resolver, allow: parseCidrs('127.0.0.0/8') })
     for (const host of ['127.0.0.1', 'here.test', 'localhost', 'a.localhost']) {
@@ -361,7 +364,7 @@ describe('an address that is not public gets no connection', () => {
 })
 
 describe('a client that stops', () => {
-  test('lets what is under way end when it is closed', async () => {
+  test('finishes posts in progress when it is closed', async () => {
     const waiting = postTo({ delayMs: 300 })
     await receiver.arrived(1)
     await client.close()
@@ -369,7 +372,7 @@ describe('a client that stops', () => {
     expect(await post()).toMatchObject({ ok: false, stopped: true, error: 'stopped before an answer' })
   })
 
-  test('ends what is under way, connected or not, when it is destroyed', async () => {
+  test('ends posts in progress, connected or not, when it is destroyed', async () => {
     dns.set('silent.test', { mode: 'silent' })
     const waiting = [postTo({ mode: 'hang' }), post('http://silent.test/')]
     await receiver.arrived(1)

@@ -29,7 +29,7 @@ const codeOf = (promise: Promise<unknown>) =>
     (error) => error.code,
   )
 
-/** So many silent names, looked up for an account; the code that each ends with. */
+/** Looks up `count` silent names for an account; returns the error code of each. */
 const lookUpSilent = (prefix: string, count: number, accountId: string): Promise<string[]> =>
   Promise.all(
     Array.from({ length: count }, (_, i) => {
@@ -40,7 +40,7 @@ const lookUpSilent = (prefix: string, count: number, accountId: string): Promise
 const askedOf = (prefix: string) => new Set(dns.queries.filter((query) => query.startsWith(`A ${prefix}`))).size
 
 describe('a look-up for a connection', () => {
-  test('is shared by all who want the name meanwhile, in any case, with and without its dot', async () => {
+  test('is shared by all concurrent callers for a name, in any case, with or without a final dot', async () => {
     dns.set('shared.test', { A: ['203.0.113.1'] })
     const names = ['shared.test', 'SHARED.test', 'shared.test.']
     const found = await Promise.all(Array.from({ length: 60 }, (_, i) => lookups.addresses(names[i % 3]!, `acc${i}`)))
@@ -48,7 +48,7 @@ describe('a look-up for a connection', () => {
     expect(asked('shared.test')).toBe(1)
   })
 
-  test('serves a moment, and is then made anew', async () => {
+  test('is cached for a moment and then repeated', async () => {
     dns.set('change.test', (before) => ({ A: [`203.0.113.${before}`] }))
     const find = async () => (await lookups.addresses('change.test', 'acc'))[0]!.address
     expect(await find()).toBe('203.0.113.0')
@@ -56,29 +56,29 @@ describe('a look-up for a connection', () => {
     await eventually(async () => (await find()) === '203.0.113.1')
   })
 
-  test('that fails is not kept', async () => {
+  test('that fails is not cached', async () => {
     expect(await codeOf(lookups.addresses('soon.test', 'acc'))).toBe('ENOTFOUND')
     dns.set('soon.test', { A: ['203.0.113.1'] })
     expect(await lookups.addresses('soon.test', 'acc')).toEqual([{ address: '203.0.113.1', family: 4 }])
   })
 
-  test('ends at its limit', async () => {
+  test('ends at its time limit', async () => {
     expect(await lookUpSilent('one', 1, 'acc')).toEqual([expect.stringMatching(isLate)])
   })
 })
 
 describe('an account', () => {
-  test('asks for 16 names at once; the others wait their turn, within their limit', async () => {
+  test('looks up 16 names at once; the others wait for their turn within their time limit', async () => {
     const startedAt = performance.now()
     const codes = lookUpSilent('many', 200, 'crowded')
     await eventually(() => askedOf('many') === 16)
     expect((await codes).filter((code) => !isLate.test(code))).toEqual([])
     expect(performance.now() - startedAt).toBeLessThan(limitMs * 2)
     await new Promise((resolve) => setTimeout(resolve, limitMs))
-    expect(askedOf('many')).toBeLessThan(50) // who gave up waiting asks for nothing any more
+    expect(askedOf('many')).toBeLessThan(50) // a look-up that timed out in the queue sends no query
   })
 
-  test('gets its next name as soon as one has answered', async () => {
+  test('starts its next look-up as soon as one is answered', async () => {
     const found = await Promise.all(
       Array.from({ length: 100 }, (_, i) => {
         dns.set(`next${i}.test`, { A: ['203.0.113.3'] })
@@ -88,7 +88,7 @@ describe('an account', () => {
     expect(found.every(([address]) => address?.address === '203.0.113.3')).toBe(true)
   })
 
-  test('waits for its own silent names only: another account has the same name at once', async () => {
+  test('waits only for its own silent names: another account gets the same name at once', async () => {
     dns.set('common.test', { A: ['203.0.113.4'] })
     const codes = lookUpSilent('own', 20, 'noisy')
     const waiting = codeOf(lookups.addresses('common.test', 'noisy'))

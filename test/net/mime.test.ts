@@ -28,7 +28,7 @@ const event = [
 ].join('\r\n')
 
 const mails: Record<string, Partial<Mail>> = {
-  'plain ones': {},
+  'plain content': {},
   'one long line': { html: `<p>${'A paragraph = one line. '.repeat(600)}</p>`, text: 'word '.repeat(500) },
   'umlauts and emoji': {
     html: `<p>${'Grüße 😀 '.repeat(300)}</p>`,
@@ -40,9 +40,12 @@ const mails: Record<string, Partial<Mail>> = {
     text: '你好，世界。'.repeat(100),
     subject: '你好',
   },
-  'a lone dot, a dot first, From first': { text: '.\n..\n.dot\nFrom here\n.', html: '.\r\n.<p>.</p>\r\n.\r\n' },
-  'white space at ends': { text: 'a \nb\t\r\nc  \n \n\t', html: ' <p> </p> \n ' },
-  'lines that end in any way': { text: 'a\nb\r\nc\rd\n\n\re', html: '\n<p>\r</p>\r\n' },
+  'a lone dot, a leading dot and a leading From': {
+    text: '.\n..\n.dot\nFrom here\n.',
+    html: '.\r\n.<p>.</p>\r\n.\r\n',
+  },
+  'white space at the ends of lines': { text: 'a \nb\t\r\nc  \n \n\t', html: ' <p> </p> \n ' },
+  'all kinds of line ends': { text: 'a\nb\r\nc\rd\n\n\re', html: '\n<p>\r</p>\r\n' },
   'control characters': { text: 'a\u0001b\u007fc\u00a0d\u2028e', html: '<p>\u000b=\u000c==</p>' },
   'an equals sign at the end': { text: 'a=', html: '='.repeat(200) },
   'no text': { text: '' },
@@ -66,7 +69,7 @@ const mails: Record<string, Partial<Mail>> = {
   },
 }
 
-/** The same mail, as nodemailer's own streams write it, for the wire. */
+/** Returns the same email as nodemailer's own streams encode it. */
 const streamed = async (mail: Mail): Promise<Buffer> => {
   const { message } = await createTransport({ streamTransport: true, buffer: true, newline: 'windows' }).sendMail({
     from: mail.from,
@@ -81,10 +84,10 @@ const streamed = async (mail: Mail): Promise<Buffer> => {
 
 const linesOf = (raw: Buffer): string[] => raw.toString('latin1').split('\r\n')
 
-/** The parser gives a part a last newline or not, by its encoding. */
+/** Normalises line ends. Whether the parser adds a final newline to a part depends on its encoding. */
 const withLf = (text: string | undefined) => text?.replace(/\r\n?/g, '\n').replace(/\n$/, '')
 
-/** What a mail program sees: without the boundaries and the encodings, which nobody does. */
+/** Returns what a mail program shows: everything except the boundaries and the encodings. */
 const seen = async (raw: Buffer) => {
   const {
     headers,
@@ -101,27 +104,44 @@ const seen = async (raw: Buffer) => {
   return { ...rest, others, type, html: withLf(html), text: withLf(text), attachments }
 }
 
-describe.each(Object.entries(mails))('a mail with %s', (name, some) => {
+describe.each(Object.entries(mails))('an email with %s', (name, some) => {
   const mail = { ...plain, ...some }
   const raw = encodeMail(mail)
 
-  test('says what nodemailer’s own streams would have said', async () => {
+  test('has the same content as an email from nodemailer’s own streams', async () => {
     const [ours, theirs] = await Promise.all([seen(raw), streamed(mail).then(seen)])
     expect(ours).toEqual(theirs)
   })
 
-  test('is of printable ASCII in lines that every relay takes, internationalised addresses aside', () => {
+  test('has only printable ASCII, except internationalised addresses, in lines that every relay accepts', () => {
     const lines = linesOf(raw)
     const body = lines.slice(lines.indexOf(''))
     const ascii = name === 'internationalised addresses' ? body : lines
     for (const line of ascii) expect(line).toMatch(/^[\t\x20-\x7e]*$/)
     for (const line of body) expect(line.length).toBeLessThanOrEqual(76)
-    // Behind an empty header (`Bcc:`) or at the end of a part it would be lost on the way.
+    // White space after an empty header (`Bcc:`) or at the end of a part would be lost in transit.
     for (const line of body) expect(line).not.toMatch(/[ \t]$/)
   })
 })
 
-test('no character is cut in two by the end of a line, as some mail programs decode line by line', () => {
+test.each([
+  '=?utf-8?Q?Hello=0D=0ABcc:_spy@people.example?=',
+  'Re: =?us-ascii?B?SGVsbG8=?= and more',
+  `=?utf-8?Q?${'long_'.repeat(60)}?=`,
+  'a =? b',
+])('a subject and a name of %s are shown unchanged and decoded only once', async (text) => {
+  const raw = encodeMail({ ...plain, subject: text, from: { name: text, address: 'hello@shop.example' } })
+  const head = raw.toString().split('\r\n\r\n')[0]!
+  expect(head).not.toContain('=?utf-8?Q?')
+  expect(head).not.toContain('=?us-ascii')
+  for (const line of head.split('\r\n')) expect(line.length).toBeLessThanOrEqual(78)
+  const parsed = await PostalMime.parse(raw)
+  expect(parsed.subject).toBe(text)
+  expect(parsed.from).toEqual({ name: text, address: 'hello@shop.example' })
+  expect(parsed.bcc).toBeUndefined()
+})
+
+test('no line break splits a character, because some mail programs decode line by line', () => {
   const lines = linesOf(encodeMail({ ...plain, text: '', html: 'abcdefghijé€😀'.repeat(100) })).filter((line) =>
     line.endsWith('='),
   )
@@ -135,7 +155,7 @@ test('no character is cut in two by the end of a line, as some mail programs dec
   }
 })
 
-test('what is mostly of another script goes in base64, all else so that its source can be read', () => {
+test('text that is mostly in another script uses base64, and other text uses readable quoted-printable', () => {
   const encodings = (mail: Partial<Mail>) =>
     [
       ...encodeMail({ ...plain, ...mail })

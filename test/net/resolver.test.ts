@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { withReserved } from '../../src/net/reserved.ts'
 import { createResolver, parseServers, type Resolver } from '../../src/net/resolver.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
 
@@ -48,7 +49,7 @@ describe('the addresses of a name', () => {
     expect(await resolver.addresses('six.test', 2000)).toEqual([{ address: '2001:db8::6', family: 6 }])
   })
 
-  test('are asked for anew each time', async () => {
+  test('are looked up again each time', async () => {
     dns.set('change.test', (before) => ({ A: [`203.0.113.${before}`] }))
     expect(await resolver.addresses('change.test', 2000)).toEqual([{ address: '203.0.113.0', family: 4 }])
     expect(await resolver.addresses('change.test', 2000)).toEqual([{ address: '203.0.113.1', family: 4 }])
@@ -58,36 +59,36 @@ describe('the addresses of a name', () => {
     ['absent.test', 'ENOTFOUND'],
     ['empty.test', 'ENODATA'],
     ['broken.test', 'ESERVFAIL'],
-  ])('that has none: %s fails with %s', async (name, code) => {
+  ])('fail to resolve: %s with %s', async (name, code) => {
     expect(await codeOf(resolver.addresses(name, 2000))).toBe(code)
   })
 
-  test('that never come fail at the limit', async () => {
+  test('fail at the time limit if the name server is silent', async () => {
     const started = Date.now()
     expect(['ETIMEOUT', 'ECANCELLED']).toContain(await codeOf(resolver.addresses('silent.test', 300)))
     expect(Date.now() - started).toBeLessThan(1000)
   })
 
-  test('come from the hosts file when no servers are named', async () => {
+  test('are read from the hosts file if no name servers are set', async () => {
     const found = await createResolver([]).addresses('localhost', 2000)
     expect(['127.0.0.1', '::1']).toContain(found[0]?.address)
   })
 
-  test('are never asked for once the resolver is closed', async () => {
+  test('are not looked up once the resolver is closed', async () => {
     const other = createResolver([dns.address])
     other.close()
     expect(await codeOf(other.addresses('closed.test', 2000))).toBe('ECANCELLED')
     expect(dns.queries).not.toContain('A closed.test')
   })
 
-  test('of mail are a time-out once the resolver is closed', async () => {
+  test('for mail are reported as timeout once the resolver is closed', async () => {
     const other = createResolver([dns.address])
     other.close()
     expect(await other.mail('closed.test', 2000)).toBe('timeout')
     expect(dns.queries).not.toContain('MX closed.test')
   })
 
-  test('are no longer waited for once the resolver is closed', async () => {
+  test('fail at once if the resolver is closed during the look-up', async () => {
     const other = createResolver([dns.address])
     const waiting = codeOf(other.addresses('silent.test', 20_000))
     other.close()
@@ -107,7 +108,7 @@ describe('the hosts file', () => {
 
   const find = (name: string) => createResolver([], { hostsFile }).addresses(name, 2000)
 
-  test('names several hosts a line, in any case and both families, with comments and lines that are none', async () => {
+  test('may name several hosts per line, in any case and both families; comments and invalid lines are skipped', async () => {
     const lines = [
       '# nothing 203.0.113.9 comment.test',
       '203.0.113.1\tOne.test  two.test # three.test',
@@ -129,7 +130,7 @@ describe('the hosts file', () => {
     expect(await find('last.test')).toEqual([{ address: '203.0.113.4', family: 4 }])
   })
 
-  test('is read again when it changes, and may come late', async () => {
+  test('is read again when it changes, and may be created later', async () => {
     await rm(hostsFile, { force: true })
     const system = createResolver([], { hostsFile })
     expect(await codeOf(system.addresses('late.invalid', 100))).not.toBe('resolved')
@@ -140,7 +141,7 @@ describe('the hosts file', () => {
     system.close()
   })
 
-  test('is not asked where name servers are set', async () => {
+  test('is not read if name servers are set', async () => {
     await writeFile(hostsFile, '203.0.113.7 four.test\n')
     const named = createResolver([dns.address], { hostsFile })
     expect(await named.addresses('four.test', 2000)).toEqual([{ address: '203.0.113.4', family: 4 }])
@@ -173,28 +174,70 @@ describe('a mail domain', () => {
     [`${'a'.repeat(64)}.test`, 'domain_not_found'],
     ['exa mple.test', 'domain_not_found'],
     ['broken.test', 'error'],
-  ])('%s is %s', async (domain, fact) => {
+  ])('%s is classified as %s', async (domain, fact) => {
     expect(await resolver.mail(domain, 2000)).toBe(fact)
   })
 
-  test('whose server is silent is a time-out at the limit', async () => {
+  test('whose name server is silent is classified as timeout at the time limit', async () => {
     const started = Date.now()
     expect(await resolver.mail('silent.test', 300)).toBe('timeout')
     expect(Date.now() - started).toBeLessThan(1000)
   })
 
-  test('whose server can not be reached is an error or a time-out, never a verdict on the domain', async () => {
+  test('whose name server cannot be reached is classified as error or timeout, never as an invalid domain', async () => {
     const gone = await openDnsServer()
     await gone.close()
     expect(['error', 'timeout']).toContain(await createResolver([gone.address]).mail('mail.test', 1000))
   })
 
-  test('500 domains at once stay within the limit of one', async () => {
+  test('look-ups of 500 silent domains at once end within 3 s', async () => {
     const domains = Array.from({ length: 500 }, (_, i) => `silent${i}.test`)
     for (const domain of domains) dns.set(domain, { mode: 'silent' })
     const started = Date.now()
     const facts = await Promise.all(domains.map((domain) => resolver.mail(domain, 500)))
-    expect(new Set(facts)).toEqual(new Set(['timeout']))
+    // 256 are looked up at once; the others get no turn within the time limit.
+    expect(new Set(facts)).toEqual(new Set(['timeout', null]))
     expect(Date.now() - started).toBeLessThan(3000)
   })
+})
+
+test('at most 256 queries run at once, and their owners take turns', async () => {
+  for (let i = 0; i < 60 * 64; i++) dns.set(`d${i}.silent.test`, { mode: 'silent' })
+  // Queries of earlier tests may still arrive, and are not counted.
+  const asking = () => new Set(dns.queries.filter((query) => query.includes('.silent.test'))).size
+  const owners = Array.from({ length: 60 }, () => ({}))
+  const asked = owners.flatMap((owner, o) =>
+    Array.from({ length: 64 }, (_, i) => resolver.mail(`d${o * 64 + i}.silent.test`, 3000, owner)),
+  )
+  await expect.poll(asking).toBe(256)
+  // Another owner is next as soon as the first queries end, although 3,584 queries waited before it.
+  expect(await resolver.mail('mail.test', 9000, {})).toBe('mx')
+  const facts = await Promise.all(asked)
+  expect(facts.filter((fact) => fact === null).length).toBeGreaterThan(3000)
+  expect(facts.filter((fact) => fact === 'timeout').length).toBeGreaterThanOrEqual(256)
+})
+
+test('in development, reserved names have fixed answers, and no name server is asked', async () => {
+  const asked: string[] = []
+  const mail: Resolver['mail'] = async (domain) => {
+    asked.push(domain)
+    return 'no_mx'
+  }
+  const reserved = withReserved({ ...resolver, mail })
+  const factOf = (domain: string) => reserved.mail(domain, 2000)
+  const taking = [
+    'example.com',
+    'example.net',
+    'Example.org',
+    'mail.example.com',
+    'shop.example',
+    'a.b.test',
+    'x.localhost',
+  ]
+  for (const domain of taking) expect(await factOf(domain), domain).toBe('mx')
+  for (const domain of ['gone.invalid', 'a.b.INVALID']) expect(await factOf(domain), domain).toBe('domain_not_found')
+  expect(asked).toEqual([])
+  const others = ['example.de', 'anexample.com', 'atest', 'shop.example.info', 'invalid.org']
+  for (const domain of others) expect(await factOf(domain), domain).toBe('no_mx')
+  expect(asked).toEqual(others)
 })

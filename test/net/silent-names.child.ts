@@ -7,10 +7,10 @@ import { createResolver } from '../../src/net/resolver.ts'
 import { openDnsServer } from '../support/dns.ts'
 
 /**
- * Posts to names whose server is silent, and beside them to names that answer, each for the first time:
- * `<set|unset> <silent names>`. With `unset` the name server is the system's, which is then expected on port 53. Prints how
- * long each healthy post took alone and beside the silent ones (of four accounts), how many of those still hung at the end,
- * and how many of their names had been asked for.
+ * Posts to names whose server is silent, and at the same time to names that answer, each for the first time. Arguments:
+ * `<set|unset> <silent names>`. With `unset` the name server is that of the system, which must be on port 53. Prints how long
+ * each healthy post took without and with the silent ones (of four accounts), how many silent posts still hung at the end, and
+ * how many silent names were looked up.
  */
 const [servers, silentCount] = process.argv.slice(2)
 

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-/** In network and mount namespaces of its own the system's settings are ours, and so is port 53. */
+/** Runs a command in its own network and mount namespaces, where the test sets the system settings and can use port 53. */
 const withSystemSettings = [
   ...['unshare', '--user', '--map-root-user', '--net', '--mount', 'sh', '-ec'],
   `ip link set lo up
@@ -43,10 +43,13 @@ test.each([
   ['set', 200],
   ['unset', 4],
   ['unset', 200],
-] as const)('with SVC_DNS_SERVERS %s, %i names whose server is silent delay no other', async (servers, silent) => {
-  const { alone, beside, hanging, asked, isHostsFileRead } = await drill(servers, silent)
-  expect(hanging).toBe(silent)
-  expect(asked).toBe(Math.min(silent, 4 * 16)) // an account asks for 16 at once
-  expect(Math.max(...beside)).toBeLessThan(Math.max(...alone) + 1000)
-  expect(isHostsFileRead).toBe(servers === 'unset')
-})
+] as const)(
+  'with SVC_DNS_SERVERS %s, %i names with a silent server do not delay other names',
+  async (servers, silent) => {
+    const { alone, beside, hanging, asked, isHostsFileRead } = await drill(servers, silent)
+    expect(hanging).toBe(silent)
+    expect(asked).toBe(Math.min(silent, 4 * 16)) // an account asks for 16 at once
+    expect(Math.max(...beside)).toBeLessThan(Math.max(...alone) + 1000)
+    expect(isHostsFileRead).toBe(servers === 'unset')
+  },
+)

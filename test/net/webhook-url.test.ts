@@ -98,7 +98,7 @@ describe('a webhook URL is refused', () => {
       'http://0x100000000/',
       'http://public.test:99999',
     ],
-  ])('when it is no http or https address: %j', async (text) => {
+  ])('when it is not an http or https address: %j', async (text) => {
     expect(await refusal(text)).toBe('url must be an absolute http or https address')
   })
 
@@ -112,7 +112,7 @@ describe('a webhook URL is refused', () => {
     async (text) => expect(await refusal(text)).toBe('url must not contain a fragment'),
   )
 
-  test('beyond 2,048 characters, as written or as normalised', async () => {
+  test('with more than 2,048 characters, as written or as normalised', async () => {
     const start = 'https://public.test/'
     expect((await check(start + 'a'.repeat(2048 - start.length))).href).toHaveLength(2048)
     expect(await refusal(start + 'a'.repeat(2049 - start.length))).toBe('url must have at most 2048 characters')
@@ -149,7 +149,7 @@ describe('a webhook URL is accepted', () => {
   })
 })
 
-describe('what the operator opened is accepted', () => {
+describe('a list of private addresses that the operator permits', () => {
   test.each([
     ['http://127.0.0.1:3000/', '127.0.0.0/8'],
     ['http://[::ffff:127.0.0.1]:3000/', '127.0.0.0/8'],
@@ -158,7 +158,7 @@ describe('what the operator opened is accepted', () => {
     ['http://a.localhost:3000/', '127.0.0.0/8'],
     ['http://private.test/', '10.0.0.0/8'],
     ['http://host.docker.internal:3000/', '192.168.0.0/16'],
-  ])('%s with %s', async (text, allow) => {
+  ])('accepts %s with %s', async (text, allow) => {
     expect((await check(text, allow)).hostname).not.toBe('')
   })
 
@@ -169,7 +169,7 @@ describe('what the operator opened is accepted', () => {
     ['http://absent.internal:3000/', '127.0.0.0/8'],
     ['http://rogue.internal/', '127.0.0.0/8'],
     ['http://mixed.test/', '10.0.0.0/8'],
-  ])('and no more: not %s with %s', async (text, allow) => {
+  ])('still refuses %s with %s', async (text, allow) => {
     expect(await refusal(text, allow)).toMatch(/^url must be a public/)
   })
 })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openShop, payByStripe } from '../checkout/support.ts'
 import { type EngagedApp, startEngaged } from '../support/engagement.ts'
 import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
-import { type FakeStripe, openStripe, tell } from '../support/stripe.ts'
+import { type FakeStripe, openStripe, postStripeEvent } from '../support/stripe.ts'
 
 describePages('a checkout in a real browser', (openPage) => {
   let engaged: EngagedApp
@@ -36,6 +36,9 @@ describePages('a checkout in a real browser', (openPage) => {
       await page.getByRole('heading', { name: 'Test payment' }).waitFor()
       if (javaScriptEnabled) await expectGoodOnEveryScreen(page, 'test-payment')
       await page.getByRole('button', { name: 'Decline' }).click()
+      // Back at the block, with a notice.
+      await page.getByText('Nothing was paid.').waitFor()
+      expect(new URL(page.url()).hash).toBe('#pay')
       await page.getByRole('button', { name: 'Go to checkout' }).click()
       await page.getByRole('button', { name: 'Pay' }).click()
       await page.getByText('Paid.').waitFor()
@@ -60,20 +63,22 @@ describePages('a checkout in a real browser', (openPage) => {
       const session = stripe.sessions.at(-1)!
       expect(page.url()).toBe(session.url)
       expect(faultsOf(page)).toEqual([])
-      await tell(engaged.t, account.id, 'checkout.session.completed', { ...session, payment_status: 'paid' })
+      await postStripeEvent(engaged.t, account.id, 'checkout.session.completed', { ...session, payment_status: 'paid' })
       await page.goto(session.asked.success_url!)
       await page.getByText('Paid.').waitFor()
     },
   )
 
-  test('a provider that is away is a page that says so', async () => {
+  test('an unavailable provider is reported at the block', async () => {
     const { mail, account } = await openShop(engaged)
     await payByStripe(engaged.t, account.id)
     stripe.manner = { status: 503, error: { type: 'api_error' } }
     const page = await openPage()
     await page.goto(origin + mail.view)
     await page.getByRole('button', { name: 'Go to checkout' }).click()
-    await page.getByRole('heading', { name: 'The payment provider did not answer' }).waitFor()
+    await page.getByRole('alert').getByText('The payment provider did not answer').waitFor()
+    // At the block that was pressed, not at the top of the page.
+    expect(await page.evaluate("document.activeElement.getAttribute('role')")).toBe('alert')
     stripe.manner = 'well'
   })
 })

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { setMode } from '../../src/app/dev.mail.mode.ts'
-import { caughtIds, removeCaught } from '../../src/app/dev.mail.ts'
+import { setMode } from '../../src/app/dev/catcher.mode.ts'
+import { caughtIds, removeCaught } from '../../src/app/dev/catcher.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import {
   describePages,
@@ -38,14 +38,14 @@ describePages('the console of svc dev', (openPage) => {
   const go = (path: string) => page.goto(c.console.url + path)
   const shows = (text: string | RegExp) => page.getByText(text).first().waitFor()
   const call = (status: number, path: string) =>
-    c.console.told({ method: 'GET', path, status, ms: 12.3, requestId: 'req_01m80h0mcx04rxxvxgbf0v50ys' })
+    c.console.addCall({ method: 'GET', path, status, ms: 12.3, requestId: 'req_01m80h0mcx04rxxvxgbf0v50ys' })
   const subjects = () => page.locator('#mails .subject').allTextContents()
 
-  test('each page is good on every screen, empty and full, and loads nothing from elsewhere', {
+  test('each page is accessible and fits every screen, empty and full, and loads nothing from other hosts', {
     timeout: 90_000,
   }, async () => {
     await go('/mail')
-    await shows('npx svc send --project Welcome')
+    await shows('svc send --project Welcome')
     await expectGoodOnEveryScreen(page, 'console-empty')
     for (const [status, path] of [
       [200, '/api/v1/lists'],
@@ -69,14 +69,14 @@ describePages('the console of svc dev', (openPage) => {
     }
     for (const [name, path] of Object.entries(pages)) {
       await go(path)
-      await shows('Mail is deferred')
+      await shows('Email is deferred')
       await expectGoodOnEveryScreen(page, `console-${name}`)
     }
     expectNothingFromElsewhere(page, c.console.url)
     expect(faultsOf(page)).toEqual([])
   })
 
-  test("a mail's own HTML runs nothing, fetches nothing from elsewhere, and can not touch the page around it", async () => {
+  test("an email's HTML runs no script, loads nothing from other hosts, and can’t access the page around it", async () => {
     await c.mail({ subject: 'Order 7', html: hostile })
     await c.mail({ subject: 'Another' })
     await go(`/mail/${caughtIds(c.folder)[0]}`)
@@ -92,7 +92,7 @@ describePages('the console of svc dev', (openPage) => {
     expect(page.frames().some((one) => one.url().includes('elsewhere'))).toBe(false)
   })
 
-  test('a link of a mail opens in a tab of its own, which knows nothing of the console', async () => {
+  test('a link in an email opens in a new tab without access to the console', async () => {
     await c.mail({ subject: 'Order 7', html: '<p><a href="https://elsewhere.example/more">More</a></p>' })
     await page
       .context()
@@ -108,7 +108,7 @@ describePages('the console of svc dev', (openPage) => {
     await other.close()
   })
 
-  test('what happens shows by itself: mail that comes and goes, calls, switches and the clock', async () => {
+  test('the page updates without a reload: emails, calls, switches and the clock', async () => {
     await go('/')
     await shows('0 caught')
     await c.mail({ subject: 'First' })
@@ -122,7 +122,7 @@ describePages('the console of svc dev', (openPage) => {
     await shows('0 caught')
     expect(await subjects()).toEqual([])
     setMode(c.folder, 'refuse', null)
-    await shows('Mail is refused')
+    await shows('Email is refused')
     await c.t.advance(86_400_000)
     await shows('1 d ahead')
     await page.getByRole('button', { name: 'Reset' }).click()
@@ -130,12 +130,12 @@ describePages('the console of svc dev', (openPage) => {
     expect(faultsOf(page)).toEqual([])
   })
 
-  test('it is used by the keyboard alone: a mail is found, read, and all are cleared', async () => {
+  test('it works with only the keyboard: find and read an email, and clear all', async () => {
     await c.mail({ subject: 'Apples', html: '<p>Red</p>', text: 'Red' })
     await c.mail({ subject: 'Pears', text: 'Green' })
     await go('/mail')
     await page.keyboard.press('Tab')
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('To the content')
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to content')
     await page.getByLabel('Search subject').focus()
     await page.keyboard.type('apples')
     await page.keyboard.press('Enter')
@@ -150,14 +150,14 @@ describePages('the console of svc dev', (openPage) => {
     const refuse = page.getByRole('button', { name: 'Refuse (5xx)' })
     await refuse.focus()
     await page.keyboard.press('Enter')
-    await shows('Mail is refused')
+    await shows('Email is refused')
     expect(await refuse.getAttribute('aria-pressed')).toBe('true')
     await page.getByRole('button', { name: 'Clear all 2' }).focus()
     await page.keyboard.press('Enter')
     await shows('0 caught')
   })
 
-  test('it works without scripts: by reload, its forms included', async () => {
+  test('it works without scripts, including its forms', async () => {
     const plain = await openPage({ javaScriptEnabled: false })
     await plain.goto(`${c.console.url}/mail`)
     await c.mail({ subject: 'First', html: '<p>Hello</p>' })
@@ -165,13 +165,13 @@ describePages('the console of svc dev', (openPage) => {
     await plain.getByText('First').click()
     await plain.frameLocator('iframe').getByText('Hello').waitFor()
     await plain
-      .getByRole('link', { name: 'All mail' })
-      .or(plain.getByRole('link', { name: 'Mail', exact: true }))
+      .getByRole('link', { name: 'All email' })
+      .or(plain.getByRole('link', { name: 'Email', exact: true }))
       .first()
       .click()
     await plain.getByRole('button', { name: 'Hang' }).click()
-    await plain.getByText('Mail is held without an answer').waitFor()
-    await plain.getByRole('button', { name: 'Accept mail again' }).click()
+    await plain.getByText('Email is held without an answer').waitFor()
+    await plain.getByRole('button', { name: 'Accept email again' }).click()
     await plain.getByRole('button', { name: '+ 1 hour' }).click()
     await plain.getByText('1 h ahead').waitFor()
     await plain.getByRole('button', { name: 'Reset' }).click()

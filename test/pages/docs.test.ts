@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createList } from '../../src/contacts/contacts.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
 
@@ -32,8 +33,44 @@ test('/docs shows every operation and every event, and needs no key', async () =
   for (const [, target] of body.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(target)
 })
 
+test('/ names the service and links to the documentation, and mentions the console only in svc dev', async () => {
+  const { status, body } = await t.request('GET', '/')
+  expect([status, body.includes('href="docs"'), body.includes('Console')]).toEqual([200, true, false])
+})
+
 describePages('/docs in Chromium', (openPage) => {
-  test('a key is pasted and a call made: to this host alone, under a strict policy', async () => {
+  test('the first page is accessible, fits every screen and links to the documentation', async () => {
+    const page = await openPage()
+    await page.goto(`${url}/`)
+    await expectGoodOnEveryScreen(page, 'home')
+    await page.getByRole('link', { name: 'API documentation' }).click()
+    await page.getByRole('heading', { name: 'The API of svc' }).waitFor()
+    expect(faultsOf(page)).toEqual([])
+  })
+
+  test('a pasted key is checked, and the examples then use ids of its account', async () => {
+    const { id, key } = await t.account()
+    const list = await t.app.work(id, 'cli:test', (work) => createList(work, { name: 'Customers' }))
+    const page = await openPage()
+    await page.goto(`${url}/docs`)
+    await page.getByLabel('API key').fill(`${key.slice(0, -4)}aaaa`)
+    await page.getByText('This key is not valid.').waitFor()
+    const body = page.locator('#postContacts-body')
+    expect(JSON.parse(await body.inputValue()).listId).toBe('lst_…')
+    await page.getByLabel('API key').fill(key)
+    await page.getByText('This key is valid.').waitFor()
+    expect(JSON.parse(await body.inputValue())).toMatchObject({
+      listId: list.id,
+      email: 'ada.okafor@northwind.example',
+    })
+    await page.locator('#postContacts > summary').click()
+    await page.locator('#postContacts form').getByRole('button', { name: 'Send' }).click()
+    await expect.poll(() => page.locator('#postContacts [role=status]').textContent()).toMatch(/^201 in/)
+    expect(await page.locator('#deleteWebhooksId').getByLabel('id').inputValue()).toBe('')
+    expectNothingFromElsewhere(page, url)
+  })
+
+  test('a pasted key makes a call, to this host only and under a strict policy', async () => {
     const page = await openPage()
     await page.goto(`${url}/docs`)
     await page.getByLabel('API key').fill(account.key)
@@ -62,7 +99,7 @@ describePages('/docs in Chromium', (openPage) => {
     await expectGoodOnEveryScreen(page, 'docs')
   })
 
-  test('without scripts it can be read, and shows nothing that does not work', async () => {
+  test('without scripts it is readable and hides the controls that need them', async () => {
     const page = await openPage({ javaScriptEnabled: false })
     await page.goto(`${url}/docs`)
     await page.locator('#postDeals > summary').click()

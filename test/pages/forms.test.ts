@@ -34,7 +34,7 @@ describePages('a signup form', (openPage) => {
     await sink?.close()
   })
 
-  test('with double opt-in, without scripts: faults keep what was typed, the link in the mail confirms, and the lead is new', async () => {
+  test('with double opt-in, without scripts: errors keep the entered values, the link confirms, and the lead is new', async () => {
     const { id } = await bench.form({ name: 'Newsletter', doubleOptIn: true, fields })
     const page = await openPage({ javaScriptEnabled: false })
     await page.goto(`${origin}/f/${id}`)
@@ -72,11 +72,44 @@ describePages('a signup form', (openPage) => {
     expect((await bench.contact()).status).toBe('active')
     expect((await bench.events())['lead.new'].contact).toEqual(await bench.contact())
     expectNothingFromElsewhere(page, origin)
-    // The page with faults is a 400, and Chromium asks for an icon by itself.
+    // The page with errors is a 400, and Chromium requests an icon.
     expect(faultsOf(page).filter((fault) => !fault.startsWith('Failed to load resource'))).toEqual([])
   })
 
-  test('the form is good on every screen, and is used by keyboard; the honeypot is out of everybody’s way', async () => {
+  test('a contact that unsubscribed signs up again: the new link, not the form, ends the unsubscription', async () => {
+    const email = 'back@acme.test'
+    const suppressions = () =>
+      t.app.sql('select reason from suppressions where account_id = $1 and email = $2', [bench.account.id, email])
+    const { id } = await bench.form({ name: 'Back', doubleOptIn: true })
+    const page = await openPage()
+    const signUp = async () => {
+      const before = sink.mails.length
+      await page.goto(`${origin}/f/${id}`)
+      await page.getByLabel('Email').fill(email)
+      await page.getByLabel('First name').fill('Ada')
+      await page.getByRole('button', { name: 'Sign up' }).click()
+      await page.getByRole('heading', { name: 'One more step' }).waitFor()
+      await sink.arrived(before + 1)
+      await page.goto(origin + (await bench.link()))
+    }
+    const confirm = async () => {
+      await page.getByRole('button', { name: 'Confirm' }).click()
+      await page.getByRole('heading', { name: 'You are signed up' }).waitFor()
+    }
+    await signUp()
+    await confirm()
+    await page.goto(`${origin}/u/${t.app.tokens.sign('unsubscribe', [bench.account.id, email], null)}`)
+    await page.getByRole('button').click()
+    await expect.poll(suppressions).toEqual([{ reason: 'unsubscribed' }])
+    // The cooldown of five minutes does not apply, because the first link was used.
+    await signUp()
+    expect(await suppressions()).toEqual([{ reason: 'unsubscribed' }])
+    await confirm()
+    expect([await suppressions(), (await bench.contact(email)).status]).toEqual([[], 'active'])
+    await page.close()
+  })
+
+  test('the form fits every screen and works by keyboard; the honeypot is not reachable', async () => {
     const { id } = await bench.form({ doubleOptIn: true, fields })
     const page = await openPage()
     await page.goto(`${origin}/f/${id}`)
@@ -95,7 +128,7 @@ describePages('a signup form', (openPage) => {
     expectNothingFromElsewhere(page, origin)
   })
 
-  test('so is every page after it', async () => {
+  test('so do all pages after it', async () => {
     const { id } = await bench.form({ doubleOptIn: true, fields })
     const page = await openPage()
     await page.goto(`${origin}/f/${id}`)
@@ -115,7 +148,7 @@ describePages('a signup form', (openPage) => {
     expectNothingFromElsewhere(page, origin)
   })
 
-  test('a script on one of the form’s sites may post and read the answer, on another it may not', async () => {
+  test('a script on one of the form’s origins may post and read the answer, on another one it may not', async () => {
     const site = createServer((_request, reply) =>
       reply.setHeader('content-type', 'text/html').end('<title>Site</title>'),
     )

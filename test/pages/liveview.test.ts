@@ -39,15 +39,15 @@ const vote = async () => {
   expect(await page.getByText('You chose Blue').isVisible()).toBe(true)
   expect(await interactions()).toEqual([])
   await page.getByRole('button', { name: 'Blue' }).click()
-  await page.getByText('You can still change your answer').first().waitFor()
+  await page.getByText('You can still change it').first().waitFor()
   expect(await interactions()).toMatchObject([{ kind: 'vote', blockId: 'colour', value: 'Blue' }])
 }
 
 const fillForm = async () => {
   await page.getByLabel('Company').fill('Acme')
-  await page.getByLabel('How many are you?').selectOption('2 to 10')
+  await page.getByLabel('Team size').selectOption('2 to 10')
   await page.getByRole('button', { name: 'Send' }).click()
-  await page.getByText('Thank you, your answer is in.').waitFor()
+  await page.getByText('Thank you, we have your answers.').waitFor()
   expect((await interactions()).map(({ kind }) => kind).sort()).toEqual(['form', 'vote'])
 }
 
@@ -65,13 +65,57 @@ describePages('a live view', (openPage: OpenPage) => {
   afterEach(() => page?.close())
   afterAll(() => engaged?.close())
 
-  test('a link of the mail marks its option, a press answers it where it stands, and a form is filled in', async () => {
+  test('a link in the email marks its option, a click answers in place, and a form can be submitted', async () => {
     page = await openPage()
     await vote()
     await fillForm()
     expect(new URL(page.url()).search).toBe('?block=colour&value=Blue')
     expectNothingFromElsewhere(page, origin)
     expect(faultsOf(page)).toEqual([])
+  })
+
+  test('chosen, answered and focused options look different and have different accessible states', async () => {
+    page = await openPage()
+    await page.goto(await view('?block=colour&value=Blue#colour'))
+    const look = (name: string) =>
+      page.evaluate<{ ground: string; shadow: string; pressed: string }>(`(() => {
+        const one = [...document.querySelectorAll('#colour button')].find((button) => button.value === '${name}')
+        const { backgroundColor: ground, boxShadow: shadow } = getComputedStyle(one)
+        return { ground, shadow, pressed: one.getAttribute('aria-pressed') }
+      })()`)
+    const [chosen, other] = [await look('Blue'), await look('White')]
+    expect([chosen.pressed, other.pressed]).toEqual(['false', 'false'])
+    expect(chosen.shadow).not.toBe(other.shadow)
+    await page.getByRole('button', { name: 'Blue' }).click()
+    await page.getByRole('status').getByText('Thank you').waitFor()
+    const given = await look('Blue')
+    expect(given.pressed).toBe('true')
+    expect(given.ground).not.toBe(other.ground)
+    expect((await look('White')).pressed).toBe('false')
+  })
+
+  test('skipped heading levels of an author are closed, and their colours are adapted to dark mode', async () => {
+    const heading = (id: string, level: number) => ({ id, type: 'heading', props: { text: `Heading ${id}`, level } })
+    const boxed = { id: 'box', type: 'section', props: { background: '#fef3c7' }, children: [heading('c', 2)] }
+    account = await engagedAccount(t, {
+      name: 'Skip',
+      lang: 'de',
+      blocks: [heading('a', 1), heading('b', 3), boxed, heading('d', 3)],
+    })
+    page = await openPage()
+    await page.goto(await view())
+    await expectGoodOnEveryScreen(page, 'headings')
+    const levels = "[...document.querySelectorAll('h1, h2, h3, h4')].map((one) => one.tagName)"
+    expect(await page.evaluate(levels)).toEqual(['H1', 'H2', 'H3', 'H3', 'H4'])
+    expect(await page.locator('html').getAttribute('lang')).toBe('de')
+    const ground = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
+    await page.emulateMedia({ colorScheme: 'light' })
+    const light = await ground()
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect([light, await ground()]).toEqual([
+      'rgb(255, 255, 255)',
+      expect.stringMatching(/^rgb\(2?\d, [23]?\d, [23]?\d\)$/),
+    ])
   })
 
   test('it does the same without scripts', async () => {
@@ -81,7 +125,48 @@ describePages('a live view', (openPage: OpenPage) => {
     expect(new URL(page.url()).search).toBe('')
   })
 
-  test('it is good on every screen, before and after it is answered', async () => {
+  test('if the script can’t post, the form is submitted with the pressed button', async () => {
+    page = await openPage()
+    await page.route('**/v/**', (route) =>
+      route.request().resourceType() === 'fetch' ? route.abort() : route.continue(),
+    )
+    await page.goto(await view())
+    await page.getByRole('button', { name: 'Blue' }).click()
+    await page.getByText('You can still change it').first().waitFor()
+    expect(await interactions()).toMatchObject([{ kind: 'vote', blockId: 'colour', value: 'Blue' }])
+  })
+
+  test.each([true, false])(
+    'a refused form keeps what was typed, and an option with two blanks is chosen; scripts: %s',
+    async (javaScriptEnabled) => {
+      const fields = [
+        { name: 'n', label: 'Full name', type: 'text' },
+        { name: 'size', label: 'Size', type: 'select', options: ['Small', 'Very  large'] },
+        { name: 'age', label: 'Your age', type: 'text', required: true },
+        { name: 'mail', label: 'Work email', type: 'email' },
+      ]
+      account = await engagedAccount(t, {
+        name: 'Form',
+        blocks: [{ id: 'f', type: 'form', props: { title: 'You', fields } }],
+      })
+      page = await openPage({ javaScriptEnabled })
+      await page.goto(await view())
+      await page.getByLabel('Full name').fill('Ada')
+      await page.getByLabel('Size').selectOption('Very  large')
+      // Input that the browser accepts and the server refuses.
+      await page.getByLabel('Your age').fill(' ')
+      await page.getByRole('button', { name: 'Send' }).click()
+      await page.getByRole('alert').getByText('Your age is required').waitFor()
+      expect(await page.getByLabel('Full name').inputValue()).toBe('Ada')
+      expect(await page.getByLabel('Size').inputValue()).toBe('Very  large')
+      await page.getByLabel('Your age').fill('36')
+      await page.getByRole('button', { name: 'Send' }).click()
+      await page.getByText('Thank you, we have your answers.').waitFor()
+      expect(await interactions()).toMatchObject([{ value: { n: 'Ada', size: 'Very  large', age: '36' } }])
+    },
+  )
+
+  test('it is accessible and fits every screen, before and after an answer', async () => {
     page = await openPage()
     await page.goto(await view())
     await expectGoodOnEveryScreen(page, 'liveview')

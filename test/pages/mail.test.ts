@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { applyProjects, renderProject, sampleProject } from '../../src/studio/studio.ts'
 import { testLinks } from '../studio/support.ts'
 import { startApp, type TestApp } from '../support/app.ts'
-import { describePages, faultsOf } from '../support/pages.ts'
+import { describePages, expectAccessible, faultsOf } from '../support/pages.ts'
 
 const imageUrl = 'https://images.example/harbour.svg'
 const picture =
@@ -11,10 +11,13 @@ const picture =
 
 let t: TestApp
 let page: Page
-/** What the page fetched. */
+/** URLs that the page loaded. */
 let fetched: string[]
 
-/** A project as one mail. */
+/** Mail programs show an email inside their own page. */
+const landmarks = ['landmark-one-main', 'region']
+
+/** A project rendered as an email. */
 const renderDocument = async (document: unknown, mergeData: Record<string, string>) => {
   const account = await t.account()
   const [applied] = await t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [document]))
@@ -22,7 +25,7 @@ const renderDocument = async (document: unknown, mergeData: Record<string, strin
   return renderProject(t.app, { accountId: account.id, id: applied!.id!, version: 1, mergeData, links })
 }
 
-/** The sample project as one mail, with what merge data is given. */
+/** The sample project rendered as an email, with the given merge data. */
 const render = (mergeData: Record<string, string>, theme: object = {}) => {
   const sample = sampleProject(imageUrl)
   return renderDocument({ ...sample, theme: { ...sample.theme, ...theme } }, mergeData)
@@ -50,6 +53,31 @@ describePages('a rendered mail', (openPage) => {
   }
   const box = async (text: string) => (await page.getByText(text, { exact: true }).first().boundingBox())!
 
+  test('skips no heading level, has the project’s language, and follows the reader’s dark mode', async () => {
+    const heading = (id: string, level: number) => ({ id, type: 'heading', props: { text: `Heading ${id}`, level } })
+    const boxed = { id: 'box', type: 'section', props: { background: '#fef3c7' }, children: [heading('c', 3)] }
+    const column = { id: 'col', type: 'section', props: { background: '#dbeafe' }, children: [heading('d', 3)] }
+    const blocks = [
+      heading('a', 1),
+      heading('b', 3),
+      boxed,
+      { id: 'two', type: 'columns', children: [column, heading('e', 2)] },
+    ]
+    const { html } = await renderDocument({ name: 'Skip', lang: 'pt-BR', blocks }, {})
+    await show(html, 600)
+    await expectAccessible(page, landmarks)
+    expect(await page.locator('html').getAttribute('lang')).toBe('pt-BR')
+    const levels = "[...document.querySelectorAll('h1, h2, h3')].map((one) => one.tagName).join(' ')"
+    expect(await page.evaluate(levels)).toBe('H1 H2 H3 H3 H2')
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await expectAccessible(page, landmarks)
+    const bright = `[...document.querySelectorAll('body, body *')].filter((one) => {
+      const [, r, g, b] = /^rgb\\((\\d+), (\\d+), (\\d+)\\)$/.exec(getComputedStyle(one).backgroundColor) ?? []
+      return r !== undefined && Number(r) + Number(g) + Number(b) > 300
+    }).map((one) => one.outerHTML.slice(0, 200))`
+    expect(await page.evaluate(bright)).toEqual([])
+  })
+
   test.each([320, 600, 1200])('fits a screen of %i pixels, and fetches nothing but its images', async (width) => {
     const { html } = await render({ name: 'Ada', email: 'ada@example.com' })
     await show(html, width)
@@ -58,7 +86,7 @@ describePages('a rendered mail', (openPage) => {
       `Math.max(...Array.from(document.querySelectorAll('img,a,p,h1,table'), (one) => one.getBoundingClientRect().right))`,
     )
     expect(widest).toBeLessThanOrEqual(width)
-    // An option is clicked anywhere on its button, not on its label alone.
+    // The whole button of an option is clickable, not only its label.
     expect((await box('Red')).width).toBeGreaterThan(Math.min(width, 600) - 60)
     expect([...new Set(fetched)].sort()).toEqual([imageUrl, 'https://svc.test/t/o/token.gif'])
     expect(faultsOf(page)).toEqual([])
@@ -66,11 +94,11 @@ describePages('a rendered mail', (openPage) => {
     if (folder) await page.screenshot({ path: `${folder}/mail-${width}.png`, fullPage: true })
   })
 
-  test('columns stand side by side where there is room, and one below the other where there is none', async () => {
+  test('columns are side by side on wide screens and stacked on narrow ones', async () => {
     const { html } = await render({ name: 'Ada' })
     const texts = [
-      'Send one mail with one call, and know what became of it.',
-      'Or let a journey decide who gets which mail, and when.',
+      'Send an email with one call, and see what happened to it.',
+      'Or let a journey decide who gets which email, and when.',
     ]
     await show(html, 600)
     const [left, right] = await Promise.all(texts.map(box))
@@ -80,7 +108,7 @@ describePages('a rendered mail', (openPage) => {
     expect(below!.y).toBeGreaterThanOrEqual(above!.y + above!.height)
   })
 
-  test('sections in each other add up their padding, and the inner colour is seen', async () => {
+  test('nested sections add up their padding, and the inner colour is visible', async () => {
     const text = (id: string) => ({ id, type: 'text', props: { text: id } })
     const section = (id: string, background: string, padding: number, ...children: object[]) => ({
       id,
@@ -130,11 +158,11 @@ describePages('a rendered mail', (openPage) => {
     expect(seen).toEqual([white, blue, green, green, yellow, red, blue].map((color) => `rgb(${color})`))
   })
 
-  test('script in merge data is text on the screen, and never runs', async () => {
+  test('a script in merge data is shown as text and never runs', async () => {
     const attack = `"><img src=x onerror=alert(1)><script>alert(2)</script><a href='javascript:alert(3)'>`
     const { html } = await render({ name: attack, email: attack })
     await show(html, 600)
-    expect(await page.locator('h1').textContent()).toBe(`Welcome aboard, ${attack}`)
+    expect(await page.locator('h1').textContent()).toBe(`Welcome aboard ${attack}`)
     expect(await page.locator('script').count()).toBe(0)
     const hrefs = await page.evaluate<string[]>(`Array.from(document.querySelectorAll('a'), (link) => link.href)`)
     expect(hrefs.filter((href) => !href.startsWith('https://svc.test/'))).toEqual([])

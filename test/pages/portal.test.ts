@@ -14,7 +14,7 @@ describePages('the portal', (openPage) => {
   let account: TestAccount
   let courseId: string
   let origin: string
-  /** Somebody else's site, which shows the portal in a frame. */
+  /** Another site that shows the portal in a frame. */
   let host: Server
   let hostUrl: string
   let framed: string
@@ -29,7 +29,7 @@ describePages('the portal', (openPage) => {
         <iframe title="Course" src="${framed}" style="width:100%;height:700px;border:0"></iframe>`)
     })
     await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve))
-    // Another site in the browser's eyes, not only another origin.
+    // Another site for the browser, not only another origin.
     hostUrl = `http://localhost:${(host.address() as AddressInfo).port}/`
     account = await sendingAccount(t)
     const lessons = ['Flour and water', 'A starter that lives', `${'Long'.repeat(30)} <b>titles</b>`]
@@ -51,7 +51,7 @@ describePages('the portal', (openPage) => {
   const frameOf = (page: Page): Frame => page.frames().find((frame) => frame !== page.mainFrame())!
   const heading = (frame: Frame, text: string) => frame.getByRole('heading', { level: 1, name: text }).waitFor()
 
-  test('in a frame of another site: lessons are finished one by one, the last one completes, revocation ends it', async () => {
+  test('in a frame of another site: lessons are finished one by one, the last one completes the course, a revocation ends access', async () => {
     framed = await mint()
     const page = await openPage()
     await page.goto(hostUrl)
@@ -86,7 +86,7 @@ describePages('the portal', (openPage) => {
     await page.close()
   })
 
-  test('is good on every screen: the course, a lesson, a sign-in that is over; by the keyboard alone', async () => {
+  test('is accessible and fits every screen: course, lesson and expired sign-in, with only the keyboard', async () => {
     const page = await openPage()
     await page.goto(await mint())
     expect(page.url()).toContain('?session=')
@@ -103,7 +103,7 @@ describePages('the portal', (openPage) => {
         .replace(/lesson=\w+/, `lesson=${lessons[0]}`),
     )
     await expectGoodOnEveryScreen(page, 'portal-unfinished')
-    // The browser asks for an icon by itself, and there is none.
+    // The browser requests an icon, and there is none.
     expect(faultsOf(page).filter((fault) => !fault.includes('404'))).toEqual([])
     await page.goto(`${origin}/bakery/${courseId}/embed?token=x`)
     await expectGoodOnEveryScreen(page, 'portal-signed-out')

@@ -52,7 +52,7 @@ describePages('the receiver page', (openPage) => {
   const rows = () => page.locator('#deliveries > li')
   const shows = (text: string) => page.getByText(text).first().waitFor()
 
-  test('shows each delivery as it arrives, newest first, its JSON on demand', async () => {
+  test('shows each delivery as it arrives, newest first, with its JSON on demand', async () => {
     await shows('Nothing has arrived yet')
     expect((await post('evt_1', { contact: { email: 'first@example.org' } })).status).toBe(204)
     await post('evt_2', {}, { type: 'deal.created' })
@@ -65,7 +65,7 @@ describePages('the receiver page', (openPage) => {
     expect(faultsOf(page)).toEqual([])
   })
 
-  test('what came before it was opened is there, with what was not verified and why', async () => {
+  test('it shows earlier deliveries, and those that failed verification with the reason', async () => {
     expect((await post('evt_bad', {}, { signedWith: 'whsec_another' })).status).toBe(401)
     await post('evt_good')
     await page.reload()
@@ -73,7 +73,7 @@ describePages('the receiver page', (openPage) => {
     expect(await rows().locator('.mark').allTextContents()).toEqual(['✓ verified', '✗ signature mismatch'])
   })
 
-  test('what a stranger posts is text, never markup', async () => {
+  test('posted content is shown as text, never as markup', async () => {
     const attack = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
     await post(attack, { attack }, { type: attack })
     await rows().first().locator('summary').click()
@@ -84,7 +84,7 @@ describePages('the receiver page', (openPage) => {
     expect(faultsOf(page)).toEqual([])
   })
 
-  test('its policy forbids scripts that are not its own', async () => {
+  test('its policy forbids foreign scripts', async () => {
     await page.evaluate(
       `document.body.append(Object.assign(document.createElement('script'), { textContent: 'ran = 1' }))`,
     )
@@ -112,17 +112,17 @@ describePages('the receiver page', (openPage) => {
     expect(faultsOf(page)).toEqual([])
   })
 
-  test('it holds still when it is paused, and catches up after', async () => {
+  test('it does not change while it is paused, and catches up afterwards', async () => {
     await page.getByRole('button', { name: 'Pause' }).click()
     await post('evt_1')
     await page.waitForTimeout(500)
     expect(await rows().count()).toBe(0)
-    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Resume' }).click()
     await shows('1 delivery')
     expect(await rows().count()).toBe(1)
   })
 
-  test('it says that it lost its server, and goes on with the next one', { timeout: 20_000 }, async () => {
+  test('it reports a lost connection and continues after a reconnect', { timeout: 20_000 }, async () => {
     await post('evt_1')
     await shows('1 delivery')
     await receiver.close()
@@ -134,7 +134,7 @@ describePages('the receiver page', (openPage) => {
     expect(await rows().locator('.id').allTextContents()).toEqual(['evt_2'])
   })
 
-  test('it is good on every screen, and loads nothing from elsewhere', async () => {
+  test('it is accessible, fits every screen, and loads nothing from other hosts', async () => {
     await post('evt_01m7z5d0h9g3sfrpypq771vaz9', {}, { signedWith: 'whsec_another' })
     await post(`evt_${'x'.repeat(300)}`, { long: 'y'.repeat(2000) })
     await post('evt_01m7z5d0h9x23w5kv0a092qm5g', {
@@ -149,7 +149,7 @@ describePages('the receiver page', (openPage) => {
   })
 })
 
-test('the deliveries of the receiver page are there as JSON for scripts', async () => {
+test('scripts can read the deliveries of the receiver page as JSON', async () => {
   receiver = await open()
   try {
     await post('evt_1', { n: 1 })

@@ -3,29 +3,26 @@ import { createBatches } from '../../src/queue/batches.ts'
 
 const unavailable = () => Object.assign(new Error('away'), { code: '08006' })
 
-/** Batches of numbers; `refuse` decides what a batch fails with. */
+/** Opens batches of numbers. A batch fails with the error that `refuse` returns, if any. */
 const open = (
   refuse: (batch: readonly number[]) => unknown,
   locked: (batch: readonly number[]) => number[] = () => [],
 ) => {
   const batches: number[][] = []
   const failed: number[] = []
-  const pipe = createBatches<number>(
-    { size: 10, gatherMs: 0 },
-    {
-      async run(batch) {
-        batches.push([...batch])
-        const error = refuse(batch)
-        if (error) throw error
-        return locked(batch)
-      },
-      failed: (item) => void failed.push(item),
+  const pipe = createBatches<number>(10, {
+    async run(batch) {
+      batches.push([...batch])
+      const error = refuse(batch)
+      if (error) throw error
+      return locked(batch)
     },
-  )
+    failed: (item) => void failed.push(item),
+  })
   return { pipe, batches, failed }
 }
 
-test('what is pushed while a batch runs makes up the next one, in order', async () => {
+test('items that are pushed while a batch runs form the next batch, in order', async () => {
   const { pipe, batches } = open(() => null)
   pipe.push([1])
   pipe.push([2, 3])
@@ -35,7 +32,7 @@ test('what is pushed while a batch runs makes up the next one, in order', async 
   expect(batches.map((batch) => batch.length)).toEqual([3, 10, 2])
 })
 
-test('an item that fails alone is tried once more and then given up; the others of its batch go through at once', async () => {
+test('an item that fails on its own is tried once more and then given up; the rest of its batch succeeds at once', async () => {
   const { pipe, batches, failed } = open((batch) => batch.includes(2) && new TypeError('no'))
   pipe.push([1, 2, 3])
   await vi.waitFor(() => expect(batches.length).toBe(4))
@@ -46,7 +43,7 @@ test('an item that fails alone is tried once more and then given up; the others 
   expect(failed).toEqual([2])
 })
 
-test('while the database is away the batch waits and the pipe is stuck; nothing is given up', async () => {
+test('while the database is unavailable the batch waits and the pipe is stuck; no item is given up', async () => {
   let isAway = true
   const { pipe, batches, failed } = open(() => isAway && unavailable())
   pipe.push([1, 2])
@@ -57,7 +54,7 @@ test('while the database is away the batch waits and the pipe is stuck; nothing 
   expect([pipe.isStuck, failed, batches.at(-1)]).toEqual([false, [], [1, 2]])
 })
 
-test('items whose rows are locked are tried again, without the others', async () => {
+test('only the items whose rows are locked are tried again', async () => {
   let isLocked = true
   const { pipe, batches } = open(
     () => null,
@@ -70,7 +67,7 @@ test('items whose rows are locked are tried again, without the others', async ()
   expect(batches.slice(1).every((batch) => batch.length === 1 && batch[0] === 2)).toBe(true)
 })
 
-test('a close ends the waiting for what can not be written', async () => {
+test('closing stops the retries of items that cannot be written', async () => {
   const { pipe, batches } = open(unavailable)
   pipe.push([1])
   await pipe.close(300)

@@ -29,7 +29,7 @@ const ids = async (job: string) =>
   (await t.app.sql<{ id: number }>('select id from workers where job = $1 order by id', [job])).map(({ id }) => id)
 const isEmpty = async () => true
 
-test('a worker whose connection is lost keeps its id, and the others take it for alive', async () => {
+test('a worker that loses its connection keeps its id, and the other workers consider it alive', async () => {
   const [one, two] = [open('keeps'), open('keeps')]
   await ready(one.lease)
   await ready(two.lease)
@@ -47,7 +47,7 @@ test('a worker whose connection is lost keeps its id, and the others take it for
   expect(await ids('keeps')).toEqual([])
 })
 
-test('a worker that leaves while something is claimed under it is found dead, again and again until nothing is left', async () => {
+test('a worker that leaves with claims is reported dead repeatedly until no claim is left', async () => {
   const left = open('leaves')
   await ready(left.lease)
   const { id } = left.lease
@@ -60,7 +60,7 @@ test('a worker that leaves while something is claimed under it is found dead, ag
   await other.lease.close(isEmpty)
 })
 
-test('a worker without a row starts again under a new id', async () => {
+test('a worker whose row is deleted starts again with a new id', async () => {
   const { lease } = open('again')
   await ready(lease)
   const { id } = lease

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { createBell, repeat } from '../../src/queue/loop.ts'
 
-/** Repeats a turn that fails twice and then succeeds; resolves with what was reported. */
+/** Repeats a turn that fails twice and then succeeds; resolves with the reported errors. */
 const reportedOf = async (error: Error): Promise<unknown[]> => {
   const stop = new AbortController()
   const reported: unknown[] = []
@@ -26,11 +26,11 @@ test('a turn that fails is reported and repeated; the loop never rejects', async
   expect(await reportedOf(error)).toEqual([error, error])
 })
 
-test('an absent database is no fault to report', async () => {
+test('an unavailable database is not reported as an error', async () => {
   expect(await reportedOf(Object.assign(new Error('away'), { code: '57P01' }))).toEqual([])
 })
 
-test('a ring during a turn brings the next one at once', async () => {
+test('a ring during a turn starts the next turn at once', async () => {
   const stop = new AbortController()
   const bell = createBell()
   let turns = 0
@@ -46,4 +46,13 @@ test('a ring during a turn brings the next one at once', async () => {
   await vi.waitFor(() => expect(turns).toBe(2))
   stop.abort()
   await running
+})
+
+test('a wait never ends early, so one search finds the work that is due then', async () => {
+  const { wait } = createBell()
+  for (let i = 0; i < 40; i++) {
+    const endsAt = performance.now() + 4.9
+    await wait(4.9)
+    expect(performance.now()).toBeGreaterThanOrEqual(endsAt)
+  }
 })

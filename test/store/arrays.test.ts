@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => t.close())
 
-test('every text comes to the database as it is', async () => {
+test('the database receives every text unchanged', async () => {
   const texts = [
     '',
     'plain',

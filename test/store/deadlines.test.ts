@@ -7,7 +7,7 @@ import { openProxy, type TcpProxy } from '../support/proxy.ts'
 
 let own: Awaited<ReturnType<typeof cloneDatabase>>
 let proxy: TcpProxy
-/** Past the proxy. */
+/** Connects to the server without the proxy. */
 let direct: Database
 const opened: Database[] = []
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
   proxy = await openProxy(own.url)
   direct = openDatabase(own.url, { max: 2 })
   await direct.sql('create table things (id int primary key)')
-  // Its commit takes half a second.
+  // A commit of a row in slow_things takes half a second.
   await direct.sql(`
     create table slow_things (id int primary key);
     create function pause() returns trigger language plpgsql as 'begin perform pg_sleep(0.5); return null; end';
@@ -60,7 +60,7 @@ const longer = { timeout: 60_000 }
 describe('a pool whose calls have a deadline', () => {
   const deadlineMs = 9_500
 
-  test('a statement at work on a silent connection is unavailable within 10 s, and the next call works', async () => {
+  test('a statement on a connection that goes silent fails as unavailable within 10 s, and the next call works', async () => {
     const { sql } = open({ deadlineMs })
     await sql('select 1')
     const sleeping = timed(() => sql('select pg_sleep(60)'))
@@ -73,7 +73,7 @@ describe('a pool whose calls have a deadline', () => {
     expect(await sql('select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  test('a silent transaction is unavailable within 10 s, and the server frees its locks', async () => {
+  test('a transaction on a connection that goes silent fails as unavailable within 10 s, and the server frees its locks', async () => {
     const { transaction, sql } = open({ deadlineMs })
     await sql('insert into things values (1)')
     const { error, ms } = await timed(() =>
@@ -102,7 +102,7 @@ describe('a pool whose calls have a deadline', () => {
     expect(second.ms).toBeLessThan(1_500)
   })
 
-  test('where every path is silent a call is unavailable within 10 s', async () => {
+  test('a call fails as unavailable within 10 s if no connection gets an answer', async () => {
     const { sql } = open({ deadlineMs, max: 2 })
     await sql('select 1')
     proxy.silence()
@@ -112,7 +112,7 @@ describe('a pool whose calls have a deadline', () => {
     expect(Math.max(...calls.map(({ ms }) => ms))).toBeLessThan(10_500)
   })
 
-  test('waits for locks of others do not add up past the deadline', async () => {
+  test('several waits for the lock of another session do not add up past the deadline', async () => {
     const { transaction } = open({ deadlineMs })
     await direct.sql('insert into things values (3), (4)')
     let end = () => {}
@@ -139,14 +139,14 @@ describe('a pool whose calls have a deadline', () => {
 })
 
 describe('a pool for long statements', () => {
-  test('a statement that the server works on takes as long as it takes', async () => {
+  test('a statement may run for any time while the server works on it', async () => {
     const { sql } = open()
     const { error, ms } = await timed(() => sql('select pg_sleep(13)'))
     expect(error).toBe(null)
     expect(ms).toBeGreaterThan(12_900)
   })
 
-  test('a wait for a session lock is cut neither, nor one that was answered after the question', async () => {
+  test('a wait for a session lock is not cut off, even if it ends after the watch has asked the server', async () => {
     const [holder, waiter] = [await direct.connect(), await open().connect()]
     await holder.query('select pg_advisory_lock(4711)')
     const waiting = waiter.query('select pg_advisory_lock(4711)')
@@ -156,7 +156,7 @@ describe('a pool for long statements', () => {
     await waiter.end()
   })
 
-  test('a statement whose answer is lost is unavailable soon, and its pool goes on', async () => {
+  test('a statement whose answer is lost fails as unavailable within 14 s, and its pool keeps working', async () => {
     const { sql } = open({ max: 1 })
     const sleeping = timed(() => sql('select pg_sleep(1)'))
     await sleep(200)
@@ -167,7 +167,7 @@ describe('a pool for long statements', () => {
     expect(await sql('select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  test('a transaction that lost its connection before the commit runs again', async () => {
+  test('a transaction that loses its connection before the commit runs again', async () => {
     const { transaction } = open()
     let runs = 0
     await transaction(async (sql) => {
@@ -182,7 +182,7 @@ describe('a pool for long statements', () => {
     expect(await direct.sql('select from things where id = 10')).toHaveLength(1)
   })
 
-  test('a transaction whose commit has no answer does not run again', async () => {
+  test('a transaction whose commit is not answered does not run again', async () => {
     const { transaction } = open()
     let runs = 0
     const { error } = await timed(() =>
@@ -198,8 +198,8 @@ describe('a pool for long statements', () => {
   })
 })
 
-describe('a connection of its own', () => {
-  test('a session that goes silent while it is idle ends, and the server frees its locks', async () => {
+describe('a dedicated connection', () => {
+  test('ends if it goes silent while it is idle, and the server frees its locks', async () => {
     const session = await open().connect()
     await session.query('select pg_advisory_lock(4712)')
     const ended = new Promise((resolve) => session.once('end', resolve))
@@ -208,14 +208,14 @@ describe('a connection of its own', () => {
     await expect.poll(() => unlocked(4712), longer).toBe(true)
   })
 
-  test('each statement has the deadline that was asked for', async () => {
+  test('applies the requested deadline to each statement', async () => {
     const session = await open().connect({ deadlineMs: 3_000 })
     const { error, ms } = await timed(() => session.query('select pg_sleep(30)'))
     expect(isUnavailable(error)).toBe(true)
     expect(ms).toBeLessThan(4_000)
   })
 
-  test('a session that is used rarely stays', async () => {
+  test('stays open while it is idle', async () => {
     const session = await open().connect({ deadlineMs: 3_000 })
     await sleep(12_000)
     expect((await session.query('select 1 as one')).rows).toEqual([{ one: 1 }])
@@ -241,7 +241,7 @@ describe('COPY', () => {
     await session.end()
   })
 
-  test('waits for a source that pauses, and ends where its path goes silent', async () => {
+  test('waits for a source that pauses, and fails as unavailable if the connection goes silent', async () => {
     const session = await open().connect()
     const sink = session.query(copyFrom('copy things from stdin'))
     const failed = new Promise<Error>((resolve) => sink.on('error', resolve))
@@ -256,7 +256,7 @@ describe('COPY', () => {
   })
 })
 
-describe('the close', () => {
+describe('closing', () => {
   test('does not wait for a silent server', async () => {
     const database = open()
     const session = await database.connect()

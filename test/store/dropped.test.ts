@@ -12,7 +12,7 @@ const authenticated = message('R', Buffer.alloc(4))
 const ready = message('Z', Buffer.from('I'))
 const terminated = message('E', Buffer.from('SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0'))
 
-test('a connection that is cut in the very packet that opens it fails its statement, and nothing else', async () => {
+test('a connection that the server ends in the packet that opens it fails only its own statement', async () => {
   const server = createServer((socket: Socket) => {
     socket.on('error', () => {}).once('data', () => socket.end(Buffer.concat([authenticated, ready, terminated])))
   })

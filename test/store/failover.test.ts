@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterEach(() => setReadOnly('off'))
 afterAll(() => t.close())
 
-/** New sessions take writes or not; existing ones end, as those of a leader that restarts as a standby. */
+/** Makes new sessions read-only or writable, and ends existing ones, like a leader that restarts as a standby. */
 const setReadOnly = async (value: 'on' | 'off'): Promise<void> => {
   const admin = openDatabase(t.url, { max: 1 })
   await admin.transaction(async (sql) => {
@@ -35,31 +35,31 @@ const inPool = async (run: (database: Database) => Promise<void>): Promise<void>
   const database = openDatabase(t.url, { max: 1 })
   await run(database).finally(() => database.close())
 }
-/** The pooled connection is one to a leader that was demoted; new ones reach the leader. */
+/** Makes the pooled connection read-only, as if its leader was demoted; new connections reach the current leader. */
 const demote = ({ sql }: Database) => sql('set default_transaction_read_only = on')
 
-describe('a database that takes no writes', () => {
-  test('answers writes with 503 and is not ready, until it takes them again; reads go on', async () => {
+describe('a read-only database', () => {
+  test('makes writes and /readyz return 503 until it is writable again; reads still work', async () => {
     const ready = async () => (await t.request('GET', '/readyz')).status
-    const write = async () =>
-      (
-        await t.request('POST', '/webhooks', {
-          key: account.key,
-          body: { url: 'https://example.com/x', events: ['lead.new'] },
-        })
-      ).status
+    const post = () =>
+      t.request('POST', '/webhooks', {
+        key: account.key,
+        body: { url: 'https://example.com/x', events: ['lead.new'] },
+      })
+    const write = async () => (await post()).status
     expect([await ready(), await write()]).toEqual([200, 201])
     await setReadOnly('on')
     expect([await ready(), await write()]).toEqual([503, 503])
+    expect((await post()).body).toEqual({ error: 'The service is not available: try again in a moment' })
     const refused = await t.request('GET', '/readyz')
     expect(refused.body).toEqual({ error: 'The database is not available' })
     expect(await t.app.sql('select 1 as one')).toEqual([{ one: 1 }])
     await setReadOnly('off')
-    // A pooled connection may learn a moment later that its session has been ended.
+    // A pooled connection may notice a moment later that its session has ended.
     await expect.poll(async () => [await ready(), await write()]).toEqual([200, 201])
   })
 
-  test('is unavailable to a transaction, after a few tries', async () => {
+  test('fails a transaction as unavailable after three tries', async () => {
     await setReadOnly('on')
     let runs = 0
     await inPool(async ({ transaction }) => {
@@ -83,7 +83,7 @@ describe('a pooled connection to a demoted leader', () => {
       expect(await t.app.sql('select id from things where id in (2, 3)')).toHaveLength(2)
     }))
 
-  test('is dropped, and the whole transaction runs again, once', () =>
+  test('is dropped, and the whole transaction runs once more', () =>
     inPool(async (database) => {
       await demote(database)
       let runs = 0
@@ -96,7 +96,7 @@ describe('a pooled connection to a demoted leader', () => {
       expect(await t.app.sql('select id from things where id = 4')).toHaveLength(1)
     }))
 
-  test('a session that the server ends in the middle of a transaction does not fail it', () =>
+  test('a transaction whose session the server ends runs again and succeeds', () =>
     inPool(async (database) => {
       let runs = 0
       await database.transaction(async (sql) => {
@@ -108,7 +108,7 @@ describe('a pooled connection to a demoted leader', () => {
       expect(await t.app.sql('select id from things where id = 5')).toHaveLength(1)
     }))
 
-  test('a refusal that a caller causes is not repeated', () =>
+  test('a transaction that fails because of its values does not run again', () =>
     inPool(async ({ transaction }) => {
       let runs = 0
       const error = await transaction(async (sql) => {
@@ -135,10 +135,13 @@ test.each([
   '55P03',
   '40001',
   'EHOSTUNREACH',
-])('%s says that the database is unavailable', (code) => {
+])('the error code %s means that the database is unavailable', (code) => {
   expect(isUnavailable(Object.assign(new Error('x'), { code }))).toBe(true)
 })
 
-test.each(['23505', '42P01', '22001', '57014', '25001', 'XX000'])('%s does not', (code) => {
-  expect(isUnavailable(Object.assign(new Error('x'), { code }))).toBe(false)
-})
+test.each(['23505', '42P01', '22001', '57014', '25001', 'XX000'])(
+  'the error code %s does not mean that the database is unavailable',
+  (code) => {
+    expect(isUnavailable(Object.assign(new Error('x'), { code }))).toBe(false)
+  },
+)

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { lockClasses, lockKey, singleLocks, textLocks } from '../../src/lib/locks.ts'
+import { guardStatement, isAccountIdle } from '../../src/store/account-guard.ts'
 import { openDatabase } from '../../src/store/database.ts'
-import { isIdle, openingOf } from '../../src/store/living.ts'
-import { lockClasses, lockKey, singleLocks, textLocks } from '../../src/store/locks.ts'
 import { cloneDatabase } from '../support/database.ts'
 
 const root = join(import.meta.dirname, '../..')
-const registry = 'src/store/locks.ts'
+const registry = 'src/lib/locks.ts'
 const sources = ['src', 'bin', 'jobs']
   .flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -34,7 +34,7 @@ test('no two locks have the same key', () => {
   expect(new Set(numbers).size).toBe(numbers.length)
   const beginnings: string[] = Object.values(textLocks)
   expect(new Set(beginnings).size).toBe(beginnings.length)
-  // What follows a beginning is an id, so only a beginning of one can be that of another.
+  // An id follows each prefix, so two keys can be equal only if one prefix starts with the other.
   const named = beginnings.filter((beginning) => beginning !== '')
   for (const one of named) expect(named.filter((other) => other.startsWith(one))).toEqual([one])
 })
@@ -49,17 +49,17 @@ test('no other file names the key of an advisory lock', () => {
   }
 })
 
-test('a unit of work and the end of its account meet at one lock', async () => {
+test('an account is idle only while none of its units of work is open', async () => {
   const one = await pool.connect()
   await one.query('begin')
-  await one.query(openingOf('acc_1'))
-  expect([await isIdle(pool.sql, 'acc_1'), await isIdle(pool.sql, 'acc_2')]).toEqual([false, true])
+  await one.query(guardStatement('acc_1'))
+  expect([await isAccountIdle(pool.sql, 'acc_1'), await isAccountIdle(pool.sql, 'acc_2')]).toEqual([false, true])
   await one.query('rollback')
-  expect(await isIdle(pool.sql, 'acc_1')).toBe(true)
+  expect(await isAccountIdle(pool.sql, 'acc_1')).toBe(true)
   await one.end()
 })
 
-test('every key is one that PostgreSQL takes', async () => {
+test('PostgreSQL accepts every key', async () => {
   for (const kind of Object.keys(textLocks) as (keyof typeof textLocks)[]) {
     const rows = await pool.sql(`select pg_try_advisory_xact_lock(${lockKey(kind, '$1')}) as mine`, ['x'])
     expect(rows).toEqual([{ mine: true }])

@@ -9,7 +9,7 @@ import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 
 let t: TestApp
 let account: TestAccount
-/** One connection, so that all statements are prepared where the test looks. */
+/** Uses one connection, so that the test sees all its prepared statements. */
 let app: OpenApp
 
 beforeAll(async () => {
@@ -22,7 +22,7 @@ afterAll(async () => {
   await t.close()
 })
 
-// PostgreSQL makes a plan for each of the first five executions, and goes on where it believes that knowing the parameters helps.
+// PostgreSQL makes a custom plan for each of the first five executions. It continues if it expects the parameters to help.
 const customPlans = 5
 
 const hot: [statement: string, call: () => Promise<unknown>][] = [
@@ -36,7 +36,7 @@ const hot: [statement: string, call: () => Promise<unknown>][] = [
   ['project-mails', () => findProjectMail(app, account.id, 'msg_none')],
 ]
 
-test.each(hot)('the statement %s keeps its plan when it runs for a single call', async (name, call) => {
+test.each(hot)('the statement %s uses its generic plan after five executions for single calls', async (name, call) => {
   for (let n = 0; n < 12; n++) await call()
   const plans = await app.sql(
     'select custom_plans as custom, generic_plans as generic from pg_prepared_statements where name = $1',

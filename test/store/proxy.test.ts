@@ -34,7 +34,7 @@ describe('the proxy between a test and PostgreSQL', () => {
     await Promise.all(clients.splice(0).map((client) => client.end().catch(() => {})))
   })
 
-  test('silenced connections stay open without an answer, and new ones work', async () => {
+  test('silenced connections stay open but deliver nothing, and new connections work', async () => {
     const old = await dial()
     expect(await answers(old)).toBe(true)
     expect(proxy.silence()).toBe(1)
@@ -44,7 +44,7 @@ describe('the proxy between a test and PostgreSQL', () => {
     expect(proxy.connections()).toBe(2)
   })
 
-  test('a resumed connection delivers what was held back', async () => {
+  test('a resumed connection delivers the data that was held back', async () => {
     const client = await dial()
     proxy.silence()
     const answer = client.query('select 1 as one')
@@ -53,7 +53,7 @@ describe('the proxy between a test and PostgreSQL', () => {
     expect((await answer).rows).toEqual([{ one: 1 }])
   })
 
-  test('the end of a silenced client does not reach the server before the link is cut', async () => {
+  test('the server does not see a silenced client disconnect until the proxy resumes', async () => {
     const client = await dial()
     const { rows } = await client.query('select pg_backend_pid() as pid')
     proxy.silence()
@@ -67,7 +67,7 @@ describe('the proxy between a test and PostgreSQL', () => {
     await expect.poll(isThere).toBe(false)
   })
 
-  test('new connections are held or refused until they pass again', async () => {
+  test('holds or refuses new connections until it lets them pass again', async () => {
     proxy.hold()
     await expect(dial()).rejects.toThrow('timeout')
     proxy.refuse()

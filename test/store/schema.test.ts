@@ -13,23 +13,23 @@ beforeAll(async () => {
 })
 afterAll(() => drop())
 
-test('the migrations make exactly what the entities say', async () => {
+test('the migrations create exactly the tables that the entities define', async () => {
   const orm = await MikroORM.init({
     clientUrl: url,
     entities: await loadEntities(),
     ensureDatabase: false,
-    // Functions stand in the migrations alone.
+    // Only the migrations define functions.
     schemaGenerator: { ignoreRoutines: true },
     logger: () => {},
   })
   const difference = await orm.schema.getUpdateSchemaSQL({ safe: false })
   await orm.close()
-  // What is no table stands in the migrations alone.
+  // Only the migrations define the view.
   const tables = difference.replace(/^(set names|drop view if exists "deliveries").*$/gm, '')
   expect(tables.trim()).toBe('')
 })
 
-test('two processes that migrate at once: one does, the other waits and finds nothing to do', async () => {
+test('when several processes migrate at once, one applies the migrations and the others apply none', async () => {
   const database = openDatabase(url)
   await database.sql('drop schema public cascade')
   await database.sql('create schema public')
@@ -39,7 +39,7 @@ test('two processes that migrate at once: one does, the other waits and finds no
   await database.close()
 })
 
-test('a reset leaves nothing behind, and the schema is set up anew', async () => {
+test('a reset removes everything, and the schema can be created again', async () => {
   const database = openDatabase(url)
   await migrate(database, url)
   await resetSchema(database)

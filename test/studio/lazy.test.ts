@@ -16,7 +16,7 @@ afterAll(() => t.close())
 
 const url = (path: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, '../..', path)).href)
 
-/** Runs a script in a process of its own and gives what it printed, and which parts of MJML it loaded. */
+/** Runs a script in a separate process. Returns its output and the MJML modules that it loaded. */
 const loads = async (script: string) => {
   const source = `
     import { registerHooks } from 'node:module'
@@ -30,17 +30,17 @@ const loads = async (script: string) => {
   return JSON.parse(stdout) as { printed: unknown; mjml: string[] }
 }
 
-test('nothing that a daemon, a job or a command loads at its start brings MJML along', async () => {
+test('the daemon, jobs and commands do not load MJML at their start', async () => {
   const { mjml } = await loads(`
     const { loadEntities, loadRoutes } = await import(${url('src/app/features.ts')})
     const { loadCommands } = await import(${url('src/app/commands.ts')})
     await Promise.all([loadCommands(), loadEntities(), loadRoutes()])
-    await import(${url('src/app/daemon.ts')})
+    await import(${url('src/app/daemon/daemon.ts')})
     await import(${url('src/studio/studio.ts')})`)
   expect(mjml).toEqual([])
 })
 
-test('MJML is loaded where a version is rendered first, and by no process after that', async () => {
+test('MJML is loaded for the first rendering of a version, and by no process after that', async () => {
   const account = await t.account()
   const document = projectOf([{ type: 'text', props: { text: 'Hello {{ name }}' } }])
   const [project] = await t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [document]))

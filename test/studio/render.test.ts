@@ -34,7 +34,7 @@ const evilHtml =
   '&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=&#39;alert(2)&#39;&gt; &amp; {{ other }}'
 
 const field = { name: 'a', label: 'Label {{ x }}', type: 'text' }
-/** A block for each place where an author's text stands. */
+/** A block for each place that contains text of an author. */
 const places: [string, object][] = [
   ['heading', { type: 'heading', props: { text: 'T {{ x }}' } }],
   ['text', { type: 'text', props: { text: 'T {{ x }}' } }],
@@ -67,7 +67,7 @@ const places: [string, object][] = [
 ]
 
 describe('merge tags', () => {
-  test.each(places)('in a %s they are text in html, and plain in text', async (_, block) => {
+  test.each(places)('in a %s their values are escaped in HTML and literal in text', async (_, block) => {
     const { html, text } = await render(projectOf([block]), { x: evil, other: 'EXPANDED TWICE' })
     expect(html).toContain(`T ${evilHtml}`)
     expect(html).not.toContain('<script')
@@ -76,14 +76,14 @@ describe('merge tags', () => {
     expect(text).toContain(`T ${evil}`)
   })
 
-  test.each(places)('in a %s an author’s own markup is text', async (_, block) => {
+  test.each(places)('in a %s the author’s markup is escaped', async (_, block) => {
     const written = JSON.parse(JSON.stringify(block).replaceAll('{{ x }}', `<i title='&amp;'>`))
     const { html } = await render(projectOf([written]))
     expect(html).toContain('T &lt;i title=&#39;&amp;amp;&#39;&gt;')
     expect(html).not.toContain('<i ')
   })
 
-  test('name and preheader have them too; a subject is one line', async () => {
+  test('are filled in name and preheader too; a subject is one line', async () => {
     const document = projectOf([{ type: 'spacer' }], { name: 'Hello {{ x }}', preheader: 'For {{ x }}' })
     const mail = await render(document, { x: '<b>\r\nBcc: eve@example.com' })
     expect(mail.subject).toBe('Hello <b> Bcc: eve@example.com')
@@ -92,7 +92,7 @@ describe('merge tags', () => {
     expect(mail.html).toContain('For &lt;b&gt;\r\nBcc')
   })
 
-  test('an unknown one is empty, whatever objects are born with', async () => {
+  test('an unknown tag is empty, even if its name is a property of Object.prototype', async () => {
     const names = ['nobody', '__proto__', 'constructor', 'toString', '']
     const tags = names.map((name) => `[{{ ${name} }}]`).join('')
     const { html, text } = await render(projectOf([{ type: 'text', props: { text: tags } }]), {})
@@ -100,7 +100,7 @@ describe('merge tags', () => {
     expect(text).toContain('[][][][][]')
   })
 
-  test('what looks like one of the renderer’s own marks is text', async () => {
+  test('text that looks like a placeholder of the renderer stays text', async () => {
     const { html } = await render(projectOf([{ type: 'text', props: { text: 'mark0x {{ x }}' } }]), {
       x: 'mark1x $& $1',
     })
@@ -135,7 +135,7 @@ describe('URLs', () => {
       'https://example.com/?mail=ada%2B1%40example.com%26admin%3D1&b=1',
     ],
     ['https://example.com/?a=1#b={{ url }}', 'x y', 'https://example.com/?a=1#b=x%20y'],
-  ])('%s with %j leads to where it says', async (url, value, target) => {
+  ])('%s with %j links to the expected URL', async (url, value, target) => {
     const { hrefs, clicked, text } = await seen(url, { url: value })
     expect(hrefs).toEqual([target])
     expect(new Set(clicked)).toEqual(new Set([target]))
@@ -157,14 +157,14 @@ describe('URLs', () => {
     '/path',
     'https://',
     '',
-  ])('a merged URL %j leads nowhere', async (url) => {
+  ])('a merged URL %j is dropped', async (url) => {
     const { hrefs, clicked, text } = await seen('{{ url }}', { url })
     expect(hrefs).toEqual(['#'])
     expect(clicked).toEqual([])
     expect(text).not.toContain('script:')
   })
 
-  test('an image’s too', async () => {
+  test('applies to images too', async () => {
     const image = (data: string) =>
       render(projectOf([{ type: 'image', props: { src: '{{ src }}', alt: 'A', href: '{{ src }}' } }]), { src: data })
     expect((await image('javascript:alert(1)')).html).toMatch(/<a[^>]*href="#"[\s\S]*<img[^>]*src=""/)
@@ -178,7 +178,7 @@ describe('links', () => {
     { id: 'stars', type: 'rating', props: { question: 'Q', max: 3 } },
   ])
 
-  test('each option leads to its own answer, by its text as the recipient reads it', async () => {
+  test('each option links to its own answer, by its text with merge tags filled', async () => {
     const asked: [string, string][] = []
     const answer = (blockId: string, value: string) => {
       asked.push([blockId, value])
@@ -197,7 +197,7 @@ describe('links', () => {
     expect(text).toContain('- Red & <b>: https://svc.test/a?"<>&n=6')
   })
 
-  test('what is answered on the hosted page leads to it, at the block', async () => {
+  test('blocks that are answered on the hosted page link to the page, at the block', async () => {
     const { html, text } = await render(projectOf(places.slice(-3).map(([, block]) => block)))
     for (const id of ['b0', 'b1', 'b2']) {
       expect(html).toContain(`href="https://svc.test/v/token?a=1&amp;b=2#${id}"`)
@@ -205,7 +205,7 @@ describe('links', () => {
     }
   })
 
-  test('the way out and the open pixel are there where they are given, and leave nothing behind where not', async () => {
+  test('the unsubscribe link and the open pixel are rendered only if given, without traces otherwise', async () => {
     const document = projectOf([{ type: 'spacer' }], { name: 'Footer' })
     const without = await render(document)
     expect(without.html + without.text).not.toMatch(/unsubscribe/i)
@@ -215,13 +215,15 @@ describe('links', () => {
       {},
       { unsubscribe: 'https://svc.test/u/1?a&b', open: 'https://svc.test/t/o/1.gif' },
     )
-    expect(given.html).toMatch(/<a href="https:\/\/svc\.test\/u\/1\?a&amp;b" style="[^"]*">Unsubscribe<\/a>/)
+    expect(given.html).toMatch(
+      /<a href="https:\/\/svc\.test\/u\/1\?a&amp;b" class="ink-link" style="[^"]*">Unsubscribe<\/a>/,
+    )
     expect(given.html).toContain('<img src="https://svc.test/t/o/1.gif" width="1" height="1" alt=""')
     expect(given.text).toContain('Unsubscribe: https://svc.test/u/1?a&b')
     expect(given.text).not.toContain('.gif')
   })
 
-  test('nothing in the mail is fetched from elsewhere', async () => {
+  test('the email loads nothing from other hosts', async () => {
     const { html } = await render(
       projectOf([{ type: 'text', props: { text: 'x' } }], { theme: { font: 'Roboto, Open Sans' } }),
     )
@@ -238,20 +240,20 @@ describe('versions', () => {
       [account.id, id],
     )
 
-  test('a version is rendered at its first use, once, and goes on as it was when the project changes', async () => {
+  test('a version is rendered once, at its first use, and stays the same when the project changes', async () => {
     const { id } = await apply(say('first'))
     const at = (version: number) =>
       renderProject(t.app, { accountId: account.id, id: id!, version, mergeData: {}, links: testLinks })
     expect(await stored(id!)).toEqual([{ version: 1, renderer: null }])
     const [one, two] = await Promise.all([at(1), at(1)])
     expect(one).toEqual(two)
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 1 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 2 }])
     await apply(say('second'))
     expect((await at(2)).text).toContain('second')
     expect(await at(1)).toEqual(one)
   })
 
-  test('ten at once that apply one file make one project of one version', async () => {
+  test('ten concurrent applies of one file create one project with one version', async () => {
     const applied = await Promise.all(
       Array.from({ length: 10 }, () => apply(projectOf([{ type: 'spacer' }], { name: 'Ten' }))),
     )
@@ -260,7 +262,7 @@ describe('versions', () => {
     expect(await stored(applied[0]!.id!)).toHaveLength(1)
   })
 
-  test('what was stored by an earlier renderer is rendered anew', async () => {
+  test('a template of an earlier renderer is rendered again', async () => {
     const { id } = await apply(projectOf([{ type: 'text', props: { text: 'new' } }], { name: 'Older' }))
     await t.app.sql(
       `update project_versions set renderer = 0, template = '{"subject":[],"preheader":[],"html":["old"],"text":["old"]}'
@@ -275,39 +277,39 @@ describe('versions', () => {
       links: testLinks,
     })
     expect(mail.text).toContain('new')
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 1 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 2 }])
   })
 
-  test('a deleted project is found by nobody, and what was sent of it stays', async () => {
+  test('a deleted project is not found, and its sent emails stay', async () => {
     const { id } = await apply(say('sent'))
     const { version } = await apply(say('never sent'))
     const inWork = <T>(run: (work: Work) => Promise<T>) => t.app.work(account.id, 'cli:test', run)
     await inWork((work) => deleteProject(work, id!))
     for (const ref of [id!, 'Versions'])
-      await expect(inWork((work) => findProject(work, ref))).rejects.toMatchObject({ kind: 'missing' })
-    await expect(inWork((work) => deleteProject(work, id!))).rejects.toMatchObject({ kind: 'missing' })
+      await expect(inWork((work) => findProject(work, ref))).rejects.toMatchObject({ kind: 'not_found' })
+    await expect(inWork((work) => deleteProject(work, id!))).rejects.toMatchObject({ kind: 'not_found' })
     const { blocks } = await inWork((work) => loadVersion(work, id!, version - 1))
     expect(blocks).toMatchObject([{ props: { text: 'sent' } }])
     const ref = { accountId: account.id, id: id!, version: version - 1 }
     expect((await renderProject(t.app, { ...ref, mergeData: {}, links: testLinks })).text).toContain('sent')
   })
 
-  test('another account’s version is missing, as is one that was never made', async () => {
+  test('a version of another account or one that does not exist is not found', async () => {
     const { id } = await apply(say('mine'))
     const stranger = await t.account()
     const of = (accountId: string, version: number) =>
       renderProject(t.app, { accountId, id: id!, version, mergeData: {}, links: testLinks })
-    await expect(of(stranger.id, 1)).rejects.toMatchObject({ kind: 'missing' })
-    await expect(of(account.id, 99)).rejects.toMatchObject({ kind: 'missing' })
+    await expect(of(stranger.id, 1)).rejects.toMatchObject({ kind: 'not_found' })
+    await expect(of(account.id, 99)).rejects.toMatchObject({ kind: 'not_found' })
   })
 })
 
-test('the text part reads as a mail', async () => {
+test('the text part reads like an email', async () => {
   const { text } = await render(sampleProject('https://example.com/a.png'), { name: 'Ada', email: 'ada@example.com' })
-  expect(text).toMatch(/^Welcome aboard, Ada\n\nGood to have you with us\./)
+  expect(text).toMatch(/^Welcome aboard Ada\n\nGood to have you with us\./)
   expect(text).toContain('Start here:\nhttps://svc.test/t/c/token?to=')
   expect(text).toContain('Which colour should the sail have?\n- Red: https://svc.test/v/token?block=colour&value=Red\n')
   expect(text).toContain('2 × Enamel mug: EUR 25.00\nPostage: EUR 4.00\nTotal: EUR 29.00\n')
-  expect(text).toMatch(/\n-- \nView this mail in your browser: https:\/\/svc\.test\/v\/token\?a=1&b=2\n$/)
+  expect(text).toMatch(/\n-- \nView this email in your browser: https:\/\/svc\.test\/v\/token\?a=1&b=2\n$/)
   expect(text).not.toMatch(/\n{3}|<|\{\{/)
 })

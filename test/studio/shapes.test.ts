@@ -51,8 +51,8 @@ const checkout = (changes: object) => ({
 })
 const item = (changes: object) => checkout({ items: [{ name: 'Mug', quantity: 1, amount: 5, ...changes }] })
 
-describe('what is taken', () => {
-  test('the sample project has every type of block, and is taken whole', async () => {
+describe('accepted files', () => {
+  test('the sample project has every type of block and is accepted', async () => {
     const sample = sampleProject('https://example.com/harbour.png')
     await apply(sample)
     expect((await load('Welcome')).content).toEqual(sample)
@@ -122,7 +122,7 @@ describe('what is taken', () => {
     expect(await faultsOf(projectOf([block]))).toEqual([])
   })
 
-  test('a theme in full, and none', async () => {
+  test('a full theme, and none', async () => {
     const theme = {
       primary: '#ABC',
       background: '#000000',
@@ -136,7 +136,7 @@ describe('what is taken', () => {
     expect((await load('Plain')).content).toMatchObject({ theme: {} })
   })
 
-  test('a list is stored by its id, however it was named; another account’s is none', async () => {
+  test('a list is stored by its id, also when given by name; a list of another account is not found', async () => {
     const of = (ref: string) =>
       projectOf([{ type: 'form', props: { title: 'T', fields: [field], listId: ref } }], { name: 'Form' })
     await apply(of('Customers'))
@@ -147,13 +147,13 @@ describe('what is taken', () => {
     expect(await faultsOf(of(theirs.id))).toEqual([`blocks[0].props.listId: there is no list ${theirs.id}`])
   })
 
-  test('a currency is stored in capitals', async () => {
+  test('a currency is stored in upper case', async () => {
     await apply(projectOf([checkout({ currency: 'usd' })], { name: 'Shop' }))
     expect((await load('Shop')).content.blocks[0]).toMatchObject({ props: { currency: 'USD' } })
   })
 })
 
-describe('what is refused', () => {
+describe('refused files', () => {
   test.each<[string, object, string]>([
     ['no name', { name: undefined }, 'name is required'],
     ['an empty name', { name: ' ' }, 'name must not be empty'],
@@ -245,7 +245,7 @@ describe('what is refused', () => {
     ],
     [
       { type: 'columns', children: [{ id: 'c', type: 'columns', children: [{ id: 'd', ...text }] }] },
-      'blocks[0].children[0] must not stand inside of columns',
+      'blocks[0].children[0] must not be inside columns',
     ],
     [{ type: 'image', props: { src: 'https://x.example/a.png' } }, 'blocks[0].props.alt is required'],
     [
@@ -292,7 +292,7 @@ describe('what is refused', () => {
       { type: 'vote', props: { question: 'Q', options: times(11, String) } },
       'blocks[0].props.options must have at most 10 items',
     ],
-    [{ type: 'vote', props: { question: 'Q', options: ['a', 'a'] } }, 'blocks[0].props.options[1] is there already'],
+    [{ type: 'vote', props: { question: 'Q', options: ['a', 'a'] } }, 'blocks[0].props.options[1] is a duplicate'],
     [{ type: 'vote', props: { options: ['a', 'b'] } }, 'blocks[0].props.question is required'],
     [{ type: 'rating', props: { question: 'Q', max: 2 } }, 'blocks[0].props.max must be at least 3'],
     [{ type: 'rating', props: { question: 'Q', max: 11 } }, 'blocks[0].props.max must be at most 10'],
@@ -310,8 +310,8 @@ describe('what is refused', () => {
       'blocks[0].props.fields[0].type must be one of text, email, number, select, checkbox, textarea',
     ],
     [form({ ...field, type: 'select' }), 'blocks[0].props.fields[0].options is required'],
-    [form({ ...field, options: ['x'] }), 'blocks[0].props.fields[0].options must be with type select alone'],
-    [form(field, field), 'blocks[0].props.fields[1].name is there already'],
+    [form({ ...field, options: ['x'] }), 'blocks[0].props.fields[0].options is only allowed with type select'],
+    [form(field, field), 'blocks[0].props.fields[1].name is a duplicate'],
     [form({ ...field, name: '__proto__' }), 'blocks[0].props.fields[0].name must be another name'],
     [form({ ...field, pattern: '.' }), 'blocks[0].props.fields[0] has an unknown property pattern'],
     [
@@ -347,13 +347,17 @@ describe('what is refused', () => {
       checkout({ currency: 'JPY', items: [{ name: 'A', quantity: 1, amount: 1.5 }] }),
       'blocks[0].props.items[0].amount must have 0 decimals in JPY',
     ],
+    [
+      checkout({ currency: 'MGA', items: [{ name: 'A', quantity: 1, amount: 0.4 }] }),
+      'blocks[0].props.items[0].amount must have 0 decimals in MGA',
+    ],
   ])('the block %j, with its path', async (block, fault) => {
     const faults = await faultsOf({ name: 'Faulty', blocks: [{ id: 'b0', ...block }] })
     expect(faults).toHaveLength(1)
     expect(faults[0]).toContain(fault)
   })
 
-  test('an id that is there twice, wherever it stands', async () => {
+  test('a duplicate id at any depth', async () => {
     const blocks = [
       { id: 'a', ...text },
       { id: 's', type: 'section', children: [{ id: 'a', ...text }] },
@@ -361,7 +365,7 @@ describe('what is refused', () => {
     expect(await faultsOf({ name: 'Twins', blocks })).toEqual(['blocks[1].children[0].id is the id of blocks[0] too'])
   })
 
-  test('the 201st block, and what is nested 11 deep', async () => {
+  test('the 201st block, and a block nested 11 deep', async () => {
     const many = (count: number) =>
       projectOf(
         times(count, () => text),
@@ -375,7 +379,7 @@ describe('what is refused', () => {
     expect(more).toEqual([])
   })
 
-  test('every fault at once, each with its path', async () => {
+  test('all faults at once, each with its path', async () => {
     const blocks = [
       { id: 'a', type: 'text', props: { text: 'x', zz: 1, yy: 2 } },
       { id: 'a', type: 'marquee' },
@@ -398,7 +402,7 @@ describe('what is refused', () => {
     ])
   })
 
-  test.each([null, 'text', 7, [], [{ name: 'x' }]])('%j, which is no project', async (document) => {
+  test.each([null, 'text', 7, [], [{ name: 'x' }]])('%j, which is not a project', async (document) => {
     expect(await faultsOf(document)).toEqual(['a project must be an object with name and blocks'])
   })
 })
@@ -407,9 +411,10 @@ test.each([
   ['HUF', 2],
   ['IDR', 2],
   ['JPY', 0],
+  ['MGA', 0],
   ['KWD', 3],
   ['EUR', 2],
-])('%s has %i decimals by ISO 4217, however people write it', (currency, digits) => {
+])('%s is charged with %i decimals, even if it is written with others', (currency, digits) => {
   expect(currencyDigits(currency)).toBe(digits)
   const items = [{ name: 'Mug', quantity: 3, amount: 1500 }]
   const { total } = priceLines({ title: 'T', items, currency })

@@ -1,13 +1,13 @@
 import type { Links } from '../../src/studio/studio.ts'
 
-/** A project that has these blocks, with the id `b0`, `b1` … for those that have none. */
+/** Returns a project with these blocks; blocks without an id get `b0`, `b1` … */
 export const projectOf = (blocks: readonly object[], rest: object = {}) => ({
   name: 'Project',
   blocks: blocks.map((block, i) => ({ id: `b${i}`, ...block })),
   ...rest,
 })
 
-/** Links that say what they are. */
+/** Links whose URLs name their purpose. */
 export const testLinks: Links = {
   view: 'https://svc.test/v/token?a=1&b=2',
   click: (url) => `https://svc.test/t/c/token?to=${encodeURIComponent(url)}`,

@@ -4,19 +4,19 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 export interface AnswerThief {
   url: string
   /**
-   * PostgreSQL executes the next message that contains `text`, on a connection that has sent `after` before it; the
-   * connection is cut before the answer arrives.
+   * PostgreSQL executes the next message that contains `text`, on a connection that has sent `after` before; the connection
+   * is closed before the response arrives.
    */
   steal(text: string, after?: string): void
-  /** How many answers were stolen. */
+  /** The number of dropped responses. */
   readonly stolen: number
   close(): Promise<void>
 }
 
-/** The server executes the message in this time. */
+/** Time for the server to execute the message before the connection is closed. */
 const executionMs = 300
 
-/** A proxy in front of the PostgreSQL of `target` that loses answers of statements that the server has executed. */
+/** A proxy in front of the PostgreSQL of `target` that drops responses to statements that the server has executed. */
 export const openAnswerThief = async (target: string): Promise<AnswerThief> => {
   const { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()

@@ -2,8 +2,8 @@ import { pino } from 'pino'
 import { createAccount, createKey } from '../../src/accounts/accounts.ts'
 import { type OpenApp, openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
+import { metricsOf } from '../../src/app/daemon/metrics.ts'
 import { loadPages, loadRoutes } from '../../src/app/features.ts'
-import { metricsOf } from '../../src/app/metrics.ts'
 import { buildServer, type Server } from '../../src/http/server.ts'
 import { advanceClock } from '../../src/store/clock.ts'
 import type { Bindable, Projects } from '../../src/store/work.ts'
@@ -11,14 +11,14 @@ import { cloneDatabase } from './database.ts'
 
 export interface Reply {
   status: number
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body
+  // biome-ignore lint/suspicious/noExplicitAny: the expectations check the properties of a body
   body: any
   headers: Record<string, string | string[] | number | undefined>
 }
 
 export interface Request {
   key?: string
-  /** An object is sent as JSON; a string as it is. */
+  /** An object is sent as JSON, a string unchanged. */
   body?: unknown
   headers?: Record<string, string>
 }
@@ -38,31 +38,31 @@ export interface TestApp {
   request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT', path: string, request?: Request): Promise<Reply>
   account(options?: { plan?: string; name?: string }): Promise<TestAccount>
   /** The events in the account's outbox, oldest first, as they will be posted. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an event
+  // biome-ignore lint/suspicious/noExplicitAny: the expectations check the properties of an event
   events(accountId: string): Promise<any[]>
-  /** Moves the clock of a development database on, and waits until the app follows. */
+  /** Moves the clock of a development database forward, and waits until the app follows. */
   advance(ms: number): Promise<void>
   close(): Promise<void>
 }
 
 export interface StartOptions {
-  /** Environment on top of: the cloned database, a fixed secret, rate limits off, no log. */
+  /** Environment added to the cloned database, a fixed secret, disabled rate limits and disabled logging. */
   env?: Record<string, string>
   now?: () => Date
-  /** On a database for development, whose clock `advance` moves for everybody. */
+  /** Uses a development database, whose clock `advance` moves for every process. */
   development?: boolean
-  /** What renders projects, in place of the studio. */
+  /** The renderer of projects, in place of the studio. */
   projects?: Projects
-  /** What lifecycle mails may be bound to, in place of courses and webinars. */
+  /** The subjects of lifecycle email bindings, in place of courses and webinars. */
   bindable?: Bindable
 }
 
 let accounts = 0
 
 /** Every other path is relative to `/api/v1`. */
-const unprefixed = /^\/(api|healthz|readyz|metrics|docs|openapi\.json|[a-z]\/|join\/|[^/]+\/[^/]+\/embed(\?|$))/
+const unprefixed = /^\/($|api|healthz|readyz|metrics|docs|openapi\.json|[a-z]\/|join\/|[^/]+\/[^/]+\/embed(\?|$))/
 
-/** The whole app on a database of its own, with the HTTP server answering by `inject`: no port is opened. */
+/** Starts the whole app with its own database. The HTTP server answers `inject`: no port is opened. */
 export const startApp = async (options: StartOptions = {}): Promise<TestApp> => {
   const database = await cloneDatabase()
   const env = {

@@ -3,12 +3,12 @@ import { connect } from 'node:net'
 import { Worker } from 'node:worker_threads'
 
 export interface BlackHole {
-  /** From now on it takes connections and answers 200 `late`; those who knock get in with their next knock, after 1 s. */
+  /** From now on it accepts connections and answers 200 `late`. Waiting clients connect with their next SYN, after 1 s. */
   open(): void
   close(): Promise<void>
 }
 
-/** An address and port that drops every SYN: a listener that accepts nothing, with a queue that is full. */
+/** An address and port that drop every SYN: the listener accepts no connection and its queue is full. */
 export const openBlackHole = async (host: string, port: number): Promise<BlackHole> => {
   const gate = new Int32Array(new SharedArrayBuffer(4))
   const worker = new Worker(new URL('./black-hole.worker.ts', import.meta.url), { workerData: { host, port, gate } })

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
 
-/** Listens on `host` and `port` and accepts nothing until `gate` is opened; then it answers every request with 200. */
+/** Listens on `host` and `port` and accepts no connection until `gate` is opened; then it answers every request with 200. */
 const { host, port, gate } = workerData as { host: string; port: number; gate: Int32Array }
 
 const server = createServer((socket) => {

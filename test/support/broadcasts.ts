@@ -10,7 +10,7 @@ export interface Audience {
   projectId: string
 }
 
-/** Contacts `c0@people.example` and on, written straight into the tables. */
+/** Inserts the contacts `c0@people.example`, `c1@people.example` and so on directly into the tables. */
 export const addPeople = async (t: TestApp, { account, listId }: Audience, from: number, to: number): Promise<void> => {
   await t.app.sql(
     `with people as (
@@ -25,7 +25,7 @@ export const addPeople = async (t: TestApp, { account, listId }: Audience, from:
   )
 }
 
-/** An account that can send, with a project `Spring` and a list `People` of so many active contacts. */
+/** Creates an account that can send, with a project `Spring` and a list `People` of `count` active contacts. */
 export const audience = async (t: TestApp, count: number, plan = 'unlimited'): Promise<Audience> => {
   const account = await sendingAccount(t, { plan })
   const made = await t.app.work(account.id, 'cli:test', async (work) => ({

@@ -1,4 +1,4 @@
-/** A certificate of the name tls.test that signs itself, until 2120, and its key: for tests on loopback alone. */
+/** A self-signed certificate for the name tls.test, valid until 2120, and its key: only for tests on loopback. */
 export const certificate = `\
 -----BEGIN CERTIFICATE-----
 MIIBXjCCAQSgAwIBAgIBATAKBggqhkjOPQQDAjATMREwDwYDVQQDDAh0bHMudGVz

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream'
-import { openApp } from '../../src/app/app.ts'
 import { loadCommands } from '../../src/app/commands.ts'
-import { readConfig } from '../../src/app/config.ts'
+import { openForCommand } from '../../src/app/operate/open.ts'
 import { buildProgram, runProgram } from '../../src/cli/program.ts'
 
 /*
@@ -13,13 +12,14 @@ export interface Asked {
   args: readonly string[]
   env: Record<string, string>
   cwd: string
-  /** base64 */
+  /** The bytes as base64. */
   stdin: string
 }
 
-const open = async () => openApp(readConfig(), { connections: 4, name: 'svc cli' })
+const open = openForCommand
+const loadChoices = async () => (await import('../../src/app/choices.ts')).choicesOf
 
-/** Takes over what is written to a stream; `text` gives it, and the stream back. */
+/** Captures what is written to a stream. `text` returns the captured text and restores the stream. */
 const capture = (stream: NodeJS.WriteStream) => {
   const { write } = stream
   const parts: Buffer[] = []
@@ -45,7 +45,7 @@ const run = async ({ args, env, cwd, stdin }: Asked) => {
   const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)]
   let failure: unknown
   try {
-    await runProgram(buildProgram(await loadCommands(args), open), process.argv)
+    await runProgram(buildProgram(await loadCommands(args), open, loadChoices), process.argv)
   } catch (error) {
     failure = error
   }

@@ -6,8 +6,8 @@ export interface Ran {
   status: number | null
   stdout: string
   stderr: string
-  /** stdout as JSON. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer
+  /** stdout parsed as JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: the expectations check the properties of an answer
   json: any
 }
 
@@ -17,20 +17,24 @@ interface Options {
   stdin?: string | Buffer
   env?: Record<string, string>
   cwd?: string
+  /** The command that runs the program. */
+  command?: readonly string[]
+  as?: { uid: number; gid: number }
 }
 
-/** Starts the real CLI as a process of its own, with the environment of `target` and nothing of ours. */
+/** Starts the real CLI as a separate process, with only the environment of `target`. */
 export const startSvc = (
   target: { env: Record<string, string> },
   args: readonly string[],
-  { env = {}, cwd }: Options = {},
+  { env = {}, cwd, command: [runner = process.execPath, ...flags] = [], as }: Options = {},
 ) =>
-  spawn(process.execPath, [program, ...args], {
+  spawn(runner, [...flags, program, ...args], {
+    ...as,
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...target.env, ...env },
     ...(cwd && { cwd }),
   })
 
-/** Runs the real CLI to its end as a process of its own, with pipes for stdin, stdout and stderr. */
+/** Runs the real CLI to its end as a separate process, with pipes for stdin, stdout and stderr. */
 export const svcProcess = (
   target: { env: Record<string, string> },
   args: readonly string[],
@@ -68,8 +72,8 @@ const openHost = (): ChildProcess => {
 }
 
 /**
- * Runs the CLI to its end, with what it would read and write as a process of its own, in one that has its modules loaded: a
- * process for each command would cost the suite ten minutes.
+ * Runs the CLI to its end with the input and output of a separate process, but in a process that has already loaded its
+ * modules: a new process for each command would cost the suite ten minutes.
  */
 export const svc = async (
   target: { env: Record<string, string> },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTransport, type SendMailOptions } from 'nodemailer'
 import { type Console, openConsole } from '../../src/app/console/console.ts'
-import { type Catcher, openCatcher } from '../../src/app/dev.mail.ts'
+import { type Catcher, openCatcher } from '../../src/app/dev/catcher.ts'
 import { newSigningSecret } from '../../src/lib/signature.ts'
 import { advanceClock, resetClock } from '../../src/store/clock.ts'
 import { startApp, type TestApp } from './app.ts'
@@ -13,12 +13,12 @@ export interface TestConsole {
   console: Console
   catcher: Catcher
   folder: string
-  /** Sends a mail to the catcher, past everything else of ours. */
+  /** Sends an email directly to the catcher. */
   mail(mail: SendMailOptions): Promise<unknown>
   close(): Promise<void>
 }
 
-/** The console of `svc dev` with its catcher, beside the app of a development database, in this process. */
+/** Starts the console of `svc dev` with its catcher, beside the app of a development database, in this process. */
 export const startConsole = async (): Promise<TestConsole> => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-console-'))
   const catcher = await openCatcher(0, folder, () => new Date())

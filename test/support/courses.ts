@@ -2,7 +2,7 @@ import { takeSlug } from '../../src/accounts/accounts.slug.ts'
 import { addLesson, createCourse, enrolMember } from '../../src/courses/courses.ts'
 import type { TestAccount, TestApp } from './app.ts'
 
-/** A published course of the account, with lessons of these titles. */
+/** Creates a published course of the account, with lessons of these titles. */
 export const course = (t: TestApp, { id }: TestAccount, title: string, lessons: readonly string[] = []) =>
   t.app.work(id, 'cli:test', async (work) => {
     const made = await createCourse(work, { title, published: true })
@@ -18,7 +18,7 @@ export const claim = (t: TestApp, { id }: TestAccount, slug: string) =>
 export const enrol = (t: TestApp, { id }: TestAccount, courseId: string, email: string, active = true) =>
   t.app.work(id, 'cli:test', (work) => enrolMember(t.app, work, courseId, { email, active }))
 
-/** The mails of the account that have been written, in order. */
+/** Returns the messages of the account in order of creation. */
 export const mailsOf = (t: TestApp, { id }: TestAccount) =>
   t.app.sql<{ email: string; subject: string; status: string; text: string | null; mergeData: unknown; type: string }>(
     `select email, subject, status, text, merge_data as "mergeData", type from messages where account_id = $1 order by id`,

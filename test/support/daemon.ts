@@ -5,10 +5,10 @@ import { startSvc } from './cli.ts'
 export interface Daemon {
   url: string
   pid: number
-  /** What it wrote on stderr so far. */
+  /** Its stderr so far. */
   log(): string
   kill(signal: NodeJS.Signals): Promise<number | null>
-  /** SIGTERM, and the exit status. */
+  /** Sends SIGTERM; resolves with the exit status. */
   stop(): Promise<number | null>
 }
 
@@ -19,12 +19,12 @@ const isFree = (port: number): Promise<boolean> =>
     server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
   })
 
-// Workers of a run draw from ranges of their own, and none twice: what one found free no other takes meanwhile.
+// Each worker of a run draws from its own range without repeats: no other worker takes a port that one found free.
 const portsOfWorker = 4_000
 const firstPort = 10_000 + portsOfWorker * (Number(process.env.VITEST_POOL_ID ?? 0) % 4)
 let drawn = 2 * Math.floor((Math.random() * portsOfWorker) / 2)
 
-/** Free, as the one after it is; below those that outgoing connections and the embedded server take. */
+/** Returns a free port whose successor is free, too; below the ports of outgoing connections and the embedded server. */
 export const freePort = async (): Promise<number> => {
   for (;;) {
     drawn = (drawn + 2) % portsOfWorker
@@ -41,7 +41,7 @@ const isReady = async (url: string): Promise<boolean> => {
   }
 }
 
-/** A real `svc serve` (or what `args` say) on a free port, ready when this resolves. */
+/** Starts a real `svc serve` (or `args`) on a free port; resolves when it is ready. */
 export const startDaemon = async (
   target: { env: Record<string, string> },
   { env = {}, args = ['serve'] }: { env?: Record<string, string>; args?: string[] } = {},

@@ -1,5 +1,6 @@
 import pg from 'pg'
-import { expect, inject, vi } from 'vitest'
+import { expect, inject, onTestFinished, vi } from 'vitest'
+import { lockKey } from '../../src/lib/locks.ts'
 import type { Database } from '../../src/store/database.ts'
 import { urlOf } from './global.ts'
 
@@ -11,10 +12,10 @@ const onServer = async (statement: string): Promise<void> => {
   await client.query(statement).finally(() => client.end())
 }
 
-/** A database of its own, cloned from the migrated template. */
+/** Creates a separate database, cloned from the migrated template. */
 export const cloneDatabase = async (): Promise<{ url: string; drop: () => Promise<void> }> => {
   const name = `svc_test_${process.pid}_${++made}_${Date.now().toString(36)}`
-  // The template can't be cloned by two at once while one of them holds it for a moment longer.
+  // PostgreSQL refuses to clone the template while another connection to it exists, even briefly: retry.
   for (let tries = 1; ; tries++) {
     try {
       await onServer(`create database ${name} template ${inject('template')} strategy file_copy`)
@@ -27,7 +28,7 @@ export const cloneDatabase = async (): Promise<{ url: string; drop: () => Promis
   return { url: urlOf(inject('serverUrl'), name), drop: () => onServer(`drop database if exists ${name} with (force)`) }
 }
 
-/** Waits until so many statements in the database wait for locks. */
+/** Waits until at least `statements` statements in the database wait for locks. */
 export const untilLocked = ({ sql }: Pick<Database, 'sql'>, statements: number): Promise<void> =>
   vi.waitFor(
     async () => {
@@ -38,3 +39,12 @@ export const untilLocked = ({ sql }: Pick<Database, 'sql'>, statements: number):
     },
     { timeout: 60_000, interval: 5 },
   )
+
+/** Locks the ticket of an account's queued writers of new contacts (contacts/write/contention.ts). */
+export const holdContactsTicket = async (database: Database, accountId: string) => {
+  const session = await database.connect()
+  onTestFinished(() => session.end())
+  await session.query('begin')
+  await session.query(`select pg_advisory_xact_lock(${lockKey('contactCapacity', '$1')})`, [accountId])
+  return { release: () => session.query('rollback') }
+}

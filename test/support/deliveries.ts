@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenApp } from '../../src/app/app.ts'
 import type { DeliveryAttempt } from '../../src/deliveries/deliveries.entities.ts'
-import { runDeliveries } from '../../src/deliveries/delivery.loop.ts'
+import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { emit } from '../../src/events/emit.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
@@ -19,7 +19,7 @@ export interface DeliveryRow {
   attempts: DeliveryAttempt[]
 }
 
-/** A webhook of contact.created, made as an API client makes it where `apiKeyId` is given; its id and secret. */
+/** Creates a webhook of contact.created, with `apiKeyId` as an API client does; returns its id and secret. */
 export const subscribe = (app: OpenApp, accountId: string, url: string, apiKeyId?: string) =>
   createWebhook(
     app,
@@ -40,7 +40,7 @@ export const emitEvents = (app: OpenApp, accountId: string, count = 1): Promise<
     return emit(work, 'contact.created', () => Array.from({ length: count }, () => ({ contact })))
   })
 
-/** Ends what is pending of the account, as if that many attempts had been made. */
+/** Ends the pending deliveries of the account with this status. */
 export const endPending = (app: OpenApp, accountId: string, status: 'delivered' | 'exhausted' | 'cancelled') =>
   app.sql(
     `with gone as (delete from pending_deliveries where account_id = $1 returning *)
@@ -57,7 +57,7 @@ export const deliveriesOf = (app: OpenApp, accountId: string): Promise<DeliveryR
     [accountId],
   )
 
-/** How many of the account's deliveries are in each state. */
+/** Returns the number of the account's deliveries in each state. */
 export const tally = async (app: OpenApp, accountId: string): Promise<Record<string, number>> => {
   const rows = await app.sql<{ status: string; count: number }>(
     'select status, count(*) from deliveries where account_id = $1 group by status',
@@ -68,7 +68,7 @@ export const tally = async (app: OpenApp, accountId: string): Promise<Record<str
 
 type Falsy = false | null | undefined
 
-/** Waits until `check` gives something true, and gives it; fails after `limitMs`. */
+/** Waits until `check` returns a truthy value, and returns it; fails after `limitMs`. */
 export const eventually = async <T>(check: () => T | Promise<T>, limitMs = 20_000): Promise<Exclude<T, Falsy>> => {
   for (const deadline = Date.now() + limitMs; ; await sleep(15)) {
     const found = await check()
@@ -77,7 +77,7 @@ export const eventually = async <T>(check: () => T | Promise<T>, limitMs = 20_00
   }
 }
 
-/** The delivery loop in this process; `stop` is the graceful one. */
+/** Runs the delivery loop in this process. `stop` shuts it down gracefully. */
 export const startDeliveries = (app: OpenApp): { stop(): Promise<void> } => {
   const stop = new AbortController()
   const running = runDeliveries(app, stop.signal, (fault) => {

@@ -1,24 +1,24 @@
 import { createSocket } from 'node:dgram'
 
-/** The records of a name; none is NODATA. `mode` answers no records but a failure, or nothing at all. */
+/** The records of a name; none is NODATA. With `mode` the server answers with a failure, or does not answer. */
 export interface Records {
   A?: string[]
   AAAA?: string[]
   /** `[preference, exchange]`; the exchange `.` is a null MX. */
   MX?: [number, string][]
-  /** Each in pieces of at most 255 bytes. */
+  /** Each record is split into strings of at most 255 bytes. */
   TXT?: string[][]
   mode?: 'nxdomain' | 'servfail' | 'silent'
-  /** How late the answer is sent; 0 by default. */
+  /** The delay of the response; 0 by default. */
   delayMs?: number
 }
 
 export interface DnsServer {
-  /** `127.0.0.1:<port>`, as `SVC_DNS_SERVERS` takes it. */
+  /** `127.0.0.1:<port>`, in the format of `SVC_DNS_SERVERS`. */
   address: string
   /** The queries so far, as `A example.test`. */
   queries: string[]
-  /** Sets a name's records; a function gets how many queries of that name and type came before, so that answers change. */
+  /** Sets a name's records. A function receives the number of earlier queries of that name and type, to change the answers. */
   set(name: string, records: Records | ((before: number) => Records)): void
   close(): Promise<void>
 }
@@ -58,11 +58,11 @@ const dataOf = (records: Records, type: RecordType): Buffer[] => {
   return (records.MX ?? []).map(([preference, exchange]) => Buffer.concat([uint16(preference), nameBytes(exchange)]))
 }
 
-/** A record of the name asked for (a pointer to offset 12), class IN, TTL 0. */
+/** A record of the queried name (a pointer to offset 12), class IN, TTL 0. */
 const recordBytes = (type: RecordType, data: Buffer): Buffer =>
   Buffer.concat([uint16(0xc00c, codes[type], 1, 0, 0, data.length), data])
 
-/** The one question of a query: RFC 1035 section 4.1. */
+/** The only question of a query: RFC 1035 section 4.1. */
 const readQuestion = (query: Buffer) => {
   const labels: string[] = []
   let at = 12
@@ -74,7 +74,7 @@ const readQuestion = (query: Buffer) => {
   return { name: labels.join('.').toLowerCase(), type, bytes: query.subarray(12, at + 5) }
 }
 
-/** A real DNS server over UDP on a loopback port, a free one for 0. A name that was not set does not exist. */
+/** Starts a real DNS server over UDP on a loopback port (0: a free one). A name without records does not exist. */
 export const openDnsServer = async (port = 0): Promise<DnsServer> => {
   const zone = new Map<string, (before: number) => Records>()
   const queries: string[] = []

@@ -9,21 +9,21 @@ import { freePort } from './daemon.ts'
 
 const program = ['/usr/sbin/dovecot', '/usr/local/sbin/dovecot'].find((path) => existsSync(path))
 
-/** Whether there is a Dovecot here that can be started: it wants to be root. */
+/** Whether this machine can start a Dovecot, which needs root. */
 export const hasDovecot = program !== undefined && process.getuid?.() === 0
 
 export interface Dovecot {
   port: number
-  /** With TLS from the first byte, by the certificate of `tls.test`. */
+  /** With TLS from the first byte, with the certificate of `tls.test`. */
   securePort: number
-  /** Puts a message into the inbox of a user, who is made by it. */
+  /** Puts a message into the inbox of a user, and creates the user if necessary. */
   deliver(user: string, message: string): Promise<void>
-  /** How many messages of the inbox are unread and read. */
+  /** The number of unread and read messages in the inbox. */
   tally(user: string): Promise<{ unread: number; read: number }>
   close(): Promise<void>
 }
 
-/** A real IMAP server on loopback ports, in which everybody's password is `secret`. */
+/** Starts a real IMAP server on loopback ports; the password of every user is `secret`. */
 export const openDovecot = async (): Promise<Dovecot> => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-dovecot-'))
   await chmod(folder, 0o755)

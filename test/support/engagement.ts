@@ -15,7 +15,7 @@ export interface EngagedApp {
   close(): Promise<void>
 }
 
-/** An app whose mails arrive at a sink, and for which `people.example` takes mail. */
+/** Starts an app whose email arrives at a sink, and for which `people.example` accepts email. */
 export const startEngaged = async (options: StartOptions = {}): Promise<EngagedApp> => {
   const [sink, dns] = await Promise.all([openSink(), openDnsServer()])
   dns.set('people.example', { MX: [[10, 'mx.people.example']] })
@@ -31,7 +31,7 @@ export const startEngaged = async (options: StartOptions = {}): Promise<EngagedA
   }
 }
 
-/** An account that sends, hears all events, and has the project of every block. */
+/** An account that can send, receives all events, and has the project with every block. */
 export interface EngagedAccount extends TestAccount {
   projectId: string
 }
@@ -39,7 +39,7 @@ export interface EngagedAccount extends TestAccount {
 export const engagedAccount = async (t: TestApp, file: object = sampleProject(`${publicUrl}/picture.png`)) => {
   const account = await sendingAccount(t)
   const [applied] = await t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [file as never]))
-  // As `svc projects apply` does: MJML takes its second here, and no mail waits for it.
+  // As `svc projects apply` does: MJML compiles for a second here, so that no email waits for it.
   await loadTemplate(t.app, { accountId: account.id, id: applied!.id!, version: applied!.version })
   await createWebhook(
     t.app,
@@ -51,7 +51,7 @@ export const engagedAccount = async (t: TestApp, file: object = sampleProject(`$
   return { ...account, projectId: applied!.id! }
 }
 
-/** A mail of the project as it arrived: its links, by what they are for. */
+/** An email of the project as it arrived, with its links by purpose. */
 export interface Arrived {
   id: string
   html: string
@@ -65,7 +65,7 @@ export interface Arrived {
 
 const decoded = (text: string): string => text.replaceAll('&amp;', '&')
 
-/** Sends the account's project and gives the mail with its links. */
+/** Sends the account's project and returns the email with its links. */
 export const sendProject = async (
   t: TestApp,
   sink: Sink,

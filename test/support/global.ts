@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
+import { openEmbedded } from '../../src/embedded/embedded.ts'
 import { openDatabase } from '../../src/store/database.ts'
-import { openEmbedded } from '../../src/store/embedded.ts'
 import { migrate } from '../../src/store/schema.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The server that holds the template; each test file clones the template there. */
+    /** The server with the template; each test file clones the template there. */
     serverUrl: string
     template: string
   }
@@ -24,10 +24,10 @@ const onServer = async (url: string, statement: string): Promise<void> => {
 export const urlOf = (serverUrl: string, database: string): string =>
   Object.assign(new URL(serverUrl), { pathname: `/${database}` }).href
 
-// Tests crash processes on purpose, never the machine: without fsync the same statements run in a fraction of the time.
+// Tests crash processes, never the machine: without fsync the same statements take a fraction of the time.
 const fast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' }
 
-/** Once a run: a server (that of DATABASE_URL, or an embedded one in a temporary folder) with a migrated template database. */
+/** Runs once per test run: opens a server (DATABASE_URL, or an embedded one in a temporary folder) with a migrated template. */
 export default async (project: TestProject): Promise<() => Promise<void>> => {
   const given = process.env.DATABASE_URL
   const folder = given ? null : await mkdtemp(join(tmpdir(), 'svc-test-'))

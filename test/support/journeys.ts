@@ -1,15 +1,15 @@
 import { journeyMails } from '../../src/app/journeys.mail.ts'
 import { createList, readContacts, upsertBatch } from '../../src/contacts/contacts.ts'
 import { listPipelines } from '../../src/deals/deals.ts'
-import { runDeliveries } from '../../src/deliveries/delivery.loop.ts'
+import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
+import { runJourneys } from '../../src/journeys/engine/engine.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
-import { runJourneys } from '../../src/journeys/run.loop.ts'
 import type { Work } from '../../src/store/work.ts'
 import type { TestAccount, TestApp } from './app.ts'
 
 export const day = 86_400_000
 
-/** A clock that a test sets. */
+/** A clock that a test can set. */
 export const testClock = (start = Date.UTC(2026, 10, 1)) => {
   let nowMs = start
   return {
@@ -26,7 +26,7 @@ export interface JourneyBench {
   list(name: string): Promise<string>
   /** Writes contacts as the API does. */
   add(listId: string, emails: readonly string[], fields?: Record<string, string>): Promise<void>
-  // biome-ignore lint/suspicious/noExplicitAny: a document is what an author writes
+  // biome-ignore lint/suspicious/noExplicitAny: an author writes any document
   apply(document: any): Promise<string>
   stages(): Promise<{ id: string; name: string }[]>
   contacts(email: string): ReturnType<typeof readContacts>
@@ -50,7 +50,7 @@ interface Run {
   log: { step: string; kind: string; outcome: string }[]
 }
 
-/** The runs of a journey in the order in which they began, each with its step log. */
+/** Returns the runs of a journey in the order of their start, each with its step log. */
 const runsOf = (target: TestApp, accountId: string, journeyId: string) =>
   target.app.sql<Run>(
     `select r.id, r.email, r.status, r.reason, r.depth, coalesce((
@@ -72,8 +72,8 @@ const isIdle = async (target: TestApp): Promise<boolean> => {
 }
 
 /**
- * Runs the engine and the deliveries in this process until nothing is due. A fault that the engine reports is thrown, but
- * for those that `faults` takes.
+ * Runs the engine and the deliveries in this process until nothing is due. Throws an error that the engine reports, unless
+ * `faults` collects it.
  */
 export const drain = async (target: TestApp, faults?: FaultSeen[], timeoutMs = 20_000): Promise<void> => {
   const stop = new AbortController()
@@ -83,7 +83,7 @@ export const drain = async (target: TestApp, faults?: FaultSeen[], timeoutMs = 2
   const running = Promise.all([journeys, runDeliveries(target.app, stop.signal)])
   const deadline = Date.now() + timeoutMs
   try {
-    // Idle twice: what was written while it was asked first carries a later time.
+    // Idle twice in a row: a row written during the first check has a later due time.
     for (let idle = 0; idle < 2; ) {
       if (Date.now() > deadline) throw new Error('runs are still due')
       await Promise.race([running, new Promise((resolve) => setTimeout(resolve, 10))])
@@ -96,7 +96,7 @@ export const drain = async (target: TestApp, faults?: FaultSeen[], timeoutMs = 2
   if (!faults && seen.length > 0) throw new Error(`the engine met a fault: ${seen[0]!.message}`)
 }
 
-/** An account with what a test of journeys needs. */
+/** Creates an account, and returns it with helpers for its lists, contacts, journeys and runs. */
 export const journeyBench = async (target: TestApp): Promise<JourneyBench> => {
   const account = await target.account()
   const work = <T>(run: (work: Work) => Promise<T>) => target.app.work(account.id, 'cli:test', run)

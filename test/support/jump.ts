@@ -1,8 +1,8 @@
 import type { TestApp } from './app.ts'
 
 /**
- * Lets the database's clock jump, for connections that are opened after `install`: a function of the same name stands in
- * front of PostgreSQL's own on their search path.
+ * Makes the database clock jump for connections that are opened after `install`: a function of the same name precedes
+ * PostgreSQL's own on their search path.
  */
 export const databaseClock = ({ app }: TestApp) => ({
   async install(): Promise<void> {

@@ -1,10 +1,10 @@
 import type { OpenApp } from '../../src/app/app.ts'
-import { runMail } from '../../src/messages/mail.loop.ts'
+import { addSender } from '../../src/messages/identity/senders.ts'
 import { type Queued, type QueuedMail, queueMails } from '../../src/messages/messages.ts'
-import { addSender } from '../../src/messages/senders.ts'
+import { runMail } from '../../src/messages/outbox/outbox.ts'
 import type { TestAccount, TestApp } from './app.ts'
 
-/** An account that can send: with a default sender. */
+/** Creates an account with a default sender. */
 export const sendingAccount = async (t: TestApp, options?: Parameters<TestApp['account']>[0]): Promise<TestAccount> => {
   const account = await t.account(options)
   await t.app.work(account.id, 'cli:test', (work) => addSender(work, { email: 'hello@shop.example', name: 'The Shop' }))
@@ -35,7 +35,7 @@ export const messagesOf = (app: OpenApp, accountId: string): Promise<MessageRow[
     [accountId],
   )
 
-/** How many of the account's messages have each status. */
+/** Returns the number of the account's messages by status. */
 export const tallyMessages = async (app: OpenApp, accountId: string): Promise<Record<string, number>> => {
   const rows = await app.sql<{ status: string; count: number }>(
     'select status, count(*) from messages where account_id = $1 group by status',
@@ -44,7 +44,7 @@ export const tallyMessages = async (app: OpenApp, accountId: string): Promise<Re
   return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
 }
 
-/** Queues freeform mails, to as many addresses, in one transaction. */
+/** Queues a freeform email to each address, in one transaction. */
 export const queueMany = (
   app: OpenApp,
   accountId: string,
@@ -69,7 +69,7 @@ export const queueMany = (
     ),
   )
 
-/** The mail loop in this process; `stop` is the graceful one. */
+/** Runs the mail loop in this process. `stop` shuts it down gracefully. */
 export const startMail = (app: OpenApp): { stop(): Promise<void> } => {
   const stop = new AbortController()
   const running = runMail(app, stop.signal, (fault) => {

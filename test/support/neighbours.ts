@@ -6,14 +6,14 @@ import type { Daemon } from './daemon.ts'
 import { emitEvents, eventually, subscribe } from './deliveries.ts'
 import type { Received, Receiver } from './receiver.ts'
 
-/** Webhooks of the account, each with a path of its own at the receiver; their ids. */
+/** Creates webhooks of the account, each with its own path at the receiver; returns their ids. */
 export const subscribeMany = async (app: OpenApp, accountId: string, url: string, count: number): Promise<string[]> => {
   const ids: string[] = []
   for (let i = 1; i <= count; i++) ids.push((await subscribe(app, accountId, `${url}/${i}`)).id)
   return ids
 }
 
-/** Puts so many deliveries on the way to each of the webhooks, and tells nobody. */
+/** Inserts `count` pending deliveries for each of the webhooks, without a notification. */
 export const backlog = async (
   app: OpenApp,
   accountId: string,
@@ -25,7 +25,7 @@ export const backlog = async (
     `with clock as materialized (
        select svc_now() as now
      ), target as (
-       update delivery_targets t set next_due_at = least(next_due_at, clock.now), touched = touched + 1
+       update delivery_targets t set next_due_at = least(next_due_at, clock.now), version = version + 1
        from clock, (select id from delivery_targets where id = any($3) order by id for no key update) l where t.id = l.id
      )
      insert into pending_deliveries (account_id, id, target_id, key, type, body, bytes, due_at, created_at)
@@ -36,7 +36,7 @@ export const backlog = async (
   )
 }
 
-/** Emits events of the account one by one, `everyMs` apart, until `isDone` after `least` of them; gives how many. */
+/** Emits events of the account one by one, `everyMs` apart, at least `least` and until `isDone`; returns their number. */
 export const emitSteadily = async (
   app: OpenApp,
   accountId: string,
@@ -54,11 +54,11 @@ export const emitSteadily = async (
 
 export const keyOf = ({ headers }: Received): string => String(headers['x-service-idempotency-key'])
 
-/** How many posts came that brought nothing new. */
+/** Returns the number of posts that repeat an earlier one. */
 export const repeatsOf = ({ requests }: Pick<Receiver, 'requests'>): number =>
   requests.length - new Set(requests.map(keyOf)).size
 
-/** From the making of each event to its first arrival, in ms. */
+/** Returns the time from the creation of each event to its first arrival, in ms. */
 export const latenciesOf = (requests: readonly Received[]): number[] => {
   const seen = new Set<string>()
   return requests.flatMap((request) => {
@@ -68,7 +68,7 @@ export const latenciesOf = (requests: readonly Received[]): number[] => {
   })
 }
 
-/** A session that holds what `statement` locks until it is released. */
+/** Opens a session that holds the locks of `statement` until it is released. */
 export const hold = async (url: string, statement: string, params: unknown[]): Promise<() => Promise<void>> => {
   const client = new pg.Client({ connectionString: url })
   client.on('error', () => {})
@@ -78,7 +78,7 @@ export const hold = async (url: string, statement: string, params: unknown[]): P
   return () => client.end()
 }
 
-/** Starts a process, and waits until its thread that delivers hears notices. */
+/** Starts a process, and waits until its delivery thread listens for notifications. */
 export const startWorking = async (app: OpenApp, start: () => Promise<Daemon>): Promise<Daemon> => {
   const newest = async () => (await app.sql<{ id: number }>('select coalesce(max(id), 0) as id from workers'))[0]!.id
   const before = await newest()

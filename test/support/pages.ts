@@ -2,20 +2,15 @@ import { existsSync } from 'node:fs'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { executablePath, launchOptions, screens } from './screens.ts'
 
-const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
 const isInstalled = existsSync(executablePath)
 const skipped = `skipped: there is no Chromium at ${executablePath}; CHROMIUM may name another`
 
-/** The screens that every page has to be good on. */
-export const screens = [320, 1200].flatMap((width) =>
-  (['light', 'dark'] as const).map((colorScheme) => ({ width, colorScheme })),
-)
-
 interface Watch {
-  /** Errors of the page, dialogs, and what its policy refused. */
+  /** Errors of the page, dialogs, and requests that its policy blocked. */
   faults: string[]
-  /** The address of everything that it asked for, itself included. */
+  /** The address of every request, including that of the page itself. */
   requests: string[]
 }
 
@@ -27,31 +22,23 @@ const watchOf = (page: Page): Watch => {
   return watch
 }
 
-/** What went wrong in a page since it was opened. */
+/** Returns the errors of a page since it was opened. */
 export const faultsOf = (page: Page): string[] => watchOf(page).faults
 
-/** What a page asked for since it was opened. */
+/** Returns the requests of a page since it was opened. */
 export const requestsOf = (page: Page): string[] => watchOf(page).requests
 
 export type OpenPage = (options?: BrowserContextOptions) => Promise<Page>
 
 /**
- * Tests that need a real Chromium; where there is none they are skipped, and their title says so. `openPage` opens a page
- * in a context of its own, watched from its first request on.
+ * Tests that need a real Chromium; without one they are skipped, and their title says so. `openPage` opens a page in its own
+ * context, watched from its first request.
  */
 export const describePages = (what: string, tests: (openPage: OpenPage) => void): void => {
   describe.skipIf(!isInstalled)(isInstalled ? what : `${what} (${skipped})`, () => {
     let browser: Browser
     beforeAll(async () => {
-      const quiet = [
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-        '--disable-gpu',
-        '--no-first-run',
-      ]
-      const asRoot = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-      browser = await chromium.launch({ executablePath, args: [...quiet, ...asRoot] })
+      browser = await chromium.launch({ executablePath, ...launchOptions })
     })
     afterAll(() => browser?.close())
 
@@ -69,7 +56,7 @@ export const describePages = (what: string, tests: (openPage: OpenPage) => void)
         return dialog.dismiss()
       })
       page.on('request', (request) => watch.requests.push(request.url()))
-      // What the page's policy held back was never asked for.
+      // A request that the page's policy blocked was never sent.
       page.on('requestfailed', (request) => {
         if (request.failure()?.errorText !== 'csp') return
         watch.requests.splice(watch.requests.lastIndexOf(request.url()), 1)
@@ -79,18 +66,19 @@ export const describePages = (what: string, tests: (openPage: OpenPage) => void)
   })
 }
 
-/** axe-core finds no violation in the page as it stands (decisions.md, Public pages and forms). */
-export const expectAccessible = async (page: Page): Promise<void> => {
-  // Evaluated by the browser's own tools, which a page's policy does not bind; once for a page on several screens.
+/** Expects axe-core to find no violation except of the rules `except` in the current page (docs/reference/pages.md#pages). */
+export const expectAccessible = async (page: Page, except: readonly string[] = []): Promise<void> => {
+  // Evaluated by the browser's developer tools, which a page's policy does not restrict; once for a page on several screens.
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(`${axe.source}\n;0`)
-  // To describe what passes takes axe-core longer than to find what does not.
-  const options = { iframes: false, resultTypes: ['violations'] }
+  // axe-core needs more time to describe passed checks than to find violations.
+  const rules = Object.fromEntries(except.map((id) => [id, { enabled: false }]))
+  const options = { iframes: false, resultTypes: ['violations'], rules }
   const { violations } = await page.evaluate<axe.AxeResults>(`axe.run(document, ${JSON.stringify(options)})`)
   const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`)
   expect(found).toEqual([])
 }
 
-/** Everything that the page has asked for since it was opened came from `origin`, or stood in the page itself. */
+/** Expects every request of the page since it was opened to be for `origin` or for data in the page itself. */
 export const expectNothingFromElsewhere = (page: Page, origin: string): void => {
   const asked = requestsOf(page)
   expect(asked.length).toBeGreaterThan(0)
@@ -99,14 +87,14 @@ export const expectNothingFromElsewhere = (page: Page, origin: string): void => 
   )
 }
 
-/** The page is not wider than its screen. */
+/** Expects the page not to be wider than its screen. */
 export const expectNoSidewaysScroll = async (page: Page): Promise<void> => {
   expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
 }
 
 /**
- * The page fits every screen and axe-core finds no violation on any. With the environment variable SCREENSHOTS, a folder,
- * it is pictured there as `<name>-<width>-<light|dark>.png`.
+ * Expects the page to fit every screen without an axe-core violation. If the environment variable SCREENSHOTS names a
+ * folder, saves screenshots there as `<name>-<width>-<light|dark>.png`.
  */
 export const expectGoodOnEveryScreen = async (page: Page, name: string): Promise<void> => {
   for (const { width, colorScheme } of screens) {

@@ -8,14 +8,14 @@ export interface Rendering {
   links: { unsubscribe: string | null }
 }
 
-/** The least that a project's file may say. */
+/** A minimal project file. */
 export const plainProject = (name: string) => ({
   name,
   theme: {},
   blocks: [{ id: 'hello', type: 'text', props: { text: 'Hello {{ name }}' } }],
 })
 
-/** Projects by `<account> <id>`, rendered as plainly as can be, with what each rendering was asked for. */
+/** Projects by `<account> <id>` with a minimal rendering, which records the arguments of each rendering. */
 export const plainProjects = () => {
   const known = new Map<string, { name: string; version: number }>()
   const renderings: Rendering[] = []

@@ -1,24 +1,24 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A TCP proxy in front of a server (PostgreSQL, a relay) whose network path a test breaks and repairs. */
+/** A TCP proxy in front of a server (PostgreSQL, a relay) whose network path a test interrupts and restores. */
 export interface TcpProxy {
   port: number
-  /** The address of the server, by way of the proxy: same user, database and parameters. */
+  /** The address of the server through the proxy: same user, database and parameters. */
   through(url: string): string
-  /** Open connections, silent ones included. */
+  /** Open connections, including silent ones. */
   connections(): number
   /**
-   * The connections that exist now stay open, but nothing passes in either direction any more, not even their end. New
-   * connections work. Returns how many went silent.
+   * The existing connections stay open, but no data passes in either direction any more, not even their end. New connections
+   * work. Returns the number of connections that became silent.
    */
   silence(): number
-  /** New connections are accepted, and then nothing passes. `pass()` ends it for connections that come afterwards. */
+  /** New connections are accepted, but no data passes. `pass()` ends this for later connections. */
   hold(): void
-  /** New connections are refused by a reset. `pass()` ends it. */
+  /** New connections are reset. `pass()` ends this. */
   refuse(): void
   pass(): void
-  /** Silent connections pass again, beginning with what was held back: a path that was only interrupted. */
+  /** Silent connections pass data again, beginning with the delayed data: the path was only interrupted. */
   resume(): void
   /** Resets every existing connection, on both sides. */
   cut(): void
@@ -31,7 +31,7 @@ interface Link {
   isSilent: boolean
 }
 
-/** Listens on a loopback port, `at` where it is given, and forwards to the host and port of `target` (a URL). */
+/** Listens on a loopback port (`at`, if given) and forwards to the host and port of `target` (a URL). */
 export const openProxy = async (target: string, at = 0): Promise<TcpProxy> => {
   const { hostname, port } = new URL(target)
   const links = new Set<Link>()
@@ -48,7 +48,7 @@ export const openProxy = async (target: string, at = 0): Promise<TcpProxy> => {
       if (!to.write(chunk)) from.pause()
     })
     to.on('drain', () => link.isSilent || from.resume())
-    // Emitted for a paused socket too: a silent path carries no end.
+    // Emitted for a paused socket, too: a silent path does not forward an end.
     from.on('end', () => link.isSilent || to.end())
     from.on('error', () => {})
     from.on('close', () => {

@@ -1,10 +1,24 @@
 import { spawn } from 'node:child_process'
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { svc } from './cli.ts'
 
-/** What stands in the blocks of one language: a command or line each, without its remark, by block. */
+/** The pages whose commands are tested, in the order in which a reader may run them. */
+const pages = [
+  'README.md',
+  ...['cli', 'webhooks', 'configure', 'install', 'operate', 'upgrade', 'hardening', 'pgbouncer'].map(
+    (page) => `docs/${page}.md`,
+  ),
+]
+
+/** The README and the pages that continue it, as one text. */
+export const readGuide = async (): Promise<string> => {
+  const root = join(import.meta.dirname, '../..')
+  return (await Promise.all(pages.map((page) => readFile(join(root, page), 'utf8')))).join('\n')
+}
+
+/** Returns the contents of the code blocks of one language: for each block one command or line each, without its remark. */
 export const blocksOf = (readme: string, language: string): string[][] =>
   [...readme.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]+?)\`\`\``, 'g'))].map(([, text]) =>
     text!
@@ -14,6 +28,43 @@ export const blocksOf = (readme: string, language: string): string[][] =>
       .filter(Boolean),
   )
 
+/** Commands that run until they are stopped, and the output to wait for. */
+export const goingOn: Record<string, RegExp> = {
+  'npx svc listen': /Ready/,
+  'npx svc serve': /ready/,
+  'npx svc status --watch': /deliveries/,
+  'npx svc deliveries list --follow': /contact\.created/,
+  'npx svc events list --follow': /contact\.created/,
+}
+
+/** Commands that no test can run, and the reason. */
+export const left: Record<string, string> = {
+  'npm ci && npm start': 'the tests start svc dev themselves, as npm start does',
+  'npm ci && npm test': 'it runs this test',
+  'npm install ./svcd-engagement': '.ci/packed packs, installs and runs it',
+  'useradd ': 'it changes the machine',
+  'mkdir -p /opt/svc': 'it changes the machine; .ci/packed installs the package',
+  '(umask 077; openssl rand -base64 32 > /etc/svc/secret)': 'it changes the machine; a test runs it with another file',
+  "printf 'SVC_DATA_DIR=/var/lib": 'it changes the machine',
+  'cp node_modules/svcd-engagement/docs/deploy/svc.service': 'it changes the machine; systemd.test.ts checks the unit',
+  'systemctl ': 'it changes the machine',
+  'export $(cat /etc/svc/environment)': 'there is no such daemon',
+  '/opt/svc/node_modules/.bin/svc status': 'there is no such daemon; svc status is run',
+  'WEBHOOK_SECRET=$(cat hook-secret) node receiver.mjs': 'webhooks/receiving.test.ts runs it',
+  'npm pack': '.ci/packed runs it',
+  "(umask 077; printf 'POSTGRES_PASSWORD": 'deploy.test.ts compares it with compose.yaml',
+  'docker ': 'there is no Docker; deploy.test.ts checks the files',
+}
+
+/** Returns the longest key of a table that is a prefix of a command. */
+export const keyOf = (table: object, line: string): string | undefined =>
+  Object.keys(table)
+    .filter((key) => line.startsWith(key))
+    .toSorted((a, b) => b.length - a.length)[0]
+
+export const setsOnly = /^(export |KEY=)/
+export const stopsDaemons = (block: readonly string[]) => block.some((line) => line.includes('secret rotate'))
+
 export interface ShellRan {
   status: number | null
   /** stdout and stderr together. */
@@ -21,12 +72,12 @@ export interface ShellRan {
 }
 
 export interface Shell {
-  /** Runs a line of bash, after `before`, in the shell's folder. */
+  /** Runs a line of bash, after `before`, in the folder of the shell. */
   run(line: string, env: Record<string, string>, before?: readonly string[]): Promise<ShellRan>
   close(): void
 }
 
-// What `svc` and `npx` are in that shell: the words as bash gives them go to a host of commands, its answer comes back.
+// The programs `svc` and `npx` of that shell: they send their arguments to a process that runs commands, and print its answer.
 const shim = (socket: string) => `#!${process.execPath}
 import { connect } from 'node:net'
 const args = process.argv.slice(process.argv[1].endsWith('npx') ? 3 : 2)
@@ -50,12 +101,12 @@ const answer = async (socket: Socket): Promise<void> => {
   socket.end(JSON.stringify(await svc({ env: {} }, args, { env, cwd })))
 }
 
-/** A real bash in `folder`, in which `svc` and `npx svc` run in a process that has the CLI's modules loaded. */
+/** Opens a real bash in `folder`. Its `svc` and `npx svc` run in a process that has already loaded the modules of the CLI. */
 export const openShell = async (folder: string): Promise<Shell> => {
   const bin = join(folder, 'bin')
   const socket = join(bin, 'socket')
   await mkdir(bin)
-  // Node takes a file without an extension for a module where its package says so.
+  // Node treats a file without an extension as a module only if its package says so.
   await writeFile(join(bin, 'package.json'), '{"type":"module"}')
   for (const name of ['svc', 'npx']) {
     await writeFile(join(bin, name), shim(socket))

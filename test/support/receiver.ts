@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 
-/** What a receiver got. `headers` are as Node gives them: lower-case names. */
+/** A request that the receiver got. Node provides `headers` with lower-case names. */
 export interface Received {
   method: string
   path: string
@@ -11,16 +11,16 @@ export interface Received {
   arrivedAtMs: number
 }
 
-/** What a receiver does with a request; 200 with an empty body unless told otherwise. */
+/** How a receiver answers a request; by default 200 with an empty body. */
 export interface Answer {
   status?: number
   headers?: Record<string, string>
   body?: string | Buffer
-  /** Waits before the headers. */
+  /** The delay before the headers. */
   delayMs?: number
   /**
-   * hang: no headers ever. stall: headers, then nothing. drip: a byte each 50 ms. endless: a body as fast as it is read.
-   * bomb: gzip of 64 MiB. reset: the socket is reset before headers. cut: it is closed within the body.
+   * hang: never sends headers. stall: headers, then nothing. drip: a byte every 50 ms. endless: a body as fast as it is read.
+   * bomb: gzip of 64 MiB. reset: the socket is reset before headers. cut: the connection is closed within the body.
    */
   mode?: 'hang' | 'stall' | 'drip' | 'endless' | 'bomb' | 'reset' | 'cut'
 }
@@ -30,17 +30,17 @@ export interface Receiver {
   url: string
   port: number
   requests: Received[]
-  /** Connections opened so far. */
+  /** The number of connections opened so far. */
   readonly connections: number
-  /** Connections that are open now. */
+  /** The number of connections that are open now. */
   readonly open: number
-  /** The answers to the next requests, in order; after them the standing answer. */
+  /** Sets the answers to the next requests, in order; later requests get the default answer. */
   next(...answers: Answer[]): void
-  /** The answer to every request without a next one. */
+  /** Sets the default answer. */
   always(answer: Answer): void
-  /** The first `count` requests, once there are so many; rejects after `timeoutMs`. */
+  /** Resolves with the first `count` requests once they have arrived; rejects after `timeoutMs`. */
   arrived(count: number, timeoutMs?: number): Promise<Received[]>
-  /** Ends every connection, hanging ones too. */
+  /** Ends every connection, including hanging ones. */
   close(): Promise<void>
 }
 
@@ -85,7 +85,7 @@ const reply = async (answer: Answer, request: IncomingMessage, response: ServerR
   if (mode === 'cut') response.write(body || 'half', () => request.socket.destroy())
 }
 
-/** A real HTTP server on a loopback port that keeps what it gets and answers as it is told. */
+/** A real HTTP server on a loopback port that records requests and answers as configured. */
 export const openReceiver = async (): Promise<Receiver> => {
   const requests: Received[] = []
   const queued: Answer[] = []
@@ -104,7 +104,7 @@ export const openReceiver = async (): Promise<Receiver> => {
       for (const check of waiting) check()
       await reply(queued.shift() ?? standing, request, response)
     } catch {
-      response.destroy() // the client went away
+      response.destroy() // the client closed the connection
     }
   })
   server.on('connection', (socket) => {

@@ -1,10 +1,10 @@
-/** A message that a report is about: its id, the domain that it is from, and where reports on it go. */
+/** A message that a report is about: its id, the domain of its sender, and the address for reports. */
 export interface Reported {
   id: string
   domain?: string
-  /** The recipient of the report; left out: no address of ours. */
+  /** The recipient of the report; omitted: not an address of the product. */
   to?: string | undefined
-  /** Of the report itself. */
+  /** The Message-ID of the report itself. */
   messageId?: string
 }
 
@@ -26,7 +26,7 @@ interface Status {
   diagnostic?: string
 }
 
-/** As Postfix writes it. */
+/** In the format of Postfix. */
 export const postfix = (
   about: Reported,
   { action = 'failed', status = '5.1.1', finalRecipient = 'ada@people.example', diagnostic }: Status = {},
@@ -88,7 +88,7 @@ It is on its way.
 --4F8D92C0.1795341600/mx.people.example--
 `)
 
-/** As Exchange Online writes it: html in an alternative first, the headers in capitals, the status part in base64. */
+/** In the format of Exchange Online: HTML first in an alternative, headers in capitals, the status part in base64. */
 export const exchange = (about: Reported): string => {
   const status = lines(`
 Reporting-MTA: dns;AM0PR01MB0001.eurprd01.prod.exchangelabs.com
@@ -158,7 +158,7 @@ It is on its way.
 `)
 }
 
-/** As Exim writes it: only the headers come back, and the address led on to two others, one of which took it. */
+/** In the format of Exim: only the headers are returned; the address was forwarded to two others, one of which accepted. */
 export const exim = (about: Reported): string =>
   lines(`
 Received: from Debian-exim by mx.people.example with local (Exim 4.96)
@@ -202,7 +202,7 @@ ${originalOf(about)}
 --1795341600-eximdsn-1804289383--
 `)
 
-/** As qmail writes it: for people, not for machines. */
+/** In the format of qmail: readable by people, not by machines. */
 export const qmail = (about: Reported): string =>
   lines(`
 Return-Path: <>
@@ -226,7 +226,7 @@ ${originalOf(about)}
 It is on its way.
 `)
 
-/** A report of a message whose delivery is only late, as Google writes it. */
+/** A report about a message that is only delayed, in the format of Google. */
 export const googleDelayed = (about: Reported): string =>
   postfix(about, {
     action: 'delayed (will retry)',
@@ -234,7 +234,7 @@ export const googleDelayed = (about: Reported): string =>
     diagnostic: 'smtp; The recipient server did not accept our requests to connect.',
   })
 
-/** An abuse report as Yahoo writes it, with its addressee somewhere else, and the recipient blacked out. */
+/** An abuse report in the format of Yahoo, with its addressee in another place and the recipient redacted. */
 export const yahoo = (about: Reported, type = 'abuse'): string =>
   lines(`
 From: Yahoo! Mail AntiSpam Feedback <feedback@arf.mail.yahoo.com>
@@ -272,7 +272,7 @@ It is on its way.
 ------=_Part_57_ARF--
 `)
 
-/** Messages as a mail program keeps them in one file. */
+/** Messages in one file, as mail programs store them. */
 export const mbox = (...messages: string[]): string =>
   messages
     .map((message) => `From MAILER-DAEMON Sun Nov 22 10:00:00 2026\r\n${message.replace(/^(>*From )/gm, '>$1')}\r\n`)

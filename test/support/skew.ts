@@ -1,4 +1,4 @@
-/** Environment for a process, with its threads, whose clock is `ms` ahead of this machine's (behind where negative). */
+/** The environment of a process, with its threads, whose clock is `ms` ahead of this machine's (negative: behind). */
 export const skewedBy = (ms: number): Record<string, string> => {
   const patch = `
     const Real = Date

@@ -6,33 +6,35 @@ import { certificate, certificateKey } from './certificate.ts'
 export interface SunkMail {
   from: string
   to: string[]
-  /** As it came, with its headers. */
+  /** As received, with its headers. */
   raw: string
-  /** A header's value, unfolded; undefined where it is not there. */
+  /** A header's value, unfolded; undefined if it is missing. */
   header(name: string): string | undefined
   user: string | null
   isSecure: boolean
 }
 
-/** What the sink does with a mail. */
+/** What the sink does with a message. */
 export interface Conduct {
-  /** Waits before it answers the end of the data. */
+  /** The delay before the answer to the end of the data. */
   delayMs?: number
   /** Refuses at this point with this answer, such as `550 5.1.1 No such user`. */
   refuse?: { at: 'connect' | 'from' | 'to' | 'data'; answer: string }
-  /** Says nothing at all from here on. */
+  /** Does not answer any more from this point. */
   hang?: 'connect' | 'to' | 'data'
-  /** Cuts the connection: in mid-data, or when all of it has come and before its answer. */
+  /** Closes the connection: in the middle of the data, or after all data and before the answer. */
   drop?: 'mid-data' | 'before-answer'
 }
 
 export interface Sink {
   port: number
   url: string
-  /** Accepted, in the order in which they came. */
+  /** The accepted messages, in order of arrival. */
   mails: SunkMail[]
-  /** How many messages of which at least one byte has arrived. */
+  /** The number of messages of which at least one byte has arrived. */
   begun: number
+  /** The number of received passwords. */
+  readonly signIns: number
   /** Connections that are open. */
   readonly open: number
   always(conduct: Conduct): void
@@ -60,13 +62,14 @@ const headerOf = (raw: string, name: string): string | undefined => {
 
 const never = () => new Promise<never>(() => {})
 
-/** A real SMTP server on a loopback port that does as it is told. */
+/** A real SMTP server on a loopback port that behaves as configured. */
 export const openSink = async ({ port = 0, user, tls = 'none' }: SinkOptions = {}): Promise<Sink> => {
   const mails: SunkMail[] = []
   const queue: Conduct[] = []
   const sockets = new Set<{ destroy(): void }>()
   let standing: Conduct = {}
   let begun = 0
+  let signIns = 0
   const conducts = new WeakMap<object, Conduct>()
   const conductOf = (session: object): Conduct => {
     const known = conducts.get(session) ?? queue.shift() ?? standing
@@ -98,6 +101,7 @@ export const openSink = async ({ port = 0, user, tls = 'none' }: SinkOptions = {
       done()
     },
     onAuth(auth, _session, done) {
+      signIns++
       if (auth.username === user?.name && auth.password === user?.password) return done(null, { user: auth.username })
       done(answerOf('535 5.7.8 Authentication failed'))
     },
@@ -155,6 +159,9 @@ export const openSink = async ({ port = 0, user, tls = 'none' }: SinkOptions = {
     mails,
     get begun() {
       return begun
+    },
+    get signIns() {
+      return signIns
     },
     get open() {
       return sockets.size

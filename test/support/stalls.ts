@@ -1,8 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 /**
- * For how long at most this process was held up since the call, in ms: a measure of how busy the machine is. A test of what
- * is to happen at once allows so many times that, where it is more than the time that it has on a machine of its own.
+ * Measures the longest stall of this process since the call, in ms: a measure of the load of the machine. A test with a
+ * short deadline allows a multiple of it where that is longer than the deadline on an idle machine.
  */
 export const watchStalls = (): { worstMs(): number; stop(): void } => {
   const delays = monitorEventLoopDelay({ resolution: 10 })

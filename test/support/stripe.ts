@@ -5,7 +5,15 @@ import Stripe from 'stripe'
 import type { Reply, TestApp } from './app.ts'
 
 export const stripeKey = 'sk_test_51AbCdEfGhIjKlMn4242'
+/** Another key of the same Stripe account. */
+export const rolledKey = 'sk_test_51AbCdEfRolledRolled4343'
+/** A key of another Stripe account. */
+export const otherKey = 'sk_test_51XyXyXyGhIjKlMn5151'
 export const webhookSecret = 'whsec_OfTheTestsAlone123'
+export const otherSecret = 'whsec_OfTheOtherAccount456'
+
+/** Returns the Stripe account of a key. */
+const accountOf = (key: string): string => key.slice('sk_test_51'.length).slice(0, 6)
 
 export interface FakeSession {
   id: string
@@ -14,33 +22,39 @@ export interface FakeSession {
   payment_status: 'unpaid' | 'paid'
   client_reference_id: string
   payment_intent: { status: string } | null
-  /** What it was asked for, by Stripe's names: `line_items[0][quantity]`. */
+  /** The Stripe account that it belongs to; it does not exist for the keys of other accounts. */
+  account: string
+  /** The parameters of its request, with Stripe's names: `line_items[0][quantity]`. */
   asked: Record<string, string>
 }
 
-/** How the next requests are answered: `silent` never, `drop` after the session was made. */
+/** How the next requests are answered: `silent` never, `drop` closes the connection after the session was created. */
 type Manner = 'well' | 'silent' | 'drop' | { status: number; error: object }
 
 export interface FakeStripe {
   url: string
   sessions: FakeSession[]
-  /** Requests to make a session, repeats included. */
+  /** The number of requests to create a session, including repeats. */
   creations: number
-  /** Its requests, `POST /v1/checkout/sessions`, with the key that they brought. */
+  /** All requests, such as `POST /v1/checkout/sessions`, with their keys. */
   requests: { line: string; key: string }[]
   manner: Manner
-  /** ms before an answer. */
+  /** Keys that Stripe no longer accepts. */
+  revoked: string[]
+  /** The delay of a response, in ms. */
   delay: number
   close(): Promise<void>
 }
 
-/** The few endpoints of Stripe that a checkout needs, with its idempotency. */
+/** The few Stripe endpoints that a checkout needs, with their idempotency. */
 export const openStripe = async (): Promise<FakeStripe> => {
   const made = new Map<string, FakeSession>()
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await text(request)
     const line = `${request.method} ${request.url!.split('?')[0]}`
-    fake.requests.push({ line, key: String(request.headers.authorization).replace('Bearer ', '') })
+    const bearer = String(request.headers.authorization).replace('Bearer ', '')
+    const account = accountOf(bearer)
+    fake.requests.push({ line, key: bearer })
     const answer = (status: number, json: object) =>
       response
         .writeHead(status, { 'content-type': 'application/json', 'request-id': 'req_1' })
@@ -48,16 +62,18 @@ export const openStripe = async (): Promise<FakeStripe> => {
     const { manner } = fake
     if (manner === 'silent') return
     if (typeof manner === 'object') return answer(manner.status, { error: manner.error })
+    if (fake.revoked.includes(bearer))
+      return answer(401, { error: { type: 'invalid_request_error', code: 'api_key_expired', message: 'Expired' } })
     if (fake.delay > 0) await new Promise((resolve) => setTimeout(resolve, fake.delay))
     if (line === 'POST /v1/checkout/sessions') {
       fake.creations++
-      const key = String(request.headers['idempotency-key'])
+      const key = `${account} ${request.headers['idempotency-key']}`
       const asked = Object.fromEntries(new URLSearchParams(body))
       const session = made.getOrInsertComputed(key, () => {
         const id = `cs_test_${Math.random().toString(36).slice(2)}`
         return {
           ...{ id, object: 'checkout.session', url: `${fake.url}/pay/${id}`, status: 'open', payment_status: 'unpaid' },
-          ...{ client_reference_id: asked.client_reference_id!, payment_intent: null, asked },
+          ...{ client_reference_id: asked.client_reference_id!, payment_intent: null, asked, account },
           expires_at: Math.floor(Date.now() / 1000) + 86_400,
         } as FakeSession
       })
@@ -65,9 +81,15 @@ export const openStripe = async (): Promise<FakeStripe> => {
       if (manner === 'drop') return void request.socket.destroy()
       return answer(200, session)
     }
-    const id = line.split('/').at(-1)
-    const session = fake.sessions.find((one) => one.id === id)
-    if (line.startsWith('GET /v1/checkout/sessions/'))
+    const [, id, action] = /^\w+ \/v1\/checkout\/sessions\/(\w+)(\/expire)?$/.exec(line) ?? []
+    const session = fake.sessions.find((one) => one.id === id && one.account === account)
+    if (session && action) {
+      if (session.status !== 'open')
+        return answer(400, { error: { type: 'invalid_request_error', message: 'Only open sessions can be expired' } })
+      session.status = 'expired'
+      return answer(200, session)
+    }
+    if (id)
       return session
         ? answer(200, session)
         : answer(404, { error: { type: 'invalid_request_error', code: 'resource_missing', message: `No such ${id}` } })
@@ -80,7 +102,7 @@ export const openStripe = async (): Promise<FakeStripe> => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const fake: FakeStripe = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ sessions: [], creations: 0, requests: [], manner: 'well', delay: 0 },
+    ...{ sessions: [], creations: 0, requests: [], manner: 'well', revoked: [], delay: 0 },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
@@ -92,14 +114,14 @@ export const openStripe = async (): Promise<FakeStripe> => {
 
 interface Told {
   secret?: string
-  /** Seconds since it was signed. */
+  /** Seconds since the signature. */
   age?: number
-  /** Posted in place of what was signed. */
+  /** Posted instead of the signed body. */
   instead?: string
 }
 
-/** Posts an event to the account's webhook, signed by the library as Stripe signs. */
-export const tell = (
+/** Posts an event to the account's webhook, signed by Stripe's library as Stripe does. */
+export const postStripeEvent = (
   t: TestApp,
   accountId: string,
   type: string,

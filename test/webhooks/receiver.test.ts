@@ -31,7 +31,7 @@ afterAll(async () => {
   await t?.close()
 })
 
-test('a receiver of ours takes the largest event: all 40 columns changed, each full of what JSON writes longest', async () => {
+test('the receiver takes the largest event: 40 changed columns, full of the characters that JSON writes longest', async () => {
   const account = await t.account()
   const { id: listId } = await t.list(account)
   const events = ['contact.updated' as const]

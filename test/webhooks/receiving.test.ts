@@ -4,15 +4,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { newSigningSecret, signedHeaders } from '../../src/lib/signature.ts'
+import { svc } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-test('the receiver in the README refuses what is not signed, handles an event once, and answers repeats', async () => {
-  const [, code] = /```js\n(import \{ createServer[\s\S]+?)```/.exec(await readFile(join(root, 'README.md'), 'utf8'))!
+test('the documented receiver refuses unsigned requests, handles an event once and answers repeats', async () => {
+  const [, code] = /```js\n(import \{ createServer[\s\S]+?)```/.exec(
+    await readFile(join(root, 'docs/webhooks.md'), 'utf8'),
+  )!
   const folder = await mkdtemp(join(tmpdir(), 'svc-receiving-'))
   const [file, port, secret] = [join(folder, 'receiver.mjs'), await freePort(), newSigningSecret()]
-  const source = code!.replace('svc/webhooks', join(root, 'src/lib/webhooks.ts')).replace('3000', String(port))
+  const source = code!
+    .replace('svcd-engagement/webhooks', join(root, 'src/lib/webhooks.ts'))
+    .replace('3000', String(port))
   await writeFile(file, source)
   const child = spawn(process.execPath, [file], { env: { WEBHOOK_SECRET: secret } })
   let stdout = ''
@@ -31,6 +36,11 @@ test('the receiver in the README refuses what is not signed, handles an event on
     [204, ''],
   ])
   await expect.poll(() => stdout).toBe('deal.created { n: 7 }\n')
+  const secretFile = join(folder, 'hook-secret')
+  await writeFile(secretFile, `${secret}\n`)
+  const to = `http://localhost:${port}/hook`
+  const sent = await svc({ env: {} }, ['events', 'send', 'deal.created', '--to', to, '--secret-file', secretFile])
+  expect(sent).toMatchObject({ status: 0, stdout: expect.stringMatching(/^→ 204 in \d+ ms\n$/) })
   child.kill()
   await rm(folder, { recursive: true })
 })

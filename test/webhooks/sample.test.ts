@@ -40,7 +40,7 @@ test.each([
   expect(await sample(query)).toMatchObject({ status: 400, body: { error } })
 })
 
-test('nothing of a sample is stored', async () => {
+test('samples are not stored', async () => {
   await sample()
   expect(await t.events(account.id)).toEqual([])
 })

@@ -21,14 +21,14 @@ const send = (servers: string) =>
     ...['--to', `http://hook.test:${receiver.port}/`],
   ])
 
-test('svc events send looks its name up at SVC_DNS_SERVERS, as a delivery does', async () => {
+test('svc events send resolves host names at SVC_DNS_SERVERS, as a delivery does', async () => {
   dns.set('hook.test', { A: ['127.0.0.1'] })
   const ran = await send(dns.address)
   expect([ran.status, ran.json.status, ran.stderr]).toEqual([0, 200, expect.stringContaining('whsec_')])
   expect(receiver.requests).toHaveLength(1)
 })
 
-test('svc events send with name servers that are none is exit 4', async () => {
+test('svc events send exits with 4 if SVC_DNS_SERVERS has no addresses', async () => {
   const ran = await send('nowhere')
   expect(ran.status).toBe(4)
   expect(JSON.parse(ran.stderr)).toEqual({ error: 'SVC_DNS_SERVERS must be ip[:port], comma-separated' })

@@ -53,7 +53,7 @@ describe('POST /webhooks', () => {
     expect([status, body.subscription.events]).toEqual([201, ['deal.created']])
   })
 
-  test('takes the union of event and events, each once, in the order of the contract', async () => {
+  test('takes the union of event and events without duplicates, in the order of the contract', async () => {
     const { body } = await subscribe({
       url,
       events: ['deal.created', 'contact.created', 'deal.created'],
@@ -112,7 +112,7 @@ describe('POST /webhooks', () => {
     expect(await subscriptions()).toEqual(before)
   })
 
-  test('makes exactly 50 of 60 at once, and 409 of the others; disabled ones count', async () => {
+  test('creates exactly 50 of 60 concurrent ones and answers 409 to the others; disabled ones count', async () => {
     const full = await t.account()
     const answers = await Promise.all(Array.from({ length: 60 }, () => subscribe({ url, event: 'lead.hot' }, full)))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(50)
@@ -127,7 +127,7 @@ describe('POST /webhooks', () => {
     expect((await subscribe({ url, event: 'lead.hot' })).status).toBe(201)
   })
 
-  test('makes nothing for a key that was revoked while the call was under way', async () => {
+  test('creates nothing for a key that was revoked during the call', async () => {
     const other = await t.account()
     await t.app.work(other.id, 'cli:test', (work) => revokeKey(work, other.keyId))
     const late = createWebhook(
@@ -158,7 +158,7 @@ describe('GET /webhooks', () => {
     for (const { secret } of made) expect(JSON.stringify(body)).not.toContain(secret)
   })
 
-  test('shows a disabled one with its reason, and what its last deliveries did', async () => {
+  test('shows a disabled one with its reason and its last deliveries', async () => {
     const mine = await t.account()
     const { id } = (await subscribe({ url, event: 'lead.hot' }, mine)).body
     await t.app.sql(
@@ -179,7 +179,7 @@ describe('GET /webhooks', () => {
     expect(enabled).not.toHaveProperty('disabledReason')
   })
 
-  test('the secret is stored sealed: no column of any table holds it in clear', async () => {
+  test('the secret is stored sealed: no column of any table contains it in plain text', async () => {
     const { id, secret } = (await subscribe({ url, event: 'lead.hot' })).body
     const [row] = await t.app.sql<{ text: string; sealed: string }>(
       'select t::text || w::text as text, sealed_secret as sealed from webhooks w join delivery_targets t using (id) where id = $1',
@@ -191,7 +191,7 @@ describe('GET /webhooks', () => {
   })
 })
 
-test('no log at any level holds a secret', async () => {
+test('no log at any level contains a secret', async () => {
   const lines: string[] = []
   const sink = { write: (line: string) => void lines.push(line) }
   const server = await buildServer(t.app, routes, pino({ level: 'trace' }, sink))
@@ -207,7 +207,7 @@ test('no log at any level holds a secret', async () => {
 })
 
 describe('DELETE /webhooks/{id}', () => {
-  test('removes a subscription that another key made, and 404 from then on', async () => {
+  test('deletes a subscription that another key created, and answers 404 from then on', async () => {
     const mine = await t.account()
     const { id } = await createWebhook(
       t.app,
@@ -222,7 +222,7 @@ describe('DELETE /webhooks/{id}', () => {
     expect(await remove()).toMatchObject({ status: 404, body: { error: `There is no webhook ${id}` } })
   })
 
-  test('answers 404 to an id of another account as to a missing one, and leaves it be', async () => {
+  test('answers 404 to an id of another account as to a missing one, and changes nothing', async () => {
     const owner = await t.account()
     const { id } = (await subscribe({ url, event: 'lead.hot' }, owner)).body
     const foreign = await t.request('DELETE', `/webhooks/${id}`, { key: account.key })

@@ -4,7 +4,13 @@ import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { setBinding } from '../../src/lifecycle/lifecycle.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
-import { cancelWebinar, endWebinar, registerTogether, startWebinar } from '../../src/webinars/webinars.ts'
+import {
+  cancelWebinar,
+  endWebinar,
+  promoteRegistration,
+  registerAttendee,
+  startWebinar,
+} from '../../src/webinars/webinars.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { hour, linkIn, mailed, mailsOf, makeWebinar, register, webinarOf } from './support.ts'
@@ -28,7 +34,7 @@ const post = (path: string) => t.request('POST', path as `/${string}`)
 const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
 
 describe('a registration', () => {
-  test('below the capacity is confirmed, with a join link and the mail that holds it', async () => {
+  test('below the capacity is confirmed, with a join link and an email with it', async () => {
     const { id } = await makeWebinar(t, account, { title: 'Growing <b>', scheduledAt: start + 48 * hour, capacity: 2 })
     const { status, body } = await register(t, account, id, 'ada@people.example')
     expect([status, body]).toEqual([
@@ -44,22 +50,51 @@ describe('a registration', () => {
       projectId: null,
     })
     expect(mail!.text).toContain('Tuesday, 24 November 2026 at 12:00 UTC')
-    expect(mail!.text).toContain(`Join here: ${body.joinUrl}\n`)
+    expect(mail!.text).toContain(`Join the session: ${body.joinUrl}\n`)
     expect(linkIn(mail!, 'your calendar')).toBe(`${new URL(body.joinUrl).pathname}/calendar.ics`)
     expect(mail!.html).toContain('Growing &lt;b&gt;')
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 0 })
   })
 
-  test('past the capacity is waitlisted without a join link, and gets the plain notice', async () => {
+  test('beyond the capacity is waitlisted without a join link, and gets the plain email', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 0 })
     expect((await register(t, account, id, 'ada@people.example')).body).toEqual({ status: 'waitlisted', joinUrl: null })
     const [mail] = await mailsOf(t, account)
     expect(mail!.subject).toBe('You are on the waitlist: Live!')
-    expect(mail!.text).not.toContain('Join here')
+    expect(mail!.text).not.toContain('/join/')
+    expect(mail!.html).not.toContain('/join/')
+    const link = linkIn(mail!, 'Leave the waitlist')
+    expect((await t.request('GET', link)).body).toContain('You are on the waitlist')
+    const token = link.split('/').at(-1)
+    for (const path of ['', '/cancel', '/calendar.ics'])
+      expect((await t.request('GET', `/join/${token}${path}`)).status).toBe(404)
+    // People who already have a seat keep it.
+    await t.app.work(account.id, 'cli:test', (w) => promoteRegistration(t.app, w, id, null))
+    expect((await t.request('POST', link)).status).toBe(303)
+    expect((await t.request('GET', link)).body).toContain('You have a seat now')
+    expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 0 })
+  })
+
+  test('the source of each email names the webinar and the event', async () => {
+    const { id } = await makeWebinar(t, account, { capacity: 1 })
+    for (const name of ['ada', 'bob']) await register(t, account, id, `${name}@people.example`)
+    const rows = await t.app.sql(
+      'select email, source_kind as kind, source_id as id from messages where account_id = $1 order by email',
+      [account.id],
+    )
+    expect(rows).toEqual([
+      { email: 'ada@people.example', kind: 'lifecycle', id: `${id}:registered` },
+      { email: 'bob@people.example', kind: 'lifecycle', id: `${id}:waitlisted` },
+    ])
+  })
+
+  test('beyond the capacity is counted on the waitlist', async () => {
+    const { id } = await makeWebinar(t, account, { capacity: 0 })
+    await register(t, account, id, 'ada@people.example')
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 0, waitlistedCount: 1 })
   })
 
-  test('of the same address again, however it is written, is the state that it has, without a second mail', async () => {
+  test('of the same address again, in any spelling, returns its state without a second email', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1 })
     const first = (await register(t, account, id, '  ADA@People.Example ')).body
     expect((await register(t, account, id, 'ada@people.example', 'Other')).body).toEqual(first)
@@ -91,7 +126,7 @@ describe('a registration', () => {
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 0 })
   })
 
-  test('a name of 200 characters between blanks is taken', async () => {
+  test('a name of 200 characters between blanks is accepted', async () => {
     const { id } = await makeWebinar(t, account)
     expect((await register(t, account, id, 'ada@people.example', `  ${'x'.repeat(200)}  `)).status).toBe(200)
   })
@@ -120,7 +155,7 @@ describe('a registration', () => {
     expect(await mailed(t, account)).toEqual(mails)
   })
 
-  test('counts one Embed call where it succeeds', async () => {
+  test('counts one Embed call if it succeeds', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1 })
     const used = async () =>
       (await t.app.operate('cli:test', (operation) => accountUsage(operation, account.id))).find(
@@ -133,7 +168,7 @@ describe('a registration', () => {
     expect(await used()).toBe(2)
   })
 
-  test('is not undone by a mail that can’t go', async () => {
+  test('is not undone by an email that can’t be sent', async () => {
     account = await t.account()
     const { id } = await makeWebinar(t, account)
     expect((await register(t, account, id, 'ada@people.example')).body.status).toBe('confirmed')
@@ -141,7 +176,7 @@ describe('a registration', () => {
   })
 })
 
-test('200 at once over two daemons on 50 seats: 50 confirmed with their mail, 150 waitlisted with the plain one', async () => {
+test('200 concurrent calls to two daemons for 50 seats: 50 confirmed with their email, 150 waitlisted with the plain one', async () => {
   const project = {
     name: 'Bound, {{ name }}',
     theme: {},
@@ -154,7 +189,7 @@ test('200 at once over two daemons on 50 seats: 50 confirmed with their mail, 15
   const startedAt = performance.now()
   const results = await Promise.all(
     Array.from({ length: 200 }, (_, i) =>
-      registerTogether(i % 2 ? other : t.app, account.id, 'key:test', id, {
+      registerAttendee(i % 2 ? other : t.app, account.id, 'key:test', id, {
         email: `p${i}@people.example`,
         name: `P ${i}`,
       }),
@@ -177,7 +212,7 @@ test('200 at once over two daemons on 50 seats: 50 confirmed with their mail, 15
   expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 50, waitlistedCount: 150 })
 })
 
-test('of ten at once on the last three units of the Embed quota three pass, and the others have written nothing', async () => {
+test('of ten concurrent calls with three Embed units left, three succeed and the others write nothing', async () => {
   account = await sendingAccount(t, { plan: 'pro' })
   const { id } = await makeWebinar(t, account, { capacity: 2 })
   await t.app.sql(
@@ -194,7 +229,7 @@ test('of ten at once on the last three units of the Embed quota three pass, and 
   ).toEqual([{ r: 2, w: 1 }])
 })
 
-test('one address twenty times at once is one registration with one mail', async () => {
+test('twenty concurrent calls for one address create one registration with one email', async () => {
   const { id } = await makeWebinar(t, account, { capacity: 5 })
   const replies = await Promise.all(Array.from({ length: 20 }, () => register(t, account, id, 'ada@people.example')))
   expect(new Set(replies.map(({ body }) => body.joinUrl)).size).toBe(1)
@@ -222,18 +257,18 @@ test('a bound confirmation has the merge fields of a webinar', async () => {
 })
 
 describe('a seat that is given up', () => {
-  test('goes to the first in line, with the confirmation mail, at the button and not before', async () => {
+  test('goes to the first on the waitlist, with the confirmation email, after the button and not before', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1 })
     await register(t, account, id, 'ada@people.example')
     for (const name of ['bob', 'cyd']) await register(t, account, id, `${name}@people.example`)
-    const cancel = linkIn((await mailsOf(t, account))[0]!, 'somebody else')
-    expect((await t.request('GET', cancel)).body).toContain('<button type="submit">Give up my seat</button>')
+    const cancel = linkIn((await mailsOf(t, account))[0]!, 'Cancel my registration')
+    expect((await t.request('GET', cancel)).body).toContain('<button type="submit">Cancel my registration</button>')
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 2 })
     for (let i = 0; i < 2; i++) {
       const reply = await post(cancel)
       expect([reply.status, reply.headers.location]).toEqual([303, cancel])
     }
-    expect((await t.request('GET', cancel)).body).toContain('You gave up your place')
+    expect((await t.request('GET', cancel)).body).toContain('You cancelled your registration')
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 1 })
     expect(await mailed(t, account)).toEqual([
       'ada@people.example You are registered: Live!',
@@ -244,10 +279,10 @@ describe('a seat that is given up', () => {
     expect((await register(t, account, id, 'bob@people.example')).body.status).toBe('confirmed')
   })
 
-  test('is registered for anew at the end of the line, by links of its own', async () => {
+  test('can be registered for again, at the end of the waitlist and with new links', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1 })
     await register(t, account, id, 'ada@people.example')
-    const cancel = linkIn((await mailsOf(t, account))[0]!, 'somebody else')
+    const cancel = linkIn((await mailsOf(t, account))[0]!, 'Cancel my registration')
     await register(t, account, id, 'bob@people.example')
     await post(cancel)
     expect((await register(t, account, id, 'ada@people.example')).body.status).toBe('waitlisted')
@@ -263,18 +298,18 @@ describe('a seat that is given up', () => {
     await post(linkIn(mails[1]!, 'Leave the waitlist'))
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 1 })
     expect(await mailsOf(t, account)).toHaveLength(3)
-    await post(linkIn(mails[0]!, 'somebody else'))
+    await post(linkIn(mails[0]!, 'Cancel my registration'))
     expect((await mailed(t, account)).filter((mail) => mail.includes('registered:'))).toEqual([
       'ada@people.example You are registered: Live!',
       'cyd@people.example You are registered: Live!',
     ])
   })
 
-  test('of twenty at once goes to the first twenty in line, each once', async () => {
+  test('of twenty concurrent calls goes to the first twenty on the waitlist, once each', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 20 })
     for (let i = 10; i < 55; i++) await register(t, account, id, `p${i}@people.example`)
     const seated = (await mailsOf(t, account)).slice(0, 20)
-    await Promise.all(seated.map((mail) => post(linkIn(mail, 'somebody else'))))
+    await Promise.all(seated.map((mail) => post(linkIn(mail, 'Cancel my registration'))))
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 20, waitlistedCount: 5 })
     const confirmed = (await mailed(t, account)).filter((mail) => mail.includes('registered:'))
     expect(confirmed).toEqual(
@@ -285,7 +320,7 @@ describe('a seat that is given up', () => {
   test('after the session is over changes nothing', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1 })
     for (const name of ['ada', 'bob']) await register(t, account, id, `${name}@people.example`)
-    const cancel = linkIn((await mailsOf(t, account))[0]!, 'somebody else')
+    const cancel = linkIn((await mailsOf(t, account))[0]!, 'Cancel my registration')
     await work((w) => startWebinar(w, id))
     await work((w) => endWebinar(w, id))
     await post(cancel)

@@ -40,19 +40,19 @@ const remind = (hours: number, app = t.app) => {
     new Set(),
   )
 }
-/** The keys of the reminders so far, their registrations left out. */
+/** The keys of the reminders so far, without their registrations. */
 const reminders = async () =>
   (await mailsOf(t, account)).flatMap(({ email, key }) =>
     key?.startsWith('reminder:') ? `${email.split('@')[0]} ${key.split(':')[2]}` : [],
   )
-/** A webinar at +48 h, with a registration of Ada's. */
+/** Creates a webinar in 48 h with a registration of Ada. */
 const prepare = async (more: object = {}) => {
   const webinar = await makeWebinar(t, account, { scheduledAt: at(48), ...more })
   await register(t, account, webinar.id, 'ada@people.example')
   return webinar.id
 }
 
-test('a reminder comes 24 h and 1 h before, once each, with the join link', async () => {
+test('reminders are sent 24 h and 1 h before, once each, with the join link', async () => {
   await prepare()
   const seen: string[][] = []
   for (const hours of [23.99, 24, 24.5, 46.9, 47, 47.5, 48, 49]) {
@@ -66,10 +66,10 @@ test('a reminder comes 24 h and 1 h before, once each, with the join link', asyn
   const mail = (await mailsOf(t, account)).find(({ key }) => key?.endsWith('24h'))!
   expect(mail.subject).toBe('Reminder: Live!')
   expect(mail.text).toContain('Tuesday, 24 November 2026 at 12:00 UTC')
-  expect((await t.request('GET', linkIn(mail, 'Join here'))).status).toBe(200)
+  expect((await t.request('GET', linkIn(mail, 'Join the session'))).status).toBe(200)
 })
 
-test('of two that are overdue only the 1 h one goes; one that is overdue goes before the session begins, never after', async () => {
+test('of two overdue reminders only the later is sent; overdue reminders are sent before the session begins, never after', async () => {
   await prepare()
   await remind(47.8)
   expect(await reminders()).toEqual(['ada 1h'])
@@ -83,7 +83,28 @@ test('of two that are overdue only the 1 h one goes; one that is overdue goes be
   expect(await reminders()).toEqual(['ada 24h'])
 })
 
-test('who registers inside 24 h gets only the 1 h one', async () => {
+test('no reminder is sent within 15 minutes of the confirmation, and none if the session begins before that', async () => {
+  const id = await makeWebinar(t, account, { scheduledAt: at(48) }).then((webinar) => webinar.id)
+  for (const [name, hours] of [
+    ['day', 23.9],
+    ['hour', 46.9],
+    ['late', 47.5],
+    ['last', 47.8],
+  ] as const) {
+    clock.now = at(hours)
+    await register(t, account, id, `${name}@people.example`)
+    await remind(hours + 0.24)
+    expect((await reminders()).filter((reminder) => reminder.startsWith(name))).toEqual([])
+    if (name === 'last') continue
+    await remind(hours + 0.26)
+    expect((await reminders()).filter((reminder) => reminder.startsWith(name))).toHaveLength(1)
+  }
+  await remind(47.99)
+  await remind(48.1)
+  expect((await reminders()).toSorted()).toEqual(['day 1h', 'day 24h', 'hour 1h', 'late 1h'])
+})
+
+test('a registration within the last 24 h gets only the 1 h reminder', async () => {
   const id = await makeWebinar(t, account, { scheduledAt: at(48) }).then((webinar) => webinar.id)
   clock.now = at(24)
   await register(t, account, id, 'day@people.example')
@@ -91,18 +112,18 @@ test('who registers inside 24 h gets only the 1 h one', async () => {
   await register(t, account, id, 'early@people.example')
   clock.now = at(47.5)
   await register(t, account, id, 'late@people.example')
-  await remind(24)
+  await remind(24.2)
   expect(await reminders()).toEqual(['early 24h'])
-  await remind(47.6)
+  await remind(47.8)
   expect((await reminders()).toSorted()).toEqual(['day 1h', 'early 1h', 'early 24h', 'late 1h'])
 })
 
-test('the waitlist is not reminded; who is seated from it is, and who left is not', async () => {
+test('the waitlist gets no reminders; an attendee seated from it does, and a cancelled one does not', async () => {
   const id = await prepare({ capacity: 1 })
   await register(t, account, id, 'bob@people.example')
   await register(t, account, id, 'cyd@people.example')
   const [ada] = await mailsOf(t, account)
-  await t.request('POST', linkIn(ada!, 'somebody else'))
+  await t.request('POST', linkIn(ada!, 'Cancel my registration'))
   await remind(24)
   expect(await reminders()).toEqual(['bob 24h'])
   await work((w) => promoteRegistration(t.app, w, id, null))
@@ -110,7 +131,7 @@ test('the waitlist is not reminded; who is seated from it is, and who left is no
   expect((await reminders()).toSorted()).toEqual(['bob 1h', 'bob 24h', 'cyd 1h'])
 })
 
-test('nobody is reminded of a session that is live, cancelled or without a time', async () => {
+test('a session that is live, cancelled or without a time gets no reminders', async () => {
   const [live, cancelled] = [await prepare(), await prepare()]
   await prepare({ scheduledAt: null })
   await work((w) => startWebinar(w, live))
@@ -119,7 +140,7 @@ test('nobody is reminded of a session that is live, cancelled or without a time'
   expect(await reminders()).toEqual([])
 })
 
-test('a bound reminder is made of its project; without one, or of another webinar, it is plain', async () => {
+test('a bound reminder is rendered from its project; without a binding for the webinar it is plain', async () => {
   const blocks = [{ id: 'a', type: 'text', props: { text: '{{ title }}' } }]
   const [project] = await work((w) => applyProjects(w, [{ name: 'Soon, {{ name }}', theme: {}, blocks }]))
   const id = await prepare()
@@ -134,7 +155,7 @@ test('a bound reminder is made of its project; without one, or of another webina
   ])
 })
 
-test('700 of two accounts are reminded once each by three loops at once', async () => {
+test('three concurrent loops remind 700 registrations of two accounts once each', async () => {
   const others = await Promise.all([0, 1].map(() => openApp(readConfig(t.env), { now: () => new Date(clock.now) })))
   const seed = async () => {
     const { id } = await makeWebinar(t, account, { scheduledAt: at(48) })
@@ -153,7 +174,7 @@ test('700 of two accounts are reminded once each by three loops at once', async 
   await Promise.all(others.map((app) => app.close()))
 })
 
-test('a fault of one webinar is reported and holds up no other; it is tried again later', async () => {
+test('an error in one webinar is reported, does not delay others, and is retried later', async () => {
   const [bad] = [await prepare({ title: 'Bad' }), await prepare({ title: 'Good' })]
   await t.app.sql(`create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$`)
   await t.app.sql(
@@ -171,7 +192,7 @@ test('a fault of one webinar is reported and holds up no other; it is tried agai
   expect((await reminders()).length).toBe(2)
 })
 
-test('the loop wakes as the clock of a development database moves', async () => {
+test('the loop wakes when the clock of a development database moves', async () => {
   const dev = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, development: true })
   account = await sendingAccount(dev)
   const { id } = await makeWebinar(dev, account, { scheduledAt: dev.app.now().getTime() + 24 * hour })

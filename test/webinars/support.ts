@@ -3,7 +3,7 @@ import type { Reply, TestAccount, TestApp } from '../support/app.ts'
 
 export const hour = 3_600_000
 
-/** A webinar of the account, made as `svc webinars create` makes it. */
+/** Creates a webinar as `svc webinars create` does. */
 export const makeWebinar = (t: TestApp, account: TestAccount, more: object = {}): Promise<WebinarView> =>
   t.app.work(account.id, 'cli:test', (work) => createWebinar(work, NewWebinar.parse({ title: 'Live!', ...more })))
 
@@ -26,7 +26,7 @@ export interface MailRow {
   key: string | null
 }
 
-/** The account's mails in the outbox, by address and subject. */
+/** The account's emails in the outbox, by address and subject. */
 export const mailsOf = (t: TestApp, account: TestAccount): Promise<MailRow[]> =>
   t.app.sql<MailRow>(
     `select email, subject, status, project_id as "projectId", text, html, merge_data as "mergeData", key from messages
@@ -34,11 +34,11 @@ export const mailsOf = (t: TestApp, account: TestAccount): Promise<MailRow[]> =>
     [account.id],
   )
 
-/** `<address> <subject>` of each mail. */
+/** `<address> <subject>` of each email. */
 export const mailed = async (t: TestApp, account: TestAccount): Promise<string[]> =>
   (await mailsOf(t, account)).map(({ email, subject }) => `${email} ${subject}`)
 
-/** The path of a link in a mail's text, by what stands before it. */
+/** The path of a link in an email's text, by the text before it. */
 export const linkIn = ({ text }: { text: string | null }, label: string): `/${string}` => {
   const [, link] = new RegExp(`${label}: (\\S+)`).exec(text ?? '') ?? []
   if (!link) throw new Error(`There is no link ${label} in ${text}`)

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { accountUsage, type Quota } from '../../src/accounts/accounts.ts'
 import { createList, eraseContact, upsertBatch } from '../../src/contacts/contacts.ts'
 import { createCourse } from '../../src/courses/courses.ts'
-import { held } from '../../src/webinars/webinars.held.ts'
+import { personalData } from '../../src/webinars/webinars.personal-data.ts'
 import {
   cancelWebinar,
   endWebinar,
+  freeSeat,
   listRegistrations,
   promoteRegistration,
   startWebinar,
@@ -100,7 +101,7 @@ describe('POST /webinars', () => {
     expect(await list()).toEqual([])
   })
 
-  test('is 403 in the live-session quota’s own words, before the body is looked at', async () => {
+  test('is 403 with the live-session quota’s message, before the body is read', async () => {
     account = await t.account({ plan: 'no live' })
     for (const body of [{ title: 'x' }, { title: '' }])
       expect(await post(body)).toMatchObject({
@@ -125,7 +126,7 @@ describe('POST /webinars', () => {
   })
 })
 
-test('GET /webinars has no session for subscribers only, and none of another account', async () => {
+test('GET /webinars omits sessions for subscribers and other accounts’ sessions', async () => {
   await makeWebinar(t, account, { accessMode: 'subscribers' })
   const mine = await makeWebinar(t, account)
   await makeWebinar(t, await t.account())
@@ -133,7 +134,7 @@ test('GET /webinars has no session for subscribers only, and none of another acc
 })
 
 describe('a session', () => {
-  test('starts once, ends once, and its minutes are counted from start to end, begun ones whole', async () => {
+  test('starts once, ends once, and its minutes are counted from start to end, rounded up', async () => {
     const { id } = await makeWebinar(t, account)
     await expect(work((w) => endWebinar(w, id))).rejects.toMatchObject({ kind: 'conflict' })
     const startedAt = clock.now.getTime()
@@ -161,7 +162,7 @@ describe('a session', () => {
     expect(await webinarOf(t, account, id)).toMatchObject({ status: 'scheduled' })
   })
 
-  test('that is cancelled tells all who have registered, plainly, and those who left not', async () => {
+  test('that is cancelled sends a plain email to everyone who is still registered', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1, scheduledAt: clock.now.getTime() + hour })
     for (const name of ['ada', 'bob', 'cyd']) await register(t, account, id, `${name}@people.example`)
     const mails = await mailsOf(t, account)
@@ -172,18 +173,18 @@ describe('a session', () => {
       'ada@people.example Cancelled: Live!',
       'bob@people.example Cancelled: Live!',
     ])
-    const join = linkIn(mails[0]!, 'Join here')
+    const join = linkIn(mails[0]!, 'Join the session')
     expect((await t.request('GET', join)).body).toContain('This session was cancelled')
     expect((await t.request('GET', `${join}/calendar.ics`)).status).toBe(404)
   })
 
-  test('of another account is missing', async () => {
+  test('of another account is not found', async () => {
     const foreign = await makeWebinar(t, await t.account())
     for (const run of [startWebinar, endWebinar]) {
-      await expect(work((w) => run(w, foreign.id))).rejects.toMatchObject({ kind: 'missing' })
+      await expect(work((w) => run(w, foreign.id))).rejects.toMatchObject({ kind: 'not_found' })
     }
     await expect(work((w) => promoteRegistration(t.app, w, foreign.id, null))).rejects.toMatchObject({
-      kind: 'missing',
+      kind: 'not_found',
     })
   })
 })
@@ -193,7 +194,7 @@ describe('promotion', () => {
     work((w) => promoteRegistration(t.app, w, id, registrationId))
   const waiting = (id: string) => work((w) => listRegistrations(t.app, w, id, { status: 'waitlisted' }))
 
-  test('seats the first in line, even beyond the capacity, with the confirmation mail', async () => {
+  test('seats the first on the waitlist, even beyond the capacity, with the confirmation email', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 0 })
     for (const name of ['zoe', 'ada']) await register(t, account, id, `${name}@people.example`)
     await promote(id)
@@ -206,25 +207,25 @@ describe('promotion', () => {
     expect(await waiting(id)).toMatchObject([{ email: 'ada@people.example', joinUrl: null }])
   })
 
-  test('seats the one that is named, once; nobody else moves up for a seat beyond the capacity', async () => {
+  test('seats the given registration, once; a freed seat beyond the capacity is not assigned again', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1 })
     for (const name of ['ada', 'bob', 'cyd']) await register(t, account, id, `${name}@people.example`)
     const cyd = (await waiting(id))[1]!
     for (let i = 0; i < 2; i++) expect(await promote(id, cyd.id)).toBe(cyd.id)
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 2, waitlistedCount: 1 })
     expect((await mailed(t, account)).filter((mail) => mail.includes('registered:'))).toHaveLength(2)
-    await t.request('POST', linkIn((await mailsOf(t, account))[0]!, 'somebody else'))
+    await t.request('POST', linkIn((await mailsOf(t, account))[0]!, 'Cancel my registration'))
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 1 })
   })
 
-  test('finds nobody where nobody waits, and no registration that is cancelled or another webinar’s', async () => {
+  test('refuses an empty waitlist, a cancelled registration, and another webinar’s registration', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1 })
     const other = await makeWebinar(t, account, { capacity: 0 })
     await register(t, account, id, 'ada@people.example')
     await register(t, account, other.id, 'bob@people.example')
     await expect(promote(id)).rejects.toMatchObject({ kind: 'conflict' })
-    await expect(promote(id, (await waiting(other.id))[0]!.id)).rejects.toMatchObject({ kind: 'missing' })
-    await expect(promote(id, 'reg_none')).rejects.toMatchObject({ kind: 'missing' })
+    await expect(promote(id, (await waiting(other.id))[0]!.id)).rejects.toMatchObject({ kind: 'not_found' })
+    await expect(promote(id, 'reg_none')).rejects.toMatchObject({ kind: 'not_found' })
     await t.request('POST', linkIn((await mailsOf(t, account))[1]!, 'Leave the waitlist'))
     const [left] = await work((w) => listRegistrations(t.app, w, other.id))
     await expect(promote(other.id, left!.id)).rejects.toMatchObject({ kind: 'conflict' })
@@ -233,7 +234,7 @@ describe('promotion', () => {
 })
 
 describe('a journey with the trigger webinar-registered', () => {
-  test('starts for a contact that gets a seat, of that webinar or of any; not on the waitlist, not twice, not for strangers', async () => {
+  test('starts when a contact gets a seat in that or any webinar; not on the waitlist, not twice, not for other addresses', async () => {
     const bench = await journeyBench(t)
     account = bench.account
     const people = await bench.list('People')
@@ -267,7 +268,7 @@ describe('a journey with the trigger webinar-registered', () => {
   })
 })
 
-test('an erased person stands in no registration, keeps the seat taken, and has no page and no place in the line', async () => {
+test('an erased person is removed from registrations and waitlists, has no page, and leaves a seat that can be freed', async () => {
   const { id } = await makeWebinar(t, account, { capacity: 1, scheduledAt: clock.now.getTime() + 48 * hour })
   const listId = (await work((w) => createList(w, { name: 'People' }))).id
   const names = ['ada', 'bob', 'cyd', 'dee']
@@ -277,7 +278,7 @@ test('an erased person stands in no registration, keeps the seat taken, and has 
   })
   for (const name of names) await register(t, account, id, `${name}@people.example`)
   const [mail] = await mailsOf(t, account)
-  const about = () => work((w) => held[0]!.read(w, 'ada@people.example'))
+  const about = () => work((w) => personalData[0]!.read(w, 'ada@people.example'))
   expect(await about()).toMatchObject([{ webinarId: id, title: 'Live!', name: 'Ada', status: 'confirmed' }])
   for (const name of ['ada', 'bob', 'cyd'])
     await work((w) => eraseContact(w, `${name}@people.example`, { dryRun: false }))
@@ -288,13 +289,29 @@ test('an erased person stands in no registration, keeps the seat taken, and has 
   )
   expect(rows).toEqual([
     { email: '', name: '', status: 'confirmed', remindAt: null },
-    { email: '', name: '', status: 'waitlisted', remindAt: null },
-    { email: '', name: '', status: 'waitlisted', remindAt: null },
+    { email: '', name: '', status: 'cancelled', remindAt: null },
+    { email: '', name: '', status: 'cancelled', remindAt: null },
     { email: 'dee@people.example', name: 'Ada', status: 'waitlisted', remindAt: null },
   ])
-  expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 3 })
-  expect((await t.request('GET', linkIn(mail!, 'Join here'))).status).toBe(404)
-  await work((w) => promoteRegistration(t.app, w, id, null))
+  expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 1 })
+  expect((await t.request('GET', linkIn(mail!, 'Join the session'))).status).toBe(404)
+  const registrations = await t.app.sql<{ id: string; status: string; email: string }>(
+    'select id, status, email from webinar_registrations where account_id = $1 order by number',
+    [account.id],
+  )
+  const [ada, bob, , dee] = registrations
+  const free = (registrationId: string) => work((w) => freeSeat(t.app, w, id, registrationId))
+  for (const [registration, kind] of [
+    [bob!.id, 'conflict'],
+    [dee!.id, 'conflict'],
+    ['reg_none', 'not_found'],
+  ] as const)
+    await expect(free(registration)).rejects.toMatchObject({ kind })
+  await free(ada!.id)
+  expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 0 })
+  // It does not free another person's seat.
+  for (const registration of [ada!, dee!])
+    await expect(free(registration.id)).rejects.toMatchObject({ kind: 'conflict' })
   expect((await mailed(t, account)).filter((m) => m.includes('registered:'))).toContain(
     'dee@people.example You are registered: Live!',
   )

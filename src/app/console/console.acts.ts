@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseDuration } from '../../lib/since.ts'
 import type { ClockView } from '../../store/clock.ts'
-import { mailModes, setMode } from '../dev.mail.mode.ts'
-import { caughtIds, removeCaught } from '../dev.mail.ts'
+import { mailModes, setMode } from '../dev/catcher.mode.ts'
+import { caughtIds, removeCaught } from '../dev/catcher.ts'
 
-/** What moves the clock of the database, as `svc clock` does. */
+/** Moves the clock of the database, as `svc clock` does. */
 export interface ConsoleClock {
   advance(byMs: number): Promise<ClockView>
   reset(): Promise<ClockView>
@@ -23,12 +23,12 @@ interface ActAnswer {
   text?: string
 }
 
-/** How long a page waits until this process follows a clock that was moved. */
+/** How long a request waits until this process follows the moved clock. */
 const followMs = 1000
 
 /**
- * Whether a form was sent from a page of the console itself: a browser says so, by either header, and no other site can make
- * it say so (the name of the host was looked at before).
+ * Whether a form was sent from a page of the console. A browser sets one of these headers, and no other site can forge them.
+ * The host name was checked before.
  */
 const isOurs = ({ headers }: IncomingMessage): boolean =>
   headers.origin === undefined || headers.origin === 'null'
@@ -46,7 +46,7 @@ const refused = (status: number, text: string): ActAnswer => ({
 const moveClock = async ({ clock, now }: Ports, by: string): Promise<boolean> => {
   if (by !== 'reset' && !/^\d{1,6}[smhdw]$/.test(by)) return false
   const { offsetMs } = by === 'reset' ? await clock.reset() : await clock.advance(parseDuration(by))
-  // The page that comes next is to show it.
+  // The next page should show the new time.
   const isFollowed = () => Math.abs(now().getTime() - Date.now() - offsetMs) < 500
   for (const endsAt = performance.now() + followMs; !isFollowed() && performance.now() < endsAt; ) await sleep(5)
   return true
@@ -64,18 +64,18 @@ const change = async (path: string, form: URLSearchParams, ports: Ports): Promis
   return true
 }
 
-/** Does what a form of the console asks for, and sends the browser back to the page that it came from. */
+/** Handles a form of the console, and redirects to the page of the form. */
 export const act = async (
   request: IncomingMessage,
   path: string,
   body: Buffer | null,
   ports: Ports,
 ): Promise<ActAnswer> => {
-  if (!['/mail/clear', '/mail/mode', '/clock'].includes(path)) return refused(405, 'This page takes no form')
-  if (!isOurs(request)) return refused(403, 'Only the console itself may do this')
-  if (body === null) return refused(413, 'That is more than this page takes')
+  if (!['/mail/clear', '/mail/mode', '/clock'].includes(path)) return refused(405, 'This page accepts no form')
+  if (!isOurs(request)) return refused(403, 'Only pages of the console may send this form')
+  if (body === null) return refused(413, 'The form is too large')
   const form = new URLSearchParams(body.toString())
-  if (!(await change(path, form, ports))) return refused(400, 'This page did not understand what was sent')
+  if (!(await change(path, form, ports))) return refused(400, 'The form is invalid')
   const back = form.get('back') ?? ''
   return { status: 303, headers: { location: pages.test(back) ? back : '/' } }
 }

@@ -4,11 +4,11 @@ import type { Arrival } from '../../webhooks/receiver.ts'
 
 const kept = 200
 const maxShownBody = 64 * 1024
-/** A burst reaches the pages as a few changes instead of thousands of messages. */
+/** Pages get changes at most this often, so that a burst does not become thousands of events. */
 const lookMs = 200
 const heartbeatMs = 15_000
 
-/** A delivery as the pages and `GET /deliveries` show it. */
+/** A delivery on the pages and in `GET /deliveries`. */
 export interface Shown {
   seq: number
   /** epoch ms */
@@ -23,7 +23,7 @@ export interface Shown {
   truncated: boolean
 }
 
-/** The last deliveries, and how many there were in all. */
+/** Keeps the last deliveries and counts all of them. */
 export const createDeliveries = () => {
   const deliveries: Shown[] = []
   const counts = { total: 0, notVerified: 0 }
@@ -49,7 +49,7 @@ export interface ShownCall extends Answered {
   at: number
 }
 
-/** The last requests that the daemon has answered, and how many there were in all. */
+/** Keeps the last answered requests and counts all of them. */
 export const createCalls = () => {
   const calls: ShownCall[] = []
   let total = 0
@@ -65,12 +65,12 @@ export const createCalls = () => {
 }
 export type Calls = ReturnType<typeof createCalls>
 
-/** What can change on a page. */
+/** A part of a page that can change. */
 export type Topic = 'deliveries' | 'mail' | 'calls' | 'clock'
 
 /**
- * Server-Sent Events to every open page: which topics changed; the page asks for itself anew. `stateOf` tells where each
- * topic stands, and is asked while a page is open alone.
+ * Sends the changed topics as Server-Sent Events to every open page, which then reloads itself. `stateOf` returns the state of
+ * each topic; it is called only while a page is open.
  */
 export const createStream = (stateOf: () => Record<Topic, string>, headers: Record<string, string>) => {
   const pages = new Set<ServerResponse>()
@@ -95,7 +95,7 @@ export const createStream = (stateOf: () => Record<Topic, string>, headers: Reco
   return {
     open(response: ServerResponse) {
       response.writeHead(200, { ...headers, 'content-type': 'text/event-stream' })
-      // Whatever happened between the making of the page and this moment: the page looks once more.
+      // The page reloads once, for changes between its rendering and this connection.
       response.write('event: hello\ndata:\n\n')
       pages.add(response)
       if (pages.size === 1) timers = [setInterval(look, lookMs), setInterval(beat, heartbeatMs)]

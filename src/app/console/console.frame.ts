@@ -1,26 +1,26 @@
 import { type Html, type HtmlPart, html } from '../../pages/html.ts'
-import type { MailSetting } from '../dev.mail.mode.ts'
+import type { MailSetting } from '../dev/catcher.mode.ts'
 import type { Topic } from './console.feed.ts'
 
 export interface ConsoleView {
   status?: number
   title: string
-  /** Where it stands in the navigation. */
+  /** The current item of the navigation. */
   section: '/' | '/mail' | '/webhooks' | '/calls' | null
-  /** What it follows while it is open. */
+  /** The topics whose changes reload it. */
   topics: readonly Topic[]
   body: Html
 }
 
-/** What stands on every page. */
+/** The state that every page shows. */
 export interface Surroundings {
   /** epoch ms */
   now: number
   /** How far the clock is ahead of the system's. */
   offsetMs: number
-  /** What the catcher does with mail; null where it catches none. */
+  /** The mode of the catcher; null if it catches no email. */
   mail: (MailSetting & { held: number }) | null
-  /** The page itself, to come back to after a form. */
+  /** The path of the page, to return to after a form. */
   path: string
 }
 
@@ -39,7 +39,7 @@ const policy = [
 export const consoleHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': policy,
   'x-content-type-options': 'nosniff',
-  // A form's Origin is withheld with `no-referrer`, and it is what tells ours from others.
+  // With `no-referrer` browsers would omit the Origin of forms, which identifies our own.
   'referrer-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
   'cache-control': 'no-store',
@@ -47,7 +47,7 @@ export const consoleHeaders: Readonly<Record<string, string>> = {
 
 const sections = [
   ['/', 'Overview'],
-  ['/mail', 'Mail'],
+  ['/mail', 'Email'],
   ['/webhooks', 'Webhooks'],
   ['/calls', 'API calls'],
 ] as const
@@ -59,7 +59,7 @@ const spans: readonly [ms: number, name: string][] = [
   [1000, 's'],
 ]
 
-/** `1 d 2 h`: of a span the two largest parts. */
+/** Returns the two largest units of a duration: `1 d 2 h`. */
 export const spanText = (ms: number): string => {
   let left = Math.round(Math.abs(ms) / 1000) * 1000
   const parts = spans.flatMap(([size, name]) => {
@@ -73,7 +73,7 @@ export const spanText = (ms: number): string => {
 const dayFormat = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short' })
 const timeFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
 
-/** The local time of a moment; with its day where it was another one than now. */
+/** Returns the local time, with the day if it is not today. */
 export const timeOf = (at: number, now: number): Html => {
   const [day, today] = [dayFormat.format(at), dayFormat.format(now)]
   const text = day === today ? timeFormat.format(at) : `${day} ${timeFormat.format(at).slice(0, 5)}`
@@ -82,13 +82,13 @@ export const timeOf = (at: number, now: number): Html => {
 
 export const number = new Intl.NumberFormat('en-US')
 
-/** A form's hidden part: the page to come back to. */
+/** Returns the hidden field of a form with the page to return to. */
 export const backTo = (path: string): Html => html`<input type="hidden" name="back" value="${path}">`
 
 const clockButton = (value: string, label: string): Html =>
   html`<button name="by" value="${value}" id="clock-${value}" form="clock-form">${label}</button>`
 
-/** The clock, and what moves it. */
+/** Returns the clock with its buttons. */
 export const clockBar = ({ now, offsetMs, path }: Surroundings): Html => {
   const isMoved = Math.abs(offsetMs) >= 1000
   return html`<section class="clock" aria-label="Clock">
@@ -102,21 +102,21 @@ export const clockBar = ({ now, offsetMs, path }: Surroundings): Html => {
 
 const modeSentences = {
   accept: '',
-  refuse: 'Mail is refused: what is sent ends as failed.',
-  defer: 'Mail is deferred: a call ends as failed, what is queued is tried again.',
-  hang: 'Mail is held without an answer: a call ends as pending after 10 s.',
+  refuse: 'Email is refused: sends end as failed.',
+  defer: 'Email is deferred: a call ends as failed, queued emails are retried.',
+  hang: 'Email is held without an answer: a call ends as pending after 10 s.',
 }
 
 const mailBanner = ({ mail, path }: Surroundings): HtmlPart => {
   if (!mail || (mail.mode === 'accept' && mail.held === 0)) return null
   const times = mail.times === null ? '' : ` The next ${mail.times} only.`
   const held = mail.held === 0 ? '' : ` ${mail.held} held now.`
-  const sentence = modeSentences[mail.mode] || 'Mail is accepted again, but what was held still waits.'
-  return html`<form class="banner" method="post" action="/mail/mode" aria-label="How mail is taken">${backTo(path)}
-<span>${sentence}${times}${held}</span> <button name="mode" value="accept" id="banner-accept">Accept mail again</button></form>`
+  const sentence = modeSentences[mail.mode] || 'Email is accepted again, but what was held is still waiting.'
+  return html`<form class="banner" method="post" action="/mail/mode" aria-label="What happens to email">${backTo(path)}
+<span>${sentence}${times}${held}</span> <button name="mode" value="accept" id="banner-accept">Accept email again</button></form>`
 }
 
-/** The whole document of a view. */
+/** Returns the document of a view. */
 export const consoleDocument = (view: ConsoleView, surroundings: Surroundings): string =>
   html`<!doctype html>
 <html lang="en">
@@ -129,7 +129,7 @@ export const consoleDocument = (view: ConsoleView, surroundings: Surroundings): 
 <script type="module" src="/page.js"></script>
 </head>
 <body data-topics="${view.topics.join(' ')}">
-<a class="skip" href="#main">To the content</a>
+<a class="skip" href="#main">Skip to content</a>
 <header>
 <a class="brand" href="/">svc <b>dev</b></a>
 <nav aria-label="Console"><ul>

@@ -1,5 +1,6 @@
+import { invocation } from '../../cli/next.ts'
 import { type Html, html } from '../../pages/html.ts'
-import { mailModes } from '../dev.mail.mode.ts'
+import { mailModes } from '../dev/catcher.mode.ts'
 import { backTo, type ConsoleView, number, type Surroundings, timeOf } from './console.frame.ts'
 import type { MailDigest, MailPage, ShownMail } from './console.mails.ts'
 
@@ -9,15 +10,15 @@ export const mailRow = (mail: MailDigest, now: number, current = ''): Html =>
 <span class="to">to ${mail.to}${mail.attachments > 0 && html` <span class="pill">${mail.attachments} ${mail.attachments === 1 ? 'attachment' : 'attachments'}</span>`}</span>
 <span class="beginning">${mail.beginning}</span></a></li>`
 
-/** A mail to try, as the terminal takes it. */
-export const noMail = html`<p>No mail yet. Nothing leaves this machine: what is sent is caught here. A first one:</p>
-<pre>npx svc send --project Welcome --to you@example.com</pre>`
+/** The empty state, with a command to try. */
+export const noMail = html`<p>No email yet. Nothing leaves this machine: every email is caught here. Send the first one:</p>
+<pre>${invocation()} send --project Welcome --to you@example.com</pre>`
 
 const modeNames = { accept: 'Accept', refuse: 'Refuse (5xx)', defer: 'Defer (4xx)', hang: 'Hang' }
 
 const modeForm = ({ mail, path }: Surroundings): Html =>
   html`<form class="modes" method="post" action="/mail/mode">${backTo(path)}
-<fieldset><legend>Mail that is sent now</legend><span id="modes" data-live="mail">${mailModes.map(
+<fieldset><legend>What happens to new email</legend><span id="modes" data-live="mail">${mailModes.map(
     (mode) =>
       html`<button name="mode" value="${mode}" id="mode-${mode}" aria-pressed="${String(mode === mail?.mode)}">${modeNames[mode]}</button>`,
   )}</span></fieldset></form>`
@@ -36,42 +37,42 @@ const olderLink = (page: MailPage, search: string): Html =>
   html`<p id="older" data-live="mail" class="foot">${page.next && html`<a href="/mail?${new URLSearchParams({ ...(search && { q: search }), before: page.next }).toString()}">Older</a>`}</p>`
 
 export const mailsView = (page: MailPage, search: string, surroundings: Surroundings): ConsoleView => ({
-  title: 'Mail',
+  title: 'Email',
   section: '/mail',
   topics: ['mail', 'clock'],
-  body: html`<div class="head"><h1>Mail</h1><p class="tools"><span id="count" role="status" data-live="mail">${countText(page, search)}</span></p></div>
+  body: html`<div class="head"><h1>Email</h1><p class="tools"><span id="count" role="status" data-live="mail">${countText(page, search)}</span></p></div>
 <div class="bar">${searchForm(search)}${surroundings.mail && modeForm(surroundings)}${clearForm('/mail', page.total)}</div>
-<div id="no-mail" data-live="mail">${page.found === 0 && html`<div class="empty">${search ? html`<p>No mail fits “${search}”. <a href="/mail">All mail</a></p>` : noMail}</div>`}</div>
+<div id="no-mail" data-live="mail">${page.found === 0 && html`<div class="empty">${search ? html`<p>No email matches “${search}”. <a href="/mail">All email</a></p>` : noMail}</div>`}</div>
 <ol id="mails" class="rows mails" data-live="mail" data-rows>${page.mails.map((mail) => mailRow(mail, surroundings.now))}</ol>
 ${olderLink(page, search)}`,
 })
 
-/** The ways to look at a mail. */
+/** The views of an email. */
 export const mailTabs = ['html', 'text', 'headers', 'source'] as const
 export type MailTab = (typeof mailTabs)[number]
 const tabNames = { html: 'HTML', text: 'Text', headers: 'Headers', source: 'Source' }
 
 export interface MailLook {
   tab: MailTab
-  /** As wide as a phone. */
+  /** Whether the frame is as wide as a phone. */
   isNarrow: boolean
-  /** Where images of this mail would come from that are not loaded here. */
+  /** The origins of images that the console does not load. */
   blocked: readonly string[]
 }
 
 const htmlTab = ({ id, subject, html: document }: ShownMail, { isNarrow, blocked }: MailLook): Html => {
-  if (document === null) return html`<p class="empty">This mail has no HTML part.</p>`
+  if (document === null) return html`<p class="empty">This email has no HTML part.</p>`
   const width = (narrow: boolean, name: string) =>
     html`<a href="/mail/${id}${narrow && '?width=phone'}"${narrow === isNarrow && html` aria-current="true"`}>${name}</a>`
   return html`<p class="widths">${width(false, 'Wide')}${width(true, 'Phone')}</p>
-${blocked.length > 0 && html`<p class="note">Not loaded here: images from ${blocked.join(', ')}. Nothing that a mail names is fetched from elsewhere.</p>`}
+${blocked.length > 0 && html`<p class="note">Not loaded here: images from ${blocked.join(', ')}. The console fetches nothing from other hosts.</p>`}
 <iframe class="${isNarrow ? 'phone' : 'wide'}" title="HTML of ${subject}" src="/mail/${id}/html" sandbox="allow-popups allow-popups-to-escape-sandbox" referrerpolicy="no-referrer"></iframe>`
 }
 
 const tabBody = (mail: ShownMail, look: MailLook): Html => {
   if (look.tab === 'html') return htmlTab(mail, look)
   if (look.tab === 'text')
-    return mail.text === null ? html`<p class="empty">This mail has no text part.</p>` : html`<pre>${mail.text}</pre>`
+    return mail.text === null ? html`<p class="empty">This email has no text part.</p>` : html`<pre>${mail.text}</pre>`
   if (look.tab === 'source')
     return html`<p class="note"><a href="/mail/${mail.id}/source">Download as .eml</a></p><pre>${mail.raw}</pre>`
   return html`<dl class="headers">${mail.headerLines.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`
@@ -85,20 +86,20 @@ const attachmentList = ({ id, attachments }: ShownMail): Html =>
       html`<li><a href="/mail/${id}/attachments/${nth}" download>${name}</a> <span class="quiet">${type}, ${sizeText(bytes.length)}</span></li>`,
   )}</ul>`
 
-/** One mail, and the newest beside it where there is room. */
+/** Returns the page of an email, with the newest emails beside it on wide screens. */
 export const mailView = (mail: ShownMail, look: MailLook, page: MailPage, now: number): ConsoleView => ({
   title: mail.subject || '(no subject)',
   section: '/mail',
   topics: ['mail', 'clock'],
   body: html`<div class="beside">
-<nav class="others" aria-label="Newest mail"><ol id="mails" class="rows mails" data-live="mail" data-rows>${page.mails.map((one) => mailRow(one, now, mail.id))}</ol></nav>
+<nav class="others" aria-label="Newest email"><ol id="mails" class="rows mails" data-live="mail" data-rows>${page.mails.map((one) => mailRow(one, now, mail.id))}</ol></nav>
 <article>
-<p class="back"><a href="/mail">All mail</a></p>
+<p class="back"><a href="/mail">All email</a></p>
 <h1>${mail.subject || '(no subject)'}</h1>
 <dl class="facts"><dt>From</dt><dd>${mail.headers.from ?? mail.from}</dd><dt>To</dt><dd>${mail.to}</dd>
 <dt>Caught</dt><dd>${timeOf(mail.at, now)} <code>${mail.id}</code></dd></dl>
 ${mail.attachments.length > 0 && attachmentList(mail)}
-<nav aria-label="Parts of the mail"><ul class="tabs">${mailTabs.map(
+<nav aria-label="Parts of the email"><ul class="tabs">${mailTabs.map(
     (tab) =>
       html`<li><a href="/mail/${mail.id}${tab !== 'html' && `?show=${tab}`}"${tab === look.tab && html` aria-current="page"`}>${tabNames[tab]}</a></li>`,
   )}</ul></nav>

@@ -1,23 +1,23 @@
 import type { Attachment, Email } from 'postal-mime'
-import type { MailView } from '../dev.mail.read.ts'
-import { attachmentBytes, attachmentName, detailOf, type MailDetail, parseMail, viewOf } from '../dev.mail.read.ts'
-import { caughtIds, readCaught } from '../dev.mail.ts'
+import type { MailView } from '../dev/catcher.read.ts'
+import { attachmentBytes, attachmentName, detailOf, type MailDetail, parseMail, viewOf } from '../dev/catcher.read.ts'
+import { caughtIds, readCaught } from '../dev/catcher.ts'
 
-/** What a list needs of a mail; kept, since reading a mail costs a millisecond. */
+/** A summary of an email for lists. Cached, since parsing an email takes a millisecond. */
 export interface MailDigest extends MailView {
-  /** How the text begins. */
+  /** The beginning of the text. */
   beginning: string
   attachments: number
-  /** In lower case: addresses, subject and text. */
-  sought: string
+  /** Addresses, subject and text in lower case. */
+  searchText: string
 }
 
 export interface MailPage {
   mails: MailDigest[]
-  /** How many there are, and how many fit the search. */
+  /** The number of all emails, and of those that match the search. */
   total: number
   found: number
-  /** Where the next page begins; null where this is the last. */
+  /** The cursor of the next page; null on the last page. */
   next: string | null
 }
 
@@ -28,14 +28,14 @@ export interface ShownMail extends MailDetail {
 }
 
 const beginningLength = 140
-const soughtLength = 20_000
+const searchLength = 20_000
 
 const nameOfLine = (line: string): readonly [string, string] => {
   const at = line.indexOf(':')
   return [line.slice(0, at), line.slice(at + 1).trim()]
 }
 
-/** What the catcher of a data folder caught, as pages show it. */
+/** Reads the caught emails of a data folder for the pages. */
 export const openMails = (dataDir: string) => {
   const digests = new Map<string, MailDigest>()
 
@@ -55,7 +55,7 @@ export const openMails = (dataDir: string) => {
       ...view,
       beginning: text.length > beginningLength ? `${text.slice(0, beginningLength)}…` : text,
       attachments: found.email.attachments.length,
-      sought: `${view.from} ${view.to} ${view.subject} ${text.slice(0, soughtLength)}`.toLowerCase(),
+      searchText: `${view.from} ${view.to} ${view.subject} ${text.slice(0, searchLength)}`.toLowerCase(),
     }
     digests.set(id, made)
     return made
@@ -67,19 +67,19 @@ export const openMails = (dataDir: string) => {
   }
 
   return {
-    /** Where the folder stands: another text when a mail came or went. */
+    /** Returns a text that changes whenever an email is added or removed. */
     state(): string {
       const ids = caughtIds(dataDir)
       return `${ids.length} ${ids.at(-1) ?? ''}`
     },
 
-    /** Newest first, from `before` on; `search` is looked for in addresses, subject and text. */
+    /** Returns emails newest first, older than `before`. `search` matches addresses, subject and text. */
     async list(limit: number, { search = '', before = '' } = {}): Promise<MailPage> {
       const ids = caughtIds(dataDir).reverse()
       forgetGone(ids)
       const wanted = search.trim().toLowerCase()
-      // Only a search reads them all.
-      const all = wanted ? (await Promise.all(ids.map(digest))).filter((one) => one?.sought.includes(wanted)) : null
+      // Only a search reads all emails.
+      const all = wanted ? (await Promise.all(ids.map(digest))).filter((one) => one?.searchText.includes(wanted)) : null
       const fitting = all ? all.map((one) => one!.id) : ids
       const from = before ? fitting.findIndex((id) => id < before) : 0
       const shown = from < 0 ? [] : fitting.slice(from, from + limit)
@@ -88,7 +88,7 @@ export const openMails = (dataDir: string) => {
       return { mails, total: ids.length, found: fitting.length, next: isLast ? null : shown.at(-1)! }
     },
 
-    /** null where there is none of that id (any more). */
+    /** Returns an email; null if there is none of that id. */
     async show(id: string): Promise<ShownMail | null> {
       const found = await read(id)
       if (!found) return null
@@ -110,14 +110,19 @@ const attachmentOf = (attachment: Attachment, nth: number) => ({
   bytes: attachmentBytes(attachment),
 })
 
-/** The places, other than `allowed`, that a mail would load something from. */
+const loads = [
+  /\b(?:src|background|srcset)\s*=\s*(?:["']\s*)?(https?:\/\/[^"'\s)>]+)/gi,
+  /url\(\s*["']?(https?:\/\/[^"'\s)>]+)/gi,
+]
+
+/** Returns the origins, other than `allowed`, from which an email would load content. */
 export const originsOfImages = (html: string, allowed: readonly string[]): string[] => {
-  const found = html.matchAll(/(?:\b(?:src|background|srcset)\s*=\s*["']?\s*|url\(\s*["']?)(https?:\/\/[^"'\s)>]+)/gi)
-  const origins = [...found].map(([, url]) => (URL.canParse(url!) ? new URL(url!).origin : url!))
+  const urls = loads.flatMap((load) => Array.from(html.matchAll(load), ([, url]) => url!))
+  const origins = urls.map((url) => (URL.canParse(url) ? new URL(url).origin : url))
   return [...new Set(origins)].filter((origin) => !allowed.includes(origin))
 }
 
-/** The document of a mail, for a frame: its links open in a tab of their own. */
+/** Returns the document of an email for a frame; its links open in a new tab. */
 export const documentOf = ({ html }: Pick<Email, 'html'> | { html: string | null }): string => {
   const text = html ?? ''
   const base = '<base target="_blank">'

@@ -1,6 +1,6 @@
 /**
- * What keeps an open page as it would be if it were loaded now: told that something changed, it loads itself again and
- * takes over what differs. So the server alone makes pages, and what stands open or has the focus stays.
+ * Keeps an open page up to date: on a change it loads itself again and replaces the parts that differ. Thus only the server
+ * renders pages, and open details and the focus stay.
  */
 export const consoleScript = `
 const topics = document.body.dataset.topics.split(' ')
@@ -48,9 +48,9 @@ const load = async () => {
         syncClock()
       }
     } catch {
-      // The stream says so as well, and asks again when the server is back.
+      // The stream reports the lost connection, and reloads when the server is back.
     }
-    // What takes long is done less often: the page stays usable.
+    // Slow reloads are less frequent, so that the page stays usable.
     await new Promise((resolve) => setTimeout(resolve, Math.max(restMs, 2 * (performance.now() - began))))
   }
   isLoading = false
@@ -65,7 +65,7 @@ source.addEventListener('change', ({ data }) => {
   if (data.split(' ').some((topic) => topics.includes(topic))) load()
 })
 source.addEventListener('error', () => {
-  connection.textContent = 'Not connected: svc dev has stopped. Trying again…'
+  connection.textContent = 'Not connected: svc dev has stopped. Reconnecting…'
 })
 
 if (pause) {
@@ -73,7 +73,7 @@ if (pause) {
   pause.addEventListener('click', () => {
     isPaused = !isPaused
     pause.setAttribute('aria-pressed', String(isPaused))
-    pause.textContent = isPaused ? 'Go on' : 'Pause'
+    pause.textContent = isPaused ? 'Resume' : 'Pause'
     if (!isPaused) load()
   })
 }

@@ -1,4 +1,4 @@
-/** The style of the console: legible from 320 px on, light and dark, loaded from nowhere else. */
+/** The style sheet of the console: for widths from 320 px, light and dark, without external resources. */
 export const consoleStyle = `
 :root {
   color-scheme: light dark;

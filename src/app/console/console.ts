@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Answered } from '../../http/answered.ts'
 import { readBody } from '../../net/loopback.ts'
 import { type Arrival, openReceiver, type Receiver } from '../../webhooks/receiver.ts'
-import { readMode } from '../dev.mail.mode.ts'
-import { picturePath } from '../dev.sample.ts'
+import { readMode } from '../dev/catcher.mode.ts'
+import { picturePath } from '../dev/sample.ts'
 import { act, type ConsoleClock } from './console.acts.ts'
 import { createCalls, createDeliveries, createStream } from './console.feed.ts'
 import { type ConsoleView, consoleDocument, consoleHeaders, type Surroundings } from './console.frame.ts'
@@ -16,31 +16,31 @@ import { callsView, noPage, overviewRows, overviewView, webhooksView } from './c
 const mailsOnPage = 100
 const mailsBeside = 50
 const formLimit = 4096
-/** Requests that nobody made to be seen. */
-const unseen = ['/healthz', '/readyz', '/metrics', picturePath]
+/** Requests of probes, scrapers and the sample picture, which the console does not list. */
+const hiddenPaths = ['/healthz', '/readyz', '/metrics', picturePath]
 
 export interface ConsoleOptions {
   port: number
   /** The secret part of the receiver's path. */
   token: string
   secret(): string | Promise<string>
-  /** The time of the database, as this process follows it. */
+  /** Returns the time of the database, as this process follows it. */
   now(): Date
-  /** Where the catcher keeps its mail. */
+  /** The data folder with the caught emails. */
   dataDir: string
   clock: ConsoleClock
-  /** How many mails the catcher holds; null where mail leaves by a relay. */
+  /** Returns how many messages the catcher holds; null if email leaves by a relay. */
   held(): number | null
-  /** The places beside the console that images of a mail may come from: the daemon. */
+  /** Returns the origins, beside the console's, from which emails may load images: the daemon's. */
   imageOrigins(): readonly string[]
 }
 
 export interface Console extends Receiver {
-  /** Shows a request that the daemon has answered. */
-  told(answered: Answered): void
+  /** Adds a request that the daemon has answered. */
+  addCall(answered: Answered): void
 }
 
-/** What a mail's own document may do: show itself. It runs no script, posts nothing, and is no part of the page around it. */
+/** Returns the policy of an email's document: no scripts, no forms, isolated from the surrounding page. */
 const mailPolicy = (imageOrigins: readonly string[]): string =>
   [
     'sandbox allow-popups allow-popups-to-escape-sandbox',
@@ -53,10 +53,10 @@ const mailPolicy = (imageOrigins: readonly string[]): string =>
   ].join('; ')
 
 /**
- * The console of `svc dev`: takes webhooks (204, 401 where the signature is wrong) and shows them, the mail that was caught,
- * the requests that the daemon answered, and the clock, each on a page of its own and all on the first; live where scripts
- * run. Webhooks and requests are in memory alone. It answers on loopback under its own name (net/loopback.ts), and is changed
- * by its own pages alone. Rejects with EADDRINUSE where the port is taken.
+ * Opens the console of `svc dev`. It receives webhooks (204, or 401 if the signature is wrong) and shows them, caught emails,
+ * answered requests and the clock, on pages that update live if scripts run. Webhooks and requests are kept only in memory.
+ * It listens on loopback, only under its own host name (net/loopback.ts), and accepts forms only from its own pages. Rejects
+ * with EADDRINUSE if the port is taken.
  */
 export const openConsole = async (options: ConsoleOptions): Promise<Console> => {
   const { now, dataDir } = options
@@ -73,7 +73,7 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
       deliveries: String(deliveries.newest(0).total),
       calls: String(calls.newest(0).total),
       mail: `${mails.state()} ${JSON.stringify(mailState())}`,
-      // Of a clock that is followed, not read: it trembles by some ms.
+      // Rounded: the estimated offset jitters by a few ms.
       clock: String(Math.round((nowMs() - Date.now()) / 1000)),
     }),
     consoleHeaders,
@@ -88,7 +88,7 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
 
   const viewMail = async (id: string, query: URLSearchParams, origins: readonly string[]) => {
     const mail = await mails.show(id)
-    if (!mail) return noPage('This mail is not here any more')
+    if (!mail) return noPage('This email no longer exists')
     const look = {
       tab: mailTabs.find((tab) => tab === query.get('show')) ?? 'html',
       isNarrow: query.get('width') === 'phone',
@@ -107,10 +107,10 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
       return mailsView(page, search, surroundings(path))
     }
     const [, id] = /^\/mail\/([^/]+)$/.exec(path) ?? []
-    return id ? viewMail(id, query, origins) : noPage('There is no such page')
+    return id ? viewMail(id, query, origins) : noPage('Page not found')
   }
 
-  /** What is no page: the parts of a mail, style and script, JSON. true where it was one. */
+  /** Answers requests for files: parts of an email, style, script, JSON. Returns false for other paths. */
   const answerFile = async (path: string, response: ServerResponse, origins: readonly string[]): Promise<boolean> => {
     const answer = (type: string, body: string | Buffer, headers: Record<string, string> = {}) => {
       response.writeHead(200, { ...consoleHeaders, 'content-type': type, ...headers }).end(body)
@@ -167,8 +167,8 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
   const receiver = await openReceiver({ ...options, answer, otherwise })
   return {
     ...receiver,
-    told: (answered) => {
-      if (!unseen.includes(answered.path)) calls.add(answered, nowMs())
+    addCall: (answered) => {
+      if (!hiddenPaths.includes(answered.path)) calls.add(answered, nowMs())
     },
     close: () => {
       stream.close()
@@ -177,7 +177,7 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
   }
 }
 
-/** A file's name as a header takes it (RFC 8187). */
+/** Encodes a file name for a header (RFC 8187). */
 const encodeName = (name: string): string =>
   encodeURIComponent(name.toWellFormed().replace(/[/\\]/g, '_')).replace(
     /['()*]/g,

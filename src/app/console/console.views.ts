@@ -15,7 +15,7 @@ const pretty = ({ body, truncated }: Shown): string => {
   }
 }
 
-/** A row is known by its number and its time: another start of the console counts from 1 as well. */
+/** Rendered rows. Their ids contain the time as well as the number, since each start of the console counts from 1. */
 const drawn = new WeakMap<Shown, Html>()
 
 const deliveryRow = (delivery: Shown, now: number): Html =>
@@ -46,8 +46,8 @@ const callList = (calls: readonly ShownCall[], now: number): Html =>
 const empty = (id: string, topic: string, isEmpty: boolean, ...body: HtmlPart[]): Html =>
   html`<div id="${id}" data-live="${topic}">${isEmpty && html`<div class="empty">${body}</div>`}</div>`
 
-const noDeliveries = html`<p>Nothing has arrived yet. Change a contact, and its event shows up here.</p>`
-const noCalls = html`<p>No request yet. Each call of the API and each look at a page shows up here: never its body, its key or its query.</p>`
+const noDeliveries = html`<p>Nothing has arrived yet. Change a contact, and its event appears here.</p>`
+const noCalls = html`<p>No requests yet. API calls and page views appear here, without body, key or query.</p>`
 const pauseButton = html`<button id="pause" type="button" aria-pressed="false" hidden>Pause</button>`
 
 export const webhooksView = (deliveries: Deliveries, now: number): ConsoleView => {
@@ -82,7 +82,7 @@ const panel = (path: string, name: string, topic: string, count: string, body: H
 <p class="tools" id="count-${topic}" data-live="${topic}">${count}</p></div>
 ${body}</section>`
 
-/** How many rows of each an overview has. */
+/** The number of rows of each list on the overview. */
 export const overviewRows = 8
 
 export const overviewView = (mail: MailPage, deliveries: Deliveries, calls: Calls, now: number): ConsoleView => {
@@ -92,11 +92,11 @@ export const overviewView = (mail: MailPage, deliveries: Deliveries, calls: Call
     title: 'Overview',
     section: '/',
     topics: ['mail', 'deliveries', 'calls', 'clock'],
-    body: html`<h1 class="unseen">What svc dev does</h1>
+    body: html`<h1 class="unseen">Overview of svc dev</h1>
 <div class="panels">
 ${panel(
   '/mail',
-  'Mail',
+  'Email',
   'mail',
   `${number.format(mail.total)} caught`,
   html`${empty('no-mail', 'mail', mail.total === 0, noMail)}
@@ -127,5 +127,5 @@ export const noPage = (sentence: string, status = 404): ConsoleView => ({
   title: sentence,
   section: null,
   topics: ['clock'],
-  body: html`<h1>${sentence}</h1><p><a href="/">To the overview</a></p>`,
+  body: html`<h1>${sentence}</h1><p><a href="/">Back to the overview</a></p>`,
 })

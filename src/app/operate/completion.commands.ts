@@ -1,10 +1,15 @@
-import type { CommandSet } from '../../cli/command.ts'
+import { type CommandSet, examples } from '../../cli/command.ts'
+import { invocation } from '../../cli/next.ts'
 import { Problem } from '../../lib/problem.ts'
 
-/** `svc completion bash|zsh|fish`, and what their scripts ask at each tab (cli.md, Conventions). */
+/** `svc completion bash|zsh|fish`, and the hidden command that their scripts call at each tab (docs/reference/cli.md#status-doctor-and-config). */
 export const commands: CommandSet = (cli) => {
   const noun = cli
     .noun('completion')
+    .addHelpText(
+      'after',
+      examples('source <(svc completion bash)', 'svc completion fish > ~/.config/fish/completions/svc.fish'),
+    )
     .argument('[shell]', 'bash, zsh or fish')
     .action(
       cli.run(
@@ -15,6 +20,10 @@ export const commands: CommandSet = (cli) => {
             throw new Problem('usage', `The shell must be one of ${shells.join(', ')}`, { hint: 'svc completion bash' })
           if (out.format === 'json' || out.format === 'jsonl') out.one({ shell: known, script: scripts[known] })
           else out.line(scripts[known].trimEnd())
+          if (invocation() !== 'svc')
+            out.note(
+              'The script completes svc, which is not on the PATH yet: run npm link in its folder, or npm install -g',
+            )
         },
         { app: 'none' },
       ),
@@ -22,7 +31,7 @@ export const commands: CommandSet = (cli) => {
 
   noun
     .command('words', { hidden: true })
-    .description('What may stand at the end of a command line, for the scripts')
+    .description('Print completions of the last word, for the scripts')
     .argument('[words...]')
     .action(
       cli.run(

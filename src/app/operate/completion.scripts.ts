@@ -1,6 +1,6 @@
 /*
- * Each shell asks `svc completion words`, with the words up to the cursor, for what may stand there: a line each, with what it
- * is after a tab. `:files` asks for the shell's own completion of file names.
+ * Each shell calls `svc completion words` with the words up to the cursor. It prints one completion a line, then a tab and a
+ * description. `:files` requests the shell's own completion of file names.
  */
 
 const bash = `_svc() {
@@ -53,5 +53,5 @@ complete -c svc -k -f -a '(__svc_complete)'
 
 export const shells = ['bash', 'zsh', 'fish'] as const
 
-/** What a shell reads to complete `svc`: `source <(svc completion bash)`. */
+/** The completion script of each shell, for `source <(svc completion bash)`. */
 export const scripts: Readonly<Record<(typeof shells)[number], string>> = { bash, zsh, fish }

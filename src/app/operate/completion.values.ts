@@ -2,16 +2,16 @@ import { paymentStatuses } from '../../checkout/checkout.find.ts'
 import { stageKinds } from '../../deals/deals.shapes.ts'
 import { deliveryStatuses } from '../../deliveries/deliveries.find.ts'
 import { eventTypes } from '../../events/types.ts'
-import { runStatuses, triggerKinds } from '../../journeys/journeys.definition.ts'
-import { messageStatuses } from '../../messages/messages.shapes.ts'
-import { suppressionReasons } from '../../messages/suppressions.ts'
-import { mailModes } from '../dev.mail.mode.ts'
+import { runStatuses, triggerKinds } from '../../journeys/definition/definition.ts'
+import { messageStatuses } from '../../messages/api/shapes.ts'
+import { suppressionReasons } from '../../messages/suppression/suppressions.ts'
+import { mailModes } from '../dev/catcher.mode.ts'
 import { shells } from './completion.scripts.ts'
 
 const plans = ['free', 'starter', 'pro', 'business', 'unlimited']
 const bookingStatuses = ['confirmed', 'cancelled']
 
-/** The closed sets of values: of a command's flag, or of its argument. */
+/** The closed sets of values of flags and arguments, by command. */
 export const closedValues: Readonly<Record<string, readonly string[]>> = {
   'accounts create --plan': plans,
   'accounts set-plan <plan>': plans,

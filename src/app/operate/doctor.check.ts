@@ -1,4 +1,4 @@
-/** What `svc doctor` found of one thing; `message` says what is, and what to do where something is wrong. */
+/** The result of one check of `svc doctor`. `message` states the finding and, after a failure, the fix. */
 export interface Check {
   name: string
   status: 'ok' | 'warn' | 'fail'
@@ -13,7 +13,7 @@ export const ok = check('ok')
 export const warn = check('warn')
 export const fail = check('fail')
 
-/** What went wrong, in a word or a sentence: the code of a socket's or a file's fault where it has one. */
+/** Returns the reason of an error: the code of a socket or file error if it has one, otherwise the message. */
 export const reasonOf = (error: unknown): string => {
   const { code, cause, message } = error as { code?: string; cause?: { code?: string }; message?: string }
   return cause?.code ?? code ?? message ?? String(error)

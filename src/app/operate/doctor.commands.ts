@@ -1,4 +1,4 @@
-import type { CommandSet } from '../../cli/command.ts'
+import { type CommandSet, examples } from '../../cli/command.ts'
 import type { Column } from '../../cli/output.ts'
 import type { Check } from './doctor.check.ts'
 
@@ -8,17 +8,20 @@ const columns: Column<Check>[] = [
   ['FOUND', (check) => check.message],
 ]
 
-/** `svc doctor` (cli.md, Commands). */
+/** `svc doctor` (docs/reference/cli.md#status-doctor-and-config). */
 export const commands: CommandSet = (cli) => {
-  cli.noun('doctor').action(
-    cli.run(
-      async ({ out, exit }) => {
-        const { examine } = await import('./doctor.ts')
-        const checks = await examine()
-        await out.list('checks', checks, columns)
-        if (checks.some(({ status }) => status === 'fail')) exit(1)
-      },
-      { app: 'none' },
-    ),
-  )
+  cli
+    .noun('doctor')
+    .addHelpText('after', examples('svc doctor', 'svc doctor --json'))
+    .action(
+      cli.run(
+        async ({ out, exit }) => {
+          const { examine } = await import('./doctor.ts')
+          const checks = await examine()
+          await out.list('checks', checks, columns)
+          if (checks.some(({ status }) => status === 'fail')) exit(1)
+        },
+        { app: 'none' },
+      ),
+    )
 }

@@ -1,44 +1,53 @@
+import { span } from '../../cli/output.ts'
+import { quantity } from '../../lib/quantity.ts'
 import { secretFingerprint } from '../../lib/secrets.ts'
 import { readFingerprint } from '../../store/installation.ts'
 import { schemaState } from '../../store/schema.ts'
 import type { OpenApp } from '../app.ts'
 import { type Check, fail, ok, warn } from './doctor.check.ts'
 import { sealedColumns } from './sealed.ts'
+import { databasePlace } from './status.ts'
 
 const leastVersion = 15
 const [farMs, tooFarMs] = [1000, 60_000]
-/** So many of each kind are opened: a secret that opens these opens the others. */
+/** At most this many texts of each column are opened, as a sample. */
 const openedOfEach = 100
 
-const checkVersion = async ({ sql }: OpenApp): Promise<Check> => {
+const checkVersion = async (app: OpenApp): Promise<Check> => {
+  const { sql } = app
   const [row] = await sql<{ version: string; number: number }>(
     `select current_setting('server_version') as version, current_setting('server_version_num')::int as number`,
   )
   const { version, number } = row!
   return number >= leastVersion * 10_000
-    ? ok('database', `PostgreSQL ${version}`)
+    ? ok('database', `PostgreSQL ${version}, ${databasePlace(app)}`)
     : fail('database', `PostgreSQL ${version} is too old: svc needs ${leastVersion} or newer`)
 }
 
 const checkSchema = async ({ database }: OpenApp): Promise<Check> => {
   const { applied, pending } = await schemaState(database)
   return pending.length === 0
-    ? ok('schema', `up to date, ${applied.length} migrations`)
-    : fail('schema', `behind by ${pending.length} migration(s): svc db migrate`)
+    ? ok('schema', `up to date, ${quantity(applied.length, 'migration')}`)
+    : fail('schema', `behind by ${quantity(pending.length, 'migration')}: svc db migrate`)
 }
 
 const checkClock = (app: OpenApp): Check => {
   const skewMs = Math.round(app.now().getTime() - app.systemNow().getTime())
   const far = Math.abs(skewMs)
   const message = `this machine's is ${far} ms ${skewMs > 0 ? 'behind' : 'ahead of'} the database's`
-  if (far <= farMs) return ok('clock', far < 1 ? 'the same as the database’s' : message)
-  return (far <= tooFarMs ? warn : fail)('clock', `${message}: set both by NTP, signatures are judged by them`)
+  const aheadMs = app.systemNow().getTime() - Date.now()
+  const moved = aheadMs > 0 ? `; the development clock is ${span(aheadMs)} ahead: svc clock reset` : ''
+  if (far <= farMs) return ok('clock', `${far < 1 ? 'the same as the database’s' : message}${moved}`)
+  return (far <= tooFarMs ? warn : fail)(
+    'clock',
+    `${message}: synchronise both clocks by NTP, since signatures contain times`,
+  )
 }
 
 const checkSecret = async ({ sql, box, config }: OpenApp): Promise<Check> => {
   const kept = await readFingerprint(sql)
   if (kept !== undefined && kept !== secretFingerprint(config.secret))
-    return fail('secret', 'SVC_SECRET is not the one that this database was set up with: start with that one')
+    return fail('secret', 'SVC_SECRET is not the secret of this database: set the one that it was set up with')
   let opened = 0
   for (const { table, column, context } of sealedColumns) {
     const rows = await sql<{ sealed: string; context: string }>(
@@ -48,18 +57,21 @@ const checkSecret = async ({ sql, box, config }: OpenApp): Promise<Check> => {
       try {
         box.open(row.sealed, row.context)
       } catch {
-        return fail('secret', `SVC_SECRET does not open what is stored in ${table}: start with the one that sealed it`)
+        return fail(
+          'secret',
+          `SVC_SECRET can't decrypt the credentials in ${table}: set the secret that they were sealed with`,
+        )
       }
     }
     opened += rows.length
   }
-  return ok('secret', `opens what is stored (${opened} looked at)`)
+  return ok('secret', `opens the stored credentials (${opened} checked)`)
 }
 
-/** The database and what in it a daemon needs. */
+/** Checks the database: version, schema, clock and secret. */
 export const checkDatabase = async (app: OpenApp): Promise<Check[]> => {
   const [version, schema] = await Promise.all([checkVersion(app), checkSchema(app)])
   if (schema.status === 'fail')
-    return [version, schema, checkClock(app), warn('secret', 'not looked at: the schema is behind')]
+    return [version, schema, checkClock(app), warn('secret', 'not checked: the schema is behind')]
   return [version, schema, checkClock(app), await checkSecret(app)]
 }

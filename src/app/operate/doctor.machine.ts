@@ -15,7 +15,7 @@ export const checkNode = (): Check => {
     : fail('node', `Node ${node} is too old: install ${leastNode} or newer`)
 }
 
-const isThere = (path: string): Promise<boolean> =>
+const exists = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
     () => false,
@@ -27,46 +27,44 @@ const isWritable = (path: string): Promise<boolean> =>
     () => false,
   )
 
-const nearestThere = async (path: string): Promise<string> =>
-  (await isThere(path)) || dirname(path) === path ? path : nearestThere(dirname(path))
+const nearestExisting = async (path: string): Promise<string> =>
+  (await exists(path)) || dirname(path) === path ? path : nearestExisting(dirname(path))
 
-/** What must be readable by its owner alone. */
+/** Files that only their owner may read. */
 const privateFiles = ['secret', 'postgres.password']
 
 const checkFolder = async (dataDir: string): Promise<Check> => {
   const name = 'data folder'
-  const there = await nearestThere(dataDir)
-  if (!(await isWritable(there)))
-    return fail(name, `${there} can't be written by this user: give it to them, or set SVC_DATA_DIR`)
-  if (there !== dataDir) return warn(name, `${dataDir} is not there yet: svc serve makes it`)
+  const existing = await nearestExisting(dataDir)
+  if (!(await isWritable(existing)))
+    return fail(name, `this user can't write ${existing}: change its owner, or set SVC_DATA_DIR`)
+  if (existing !== dataDir) return warn(name, `${dataDir} does not exist yet: svc serve creates it`)
   for (const file of privateFiles) {
     const found = await stat(join(dataDir, file)).catch(() => null)
-    if (found && found.mode & 0o077) return fail(name, `${join(dataDir, file)} can be read by others: chmod 600 it`)
+    if (found && found.mode & 0o077)
+      return fail(name, `${join(dataDir, file)} can be read by other users: chmod 600 it`)
   }
   return ok(name, dataDir)
 }
 
 const checkDisk = async (dataDir: string): Promise<Check> => {
-  const { bavail, bsize } = await statfs(await nearestThere(dataDir))
+  const { bavail, bsize } = await statfs(await nearestExisting(dataDir))
   const free = bavail * bsize
   const message = `${Math.floor(free / 1e6).toLocaleString('en')} MB free`
-  if (free < fewBytes) return fail('disk', `${message}: PostgreSQL stops when there are none`)
-  return free < lowBytes ? warn('disk', `${message}: make room`) : ok('disk', message)
+  if (free < fewBytes) return fail('disk', `${message}: PostgreSQL stops when the disk is full`)
+  return free < lowBytes ? warn('disk', `${message}: free some space`) : ok('disk', message)
 }
 
-/** The data folder and the disk below it, where the database is in it. */
+/** Checks the data folder and its disk, if the database is embedded. */
 export const checkPlace = async ({
   databaseUrl,
   dataDir,
 }: Pick<Config, 'databaseUrl' | 'dataDir'>): Promise<Check[]> => {
   if (databaseUrl === null) return Promise.all([checkFolder(dataDir), checkDisk(dataDir)])
-  return [
-    ok('data folder', 'not used with DATABASE_URL'),
-    ok('disk', 'that of DATABASE_URL, which is not seen from here'),
-  ]
+  return [ok('data folder', 'not used with DATABASE_URL'), ok('disk', 'not checked: the database server is remote')]
 }
 
-/** `code` of the refusal; null: it can be had. */
+/** Returns the code of the error, or null if the port is free. */
 const tryPort = (host: string, port: number): Promise<string | null> =>
   new Promise((resolve) => {
     const server = createServer()
@@ -74,7 +72,7 @@ const tryPort = (host: string, port: number): Promise<string | null> =>
     server.listen(port, host, () => server.close(() => resolve(null)))
   })
 
-/** The status that `/healthz` answers with, 200 only where a daemon of ours does. Rejects where nobody answers. */
+/** Returns the status of `/healthz`: 200 only for a daemon of svc. Rejects if there is no answer. */
 const askHealth = async (url: string): Promise<number> => {
   const reply = await fetch(`${url}/healthz`, { redirect: 'manual', signal: AbortSignal.timeout(answerMs) })
   const text = await reply.text()
@@ -89,10 +87,10 @@ const checkPort = async ({ host, port }: Pick<Config, 'host' | 'port'>): Promise
   const refusal = port === 0 ? null : await tryPort(host, port)
   if (refusal === null) return { ...ok(name, `${host}:${port} is free`), isOurs: false }
   if (refusal !== 'EADDRINUSE')
-    return { ...fail(name, `${host}:${port} can't be had (${refusal}): set SVC_HOST and SVC_PORT`), isOurs: false }
+    return { ...fail(name, `${host}:${port} can't be used (${refusal}): set SVC_HOST and SVC_PORT`), isOurs: false }
   const status = await askHealth(`http://${urlHost(host)}:${port}`).catch(() => null)
-  if (status === 200) return { ...ok(name, `${host}:${port} is a running daemon's`), isOurs: true }
-  return { ...fail(name, `${host}:${port} is another program's: set SVC_PORT to a free one`), isOurs: false }
+  if (status === 200) return { ...ok(name, `${host}:${port} is used by a running daemon`), isOurs: true }
+  return { ...fail(name, `${host}:${port} is used by another program: set SVC_PORT to a free port`), isOurs: false }
 }
 
 const loopback = /^(localhost|127\.|\[::1\])/
@@ -106,21 +104,73 @@ const checkPublicUrl = async (publicUrl: string, isRunning: boolean): Promise<Ch
     if (status !== 200)
       return bad(
         name,
-        `${publicUrl}/healthz answers ${status}, not as a daemon does: look at the proxy and SVC_PUBLIC_URL${idle}`,
+        `${publicUrl}/healthz answers ${status}, unlike a daemon: check the proxy and SVC_PUBLIC_URL${idle}`,
       )
   } catch (error) {
-    return bad(name, `${publicUrl} does not answer (${reasonOf(error)}): look at SVC_PUBLIC_URL${idle}`)
+    return bad(name, `${publicUrl} does not answer (${reasonOf(error)}): check SVC_PUBLIC_URL${idle}`)
   }
   return loopback.test(new URL(publicUrl).host)
     ? warn(
         name,
-        `${publicUrl} answers, to this machine alone: set SVC_PUBLIC_URL to what recipients of mails can reach`,
+        `${publicUrl} answers, but only on this machine: set SVC_PUBLIC_URL to a URL that recipients can reach`,
       )
     : ok(name, `${publicUrl} answers`)
 }
 
-/** Whether a daemon can listen, or does, and whether it is reached where links lead. */
-export const checkServing = async (config: Pick<Config, 'host' | 'port' | 'publicUrl'>): Promise<Check[]> => {
+/** The daemons of the database. */
+export interface Daemons {
+  /** Whether a daemon is connected now. */
+  isConnected: boolean
+  /** The public URL of the daemon that started last; null if none has started. */
+  publicUrl: string | null
+  /** The settings of that daemon that commands should share; null if none has started. */
+  settings: Record<string, unknown> | null
+}
+
+const shownValue = (value: unknown): string => {
+  const text = Array.isArray(value) ? value.join(',') : String(value ?? '')
+  return text === '' ? 'not set' : text
+}
+
+/** Checks that commands have the daemon's settings. Returns no check if no daemon runs. */
+export const checkSettings = (own: Record<string, unknown>, daemons: Daemons | null): Check[] => {
+  if (!daemons?.isConnected || !daemons.settings) return []
+  const name = 'settings'
+  const differing = Object.entries(daemons.settings).flatMap(([setting, value]) => {
+    const [here, there] = [shownValue(own[setting]), shownValue(value)]
+    return here === there ? [] : [`${setting} is ${here} here and ${there} for the daemon`]
+  })
+  if (differing.length === 0) return [ok(name, 'the same as those of the daemon that started last')]
+  return [warn(name, `${differing.join('; ')}: run commands with the daemon's environment`)]
+}
+
+/**
+ * Checks that a daemon can listen, or that the running one serves this database, and that the public URL reaches it.
+ * `daemons` is null if the database is unavailable.
+ */
+export const checkServing = async (
+  config: Pick<Config, 'host' | 'port' | 'publicUrl'>,
+  daemons: Daemons | null,
+  isPublicUrlGiven: boolean,
+): Promise<Check[]> => {
   const { isOurs, ...port } = await checkPort(config)
-  return [await checkPublicUrl(config.publicUrl, isOurs), port]
+  const served =
+    isOurs && daemons
+      ? daemons.isConnected
+        ? ok(port.name, `${port.message}, which serves this database`)
+        : fail(
+            port.name,
+            `${port.message} of another database: set SVC_DATA_DIR or DATABASE_URL to that database, or set SVC_PORT`,
+          )
+      : port
+  const kept = daemons?.publicUrl ?? config.publicUrl
+  if (isPublicUrlGiven && kept !== config.publicUrl)
+    return [
+      fail(
+        'public url',
+        `SVC_PUBLIC_URL is ${config.publicUrl} here, and ${kept} for the daemon: use the same value for both`,
+      ),
+      served,
+    ]
+  return [await checkPublicUrl(kept, isOurs), served]
 }

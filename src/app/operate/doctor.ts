@@ -1,51 +1,60 @@
 import { Problem } from '../../lib/problem.ts'
-import { openApp } from '../app.ts'
-import { type Config, lookAtConfig } from '../config.ts'
+import { readDaemonSettings, readPublicUrl } from '../../store/installation.ts'
+import { readProcesses } from '../../store/processes.ts'
+import { type OpenApp, openApp } from '../app.ts'
+import { type Config, inspectConfig, sharedSettings } from '../config.ts'
 import { type Check, fail, reasonOf, warn } from './doctor.check.ts'
 import { checkDatabase } from './doctor.database.ts'
-import { checkNode, checkPlace, checkServing } from './doctor.machine.ts'
+import { checkNode, checkPlace, checkServing, checkSettings, type Daemons } from './doctor.machine.ts'
 import { checkDns, checkRelays } from './doctor.net.ts'
 import { findDatabase } from './open.ts'
 
-const unseen = (why: string): Check[] =>
+const unchecked = (why: string): Check[] =>
   ['database', 'schema', 'clock', 'secret', 'relay'].map((name) =>
-    warn(name, name === 'database' ? why : `not looked at: ${why}`),
+    warn(name, name === 'database' ? why : `not checked: ${why}`),
   )
 
-const checkStored = async (config: Config | null): Promise<Check[]> => {
-  if (!config) return unseen('there is no database yet: svc serve sets it up')
+const readDaemons = async ({ sql }: OpenApp): Promise<Daemons> => ({
+  isConnected: (await readProcesses(sql)).some(({ parts }) => parts.includes('daemon')),
+  publicUrl: await readPublicUrl(sql),
+  settings: await readDaemonSettings(sql),
+})
+
+const checkStored = async (config: Config | null): Promise<{ checks: Check[]; daemons: Daemons | null }> => {
+  if (!config) return { checks: unchecked('there is no database yet: svc serve creates it'), daemons: null }
   try {
     const app = await openApp(config, { schema: 'ignore', connections: 4, name: 'svc cli' })
     try {
       const checks = await checkDatabase(app)
       const isReady = checks.every(({ name, status }) => name !== 'schema' || status === 'ok')
-      return [...checks, ...(isReady ? await checkRelays(app) : [warn('relay', 'not looked at: the schema is behind')])]
+      if (!isReady) return { checks: [...checks, warn('relay', 'not checked: the schema is behind')], daemons: null }
+      return { checks: [...checks, ...(await checkRelays(app))], daemons: await readDaemons(app) }
     } finally {
       await app.close()
     }
   } catch (error) {
-    const [, ...others] = unseen('the database is not available')
-    const where = config.databaseUrl === null ? `look into ${config.dataDir}` : 'look at DATABASE_URL and the server'
+    const [, ...others] = unchecked('the database is not available')
+    const where = config.databaseUrl === null ? `check ${config.dataDir}` : 'check DATABASE_URL and the server'
     const reason = error instanceof Problem ? error.message : reasonOf(error)
-    return [fail('database', `${reason}: ${where}`), ...others]
+    return { checks: [fail('database', `${reason}: ${where}`), ...others], daemons: null }
   }
 }
 
-/** Looks at everything a daemon needs, and makes nothing. What can't be looked at is a warning that says why. */
+/** Checks everything a daemon needs, without creating anything. A check that can't run is a warning that says why. */
 export const examine = async (): Promise<Check[]> => {
   let config: Config | null
-  let settings: Omit<Config, 'secret'>
+  let settings: ReturnType<typeof inspectConfig>
   try {
-    settings = lookAtConfig()
-    config = findDatabase()
+    settings = inspectConfig()
+    config = findDatabase(settings)
   } catch (error) {
     return [checkNode(), fail('configuration', reasonOf(error))]
   }
-  const [place, stored, dns, serving] = await Promise.all([
+  const [place, { checks, daemons }, dns] = await Promise.all([
     checkPlace(settings),
     checkStored(config),
     checkDns(settings),
-    checkServing(settings),
   ])
-  return [checkNode(), ...place, ...stored, ...dns, ...serving]
+  const serving = await checkServing(settings, daemons, Boolean(process.env.SVC_PUBLIC_URL))
+  return [checkNode(), ...place, ...checks, ...dns, ...serving, ...checkSettings(sharedSettings(settings), daemons)]
 }

@@ -1,24 +1,69 @@
-import { existsSync } from 'node:fs'
+import { existsSync, lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import { Problem } from '../../lib/problem.ts'
 import type { SchemaRule } from '../../store/schema.ts'
 import { type OpenApp, openApp } from '../app.ts'
-import { type Config, lookAtConfig } from '../config.ts'
+import { type Config, inspectConfig } from '../config.ts'
+import { keptSecret } from '../secret.ts'
 
-/** The configuration of a database that is there, whatever its schema; null where the data folder has none yet. */
-export const findDatabase = (): Config | null => {
-  const { secret, ...config } = lookAtConfig()
-  const isThere = config.databaseUrl !== null || existsSync(join(config.dataDir, 'pgdata'))
-  return isThere && secret !== null ? { ...config, secret } : null
+type Place = Pick<Config, 'databaseUrl' | 'dataDir'>
+
+/** Whether there is a database. Also true if that can't be determined, or `pgdata` is a broken link: opening it reports the error. */
+const hasDatabase = ({ databaseUrl, dataDir }: Place): boolean => {
+  if (databaseUrl !== null) return true
+  try {
+    lstatSync(join(dataDir, 'pgdata'))
+    return true
+  } catch (error) {
+    return !['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
+  }
 }
+
+const noDatabase = ({ dataDir }: Place) =>
+  new Problem(
+    'unavailable',
+    process.env.SVC_DATA_DIR
+      ? `There is no database yet in SVC_DATA_DIR, ${dataDir}`
+      : `There is no database here yet: no ${dataDir}, and no .svc of this user in a folder above it`,
+    { hint: 'svc dev or svc db migrate creates one; or set SVC_DATA_DIR to the folder that has it' },
+  )
+
+/** Throws Problem `unavailable` if there is no database yet: only `svc dev`, `svc serve` and `svc db migrate` create one. */
+export const requireDatabase = (place: Place): void => {
+  if (!hasDatabase(place)) throw noDatabase(place)
+}
+
+// The environment is read once: root, as the data folder's owner, could not read its files a second time.
+const readWhere = (check: (place: Place) => void): Config => {
+  const { secret, ...config } = inspectConfig()
+  check(config)
+  return { ...config, secret: secret ?? keptSecret(config.dataDir) }
+}
+
+/** Returns the configuration of an existing database. Throws Problem `unavailable` if there is none. */
+export const readExisting = (): Config => readWhere(requireDatabase)
+
+/** Returns the configuration for `svc db restore`, which creates a database only if SVC_DATA_DIR is set or the data folder exists. */
+export const readRestoreTarget = (): Config =>
+  readWhere((place) => {
+    if (!process.env.SVC_DATA_DIR && !existsSync(place.dataDir)) requireDatabase(place)
+  })
+
+/** Opens an existing database for a command. */
+export const openForCommand = async (): Promise<OpenApp> =>
+  openApp(readExisting(), {
+    connections: 4,
+    name: 'svc cli',
+    links: { isGiven: Boolean(process.env.SVC_PUBLIC_URL) },
+  })
+
+/** Returns the configuration of an existing database, whatever its schema; null if the data folder has none yet. */
+export const findDatabase = ({ secret, ...config }: ReturnType<typeof inspectConfig>): Config | null =>
+  hasDatabase(config) && secret !== null ? { ...config, secret } : null
 
 /**
- * Opens the database for who looks at it, by default whatever its schema and secret, and makes none: throws Problem
- * `unavailable` where the data folder has none yet.
+ * Opens an existing database, by default whatever its schema and secret. Throws Problem `unavailable` if the data folder has
+ * none yet.
  */
-export const openToLook = async (schema: SchemaRule = 'ignore'): Promise<OpenApp> => {
-  const config = findDatabase()
-  if (!config)
-    throw new Problem('unavailable', 'There is no database here yet', { hint: 'svc serve, or set SVC_DATA_DIR' })
-  return openApp(config, { schema, connections: 4, name: 'svc cli' })
-}
+export const openForInspection = async (schema: SchemaRule = 'ignore'): Promise<OpenApp> =>
+  openApp(readExisting(), { schema, connections: 4, name: 'svc cli' })

@@ -1,4 +1,4 @@
-import type { CommandSet, Context } from '../../cli/command.ts'
+import { type CommandSet, type Context, confirmed, examples } from '../../cli/command.ts'
 import { readInput } from '../../cli/input.ts'
 import { Problem } from '../../lib/problem.ts'
 
@@ -11,7 +11,7 @@ interface Flags {
 
 const leastLength = 16
 
-/** The new secret as the operator gave it; null where they gave none. */
+/** Returns the new secret from the file or the environment; null if there is none. */
 const givenSecret = async ({ secretFile }: Flags): Promise<string | null> => {
   const given = secretFile === undefined ? process.env.SVC_NEW_SECRET : await readInput(secretFile, '--secret-file')
   const secret = given?.trim() || null
@@ -24,41 +24,50 @@ const givenSecret = async ({ secretFile }: Flags): Promise<string | null> => {
 const rotate = async (context: Context, flags: Flags): Promise<void> => {
   const { out, confirm } = context
   const given = await givenSecret(flags)
-  const [{ openToLook }, { rotateSecret }, { draftSecret, keepDraft, keepsSecret }] = await Promise.all([
-    import('./open.ts'),
-    import('./rotate.ts'),
-    import('../secret.ts'),
-  ])
+  const [
+    { openForInspection },
+    { rotateSecret, usesSecret },
+    { findDraft, keepDraft, keepsSecret, nextSecret, writeDraft },
+  ] = await Promise.all([import('./open.ts'), import('./rotate.ts'), import('../secret.ts')])
   const isKept = keepsSecret()
   if (given === null && !isKept)
     throw new Problem('usage', 'Missing --secret-file, or SVC_NEW_SECRET: the new secret', {
       hint: 'openssl rand -base64 32 > new-secret; svc secret rotate --secret-file new-secret',
     })
-  const app = await openToLook('require').catch((error) => {
-    // Between the two secrets: the database has the new one already, and the folder keeps it as a draft.
-    if (isKept && (error as Problem).kind === 'configuration') return openToLook()
+  const app = await openForInspection('require').catch((error) => {
+    // After an interrupted rotation the database may use the draft, so the check of the secret fails.
+    if (isKept && (error as Problem).kind === 'configuration') return openForInspection()
     throw error
   })
   try {
-    const { dataDir, secret: from } = app.config
-    const to = isKept ? draftSecret(dataDir, given) : given!
-    if (to === from) throw new Problem('usage', 'The new secret is the old one')
-    // A dry run goes through with it, and back.
+    const { dataDir, secret: kept } = app.config
+    const draft = isKept ? findDraft(dataDir) : null
+    // A rotation was interrupted after the database had changed: the draft is the only copy of the database's secret.
+    const isHalfDone = draft !== null && draft !== kept && (await usesSecret(app.database, draft))
+    const from = isHalfDone ? draft : kept
+    const to = isKept ? nextSecret(dataDir, given) : given!
+    if (to === from && !isHalfDone) throw new Problem('usage', 'The new secret is the same as the old one')
+    // A dry run reseals everything, and rolls back.
     const yes = flags.yes === true || flags.dryRun === true
-    if (!(await confirm('seal everything with the new secret; no daemon starts with the old one then', { yes }))) return
+    if (!(await confirm('seal everything with the new secret; daemons can no longer start with the old one', { yes })))
+      return
     const rotation = { from, to, endLinks: flags.endLinks === true, dryRun: flags.dryRun === true }
+    if (isKept && !rotation.dryRun) {
+      if (isHalfDone) keepDraft(dataDir)
+      if (to !== from) writeDraft(dataDir, to)
+    }
     const resealed = await rotateSecret(app.database, rotation)
     if (flags.dryRun) {
       out.note('Nothing was changed.')
       return out.one({ dryRun: true, resealed })
     }
-    if (isKept) keepDraft(dataDir)
+    if (isKept && to !== from) keepDraft(dataDir)
     out.one({ resealed: resealed ?? 0, linksKept: !rotation.endLinks })
-    if (resealed === null) out.note('It was sealed with the new secret already.')
+    if (resealed === null) out.note('The database already used the new secret.')
     out.note(
       isKept ? `The new secret is in the data folder, ${dataDir}.` : 'Start every daemon with the new SVC_SECRET.',
     )
-    out.note('A backup from before opens with the old one alone.')
+    out.note('Keep the old secret for earlier backups.')
   } finally {
     await app.close()
   }
@@ -66,13 +75,23 @@ const rotate = async (context: Context, flags: Flags): Promise<void> => {
 
 /** `svc secret rotate`. */
 export const commands: CommandSet = (cli) => {
-  cli
-    .noun('secret')
-    .command('rotate')
-    .description('Seal everything with a new secret, while no daemon runs; links in mails that were sent go on to work')
-    .option('--secret-file <file|->', 'the new secret (or SVC_NEW_SECRET); embedded: made anew where it is left out')
-    .option('--end-links', 'the old secret is known to others: links signed with it open nothing any more')
-    .option('--yes', 'do it without asking')
-    .option('--dry-run', 'say how much it would seal, and whether it could')
-    .action(cli.run((context, flags: Flags) => rotate(context, flags), { app: 'none' }))
+  confirmed(
+    cli
+      .noun('secret')
+      .command('rotate')
+      .description('Seal stored credentials with a new secret while no daemon runs; links in sent emails keep working')
+      .addHelpText(
+        'after',
+        examples(
+          'svc secret rotate --secret-file new-secret.txt --dry-run',
+          'svc secret rotate --secret-file new-secret.txt --yes',
+        ),
+      )
+      .option(
+        '--secret-file <file|->',
+        'the new secret (or SVC_NEW_SECRET; default with the embedded database: a random one)',
+      )
+      .option('--end-links', 'invalidate links signed with the old secret, for example after a leak'),
+    'check that it would succeed, and show how much it would seal',
+  ).action(cli.run((context, flags: Flags) => rotate(context, flags), { app: 'none' }))
 }

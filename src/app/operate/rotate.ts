@@ -7,13 +7,13 @@ import { readOtherProcesses } from '../../store/processes.ts'
 import { formerKeys } from '../app.ts'
 import { type SealedColumn, sealedColumns } from './sealed.ts'
 
-/** Rows of an update. */
+/** Rows of each update. */
 const atOnce = 1000
 
 export interface Rotation {
   from: string
   to: string
-  /** Links that were signed with the old secret open nothing any more: it is known to others. */
+  /** Invalidates links that were signed with the old secret, because it leaked. */
   endLinks: boolean
   dryRun: boolean
 }
@@ -23,14 +23,18 @@ const isReached = async (sql: Sql, { from, to }: Rotation): Promise<boolean> => 
   if (kept === secretFingerprint(to)) return true
   if (kept === undefined || kept === secretFingerprint(from)) return false
   throw new Problem('configuration', 'SVC_SECRET is not the secret that this database was set up with', {
-    hint: 'name the one it was set up with as SVC_SECRET, and the one to come as the new one',
+    hint: 'set SVC_SECRET to the current secret, and pass the new one as SVC_NEW_SECRET or --secret-file',
   })
 }
 
-const demandAlone = async (sql: Sql): Promise<void> => {
+/** Whether the database is sealed with this secret. */
+export const usesSecret = async ({ sql }: Database, secret: string): Promise<boolean> =>
+  (await readFingerprint(sql)) === secretFingerprint(secret)
+
+const requireNoOtherProcess = async (sql: Sql): Promise<void> => {
   const [other] = await readOtherProcesses(sql)
   if (!other) return
-  throw conflict(`A process of svc works with the old secret: ${other.process}`, {
+  throw conflict(`Another svc process uses the old secret: ${other.process}`, {
     hint: 'stop every daemon (svc status lists them), rotate, start them with the new secret',
   })
 }
@@ -69,12 +73,13 @@ const keepLinks = async (sql: Sql, { from, to, endLinks }: Rotation): Promise<vo
   )
 }
 
-class Undone extends Error {}
+class DryRunRollback extends Error {}
 
 /**
- * Seals all that is stored with the new secret, in one transaction, and gives how many texts; null: it was so already. Nobody
- * may work with the old one meanwhile: who starts has to read `installation`, which is locked, and who had read it before is
- * seen by its connection. Throws Problem `conflict` where somebody is, `configuration` where `from` is not the secret.
+ * Seals all stored texts with the new secret in one transaction. Returns their number; null if the database uses the new
+ * secret already. No other process may use the old secret meanwhile: a starting process has to read `installation`, which is
+ * locked, and a running one is found by its connection. Throws Problem `conflict` if there is one, `configuration` if `from`
+ * is not the current secret.
  */
 export const rotateSecret = async (database: Database, rotation: Rotation): Promise<number | null> => {
   let resealed = 0
@@ -83,14 +88,14 @@ export const rotateSecret = async (database: Database, rotation: Rotation): Prom
       resealed = 0
       await sql('lock table installation in access exclusive mode')
       if (await isReached(sql, rotation)) return null
-      await demandAlone(sql)
+      await requireNoOtherProcess(sql)
       for (const column of sealedColumns) resealed += await resealColumn(sql, column, rotation)
       await keepLinks(sql, rotation)
-      if (rotation.dryRun) throw new Undone()
+      if (rotation.dryRun) throw new DryRunRollback()
       return resealed
     })
   } catch (error) {
-    if (error instanceof Undone) return resealed
+    if (error instanceof DryRunRollback) return resealed
     throw error
   }
 }

@@ -1,8 +1,8 @@
-/** Where what `SVC_SECRET` seals is stored: a column, and SQL that gives the context that each text was sealed with. */
+/** A column of texts sealed with `SVC_SECRET`, and the SQL expression of the context that each text was sealed with. */
 export interface SealedColumn {
   table: string
   column: string
-  /** No two rows of the table have the same. */
+  /** Unique in the table. */
   context: string
 }
 
@@ -14,5 +14,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'bounce_mailboxes', column: 'sealed_password', context: `'bounces ' || account_id` },
   { table: 'payment_providers', column: 'sealed_key', context: 'account_id' },
   { table: 'payment_providers', column: 'sealed_webhook_secret', context: 'account_id' },
+  { table: 'payment_providers', column: 'former_sealed_key', context: 'account_id' },
+  { table: 'payment_providers', column: 'former_sealed_webhook_secret', context: 'account_id' },
   { table: 'installation', column: 'sealed_former_keys', context: `'installation'` },
 ]

@@ -1,33 +1,39 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { relative } from '../../cli/cells.ts'
-import type { CommandSet, Context } from '../../cli/command.ts'
-import type { Cell } from '../../cli/output.ts'
+import { relative, span } from '../../cli/cells.ts'
+import { type CommandSet, type Context, examples } from '../../cli/command.ts'
+import { drawObject } from '../../cli/draw.ts'
+import { type Cell, fitted } from '../../cli/output.ts'
+import { hasScreen, onScreen } from '../../cli/screen.ts'
+import { number, quantity } from '../../lib/quantity.ts'
+import type { OpenApp } from '../app.ts'
 import type { Status } from './status.ts'
 
 const redrawMs = 2000
 
-const number = (value: number): string => value.toLocaleString('en')
 const counts = (of: Readonly<Record<string, number>>): string =>
   Object.entries(of)
     .map(([name, count]) => `${number(count)} ${name}`)
     .join(', ')
 
-const daemonText = ({ api, jobs, connectedAt }: Status['daemons'][number]): string =>
+const daemonText = ({ api, jobs, stalled, connectedAt }: Status['daemons'][number]): string =>
   [
     api ? 'API' : null,
-    jobs.length > 0 ? `jobs ${jobs.join(', ')}` : null,
+    jobs.length > 0 ? `jobs ${jobs.map((job) => (stalled.includes(job) ? `${job} (stalled)` : job)).join(', ')}` : null,
     `connected ${relative(new Date(connectedAt), Date.now())}`,
   ]
     .filter(Boolean)
     .join('; ')
 
-/** As lines for people: what there is several of has its name in the line's. */
+/** Returns the status as lines for people. Daemons, queues and limits have their name in the label. */
 const shown = (status: Status): Record<string, Cell> => {
   const { schema, database, daemons, queues, lastHour, nearLimits } = status
   const behind = schema.pending.length
   return {
     version: status.version,
-    schema: behind > 0 ? `behind by ${behind} migration(s)` : `up to date, ${schema.applied} migrations`,
+    schema:
+      behind > 0
+        ? `behind by ${quantity(behind, 'migration')}`
+        : `up to date, ${quantity(schema.applied, 'migration')}`,
     database: `${database.at}, PostgreSQL ${database.version}, ${number(Math.ceil(database.size / 1e6))} MB`,
     ...(daemons.length === 0 && { daemons: 'none is connected' }),
     ...Object.fromEntries(daemons.map((daemon) => [`daemon ${daemon.process}`, daemonText(daemon)])),
@@ -58,29 +64,70 @@ const watch = async ({ out, signal }: Context, draw: () => Promise<void>): Promi
   }
 }
 
-/** `svc status [--watch]` (cli.md, Commands). */
+/** Returns the status for a terminal, with the offset of the development clock. */
+const forPeople = (app: Pick<OpenApp, 'systemNow'>, status: Status): Record<string, Cell> => {
+  const aheadMs = app.systemNow().getTime() - Date.now()
+  return { ...shown(status), ...(aheadMs > 0 && { clock: `${span(aheadMs)} ahead: svc clock reset` }) }
+}
+
+/** Shows the status full-screen until `q`; a longer status scrolls. */
+const watchOnScreen = (context: Context, read: () => Promise<Record<string, Cell>>): Promise<void> =>
+  onScreen(context.signal, async (screen) => {
+    const { isUnavailable } = await import('../../store/database.ts')
+    const isColoured = process.stdout.hasColors()
+    let [from, readAt, remark] = [0, Number.NEGATIVE_INFINITY, '']
+    let values: Record<string, Cell> = {}
+    while (!context.signal.aborted) {
+      if (performance.now() - readAt >= redrawMs) {
+        readAt = performance.now()
+        try {
+          values = await read()
+          remark = ''
+        } catch (error) {
+          if (!isUnavailable(error)) throw error
+          remark = 'The database is not available · '
+        }
+      }
+      const { columns, rows } = screen.room()
+      const lines = drawObject({ columns, isColoured, isWide: false, now: Date.now }, values)
+      from = Math.max(0, Math.min(from, lines.length - (rows - 2)))
+      const room = lines.slice(from, from + rows - 2)
+      const empty = Array.from({ length: rows - 1 - room.length }, () => '')
+      const hidden = lines.length > rows - 2 ? '↑↓ scroll · ' : ''
+      screen.draw([...room, ...empty, fitted(`${remark}${hidden}every 2 s · q quit`, columns).trimEnd()])
+      const key = await screen.key(Math.max(0, readAt + redrawMs - performance.now()))
+      if (key === 'q') return
+      from += { up: -1, down: 1, pageup: 2 - rows, pagedown: rows - 2 }[key ?? ''] ?? 0
+    }
+  })
+
+/** `svc status [--watch]` (docs/reference/cli.md#status-doctor-and-config). */
 export const commands: CommandSet = (cli) => {
   cli
     .noun('status')
-    .option('--watch', 'show it again every two seconds, until Ctrl-C')
+    .addHelpText('after', examples('svc status', 'svc status --watch'))
+    .option('--watch', 'refresh every two seconds until q (on a terminal) or Ctrl-C')
     .action(
       cli.run(
         async (context, options: { watch?: boolean }) => {
           const { out, exit } = context
-          const [{ openToLook }, { readStatus }, { version }] = await Promise.all([
+          const [{ openForInspection }, { readStatus }, { version }] = await Promise.all([
             import('./open.ts'),
             import('./status.ts'),
-            import('../../cli/program.ts'),
+            import('../../cli/version.ts'),
           ])
-          const app = await openToLook()
+          const app = await openForInspection()
+          const read = () => readStatus(app, version())
           const draw = async () => {
-            const status = await readStatus(app, version())
-            if (options.watch && out.format === 'table') process.stdout.write('\u001b[2J\u001b[H')
-            out.one(status, shown(status))
+            const status = await read()
+            out.one(status, out.format === 'table' ? forPeople(app, status) : shown(status))
             if (status.schema.pending.length > 0) exit(7)
           }
           try {
-            await (options.watch ? watch(context, draw) : draw())
+            if (!options.watch) await draw()
+            else if (out.format === 'table' && !out.fields && hasScreen())
+              await watchOnScreen(context, async () => forPeople(app, await read()))
+            else await watch(context, draw)
           } finally {
             await app.close()
           }

@@ -1,16 +1,16 @@
+import { nearLimits } from '../../accounts/accounts.ts'
 import { deliveryStatuses } from '../../deliveries/deliveries.find.ts'
 import { idAt } from '../../lib/ids.ts'
-import { messageStatuses } from '../../messages/messages.shapes.ts'
-import { nearLimits } from '../../quotas/quotas.ts'
+import { messageStatuses } from '../../messages/api/shapes.ts'
 import type { Sql } from '../../store/database.ts'
 import { readProcesses } from '../../store/processes.ts'
 import { schemaState } from '../../store/schema.ts'
 import type { OpenApp } from '../app.ts'
-import { schedule } from '../jobs.ts'
-import { type QueueDepth, readQueues } from '../queues.ts'
+import { schedule } from '../daemon/jobs.ts'
+import { type QueueDepth, readQueues } from '../daemon/queues.ts'
 
 const hourMs = 3_600_000
-/** An account is near a limit from this share of it on; so many are shown at most. */
+/** An account is near a limit from this share of it on; at most `mostNear` are shown. */
 const nearShare = 0.8
 const mostNear = 20
 
@@ -20,19 +20,20 @@ export interface Status {
   schema: { applied: number; pending: string[] }
   /** Its size in bytes. */
   database: { at: string; version: string; size: number }
-  daemons: { process: string; connectedAt: number; api: boolean; jobs: string[] }[]
-  /** This and the rest: null where the schema is behind, so that there is no telling. */
+  /** `stalled`: jobs without a statement for 15 s (`/readyz`). */
+  daemons: { process: string; connectedAt: number; api: boolean; jobs: string[]; stalled: string[] }[]
+  /** This and the following: null if the schema is behind, since the queries need the current schema. */
   queues: QueueDepth[] | null
-  /** What was made within the last hour, by where it stands now. */
+  /** Deliveries and messages of the last hour, by their current status. */
   lastHour: { deliveries: Record<string, number>; sends: Record<string, number> } | null
   nearLimits: { accountId: string; account: string; quota: string; used: number; limit: number | null }[] | null
 }
 
-/** Where the database is, without user and password. */
+/** Returns where the database is, without user and password. */
 export const databasePlace = ({ config, databaseUrl }: Pick<OpenApp, 'config' | 'databaseUrl'>): string =>
   config.databaseUrl === null ? `embedded in ${config.dataDir}` : new URL(databaseUrl).host
 
-// What of an account is that young is found by its key, however long its history.
+// Ids contain the time, so the primary key finds an account's newest rows, however long its history is.
 const outcomesOf = async (
   sql: Sql,
   relation: 'deliveries' | 'messages',
@@ -62,9 +63,9 @@ const readWork = async (app: OpenApp): Promise<Pick<Status, 'queues' | 'lastHour
   return { queues, lastHour: { deliveries, sends }, nearLimits: near }
 }
 
-const untold = { queues: null, lastHour: null, nearLimits: null }
+const unknownWork = { queues: null, lastHour: null, nearLimits: null }
 
-/** All that `svc status` shows; of a database whose schema is behind as much as can be told (cli.md, Commands). */
+/** Returns what `svc status` shows; less if the schema is behind (docs/reference/cli.md#status-doctor-and-config). */
 export const readStatus = async (app: OpenApp, version: string): Promise<Status> => {
   const schema = await schemaState(app.database)
   const [server] = await app.sql<{ version: string; size: number }>(
@@ -77,12 +78,13 @@ export const readStatus = async (app: OpenApp, version: string): Promise<Status>
     database: { at: databasePlace(app), ...server! },
     daemons: processes
       .filter(({ parts }) => parts.includes('daemon') || parts.includes('jobs'))
-      .map(({ process, connectedAt, parts }) => ({
+      .map(({ process, connectedAt, parts, silent }) => ({
         process,
         connectedAt,
         api: parts.includes('daemon'),
         jobs: parts.filter((part) => schedule.some(({ name }) => name === part)),
+        stalled: silent.filter((part) => schedule.some(({ name, interval }) => name === part && !interval)),
       })),
-    ...(schema.pending.length === 0 ? await readWork(app) : untold),
+    ...(schema.pending.length === 0 ? await readWork(app) : unknownWork),
   }
 }

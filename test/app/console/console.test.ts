@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { readMode, setMode } from '../../../src/app/dev.mail.mode.ts'
-import { caughtIds, removeCaught } from '../../../src/app/dev.mail.ts'
+import { readMode, setMode } from '../../../src/app/dev/catcher.mode.ts'
+import { caughtIds, removeCaught } from '../../../src/app/dev/catcher.ts'
 import { showClock } from '../../../src/store/clock.ts'
 import { startConsole, type TestConsole } from '../../support/console.ts'
 
@@ -27,9 +27,9 @@ const post = (
 ) => fetch(c.console.url + path, { method: 'POST', headers, body: new URLSearchParams(form), redirect: 'manual' })
 const firstId = () => caughtIds(c.folder).at(-1)!
 
-test('a page without scripts shows what there is: mail, webhooks, API calls, the clock', async () => {
+test('a page without scripts shows email, webhooks, API calls and the clock', async () => {
   await c.mail({ subject: 'Grüße & <b>Küsse</b>' })
-  c.console.told({ method: 'PATCH', path: '/api/v1/deals/deal_1', status: 404, ms: 3.14, requestId: 'req_1' })
+  c.console.addCall({ method: 'PATCH', path: '/api/v1/deals/deal_1', status: 404, ms: 3.14, requestId: 'req_1' })
   const { text, headers } = await get('/')
   expect(text).toContain('Grüße &amp; &lt;b&gt;Küsse&lt;/b&gt;')
   expect(text).toMatch(/PATCH[\s\S]*\/api\/v1\/deals\/deal_1[\s\S]*404[\s\S]*3\.1 ms[\s\S]*req_1/)
@@ -39,7 +39,7 @@ test('a page without scripts shows what there is: mail, webhooks, API calls, the
   expect((await get('/calls')).text).toContain('1 request<')
 })
 
-test('mail is found by subject, by address and in its text, whatever the case', async () => {
+test('email is found by subject, by address and by its text, case-insensitively', async () => {
   await c.mail({ subject: 'Your order', to: 'ada@people.example', text: 'It has shipped' })
   await c.mail({ subject: 'Your invoice', to: 'bob@people.example', text: 'Please pay' })
   const found = async (q: string) => {
@@ -50,10 +50,10 @@ test('mail is found by subject, by address and in its text, whatever the case', 
   expect(await found('ada@')).toEqual(['Your order'])
   expect(await found('has shipped')).toEqual(['Your order'])
   expect(await found('your')).toEqual(['Your order', 'Your invoice'])
-  expect((await get('/mail?q=%22%3E%3Cscript%3E')).text).toContain('No mail fits “&quot;&gt;&lt;script&gt;”')
+  expect((await get('/mail?q=%22%3E%3Cscript%3E')).text).toContain('No email matches “&quot;&gt;&lt;script&gt;”')
 })
 
-test('more than a page of mail goes on at the next one', { timeout: 60_000 }, async () => {
+test('email beyond one page continues on the next page', { timeout: 60_000 }, async () => {
   for (let n = 0; n < 102; n++) await c.mail({ subject: `Mail number ${n}.` })
   const first = (await get('/mail')).text
   expect(first).toContain('102 caught')
@@ -68,7 +68,7 @@ test('more than a page of mail goes on at the next one', { timeout: 60_000 }, as
   expect(second).not.toContain('before=')
 })
 
-test('a mail has its HTML in a document of its own that may do nothing, its text, headers, source and attachments', async () => {
+test('an email is shown with its HTML in a sandboxed document, its text, headers, source and attachments', async () => {
   const calendar = 'BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n'
   await c.mail({
     subject: 'Your call',
@@ -106,10 +106,10 @@ test('a mail has its HTML in a document of its own that may do nothing, its text
     expect((await get(gone)).status).toBe(404)
 })
 
-test('the switches and clear do what svc mail does, and lead back to the page they came from', async () => {
+test('the switches and clear do what svc mail does, and return to the page that they were used on', async () => {
   const set = await post('/mail/mode', { mode: 'hang', back: '/calls' })
   expect([set.status, set.headers.get('location'), readMode(c.folder).mode]).toEqual([303, '/calls', 'hang'])
-  expect((await get('/calls')).text).toContain('Mail is held without an answer')
+  expect((await get('/calls')).text).toContain('Email is held without an answer')
   const held = c.mail({ subject: 'Held' })
   await expect.poll(() => c.catcher.held()).toBe(1)
   expect((await get('/')).text).toContain('1 held now')
@@ -123,7 +123,7 @@ test('the switches and clear do what svc mail does, and lead back to the page th
   expect((await post('/mail/mode', { mode: 'explode' })).status).toBe(400)
 })
 
-test('the clock moves on and back as by svc clock, and the next page shows it', async () => {
+test('the clock moves forward and back as by svc clock, and the next page shows it', async () => {
   expect((await post('/clock', { by: '1d', back: '/' })).status).toBe(303)
   expect((await showClock(c.t.app.sql)).offsetMs).toBe(86_400_000)
   expect((await get('/')).text).toContain('1 d ahead')
@@ -134,7 +134,7 @@ test('the clock moves on and back as by svc clock, and the next page shows it', 
   expect((await showClock(c.t.app.sql)).offsetMs).toBe(0)
 })
 
-test('no other site changes anything: what is not posted by the console itself is refused', async () => {
+test('a request that changes something is refused unless the console itself posts it', async () => {
   await c.mail({ subject: 'Stays' })
   const strangers = [
     {},
@@ -152,7 +152,7 @@ test('no other site changes anything: what is not posted by the console itself i
   expect((await post('/mail/mode', { mode: 'refuse' }, { 'sec-fetch-site': 'same-origin' })).status).toBe(303)
 })
 
-test('a name that a stranger leads to this machine gets nothing', async () => {
+test('a request by another host name that resolves to this machine is refused', async () => {
   const status = (host: string) =>
     new Promise((resolve) =>
       request({ port: c.console.port, path: '/mail', headers: { host } }, (answer) =>
@@ -163,9 +163,9 @@ test('a name that a stranger leads to this machine gets nothing', async () => {
   expect(await status(`localhost:${c.console.port}`)).toBe(200)
 })
 
-test('looks at health are no calls that anybody made', async () => {
+test('health checks are not shown as API calls', async () => {
   const before = (await get('/calls')).text.match(/(\d+) requests?</)![1]
   for (const path of ['/healthz', '/readyz', '/sample/harbour.png'])
-    c.console.told({ method: 'GET', path, status: 200, ms: 1, requestId: 'req_2' })
+    c.console.addCall({ method: 'GET', path, status: 200, ms: 1, requestId: 'req_2' })
   expect((await get('/calls')).text.match(/(\d+) requests?</)![1]).toBe(before)
 })

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -5,8 +6,9 @@ import { Readable, Writable } from 'node:stream'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { secretFingerprint } from '../../../src/lib/secrets.ts'
-import { readBackup } from '../../../src/store/backup.read.ts'
-import { writeBackup } from '../../../src/store/backup.write.ts'
+import { encodeJson, readFrames } from '../../../src/store/backup/format.ts'
+import { readBackup } from '../../../src/store/backup/read.ts'
+import { writeBackup } from '../../../src/store/backup/write.ts'
 import { type Database, openDatabase } from '../../../src/store/database.ts'
 import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { svc, svcProcess } from '../../support/cli.ts'
@@ -42,7 +44,7 @@ beforeAll(async () => {
   await t.request('POST', '/deals', { key: account.key, body: { title: 'A deal', email: 'a1@example.com' } })
   await subscribe(t.app, account.id, receiver.url)
   await emitEvents(t.app, account.id, 3)
-  // What a worker that is no more had claimed: it must not be lost with the backup.
+  // The claim of a worker that no longer exists: the backup must include the delivery.
   await t.app.sql(`insert into workers (id, job, seen_at) values (nextval('workers_id_seq'), 'deliveries', now())`)
   await t.app.sql('update pending_deliveries set worker = (select max(id) from workers)')
   file = join(folder, 'svc.backup')
@@ -57,7 +59,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** A migrated database with nothing in it, and the environment of a command on it. */
+/** Creates an empty migrated database; returns its URL and the environment of a command that uses it. */
 const emptyDatabase = async () => {
   const made = await cloneDatabase()
   ends.push(made.drop)
@@ -69,7 +71,7 @@ const withDatabase = async <T>(url: string, run: (database: Database) => Promise
   return run(database).finally(() => database.close())
 }
 
-/** Every row of every table, but for the list of migrations and what no crash keeps. */
+/** Returns every row of every table, except the list of migrations and unlogged tables. */
 const contentOf = (url: string) =>
   withDatabase(url, async ({ sql }) => {
     const tables = await sql<{ name: string }>(
@@ -84,7 +86,7 @@ const contentOf = (url: string) =>
 
 const restore = (env: Record<string, string>, from = file) => svc({ env }, ['db', 'restore', from, '--json'])
 
-test('a backup is one file for its owner alone, compressed, without its SVC_SECRET', async () => {
+test('a backup is one compressed file that only its owner can read, without its SVC_SECRET', async () => {
   expect((await stat(file)).mode & 0o777).toBe(0o600)
   expect(await readdir(folder)).toEqual(['svc.backup'])
   const plain = zstdDecompressSync(await readFile(file)).toString('latin1')
@@ -93,7 +95,7 @@ test('a backup is one file for its owner alone, compressed, without its SVC_SECR
   expect(plain.length).toBeGreaterThan((await stat(file)).size)
 })
 
-test('a restored database has every row and sequence of the other, and a daemon on it delivers what was on its way', async () => {
+test('a restored database has all rows and sequences, and a daemon on it delivers the pending deliveries', async () => {
   const { url, env } = await emptyDatabase()
   const ran = await restore(env)
   expect(ran.status, ran.stderr).toBe(0)
@@ -112,7 +114,7 @@ test('a restored database has every row and sequence of the other, and a daemon 
   }
 })
 
-test('a database that nobody has migrated yet is filled as well, by what standard input gives', async () => {
+test('a database without migrations is restored, too, from standard input', async () => {
   const { url, env } = await emptyDatabase()
   await withDatabase(url, ({ sql }) => sql('drop schema public cascade'))
   await withDatabase(url, ({ sql }) => sql('create schema public'))
@@ -121,7 +123,7 @@ test('a database that nobody has migrated yet is filled as well, by what standar
   expect(await contentOf(url)).toEqual(await contentOf(t.url))
 })
 
-test('a backup is of one moment, whatever is written meanwhile', async () => {
+test('a backup is a snapshot of one moment, whatever is written meanwhile', async () => {
   const parts: Buffer[] = []
   let isWritten = false
   const target = new Writable({
@@ -152,7 +154,7 @@ test('a backup is of one moment, whatever is written meanwhile', async () => {
   })
 })
 
-describe('refused, and nothing is changed', () => {
+describe('a restore or backup that is refused changes nothing', () => {
   let target: Awaited<ReturnType<typeof emptyDatabase>>
   let before: unknown
   beforeAll(async () => {
@@ -171,54 +173,245 @@ describe('refused, and nothing is changed', () => {
     return path
   }
 
-  test('a file cut off, at any place', async () => {
+  test('a file that is cut off at any place is refused', async () => {
     const whole = await readFile(file)
     for (const bytes of [0, 10, Math.floor(whole.length / 2), whole.length - 1]) {
       await writeFile(join(folder, 'cut'), whole.subarray(0, bytes))
-      await refused(await restore(target.env, join(folder, 'cut')), 2, /cut off or altered/)
+      await refused(await restore(target.env, join(folder, 'cut')), 2, /not a backup, or damaged/)
     }
     const tail = await altered('tail', (plain) => plain.subarray(0, plain.lastIndexOf('{"rows"') - 5))
-    await refused(await restore(target.env, tail), 2, /cut off or altered/)
+    await refused(await restore(target.env, tail), 2, /not a backup, or damaged/)
   })
 
-  test('a file that was altered: a byte of it, a row, what comes behind its end; a file that is none', async () => {
+  test('an altered file (a byte, a row, data after its end) and a file that is not a backup are refused', async () => {
     const whole = Buffer.from(await readFile(file))
     whole[Math.floor(whole.length / 2)]! ^= 1
     await writeFile(join(folder, 'flipped'), whole)
-    await refused(await restore(target.env, join(folder, 'flipped')), 2, /cut off or altered/)
+    await refused(await restore(target.env, join(folder, 'flipped')), 2, /not a backup, or damaged/)
     const swapped = await altered('row', (plain) =>
       Buffer.from(plain.toString('latin1').replace('a19@', 'b19@'), 'latin1'),
     )
-    await refused(await restore(target.env, swapped), 2, /cut off or altered/)
-    await refused(await svc({ env: target.env }, ['db', 'restore', swapped, '--dry-run']), 2, /cut off or altered/)
+    await refused(await restore(target.env, swapped), 2, /not a backup, or damaged/)
+    await refused(
+      await svc({ env: target.env }, ['db', 'restore', swapped, '--dry-run']),
+      2,
+      /not a backup, or damaged/,
+    )
     const longer = await altered('longer', (plain) => Buffer.concat([plain, Buffer.from('D\0\0\0\0')]))
-    await refused(await restore(target.env, longer), 2, /cut off or altered/)
+    await refused(await restore(target.env, longer), 2, /not a backup, or damaged/)
     await writeFile(join(folder, 'text'), 'no backup at all')
-    await refused(await restore(target.env, join(folder, 'text')), 2, /no backup/)
+    await refused(await restore(target.env, join(folder, 'text')), 2, /not a backup/)
     await refused(await restore(target.env, join(folder, 'nowhere')), 3, /There is no file/)
   })
 
-  test('a schema that this version does not know', async () => {
+  /** Returns the backup with other frames and a matching end, as only its author or an attacker can create it. */
+  const rewritten = async (name: string, change: (frames: Made[], end: End) => void) => {
+    const plain = zstdDecompressSync(await readFile(file))
+    const frames: Made[] = []
+    for (let at = 0; at < plain.length; ) {
+      const length = plain.readUInt32BE(at + 1)
+      frames.push({ kind: plain.toString('latin1', at, at + 1), content: plain.subarray(at + 5, at + 5 + length) })
+      at += 5 + length
+    }
+    const end: End = JSON.parse(frames.pop()!.content.toString())
+    change(frames, end)
+    const body = Buffer.concat(frames.map(encode))
+    end.sha256 = createHash('sha256').update(body).digest('hex')
+    const path = join(folder, name)
+    await writeFile(path, zstdCompressSync(Buffer.concat([body, encode(json('E', end))])))
+    return path
+  }
+  interface Made {
+    kind: string
+    content: Buffer
+  }
+  interface End {
+    rows: Record<string, number>
+    sequences: Record<string, number>
+    sha256: string
+  }
+  const json = (kind: string, value: object): Made => ({ kind, content: Buffer.from(JSON.stringify(value)) })
+  const encode = ({ kind, content }: Made) => {
+    const head = Buffer.alloc(5)
+    head.write(kind, 0, 'latin1')
+    head.writeUInt32BE(content.length, 1)
+    return Buffer.concat([head, content])
+  }
+  const headOf = (frames: Made[], table: string) =>
+    frames.findIndex(({ kind, content }) => kind === 'T' && JSON.parse(content.toString()).table === table)
+  const rename = (frames: Made[], table: string, value: object) => {
+    const at = headOf(frames, table)
+    frames[at] = json('T', { ...JSON.parse(frames[at]!.content.toString()), ...value })
+  }
+  const roles = () =>
+    withDatabase(target.url, ({ sql }) =>
+      sql<{ name: string }>('select rolname::text as name from pg_roles order by 1'),
+    )
+
+  test.each<[string, (frames: Made[], end: End) => void]>([
+    [
+      'a table of the system',
+      (frames, end) => {
+        const row = ['99999', 'intruder', 't', 't', 't', 't', 't', 't', 't', '-1', '\\N', '\\N'].join('\t')
+        const columns =
+          'oid rolname rolsuper rolinherit rolcreaterole rolcreatedb rolcanlogin rolreplication rolbypassrls rolconnlimit rolpassword rolvaliduntil'
+        frames.push(json('T', { table: 'pg_authid', columns: columns.split(' ') }))
+        frames.push({ kind: 'D', content: Buffer.from(`${row}\n`) })
+        end.rows.pg_authid = 1
+      },
+    ],
+    ['a table of another schema', (frames) => rename(frames, 'accounts', { table: 'pg_catalog"."pg_authid' })],
+    [
+      'the list of migrations',
+      (frames) => frames.push(json('T', { table: 'mikro_orm_migrations', columns: ['name'] })),
+    ],
+    ['a table twice', (frames) => frames.push(frames[headOf(frames, 'accounts')]!)],
+    [
+      'a table less',
+      (frames, end) => {
+        const at = headOf(frames, 'deals')
+        frames.splice(at, frames.findIndex(({ kind }, i) => i > at && kind === 'T') - at)
+        delete end.rows.deals
+      },
+    ],
+    ['a column that the table has not', (frames) => rename(frames, 'accounts', { columns: ['id', 'ctid'] })],
+    ['a column less', (frames) => rename(frames, 'accounts', { columns: ['id'] })],
+    [
+      'rows that are none',
+      (frames) => {
+        frames[headOf(frames, 'accounts') + 1] = { kind: 'D', content: Buffer.from('one\ttwo\n') }
+      },
+    ],
+    [
+      'another count',
+      (_, end) => {
+        end.rows.contacts = 19
+      },
+    ],
+    [
+      'a count of a table that is not there',
+      (_, end) => {
+        end.rows.nothing = 0
+      },
+    ],
+    [
+      'a count less',
+      (_, end) => {
+        delete end.rows.contacts
+      },
+    ],
+    [
+      'another sequence',
+      (_, end) => {
+        end.sequences = { 'pg_catalog.pg_class': 1 }
+      },
+    ],
+    [
+      'a sequence without a value',
+      (_, end) => {
+        end.sequences = { workers_id_seq: -1 }
+      },
+    ],
+    [
+      'a head that is no JSON',
+      (frames) => {
+        frames[headOf(frames, 'accounts')] = { kind: 'T', content: Buffer.from('{') }
+      },
+    ],
+    [
+      'a head of another shape',
+      (frames) => {
+        frames[headOf(frames, 'accounts')] = json('T', { table: ['accounts'] })
+      },
+    ],
+    [
+      'a header of another shape',
+      (frames) => {
+        frames[0] = json('H', { format: 'svc backup 1', migrations: 'all' })
+      },
+    ],
+    [
+      'a header of another format',
+      (frames) => {
+        frames[0] = json('H', { ...JSON.parse(frames[0]!.content.toString()), format: 'x' })
+      },
+    ],
+  ])('a file that was forged to contain %s is refused, although its hash is valid', async (name, change) => {
+    const before = await roles()
+    const path = await rewritten(`made-${name.replaceAll(' ', '-')}`, change)
+    for (const flags of [['--dry-run'], []]) {
+      const ran = await svc({ env: target.env }, ['db', 'restore', path, ...flags])
+      // A dry run does not detect what only the database can check.
+      if (flags.length === 0 || !/rows that|sequence/.test(name)) await refused(ran, 2, /not a backup, or damaged/)
+    }
+    expect(await roles()).toEqual(before)
+  })
+
+  test('the same file, rebuilt without a change, is accepted', async () => {
+    const other = await emptyDatabase()
+    const ran = await restore(other.env, await rewritten('same', () => {}))
+    expect(ran.status, ran.stderr).toBe(0)
+    expect(ran.json.tables).toMatchObject({ contacts: 20, accounts: 1, deals: 1 })
+  })
+
+  test('a file with any flipped byte or with data after its end is refused', async () => {
+    const whole = await readFile(file)
+    const fingerprint = secretFingerprint(t.env.SVC_SECRET!)
+    const outcome = (bytes: Buffer, dryRun: boolean) =>
+      withDatabase(target.url, (database) =>
+        readBackup(database, target.url, Readable.from([bytes]), fingerprint, { dryRun, signal, onRows }).then(
+          () => 'restored',
+          (error) => `${error.kind ?? error.message}`,
+        ),
+      )
+    for (let i = 0; i < 12; i++) {
+      // From the byte after the header of the compression to the end of the data.
+      const at = 20 + Math.floor(((whole.length - 25) * i) / 12)
+      const flipped = Buffer.from(whole)
+      flipped[at]! ^= 1 << (i % 8)
+      expect(await outcome(flipped, false), `byte ${at}`).toBe('invalid')
+    }
+    for (const junk of ['x', '\0'.repeat(100), 'more than that'])
+      expect(await outcome(Buffer.concat([whole, Buffer.from(junk)]), true), junk).toBe('invalid')
+    const junk = join(folder, 'junk')
+    await writeFile(junk, Buffer.concat([whole, Buffer.from('junk')]))
+    await refused(await restore(target.env, junk), 2, /not a backup, or damaged/)
+  })
+
+  test('a frame that claims a gigabyte is refused before it is read', async () => {
+    let read = 0
+    const source = async function* () {
+      yield Buffer.from('H\x3f\xff\xff\xff', 'latin1')
+      for (; read < 100; read++) yield Buffer.alloc(2 ** 16)
+    }
+    await expect(readFrames(source()).frames.next()).rejects.toMatchObject({ kind: 'invalid' })
+    expect(read).toBe(0)
+  })
+
+  test('a schema that this version does not know is refused', async () => {
     const newer = await altered('newer', (plain) => {
       const header = JSON.parse(plain.subarray(5, 5 + plain.readUInt32BE(1)).toString())
-      const text = JSON.stringify({ ...header, migrations: [...header.migrations, 'Migration20990101000000_later'] })
-      const head = Buffer.from('H\0\0\0\0')
-      head.writeUInt32BE(Buffer.byteLength(text), 1)
-      return Buffer.concat([head, Buffer.from(text), plain.subarray(5 + plain.readUInt32BE(1))])
+      const migrations = [...header.migrations, 'Migration20990101000000_later']
+      const endAt = plain.lastIndexOf('{"rows"') - 5
+      const tables = plain.subarray(5 + plain.readUInt32BE(1), endAt)
+      const before = Buffer.concat([encodeJson('H', { ...header, migrations }), tables])
+      const end = JSON.parse(plain.subarray(endAt + 5).toString())
+      const sha256 = createHash('sha256').update(before).digest('hex')
+      return Buffer.concat([before, encodeJson('E', { ...end, sha256 })])
     })
     await refused(await restore(target.env, newer), 6, /does not know.*20990101000000_later/)
   })
 
-  test('another SVC_SECRET, told before anything is written', async () => {
+  test('another SVC_SECRET is refused before anything is written', async () => {
     const env = { ...target.env, SVC_SECRET: 'not the one that sealed it' }
     await refused(await restore(env), 4, /SVC_SECRET is not the secret/)
   })
 
-  test('a database with data, one with other tables, one that is in use', async () => {
+  test('a database with data, with other tables, or in use is refused', async () => {
     const own = await contentOf(t.url)
     const ran = await restore(t.env)
     expect(ran).toMatchObject({ status: 6, stdout: '' })
-    expect(ran.stderr).toMatch(/A process of svc works on the database/)
+    expect(ran.stderr).toMatch(/A process of svc uses the database/)
     expect(await contentOf(t.url)).toEqual(own)
     const other = await emptyDatabase()
     await withDatabase(other.url, ({ sql }) =>
@@ -226,33 +419,33 @@ describe('refused, and nothing is changed', () => {
     )
     const full = await restore(other.env)
     expect(full).toMatchObject({ status: 6, stdout: '' })
-    expect(full.stderr).toMatch(/holds data already \(accounts\)/)
+    expect(full.stderr).toMatch(/already has data \(accounts\)/)
     const strange = await emptyDatabase()
     await withDatabase(strange.url, ({ sql }) =>
       sql('drop schema public cascade; create schema public; create table mine (id int)'),
     )
     const strangers = await restore(strange.env)
     expect(strangers).toMatchObject({ status: 6, stdout: '' })
-    expect(strangers.stderr).toMatch(/tables of something else/)
+    expect(strangers.stderr).toMatch(/tables of another program/)
     await withDatabase(strange.url, ({ sql }) => sql('select from mine'))
   })
 
-  test('--dry-run reads it all and changes nothing', async () => {
+  test('--dry-run reads the whole file and changes nothing', async () => {
     const ran = await svc({ env: target.env }, ['db', 'restore', file, '--dry-run', '--json'])
     expect(ran.status, ran.stderr).toBe(0)
     expect(ran.json.tables).toMatchObject({ contacts: 20 })
     expect(await contentOf(target.url)).toEqual(before)
   })
 
-  test('a backup over a file that is there, or to where nobody can write', async () => {
+  test('a backup to an existing file or to a missing folder is refused', async () => {
     const whole = await readFile(file)
-    await refused(await svc(t, ['db', 'backup', file, '--json']), 6, /is there already/)
+    await refused(await svc(t, ['db', 'backup', file, '--json']), 6, /already exists/)
     expect(await readFile(file)).toEqual(whole)
     await refused(await svc(t, ['db', 'backup', join(folder, 'no', 'such', 'folder')]), 2, /can't be written/)
   })
 })
 
-test('standard output gives the file alone; a reader that goes away leaves no failure behind', async () => {
+test('standard output has only the backup file, and later commands work', async () => {
   const parts: Buffer[] = []
   const { startSvc } = await import('../../support/cli.ts')
   const child = startSvc(t, ['db', 'backup', '-'])

@@ -37,7 +37,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const values = (...words: string[]) => complete(program, words, closedValues).map(({ value }: Candidate) => value)
 
-test('what may stand at a place: commands, verbs, flags, values of closed sets, files', () => {
+test('each place completes commands, verbs, flags, values of closed sets or files', () => {
   expect(values('del')).toEqual(['deliveries'])
   expect(values('')).toEqual(program.commands.map((command) => command.name()))
   expect(values('deliveries', 're')).toEqual(['replay'])
@@ -56,7 +56,7 @@ test('what may stand at a place: commands, verbs, flags, values of closed sets, 
   expect(values('accounts', 'create', '--j')).toEqual(['--json', '--jsonl'])
 })
 
-test('each closed set is of a flag or an argument that there is', () => {
+test('each closed set belongs to an existing flag or argument', () => {
   for (const name of Object.keys(closedValues)) {
     const parts = name.split(' ')
     const last = parts.pop()!
@@ -69,7 +69,7 @@ test('each closed set is of a flag or an argument that there is', () => {
   }
 })
 
-test('another shell is a usage error that names those there are', async () => {
+test('an unknown shell is a usage error that names the known ones', async () => {
   const ran = await svc({ env: {} }, ['completion', 'tcsh'])
   expect(ran).toMatchObject({ status: 2, stdout: '' })
   expect(ran.stderr).toContain('bash, zsh, fish')
@@ -93,7 +93,7 @@ describe('in real shells', () => {
   })
 
   test.skipIf(!isThere('zsh'))('zsh', async () => {
-    // A terminal in which the keys are typed: what stands in the line after the tab is what a person would see.
+    // The keys are typed into a terminal: the line after the tab is what a person would see.
     const script = `zmodload zsh/zpty
       zpty -b line zsh -f -i
       seen=

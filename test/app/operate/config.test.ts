@@ -26,7 +26,7 @@ const settings = async (env: Record<string, string>) => {
   return Object.fromEntries((ran.json.settings as Setting[]).map(({ name, value, source }) => [name, [value, source]]))
 }
 
-test('svc config gives each setting with its value and where it comes from', async () => {
+test('svc config shows each setting with its value and its source', async () => {
   const shown = await settings({
     SVC_DATA_DIR: join(folder, 'none'),
     SVC_PORT: '4900',
@@ -51,7 +51,7 @@ test('svc config gives each setting with its value and where it comes from', asy
   })
 })
 
-test('secrets are shown as set, wherever they come from', async () => {
+test('secrets are shown as set, whatever their source', async () => {
   const file = join(folder, 'smtp')
   await writeFile(file, 'smtp://user:hunter22@relay.example.com:587\n')
   const env = {
@@ -69,7 +69,7 @@ test('secrets are shown as set, wherever they come from', async () => {
     expect((await svc({ env }, args)).stdout).not.toContain('hunter22')
 })
 
-test('what the data folder keeps counts as a file; what is not there is not made', async () => {
+test('a value in the data folder counts as a file; a missing folder is not created', async () => {
   const dataDir = join(folder, 'empty')
   expect((await svc({ env: { SVC_DATA_DIR: dataDir } }, ['config'])).status).toBe(0)
   expect(existsSync(dataDir)).toBe(false)
@@ -77,8 +77,27 @@ test('what the data folder keeps counts as a file; what is not there is not made
   expect(await settings({ SVC_DATA_DIR: folder })).toMatchObject({ SVC_SECRET: ['set', 'file'] })
 })
 
-test('what is set wrongly is told, every fault at once: exit 4', async () => {
+test('all invalid settings are reported at once: exit 4', async () => {
   const ran = await svc({ env: { SVC_PORT: 'x', SVC_LOG_LEVEL: 'loud' } }, ['config', '--json'])
   expect(ran).toMatchObject({ status: 4, stdout: '' })
   expect(ran.stderr).toMatch(/SVC_PORT.*SVC_LOG_LEVEL/)
+})
+
+test.each(['https://svc.example/?a=b', 'https://svc.example/#a', 'https://me:secret@svc.example'])(
+  'a SVC_PUBLIC_URL that no link can begin with is refused: %s',
+  async (publicUrl) => {
+    const ran = await svc({ env: { SVC_PUBLIC_URL: publicUrl } }, ['config', '--json'])
+    expect(ran).toMatchObject({ status: 4, stdout: '' })
+    expect(ran.stderr).toMatch(/SVC_PUBLIC_URL must have no credentials, query or fragment/)
+  },
+)
+
+test('SVC_PUBLIC_URL is normalised to ASCII, and an invalid URL is reported', async () => {
+  expect(await settings({ SVC_PUBLIC_URL: 'https://Bücher.example/päge//' })).toMatchObject({
+    SVC_PUBLIC_URL: ['https://xn--bcher-kva.example/p%C3%A4ge', 'environment'],
+  })
+  for (const text of ['nonsense', 'ftp://svc.example']) {
+    const ran = await svc({ env: { SVC_PUBLIC_URL: text } }, ['config', '--json'])
+    expect([ran.status, ran.stderr]).toEqual([4, expect.stringContaining('SVC_PUBLIC_URL must be a URL like')])
+  }
 })

@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sealedColumns } from '../../../src/app/operate/sealed.ts'
-import { setRelay } from '../../../src/messages/relays.ts'
+import { setRelay } from '../../../src/messages/identity/relays.ts'
+import { type Database, openDatabase } from '../../../src/store/database.ts'
+import { connectionName } from '../../../src/store/processes.ts'
 import { startApp, type TestApp } from '../../support/app.ts'
 import { svc, svcProcess } from '../../support/cli.ts'
 import { freePort } from '../../support/daemon.ts'
@@ -19,6 +21,7 @@ let dns: DnsServer
 let sink: Sink
 let folder: string
 let port: number
+let daemon: Database
 
 interface Check {
   name: string
@@ -36,8 +39,12 @@ beforeAll(async () => {
   ])
   dns.set('example.com', { MX: [[10, 'mail.example.com']] })
   await t.server.fastify.listen({ host: '127.0.0.1', port })
+  // The connection of a daemon in a process of its own.
+  daemon = openDatabase(t.env.DATABASE_URL!, { max: 1, name: connectionName('svc daemon') })
+  await daemon.sql('select 1')
 })
 afterAll(async () => {
+  await daemon.close()
   await t.close()
   await Promise.all([dns.close(), sink.close(), rm(folder, { recursive: true, force: true })])
 })
@@ -52,7 +59,7 @@ const examine = async (env: Record<string, string> = {}, run = svc) => {
   return { status: ran.status, of: (name: string) => checks.find((check) => check.name === name), checks }
 }
 
-test('of a daemon that runs well every check is ok, and the public url alone is a warning while it is local', async () => {
+test('every check of a healthy daemon is ok, except a warning for a local public URL', async () => {
   const account = await t.account()
   await subscribe(t.app, account.id, 'https://hooks.example.com/x')
   const { status, checks, of } = await examine()
@@ -70,11 +77,11 @@ test('of a daemon that runs well every check is ok, and the public url alone is 
     ['public url', 'warn'],
     ['port', 'ok'],
   ])
-  expect(of('secret')!.message).toBe('opens what is stored (1 looked at)')
-  expect(of('port')!.message).toContain("a running daemon's")
+  expect(of('secret')!.message).toBe('opens the stored credentials (1 checked)')
+  expect(of('port')!.message).toContain('is used by a running daemon')
 })
 
-test('a relay that does not answer, a name server that fails and a stranger at the port fail, with what to do: exit 1', async () => {
+test('a silent relay, a failing name server and another program at the port fail, with what to do: exit 1', async () => {
   const stranger = createServer((socket) => void socket.on('error', () => {}).end('hello\n', () => socket.destroy()))
   const taken = await freePort()
   await new Promise<void>((resolve) => stranger.listen(taken, '127.0.0.1', resolve))
@@ -90,19 +97,19 @@ test('a relay that does not answer, a name server that fails and a stranger at t
   expect(status).toBe(1)
   expect(of('relay 127.0.0.1:9')).toMatchObject({
     status: 'fail',
-    message: expect.stringMatching(/ECONNREFUSED.*of Relayed/),
+    message: expect.stringMatching(/connection refused.*of Relayed/),
   })
   expect(of(`relay 127.0.0.1:${sink.port}`)).toMatchObject({ status: 'ok' })
   expect(of('dns')).toMatchObject({ status: 'fail', message: expect.stringMatching(/SVC_DNS_SERVERS/) })
   expect(of('port')).toMatchObject({
     status: 'fail',
-    message: expect.stringMatching(/another program's: set SVC_PORT/),
+    message: expect.stringMatching(/is used by another program: set SVC_PORT/),
   })
   expect(of('public url')!.status).not.toBe('ok')
   expect(JSON.stringify(checks)).not.toContain('sesame')
 })
 
-test('a daemon that runs and is not reached where its links lead fails; without one it is a warning', async () => {
+test('a running daemon that can not be reached by its public URL fails; without a daemon it is a warning', async () => {
   const silent = { SVC_PUBLIC_URL: `http://127.0.0.1:${await freePort()}` }
   expect((await examine(silent)).of('public url')).toMatchObject({ status: 'fail' })
   const { of } = await examine({ ...silent, SVC_PORT: String(await freePort()) })
@@ -110,7 +117,7 @@ test('a daemon that runs and is not reached where its links lead fails; without 
   expect(of('port')).toMatchObject({ status: 'ok', message: expect.stringContaining('free') })
 })
 
-test('another secret fails, whether the fingerprint says so or what is stored', async () => {
+test('another secret fails, whether the fingerprint or a stored value shows it', async () => {
   const other = { SVC_SECRET: 'quite another secret than that' }
   expect((await examine(other)).of('secret')).toMatchObject({ status: 'fail' })
   const [kept] = await t.app.sql<{ secret_fingerprint: string }>('delete from installation returning *')
@@ -122,17 +129,17 @@ test('another secret fails, whether the fingerprint says so or what is stored', 
   expect((await examine()).of('secret')).toMatchObject({ status: 'ok' })
 })
 
-test('every column that holds a sealed text is known', async () => {
+test('every column with a sealed text is known', async () => {
   const rows = await t.app.sql<{ name: string }>(
     `select table_name || '.' || column_name as name from information_schema.columns
-     where column_name like 'sealed%' and table_schema = current_schema() order by 1`,
+     where column_name like '%sealed%' and table_schema = current_schema() order by 1`,
   )
   expect(sealedColumns.map(({ table, column }) => `${table}.${column}`).toSorted()).toEqual(
     rows.map(({ name }) => name),
   )
 })
 
-test('a schema that is behind fails, a clock two minutes off too', async () => {
+test('an outdated schema fails, and so does a clock that is two minutes off', async () => {
   await t.app.sql(`update mikro_orm_migrations set name = name || '_' where name like '%_checkout'`)
   const { of } = await examine()
   await t.app.sql(`update mikro_orm_migrations set name = rtrim(name, '_') where name like '%_checkout_'`)
@@ -142,13 +149,13 @@ test('a schema that is behind fails, a clock two minutes off too', async () => {
   expect(ahead.of('clock')).toMatchObject({ status: 'fail', message: expect.stringContaining('ahead of') })
 })
 
-test('a database that is away fails, and its url is not told', async () => {
+test('an unavailable database fails, and its URL is not shown', async () => {
   const { of, checks } = await examine({ DATABASE_URL: 'postgres://svc:hunter22@127.0.0.1:9/none' })
   expect(of('database')).toMatchObject({ status: 'fail', message: expect.stringContaining('DATABASE_URL') })
   expect(JSON.stringify(checks)).not.toContain('hunter22')
 })
 
-test('a data folder: not there is a warning and makes none, one whose secret others can read fails', async () => {
+test('a missing data folder is a warning and is not created; a secret that other users can read fails', async () => {
   const env = { SVC_LOG_LEVEL: 'silent', SVC_PORT: String(port), SVC_DNS_SERVERS: dns.address }
   const look = async (dataDir: string) => {
     const ran = await svc({ env: { ...env, SVC_DATA_DIR: dataDir } }, ['doctor', '--json'])
@@ -167,7 +174,7 @@ test('a data folder: not there is a warning and makes none, one whose secret oth
   })
 })
 
-test('settings that are wrong are one failure', async () => {
+test('invalid settings are one failure', async () => {
   const ran = await svc({ env: { SVC_PORT: 'x' } }, ['doctor', '--json'])
   expect(ran.status).toBe(1)
   expect(ran.json.checks).toEqual([

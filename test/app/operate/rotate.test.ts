@@ -7,11 +7,11 @@ import { type OpenApp, openApp } from '../../../src/app/app.ts'
 import { readConfig } from '../../../src/app/config.ts'
 import { rotateSecret } from '../../../src/app/operate/rotate.ts'
 import { sealedColumns } from '../../../src/app/operate/sealed.ts'
-import { draftSecret } from '../../../src/app/secret.ts'
+import { findDraft, nextSecret, writeDraft } from '../../../src/app/secret.ts'
+import { openEmbedded } from '../../../src/embedded/embedded.ts'
 import { createSecretBox, secretFingerprint } from '../../../src/lib/secrets.ts'
-import { setRelay } from '../../../src/messages/relays.ts'
+import { setRelay } from '../../../src/messages/identity/relays.ts'
 import { openDatabase } from '../../../src/store/database.ts'
-import { openEmbedded } from '../../../src/store/embedded.ts'
 import { svc } from '../../support/cli.ts'
 import { cloneDatabase } from '../../support/database.ts'
 import { subscribe } from '../../support/deliveries.ts'
@@ -35,7 +35,7 @@ const fileOf = async (secret: string) => {
 const rotate = async (from: string, to: string, ...flags: string[]) =>
   svc({ env: env(from) }, ['secret', 'rotate', '--secret-file', await fileOf(to), '--yes', '--json', ...flags])
 
-/** Each sealed text with its context. */
+/** Returns each sealed text with its context. */
 const sealed = async () => {
   const { sql, close } = openDatabase(database.url, { max: 1 })
   const rows: { sealed: string; context: string }[] = []
@@ -65,10 +65,11 @@ beforeAll(async () => {
   await app.work(account.id, 'cli:test', (work) =>
     setRelay(app, work, { url: 'smtp://me@127.0.0.1:9', password: 'open sesame', bounceAddress: null }),
   )
-  // The kinds of sealed texts that have features of their own to make them.
+  // Sealed texts of features that this test does not use: inserted directly.
   await app.sql(
-    `insert into payment_providers (account_id, provider, sealed_key, sealed_webhook_secret, key_last4, updated_at) values ($1, 'stripe', $2, $3, 'st_1', now())`,
-    [account.id, app.box.seal('sk_test_1', account.id), app.box.seal('whsec_1', account.id)],
+    `insert into payment_providers (account_id, provider, sealed_key, sealed_webhook_secret, former_sealed_key,
+       former_sealed_webhook_secret, key_last4, updated_at) values ($1, 'stripe', $2, $3, $4, $5, 'st_1', now())`,
+    [account.id, ...['sk_test_1', 'whsec_1', 'sk_test_0', 'whsec_0'].map((text) => app.box.seal(text, account.id))],
   )
   links = {
     token: app.tokens.sign('unsubscribe', ['acc', 'a@b.example'], null),
@@ -80,11 +81,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-test('while another process works with the old secret it is refused: exit 6, and nothing is changed', async () => {
+test('while another process uses the old secret it is refused: exit 6, and nothing is changed', async () => {
   const before = await sealed()
   const ran = await rotate(first, second)
   expect(ran).toMatchObject({ status: 6, stdout: '' })
-  expect(JSON.parse(ran.stderr).error).toMatch(new RegExp(`works with the old secret: ${process.pid}@`))
+  expect(JSON.parse(ran.stderr).error).toMatch(new RegExp(`uses the old secret: ${process.pid}@`))
   expect(await sealed()).toEqual(before)
   await app.close()
 })
@@ -102,18 +103,18 @@ test('without a new secret, with a short one, with the old one, and without --ye
   expect(await sealed()).toEqual(before)
 })
 
-test('--dry-run says how much, and changes nothing', async () => {
+test('--dry-run reports the number of sealed texts and changes nothing', async () => {
   const before = await sealed()
   const ran = await rotate(first, second, '--dry-run')
-  expect(ran.json).toEqual({ dryRun: true, resealed: 4 })
+  expect(ran.json).toEqual({ dryRun: true, resealed: 6 })
   expect(await sealed()).toEqual(before)
 })
 
-test('everything is sealed with the new secret, the old one is refused, links that were sent still open', async () => {
+test('every text is sealed with the new secret, the old secret is refused, and sent links still open', async () => {
   const plain = await opens(first)
   const ran = await svc({ env: { ...env(first), SVC_NEW_SECRET: second } }, ['secret', 'rotate', '--yes', '--json'])
   expect(ran.status, ran.stderr).toBe(0)
-  expect(ran.json).toEqual({ resealed: 4, linksKept: true })
+  expect(ran.json).toEqual({ resealed: 6, linksKept: true })
   expect(ran.stdout + ran.stderr).not.toContain(second)
   expect((await opens(second)).toSorted()).toEqual([...plain, expect.stringMatching(/^\[\{"unsubscribe"/)].toSorted())
   expect((await sealed()).fingerprint).toBe(secretFingerprint(second))
@@ -130,7 +131,7 @@ test('everything is sealed with the new secret, the old one is refused, links th
   }
 })
 
-test('again, and links of every secret before open; once --end-links, none does', async () => {
+test('after a second rotation links of every earlier secret open; after --end-links none does', async () => {
   const read = async (secret: string) => {
     const now = await openApp(readConfig(env(secret)))
     const token = now.tokens.sign('join', ['acc', 'b'], null)
@@ -140,16 +141,16 @@ test('again, and links of every secret before open; once --end-links, none does'
     ]
     return now.close().then(() => ({ token, subjects }))
   }
-  expect((await rotate(second, third)).json).toEqual({ resealed: 5, linksKept: true })
+  expect((await rotate(second, third)).json).toEqual({ resealed: 7, linksKept: true })
   expect((await read(third)).subjects).toEqual([['acc', 'a@b.example'], true])
-  expect((await rotate(third, first, '--end-links')).json).toEqual({ resealed: 5, linksKept: false })
-  expect((await opens(first)).length).toBe(4)
-  // Those of the first secret are its own again.
+  expect((await rotate(third, first, '--end-links')).json).toEqual({ resealed: 7, linksKept: false })
+  expect((await opens(first)).length).toBe(6)
+  // The first secret is current again, so its links would open: rotate once more.
   expect((await rotate(first, second, '--end-links')).status).toBe(0)
   expect((await read(second)).subjects).toEqual([null, false])
 })
 
-test('what fails in the middle changes nothing', async () => {
+test('a failure in the middle changes nothing', async () => {
   const before = await sealed()
   const own = openDatabase(database.url, { max: 2 })
   await own.sql(`update payment_providers set sealed_webhook_secret = 'v1.AAAA'`)
@@ -157,14 +158,14 @@ test('what fails in the middle changes nothing', async () => {
   await expect(rotateSecret(own, rotation)).rejects.toMatchObject({ kind: 'configuration' })
   const after = await sealed()
   expect(after.fingerprint).toBe(before.fingerprint)
-  expect(after.rows.filter((row) => before.rows.some(({ sealed: text }) => text === row.sealed))).toHaveLength(3)
+  expect(after.rows.filter((row) => before.rows.some(({ sealed: text }) => text === row.sealed))).toHaveLength(5)
   await own.close()
 })
 
-test('the secret that a data folder keeps is made anew; a crash before the folder has it is healed by the same command', async () => {
+test('the secret in a data folder is replaced; the same command recovers from a crash before the folder has it', async () => {
   const data = join(folder, 'data')
   const target = { env: { SVC_DATA_DIR: data, SVC_LOG_LEVEL: 'silent' } }
-  // Keeps the server up, which each of the commands would start anew.
+  // Keeps the server running; otherwise each command would start it again.
   const embedded = await openEmbedded(data)
   expect((await svc(target, ['accounts', 'create', '--name', 'One'])).status).toBe(0)
   const old = await readFile(join(data, 'secret'), 'utf8')
@@ -175,14 +176,45 @@ test('the secret that a data folder keeps is made anew; a crash before the folde
   expect((await stat(join(data, 'secret'))).mode & 0o777).toBe(0o600)
   expect((await readdir(data)).filter((name) => name.startsWith('secret'))).toEqual(['secret'])
   expect((await svc(target, ['accounts', 'list'])).status).toBe(0)
-  // As a crash leaves it: the database has the new one, the folder the old one and the draft.
-  const config = readConfig(target.env)
-  const opened = await openApp(config, { name: 'svc cli' })
-  const rotation = { from: config.secret, to: draftSecret(data, null), endLinks: false, dryRun: false }
-  await rotateSecret(opened.database, rotation)
-  await opened.close()
-  expect((await svc(target, ['accounts', 'list'])).status).toBe(4)
+  const names = async () => (await readdir(data)).filter((name) => name.startsWith('secret'))
+  // The state after a crash: the database has the new secret, the folder has the old one and the draft.
+  const crash = async () => {
+    const config = readConfig(target.env)
+    const opened = await openApp(config, { name: 'svc cli' })
+    const to = nextSecret(data, null)
+    writeDraft(data, to)
+    await rotateSecret(opened.database, { from: config.secret, to, endLinks: false, dryRun: false })
+    await opened.close()
+    expect((await svc(target, ['accounts', 'list'])).status).toBe(4)
+    return to
+  }
+  await crash()
   expect((await svc(target, ['secret', 'rotate', '--yes', '--json'])).status).toBe(0)
+  expect((await svc(target, ['accounts', 'list'])).status).toBe(0)
+
+  // The draft is the only copy of the database's secret: a dry run and a refusal with another secret must keep it.
+  const live = await crash()
+  const kept = await readFile(join(data, 'secret'), 'utf8')
+  const other = ['secret', 'rotate', '--secret-file', await fileOf(third)]
+  for (const [flags, status] of [[['--dry-run'], 0] as const, [[], 2] as const]) {
+    const ran = await svc(target, [...other, ...flags, '--json'])
+    expect(ran.status, ran.stderr).toBe(status)
+    expect(findDraft(data)).toBe(live)
+    expect(await readFile(join(data, 'secret'), 'utf8')).toBe(kept)
+  }
+  // With --yes the interrupted rotation is finished before the next one.
+  expect((await svc(target, [...other, '--yes', '--json'])).status).toBe(0)
+  expect(await readFile(join(data, 'secret'), 'utf8')).toBe(third)
+  expect(await names()).toEqual(['secret'])
+  expect((await svc(target, ['accounts', 'list'])).status).toBe(0)
+
+  // A crash before the database has changed: the draft is not used yet. A dry run writes none.
+  expect((await svc(target, ['secret', 'rotate', '--dry-run'])).status).toBe(0)
+  expect(await names()).toEqual(['secret'])
+  writeDraft(data, second)
+  expect((await svc(target, ['secret', 'rotate', '--secret-file', await fileOf(first), '--yes'])).status).toBe(0)
+  expect(await readFile(join(data, 'secret'), 'utf8')).toBe(first)
+  expect(await names()).toEqual(['secret'])
   expect((await svc(target, ['accounts', 'list'])).status).toBe(0)
   await embedded.close()
 })

@@ -3,8 +3,8 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { setPlanLimits } from '../../../src/accounts/accounts.plans.ts'
-import { schedule } from '../../../src/app/jobs.ts'
-import { countUse } from '../../../src/quotas/quotas.ts'
+import { countUse } from '../../../src/accounts/accounts.ts'
+import { schedule } from '../../../src/app/daemon/jobs.ts'
 import { startApp, type TestApp } from '../../support/app.ts'
 import { startSvc, svc } from '../../support/cli.ts'
 import { type Daemon, startDaemon } from '../../support/daemon.ts'
@@ -67,7 +67,7 @@ test('svc status shows version, schema, database, queues, the last hour by outco
   await t.app.sql('delete from message_queue')
 })
 
-test('daemons and their jobs are seen by their connections, each on its own, and no more once they are gone', async () => {
+test('daemons and their jobs are detected by their connections, each separately, and disappear when they end', async () => {
   daemons.push(...(await Promise.all([startDaemon(t), startDaemon(t, { args: ['serve', '--no-jobs'] })])))
   const [both, api] = daemons.map(({ pid }) => `${pid}@${hostname()}`)
   const queueJobs = schedule.filter(({ interval }) => !interval).map(({ name }) => name)
@@ -78,7 +78,7 @@ test('daemons and their jobs are seen by their connections, each on its own, and
   })
   const seen = (await status()).daemons
   expect(seen).toHaveLength(2)
-  for (const daemon of seen) expect(daemon).toMatchObject({ api: true, connectedAt: expect.any(Number) })
+  for (const daemon of seen) expect(daemon).toMatchObject({ api: true, connectedAt: expect.any(Number), stalled: [] })
   const { jobs } = (await svc(t, ['jobs', 'status', '--json'])).json
   expect(jobs.map(({ name }: { name: string }) => name)).toEqual(schedule.map(({ name }) => name).toSorted())
   for (const job of jobs) {
@@ -96,7 +96,7 @@ test('daemons and their jobs are seen by their connections, each on its own, and
   expect((await svc(t, ['jobs', 'status'])).stdout).toMatch(/^deliveries\tnone\t/m)
 })
 
-test('--watch shows it again and again until it is told to stop', async () => {
+test('--watch repeats the status until it is stopped', async () => {
   const child = startSvc(t, ['status', '--watch', '--json'])
   let shown = ''
   child.stdout.setEncoding('utf8').on('data', (text) => {
@@ -109,7 +109,7 @@ test('--watch shows it again and again until it is told to stop', async () => {
   for (const line of shown.trim().split('\n')) expect(JSON.parse(line)).toMatchObject({ daemons: [] })
 })
 
-test('a schema that is behind is exit 7, with what can be told', async () => {
+test('an outdated schema is exit 7, with the part of the status that is known', async () => {
   await t.app.sql(`update mikro_orm_migrations set name = name || '_' where name like '%_checkout'`)
   const ran = await svc(t, ['status', '--json'])
   await t.app.sql(`update mikro_orm_migrations set name = rtrim(name, '_') where name like '%_checkout_'`)
@@ -121,13 +121,38 @@ test('a schema that is behind is exit 7, with what can be told', async () => {
   })
 })
 
-test('a database that is not there is exit 7, and none is made', async () => {
+test('a missing database is exit 7, and none is created', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-status-'))
   for (const args of [['status'], ['jobs', 'status']]) {
     const ran = await svc({ env: { SVC_DATA_DIR: join(folder, 'data') } }, [...args, '--json'])
     expect(ran).toMatchObject({ status: 7, stdout: '' })
-    expect(JSON.parse(ran.stderr)).toEqual({ error: 'There is no database here yet', hint: expect.any(String) })
+    expect(JSON.parse(ran.stderr)).toEqual({
+      error: `There is no database yet in SVC_DATA_DIR, ${join(folder, 'data')}`,
+      hint: expect.any(String),
+    })
   }
   expect(await readdir(folder)).toEqual([])
   await rm(folder, { recursive: true })
 })
+
+test('the jobs of a frozen daemon are stalled after 15 s until it continues; those of other daemons are not', async () => {
+  const [frozen, other] = await Promise.all([startDaemon(t), startDaemon(t)])
+  daemons.push(frozen, other)
+  const queueJobs = schedule.filter(({ interval }) => !interval).map(({ name }) => name)
+  const viewOf = async ({ pid }: Daemon) =>
+    (await status()).daemons.find(({ process }: { process: string }) => process === `${pid}@${hostname()}`)
+  const stalledOf = async (daemon: Daemon) => (await viewOf(daemon))?.stalled
+  await eventually(async () => {
+    const { jobs = [] } = (await viewOf(frozen)) ?? {}
+    return queueJobs.every((job) => jobs.includes(job))
+  }, 20_000)
+  process.kill(frozen.pid, 'SIGSTOP')
+  try {
+    await eventually(async () => (await stalledOf(frozen))?.length === queueJobs.length, 30_000)
+    expect([await stalledOf(frozen), await stalledOf(other)]).toEqual([queueJobs.toSorted(), []])
+    expect((await svc(t, ['status'])).stdout).toContain('deliveries (stalled), journeys (stalled), mail (stalled)')
+  } finally {
+    process.kill(frozen.pid, 'SIGCONT')
+  }
+  await eventually(async () => (await stalledOf(frozen))?.length === 0, 20_000)
+}, 90_000)

@@ -6,7 +6,7 @@ export interface Answer {
   status: number
   // biome-ignore lint/suspicious/noExplicitAny: a writer says what it expects of a body
   body: any
-  /** How many attempts it took: of all but the last nobody knows what they did. */
+  /** The number of attempts; the effect of every attempt but the last is unknown. */
   attempts: number
 }
 
@@ -17,30 +17,30 @@ export interface Request {
 
 export interface Api {
   /**
-   * Asks daemons at random, again and again, until one answers with anything but 503. Rejects with `Unanswered` if
-   * `giveUp` is aborted before.
+   * Sends the request to randomly chosen daemons until one answers with a status below 500. Rejects with `Unanswered` if
+   * `giveUp` is aborted first.
    */
   ask(method: 'POST' | 'PATCH', path: string, request: Request): Promise<Answer>
-  /** Answers that no call may get, whatever is broken, each kind with how often it came. */
+  /** Answers that no call may get, whatever is broken: each kind with its count. */
   complaints(): string[]
-  /** Attempts by status; `none`: the connection was refused, was lost or gave no answer. */
+  /** Attempts by status; `none`: the connection was refused or lost, or no answer arrived. */
   statuses: Record<string, number>
-  /** The longest time in ms until an attempt of a daemon that was not frozen meanwhile was answered. */
+  /** The slowest answer in ms, among attempts whose daemon was not frozen in the meantime. */
   slowestMs: number
-  /** The longest time in ms in which no call of anybody was answered well. */
+  /** The longest time in ms without a successful answer to any caller. */
   longestGapMs: number
 }
 
 export class Unanswered extends Error {}
 
-/** Longer than this no caller waits: it asks again, while the first attempt may still be carried out. */
+/** A caller waits at most this long, then asks again; the first attempt may still be carried out. */
 const patienceMs = 4000
-/** A daemon that is not frozen answers before: 503 where the database does not answer, `pending` where the relay does not. */
+/** A daemon that is not frozen answers sooner: 503 if the database does not answer, `pending` if the relay does not. */
 const hungMs = 20_000
 
 export const createApi = (daemons: readonly Daemon[], key: string, random: Random, giveUp: AbortSignal): Api => {
   const complaints = new Map<string, number>()
-  // Without ids: what many calls have in common is said once.
+  // Without ids, so that the same complaint about many calls is reported once.
   const complain = (text: string) => {
     const kind = text.replace(/\b[a-z]{3,4}_\w+/g, '…')
     complaints.set(kind, (complaints.get(kind) ?? 0) + 1)
@@ -85,7 +85,7 @@ export const createApi = (daemons: readonly Daemon[], key: string, random: Rando
         attempt(random.pick(daemons), method, path, request),
         sleep(patienceMs, null, { ref: false }),
       ])
-      // After 500 as after 503: what it means for the call is unknown, and the complaint is noted.
+      // After 500, as after 503, the effect of the call is unknown; `attempt` has recorded the complaint.
       if (answer && answer.status < 500) {
         api.longestGapMs = Math.max(api.longestGapMs, Math.round(performance.now() - answeredAt))
         answeredAt = performance.now()

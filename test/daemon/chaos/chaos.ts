@@ -16,7 +16,7 @@ import { describeOpen, settle } from './settle.ts'
 import { openWorld, reminderDelayMs, type World } from './world.ts'
 import { write } from './writers.ts'
 
-/** The PostgreSQL server that is used, and the faults of its own. */
+/** The PostgreSQL server of the run, and the faults that only this kind of server can have. */
 export interface Server {
   url: string
   faults: readonly Fault[]
@@ -26,32 +26,32 @@ export interface Server {
 export interface Options {
   seed: number
   seconds: number
-  /** The names of the faults that are caused; left out: all. */
+  /** The names of the faults to cause; all if absent. */
   only?: readonly string[] | undefined
-  /** Called when all has been checked, which is then done once more. */
+  /** Called after the checks, which then run a second time. */
   sabotage?: (world: World) => Promise<void>
 }
 
 export interface Outcome {
   violations: string[]
-  /** What was found wrong after the sabotage. */
+  /** The violations that the checks found after the sabotage. */
   damages: string[]
-  /** What was written, caused and counted, a line each. */
+  /** Lines that summarise what was written, caused and counted. */
   summary: string[]
-  /** A file with everything that is known of a run with violations. */
+  /** The path of a file with all details of the run; null if it had no violations. */
   report: string | null
 }
 
 const settleMs = 60_000
-/** After kill -9 at most this many mails of a daemon are in doubt: its connections to the relay, of two threads. */
+/** After kill -9 at most this many emails of a daemon are in doubt: one for each relay connection of two threads. */
 const doubtsPerKill = 10
 
-/** Waits until all that was written is carried out; resolves with how long that took, in ms. */
+/** Waits until everything that was written is carried out; returns how long that took, in ms, and what is still open. */
 const calmDown = async (world: World, daemons: Daemons, writing: Promise<void>, violations: string[]) => {
   const quietAt = performance.now()
   const passed = () => Math.round(performance.now() - quietAt)
   if (!(await daemons.ready(settleMs))) violations.push('the daemons did not become ready again')
-  // What waits for its time, or for its next attempt, is due now.
+  // Makes everything due now that waits for its time or for its next attempt.
   await advanceClock(world.app.sql, reminderDelayMs + 1000)
   await writing
   const writtenMs = passed()
@@ -63,7 +63,7 @@ const calmDown = async (world: World, daemons: Daemons, writing: Promise<void>, 
   return { writtenMs, settledMs, last, stuck: Object.keys(open).length > 0 ? await describeOpen(world.app.sql) : [] }
 }
 
-/** Holds what there is against what was acknowledged; resolves with how many mails are in doubt. */
+/** Compares the database with what was acknowledged; returns the number of emails in doubt. */
 const check = async (found: Found, kills: number): Promise<number> => {
   for (const one of [checkContacts, checkImports, checkDeals, checkRuns, checkSeats, checkEvents, checkQuotas])
     await one(found)
@@ -73,8 +73,8 @@ const check = async (found: Found, kills: number): Promise<number> => {
 }
 
 /**
- * Lets writers write while faults are caused for `seconds`, then waits until all is settled, and checks that nothing
- * was lost, doubled or left behind.
+ * Runs the writers and causes faults for `seconds`, then waits until everything is settled, and checks that nothing
+ * was lost, done twice or left behind.
  */
 export const runChaos = async (server: Server, { seed, seconds, only, sabotage }: Options): Promise<Outcome> => {
   const random = createRandom(seed)

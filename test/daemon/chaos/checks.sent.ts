@@ -1,7 +1,7 @@
 import { verify } from '../../../src/lib/signature.ts'
 import { compare, type Found, tallied } from './checks.ts'
 
-/** Nobody knows whether such a mail arrived: a process died with it on a connection. */
+/** The error of an email that may or may not have arrived: a process died while it was on a connection. */
 export const unknownState = 'delivery state unknown'
 
 interface Message {
@@ -17,7 +17,7 @@ interface Message {
 
 const plain = (messageId: string) => messageId.replace(/^<|@.*$/g, '')
 
-/** Every message ended rightly, and arrived once if it was sent; returns how many are in doubt. */
+/** Checks that every message has a valid final state, and arrived once if it was sent; returns how many are in doubt. */
 export const checkMails = async (found: Found): Promise<number> => {
   const { ledger, sql, violated, world } = found
   const messages = await sql<Message>(
@@ -45,7 +45,7 @@ export const checkMails = async (found: Found): Promise<number> => {
   if (twice.length > 0) violated(`${twice.length} recipients got a mail twice, such as ${twice[0]}`)
 
   const verdict = ({ status, error }: { status: string; error: string | null }) =>
-    // The mail of a doubtful message may be found to be sent later.
+    // A message in doubt may turn out later to have been sent.
     error === unknownState ? 'doubtful' : status
   const byKey = new Map(messages.flatMap((row) => (row.kind === 'send' ? [[row.key!.replace('api:', ''), row]] : [])))
   compare(
@@ -72,7 +72,7 @@ export const checkMails = async (found: Found): Promise<number> => {
   return inDoubt.length
 }
 
-/** Each person who was confirmed before reminders were due has one reminder; nobody else has any. */
+/** Checks that each person who was confirmed before reminders were due has one reminder, and everyone else has none. */
 const checkReminders = async ({ sql, violated }: Found, perSource: Map<string, number>): Promise<void> => {
   const rows = await sql<{ email: string; isDue: boolean }>(
     `select r.email, r.status = 'confirmed' and r.created_at < w.scheduled_at - interval '1 day' as "isDue"
@@ -84,7 +84,7 @@ const checkReminders = async ({ sql, violated }: Found, perSource: Map<string, n
   }
 }
 
-/** Every change has its event and no event is without a change; each was delivered, always as the same bytes, signed. */
+/** Checks that changes and events match one to one, and that each event was delivered, signed, always with the same bytes. */
 export const checkEvents = async (found: Found): Promise<void> => {
   const { ledger, sql, violated, world } = found
   const events = await sql<{ id: string; type: string; payload: string }>('select id, type, payload from events')
@@ -112,7 +112,7 @@ export const checkEvents = async (found: Found): Promise<void> => {
     if (received.length === 0) violated(`the event ${id} (${type}) was never delivered`)
     if (received.some(({ body }) => body.toString() !== payload)) violated(`the event ${id} came with another body`)
     for (const { headers, body } of received) {
-      // The timestamp is checked against itself: steps of the clock move it.
+      // The timestamp is compared with itself, because the faults step the clock.
       const verdict = verify(world.secret, headers, body, Number(headers['x-service-timestamp']) * 1000)
       if (verdict !== 'ok') violated(`a delivery of ${id} was signed wrongly: ${verdict}`)
     }
@@ -135,7 +135,7 @@ export const checkEvents = async (found: Found): Promise<void> => {
   for (const { status, count } of ends) violated(`${count} deliveries are ${status}`)
 }
 
-/** Quotas, recounted. */
+/** Compares the quota counters with a recount. */
 export const checkQuotas = async ({ sql, violated, ledger }: Found): Promise<void> => {
   const rows = await sql<{ quota: string; used: number }>(
     'select quota, sum(used)::int as used from quota_uses group by quota',

@@ -2,16 +2,16 @@ import type { Sql } from '../../../src/store/database.ts'
 import type { Ledger } from './ledger.ts'
 import type { World } from './world.ts'
 
-/** What a check looks at: the database as it is once all is settled, and what was acknowledged. */
+/** The input of a check: the database once everything is settled, and what was acknowledged. */
 export interface Found {
   world: World
   ledger: Ledger
   sql: Sql
-  /** Notes something that must not be so. */
+  /** Records a violation. */
   violated(what: string): void
 }
 
-/** Compares what there is of something with what there should be, by key; extra and missing ones are violations. */
+/** Compares the values found with the values expected, by key; missing, extra and different ones are violations. */
 export const compare = <T>(
   { violated }: Pick<Found, 'violated'>,
   what: string,
@@ -31,7 +31,7 @@ export const compare = <T>(
   if (wrong.length > 0) violated(`${what} wrong, ${shown(wrong)}`)
 }
 
-/** How often each key occurs. */
+/** Returns how often each key occurs. */
 export const tallied = (keys: Iterable<string>): Map<string, number> => {
   const counts = new Map<string, number>()
   for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1)

@@ -1,8 +1,8 @@
 import type { Sql } from '../../../src/store/database.ts'
 
 /*
- * A step of the server's clock, without another clock on the machine: functions of the same names stand before those of
- * pg_catalog in the database's search path and add an offset. The product asks the server's time by these two only. (With
+ * Steps the server's clock without changing the machine's: functions of the same names precede those of pg_catalog in
+ * the database's search path and add an offset. The product reads the server's time only with these two functions. (With
  * libfaketime, PostgreSQL's own timers fire late by the offset: it does not shift the time inside signal handlers.)
  */
 

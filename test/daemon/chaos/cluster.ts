@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { findBinaries } from '../../../src/store/embedded.binaries.ts'
-import { fromPasswd, isRoot, spawnOptions } from '../../../src/store/embedded.user.ts'
+import { findBinaries } from '../../../src/embedded/binaries.ts'
+import { fromPasswd, isRoot, spawnOptions } from '../../../src/embedded/user.ts'
 import { freePort } from '../../support/daemon.ts'
 import type { Server } from './chaos.ts'
 import type { Fault } from './faults.ts'
@@ -16,11 +16,11 @@ export interface Cluster extends Server {
   close(): Promise<void>
 }
 
-/** How a server goes down: `fast` ends its sessions, `immediate` leaves the rest to crash recovery, `crash` is kill -9. */
+/** Ways to stop the server: `fast` ends its sessions, `immediate` relies on crash recovery, `crash` is kill -9. */
 const signals = { fast: 'SIGINT', immediate: 'SIGQUIT', crash: 'SIGKILL' } as const
 type Shutdown = keyof typeof signals
 
-/** What is acknowledged must survive kill -9 of the server, but not of the machine: commits reach the kernel, not the disk. */
+/** Acknowledged writes must survive a kill -9 of the server, but not a crash of the machine: fsync is off. */
 const settings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -46,7 +46,7 @@ const answers = async (url: string): Promise<boolean> => {
   }
 }
 
-/** A PostgreSQL server of its own, from the embedded binaries, in a temporary folder. */
+/** Starts a separate PostgreSQL server, from the embedded binaries, in a temporary folder. */
 export const openCluster = async (): Promise<Cluster> => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-chaos-'))
   await chmod(folder, 0o755)
@@ -66,7 +66,7 @@ export const openCluster = async (): Promise<Cluster> => {
   const log = await open(join(folder, 'postgres.log'), 'a', 0o600)
   let server: ChildProcess
 
-  // After kill -9 the old server's processes hold its shared memory until they notice: a start fails until then.
+  // After kill -9 the old server's processes keep its shared memory until they notice; until then a start fails.
   const start = async (): Promise<void> => {
     for (const deadline = Date.now() + restartLimitMs; ; await sleep(50)) {
       server = spawn(join(bin, 'postgres'), args, {
@@ -94,7 +94,7 @@ export const openCluster = async (): Promise<Cluster> => {
       return how
     },
   }
-  // At the exit of a run that is interrupted; its folder stays.
+  // Runs if the process exits before `close`; the folder stays.
   const orphaned = () => server.kill('SIGQUIT')
 
   await start()

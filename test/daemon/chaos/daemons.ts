@@ -11,35 +11,35 @@ export interface Line {
   text: string
 }
 
-/** One `svc serve` that is started again whenever it ends. */
+/** An `svc serve` process that is started again whenever it ends. */
 export interface Daemon {
   number: number
   url: string
-  /** Its way to the database. */
+  /** The proxy between the daemon and the database. */
   proxy: TcpProxy
-  /** Whether it is stopped by a signal right now. */
+  /** Whether SIGSTOP has stopped it. */
   isFrozen: boolean
-  /** When it last went on after a freeze, by performance.now(). */
+  /** When the last freeze ended, by performance.now(). */
   frozenUntil: number
   freeze(): void
   thaw(): void
-  /** Ends it and starts it again; resolves once it is started, not once it is ready. */
+  /** Ends it and starts it again; resolves once the new process is started, before it is ready. */
   restart(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
 }
 
 export interface Daemons {
   all: Daemon[]
   lines: Line[]
-  /** Ends that were not asked for, bad exit statuses, slow ends. */
+  /** Unexpected exits, bad exit statuses and slow exits. */
   complaints: string[]
-  /** Waits until all of them are ready, or one; false if that takes longer than the limit. */
+  /** Waits until all daemons, or one, are ready; returns false if that takes longer than the limit. */
   ready(limitMs: number, which?: 'all' | 'one'): Promise<boolean>
   close(): Promise<void>
 }
 
-/** SIGTERM ends a daemon within 15 s; the rest is for a busy machine. */
+/** SIGTERM ends a daemon within 15 s; the remaining time allows for a busy machine. */
 const stopLimitMs = 20_000
-/** A start while the database is away ends with this status. */
+/** The exit status of a start while the database is unavailable. */
 const unavailableStatus = 7
 
 const isReady = async (url: string): Promise<boolean> => {
@@ -50,7 +50,7 @@ const isReady = async (url: string): Promise<boolean> => {
   }
 }
 
-/** Starts as many daemons, each with a proxy of its own in front of the database at `databaseUrl`. */
+/** Starts `count` daemons, each with its own proxy in front of the database at `databaseUrl`. */
 export const startDaemons = async (
   count: number,
   databaseUrl: string,
@@ -59,7 +59,7 @@ export const startDaemons = async (
   const lines: Line[] = []
   const complaints: string[] = []
   const running = new Map<number, ChildProcess>()
-  /** Those that have said that they are ready: before, a signal ends them as it ends any process. */
+  /** Processes that have logged that they are ready; before that, a signal ends them with its default action. */
   const started = new WeakSet<ChildProcess>()
   let isClosing = false
 
@@ -72,8 +72,9 @@ export const startDaemons = async (
         const parts = (rest + text).split('\n')
         rest = parts.pop()!
         for (const part of parts) {
-          lines.push({ at: Date.now(), daemon: number, text: part })
           if (part.includes('svc is ready')) started.add(child)
+          // Leaves out the line of each answered request.
+          if (!part.startsWith('{"level":30,')) lines.push({ at: Date.now(), daemon: number, text: part })
         }
       })
     }
@@ -85,7 +86,7 @@ export const startDaemons = async (
     })
   }
 
-  /** Ends a daemon that is asked to, which `launch` then does not start again by itself. */
+  /** Ends a daemon on request, so that `launch` does not start it again. */
   const end = async (number: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
     const child = running.get(number)!
     running.delete(number)
@@ -149,7 +150,7 @@ export const startDaemons = async (
     async ready(limitMs, which = 'all') {
       for (const deadline = Date.now() + limitMs; Date.now() < deadline; await sleep(100)) {
         const asked = all.map(async ({ url }) => (await isReady(url)) || Promise.reject(new Error('not ready')))
-        // A frozen one does not answer: who needs but one does not wait for it.
+        // A frozen daemon does not answer, so `one` does not wait for it.
         const found = which === 'all' ? Promise.all(asked) : Promise.any(asked)
         if (await found.then(Boolean, () => false)) return true
       }

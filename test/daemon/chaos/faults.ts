@@ -9,23 +9,23 @@ import type { Random } from './random.ts'
 import type { Diary } from './report.ts'
 import { reminderDelayMs, type World } from './world.ts'
 
-/** What a fault may break. */
+/** The parts that a fault can break. */
 export interface Scene {
   world: World
   daemons: Daemons
   importers: ReadonlySet<ChildProcess>
   random: Random
-  /** Ends at the end of the run: no fault outlasts it. */
+  /** Aborted at the end of the run; every fault ends then. */
   over: AbortSignal
 }
 
 export interface Fault {
   name: string
-  /** Breaks something and resolves once it is whole again; returns what exactly it did. */
+  /** Breaks something and repairs it; returns what exactly it did. */
   run(scene: Scene): Promise<string>
 }
 
-/** A pause that ends with the run. */
+/** Waits for `seconds`, or until the run ends. */
 const pause = async ({ over }: Scene, seconds: number): Promise<string> => {
   await sleep(seconds * 1000, undefined, { signal: over }).catch(() => {})
   return `${seconds} s`
@@ -46,7 +46,7 @@ const tables = [
   ...['webinars', 'deals', 'quota_uses', 'workers'],
 ]
 
-/** Holds rows of a table as another program's session would, of a queue those first that a worker has claimed. */
+/** Locks rows of a table as another program's session would; in a queue, claimed rows first. */
 const holdRows = async (scene: Scene, table: string, rows: number, seconds: number): Promise<string> => {
   const session = new pg.Client({ connectionString: scene.world.url })
   session.on('error', () => {})
@@ -58,7 +58,7 @@ const holdRows = async (scene: Scene, table: string, rows: number, seconds: numb
     await pause(scene, seconds)
     await session.query('rollback')
   } catch {
-    // The server went away meanwhile, and the locks with it.
+    // The server went down in the meantime, which released the locks.
   } finally {
     await session.end().catch(() => {})
   }
@@ -71,7 +71,7 @@ const lockRows = (scene: Scene): Promise<string> => {
   return holdRows(scene, table, random.between(1, 20), secondsOf(scene, 20))
 }
 
-/** SIGTERM while rows that the daemon is about to record are locked for longer than it may take. */
+/** Sends SIGTERM while rows that the daemon must update are locked for longer than its stop may take. */
 const stopBehindLock = async (scene: Scene): Promise<string> => {
   const held = holdRows(scene, scene.random.pick(queues), 100, 20)
   await pause(scene, 0.3)
@@ -102,7 +102,7 @@ const cut = async ({ random, daemons }: Scene): Promise<string> => {
   return `${connections} connections of daemon ${number}`
 }
 
-/** A path that goes silent is whole again after a while, or never: what stood on it then stays silent. */
+/** Silences a daemon's database connections, either for a while or for good. */
 const silence = async (scene: Scene): Promise<string> => {
   const { proxy, number } = scene.random.pick(scene.daemons.all)
   const comesBack = scene.random.next() < 0.3
@@ -128,7 +128,7 @@ const terminate = async ({ world, random }: Scene): Promise<string> => {
 }
 
 const advance = async ({ world, random }: Scene): Promise<string> => {
-  // In all less than what the reminders wait for.
+  // Small enough that all steps together stay below the delay of the reminders.
   const seconds = random.between(1, reminderDelayMs / 1000 / 50)
   await onDatabase(world.url, (sql) => advanceClock(sql, seconds * 1000))
   return `${seconds} s`
@@ -140,7 +140,7 @@ const step = async ({ world, random }: Scene): Promise<string> => {
   return `to ${seconds} s`
 }
 
-/** Slow enough that at any time something stands on a connection. */
+/** Slow enough that a transfer is in progress at any time. */
 export const usualRelay = { delayMs: 150 }
 export const usualReceiver = { delayMs: 150 }
 
@@ -164,7 +164,7 @@ const killImport = async ({ importers, random }: Scene): Promise<string> => {
   return ''
 }
 
-/** What may befall the daemons, their network and their neighbours, whatever server they use. */
+/** Faults of the daemons, their network and their neighbours, for every kind of server. */
 export const faults: readonly Fault[] = [
   { name: 'kill -9', run: restart('SIGKILL') },
   { name: 'SIGTERM', run: restart('SIGTERM') },
@@ -181,21 +181,21 @@ export const faults: readonly Fault[] = [
   { name: 'kill import', run: killImport },
 ]
 
-/** Between two faults, in seconds. */
+/** The limits of the pause between two faults, in seconds. */
 const leastRest = 0.5
 const mostRest = 3
 const longestOutageMs = 10_000
 
 /**
- * Causes faults until the scene is over, each kind once before any comes again, several at a time; resolves once all is
- * whole again.
+ * Causes faults, several at a time, until the run ends. Each kind occurs once before any is repeated. Resolves once
+ * everything is repaired.
  */
 export const cause = async (scene: Scene, kinds: readonly Fault[], diary: Diary): Promise<void> => {
   const caused: Promise<void>[] = []
   let deck: Fault[] = []
   for (let n = 0; ; n++) {
     await pause(scene, leastRest + scene.random.next() * (mostRest - leastRest))
-    // While nobody serves there is nothing to break.
+    // While no daemon serves, there is nothing to break.
     await Promise.race([scene.daemons.ready(longestOutageMs, 'one'), pause(scene, longestOutageMs / 1000)])
     if (scene.over.aborted) break
     if (deck.length === 0) deck = scene.random.shuffled(kinds)
@@ -205,7 +205,7 @@ export const cause = async (scene: Scene, kinds: readonly Fault[], diary: Diary)
     const done = fault
       .run({ ...scene, random: scene.random.fork(`${fault.name} ${n}`) })
       .then((what) => diary.ended(fault.name, what))
-    // One that could not be caused is reported in the end.
+    // A fault that could not be caused is reported at the end.
     done.catch(() => {})
     caused.push(done)
   }

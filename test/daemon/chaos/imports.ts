@@ -7,13 +7,13 @@ import { Unanswered } from './api.ts'
 import type { Act, Writing } from './writers.ts'
 
 const fileRows = 700
-/** So few that files have most of their addresses in common. */
+/** Small enough that any two files have many addresses in common. */
 const addresses = 2000
 
-/** What a status means for the import: done, or to be continued. 7: the database was away; null: the process was killed. */
+/** Exit statuses after which the import is continued. 7: the database was unavailable; null: the process was killed. */
 const passing: readonly (number | null)[] = [7, null]
 
-/** `svc contacts import` as a process of its own, continued by `svc imports resume` until it is done. */
+/** Runs `svc contacts import` in a separate process and continues it with `svc imports resume` until it is done. */
 export const importing: Act = async (writing, name, n) => {
   const { world, ways, ledger, random, folder, complaints, giveUp } = writing
   const file = join(folder, `${name}-${n}.csv`)

@@ -1,13 +1,13 @@
-/** What the product has acknowledged, as it must be found afterwards. */
+/** What the product has acknowledged, in the state that the checks must find. */
 export interface Ledger {
-  /** By `<list id> <email>`. */
+  /** The key is `<list id> <email>`. */
   contacts: Map<string, KnownContact>
   sends: KnownSend[]
   deals: KnownDeal[]
   /** The addresses that entered the journey. */
   travellers: string[]
   seats: { webinarId: string; email: string; status: 'confirmed' | 'waitlisted' }[]
-  /** The counts that `svc contacts import` printed in the end. */
+  /** The counts that `svc contacts import` printed at its end. */
   imports: { id: string; rows: number; created: number; updated: number; unchanged: number }[]
 }
 
@@ -29,7 +29,7 @@ export interface KnownDeal {
   id: string
   title: string
   value: string
-  /** Where it was created and where it went, in order. */
+  /** The ids of its stages since its creation, in order. */
   stages: string[]
 }
 

@@ -1,16 +1,15 @@
 import { isUnavailable } from '../../../src/store/database.ts'
 import type { Line } from './daemons.ts'
 
-/** Whether a line says no more than that the database was away or busy. */
+/** Whether a line is no error, or only reports that the database was unavailable or busy. */
 const isExpected = (text: string): boolean => {
-  if (!text.startsWith('{'))
-    return text.trim() === '' || /database is (not available|too busy)|svc is ready|next:/i.test(text)
+  if (!text.startsWith('{')) return text.trim() === '' || /database is (not available|too busy)|next:/i.test(text)
   const { level, err } = JSON.parse(text)
   if (level < 50) return true
   return err !== undefined && (isUnavailable(err) || /The database is (not available|too busy)/.test(err.message))
 }
 
-/** Lines of the daemons that say that something unexpected happened, each kind once with how often it came. */
+/** Returns the daemons' log lines about unexpected errors: each kind once, with its count. */
 export const unexpectedLines = (lines: readonly Line[]): string[] => {
   const kinds = Map.groupBy(
     lines.filter(({ text }) => !isExpected(text)),

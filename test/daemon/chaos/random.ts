@@ -1,12 +1,12 @@
-/** A generator of random numbers that a seed determines (mulberry32). */
+/** A generator of random numbers, determined by a seed (mulberry32). */
 export interface Random {
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   next(): number
-  /** A whole number from `least` to `most`, both included. */
+  /** Returns a whole number from `least` to `most`, inclusive. */
   between(least: number, most: number): number
   pick<T>(items: readonly T[]): T
   shuffled<T>(items: readonly T[]): T[]
-  /** Another generator, determined by this one's seed and a name: its draws change none of this one's. */
+  /** Returns an independent generator, determined by this one's seed and a name. */
   fork(name: string): Random
 }
 

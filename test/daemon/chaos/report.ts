@@ -5,10 +5,10 @@ import type { Line } from './daemons.ts'
 
 const stamped = (at: number, text: string): string => `${new Date(at).toISOString().slice(11, 23)} ${text}`
 
-/** What was done to the system, and when. */
+/** The faults that were caused, with their times. */
 export interface Diary {
   lines: string[]
-  /** How often each fault has ended. */
+  /** The number of completed faults by name. */
   counts: Record<string, number>
   began(fault: string): void
   ended(fault: string, what: string): void
@@ -37,7 +37,7 @@ interface Parts {
   seed: number
   violations: readonly string[]
   summary: readonly string[]
-  /** The rows of what did not end. */
+  /** The rows of items that did not reach a final state. */
   stuck: readonly string[]
   diary: readonly string[]
   lines: readonly Line[]
@@ -46,7 +46,7 @@ interface Parts {
 
 const mostLines = 200
 
-/** Writes all that is known of a run into a file and returns its path. */
+/** Writes all details of a run to a file and returns its path. */
 export const writeReport = async (parts: Parts): Promise<string> => {
   const { seed, violations, summary, stuck, diary, lines, serverLog } = parts
   const path = join(tmpdir(), `svc-chaos-${seed}.log`)

@@ -1,6 +1,6 @@
 import type { World } from './world.ts'
 
-/* Damage that the product never does by itself, each to something else: for the test that the checks find it. */
+/* Damage that the product never causes. A test verifies that the checks detect each kind. */
 
 const sql =
   (statement: string) =>

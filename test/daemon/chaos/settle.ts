@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql } from '../../../src/store/database.ts'
 
-/** Items that have not reached a final state, by kind; empty once all is settled. */
+/** Items that have not reached a final state, by kind; empty once everything is settled. */
 export type OpenItems = Record<string, number>
 
-/** `claimed by nobody`: under a worker that has no row. */
+/** `claimed by nobody`: the item is claimed by a worker that has no row. */
 const counting = `
   with item(kind, worker) as (
     select 'delivery', worker from pending_deliveries
@@ -24,7 +24,7 @@ const counting = `
 export const openItems = async (sql: Sql): Promise<OpenItems> =>
   Object.fromEntries((await sql<{ kind: string; count: number }>(counting)).map(({ kind, count }) => [kind, count]))
 
-/** Waits until nothing is open any more; resolves with what still is after `limitMs`, and with what was the last to end. */
+/** Waits until nothing is open, at most `limitMs`; returns what is still open, and the items that ended last. */
 export const settle = async (sql: Sql, limitMs: number): Promise<{ open: OpenItems; last: OpenItems }> => {
   let last: OpenItems = {}
   for (const deadline = Date.now() + limitMs; ; await sleep(100)) {
@@ -34,7 +34,7 @@ export const settle = async (sql: Sql, limitMs: number): Promise<{ open: OpenIte
   }
 }
 
-/** The rows of what is still open and of the workers, for the report. */
+/** Returns the rows of open items and of workers, for the report. */
 export const describeOpen = async (sql: Sql): Promise<string[]> => {
   const rows = await sql<{ row: object }>(
     `(select to_jsonb(w) || jsonb_build_object('table', 'workers') as row from workers w)

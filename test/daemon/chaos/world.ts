@@ -28,23 +28,23 @@ export const eventTypes = [
 const lists = ['singles', 'pool', 'imported', 'travellers'] as const
 export type ListName = (typeof lists)[number]
 
-/** One account with everything that the writers use, the receivers of what it sends, and its database. */
+/** An account with everything that the writers use, the receivers of what it sends, and its database. */
 export interface World {
   app: OpenApp
-  /** The database, by the way that no fault touches. */
+  /** The URL of the database, without a proxy that faults break. */
   url: string
   env: Record<string, string>
   receiver: Receiver
   sink: Sink
   accountId: string
   key: string
-  /** Of the subscription to `eventTypes`. */
+  /** The secret of the subscription to `eventTypes`. */
   secret: string
   lists: Record<ListName, string>
   journeyId: string
-  /** Of the default pipeline, in board order. */
+  /** The ids of the default pipeline's stages, in board order. */
   stages: string[]
-  /** One with seats for everybody, one with few; both a day and `reminderDelayMs` ahead. */
+  /** One without a capacity, one with few seats; both start a day and `reminderDelayMs` from now. */
   webinars: { id: string; capacity: number | null }[]
   close(): Promise<void>
 }
@@ -128,7 +128,7 @@ export const openWorld = async (serverUrl: string): Promise<World> => {
     SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8',
     SVC_RATE_LIMIT: '0',
     SVC_RATE_LIMIT_WEBHOOKS: '0',
-    SVC_LOG_LEVEL: 'warn',
+    SVC_LOG_LEVEL: 'info',
   }
   const app = await openApp(readConfig({ ...env, DATABASE_URL: url }))
   return {

@@ -7,9 +7,9 @@ import type { Random } from './random.ts'
 import { suppressedAddress, type World } from './world.ts'
 
 /*
- * Each writer makes one call after the other until it is told to stop, and repeats a call until it is answered. What was
- * written by a call that took several attempts is never written again with other values: an attempt without an answer may
- * still be carried out later, and would then rightly undo the newer write.
+ * Each writer makes one call after the other until `stop`, and repeats a call until it is answered. Data that was
+ * written by a call with several attempts is never written again with other values: an unanswered attempt may still be
+ * carried out later, and would then correctly overwrite the newer values.
  */
 
 export interface Writing {
@@ -17,21 +17,21 @@ export interface Writing {
   api: Api
   ledger: Ledger
   random: Random
-  /** What must not happen, as it happens. */
+  /** Violations that the writers notice. */
   complaints: string[]
-  /** The database, by each daemon's way to it. */
+  /** URLs of the database, one through each daemon's proxy. */
   ways: readonly string[]
-  /** For the files that are imported. */
+  /** The folder of the files to import. */
   folder: string
-  /** The imports that run now. */
+  /** The running imports. */
   importers: Set<ChildProcess>
-  /** Aborted when nothing new is begun. */
+  /** Aborted when writers must start nothing new. */
   stop: AbortSignal
-  /** Aborted when a call that is not answered yet is given up. */
+  /** Aborted when writers must give up unanswered calls. */
   giveUp: AbortSignal
 }
 
-/** One thing a writer does; `n` counts from 0, and with `name` makes it unlike any other's. */
+/** One action of a writer; `n` counts from 0, and `name` and `n` together are unique. */
 export type Act = (writing: Writing, name: string, n: number) => Promise<void>
 
 const addressOf = (name: string) => `${name}@chaos.example`
@@ -50,7 +50,7 @@ const single: Act = async ({ world, api, ledger, random }, name, n) => {
   }
 }
 
-/** Several writers bring the same addresses, in the same and in other orders, always with the same fields. */
+/** Several writers add the same addresses, in the same and in different orders, always with the same fields. */
 const poolSize = 3000
 const batch: Act = async ({ world, api, ledger, random }) => {
   const listId = world.lists.pool
@@ -113,7 +113,7 @@ const register: Act = async ({ world, api, ledger, random }, name, n) => {
   ledger.seats.push({ webinarId, email, status: body.status })
 }
 
-/** Who writes, how many of each at once, and how long each rests between two acts, in ms. */
+/** The kinds of writers: how many run at once, and their average pause between two actions, in ms. */
 const kinds: { name: string; act: Act; writers: number; restMs: number }[] = [
   { name: 'single', act: single, writers: 3, restMs: 40 },
   { name: 'batch', act: batch, writers: 3, restMs: 300 },
@@ -124,7 +124,7 @@ const kinds: { name: string; act: Act; writers: number; restMs: number }[] = [
   { name: 'import', act: importing, writers: 1, restMs: 1000 },
 ]
 
-/** Lets everybody write, at least once; resolves once all have stopped, with what was never answered among the complaints. */
+/** Runs all writers, each for at least one action; resolves once all have stopped. Unanswered calls become complaints. */
 export const write = async (writing: Writing): Promise<void> => {
   const run = async (name: string, act: Act, restMs: number) => {
     const random = writing.random.fork(name)

@@ -5,7 +5,7 @@ import { chmod, chown, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fromPasswd, isRoot } from '../../../src/store/embedded.user.ts'
+import { fromPasswd, isRoot } from '../../../src/embedded/user.ts'
 import { freePort } from '../../support/daemon.ts'
 import type { Server } from '../chaos/chaos.ts'
 import { kill, patroniFaults } from './faults.ts'
@@ -19,7 +19,7 @@ const findPostgres = async (): Promise<string | undefined> => {
   return versions.map((version) => join(top, String(version), 'bin')).find((bin) => existsSync(join(bin, 'postgres')))
 }
 
-/** A sentence that says what is missing; null where Patroni can run. */
+/** Returns a sentence that names the missing programs; null if Patroni can run. */
 export const missingPrograms = async (): Promise<string | null> => {
   const missing: string[] = Object.values(programs).filter((path) => !existsSync(path))
   if (!(await findPostgres())) missing.push('/usr/lib/postgresql')
@@ -30,19 +30,19 @@ export const missingPrograms = async (): Promise<string | null> => {
 
 export interface Node {
   name: string
-  /** PostgreSQL's port, and that of Patroni's REST interface. */
+  /** The port of PostgreSQL; `restPort` is that of Patroni's REST interface. */
   port: number
   restPort: number
   data: string
 }
 
 export interface Patroni extends Server {
-  /** Waits until one node leads, a synchronous standby follows and the others stream; returns the leader. */
+  /** Waits until one node leads and the others replicate, one of them synchronously; returns the leader. */
   whole(limitMs?: number): Promise<Node>
   switchover(leader: Node): Promise<void>
-  /** The pids of the node's PostgreSQL: the postmaster's first. */
+  /** Returns the pids of the node's PostgreSQL processes, the postmaster's first. */
   postgres(node: Node): Promise<number[]>
-  /** The node's Patroni. */
+  /** Returns the node's Patroni process. */
   agent(node: Node): ChildProcess
   startAgent(node: Node): void
   close(): Promise<void>
@@ -50,7 +50,7 @@ export interface Patroni extends Server {
 
 const loopback = '127.0.0.1'
 
-/** Failing over takes `ttl` where a node is silent, and a turn of `loop_wait` where its Patroni lives: no start is waited for. */
+/** A failover takes `ttl` if the node is silent, and one `loop_wait` if its Patroni is alive: no restart is awaited. */
 const dynamic = {
   ttl: 20,
   loop_wait: 1,
@@ -82,7 +82,7 @@ const configOf = ({ name, port, restPort, data }: Node, etcdPort: number, bin: s
   },
 })
 
-// Sessions of a node that leads no longer are ended, so that nobody goes on talking to it.
+// HAProxy ends the sessions of a former leader, so that no client keeps using it.
 const haproxyConfig = (port: number, nodes: readonly Node[]) => `
 global
   maxconn 2000
@@ -101,7 +101,7 @@ listen leader
 ${nodes.map(({ name, port: own, restPort }) => `  server ${name} ${loopback}:${own} check port ${restPort}`).join('\n')}
 `
 
-/** Three nodes with synchronous replication, etcd and HAProxy, on loopback ports and in a temporary folder. */
+/** Starts three nodes with synchronous replication, etcd and HAProxy, on loopback ports and in a temporary folder. */
 export const openPatroni = async (): Promise<Patroni> => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-patroni-'))
   const user = isRoot() ? await fromPasswd() : undefined
@@ -140,7 +140,7 @@ export const openPatroni = async (): Promise<Patroni> => {
   await writeFile(join(folder, 'haproxy.cfg'), haproxyConfig(port, nodes))
   run(programs.haproxy, ['-db', '-f', join(folder, 'haproxy.cfg')])
 
-  // Each node is asked itself: what one says of another may be as old as the other's lease.
+  // Each node is asked directly: its information about another one may be as old as the other's lease.
   const is = ({ restPort }: Node, role: 'primary' | 'replica' | 'synchronous'): Promise<boolean> =>
     fetch(`http://${loopback}:${restPort}/${role}`, { signal: AbortSignal.timeout(2000) }).then(
       ({ ok }) => ok,
@@ -159,7 +159,7 @@ export const openPatroni = async (): Promise<Patroni> => {
     throw new Error(`Patroni's cluster did not become whole, see ${logFile}`)
   }
   const patroni: Patroni = {
-    /** The leader, by way of HAProxy. */
+    /** Leads to the leader through HAProxy. */
     url: `postgres://svc@${loopback}:${port}/postgres`,
     get faults() {
       return patroniFaults(patroni)
@@ -187,7 +187,7 @@ export const openPatroni = async (): Promise<Patroni> => {
     startAgent,
     log: () => readFile(logFile, 'utf8'),
     async close() {
-      // The agents first: one of them would start the server of another again.
+      // The agents end first: they would start the servers again.
       for (const agent of agents.values()) agent.kill('SIGKILL')
       for (const node of nodes) for (const pid of await patroni.postgres(node)) kill(pid, 'SIGKILL')
       for (const child of children) {

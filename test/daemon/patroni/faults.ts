@@ -2,19 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fault } from '../chaos/faults.ts'
 import type { Patroni } from './cluster.ts'
 
-/** Signals a process that may be gone by now. */
+/** Signals a process that may already have ended. */
 export const kill = (pid: number, signal: NodeJS.Signals): void => {
   try {
     process.kill(pid, signal)
   } catch {
-    // It is gone.
+    // The process has ended.
   }
 }
 
-/** Longer than the leader's lease: another node has been promoted by then. */
+/** Longer than the leader's lease, so that another node is promoted. */
 const freezeMs = 30_000
 
-/** What befalls the nodes, one at a time: each fault ends when the cluster is whole again. */
+/** Faults of the nodes, one at a time: each ends when the cluster is whole again. */
 export const patroniFaults = (patroni: Patroni): Fault[] => {
   let turn: Promise<unknown> = Promise.resolve()
   const inTurn = (name: string, breakLeader: (over: AbortSignal) => Promise<string>): Fault => ({

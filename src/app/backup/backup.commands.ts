@@ -1,0 +1,122 @@
+import { type CommandSet, type Context, examples } from '../../cli/command.ts'
+import { createProgress } from '../../cli/progress.ts'
+import { conflict, notFound, Problem } from '../../lib/problem.ts'
+import { quantity } from '../../lib/quantity.ts'
+
+const progressOf = (context: Context) => (context.out.format === 'ids' ? null : createProgress(process.stderr, 'rows'))
+
+/** Prints the remark if the user interrupted the command; otherwise throws the error. */
+const unlessStopped = ({ out, signal }: Context, error: unknown, what: string): void => {
+  if (!signal.aborted) throw error
+  out.note(what)
+}
+
+const openPrivate = (fs: typeof import('node:fs'), path: string): number => {
+  fs.rmSync(path, { force: true })
+  return fs.openSync(path, 'wx', 0o600)
+}
+
+const backup = async (context: Context, file: string): Promise<void> => {
+  const { out, signal } = context
+  const [{ openForInspection }, { writeBackup }, { version }, fs] = await Promise.all([
+    import('../operate/open.ts'),
+    import('../../store/backup/backup.ts'),
+    import('../../cli/version.ts'),
+    import('node:fs'),
+  ])
+  if (file === '-' && out.isTerminal)
+    throw new Problem('usage', "A backup is binary and can't be printed on a terminal", {
+      hint: 'svc db backup - > svc.backup',
+    })
+  if (file !== '-' && fs.existsSync(file)) throw conflict(`${file} already exists`, { hint: 'name another file' })
+  const part = `${file}.part`
+  const app = await openForInspection()
+  const progress = progressOf(context)
+  try {
+    const target =
+      file === '-'
+        ? new (await import('node:stream')).Writable({
+            write: (chunk, _, done) => void process.stdout.write(chunk, done),
+          })
+        : fs.createWriteStream(part, { fd: openPrivate(fs, part), flush: true })
+    const onRows = (rows: number, estimate: number) =>
+      progress?.update({ rows, fraction: estimate > 0 ? Math.min(rows / estimate, 0.99) : null })
+    const rows = await writeBackup(app.database, target, version(), { signal, onRows }).finally(() => progress?.stop())
+    if (file === '-') return out.note(quantity(rows, 'row'))
+    fs.renameSync(part, file)
+    const bytes = fs.statSync(file).size
+    out.one({ file, rows, bytes })
+    out.note('Its credentials are sealed with this SVC_SECRET: keep the secret, too, in another place.')
+  } catch (error) {
+    if (file !== '-') fs.rmSync(part, { force: true })
+    const { code = '', syscall } = error as NodeJS.ErrnoException
+    if (syscall === 'open' || syscall === 'rm')
+      throw new Problem('usage', `${file} can't be written (${code})`, { hint: 'svc db backup - > file' })
+    unlessStopped(context, error, 'Stopped: no backup was written.')
+  } finally {
+    await app.close()
+  }
+}
+
+const restore = async (context: Context, file: string, dryRun: boolean): Promise<void> => {
+  const { out, signal } = context
+  const [{ openApp }, { readRestoreTarget }, { readBackup }, { secretFingerprint }, fs] = await Promise.all([
+    import('../app.ts'),
+    import('../operate/open.ts'),
+    import('../../store/backup/backup.ts'),
+    import('../../lib/secrets.ts'),
+    import('node:fs'),
+  ])
+  if (file !== '-' && !fs.existsSync(file)) throw notFound(`There is no file ${file}`)
+  const size = file === '-' ? null : fs.statSync(file).size
+  const config = readRestoreTarget()
+  const app = await openApp(config, { schema: 'ignore', connections: 4, name: 'svc cli' })
+  const progress = progressOf(context)
+  try {
+    const source = file === '-' ? process.stdin : fs.createReadStream(file)
+    const onRows = (rows: number) => {
+      const read = (source as { bytesRead?: number }).bytesRead
+      progress?.update({ rows, fraction: size && read ? read / size : null })
+    }
+    const fingerprint = secretFingerprint(config.secret)
+    const options = { dryRun, signal, onRows }
+    const { createdAt, rows } = await readBackup(app.database, app.databaseUrl, source, fingerprint, options).finally(
+      () => progress?.stop(),
+    )
+    const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
+    if (dryRun) out.note('The backup is complete and can be restored into this database. Nothing was changed.')
+    out.one({ createdAt, rows: total, tables: rows }, { createdAt: new Date(createdAt), rows: total })
+  } catch (error) {
+    unlessStopped(context, error, 'Stopped: nothing was restored; run the command again.')
+  } finally {
+    await app.close()
+  }
+}
+
+/** `svc db backup` and `svc db restore` (docs/reference/cli.md#backup-and-restore). */
+export const commands: CommandSet = (cli) => {
+  const db = cli.noun('db')
+
+  db.command('backup')
+    .description('Write a compressed backup of the whole database; the daemon can keep running')
+    .addHelpText('after', examples('svc db backup svc-2026-11-23.backup', 'svc db backup - > svc.backup'))
+    .argument('<file|->', 'a new file, or - for standard output')
+    .action(cli.run((context, file: string) => backup(context, file), { app: 'none' }))
+
+  db.command('restore')
+    .description('Restore a backup into an empty database: the embedded one, or that of DATABASE_URL')
+    .addHelpText(
+      'after',
+      examples(
+        'svc db restore svc.backup --dry-run',
+        'DATABASE_URL=postgres://svc@db.example/svc svc db restore svc.backup',
+      ),
+    )
+    .argument('<file|->', 'a backup, or - for standard input')
+    .option('--dry-run', 'check the whole file, and change nothing')
+    .action(
+      cli.run((context, file: string, { dryRun = false }: { dryRun?: boolean }) => restore(context, file, dryRun), {
+        app: 'none',
+      }),
+    )
+}

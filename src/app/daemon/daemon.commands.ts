@@ -1,0 +1,200 @@
+import { type CommandSet, type Confirmation, type Context, confirmed, examples } from '../../cli/command.ts'
+import { Problem } from '../../lib/problem.ts'
+import { number } from '../../lib/quantity.ts'
+import type { DaemonParts } from './daemon.ts'
+
+/** Resolves when the process is asked to stop. */
+const stopped = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
+const serve = async (context: Context, parts: DaemonParts): Promise<void> => {
+  const [{ startDaemon }, { readConfig, daemonConfig }, { readExisting }] = await Promise.all([
+    import('./daemon.ts'),
+    import('../config.ts'),
+    import('../operate/open.ts'),
+  ])
+  const daemon = await startDaemon(daemonConfig(parts.api ? readConfig() : readExisting()), parts)
+  // Without a terminal the JSON log has a line for this.
+  if (daemon.url && process.stderr.isTTY) context.out.note(`svc is ready at ${daemon.url}`)
+  await stopped(context.signal)
+  // The user asked for the stop, so it is not a failure, even if it is cut short.
+  context.exit(0)
+  await daemon.stop()
+}
+
+const portOf = (text: string): number => {
+  const port = Number(text)
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port
+  throw new Problem('usage', '--port must be a whole number up to 65535')
+}
+
+/** `svc serve`, `svc jobs`, `svc db`, `svc openapi`: running the daemon and its database. */
+export const commands: CommandSet = (cli) => {
+  cli
+    .noun('serve')
+    .addHelpText('after', examples('svc serve', 'DATABASE_URL=postgres://svc@db.example/svc svc serve --no-jobs'))
+    .option('--no-jobs', 'serve only the API')
+    .action(
+      cli.run((context, options: { jobs: boolean }) => serve(context, { api: true, jobs: options.jobs }), {
+        app: 'none',
+      }),
+    )
+
+  const jobs = cli.noun('jobs')
+  jobs
+    .command('run')
+    .description('Run only the jobs; any number may share one database')
+    .addHelpText('after', examples('svc jobs run', 'svc jobs run --port 4900'))
+    .option('--port <n>', 'answer /healthz, /readyz and /metrics at this port')
+    .action(
+      cli.run(
+        (context, { port }: { port?: string }) =>
+          serve(context, { api: false, jobs: true, ...(port !== undefined && { probesPort: portOf(port) }) }),
+        { app: 'none' },
+      ),
+    )
+
+  const db = cli.noun('db')
+  // Opens only the database, with any schema and secret.
+  const open = async ({ make = false } = {}) => {
+    const [{ readPlaces }, { keepsSecret, keptSecret }, { requireDatabase }, { openDatabase }] = await Promise.all([
+      import('../config.ts'),
+      import('../secret.ts'),
+      import('../operate/open.ts'),
+      import('../../store/database.ts'),
+    ])
+    const places = readPlaces()
+    const { databaseUrl, dataDir } = places
+    if (!make) requireDatabase(places)
+    else if (keepsSecret()) keptSecret(dataDir)
+    const embedded = databaseUrl ? null : await (await import('../../embedded/embedded.ts')).openEmbedded(dataDir)
+    const url = databaseUrl ?? embedded!.url
+    const database = openDatabase(url, { max: 2, name: 'svc db' })
+    const close = async () => {
+      await database.close()
+      await embedded?.close()
+    }
+    return { database, databaseUrl: url, close }
+  }
+  /** Returns the place of the database in words, and whether it exists: `svc dev`, `svc serve` and `svc db migrate` create an embedded one. */
+  const placeOf = async () => {
+    const [{ readPlaces }, { findCluster }] = await Promise.all([
+      import('../config.ts'),
+      import('../../embedded/embedded.ts'),
+    ])
+    const { databaseUrl, dataDir } = readPlaces()
+    if (databaseUrl) return { place: new URL(databaseUrl).host, exists: true }
+    return { place: `embedded in ${dataDir}`, exists: (await findCluster(dataDir)) !== undefined }
+  }
+
+  db.command('status', { isDefault: true })
+    .description('Show where the database is and whether its schema is up to date')
+    .addHelpText('after', examples('svc db status', 'svc db status --json'))
+    .action(
+      cli.run(
+        async ({ out, exit }) => {
+          const { place, exists } = await placeOf()
+          if (!exists) {
+            out.note('There is no database yet: svc dev, svc serve or svc db migrate creates it.')
+            out.one({ database: place, version: null, size: 0, applied: 0, pending: [], unknown: [] })
+            return exit(7)
+          }
+          const { database, close } = await open()
+          try {
+            const { schemaState } = await import('../../store/schema.ts')
+            const { applied, pending, unknown } = await schemaState(database)
+            const [server] = await database.sql<{ version: string; size: number }>(
+              `select current_setting('server_version') as version, pg_database_size(current_database()) as size`,
+            )
+            const state = { database: place, ...server!, applied: applied.length, pending, unknown }
+            out.one(state, out.isTerminal ? { ...state, size: `${number(Math.ceil(state.size / 1e6))} MB` } : state)
+            if (pending.length > 0 || unknown.length > 0) exit(7)
+          } finally {
+            await close()
+          }
+        },
+        { app: 'none' },
+      ),
+    )
+
+  db.command('migrate')
+    .description('Bring the schema up to date')
+    .addHelpText('after', examples('svc db migrate --dry-run', 'svc db migrate'))
+    .option('--dry-run', 'list pending migrations, and change nothing')
+    .action(
+      cli.run(
+        async ({ out }, options: { dryRun?: boolean }) => {
+          const app = await open({ make: !options.dryRun })
+          try {
+            const { migrate, schemaState } = await import('../../store/schema.ts')
+            const { pending } = await schemaState(app.database)
+            const applied = options.dryRun ? [] : await migrate(app.database, app.databaseUrl)
+            out.one({ applied, pending: options.dryRun ? pending : [] })
+          } finally {
+            await app.close()
+          }
+        },
+        { app: 'none' },
+      ),
+    )
+
+  confirmed(
+    db
+      .command('reset')
+      .description('Empty the database: delete every account, contact and delivery')
+      .addHelpText('after', examples('svc db reset --dry-run', 'svc db reset --yes')),
+  ).action(
+    cli.run(
+      async ({ out, confirm }, options: Confirmation) => {
+        const app = await open()
+        try {
+          const [row] = await app.database.sql<{ name: string }>('select current_database() as name')
+          const planned = { database: row?.name }
+          if (!(await confirm(`delete everything in the database ${row?.name}`, options, planned))) return
+          const { migrate, resetSchema } = await import('../../store/schema.ts')
+          await resetSchema(app.database)
+          out.one({ applied: await migrate(app.database, app.databaseUrl) })
+        } finally {
+          await app.close()
+        }
+      },
+      { app: 'none' },
+    ),
+  )
+
+  db.command('stop')
+    .description('Stop the embedded database; a running daemon starts it again')
+    .addHelpText('after', examples('svc db stop', 'SVC_DATA_DIR=/var/lib/svc svc db stop'))
+    .action(
+      cli.run(
+        async ({ out }) => {
+          const [{ stopEmbedded }, { readPlaces }] = await Promise.all([
+            import('../../embedded/embedded.ts'),
+            import('../config.ts'),
+          ])
+          out.one({ database: await stopEmbedded(readPlaces().dataDir) })
+        },
+        { app: 'none' },
+      ),
+    )
+
+  cli
+    .noun('openapi')
+    .addHelpText('after', examples('svc openapi > openapi.json', 'svc openapi | jq .info.version'))
+    .action(
+      cli.run(
+        async ({ out }) => {
+          const [{ openApiOf }, { loadRoutes }, { readPlaces }] = await Promise.all([
+            import('../../http/openapi.ts'),
+            import('../features.ts'),
+            import('../config.ts'),
+          ])
+          out.line(JSON.stringify(openApiOf(await loadRoutes(), readPlaces().publicUrl), null, 2))
+        },
+        { app: 'none' },
+      ),
+    )
+}

@@ -1,0 +1,128 @@
+import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
+import type { Recovery } from '../../embedded/embedded.ts'
+import type { Answered } from '../../http/answered.ts'
+import { Problem } from '../../lib/problem.ts'
+import type { Page } from '../../pages/page.ts'
+import { keepDaemonSettings, keepPublicUrl } from '../../store/installation.ts'
+import type { SchemaRule } from '../../store/schema.ts'
+import { type OpenApp, openApp } from '../app.ts'
+import { type Config, sharedSettings } from '../config.ts'
+import { loadPages, loadRoutes } from '../features.ts'
+import type { JobStates } from './jobs.states.ts'
+import { type Jobs, startJobs } from './jobs.ts'
+import { createLogger } from './log.ts'
+import { metricsOf } from './metrics.ts'
+
+export interface DaemonParts {
+  api: boolean
+  jobs: boolean
+  /** Without the API: the port of probes and metrics. */
+  probesPort?: number
+  schema?: SchemaRule
+  /** Marks the database as one for development, whose clock may be moved. */
+  development?: boolean
+  /** The console of `svc dev`, which the page `/` links to. */
+  consoleUrl?: string
+  /** Pages beside those of the features. */
+  pages?: readonly Page[]
+  /** Called after each answered request to the API or a page. */
+  onAnswered?: (answered: Answered) => void
+}
+
+export interface Daemon {
+  app: OpenApp
+  /** The URL of the API or, without it, of the probes; null if neither is served. */
+  url: string | null
+  /** Stops accepting requests and claiming items; finishes or releases items in flight. Safe to call twice. */
+  stop(): Promise<void>
+}
+
+/** The limit for requests and deliveries in flight. The whole stop takes less than 15 s (docs/reference/cli.md#signals). */
+const drainMs = 10_000
+
+/** A request is refused within 10 s if the database does not answer. This leaves time for the response. */
+const databaseMs = 9_500
+
+const listen = async (
+  app: OpenApp,
+  config: Config,
+  port: number,
+  logger: Logger,
+  { api, consoleUrl, pages = [], onAnswered }: DaemonParts,
+  jobs: () => JobStates | undefined,
+) => {
+  const { buildServer } = await import('../../http/server.ts')
+  const [routes, ownPages] = api ? await Promise.all([loadRoutes(), loadPages(consoleUrl)]) : [[], []]
+  const watched = { onAnswered, metrics: metricsOf(app, jobs), jobs }
+  const server = await buildServer(app, routes, logger, [...ownPages, ...pages], watched)
+  try {
+    await server.fastify.listen({ host: config.host, port })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    await server.drain()
+    if (code === 'EADDRINUSE')
+      throw new Problem('configuration', `Port ${port} is taken`, {
+        hint: api ? 'set SVC_PORT to a free one' : 'choose a free one',
+      })
+    if (code === 'EACCES')
+      throw new Problem('configuration', `Port ${port} may not be used by this user`, {
+        hint: api ? 'set SVC_PORT to one above 1023' : 'choose one above 1023',
+      })
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+      throw new Problem('configuration', `SVC_HOST ${config.host} is not an address of this machine`)
+    throw error
+  }
+  const bound = (server.fastify.server.address() as AddressInfo).port
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host
+  return { server, url: `http://${host}:${bound}` }
+}
+
+const logRecovery = (logger: Logger, { fault, ms, startedIt, moved }: Recovery): void => {
+  const how = startedIt ? 'this process started it again' : 'another process started it again'
+  if (fault) logger.error({ err: fault, ms }, 'the embedded database stopped and could not be restarted; will retry')
+  else logger.warn({ ms, moved }, `the embedded database stopped and runs again: ${how}`)
+}
+
+/** Opens the app and starts the API, the jobs, or both. Throws a Problem that says what to do if it can't. */
+export const startDaemon = async (config: Config, parts: DaemonParts): Promise<Daemon> => {
+  const logger = createLogger(config)
+  const app = await openApp(config, {
+    ...(parts.schema && { schema: parts.schema }),
+    ...(parts.development && { development: true }),
+    connections: 20,
+    deadlineMs: databaseMs,
+    name: parts.api ? 'svc daemon' : 'svc jobs',
+    report: (error, about) => logger.error({ err: error, ...about }, 'unexpected error; will retry'),
+    onRecovery: (recovery) => logRecovery(logger, recovery),
+  })
+  try {
+    const { counters } = app
+    const port = parts.api ? config.port : parts.probesPort
+    let jobs: Jobs | null = null
+    const states = () => jobs?.states()
+    const api = port === undefined ? null : await listen(app, config, port, logger, parts, states)
+    if (parts.api && !config.publicUrl.endsWith(':0')) await keepPublicUrl(app.sql, config.publicUrl)
+    if (parts.api) await keepDaemonSettings(app.sql, sharedSettings(config))
+    jobs = parts.jobs ? await startJobs({ config, counters: counters.memory }, logger) : null
+    logger.info({ url: api?.url, jobs: parts.jobs }, 'svc is ready')
+    let stopping: Promise<void> | undefined
+    const stop = async () => {
+      logger.info('stopping')
+      const drained = api?.server.drain(drainMs)
+      await Promise.all([drained, jobs?.stop(drainMs)])
+      await app.close()
+    }
+    return {
+      app,
+      url: api?.url ?? null,
+      stop: () => {
+        stopping ??= stop()
+        return stopping
+      },
+    }
+  } catch (error) {
+    await app.close()
+    throw error
+  }
+}

@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { purgeRateWindows } from '../../accounts/accounts.ts'
+import {
+  finishListDeletions,
+  purgeAccessLog,
+  purgeImports,
+  purgeMailDomains,
+  recheckDomains,
+} from '../../contacts/contacts.ts'
+import { purgeDeliveries, purgeTargets } from '../../deliveries/deliveries.purge.ts'
+import { dropTexts } from '../../engagement/engagement.retention.ts'
+import { purgeSignups, resendFailedLinks } from '../../forms/forms.link.ts'
+import { purgeRuns, purgeVersions } from '../../journeys/journeys.purge.ts'
+import { singleLocks } from '../../lib/locks.ts'
+import { dropContents } from '../../messages/messages.retention.ts'
+import type { App, Report } from '../../store/work.ts'
+
+const day = 86_400_000
+/** Deliveries, their attempts and their events are kept this long after they ended. */
+const deliveryRetentionDays = 30
+
+/** Returns the same day `months` months ago, or the last day of that month if it is shorter. */
+const monthsBefore = (at: Date, months: number): Date => {
+  const before = new Date(at)
+  before.setUTCMonth(at.getUTCMonth() - months)
+  if (before.getUTCDate() !== at.getUTCDate()) before.setUTCDate(0)
+  return before
+}
+
+interface Limits {
+  /** A step is asked to stop after this. */
+  stepMs: number
+  /** A step that has not ended this much later is abandoned, so that it does not block the other steps. */
+  graceMs: number
+}
+
+const usualLimits: Limits = { stepMs: 60_000, graceMs: 15_000 }
+
+type Step = (app: App, signal: AbortSignal) => Promise<unknown>
+
+/** Returns the steps in their order. They are independent of each other. */
+const stepsOf = ({ config, now: clock }: App): Record<string, Step> => {
+  const now = clock()
+  const daysBefore = (days: number) => new Date(now.getTime() - days * day)
+  const { journeyRetentionDays, accessLogRetentionMonths, importRetentionDays, rejectRetentionDays } = config
+  return {
+    'list deletions': finishListDeletions,
+    'domain checks': recheckDomains,
+    deliveries: (app, signal) => purgeDeliveries(app, daysBefore(deliveryRetentionDays), signal),
+    'delivery targets': (app, signal) => purgeTargets(app, daysBefore(deliveryRetentionDays), signal),
+    'journey runs': (app, signal) => purgeRuns(app, daysBefore(journeyRetentionDays), signal),
+    'journey versions': purgeVersions,
+    ...(config.messageRetentionDays > 0 && {
+      'message contents': (app, signal) => dropContents(app, daysBefore(config.messageRetentionDays), signal),
+    }),
+    ...(config.responseRetentionDays > 0 && {
+      'response texts': (app, signal) => dropTexts(app, daysBefore(config.responseRetentionDays), signal),
+    }),
+    'access log': (app, signal) => purgeAccessLog(app, monthsBefore(now, accessLogRetentionMonths), signal),
+    imports: (app, signal) =>
+      purgeImports(app, daysBefore(importRetentionDays), daysBefore(rejectRetentionDays), signal),
+    'signup links': resendFailedLinks,
+    signups: purgeSignups,
+    'mail domains': (app, signal) => purgeMailDomains(app, daysBefore(1), signal),
+    'rate windows': purgeRateWindows,
+  }
+}
+
+/** Runs a step within its limits. Rejects if it fails or is abandoned. */
+const runStep = async (app: App, step: Step, signal: AbortSignal, { stepMs, graceMs }: Limits): Promise<void> => {
+  const settled = new AbortController()
+  const running = step(app, AbortSignal.any([signal, AbortSignal.timeout(stepMs)]))
+  const overdue = sleep(stepMs + graceMs, undefined, { signal: settled.signal }).then(() => {
+    throw new Error('It did not end in time')
+  })
+  try {
+    await Promise.race([running, overdue])
+  } finally {
+    settled.abort()
+    running.catch(() => {})
+    overdue.catch(() => {})
+  }
+}
+
+/**
+ * Deletes expired data and repeats domain checks, in small batches. One daemon at a time runs it. A step that fails or takes
+ * too long is reported and counted once; the other steps still run, and the next run retries it. Ends early at `signal`, or
+ * if the connection that holds the lock is lost.
+ */
+export const runHousekeeping = async (
+  app: App,
+  signal: AbortSignal,
+  report: Report = app.report,
+  limits = usualLimits,
+): Promise<void> => {
+  const guard = await app.database.connect()
+  const lost = new AbortController()
+  guard.once('end', () => lost.abort())
+  const ending = AbortSignal.any([signal, lost.signal])
+  try {
+    const { rows } = await guard.query('select pg_try_advisory_lock($1) as mine', [singleLocks.housekeeping])
+    if (!rows[0].mine) return
+    for (const [name, step] of Object.entries(stepsOf(app))) {
+      if (ending.aborted) return
+      try {
+        await runStep(app, step, ending, limits)
+        app.counters.count('housekeeping', 'done')
+      } catch (error) {
+        app.counters.count('housekeeping', 'failed')
+        report(error, { step: name })
+      }
+    }
+  } finally {
+    await guard.end().catch(() => {})
+  }
+}

@@ -1,0 +1,49 @@
+import { type CommandSet, examples } from '../../cli/command.ts'
+import type { Column } from '../../cli/output.ts'
+import type { JobView } from './jobs.status.ts'
+
+type Row = Omit<JobView, 'processes'> & { process: string; connectedAt: number | null }
+
+const columns: Column<Row>[] = [
+  ['JOB', (job) => job.name],
+  ['PROCESS', (job) => job.process],
+  ['CONNECTED', (job) => (job.connectedAt === null ? null : new Date(job.connectedAt))],
+  ['QUEUE', (job) => job.queue?.queue],
+  ['DUE', (job) => job.queue?.depth],
+  ['OLDEST', (job) => (job.queue ? `${Math.round(job.queue.oldestSeconds)} s` : null)],
+]
+
+const idle = ({ every }: JobView): string => (every === null ? 'none' : `each ${every}`)
+
+const rowsOf = (job: JobView): Row[] =>
+  job.processes.length === 0
+    ? [{ ...job, process: idle(job), connectedAt: null }]
+    : job.processes.map((process) => ({ ...job, ...process }))
+
+/** `svc jobs status` (docs/reference/cli.md#running). */
+export const commands: CommandSet = (cli) => {
+  cli
+    .noun('jobs')
+    .command('status', { isDefault: true })
+    .description('Show which processes run each job, and what is due in its queue')
+    .addHelpText('after', examples('svc jobs status', 'svc jobs status --json'))
+    .action(
+      cli.run(
+        async ({ out }) => {
+          const [{ openForInspection }, { readJobs }] = await Promise.all([
+            import('../operate/open.ts'),
+            import('./jobs.status.ts'),
+          ])
+          const app = await openForInspection('require')
+          try {
+            const jobs = await readJobs(app)
+            if (out.format === 'plain' || out.format === 'table') await out.list('jobs', jobs.flatMap(rowsOf), columns)
+            else await out.list('jobs', jobs, [])
+          } finally {
+            await app.close()
+          }
+        },
+        { app: 'none' },
+      ),
+    )
+}

@@ -1,0 +1,86 @@
+import type { Config } from '../config.ts'
+
+/** The jobs, each a file in jobs/. A job without an interval runs as long as the process; others run at each interval. */
+export const schedule: readonly { name: string; timeout: number | string; interval?: string }[] = [
+  { name: 'deliveries', timeout: 0 },
+  { name: 'mail', timeout: 0 },
+  { name: 'journeys', timeout: 0 },
+  { name: 'housekeeping', timeout: '20s', interval: '1m' },
+]
+
+export const jobNames = schedule.map(({ name }) => name)
+
+/** The data of a job's thread. The process has already opened its database. */
+export interface JobData {
+  config: Config
+  /** Shared counters of the process (lib/counters.ts). */
+  counters: SharedArrayBuffer
+  /** Heartbeats of the jobs (lib/beats.ts). */
+  beats: SharedArrayBuffer
+}
+
+/**
+ * `down`: the last run failed, and the current one has not run for 10 s yet. `stalled`: the thread runs, but its worker
+ * has completed neither a heartbeat nor a poll for 15 s.
+ */
+export type JobState = 'ok' | 'down' | 'stalled'
+
+/** The states of this process's jobs, by name. */
+export type JobStates = Readonly<Record<string, JobState>>
+
+/** A job that ran this long is healthy; its next failure restarts the back-off. */
+const settledMs = 10_000
+/** A worker beats every 2 s; a thread that started less than this ago may still be connecting. */
+const stalledMs = 15_000
+const firstWaitMs = 1_000
+const longestWaitMs = 30_000
+
+interface JobRecord {
+  /** Consecutive failures. */
+  failures: number
+  /** When its thread started; null if none runs. */
+  startedAt: number | null
+}
+
+/** Returns the wait before a restart after n consecutive failures, in ms: doubled each time, at most 30 s. */
+export const waitAfter = (failures: number): number => Math.min(firstWaitMs * 2 ** (failures - 1), longestWaitMs)
+
+interface Watched {
+  /** Monotonic time in ms. */
+  now?: () => number
+  /** Returns the ms since the last heartbeat of the job's worker; 0 for jobs without one. */
+  beatAgeMs?: (name: string) => number
+}
+
+/** Tracks the states of jobs by the starts and ends of their threads. */
+export const watchJobs = (
+  names: readonly string[],
+  { now = () => performance.now(), beatAgeMs = () => 0 }: Watched = {},
+) => {
+  const records = new Map<string, JobRecord>(names.map((name) => [name, { failures: 0, startedAt: null }]))
+  const isSettled = ({ startedAt }: JobRecord): boolean => startedAt !== null && now() - startedAt >= settledMs
+  const isStalled = (name: string, { startedAt }: JobRecord): boolean =>
+    startedAt !== null && Math.min(now() - startedAt, beatAgeMs(name)) >= stalledMs
+  const stateOf = (name: string, record: JobRecord): JobState => {
+    if (isStalled(name, record)) return 'stalled'
+    return record.failures === 0 || isSettled(record) ? 'ok' : 'down'
+  }
+  const recordOf = (name: string): JobRecord => records.get(name)!
+  return {
+    started(name: string): void {
+      recordOf(name).startedAt = now()
+    },
+    /** The run completed. */
+    ended(name: string): void {
+      records.set(name, { failures: 0, startedAt: null })
+    },
+    /** Returns the number of consecutive failures, including this one. */
+    failed(name: string): number {
+      const record = recordOf(name)
+      const failures = isSettled(record) ? 1 : record.failures + 1
+      records.set(name, { failures, startedAt: null })
+      return failures
+    },
+    states: (): JobStates => Object.fromEntries([...records].map(([name, record]) => [name, stateOf(name, record)])),
+  }
+}

@@ -1,0 +1,73 @@
+import { extname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import Bree from 'bree'
+import type { Logger } from 'pino'
+import { createBeats } from '../../lib/beats.ts'
+import { type JobData, type JobStates, jobNames, schedule, waitAfter, watchJobs } from './jobs.states.ts'
+
+export { schedule }
+
+export interface Jobs {
+  states(): JobStates
+  /** Asks every thread to finish its items in flight, and terminates the rest after `deadlineMs`. */
+  stop(deadlineMs: number): Promise<void>
+}
+
+const isQueue = (name: string): boolean => !schedule.some((job) => job.name === name && 'interval' in job)
+
+/**
+ * Starts the jobs, each in its own thread. A long-running thread that dies is restarted with a growing back-off; a job with
+ * an interval waits for its next run.
+ */
+export const startJobs = async (data: Omit<JobData, 'beats'>, logger: Logger): Promise<Jobs> => {
+  const extension = extname(import.meta.filename).slice(1)
+  const beats = createBeats(jobNames)
+  const watch = watchJobs(jobNames, { beatAgeMs: (name) => (isQueue(name) ? beats.ageMs(name) : 0) })
+  const faults = new Map<string, unknown>()
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let isOverdue = false
+  const bree = new Bree({
+    root: join(import.meta.dirname, '../../../jobs'),
+    defaultExtension: extension,
+    acceptedExtensions: [`.${extension}`],
+    logger: false,
+    doRootCheck: false,
+    worker: { workerData: { ...data, beats: beats.memory } satisfies JobData },
+    jobs: schedule.map((job) => ({ ...job })),
+    // Bree calls this for the error, and again for the exit status; only the error counts.
+    errorHandler: (error, { name }) => faults.has(name) || faults.set(name, error),
+    workerMessageHandler: () => {},
+  })
+  bree.on('worker created', (name: string) => watch.started(name))
+  bree.on('worker deleted', async (name: string) => {
+    const isPeriodic = !isQueue(name)
+    const fault = faults.get(name)
+    faults.delete(name)
+    if (isOverdue) {
+      logger.warn({ job: name }, 'job was ended: it had not finished at the deadline of the shutdown')
+      return watch.ended(name)
+    }
+    if (!fault && (isPeriodic || signal.aborted)) return watch.ended(name)
+    const failures = watch.failed(name)
+    const waitMs = isPeriodic || signal.aborted ? undefined : waitAfter(failures)
+    logger.error(
+      { err: fault ?? new Error('The thread ended without an error'), job: name, failures, restartInMs: waitMs },
+      'job failed',
+    )
+    if (waitMs === undefined) return
+    await sleep(waitMs, undefined, { signal }).catch(() => {})
+    if (!signal.aborted && !bree.workers.has(name)) await bree.run(name)
+  })
+  await bree.start()
+  return {
+    states: watch.states,
+    async stop(deadlineMs) {
+      stopping.abort()
+      // Bree has no deadline for this.
+      await Promise.race([bree.stop(), sleep(deadlineMs, undefined, { ref: false })])
+      isOverdue = true
+      await Promise.all([...bree.workers.values()].map((worker) => worker.terminate()))
+    },
+  }
+}

@@ -1,0 +1,32 @@
+import { deliveriesQueue } from '../../deliveries/queue/claim.ts'
+import { journeysQueue } from '../../journeys/engine/engine.ts'
+import { sendsQueue } from '../../messages/outbox/claim.ts'
+import type { App } from '../../store/work.ts'
+
+/** The number of due items of a queue, and for how long the oldest has been due, in seconds (0 without due items). */
+export interface QueueDepth {
+  queue: string
+  depth: number
+  oldestSeconds: number
+}
+
+const queues = [deliveriesQueue, journeysQueue, sendsQueue]
+
+// Items that wait for their time (a back-off, a journey's wait, a broadcast's rate) do not count: they would hide a queue
+// that is stuck.
+const reading = `
+  with clock as materialized (select svc_now() as now)
+  ${queues
+    .map(
+      ({ name, due }, place) => `select ${place} as place, '${name}' as queue, count(*) as depth,
+        coalesce(greatest(extract(epoch from (select now from clock) - min(due_at)), 0), 0)::float8 as "oldestSeconds"
+      from (${due}) d`,
+    )
+    .join(' union all ')}
+  order by place`
+
+/** Returns the depth of each queue: `deliveries`, `journeys`, `sends`. Reads only indexes of waiting items, no history. */
+export const readQueues = async ({ sql }: Pick<App, 'sql'>): Promise<QueueDepth[]> => {
+  const rows = await sql<QueueDepth>(reading)
+  return rows.map(({ queue, depth, oldestSeconds }) => ({ queue, depth, oldestSeconds }))
+}

@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { openEmbedded, prepareFolder } from '../../embedded/embedded.ts'
+import type { Sql } from '../../store/database.ts'
+import { type Config, dataDirOf, demoFile, readConfig } from '../config.ts'
+import { claimFolder } from './claim.ts'
+
+export interface Development {
+  config: Config
+  url: string
+  /** The console: webhooks, mail, API calls and the clock. */
+  consoleUrl: string
+  /** The URL of the mail catcher; null if the environment sets a relay. */
+  catcherUrl: string | null
+  key: string
+  listId: string | null
+  /** Safe to call twice. */
+  stop(): Promise<void>
+}
+
+type Environment = Record<string, string | undefined>
+
+/** Webhooks may target this machine, unless the environment sets this. */
+const developmentDefaults = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8,::1/128' }
+
+const configOf = (env: Environment, defaults: Environment = {}): Config => {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value))
+  return { ...readConfig({ ...developmentDefaults, ...defaults, ...given }), logFormat: 'text' }
+}
+
+/**
+ * Loads the modules of the daemon, in parallel with the start of the database. The first start also needs MikroORM, for the
+ * schema and the sample data.
+ */
+const loadParts = async (isFirst: boolean) => {
+  const [daemon, console, mail, demo, sample, clock] = await Promise.all([
+    import('../daemon/daemon.ts'),
+    import('../console/console.ts'),
+    import('./catcher.ts'),
+    import('./demo.ts'),
+    import('./sample.ts'),
+    import('../../store/clock.ts'),
+    import('../../http/server.ts'),
+    import('../features.ts').then(({ loadRoutes, loadPages, loadEntities }) =>
+      Promise.all([loadRoutes(), loadPages(), isFirst && loadEntities()]),
+    ),
+    isFirst && import('../../store/orm.ts'),
+  ])
+  return { ...daemon, ...console, ...mail, ...demo, ...sample, ...clock }
+}
+
+/** Opens a server on a port next to the API's, so that its URL stays the same; on any free port if that one is taken. */
+const openBeside = async <Opened>(
+  port: number,
+  nth: number,
+  open: (port: number) => Promise<Opened>,
+): Promise<Opened> => {
+  const beside = port === 0 || port + nth > 65_535 ? 0 : port + nth
+  return open(beside).catch((error) => {
+    if (error.code !== 'EADDRINUSE') throw error
+    return open(0)
+  })
+}
+
+/** Closes opened parts in reverse order. A failure does not keep the other parts from closing. */
+const closer = () => {
+  const opened: (() => Promise<void>)[] = []
+  let closing: Promise<void> | undefined
+  const close = async () => {
+    let fault: unknown
+    for (const end of opened.reverse()) await end().catch((error) => (fault ??= error))
+    if (fault) throw fault
+  }
+  return { opened, close: () => (closing ??= close()) }
+}
+
+/**
+ * Starts `svc dev` (docs/reference/cli.md#running): database, migrations, daemon with jobs, console with receiver, and demo
+ * account. The receiver opens before the jobs, so that deliveries that are still due reach it. If a part can't start, stops
+ * the others and throws a Problem that says what to do.
+ */
+export const startDevelopment = async (env: Environment): Promise<Development> => {
+  const folder = await prepareFolder(dataDirOf(env))
+  const config = configOf(env)
+  const claim = await claimFolder(folder)
+  const { opened, close } = closer()
+  opened.push(claim.release)
+  const waiting = Promise.withResolvers<void>()
+  const embedded = config.databaseUrl ? null : openEmbedded(config.dataDir, { onWaiting: waiting.resolve })
+  embedded?.then(
+    ({ close: leave }) => opened.unshift(leave),
+    () => {},
+  )
+  try {
+    // Loading modules blocks the event loop, so the server process is started first.
+    await Promise.race([waiting.promise, embedded])
+    const parts = await loadParts(!existsSync(demoFile(config.dataDir)))
+    await embedded
+    const token = parts.readDemoState(config.dataDir)?.token ?? randomBytes(24).toString('base64url')
+    const secret = Promise.withResolvers<string>()
+    const sql = Promise.withResolvers<Sql>()
+    let [now, origins, held]: [() => Date, string[], () => number | null] = [() => new Date(), [], () => null]
+    const console = await openBeside(config.port, 1, (port) =>
+      parts.openConsole({
+        port,
+        token,
+        secret: () => secret.promise,
+        now: () => now(),
+        dataDir: config.dataDir,
+        clock: {
+          advance: async (byMs) => parts.advanceClock(await sql.promise, byMs),
+          reset: async () => parts.resetClock(await sql.promise),
+        },
+        held: () => held(),
+        imageOrigins: () => origins,
+      }),
+    )
+    opened.push(console.close)
+    const catcher = await openBeside(config.port, 2, (port) => parts.openCatcher(port, config.dataDir, () => now()))
+    opened.push(catcher.close)
+    const mailing = configOf(env, { SVC_SMTP_URL: catcher.url })
+    const isCaught = mailing.smtpUrl === catcher.url
+    if (isCaught) held = catcher.held
+    const { app, stop, url } = await parts.startDaemon(mailing, {
+      api: true,
+      jobs: true,
+      schema: 'migrate',
+      development: true,
+      consoleUrl: console.url,
+      pages: parts.samplePages,
+      onAnswered: console.addCall,
+    })
+    opened.push(stop)
+    // Closed first: otherwise the daemon's stop would wait for held messages.
+    opened.push(async () => catcher.release())
+    now = app.systemNow
+    origins = [...new Set([url!, app.config.publicUrl].map((one) => new URL(one).origin))]
+    sql.resolve(app.sql)
+    const picture = parts.pictureUrl(app.config.publicUrl)
+    const demo = await parts.prepareDemo(app, { url: console.hookUrl, token }, picture)
+    secret.resolve(demo.secret)
+    const { key, listId } = demo
+    await claim.publish(url!)
+    return {
+      config,
+      url: url!,
+      consoleUrl: console.url,
+      catcherUrl: isCaught ? catcher.url : null,
+      key,
+      listId,
+      stop: close,
+    }
+  } catch (error) {
+    await close().catch(() => {})
+    throw error
+  }
+}

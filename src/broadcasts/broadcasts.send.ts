@@ -1,0 +1,71 @@
+import { quotaLeft } from '../accounts/accounts.ts'
+import { findList } from '../contacts/contacts.ts'
+import { conflict, Problem } from '../lib/problem.ts'
+import { countRecipients, type From, requireMethod } from '../messages/messages.ts'
+import type { App, Work } from '../store/work.ts'
+import { findProject } from '../studio/studio.ts'
+import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
+
+/** What sending a broadcast now would do. */
+export interface Plan {
+  listId: string
+  listName: string
+  projectId: string
+  /** With unfilled merge tags. */
+  subject: string
+  from: From
+  /** null: it begins at once, also if its time has passed. */
+  at: Date | null
+  /** The list's active contacts. */
+  recipients: number
+  /** How many of them would get an email; the others are suppressed. */
+  mails: number
+  suppressed: number
+}
+
+/**
+ * Returns what sending a draft would do. Throws Problem `not_found` for the broadcast, its list or its project, `conflict` if it is no
+ * draft, `invalid` if the account can't send, `limited` if the quota of sends is too small in the month in which it begins.
+ */
+export const planBroadcast = async (app: App, work: Work, id: string): Promise<Plan> => {
+  const { sql, accountId, now } = work
+  const { status, ...refs } = await showBroadcast(work, id)
+  if (status !== 'draft') throw conflict(`The broadcast ${id} is ${status}: only a draft can be sent`)
+  const { id: listId, name: listName } = await findList(work, refs.listId)
+  const { id: projectId, name } = await findProject(work, refs.projectId)
+  const [row] = await sql<{ subject: string | null; at: Date | null }>(
+    `select subject, case when scheduled_at > $3 then scheduled_at end as at from broadcasts where account_id = $1 and id = $2`,
+    [accountId, id, now],
+  )
+  const { subject, at } = row!
+  const from = await requireMethod(app, work)
+  const { recipients, suppressed } = await countRecipients(work, listId)
+  const mails = recipients - suppressed
+  const left = await quotaLeft(work, 'sends', at ?? now)
+  if (left !== null && mails > left) {
+    const number = (count: number) => count.toLocaleString('en')
+    throw new Problem(
+      'limited',
+      `The broadcast has ${number(mails)} recipients, and the month’s send volume has ${number(left)} left`,
+      { hint: 'svc accounts usage' },
+    )
+  }
+  return { listId, listName, projectId, subject: subject ?? name, from, at, recipients, mails, suppressed }
+}
+
+/**
+ * Sends a draft: it begins at its time, or with the next step (`advanceBroadcast`). If several calls race, exactly one sends it.
+ * Throws as `planBroadcast` does.
+ */
+export const sendBroadcast = async (app: App, work: Work, id: string): Promise<BroadcastView> => {
+  const { sql, accountId } = work
+  await sql('select from broadcasts where account_id = $1 and id = $2 for no key update', [accountId, id])
+  const { recipients } = await planBroadcast(app, work, id)
+  await sql(`update broadcasts set status = 'scheduled', recipients = $3 where account_id = $1 and id = $2`, [
+    accountId,
+    id,
+    recipients,
+  ])
+  await sql(`select pg_notify('svc_broadcasts', '')`)
+  return showBroadcast(work, id)
+}

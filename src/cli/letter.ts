@@ -1,0 +1,70 @@
+import { stripVTControlCharacters } from 'node:util'
+import type { Command } from 'commander'
+import { notFound, Problem } from '../lib/problem.ts'
+import { openFile, temporaryFile } from './open.ts'
+import { harmless, type Output } from './output.ts'
+import { widthOf, wrapped } from './table.ts'
+
+/** Adds `--html`, `--source` and `--open` to a command that shows an email; `showLetter` prints it. */
+export const lettered = (command: Command, source: string): Command =>
+  command
+    .option('--html', 'print the HTML part')
+    .option('--source', source)
+    .option('--open', 'open the HTML part in the browser')
+
+export interface LetterFlags {
+  html?: boolean
+  source?: boolean
+  open?: boolean
+}
+
+/** An email for people. `thing` is its REST shape. */
+export interface Letter {
+  thing: object & { id: string }
+  headers: Readonly<Record<string, unknown>>
+  text: string | null
+  html: string | null
+  /** The sentence for a part that the email does not have. */
+  lack: string
+}
+
+const printText = (out: Output, text: string): void =>
+  out.line(out.isTerminal ? harmless(stripVTControlCharacters(text)).trimEnd() : text)
+
+/** Breaks lines that are wider than the terminal at spaces. */
+const wrappedText = (text: string): string => {
+  const { columns = 80 } = process.stdout
+  return text
+    .split('\n')
+    .flatMap((line) => (widthOf(line) > columns ? wrapped(line, columns) : [line]))
+    .join('\n')
+}
+
+/**
+ * Shows an email: on a terminal its headers, then its text part; elsewhere its REST shape. `--html` prints the HTML part,
+ * `--source` prints what `printSource` writes, `--open` writes the HTML part to a file, names it and opens it in the browser.
+ */
+export const showLetter = async (
+  out: Output,
+  { thing, headers, text, html, lack }: Letter,
+  flags: LetterFlags,
+  printSource: (print: (text: string) => void) => void,
+): Promise<void> => {
+  const given = (['html', 'source', 'open'] as const).filter((name) => flags[name])
+  if (given.length > 1) throw new Problem('usage', `Use only one of ${given.map((name) => `--${name}`).join(' and ')}`)
+  if (flags.source) return printSource((source) => printText(out, source))
+  if (flags.html || flags.open) {
+    if (html === null) throw notFound(lack)
+    if (flags.html) return printText(out, html)
+    const file = await temporaryFile('mail.html')
+    const { writeFile } = await import('node:fs/promises')
+    await writeFile(file, html)
+    out.one({ id: thing.id, file })
+    return openFile(file).catch((error) => out.note(`${(error as Error).message}: open it in a browser.`))
+  }
+  if (out.format !== 'table' || out.fields) return out.one(thing)
+  out.one(thing, headers)
+  out.line('')
+  if (text === null) out.note(html === null ? lack : 'There is no text part: --html prints the HTML, --open shows it.')
+  else printText(out, wrappedText(text))
+}

@@ -1,0 +1,93 @@
+import { emitKeypressEvents } from 'node:readline'
+
+/*
+ * Full-screen views. They use the alternate screen, so that the terminal's content returns when they close, whatever ends
+ * them: the end, an error, a signal, `process.exit`.
+ */
+
+const [enter, leave] = ['\u001b[?1049h\u001b[?25l\u001b[?7l', '\u001b[?7h\u001b[?25h\u001b[?1049l']
+const [least, leastRows] = [40, 10]
+
+export interface Screen {
+  /** Returns the current size of the terminal, in cells and lines. */
+  room(): { columns: number; rows: number }
+  /** Draws lines from the top. They must not be wider than the terminal; lines below its end are dropped. */
+  draw(lines: readonly string[]): void
+  /** Returns the next key by its name (`up`, `return`, `q`); null after `waitMs`, or when the terminal was resized. */
+  key(waitMs: number): Promise<string | null>
+}
+
+/** Whether the terminal can show a full-screen view: it can move the cursor and has the minimum size. */
+export const hasScreen = (): boolean => {
+  const { stdin, stdout } = process
+  const { columns = 0, rows = 0 } = stdout
+  const isTerminal = stdin.isTTY && stdout.isTTY && !process.env.CI && process.env.TERM !== 'dumb'
+  return isTerminal && columns >= least && rows >= leastRows
+}
+
+/** Returns text in reverse video, which needs no colour. */
+export const reversed = (text: string): string => `\u001b[7m${text}\u001b[27m`
+
+/** Queues typed keys until they are read. */
+const createKeys = () => {
+  const typed: string[] = []
+  let wake = () => {}
+  return {
+    add(name: string) {
+      typed.push(name)
+      wake()
+    },
+    wake: () => wake(),
+    next: (waitMs: number): Promise<string | null> =>
+      new Promise((resolve) => {
+        const answer = () => {
+          clearTimeout(timer)
+          wake = () => {}
+          resolve(typed.shift() ?? null)
+        }
+        const timer = setTimeout(answer, typed.length > 0 ? 0 : waitMs)
+        wake = answer
+      }),
+  }
+}
+
+/** Shows a full-screen view while `run` runs. `run` must end soon after `signal` aborts. */
+export const onScreen = async (signal: AbortSignal, run: (screen: Screen) => Promise<void>): Promise<void> => {
+  const { stdin, stdout } = process
+  const keys = createKeys()
+  const onKey = (text: string | undefined, { name, ctrl }: { name?: string; ctrl?: boolean }) => {
+    // In raw mode Ctrl-C arrives as a key.
+    if (ctrl && name === 'c') process.kill(process.pid, 'SIGINT')
+    else keys.add(name ?? text ?? '')
+  }
+  let isOpen = true
+  const restore = () => {
+    if (!isOpen) return
+    isOpen = false
+    stdout.write(leave)
+    if (stdin.isTTY) stdin.setRawMode(false)
+  }
+  process.once('exit', restore)
+  stdout.write(enter)
+  stdin.setRawMode(true)
+  emitKeypressEvents(stdin)
+  stdin.on('keypress', onKey).resume()
+  stdout.on('resize', keys.wake)
+  signal.addEventListener('abort', keys.wake)
+  try {
+    await run({
+      room: () => ({ columns: stdout.columns, rows: stdout.rows }),
+      draw: (lines) => {
+        const shown = lines.slice(0, stdout.rows).map((line) => `${line}\u001b[K`)
+        if (isOpen) stdout.write(`\u001b[H${shown.join('\r\n')}\u001b[J`)
+      },
+      key: keys.next,
+    })
+  } finally {
+    stdin.off('keypress', onKey).pause()
+    stdout.off('resize', keys.wake)
+    signal.removeEventListener('abort', keys.wake)
+    process.off('exit', restore)
+    restore()
+  }
+}

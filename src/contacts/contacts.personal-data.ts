@@ -1,0 +1,87 @@
+import { notFound, shown } from '../lib/problem.ts'
+import type { App, PersonalDataPart, Work } from '../store/work.ts'
+import { readContacts } from './contacts.find.ts'
+import type { Contact } from './contacts.view.ts'
+
+const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
+
+/** Personal data about an address beside its contacts. */
+export const personalData: readonly PersonalDataPart[] = [
+  {
+    name: 'findings',
+    read: ({ sql, accountId }, email) =>
+      sql(
+        `select finding, ${epochMs('created_at')} as "createdAt" from address_findings
+         where account_id = $1 and email = $2 order by finding`,
+        [accountId, email],
+      ),
+  },
+  {
+    name: 'importRejects',
+    read: ({ sql, accountId }, email) =>
+      sql(
+        `select import_id as "importId", line, email, reason from import_rejects
+         where account_id = $1 and lower(trim(email)) = $2 order by import_id, line`,
+        [accountId, email],
+      ),
+  },
+  {
+    name: 'accessLog',
+    // Kept as the record of who has read the data.
+    staysAtErasure: true,
+    read: ({ sql, accountId }, email) =>
+      sql(
+        `select id, ${epochMs('at')} as at, actor, list_id as "listId", found from access_log
+         where account_id = $1 and email = $2 order by id`,
+        [accountId, email],
+      ),
+  },
+]
+
+/** All personal data about an address: its contacts, its verification result, and the rows of each part of other features. */
+export type Person = {
+  email: string
+  contacts: Contact[]
+  verification: Contact['verification']
+} & Record<string, unknown>
+
+/** Returns all personal data about a normalised address. Throws Problem `not_found` if there is none. */
+export const readPerson = async (
+  { personalData }: Pick<App, 'personalData'>,
+  work: Pick<Work, 'sql' | 'accountId'>,
+  email: string,
+): Promise<Person> => {
+  const contacts = await readContacts(work, email)
+  const person: Person = { email, contacts, verification: contacts[0]?.verification ?? null }
+  let count = contacts.length
+  for (const { name, read } of personalData) {
+    const rows = await read(work, email)
+    person[name] = rows
+    count += rows.length
+  }
+  if (count === 0) throw notFound(`Nothing is held about ${shown(email)}`, { hint: 'svc contacts list' })
+  return person
+}
+
+/** Returns whether any part has rows that an erasure of the address would blank or remove. */
+export const hasPersonalData = async (
+  parts: readonly PersonalDataPart[],
+  work: Pick<Work, 'sql' | 'accountId'>,
+  email: string,
+): Promise<boolean> => {
+  for (const { read, staysAtErasure } of parts) if (!staysAtErasure && (await read(work, email)).length > 0) return true
+  return false
+}
+
+/** Counts the rows of each part that an erasure of the address would blank or remove. */
+export const countPersonalData = async (
+  parts: readonly PersonalDataPart[],
+  work: Pick<Work, 'sql' | 'accountId'>,
+  email: string,
+): Promise<Record<string, number>> => {
+  const counts: Record<string, number> = {}
+  for (const { name, read, staysAtErasure } of parts) {
+    if (!staysAtErasure) counts[name] = (await read(work, email)).length
+  }
+  return counts
+}

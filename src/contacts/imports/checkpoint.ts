@@ -1,0 +1,197 @@
+import { idOfCursor, type Page, pageOf } from '../../lib/cursor.ts'
+import { newId } from '../../lib/ids.ts'
+import type { PageRequest } from '../../lib/page.ts'
+import { conflict, noSuch, Problem } from '../../lib/problem.ts'
+import type { Work } from '../../store/work.ts'
+import { findMembers } from '../contacts.find.ts'
+import type { VerificationResult } from '../verification/verification.ts'
+import { areWriteEventsWanted, writeContacts } from '../write/write.ts'
+import type { Batch, Reject } from './batch.ts'
+import { type Counts, countRows } from './counts.ts'
+
+/** How an import reads its file and writes. Stored with the import, so that a resume continues in the same way. */
+export interface ImportOptions {
+  /** Header to field. */
+  map: Record<string, string>
+  encoding: string
+  onConflict: 'upsert' | 'skip'
+  events: boolean
+  /** File for the rejects, written at the end: an absolute path, or null. */
+  rejectsFile: string | null
+}
+
+export interface ImportView extends Counts {
+  id: string
+  listId: string
+  file: string
+  status: 'running' | 'stopped' | 'done'
+  /** Number of imported data rows. */
+  rows: number
+  startedAt: number
+  finishedAt: number | null
+}
+
+/** An import with the data that is needed to continue it. */
+export interface OpenImport extends ImportView {
+  fileSha256: string | null
+  options: ImportOptions
+}
+
+interface Row extends Omit<OpenImport, 'startedAt' | 'finishedAt'> {
+  startedAt: Date
+  finishedAt: Date | null
+}
+
+const columns = `id, list_id as "listId", file, file_sha256 as "fileSha256", options, status, rows_done as rows, created, updated,
+  unchanged, skipped, rejected, started_at as "startedAt", finished_at as "finishedAt"`
+
+const openOf = ({ startedAt, finishedAt, ...row }: Row): OpenImport => ({
+  ...row,
+  startedAt: startedAt.getTime(),
+  finishedAt: finishedAt?.getTime() ?? null,
+})
+
+const viewOf = (row: Row): ImportView => {
+  const { fileSha256, options, ...view } = openOf(row)
+  return view
+}
+
+/** Lists imports, newest first. Throws Problem `invalid` for a bad cursor. */
+export const listImports = async (
+  { sql, accountId }: Work,
+  { limit, cursor }: PageRequest,
+): Promise<Page<ImportView>> => {
+  const before = cursor === undefined ? null : idOfCursor('imp', cursor)
+  const rows = await sql<Row>(
+    `select ${columns} from imports where account_id = $1 and ($2::text is null or id < $2) order by id desc limit $3`,
+    [accountId, before, limit + 1],
+  )
+  return pageOf(rows.map(viewOf), limit)
+}
+
+const findImport = async ({ sql, accountId }: Work, id: string): Promise<Row> => {
+  const [row] = await sql<Row>(`select ${columns} from imports where account_id = $1 and id = $2`, [accountId, id])
+  if (!row) throw noSuch('import', id, { hint: 'svc imports list' })
+  return row
+}
+
+/** Throws Problem `not_found`. */
+export const openImport = async (work: Work, id: string): Promise<OpenImport> => openOf(await findImport(work, id))
+
+/** Throws Problem `not_found`. */
+export const showImport = async (work: Work, id: string): Promise<ImportView> => viewOf(await findImport(work, id))
+
+/** Creates the record of an import before its first batch. */
+export const startImport = async (
+  { sql, accountId, now }: Work,
+  { listId, file, sha256, options }: { listId: string; file: string; sha256: string | null; options: ImportOptions },
+): Promise<OpenImport> => {
+  const [row] = await sql<Row>(
+    `insert into imports (id, account_id, list_id, file, file_sha256, options, status, started_at)
+     values ($1, $2, $3, $4, $5, $6, 'running', $7) returning ${columns}`,
+    [newId('imp', now.getTime()), accountId, listId, file, sha256, JSON.stringify(options), now],
+  )
+  return openOf(row!)
+}
+
+/** Returns why the checkpoint is not where this process left it: another process advanced it, or a crash of the database reset it. */
+const checkpointConflict = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  id: string,
+  rowsDone: number,
+): Promise<Problem> => {
+  const [row] = await sql<{ rows: number }>('select rows_done as rows from imports where account_id = $1 and id = $2', [
+    accountId,
+    id,
+  ])
+  if (row && row.rows < rowsDone)
+    return new Problem(
+      'unavailable',
+      `The database crashed and lost the last batches: the first ${row.rows} rows are imported`,
+      {
+        hint: `svc imports resume ${id}`,
+      },
+    )
+  return conflict(`Another process is running the import ${id}`, { hint: `svc imports show ${id}` })
+}
+
+const addRejects = async ({ sql, accountId }: Work, id: string, rejects: readonly Reject[]): Promise<void> => {
+  if (rejects.length === 0) return
+  await sql(
+    `insert into import_rejects (account_id, import_id, line, email, reason)
+     select $1, $2, line, email, reason from jsonb_to_recordset($3::jsonb) as r (line int, email text, reason text)`,
+    [accountId, id, JSON.stringify(rejects)],
+  )
+}
+
+/**
+ * Advances the checkpoint from `rowsDone`. Another process with the same batch waits here, finds the checkpoint advanced, and rolls
+ * back. Unless `isDurable`, the commit does not wait for the disk: after a crash of the server the last batches are missing as a whole,
+ * with their checkpoints. The end of the import waits for all commits. Throws Problem `conflict`.
+ */
+const advance = async (
+  { sql, accountId }: Work,
+  id: string,
+  rowsDone: number,
+  { rows, counts, isDurable }: { rows: number; counts: Counts; isDurable: boolean },
+): Promise<void> => {
+  const { created, updated, unchanged, skipped, rejected } = counts
+  const moved = await sql(
+    `update imports set status = 'running', rows_done = rows_done + $4, created = created + $5, updated = updated + $6,
+       unchanged = unchanged + $7, skipped = skipped + $8, rejected = rejected + $9
+     where account_id = $1 and id = $2 and rows_done = $3 and status <> 'done'
+     returning set_config('synchronous_commit', case when $10 then current_setting('synchronous_commit') else 'off' end, true)`,
+    [accountId, id, rowsDone, rows, created, updated, unchanged, skipped, rejected, isDurable],
+    'import-advance',
+  )
+  if (moved.length === 0) throw await checkpointConflict({ sql, accountId }, id, rowsDone)
+}
+
+/**
+ * Writes one batch with its rejects and advances the checkpoint from `rowsDone`, in one transaction: a batch is written exactly once, as
+ * a whole, or not at all. `turn` is awaited before the checkpoint, so that batches commit in order. Throws Problem `conflict` if another
+ * process has written the batch.
+ */
+export const writeBatch = async (
+  work: Work,
+  { id, listId, options }: OpenImport,
+  rowsDone: number,
+  batch: Batch,
+  verifications: ReadonlyMap<string, VerificationResult>,
+  turn = async (): Promise<void> => {},
+): Promise<Counts> => {
+  const keepExisting = options.onConflict === 'skip'
+  const { events } = options
+  const outcomes = await writeContacts(work, listId, batch.writes, verifications, { keepExisting, events, turn })
+  if (keepExisting) {
+    // Of the skipped addresses, those in the list are unchanged; the plan's limit skipped the others.
+    const left = [...outcomes].filter(([, outcome]) => outcome === 'skipped').map(([email]) => email)
+    for (const email of await findMembers(work, listId, left)) outcomes.set(email, 'unchanged')
+  }
+  const counts = countRows(batch, outcomes)
+  // Reported events must not outlive their contacts.
+  const isDurable = events && counts.created + counts.updated > 0 && (await areWriteEventsWanted(work))
+  await turn()
+  await advance(work, id, rowsDone, { rows: batch.rows, counts, isDurable })
+  await addRejects(work, id, batch.rejects)
+  return counts
+}
+
+/** Marks the import as stopped, unless another process has continued it meanwhile. */
+export const stopImport = async (work: Work, id: string, rowsDone: number): Promise<void> => {
+  await work.sql(
+    `update imports set status = 'stopped' where account_id = $1 and id = $2 and rows_done = $3 and status = 'running'`,
+    [work.accountId, id, rowsDone],
+  )
+}
+
+/** Marks the import as done. Throws Problem `conflict` if another process has continued it. */
+export const finishImport = async (work: Work, id: string, rowsDone: number): Promise<ImportView> => {
+  const ended = await work.sql(
+    `update imports set status = 'done', finished_at = $4
+     where account_id = $1 and id = $2 and rows_done = $3 and status <> 'done' returning 1`,
+    [work.accountId, id, rowsDone, work.now],
+  )
+  if (ended.length === 0) throw await checkpointConflict(work, id, rowsDone)
+  return showImport(work, id)
+}

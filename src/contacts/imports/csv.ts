@@ -1,0 +1,172 @@
+import { Readable } from 'node:stream'
+import { type CsvError, Parser } from 'csv-parse'
+import { invalid } from '../../lib/problem.ts'
+import { afterLine, asUtf8, type Bytes, peekLine } from './bytes.ts'
+import { readPlain } from './plain.ts'
+import { openQuote, takeApart } from './quotes.ts'
+
+/** A data row. `line`: the line of the file on which it starts; the first line is 1. */
+export interface CsvRow {
+  line: number
+  values: string[]
+  /** Why the row can't be read; `values` is empty then. */
+  fault?: string
+}
+
+export interface CsvFile {
+  delimiter: string
+  headers: string[]
+  /** In the order of the file, without empty lines. Can be read once. */
+  rows: AsyncIterable<CsvRow>
+}
+
+export interface CsvSource {
+  /** Opens the file again from its start; null: it can be read only once (standard input). */
+  reopen: (() => Bytes) | null
+  bytes: Bytes
+  /** A name of the Encoding standard, where `latin1` is Windows-1252. A byte order mark takes precedence. */
+  encoding: string
+}
+
+/** Longest accepted row: beyond it an open quote counts as unclosed. */
+const maxRowBytes = 4 * 1024 * 1024
+const delimiters = [',', ';', '\t']
+const notUtf8 = 'not UTF-8: is the file --encoding latin1?'
+
+/** Returns the delimiter that is most frequent outside quotes in the header. */
+const delimiterOf = (header: string): string => {
+  const bare = header.replaceAll(/"[^"]*"/g, '')
+  const count = (delimiter: string) => bare.split(delimiter).length
+  return delimiters.reduce((best, delimiter) => (count(delimiter) > count(best) ? delimiter : best))
+}
+
+const lineBreaks = (values: readonly string[]): number => {
+  let breaks = 0
+  for (const value of values) {
+    if (value.includes('\n') || value.includes('\r')) breaks += value.match(/\r\n|\n|\r/g)!.length
+  }
+  return breaks
+}
+
+/** Returns whether values of a damaged file contain the damage (replacement characters). */
+const isUnreadable = (values: readonly string[]): boolean => values.some((value) => value.includes('\ufffd'))
+
+interface Pass {
+  records: AsyncGenerator<string[]>
+  /** How the pass ended: at the end of the file, or in a row whose open quote swallows the rest. */
+  end(): { isWhole: boolean; isQuoteOpen: boolean; bytes: number }
+}
+
+/** Reads the file once. An unclosed quote ends the pass early, in bounded memory. */
+const parseRecords = (bytes: AsyncGenerator<Buffer>, delimiter: string): Pass => {
+  const plain = readPlain(bytes, delimiter, maxRowBytes)
+  let parsed: Pass | null = null
+  const records = async function* () {
+    try {
+      for await (const rows of plain.rows) yield* rows
+      parsed = parseQuoted(plain.rest(), delimiter)
+      yield* parsed.records
+    } finally {
+      // Not awaited: it may be waiting for data from a silent pipe.
+      bytes.return(undefined).catch(() => {})
+    }
+  }
+  return {
+    records: records(),
+    end() {
+      const { isWhole, isQuoteOpen, bytes } = parsed?.end() ?? { isWhole: true, isQuoteOpen: false, bytes: 0 }
+      return { isWhole, isQuoteOpen, bytes: plain.bytes() + bytes }
+    },
+  }
+}
+
+const parseQuoted = (bytes: AsyncIterable<Buffer>, delimiter: string): Pass => {
+  const parser = new Parser({
+    delimiter,
+    record_delimiter: ['\r\n', '\n', '\r'],
+    relax_quotes: true,
+    relax_column_count: true,
+    skip_records_with_error: true,
+  })
+  let openQuote: CsvError | null = null
+  let isCut = false
+  parser.on('skip', (error: CsvError) => {
+    openQuote = error
+  })
+  const feed = async function* () {
+    let records = 0
+    let pending = 0
+    for await (const chunk of bytes) {
+      if (parser.info.records !== records) pending = 0
+      records = parser.info.records
+      pending += chunk.length
+      yield chunk
+      isCut = pending > maxRowBytes
+      if (isCut) return
+    }
+  }
+  const records = async function* () {
+    const source = Readable.from(feed(), { highWaterMark: 1 })
+    source.on('error', (error) => parser.destroy(error)).pipe(parser)
+    try {
+      for await (const record of parser) yield record as string[]
+    } finally {
+      source.destroy()
+    }
+  }
+  return {
+    records: records(),
+    end: () => ({
+      isWhole: !isCut && openQuote === null,
+      isQuoteOpen: openQuote !== null,
+      bytes: (openQuote?.bytes as number | undefined) ?? parser.info.bytes,
+    }),
+  }
+}
+
+/**
+ * Reads CSV in constant memory. Detects the delimiter (comma, semicolon or tab) from the header; accepts CRLF, LF and CR, line breaks in
+ * quotes, and a byte order mark. Throws Problem `invalid` if the header is absent or damaged.
+ */
+export const readCsv = async ({ bytes, reopen, encoding }: CsvSource): Promise<CsvFile> => {
+  let isDamaged = false
+  const onDamage = () => {
+    isDamaged = true
+  }
+  const { line: header, all } = await peekLine(asUtf8(bytes, encoding, onDamage), maxRowBytes)
+  const delimiter = delimiterOf(header)
+  let pass = parseRecords(all, delimiter)
+  const first = await pass.records.next()
+  if (first.done && pass.end().isWhole) throw invalid('The file is empty: its first line must name the columns')
+  // The parser keeps an opening quote in the value if no later quote closes it.
+  if (first.done || first.value.some((name) => /^".*[\r\n]/s.test(name)))
+    throw invalid(`The first line can't be read: ${openQuote}`)
+  if (isDamaged && isUnreadable(first.value)) throw invalid(`The first line can't be read: it is ${notUtf8}`)
+  const headers = first.value.map((name) => name.trim())
+
+  const rows = async function* (): AsyncGenerator<CsvRow> {
+    let line = 2 + lineBreaks(first.value)
+    let start = () => ({ byte: 0, line: 0 })
+    for (;;) {
+      for await (const values of pass.records) {
+        line = Math.max(line, start().line)
+        for (const row of takeApart(line, values, delimiter) ?? [{ line, values }]) {
+          const isBlank = row.values.length === 1 && row.values[0] === ''
+          if (isDamaged && isUnreadable(row.values)) yield { line: row.line, values: [], fault: notUtf8 }
+          else if (!isBlank) yield row
+        }
+        line += 1 + lineBreaks(values)
+      }
+      const end = pass.end()
+      if (end.isWhole) return
+      if (end.isQuoteOpen)
+        yield { line, values: [], fault: reopen ? openQuote : `${openQuote}: the rest of the file was not read` }
+      if (!reopen) return
+      // Only that row is lost: the next pass starts after the line with the open quote.
+      const rest = afterLine(asUtf8(reopen(), encoding, onDamage), start().byte + end.bytes)
+      start = rest.start
+      pass = parseRecords(rest.bytes, delimiter)
+    }
+  }
+  return { delimiter, headers, rows: rows() }
+}

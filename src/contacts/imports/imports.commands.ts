@@ -1,0 +1,337 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { type Cli, type CommandSet, type Confirmation, type Context, examples, paged } from '../../cli/command.ts'
+import { collectEarly } from '../../cli/memory.ts'
+import type { Column } from '../../cli/output.ts'
+import type { PageFlags } from '../../lib/page.ts'
+import { Problem } from '../../lib/problem.ts'
+import { number, quantity } from '../../lib/quantity.ts'
+import type { Reject } from './batch.ts'
+import type { Counts } from './counts.ts'
+import type { ImportOptions, ImportView, OpenImport, Source } from './imports.ts'
+
+const importColumns: Column<ImportView>[] = [
+  ['ID', (row) => row.id],
+  ['STATUS', (row) => row.status],
+  ['ROWS', (row) => row.rows],
+  ['CREATED', (row) => row.created],
+  ['UPDATED', (row) => row.updated],
+  ['UNCHANGED', (row) => row.unchanged],
+  ['SKIPPED', (row) => row.skipped],
+  ['REJECTED', (row) => row.rejected],
+  ['STARTED', (row) => new Date(row.startedAt)],
+  ['FILE', (row) => row.file],
+]
+
+const rejectColumns: Column<Reject>[] = [
+  ['LINE', (reject) => reject.line],
+  ['EMAIL', (reject) => reject.email],
+  ['REASON', (reject) => reject.reason],
+]
+
+interface ImportFlags extends Confirmation {
+  list?: string
+  createList?: boolean
+  map?: string
+  encoding?: string
+  rejects?: string
+  onConflict: string
+  events: boolean
+}
+
+const counts = ({ created, updated, unchanged, skipped, rejected }: Counts): Counts => ({
+  created,
+  updated,
+  unchanged,
+  skipped,
+  rejected,
+})
+
+const fileOf = (given: string): string => (given === '-' ? '-' : resolve(given))
+
+/** Reports an interruption by SIGINT or SIGTERM before the first write. */
+const interruptible = async (context: Context, run: () => Promise<void>): Promise<void> => {
+  try {
+    await run()
+  } catch (error) {
+    if (context.signal.aborted && (error as Error).name === 'AbortError')
+      throw new Problem('conflict', 'Interrupted before anything was written')
+    throw error
+  }
+}
+
+/** Opens a source. `end` aborts reading, so that a silent pipe does not keep the process alive. */
+const openSource = async ({ signal }: Context, file: string): Promise<{ source: Source; end: () => void }> => {
+  const { openFile, openStdin } = await import('./imports.ts')
+  const giveUp = new AbortController()
+  const either = AbortSignal.any([signal, giveUp.signal])
+  return { source: file === '-' ? openStdin(either) : await openFile(file, either), end: () => giveUp.abort() }
+}
+
+/** Shows the progress on stderr. The rate counts the rows after `rowsBefore`. */
+const watch = ({ progress }: Context, source: Source, rowsBefore = 0) => {
+  const bar = progress('rows')
+  const onBatch = (rows: number) =>
+    bar.update({ rows, fraction: source.size ? Math.min(1, source.bytesRead() / source.size) : null })
+  onBatch(rowsBefore)
+  return { onBatch, stop: bar.stop }
+}
+
+/** Runs an import to its end and prints the counts. */
+const runAndReport = async (
+  context: Context,
+  opened: OpenImport,
+  source: Source,
+  prepared: Parameters<typeof import('./imports.ts').runImport>[2],
+) => {
+  const { app, actor, signal, out } = context
+  const { runImport } = await import('./imports.ts')
+  const { id: accountId } = await context.account()
+  const { onBatch, stop } = watch(context, source, opened.rows)
+  const startedAt = performance.now()
+  const result = await runImport({ app, accountId, actor, signal, onBatch }, opened, prepared).finally(stop)
+  if (result.status !== 'done') {
+    throw new Problem('conflict', `Interrupted after ${quantity(result.rows, 'row')}, which stay imported`, {
+      hint: `svc imports resume ${result.id}`,
+    })
+  }
+  const rate = Math.round(((result.rows - opened.rows) / (performance.now() - startedAt)) * 1000)
+  const { id, rows } = result
+  out.one({ id, ...counts(result), rows }, { id, ...counts(result), rows, 'rows/s': rate })
+  if (result.rejected > 0) await explainRejects(context, id, result.rejected)
+  if (result.rejected + result.skipped > 0) context.exit(5)
+}
+
+/** Prints the reasons of rejects, and the command that lists all of them, in formats for people. */
+const explainRejects = async ({ out, work }: Context, id: string, rejected: number): Promise<void> => {
+  if (out.format !== 'table' && out.format !== 'plain') return
+  const { reasonsOf } = await import('./imports.ts')
+  const reasons = (await work((w) => reasonsOf(w, id))).map(({ reason, rows }) => `${number(rows)} ${reason}`)
+  out.note(`Rejected ${quantity(rejected, 'row')}: ${reasons.join('; ')}`)
+  out.note(`  next: svc imports rejects ${id}`)
+}
+
+const optionsOf = async (flags: ImportFlags): Promise<ImportOptions> => {
+  const { parseMap } = await import('./imports.ts')
+  const { onConflict, encoding = 'utf-8', events } = flags
+  if (onConflict !== 'upsert' && onConflict !== 'skip')
+    throw new Problem('usage', '--on-conflict must be upsert or skip')
+  const rejectsFile = flags.rejects === undefined ? null : resolve(flags.rejects)
+  return { map: Object.fromEntries(parseMap(flags.map ?? '')), encoding, onConflict, events, rejectsFile }
+}
+
+const computePreview = async (
+  context: Context,
+  source: Source,
+  list: string,
+  flags: ImportFlags,
+  options: ImportOptions,
+) => {
+  const { prepareImport, previewImport, targetList } = await import('./imports.ts')
+  const prepared = await prepareImport(source, options)
+  const target = await context.work((work) => targetList(work, list, flags.createList ?? false, prepared.columns))
+  const { onBatch, stop } = watch(context, source)
+  const { id: accountId } = await context.account()
+  const result = await previewImport(context.app, accountId, target?.id ?? null, prepared, options, onBatch).finally(
+    stop,
+  )
+  for (const [column, rows] of Object.entries(result.optedOut)) {
+    context.out.note(
+      `The column ${column} says that ${quantity(rows, 'row')} ${rows === 1 ? 'has' : 'have'} opted out of email. This import makes them active contacts.`,
+    )
+    context.out.note('  next: svc suppressions import <the rows that have opted out>')
+  }
+  return { ...result, isNewList: target === null }
+}
+
+/** What a person is asked about an import before it begins; in a pipe or a script it needs no `--yes`. Null: it is not wanted. */
+const arranged = async (...[context, source, list, flags, options]: Parameters<typeof computePreview>) => {
+  if (!context.asks || flags.yes || source.file === '-') return { options, flags }
+  const { arrange, showRows } = await import('./arrange.commands.ts')
+  const found = await arrange(context, source, { ...flags, list }, options)
+  if (!found) return null
+  const { createList } = found
+  const result = await computePreview(context, source, list, { ...flags, createList }, found.options)
+  await showRows(context, found)
+  const { rows, created, updated, skipped, rejected, events } = result
+  const fired = events['contact.created'] + events['contact.updated']
+  const people = [
+    `${quantity(created, 'contact')} created`,
+    `${number(updated)} updated`,
+    ...(rejected > 0 ? [`${number(rejected)} rejected`] : []),
+    ...(skipped > 0 ? [`${number(skipped)} skipped because of the plan`] : []),
+  ].join(', ')
+  const what = `import ${quantity(rows, 'row')} into ${list} (${people})`
+  const isMeant = await context.confirm(fired > 0 ? `${what} and fire ${quantity(fired, 'event')}` : what, {})
+  return isMeant ? { options: found.options, flags: { ...flags, createList } } : null
+}
+
+const preview = async (
+  ...[context, source, list, flags, options]: Parameters<typeof computePreview>
+): Promise<void> => {
+  const { isNewList, ...result } = await computePreview(context, source, list, flags, options)
+  context.out.note(`Nothing was changed. It would${isNewList ? ` create the list ${list} and` : ''} do this:`)
+  const { rows, events } = result
+  context.out.one({ dryRun: true, ...counts(result), rows, events }, { ...counts(result), rows, ...events })
+  if (result.rejected + result.skipped > 0) context.exit(5)
+}
+
+const begin = async (context: Context, source: Source, list: string, given: ImportFlags, named: ImportOptions) => {
+  const { checkRejectsFile, findOrCreateList, prepareImport, startImport } = await import('./imports.ts')
+  const meant = await arranged(context, source, list, given, named)
+  if (!meant) return
+  const { options, flags } = meant
+  const prepared = await prepareImport(source, options)
+  if (options.rejectsFile) await checkRejectsFile(options.rejectsFile, source.file)
+  const opened = await context.work(async (work) => {
+    const { id } = await findOrCreateList(work, list, flags.createList ?? false, prepared.columns)
+    return startImport(work, { listId: id, file: source.file, sha256: source.sha256, options })
+  })
+  if (context.out.format !== 'ids') context.out.note(`Import ${opened.id}`)
+  await runAndReport(context, opened, source, prepared)
+}
+
+const resume = async (context: Context, id: string, given: string | undefined, rejects: string | undefined) => {
+  const { checkRejectsFile, openImport, prepareImport, writeRejects } = await import('./imports.ts')
+  const opened = await context.work((work) => openImport(work, id))
+  if (rejects !== undefined) opened.options.rejectsFile = resolve(rejects)
+  if (opened.status === 'done') {
+    if (rejects !== undefined) {
+      await checkRejectsFile(resolve(rejects), opened.file)
+      await writeRejects(context.work, id, resolve(rejects))
+    }
+    context.out.note(`The import ${id} is already done.`)
+    return context.out.one({ id, ...counts(opened), rows: opened.rows })
+  }
+  if (opened.file === '-' && given === undefined) {
+    throw new Problem('usage', `The import ${id} read standard input: give the same input again`, {
+      hint: `svc imports resume ${id} <file|->`,
+    })
+  }
+  const file = given === undefined ? opened.file : fileOf(given)
+  const { source, end } = await openSource(context, file).catch((error) => {
+    if (!(error instanceof Problem)) throw error
+    throw new Problem(error.kind, error.message, { hint: `svc imports resume ${id} <current path of the file>` })
+  })
+  try {
+    if (opened.fileSha256 !== null && source.sha256 !== opened.fileSha256) {
+      throw new Problem('conflict', `${source.file} has changed since the import ${id} began, or is another file`, {
+        hint: 'import it again: svc contacts import',
+      })
+    }
+    const prepared = await prepareImport(source, opened.options)
+    if (opened.options.rejectsFile) await checkRejectsFile(opened.options.rejectsFile, source.file)
+    await runAndReport(context, opened, source, prepared)
+  } finally {
+    end()
+  }
+}
+
+/** `svc contacts import` */
+export const addImport = (noun: Command, cli: Cli): void => {
+  noun
+    .command('import')
+    .hook('preAction', collectEarly)
+    .description('Import contacts from a CSV file, in batches of 500 rows that stay if the import is interrupted')
+    .addHelpText(
+      'after',
+      examples(
+        'svc contacts import people.csv --list Customers --create-list --map "E-mail=email,First=first_name"',
+        'svc contacts import people.csv --list Customers --rejects bad.csv --dry-run',
+      ),
+    )
+    .argument('<file>', 'CSV with a header line, separated by comma, semicolon or tab; - reads standard input')
+    .option('--list <id|name>', 'the list to import into')
+    .option('--create-list', 'create the list if it does not exist')
+    .option('--map <map>', 'map columns to fields: "E-mail=email,First=first_name"; other columns keep their names')
+    .option('--encoding <name>', 'encoding of the file, such as latin1 (default: utf-8; detected on a terminal)')
+    .option('--rejects <file>', 'write rejected rows to this file: line, email, reason')
+    .option('--on-conflict <upsert|skip>', 'for contacts that are in the list: update or skip them', 'upsert')
+    .option('--no-events', 'fire no contact.created and contact.updated')
+    .option('--yes', 'skip the question')
+    .option('--dry-run', 'show what would happen, including events')
+    .action(
+      cli.run(async (context, file: string, flags: ImportFlags) => {
+        const { list } = await context.require({ list: flags.list })
+        const options = await optionsOf(flags)
+        await context.account()
+        await interruptible(context, async () => {
+          const { source, end } = await openSource(context, fileOf(file))
+          await (flags.dryRun ? preview : begin)(context, source, list, flags, options).finally(end)
+        })
+      }),
+    )
+}
+
+export const commands: CommandSet = (cli) => {
+  const noun = cli.noun('imports')
+
+  paged(
+    noun
+      .command('list', { isDefault: true })
+      .description('List imports, newest first')
+      .addHelpText('after', examples('svc imports', 'svc imports list --limit 5 --json')),
+  ).action(
+    cli.run(async ({ pages, work }, flags: PageFlags) => {
+      const { listImports } = await import('./imports.ts')
+      await pages('imports', flags, (page) => work((w) => listImports(w, page)), importColumns)
+    }),
+  )
+
+  noun
+    .command('show')
+    .description('Show an import')
+    .addHelpText(
+      'after',
+      examples(
+        'svc imports show imp_01m82xtxmmvg2qj0qr50gtn6ay',
+        'svc imports show imp_01m82xtxmmvg2qj0qr50gtn6ay --json',
+      ),
+    )
+    .argument('<id>')
+    .action(
+      cli.run(async ({ out, work }, id: string) => {
+        const { showImport } = await import('./imports.ts')
+        out.one(await work((w) => showImport(w, id)))
+      }),
+    )
+
+  noun
+    .command('resume')
+    .hook('preAction', collectEarly)
+    .description('Resume an import after its last complete batch; no row is written twice')
+    .addHelpText(
+      'after',
+      examples(
+        'svc imports resume imp_01m82xtxmmvg2qj0qr50gtn6ay',
+        'svc imports resume imp_01m82xtxmmvg2qj0qr50gtn6ay people.csv --rejects bad.csv',
+      ),
+    )
+    .argument('<id>')
+    .argument('[file]', 'current path of the file; for standard input, - with the same input, which is not checked')
+    .option('--rejects <file>', 'write rejected rows to this file: line, email, reason')
+    .action(
+      cli.run((context, id: string, file: string | undefined, flags: { rejects?: string }) =>
+        interruptible(context, () => resume(context, id, file, flags.rejects)),
+      ),
+    )
+
+  paged(
+    noun
+      .command('rejects')
+      .description('List the rejected rows of an import')
+      .addHelpText(
+        'after',
+        examples(
+          'svc imports rejects imp_01m82xtxmmvg2qj0qr50gtn6ay',
+          'svc imports rejects imp_01m82xtxmmvg2qj0qr50gtn6ay --jsonl > rejects.jsonl',
+        ),
+      )
+      .argument('<id>'),
+  ).action(
+    cli.run(async ({ pages, work }, id: string, flags: PageFlags) => {
+      const { listRejects } = await import('./imports.ts')
+      await pages('rejects', flags, (page) => work((w) => listRejects(w, id, page)), rejectColumns)
+    }),
+  )
+}

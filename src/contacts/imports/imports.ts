@@ -1,0 +1,18 @@
+export {
+  type ImportOptions,
+  type ImportView,
+  listImports,
+  type OpenImport,
+  openImport,
+  showImport,
+  startImport,
+} from './checkpoint.ts'
+export { parseMap } from './columns.ts'
+export type { Counts } from './counts.ts'
+export { openFile, openStdin, type Source } from './file.ts'
+export { type Inspected, inspectFile } from './inspect.ts'
+export { findOrCreateList, prepareImport, targetList } from './prepare.ts'
+export { previewImport } from './preview.ts'
+export { checkRejectsFile, listRejects, reasonsOf, writeRejects } from './rejects.ts'
+export { runImport } from './run.ts'
+export { openTable, type Table } from './table.ts'

@@ -1,0 +1,56 @@
+import { Problem } from '../../lib/problem.ts'
+import type { Work } from '../../store/work.ts'
+import { normalizeFields } from '../contacts.fields.ts'
+import { type ContactListView, createList, extendColumns, findList } from '../lists/lists.ts'
+import type { ImportOptions } from './checkpoint.ts'
+import { type Columns, mapColumns } from './columns.ts'
+import { type CsvRow, readCsv } from './csv.ts'
+import type { Source } from './file.ts'
+
+export interface Prepared {
+  columns: Columns
+  rows: AsyncIterable<CsvRow>
+}
+
+const fieldNames = ({ fields }: Columns): string[] => fields.filter((field) => field !== null)
+
+/** Opens the file and maps its columns. Throws Problem `usage` or `invalid`. */
+export const prepareImport = async (source: Source, { map, encoding }: ImportOptions): Promise<Prepared> => {
+  const reopen = source.sha256 === null ? null : source.open
+  const { headers, rows } = await readCsv({ bytes: source.open(), reopen, encoding })
+  const columns = mapColumns(headers, new Map(Object.entries(map)))
+  normalizeFields(Object.fromEntries(fieldNames(columns).map((name) => [name, ''])))
+  return { columns, rows }
+}
+
+/**
+ * Returns the list to import into; null if it does not exist and `mayCreate` is set. Throws Problem `not_found`, or `invalid` if the list
+ * would get too many columns.
+ */
+export const targetList = async (
+  work: Work,
+  ref: string,
+  mayCreate: boolean,
+  columns: Columns,
+): Promise<ContactListView | null> => {
+  const list = await findList(work, ref).catch((error) => {
+    if (!(error instanceof Problem) || error.kind !== 'not_found') throw error
+    if (mayCreate) return null
+    throw new Problem('not_found', error.message, { hint: 'add --create-list, or choose one of svc lists list' })
+  })
+  extendColumns(list?.fields ?? [], fieldNames(columns))
+  return list
+}
+
+/** Returns the list to import into; creates it if it does not exist and `mayCreate` is set. */
+export const findOrCreateList = async (...target: Parameters<typeof targetList>): Promise<ContactListView> => {
+  const [work, name] = target
+  const list = await targetList(...target)
+  if (list) return list
+  return createList(work, { name }).catch(async (error) => {
+    // Another import has created it meanwhile.
+    const created = error instanceof Problem && error.kind === 'conflict' ? await targetList(...target) : null
+    if (!created) throw error
+    return created
+  })
+}

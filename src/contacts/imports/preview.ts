@@ -1,0 +1,162 @@
+import { isWanted } from '../../events/emit.ts'
+import type { App } from '../../store/work.ts'
+import type { Fields } from '../contacts.fields.ts'
+import type { Outcome } from '../write/write.ts'
+import { type Batch, readBatches } from './batch.ts'
+import type { ImportOptions } from './checkpoint.ts'
+import { addCounts, type Counts, countRows, noCounts } from './counts.ts'
+import type { Prepared } from './prepare.ts'
+
+export interface Preview extends Counts {
+  rows: number
+  /** Number of events that would fire, by type; 0 without subscribers. */
+  events: { 'contact.created': number; 'contact.updated': number }
+  /** How many addresses have opted out of email elsewhere, by the column that says so. An import makes them active. */
+  optedOut: Record<string, number>
+}
+
+const isOptedOut: readonly { column: RegExp; value: RegExp }[] = [
+  {
+    column: /^(contact |subscription |email )?status$/i,
+    value: /^(unsubscribed|cleaned|bounced|complained|blocklisted|blacklisted|opted[ _-]?out)$/i,
+  },
+  {
+    column: /^(is[ _-]?)?(unsubscribed|opted[ _-]?out|blocklisted|blacklisted)( from all email)?$/i,
+    value: /^(true|yes|y|1)$/i,
+  },
+  { column: /^(unsub(scribed?)?|clean(ed)?|opt(ed)?[ _-]?out)[ _-](time|at|date)$/i, value: /^\d{4}-/ },
+]
+
+/** The column by which another product marks that this person gets no email; undefined: no column says so. */
+const optOutOf = (fields: Fields): string | undefined =>
+  Object.entries(fields).find(([name, content]) =>
+    isOptedOut.some(({ column, value }) => column.test(name) && value.test(content)),
+  )?.[0]
+
+interface Known {
+  email: string
+  /** Fields of the contact in the list after the previous rows; null if it is not in the list. */
+  fields: Fields | null
+  /** Whether the address is in the account after the previous rows. */
+  isKnown: boolean
+}
+
+type Query = <Row extends object>(text: string, params?: unknown[]) => Promise<Row[]>
+
+const lookUp = (query: Query, accountId: string, listId: string | null, batch: Batch): Promise<Known[]> =>
+  query<Known>(
+    `select e.email, coalesce(s.fields, c.fields) as fields, s.email is not null or a.email is not null as "isKnown"
+     from unnest($3::text[]) as e(email)
+     left join pg_temp.seen s on s.email = e.email
+     left join lateral (select email, row_id from addresses where account_id = $1 and email = e.email limit 1) a on true
+     left join lateral (
+       select fields from contacts where account_id = $1 and row_id = a.row_id and list_id = $2 limit 1
+     ) c on true`,
+    [accountId, listId, batch.writes.map((write) => write.email)],
+  )
+
+const remember = (query: Query, seen: readonly { email: string; fields: Fields }[]): Promise<object[]> =>
+  query(
+    `insert into pg_temp.seen select email, fields from jsonb_to_recordset($1::jsonb) as r (email text, fields jsonb)
+     on conflict (email) do update set fields = excluded.fields`,
+    [JSON.stringify(seen)],
+  )
+
+/** Returns how many new addresses the plan allows. */
+const capacityOf = async ({ sql }: Pick<App, 'sql'>, accountId: string): Promise<number> => {
+  const [plan] = await sql<{ capacity: number | null }>(
+    'select p.contacts - a.contact_count as capacity from accounts a join plans p on p.name = a.plan where a.id = $1',
+    [accountId],
+  )
+  return Math.max(0, plan?.capacity ?? Number.POSITIVE_INFINITY)
+}
+
+/** Returns the outcome of a write of these fields. */
+const outcomeOf = (known: Known | undefined, fields: Fields, keepExisting: boolean, hasCapacity: boolean): Outcome => {
+  if (known?.fields) {
+    const held = known.fields
+    return !keepExisting && Object.entries(fields).some(([name, value]) => held[name] !== value)
+      ? 'updated'
+      : 'unchanged'
+  }
+  return known?.isKnown || hasCapacity ? 'created' : 'skipped'
+}
+
+interface Plan {
+  batch: Batch
+  known: ReadonlyMap<string, Known>
+  keepExisting: boolean
+  capacity: number
+}
+
+/** Returns the outcome of each address of a batch, the contacts that would be written, and the number of new addresses. */
+const planBatch = ({ batch, known, keepExisting, capacity }: Plan) => {
+  const outcomes = new Map<string, Outcome>()
+  const written: { email: string; fields: Fields }[] = []
+  let taken = 0
+  for (const { email, fields } of batch.writes) {
+    const before = known.get(email)
+    const outcome = outcomeOf(before, fields, keepExisting, taken < capacity)
+    outcomes.set(email, outcome)
+    if (outcome !== 'created' && outcome !== 'updated') continue
+    written.push({ email, fields: { ...before?.fields, ...fields } })
+    if (outcome === 'created' && !before?.isKnown) taken++
+  }
+  return { outcomes, written, taken }
+}
+
+const tally = (outcomes: ReadonlyMap<string, Outcome>, outcome: Outcome): number =>
+  outcomes.values().reduce((sum, found) => sum + Number(found === outcome), 0)
+
+/** Returns whether events of each kind have subscribers. */
+const wantedEvents = (app: App, accountId: string) =>
+  app.work(accountId, 'cli:preview', async (work) => ({
+    created: await isWanted(work, 'contact.created'),
+    updated: await isWanted(work, 'contact.updated'),
+  }))
+
+/**
+ * Returns what an import would do, without locks or writes to the product's tables. A temporary table keeps the simulated contacts, so
+ * memory stays constant. `listId` null: the list would be created.
+ */
+export const previewImport = async (
+  app: App,
+  accountId: string,
+  listId: string | null,
+  { columns, rows }: Prepared,
+  options: Pick<ImportOptions, 'onConflict' | 'events'>,
+  onBatch: (rows: number) => void = () => {},
+): Promise<Preview> => {
+  const keepExisting = options.onConflict === 'skip'
+  const wanted = options.events ? await wantedEvents(app, accountId) : { created: false, updated: false }
+  let capacity = await capacityOf(app, accountId)
+  const connection = await app.database.connect()
+  const query: Query = async (text, params = []) => (await connection.query(text, params)).rows
+  const result: Preview = {
+    ...noCounts(),
+    rows: 0,
+    events: { 'contact.created': 0, 'contact.updated': 0 },
+    optedOut: {},
+  }
+  try {
+    await query('create temporary table seen (email text collate "C" primary key, fields jsonb not null)')
+    for await (const batch of readBatches(rows, { columns, keepFirst: keepExisting, skip: 0 })) {
+      const known = new Map((await lookUp(query, accountId, listId, batch)).map((row) => [row.email, row]))
+      const { outcomes, written, taken } = planBatch({ batch, known, keepExisting, capacity })
+      await remember(query, written)
+      capacity -= taken
+      Object.assign(result, addCounts(result, countRows(batch, outcomes)))
+      if (wanted.created) result.events['contact.created'] += tally(outcomes, 'created')
+      if (wanted.updated) result.events['contact.updated'] += tally(outcomes, 'updated')
+      for (const { fields } of batch.writes) {
+        const column = optOutOf(fields)
+        if (column) result.optedOut[column] = (result.optedOut[column] ?? 0) + 1
+      }
+      result.rows += batch.rows
+      onBatch(result.rows)
+    }
+    return result
+  } finally {
+    await connection.end()
+  }
+}

@@ -1,0 +1,75 @@
+import { existsSync, realpathSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { csvLine } from '../../lib/csv.ts'
+import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
+import type { PageRequest } from '../../lib/page.ts'
+import { invalid, Problem } from '../../lib/problem.ts'
+import type { Work } from '../../store/work.ts'
+import type { Reject } from './batch.ts'
+import { showImport } from './checkpoint.ts'
+
+/** Lists rejects in the order of the file; `cursor` is the last line of the previous page. Throws Problem `not_found` for the import, `invalid` for a bad cursor. */
+export const listRejects = async (work: Work, id: string, { limit, cursor }: PageRequest): Promise<Page<Reject>> => {
+  const after = cursor === undefined ? 0 : Number(decodeCursor(cursor, 1)[0])
+  if (!Number.isSafeInteger(after)) throw invalid('cursor is not valid')
+  await showImport(work, id)
+  const rows = await work.sql<Reject>(
+    `select line, email, reason from import_rejects where account_id = $1 and import_id = $2 and line > $3
+     order by line limit $4`,
+    [work.accountId, id, after, limit + 1],
+  )
+  const rejects = rows.slice(0, limit)
+  return { rows: rejects, nextCursor: rows.length > limit ? encodeCursor([String(rejects.at(-1)!.line)]) : null }
+}
+
+/** Returns the most frequent reasons with their numbers of rows. */
+export const reasonsOf = (
+  { sql, accountId }: Work,
+  id: string,
+  limit = 3,
+): Promise<{ reason: string; rows: number }[]> =>
+  sql<{ reason: string; rows: number }>(
+    `select reason, count(*) as rows from import_rejects where account_id = $1 and import_id = $2
+     group by reason order by rows desc, reason limit $3`,
+    [accountId, id, limit],
+  )
+
+type WorkOpener = <T>(run: (work: Work) => Promise<T>) => Promise<T>
+
+const pages = async function* (open: WorkOpener, id: string): AsyncGenerator<string> {
+  yield csvLine(['line', 'email', 'reason'])
+  let page: Page<Reject> | undefined
+  while (page?.nextCursor !== null) {
+    const request = { limit: 1000, ...(page && { cursor: page.nextCursor }) }
+    page = await open((work) => listRejects(work, id, request))
+    yield page.rows.map(({ line, email, reason }) => csvLine([line, email, reason])).join('')
+  }
+}
+
+const unwritable = (file: string, { code }: NodeJS.ErrnoException) =>
+  new Problem('usage', `The file ${file} can't be written (${code})`)
+
+/** Writes all rejects of an import as CSV: line, email, reason. Throws Problem `usage` if the file can't be written. */
+export const writeRejects = async (work: WorkOpener, id: string, file: string): Promise<void> => {
+  const refuse = (error: NodeJS.ErrnoException) => {
+    throw unwritable(file, error)
+  }
+  const sink = await open(file, 'w').catch(refuse)
+  try {
+    for await (const page of pages(work, id)) await sink.writeFile(page).catch(refuse)
+  } finally {
+    await sink.close()
+  }
+}
+
+/** Checks before the import that the rejects file can be written and is not the imported file. Throws Problem `usage`. */
+export const checkRejectsFile = async (file: string, importFile: string): Promise<void> => {
+  try {
+    await (await open(file, 'a')).close()
+  } catch (error) {
+    throw unwritable(file, error as NodeJS.ErrnoException)
+  }
+  if (importFile !== '-' && existsSync(importFile) && realpathSync(file) === realpathSync(importFile)) {
+    throw new Problem('usage', 'The rejects would overwrite the imported file')
+  }
+}

@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Problem } from '../../lib/problem.ts'
+import { isBusy, isUnavailable, tooBusy } from '../../store/database.ts'
+import { verifyAddresses } from '../verification/verification.ts'
+import { type Batch, readBatches } from './batch.ts'
+import { finishImport, type ImportView, type OpenImport, stopImport } from './checkpoint.ts'
+import { addCounts, type Counts } from './counts.ts'
+import type { Prepared } from './prepare.ts'
+import { writeRejects } from './rejects.ts'
+import { type VerifiedBatch, type Writer, writeBatches } from './write.ts'
+
+export interface ImportRun extends Writer {
+  /** Called after each batch with the number of imported rows. */
+  onBatch?(rows: number): void
+}
+
+/** Adds verification results to batches. Asks DNS, so it runs before any transaction. */
+const verifyBatches = async function* (
+  { app }: ImportRun,
+  batches: AsyncIterable<Batch>,
+): AsyncGenerator<VerifiedBatch> {
+  for await (const batch of batches) {
+    const emails = batch.writes.map((write) => write.email)
+    yield { batch, verifications: await verifyAddresses(app, emails) }
+  }
+}
+
+/** Delay before parsing the next batch: parsing at once would delay the first statements of the current batch. */
+const headStartMs = 4
+
+/** Reads one item ahead, while the consumer works on the current one. */
+const readAhead = async function* <T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
+  let next = items.next()
+  try {
+    for (;;) {
+      const { done, value } = await next
+      if (done) return
+      next = sleep(headStartMs).then(() => items.next())
+      // A failure is thrown in order, after the previous items.
+      next.catch(() => {})
+      yield value
+    }
+  } finally {
+    // Not awaited: it may be waiting for data from a silent pipe.
+    items.return(undefined).catch(() => {})
+  }
+}
+
+const resumable = (error: unknown, id: string): unknown => {
+  const hint = `svc imports resume ${id}`
+  if (isBusy(error)) return new Problem('unavailable', tooBusy().message, { hint })
+  if (isUnavailable(error))
+    return new Problem('unavailable', 'The database went away: the imported rows stay', { hint })
+  if (error instanceof Problem && !error.detail.hint)
+    return new Problem(error.kind, error.message, { ...error.detail, hint })
+  return error
+}
+
+/**
+ * Writes the remaining rows of an import in batches, each with its checkpoint in one transaction: an import that was killed at any point
+ * can be resumed from there. Returns the import: `done`, or `stopped` if `signal` was aborted.
+ */
+export const runImport = async (
+  run: ImportRun,
+  opened: OpenImport,
+  { columns, rows }: Prepared,
+): Promise<ImportView> => {
+  const { app, accountId, actor, signal, onBatch } = run
+  const keepFirst = opened.options.onConflict === 'skip'
+  const batches = readBatches(rows, { columns, keepFirst, skip: opened.rows })
+  let counts: Counts = opened
+  let done = opened.rows
+  const stop = async (): Promise<ImportView> => {
+    await app.work(accountId, actor, (work) => stopImport(work, opened.id, done))
+    return { ...opened, ...counts, status: 'stopped', rows: done }
+  }
+  try {
+    for await (const written of writeBatches(run, opened, readAhead(verifyBatches(run, batches)))) {
+      counts = addCounts(counts, written.counts)
+      done += written.rows
+      onBatch?.(done)
+    }
+    if (signal.aborted) return await stop()
+    // Before the import is marked as done: after a crash in between, a resume writes the rejects again.
+    const { rejectsFile } = opened.options
+    if (rejectsFile) await writeRejects((write) => app.work(accountId, actor, write), opened.id, rejectsFile)
+    return await app.work(accountId, actor, (work) => finishImport(work, opened.id, done))
+  } catch (error) {
+    if (signal.aborted && (error as Error).name === 'AbortError') return stop()
+    throw resumable(error, opened.id)
+  }
+}

@@ -1,0 +1,52 @@
+import { isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
+import { type Columns, mapColumns, parseMap } from './columns.ts'
+import { type CsvRow, readCsv } from './csv.ts'
+import { openFile, openStdin, type Source } from './file.ts'
+
+/** A file with addresses, read as by `svc contacts import`. */
+export interface Table {
+  source: Source
+  columns: Columns
+  rows: AsyncIterable<CsvRow>
+  /** Stops reading a pipe that still has data. */
+  end(): void
+}
+
+export interface TableOptions {
+  /** The value of `--map`. */
+  map: string
+  encoding: string
+  signal: AbortSignal
+}
+
+/** Returns the columns of a file without a header, whose first line contains an address; null if the first line is a header. */
+const columnsOfRow = (cells: readonly string[]): Columns | null => {
+  const email = cells.findIndex((cell) => isEmailSyntax(normalizeEmail(cell)))
+  return email < 0 ? null : { email, fields: cells.map(() => null) }
+}
+
+/**
+ * Opens a file, or standard input for `-`. The header is optional, for files with one address for each line. Throws Problem
+ * `not_found`, `usage` or `invalid` if it can't be read.
+ */
+export const openTable = async (file: string, { map, encoding, signal }: TableOptions): Promise<Table> => {
+  const names = parseMap(map)
+  const giveUp = new AbortController()
+  const either = AbortSignal.any([signal, giveUp.signal])
+  const end = () => giveUp.abort()
+  try {
+    const source = file === '-' ? openStdin(either) : await openFile(file, either)
+    const reopen = source.sha256 === null ? null : source.open
+    const { headers, rows } = await readCsv({ bytes: source.open(), reopen, encoding })
+    const columns = names.size === 0 ? columnsOfRow(headers) : null
+    if (!columns) return { source, columns: mapColumns(headers, names), rows, end }
+    const all = async function* () {
+      yield { line: 1, values: headers }
+      yield* rows
+    }
+    return { source, columns, rows: all(), end }
+  } catch (error) {
+    end()
+    throw error
+  }
+}

@@ -1,0 +1,113 @@
+import type { MailFact, Resolver } from '../../net/resolver.ts'
+import { opaqueArray } from '../../store/arrays.ts'
+import type { App } from '../../store/work.ts'
+
+export type Verifier = Pick<App, 'sql' | 'resolver' | 'now'>
+
+const dnsLimitMs = 2_000
+/** A query that ended earlier without an answer was cut short, which is not a time-out of the name server. */
+const fullQueryMs = 0.9 * dnsLimitMs
+/** Concurrent queries; each needs a socket. */
+const queriesAtOnce = 64
+
+const lifetimesMs: Record<MailFact, number> = {
+  mx: 24 * 3_600_000,
+  null_mx: 3_600_000,
+  no_mx: 3_600_000,
+  domain_not_found: 3_600_000,
+  timeout: 60_000,
+  error: 60_000,
+}
+
+/** How to query DNS for domains that are not cached. */
+export interface LookupOptions {
+  /** Runs before the queries; if it rejects, none is sent. */
+  before?: () => Promise<unknown>
+  /** Allows 2 s for each domain, instead of 2 s for all of them. */
+  isPatient?: boolean
+  /** When aborted, no more queries start. */
+  signal?: AbortSignal | undefined
+}
+
+const askDns = async (
+  { resolver }: Verifier,
+  domains: readonly string[],
+  { isPatient, signal }: LookupOptions,
+): Promise<Map<string, MailFact>> => {
+  const facts = new Map<string, MailFact>()
+  const endsAt = isPatient ? Number.POSITIVE_INFINITY : performance.now() + dnsLimitMs
+  const queue = domains.values()
+  const ask = async () => {
+    for (const domain of queue) {
+      const askedAt = performance.now()
+      const limitMs = Math.min(dnsLimitMs, Math.floor(endsAt - askedAt))
+      if (limitMs <= 0 || signal?.aborted) return
+      // `facts` identifies the request: the resolver shares its capacity fairly between requests, not between domains.
+      const fact = await resolver.mail(domain, limitMs, facts)
+      if (fact && (fact !== 'timeout' || performance.now() - askedAt >= fullQueryMs)) facts.set(domain, fact)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(queriesAtOnce, domains.length) }, ask))
+  return facts
+}
+
+/** Caches answers. Of two concurrent answers the one with the longer lifetime stays, so a time-out never replaces an answer. */
+const keepFacts = async ({ sql, now }: Verifier, facts: ReadonlyMap<string, MailFact>): Promise<void> => {
+  const rows = [...facts].sort(([a], [b]) => (a < b ? -1 : 1))
+  await sql(
+    `insert into mail_domains (domain, finding, expires_at) select * from unnest($1::text[], $2::text[], $3::timestamptz[])
+     on conflict (domain) do update set finding = excluded.finding, expires_at = excluded.expires_at
+       where mail_domains.expires_at < excluded.expires_at`,
+    [
+      rows.map(([domain]) => domain),
+      rows.map(([, fact]) => fact),
+      rows.map(([, fact]) => new Date(now().getTime() + lifetimesMs[fact])),
+    ],
+  )
+}
+
+const maxRemembered = 20_000
+
+/** Domains that accept mail, with the expiry of the cached answer. Such an answer does not change before it expires. */
+const remembered = new WeakMap<Resolver, Map<string, Date>>()
+
+/** Returns answers from the cache, which all daemons share. */
+const cachedFacts = async ({ sql, resolver, now }: Verifier, domains: readonly string[]) => {
+  const at = now()
+  const ends = remembered.getOrInsertComputed(resolver, () => new Map())
+  const facts = new Map<string, MailFact>()
+  for (const domain of domains) if ((ends.get(domain) ?? 0) > at) facts.set(domain, 'mx')
+  const others = domains.filter((domain) => !facts.has(domain))
+  if (others.length === 0) return facts
+  const rows = await sql<{ domain: string; finding: MailFact; expiresAt: Date }>(
+    `select domain, finding, expires_at as "expiresAt" from mail_domains where domain = any(${opaqueArray('$1')}::text[]) and expires_at > $2`,
+    [others, at],
+    'mail-facts',
+  )
+  if (ends.size + rows.length > maxRemembered) ends.clear()
+  for (const { domain, finding, expiresAt } of rows) {
+    facts.set(domain, finding)
+    if (finding === 'mx') ends.set(domain, expiresAt)
+  }
+  return facts
+}
+
+/**
+ * Returns the answers from the cache that all daemons share, else from DNS. A domain without an answer is a `timeout`, or is absent if the
+ * query was cut short.
+ */
+export const mailFacts = async (
+  app: Verifier,
+  domains: readonly string[],
+  asking: LookupOptions = {},
+): Promise<Map<string, MailFact>> => {
+  if (domains.length === 0) return new Map()
+  const facts = await cachedFacts(app, domains)
+  const unknown = domains.filter((domain) => !facts.has(domain))
+  if (unknown.length === 0) return facts
+  await asking.before?.()
+  const asked = await askDns(app, unknown, asking)
+  if (asked.size > 0) await keepFacts(app, asked)
+  for (const [domain, fact] of asked) facts.set(domain, fact)
+  return facts
+}

@@ -1,0 +1,80 @@
+import type { Sql } from '../../store/database.ts'
+import type { Work } from '../../store/work.ts'
+import { resultOf, type VerificationResult } from './result.ts'
+
+/*
+ * Signals are hard bounces and complaints of an address, whether or not it is in a list. They are stored apart from verification results
+ * (table `address_findings`) and added to each result: a later verification asks DNS and can't detect them.
+ */
+
+export type AddressSignal = 'hard_bounced' | 'complained'
+
+/** The verification result of an address of an account. */
+export interface VerifiedAddress extends VerificationResult {
+  accountId: string
+  email: string
+}
+
+/** Returns the results with the signals of their addresses added. */
+export const withSignals = async <Row extends VerifiedAddress>(sql: Sql, verified: readonly Row[]): Promise<Row[]> => {
+  const rows = await sql<{ accountId: string; email: string; findings: AddressSignal[] }>(
+    `select f.account_id as "accountId", f.email, array_agg(f.finding) as findings
+     from address_findings f join (
+       select * from jsonb_to_recordset($1::jsonb) as j("accountId" text, email text)
+     ) j on f.account_id = j."accountId" and f.email = j.email
+     group by f.account_id, f.email`,
+    [JSON.stringify(verified.map(({ accountId, email }) => ({ accountId, email })))],
+    'findings-of',
+  )
+  if (rows.length === 0) return [...verified]
+  const known = new Map(rows.map(({ accountId, email, findings }) => [`${accountId} ${email}`, findings]))
+  return verified.map((row) => {
+    const findings = known.get(`${row.accountId} ${row.email}`)
+    return findings ? { ...row, ...resultOf([...row.reasons, ...findings]) } : row
+  })
+}
+
+/** Locks the address first, so that the second of two changes sees the first. Contacts do not change, so no event fires. */
+const changeResult = async (
+  { sql, accountId, now }: Work,
+  email: string,
+  change: (reasons: readonly string[]) => string[],
+): Promise<void> => {
+  const [held] = await sql<{ reasons: string[] | null }>(
+    `select verification_reasons as reasons from addresses where account_id = $1 and email = $2 for no key update`,
+    [accountId, email],
+  )
+  if (!held) return
+  const { status, reasons } = resultOf(change(held.reasons ?? []))
+  await sql(
+    `update addresses set verification_status = $3, verification_reasons = $4, verified_at = $5
+     where account_id = $1 and email = $2 and (verification_status, verification_reasons) is distinct from ($3, $4)`,
+    [accountId, email, status, reasons, now],
+  )
+}
+
+/** Stores a signal of a normalised address. From then on its result is `invalid` (`hard_bounced`), or at best `risky` (`complained`). */
+export const addAddressSignal = async (work: Work, email: string, finding: AddressSignal): Promise<void> => {
+  const { sql, accountId, now } = work
+  await changeResult(work, email, (reasons) => [...reasons, finding])
+  await sql(
+    `insert into address_findings (account_id, email, finding, created_at) values ($1, $2, $3, $4) on conflict do nothing`,
+    [accountId, email, finding, now],
+  )
+}
+
+/** Removes signals of a normalised address, and restores the verification result without them. */
+export const removeAddressSignals = async (
+  work: Work,
+  email: string,
+  findings: readonly AddressSignal[],
+): Promise<void> => {
+  const { sql, accountId } = work
+  const dropped = await sql<{ finding: string }>(
+    'delete from address_findings where account_id = $1 and email = $2 and finding = any($3) returning finding',
+    [accountId, email, findings],
+  )
+  if (dropped.length === 0) return
+  const gone = dropped.map(({ finding }) => finding)
+  await changeResult(work, email, (reasons) => reasons.filter((reason) => !gone.includes(reason)))
+}

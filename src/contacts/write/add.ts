@@ -1,0 +1,105 @@
+import { emailDomain } from '../../lib/email.ts'
+import { newId } from '../../lib/ids.ts'
+import { textArray } from '../../store/arrays.ts'
+import { isDuplicate, SerializationConflict } from '../../store/database.ts'
+import type { Work } from '../../store/work.ts'
+import { type Contact, viewContact } from '../contacts.view.ts'
+import type { VerificationResult } from '../verification/verification.ts'
+import type { Classified, Draft, OpenList } from './classify.ts'
+import { noteKnownAddress } from './new-addresses.ts'
+import { adding, joinFields, joining } from './statement.ts'
+
+/**
+ * Turns a duplicate into a `SerializationConflict`: another transaction has added the address, or it was wrongly assumed to be new.
+ * The unit of work then runs again and finds it.
+ */
+const asConflict = async (listId: string, inserted: Promise<unknown>): Promise<void> => {
+  try {
+    await inserted
+  } catch (error) {
+    if (!isDuplicate(error)) throw error
+    noteKnownAddress(listId)
+    throw new SerializationConflict('An address exists already')
+  }
+}
+
+interface Added extends Draft {
+  rowId: string
+  verification: VerificationResult | undefined
+}
+
+/** Returns statuses (null: `valid`) and reasons as `adding` takes them; both are empty if all results are plain `valid`. */
+const resultColumns = (added: readonly Added[]): [statuses: string, reasons: string] => {
+  const isPlain = added.every(
+    ({ verification }) => verification?.status === 'valid' && verification.reasons.length === 0,
+  )
+  if (isPlain) return [textArray([]), textArray([])]
+  const statuses = added.map(({ verification }) =>
+    verification?.status === 'valid' ? null : (verification?.status ?? 'none'),
+  )
+  return [textArray(statuses), textArray(added.map(({ verification }) => verification?.reasons.join(' ')))]
+}
+
+/** Inserts addresses that are new to the account, and their contacts. Throws `SerializationConflict` if one of them exists by now. */
+export const addNew = async (
+  { sql, accountId, now }: Work,
+  listId: string,
+  { fresh, verified }: Classified,
+  status: Contact['status'],
+): Promise<Added[]> => {
+  const nowMs = now.getTime()
+  // Classified, so that both indexes of contacts grow at their end.
+  const rowIds = fresh.map(() => newId('row', nowMs)).sort()
+  const added = fresh.map((draft, i) => ({ ...draft, rowId: rowIds[i]!, verification: verified.get(draft.email) }))
+  const domains = new Map<string, string>()
+  const domainOf = (email: string) =>
+    domains.getOrInsertComputed(email.slice(email.lastIndexOf('@')), () => emailDomain(email) ?? '')
+  const params = [
+    accountId,
+    listId,
+    textArray(added.map(({ email }) => email)),
+    textArray(rowIds),
+    textArray(added.map(({ email }) => domainOf(email))),
+    ...resultColumns(added),
+    joinFields(added.map(({ text }) => text)),
+    now,
+    status,
+  ]
+  await asConflict(listId, sql(adding, params, 'add-contacts'))
+  return added
+}
+
+/** Returns the added contacts as a read would return them. */
+export const viewAdded = (
+  { now }: Work,
+  { id, name, fields: listFields }: OpenList,
+  added: readonly Added[],
+  status: Contact['status'],
+): Contact[] =>
+  added.map(({ email, fields, rowId, verification }) =>
+    viewContact({
+      ...{ listId: id, listName: name, listFields: [...listFields], rowId, email, fields, status },
+      ...{
+        verificationStatus: verification?.status ?? null,
+        reasons: verification?.reasons ?? null,
+        checkedAt: verification ? now : null,
+      },
+      ...{ createdAt: now, updatedAt: now },
+    }),
+  )
+
+/** Inserts known, locked addresses into the list. Throws `SerializationConflict` if one of them is in the list, or deleted, by now. */
+export const joinKnown = (
+  { sql, accountId, now }: Work,
+  listId: string,
+  { known }: Classified,
+  rowIds: ReadonlyMap<string, string>,
+  status: Contact['status'],
+): Promise<void> => {
+  const rows = known.map(({ email, fields }) => {
+    const rowId = rowIds.get(email)
+    if (rowId === undefined) throw new SerializationConflict('An address was removed meanwhile')
+    return { email, fields, rowId }
+  })
+  return asConflict(listId, sql(joining, [accountId, listId, JSON.stringify(rows), now, status], 'join-contacts'))
+}

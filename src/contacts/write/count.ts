@@ -1,0 +1,107 @@
+import { SerializationConflict } from '../../store/database.ts'
+import type { Work } from '../../store/work.ts'
+import { maxColumns } from '../contacts.fields.ts'
+import { extendColumns } from '../lists/lists.ts'
+
+/*
+ * Updates the counters of lists and accounts at the end of a unit of work. This is the only place that changes `row_count` and
+ * `fields` of lists and `contact_count` of accounts. All writers of a list or an account contend for these rows, so they are locked
+ * last, lists in the order of their ids before the account: a transaction that holds one of them waits for nothing else. List rows
+ * must not be share-locked earlier: two transactions that share the lock and then update the row would deadlock.
+ */
+
+/** The list or the plan's capacity has changed since it was read. The unit of work runs again, and its first statements see the change. */
+const outdated = () => new SerializationConflict('The list or the capacity for contacts has changed')
+
+interface PendingCounts {
+  /** By list: added rows minus removed rows. */
+  rows: Map<string, number>
+  addresses: number
+  /** By list: its new columns. */
+  columns: Map<string, readonly string[]>
+}
+
+const pendingCounts = new WeakMap<Work, PendingCounts>()
+
+const pendingOf = (work: Work): PendingCounts =>
+  pendingCounts.getOrInsertComputed(work, () => {
+    const pending: PendingCounts = { rows: new Map(), addresses: 0, columns: new Map() }
+    work.last(async () => {
+      await writeColumns(work, pending)
+      await writeCounts(work, pending)
+    })
+    return pending
+  })
+
+// The account's update depends on the list's, which fixes their order. The limit is checked again here, under the row lock: capacity
+// that was seen before may be gone.
+const counting = `
+  with list as (
+    update contact_lists l set row_count = l.row_count + n.rows, updated_at = $4 from (
+      select l.id, n.rows from unnest($2::text[], $3::int[]) as n(id, rows)
+        join contact_lists l on l.account_id = $1 and l.id = n.id
+      order by l.id for no key update of l
+    ) n where l.id = n.id returning l.id
+  ), account as (
+    update accounts a set contact_count = contact_count + $5 where id = $1 and $5 <> 0 and (select count(*) from list) >= 0
+      and ($5 < 0 or coalesce((select contacts from plans where name = a.plan), 2147483647) >= contact_count + $5)
+    returning 1
+  )
+  select array(select id from list) as lists, exists (select from account) as "isCounted"`
+
+const counted = ({ rows }: PendingCounts) => [...rows].filter(([, count]) => count !== 0)
+
+const lockLists =
+  'select id, fields from contact_lists where account_id = $1 and id = any($2) order by id for no key update'
+
+/** Adds the new columns. If there are any, locks all lists that the unit of work changes, in the order of their ids. */
+const writeColumns = async ({ sql, accountId, now }: Work, pending: PendingCounts): Promise<void> => {
+  const { columns } = pending
+  if (columns.size === 0) return
+  const ids = new Set([...columns.keys(), ...counted(pending).map(([id]) => id)])
+  const lists = await sql<{ id: string; fields: string[] }>(lockLists, [accountId, [...ids]])
+  for (const [id, names] of columns) {
+    const list = lists.find((one) => one.id === id)
+    const fields = new Set([...(list?.fields ?? []), ...names])
+    if (!list || fields.size > maxColumns) throw outdated()
+    if (fields.size === list.fields.length) continue
+    await sql('update contact_lists set fields = $3, updated_at = $4 where account_id = $1 and id = $2', [
+      accountId,
+      id,
+      [...fields],
+      now,
+    ])
+  }
+}
+
+const writeCounts = async ({ sql, accountId, now }: Work, pending: PendingCounts): Promise<void> => {
+  const { addresses } = pending
+  const lists = counted(pending)
+  if (lists.length === 0 && addresses === 0) return
+  const params = [accountId, lists.map(([id]) => id), lists.map(([, count]) => count), now, addresses]
+  const [written] = await sql<{ lists: string[]; isCounted: boolean }>(counting, params, 'count-contacts')
+  // A list that was deleted meanwhile accepts no new contacts. Removing contacts from it needs no count.
+  if (lists.some(([id, count]) => count > 0 && !written!.lists.includes(id))) throw outdated()
+  if (addresses !== 0 && !written!.isCounted) throw outdated()
+}
+
+/** Adds to the counters at the end of the unit of work: rows of a list, and addresses of the account. Negative numbers for removals. */
+export const countContacts = (work: Work, listId: string | null, rows: number, addresses: number): void => {
+  const pending = pendingOf(work)
+  if (listId !== null) pending.rows.set(listId, (pending.rows.get(listId) ?? 0) + rows)
+  pending.addresses += addresses
+}
+
+/**
+ * Adds new columns to a list at the end of the unit of work. `fields`: the list's current columns. Returns all columns that the list
+ * will have. Throws Problem `invalid` if they are more than 40.
+ */
+export const addColumns = (
+  work: Work,
+  { id, fields }: { id: string; fields: readonly string[] },
+  names: Iterable<string>,
+): string[] => {
+  const extended = extendColumns(fields, [...(pendingCounts.get(work)?.columns.get(id) ?? []), ...names])
+  if (extended.length > fields.length) pendingOf(work).columns.set(id, extended.slice(fields.length))
+  return extended
+}

@@ -1,0 +1,181 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { forceIndexOrder } from '../../store/database.ts'
+import type { App, Work } from '../../store/work.ts'
+import { findList } from '../lists/lists.ts'
+import { countContacts } from './count.ts'
+import { notifyRemoved } from './remove.ts'
+
+/*
+ * A list may have millions of contacts, and its deletion must not slow down other work. The first transaction moves the list to
+ * `deleted_lists`: it is no longer visible, nothing can be added to it, and its name is free. Then the other features are notified, and
+ * its contacts are deleted in batches, each in its own transaction. If the process is killed, the same command or the housekeeping
+ * continues.
+ */
+
+/** Maximum rows for each transaction. */
+const batchSize = 1000
+/** Pause after a batch, as a multiple of its duration: other accounts have the database meanwhile. */
+const pauseFactor = 2
+
+/** A list that is being deleted, or will be. */
+export interface DeletedList {
+  id: string
+  name: string
+}
+
+export interface Removal {
+  /** Removed contacts (rows in lists). */
+  contacts: number
+  /** Removed addresses: those that are in no other list. */
+  addresses: number
+}
+
+/** Finds a list by id, else by name, also one whose deletion has begun. Throws Problem `not_found`. */
+export const findDeletable = async (work: Pick<Work, 'sql' | 'accountId'>, ref: string): Promise<DeletedList> => {
+  const [deleted] = await work.sql<DeletedList>(
+    `select id, name from deleted_lists
+     where account_id = $1 and (id = $2 or name = $2 and not exists (select from contact_lists where account_id = $1 and name = $2))
+     order by id = $2 desc limit 1`,
+    [work.accountId, ref],
+  )
+  if (deleted) return deleted
+  const { id, name } = await findList(work, ref)
+  return { id, name }
+}
+
+/** Counts what the deletion of a list would remove. */
+export const countRemoval = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  listId: string,
+): Promise<Removal> => {
+  const [removal] = await sql<Removal>(
+    `select (select count(*) from contacts where account_id = $1 and list_id = $2) as contacts, (
+       select count(*) from contacts c where c.account_id || '' = $1 and c.list_id = $2
+         and not exists (select from contacts o where o.account_id = $1 and o.row_id = c.row_id and o.list_id <> $2)
+     ) as addresses`,
+    [accountId, listId],
+  )
+  return removal!
+}
+
+// A transaction that adds contacts updates the list's row at its end. It either commits before this statement, or finds no list and
+// rolls back.
+const close = ({ sql, accountId, now }: Work, listId: string) =>
+  sql(
+    `with closed as (delete from contact_lists where account_id = $1 and id = $2 returning id, account_id, name)
+     insert into deleted_lists (id, account_id, name, started_at) select id, account_id, name, $3 from closed`,
+    [accountId, listId, now],
+  )
+
+// One batch of a list at a time: a second process waits for the batch of the first, then continues after it.
+const lockDeletedList = 'select 1 from deleted_lists where account_id = $1 and id = $2 for update'
+
+// `|| ''` hides the account from the planner, so that it uses the list's index, which has this order.
+const ofList = `account_id || '' = $1 and list_id = $2 and row_id > $3`
+
+// Locks the addresses in order, before the contacts, as every writer does. A transaction that adds one of them to another list holds
+// its lock.
+const lockBatch = `
+  select count(*) as count, max(row_id) as last from (
+    select c.row_id from (
+      select * from (select row_id, email from contacts where ${ofList} order by row_id limit ${batchSize}) batch order by email
+    ) c cross join lateral (select from addresses where account_id = $1 and email = c.email for update) a
+  ) locked`
+
+const lockContacts = `
+  select count(*) from (
+    select from contacts where ${ofList} and row_id <= $4 order by email for update
+  ) locked`
+
+// A separate statement, whose snapshot sees the lists that the addresses have joined meanwhile.
+const deleteBatch = `
+  with gone as (
+    delete from contacts where ${ofList} and row_id <= $4 returning email, row_id
+  ), orphans as (
+    delete from addresses where ctid = any(array(
+      select a.row from gone g
+      cross join lateral (select ctid as row from addresses where account_id = $1 and email = g.email limit 1) a
+      where not exists (
+        select from contacts c where c.account_id = $1 and c.row_id = g.row_id and c.list_id <> $2 offset 0
+      )
+    )) returning 1
+  )
+  select (select count(*) from gone) as contacts, (select count(*) from orphans) as addresses`
+
+interface Swept extends Removal {
+  /** The last deleted row id; null: no contacts are left. */
+  last: string | null
+}
+
+const sweepBatch = async (work: Work, listId: string, after: string): Promise<Swept> => {
+  const { sql, accountId } = work
+  const nothing = { contacts: 0, addresses: 0, last: null }
+  await sql(forceIndexOrder)
+  if ((await sql(lockDeletedList, [accountId, listId])).length === 0) return nothing
+  const [locked] = await sql<{ count: number; last: string | null }>(lockBatch, [accountId, listId, after])
+  const { last } = locked!
+  if (last === null) {
+    await sql('delete from deleted_lists where account_id = $1 and id = $2', [accountId, listId])
+    return nothing
+  }
+  await sql(lockContacts, [accountId, listId, after, last])
+  const [removal] = await sql<Removal>(deleteBatch, [accountId, listId, after, last])
+  countContacts(work, null, 0, -removal!.addresses)
+  return { ...removal!, last }
+}
+
+export interface ListDeletion {
+  actor: string
+  /** When aborted, the deletion stops after the current batch. */
+  signal?: AbortSignal
+  /** Called after each batch with the number of contacts that this run has deleted. */
+  onBatch?(contacts: number): void
+}
+
+/** Notifies the other features of the deleted list, and deletes its contacts. */
+const sweepList = async (
+  app: Pick<App, 'work'>,
+  accountId: string,
+  listId: string,
+  { actor, signal, onBatch }: ListDeletion,
+): Promise<Removal & { isDone: boolean }> => {
+  const removed = { contacts: 0, addresses: 0 }
+  await app.work(accountId, actor, (work) => notifyRemoved(work, { listId }))
+  for (let after = ''; !signal?.aborted; ) {
+    const startedAt = performance.now()
+    const { contacts, addresses, last } = await app.work(accountId, actor, (work) => sweepBatch(work, listId, after))
+    removed.contacts += contacts
+    removed.addresses += addresses
+    if (last === null) return { ...removed, isDone: true }
+    after = last
+    onBatch?.(removed.contacts)
+    if (contacts >= batchSize / 2) await sleep(pauseFactor * (performance.now() - startedAt))
+  }
+  return { ...removed, isDone: false }
+}
+
+/**
+ * Deletes a list (id) with its contacts, and returns what this run removed. The list is invisible from the first transaction on.
+ * `isDone` is false if `signal` stopped it: the housekeeping or the next run continues. No event fires.
+ */
+export const deleteList = async (
+  app: Pick<App, 'work'>,
+  accountId: string,
+  listId: string,
+  deletion: ListDeletion,
+): Promise<Removal & { isDone: boolean }> => {
+  await app.work(accountId, deletion.actor, (work) => close(work, listId))
+  return sweepList(app, accountId, listId, deletion)
+}
+
+/** Continues interrupted deletions of lists. If another process is deleting the same list, the two alternate batches. */
+export const finishListDeletions = async (app: Pick<App, 'sql' | 'work'>, signal: AbortSignal): Promise<void> => {
+  const rows = await app.sql<{ id: string; accountId: string }>(
+    `select l.id, l.account_id as "accountId" from deleted_lists l
+       join accounts a on a.id = l.account_id and a.deleted_at is null order by l.id`,
+  )
+  for (const { id, accountId } of rows) {
+    if (signal.aborted) return
+    await sweepList(app, accountId, id, { actor: 'job:housekeeping', signal })
+  }
+}

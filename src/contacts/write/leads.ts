@@ -1,0 +1,85 @@
+import { emit } from '../../events/emit.ts'
+import type { EventData } from '../../events/shapes.ts'
+import type { Work } from '../../store/work.ts'
+import type { Fields } from '../contacts.fields.ts'
+import { readContacts } from '../contacts.find.ts'
+import type { Contact } from '../contacts.view.ts'
+import type { VerificationResult } from '../verification/verification.ts'
+import { writeContacts } from './write-contacts.ts'
+
+/** How a person came to a list, as reported by `lead.new`. */
+export type LeadCause = Omit<EventData<'lead.new'>, 'contact'>
+
+/** A person who comes to a list by a form. */
+export interface Lead extends LeadCause {
+  listId: string
+  /** Normalised. */
+  email: string
+  /** As `normalizeFields` returns them; other fields of an existing contact stay. */
+  fields: Fields
+  /** From `verifyAddresses`, which asks DNS and so must be called before the unit of work. */
+  verifications: ReadonlyMap<string, VerificationResult>
+  /** Double opt-in: a new contact stays `pending` until `confirmLead`. */
+  mustConfirm?: boolean
+}
+
+const emitNewLead = (work: Work, contact: Contact, { source, form }: LeadCause): Promise<void> =>
+  emit(work, 'lead.new', () => [{ contact, source, form }])
+
+/** Activates a pending contact and returns it; null if it is not pending. If several calls race, exactly one activates it. */
+const activate = async (
+  work: Work,
+  { listId, rowId }: Pick<Contact, 'listId' | 'rowId'>,
+  cause: LeadCause,
+): Promise<Contact | null> => {
+  const { sql, accountId, now } = work
+  const [row] = await sql<{ email: string }>(
+    `update contacts set status = 'active', updated_at = $4
+     where account_id = $1 and list_id = $2 and row_id = $3 and status = 'pending' returning email`,
+    [accountId, listId, rowId, now],
+    'activate-contact',
+  )
+  if (!row) return null
+  const [contact] = await readContacts(work, row.email, listId)
+  await emitNewLead(work, contact!, cause)
+  for (const listener of work.listeners) await listener.contactsActivated?.(work, [{ listId, rowId, email: row.email }])
+  return contact!
+}
+
+/**
+ * Adds a person who submitted a form to a list, or updates the fields of the existing contact, with the usual contact events.
+ * `lead.new` fires if this makes the address active in the list (docs/reference/rules.md#double-opt-in). With `mustConfirm`, a new
+ * contact is pending, and an active one stays unchanged; otherwise a pending contact becomes active. Returns the contact after the
+ * write, and whether `lead.new` fired; null if the plan's contact limit is reached, and nothing is written. Throws Problem `not_found`
+ * if the list does not exist, `invalid` if it would get more than 40 columns, both before anything is written.
+ */
+export const addLead = async (work: Work, lead: Lead): Promise<{ contact: Contact; isNew: boolean } | null> => {
+  const { listId, email, fields, verifications, mustConfirm = false } = lead
+  const status = mustConfirm ? 'pending' : 'active'
+  for (;;) {
+    const [known] = mustConfirm ? await readContacts(work, email, listId) : []
+    if (known?.status === 'active') return { contact: known, isNew: false }
+    const outcome = (await writeContacts(work, listId, [{ email, fields }], verifications, { status })).get(email)
+    if (outcome === 'skipped') return null
+    const [contact] = await readContacts(work, email, listId)
+    // An unchanged contact is not locked, so it may have been erased meanwhile: add it again.
+    if (!contact) continue
+    if (mustConfirm) return { contact, isNew: false }
+    if (outcome === 'created') {
+      await emitNewLead(work, contact, lead)
+      return { contact, isNew: true }
+    }
+    const activated = await activate(work, contact, lead)
+    return { contact: activated ?? contact, isNew: activated !== null }
+  }
+}
+
+/**
+ * Activates a pending contact (double opt-in): `lead.new` fires, and the list's `list-added` journeys start. Returns the contact;
+ * null if it is not pending or has left the list, and then nothing happens.
+ */
+export const confirmLead = (
+  work: Work,
+  contact: Pick<Contact, 'listId' | 'rowId'>,
+  cause: LeadCause,
+): Promise<Contact | null> => activate(work, contact, cause)

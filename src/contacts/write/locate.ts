@@ -1,0 +1,51 @@
+import type { Work } from '../../store/work.ts'
+
+/** One contact: an address in a list. */
+export interface ContactPlace {
+  listId: string
+  rowId: string
+  email: string
+}
+
+// Joins the lists, to leave out contacts of a list that is being deleted.
+const listed = 'contacts c join contact_lists l on l.account_id = c.account_id and l.id = c.list_id'
+
+const columns = 'c.list_id as "listId", c.row_id as "rowId", c.email'
+
+/** Identifies a contact: a normalised address, optionally with `listId` and `rowId`; or `listId` and `rowId`. */
+export interface ContactName {
+  email?: string | undefined
+  listId?: string | undefined
+  rowId?: string | undefined
+}
+
+// Share-locks the address until the transaction ends: a concurrent erasure waits, and then also removes the rows that this transaction
+// creates for the contact. After an earlier erasure there is no contact to find.
+const byRow = `select ${columns} from ${listed} cross join lateral (
+    select from addresses where account_id = $1 and email = c.email for key share
+  ) a where c.account_id = $1 and c.list_id = $3 and c.row_id = $4 and $2::text is null`
+
+const byEmail = `select ${columns} from ${listed}
+  where c.account_id = $1
+    and c.row_id = (select row_id from addresses where account_id = $1 and email = $2 for key share)
+    and ($3::text is null or c.list_id = $3) and ($4::text is null or c.row_id = $4)
+  order by l.updated_at desc, l.id limit 1`
+
+/** Returns the query of `locateContact`, for use in a larger statement. Its parameters are `$1` to `$4`. */
+export const locating = (
+  accountId: string,
+  { email, listId, rowId }: ContactName,
+): { query: string; kind: 'row' | 'email'; params: (string | null)[] } => ({
+  ...(email === undefined ? { query: byRow, kind: 'row' } : { query: byEmail, kind: 'email' }),
+  params: [accountId, email ?? null, listId ?? null, rowId ?? null],
+})
+
+/** Returns the matching contact; without `listId`, from the most recently updated list with the address. null: none matches. */
+export const locateContact = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  name: ContactName,
+): Promise<ContactPlace | null> => {
+  const { query, kind, params } = locating(accountId, name)
+  const [place] = await sql<ContactPlace>(query, params, `locate-${kind}`)
+  return place ?? null
+}

@@ -1,0 +1,121 @@
+import { noSuch } from '../../lib/problem.ts'
+import type { PersonalDataPart, Work } from '../../store/work.ts'
+import { hasPersonalData } from '../contacts.personal-data.ts'
+import { countContacts } from './count.ts'
+
+/*
+ * An address is deleted with its last contact, and the account's counter changes with it. Each removal first locks the addresses.
+ * A second statement, whose snapshot sees the lists that they joined meanwhile, then decides whether they are deleted: a writer that adds a
+ * known address to a list share-locks it, so it runs entirely before or entirely after. Contacts are locked in the order of their lists.
+ */
+
+/** A removal: of a whole list (`listId`), of an address from every list (`email`), or of an address from one list (both). */
+export interface Removed {
+  listId?: string
+  email?: string
+  /** Row id of the address, if it has one. */
+  rowId?: string
+}
+
+/** Notifies features that refer to contacts, in the same transaction. Removals fire no event. */
+export const notifyRemoved = async (work: Work, removed: Removed): Promise<void> => {
+  for (const listener of work.listeners) await listener.contactsRemoved?.(work, removed)
+}
+
+/** Locks an address, before its contacts, and returns its row id; null if the account does not have it. */
+export const lockAddress = async ({ sql, accountId }: Work, email: string): Promise<string | null> => {
+  const [row] = await sql<{ rowId: string }>(
+    'select row_id as "rowId" from addresses where account_id = $1 and email = $2 for update',
+    [accountId, email],
+  )
+  return row?.rowId ?? null
+}
+
+/** Number of rows that `eraseContact` removes. */
+export interface Erasure {
+  email: string
+  contacts: number
+  rejects: number
+}
+
+// Lock order: contacts, then rejects and signals, then the counters at the end of the unit of work.
+const lockMemberships = `
+  select list_id as "listId", exists (select from contact_lists where id = list_id) as "isListed"
+  from contacts where account_id = $1 and row_id = $2 order by list_id for update`
+
+const erase = `
+  with gone as (
+    delete from contacts where account_id = $1 and row_id = $3
+  ), address as (
+    delete from addresses where account_id = $1 and email = $2 and row_id = $3 returning 1
+  ), shown as (
+    delete from address_findings where account_id = $1 and email = $2
+  ), rejected as (
+    delete from import_rejects where account_id = $1 and lower(trim(email)) = $2 returning 1
+  )
+  select (select count(*) from address) as addresses, (select count(*) from rejected) as rejects`
+
+const countErasure = `
+  select (
+      select count(*) from contacts c join contact_lists l on l.id = c.list_id
+      where c.account_id = $1 and c.row_id = (select row_id from addresses where account_id = $1 and email = $2)
+    ) as contacts,
+    (select count(*) from import_rejects where account_id = $1 and lower(trim(email)) = $2) as rejects`
+
+/**
+ * Removes a normalised address from every list, with its verification result and its rejected import rows; `dryRun` only counts.
+ * Its journey runs end; its deals, messages and events stay, without the address. Suppressions and the access log stay. Throws Problem
+ * `not_found` if there is nothing to erase, neither in lists nor in `personalData`.
+ */
+export const eraseContact = async (
+  work: Work,
+  email: string,
+  { dryRun, personalData = [] }: { dryRun: boolean; personalData?: readonly PersonalDataPart[] },
+): Promise<Erasure> => {
+  const { sql, accountId } = work
+  const requireSome = async (counts: Omit<Erasure, 'email'>) => {
+    if (counts.contacts + counts.rejects === 0 && !(await hasPersonalData(personalData, work, email)))
+      throw noSuch('contact', email)
+  }
+  if (dryRun) {
+    const [counts] = await sql<Omit<Erasure, 'email'>>(countErasure, [accountId, email])
+    await requireSome(counts!)
+    return { email, ...counts! }
+  }
+  const rowId = await lockAddress(work, email)
+  const rows = await sql<{ listId: string; isListed: boolean }>(lockMemberships, [accountId, rowId])
+  const [gone] = await sql<{ addresses: number; rejects: number }>(erase, [accountId, email, rowId])
+  const { addresses, rejects } = gone!
+  // Contacts of a list that is being deleted still exist for a while, but are not visible.
+  const counts = { contacts: rows.filter(({ isListed }) => isListed).length, rejects }
+  await requireSome(counts)
+  await notifyRemoved(work, { email, ...(rowId !== null && { rowId }) })
+  for (const { listId } of rows) countContacts(work, listId, -1, 0)
+  countContacts(work, null, 0, -addresses)
+  return { email, ...counts }
+}
+
+const leaving = `
+  with gone as (
+    delete from contacts where account_id = $1 and row_id = $2 and list_id = $3 returning 1
+  ), orphan as (
+    delete from addresses where account_id = $1 and email = $4 and exists (select from gone)
+      and not exists (select from contacts where account_id = $1 and row_id = $2 and list_id <> $3)
+    returning 1
+  )
+  select (select count(*) from orphan) as addresses from gone`
+
+/**
+ * Removes a normalised address from one list, and returns whether it was in the list. An address that is in no other list is
+ * deleted. No event fires.
+ */
+export const leaveList = async (work: Work, listId: string, email: string): Promise<boolean> => {
+  const { sql, accountId } = work
+  const rowId = await lockAddress(work, email)
+  if (rowId === null) return false
+  const [gone] = await sql<{ addresses: number }>(leaving, [accountId, rowId, listId, email], 'leave-list')
+  if (!gone) return false
+  await notifyRemoved(work, { listId, email, rowId })
+  countContacts(work, listId, -1, -gone.addresses)
+  return true
+}

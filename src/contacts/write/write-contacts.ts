@@ -1,0 +1,208 @@
+import { emit, isWanted } from '../../events/emit.ts'
+import type { Work } from '../../store/work.ts'
+import type { ContactWrite, Fields } from '../contacts.fields.ts'
+import { readMembers } from '../contacts.find.ts'
+import type { Contact } from '../contacts.view.ts'
+import { extendColumns } from '../lists/lists.ts'
+import type { VerificationResult } from '../verification/verification.ts'
+import { addNew, joinKnown, viewAdded } from './add.ts'
+import { byText, type Classified, classify, type Draft, type OpenList, openList } from './classify.ts'
+import { addColumns, countContacts } from './count.ts'
+import {
+  type Changing,
+  changing,
+  type LockedAddress,
+  type LockedChange,
+  lockingChanged,
+  lockingForResults,
+  sharingKnown,
+  writingResults,
+} from './statement.ts'
+
+/** `skipped`: a new address beyond the plan's contact limit, or a contact that `keepExisting` left unchanged. */
+export type Outcome = 'created' | 'updated' | 'unchanged' | 'skipped'
+
+export interface WriteOptions {
+  /** Existing contacts of the list stay unchanged: `skipped`. */
+  keepExisting?: boolean
+  /** false: fires no contact events. */
+  events?: boolean
+  /** Status of added contacts; existing ones keep theirs. */
+  status?: Contact['status']
+  /** Awaited before any lock for which all writers of the list or the account contend. */
+  turn?: () => Promise<void>
+}
+
+/** Larger writes fire no contact events (docs/reference/events.md#sources). */
+const maxWithEvents = 500
+
+const namesOf = (writes: readonly ContactWrite[]): Set<string> => {
+  const names = new Set<string>()
+  for (const { fields } of writes) for (const name in fields) names.add(name)
+  return names
+}
+
+/** Locks known addresses that join the list or get a new verification result, and writes the results. Returns the row ids. */
+const lockKnown = async (
+  { sql, accountId, now }: Work,
+  { known, verifications }: Classified,
+): Promise<ReadonlyMap<string, string>> => {
+  const [joins, verified] = [known.map(({ email }) => email), verifications.map(({ email }) => email)]
+  if (joins.length + verified.length === 0) return new Map()
+  const emails = verified.length > 0 ? [...new Set([...joins, ...verified])].sort(byText) : joins
+  const [statement, name] =
+    verified.length > 0 ? [lockingForResults, 'lock-verifications'] : [sharingKnown, 'share-known-addresses']
+  const held = await sql<LockedAddress>(statement, [accountId, emails], name)
+  if (verified.length > 0)
+    await sql(writingResults, [accountId, JSON.stringify(verifications), now], 'write-verifications')
+  return new Map(held.map(({ email, rowId }) => [email, rowId]))
+}
+
+const changeMembers = async (
+  { sql, accountId, now }: Work,
+  listId: string,
+  members: readonly Draft[],
+): Promise<Map<string, Fields>> => {
+  if (members.length === 0) return new Map()
+  const params = [accountId, listId, JSON.stringify(members.map(({ email, fields }) => ({ email, fields })))]
+  const rows = await sql<Changing>(lockingChanged, params, 'lock-changed')
+  if (rows.length > 0) {
+    const fieldsOf = new Map(members.map(({ email, fields }) => [email, fields]))
+    const changes = rows.map(({ email, rowId }): LockedChange => ({ listId, rowId, fields: fieldsOf.get(email)! }))
+    await sql(changing, [accountId, now, JSON.stringify(changes)], 'change-contacts')
+  }
+  return new Map(rows.map(({ email, previous }) => [email, previous]))
+}
+
+/** Returns the old values of the changed fields; `""` for a field that was not set. */
+const previousValues = (before: Fields, after: Fields): Fields => {
+  const previous: Fields = {}
+  for (const [name, value] of Object.entries(after)) {
+    if (!Object.hasOwn(before, name)) previous[name] = ''
+    else if (before[name] !== value) previous[name] = before[name]!
+  }
+  return previous
+}
+
+const emitChanges = async (
+  work: Work,
+  contacts: readonly Contact[],
+  created: readonly ContactWrite[],
+  changed: ReadonlyMap<string, Fields>,
+): Promise<void> => {
+  const isNew = new Set(created.map(({ email }) => email))
+  const added = contacts.filter(({ email }) => isNew.has(email))
+  const updated = contacts.filter(({ email }) => changed.has(email))
+  if (added.length > 0) await emit(work, 'contact.created', () => added.map((contact) => ({ contact })))
+  if (updated.length > 0) {
+    await emit(work, 'contact.updated', () =>
+      updated.map((contact) => ({ contact, previous: previousValues(changed.get(contact.email)!, contact.fields) })),
+    )
+  }
+}
+
+/** Returns whether the account has subscribers or journeys for contact events of writes. */
+export const areWriteEventsWanted = async (work: Work): Promise<boolean> =>
+  (await isWanted(work, 'contact.created')) || (await isWanted(work, 'contact.updated'))
+
+/** The outcome of each address, and the contacts that were requested. */
+interface Written {
+  outcomes: Map<string, Outcome>
+  contacts: Contact[]
+}
+
+/** As `writeContacts`; also returns the contacts after the write, except skipped ones. */
+export const writeAndRead = (
+  work: Work,
+  listId: string,
+  writes: readonly ContactWrite[],
+  verifications: ReadonlyMap<string, VerificationResult>,
+  options: WriteOptions = {},
+): Promise<Written> => write(work, listId, writes, verifications, { ...options, isReading: true })
+
+/**
+ * Writes distinct, normalised addresses into one list, all or nothing, with their contact events. New field names become columns.
+ * Returns the outcome of each address. Throws Problem `not_found` if the list does not exist, `invalid` if it would get more than
+ * 40 columns.
+ */
+export const writeContacts = async (
+  work: Work,
+  listId: string,
+  writes: readonly ContactWrite[],
+  verifications: ReadonlyMap<string, VerificationResult>,
+  options: WriteOptions = {},
+): Promise<Map<string, Outcome>> => (await write(work, listId, writes, verifications, options)).outcomes
+
+/** What `apply` did. */
+interface Applied {
+  /** Contacts that are new to the account. */
+  added: Awaited<ReturnType<typeof addNew>>
+  /** Previous fields of changed contacts, by address. */
+  changed: ReadonlyMap<string, Fields>
+  /** Columns of the list after the write. */
+  columns: string[]
+}
+
+/** Writes the classified contacts in lock order, and defers columns and counters to the end of the unit of work. */
+const apply = async (
+  work: Work,
+  list: OpenList,
+  found: Classified,
+  { names, keepExisting, status }: { names: ReadonlySet<string>; keepExisting: boolean; status: Contact['status'] },
+): Promise<Applied> => {
+  const { fresh, known, members } = found
+  const rowIds = await lockKnown(work, found)
+  const changed = keepExisting ? new Map<string, Fields>() : await changeMembers(work, list.id, members)
+  const added = fresh.length > 0 ? await addNew(work, list.id, found, status) : []
+  if (known.length > 0) await joinKnown(work, list.id, found, rowIds, status)
+  const columns = addColumns(work, list, names)
+  const created = fresh.length + known.length
+  if (created > 0) countContacts(work, list.id, created, fresh.length)
+  return { added, changed, columns }
+}
+
+/** Emits the contact events, and returns the contacts after the write if `isReading`. */
+const publish = async (
+  work: Work,
+  list: OpenList,
+  { fresh, known, members, same }: Classified,
+  { added, changed, columns }: Applied,
+  { events, isReading, status }: { events: boolean; isReading: boolean; status: Contact['status'] },
+): Promise<Contact[]> => {
+  const created = [...fresh, ...known]
+  const emitsEvents = events && created.length + changed.size > 0 && (await areWriteEventsWanted(work))
+  if (!isReading && !emitsEvents) return []
+  const others = isReading ? [...members, ...same] : members.filter(({ email }) => changed.has(email))
+  const emails = [...known, ...others].map(({ email }) => email)
+  const contacts = emails.length > 0 ? await readMembers(work, list.id, emails, columns) : []
+  contacts.push(...viewAdded(work, { ...list, fields: columns }, added, status))
+  if (emitsEvents) await emitChanges(work, contacts, created, changed)
+  return contacts
+}
+
+const write = async (
+  work: Work,
+  listId: string,
+  writes: readonly ContactWrite[],
+  verifications: ReadonlyMap<string, VerificationResult>,
+  options: WriteOptions & { isReading?: boolean },
+): Promise<Written> => {
+  const { keepExisting = false, status = 'active', turn = async () => {}, isReading = false } = options
+  const events = (options.events ?? true) && writes.length <= maxWithEvents
+  const list = await openList(work, listId)
+  const given = namesOf(writes)
+  extendColumns(list.fields, given)
+
+  const { found, refused } = await classify(work, list, writes, verifications, turn)
+  const { fresh, known, members, same } = found
+  const names = refused.length === 0 ? given : namesOf([...fresh, ...known, ...members, ...same])
+  const applied = await apply(work, list, found, { names, keepExisting, status })
+  const contacts = await publish(work, list, found, applied, { events, isReading, status })
+
+  const outcomes = new Map<string, Outcome>()
+  for (const { email } of [...fresh, ...known]) outcomes.set(email, 'created')
+  for (const { email } of refused) outcomes.set(email, 'skipped')
+  const left = keepExisting ? 'skipped' : 'unchanged'
+  for (const { email } of [...members, ...same]) outcomes.set(email, applied.changed.has(email) ? 'updated' : left)
+  return { outcomes, contacts }
+}

@@ -1,0 +1,159 @@
+import { queueMessage, statusOf } from '../messages/messages.ts'
+import { inBatches } from '../store/batches.ts'
+import type { App, Work } from '../store/work.ts'
+import { confirmMail } from './forms.mails.ts'
+
+/*
+ * The email with the confirmation link (docs/reference/rules.md#double-opt-in). A signup is one row, written under the lock of its
+ * contact.
+ */
+
+/** The contact of a signup, in its list. */
+export interface Place {
+  listId: string
+  rowId: string
+  email: string
+}
+
+export interface Signup extends Place {
+  form: { id: string; name: string }
+  /** As in the entity. */
+  fields: Record<string, string> | null
+}
+
+/** Lifetime of a confirmation link. */
+const confirmMs = 30 * 86_400_000
+/** The link is sent at most once in this time, unless its email failed. */
+const cooldownMs = 5 * 60_000
+/** A failed email is sent again after 5, 20, 80 minutes and so on, for a little more than a day in all. */
+const maxTries = 5
+const backoff = `interval '5 minutes' * 4 ^ s.tries`
+
+export type Mailer = Pick<App, 'config' | 'projects' | 'tokens'>
+
+const send = async (app: Mailer, work: Work, { form, listId, rowId, email }: Signup): Promise<string | null> => {
+  const token = app.tokens.sign('confirm', [work.accountId, listId, rowId], work.now.getTime() + confirmMs)
+  const mail = confirmMail({ formName: form.name, url: `${app.config.publicUrl}/f/confirm/${token}` })
+  const source = { kind: 'lifecycle', id: form.id } as const
+  const queued = await queueMessage(app, work, { ...mail, to: email, type: 'transactional', key: null, source })
+  return queued.status === 'known' ? null : queued.id
+}
+
+interface Last {
+  mailedAt: Date
+  messageId: string | null
+  tries: number
+}
+
+/** Locks a signup by its contact. Returns null if the contact was deleted. `last` is the latest confirmation email, if any. */
+const lockSignup = async (
+  { sql, accountId }: Work,
+  { listId, rowId }: Pick<Place, 'listId' | 'rowId'>,
+): Promise<{ status: 'active' | 'pending'; last: Last | null } | null> => {
+  const place = [accountId, listId, rowId]
+  const [contact] = await sql<{ status: 'active' | 'pending' }>(
+    `select status from contacts where account_id = $1 and list_id = $2 and row_id = $3 for no key update`,
+    place,
+    'lock-signup',
+  )
+  if (!contact) return null
+  const [last = null] = await sql<Last>(
+    `select mailed_at as "mailedAt", message_id as "messageId", tries from form_signups
+     where account_id = $1 and list_id = $2 and row_id = $3`,
+    place,
+    'last-confirm-mail',
+  )
+  return { status: contact.status, last }
+}
+
+const hasFailed = async (work: Work, { messageId }: Last): Promise<boolean> =>
+  messageId !== null && (await statusOf(work, messageId)) === 'failed'
+
+/**
+ * Saves an unconfirmed signup and sends the link, at most once in five minutes unless the email failed. `fields` are those of an
+ * active contact, null for a pending one. If the contact's status changed in the meantime, nothing happens.
+ */
+export const sendLink = async (app: Mailer, work: Work, signup: Signup): Promise<void> => {
+  const { listId, rowId, form, fields } = signup
+  const locked = await lockSignup(work, signup)
+  if (locked?.status !== (fields ? 'active' : 'pending')) return
+  const { sql, accountId, now } = work
+  const { last } = locked
+  const wasSent =
+    last !== null && last.mailedAt.getTime() > now.getTime() - cooldownMs && !(await hasFailed(work, last))
+  const messageId = wasSent ? last.messageId : await send(app, work, signup)
+  await sql(
+    `insert into form_signups (account_id, row_id, list_id, form_id, form_name, fields, mailed_at, message_id)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)
+     on conflict (account_id, row_id, list_id) do update
+       set form_id = excluded.form_id, form_name = excluded.form_name, fields = excluded.fields,
+         mailed_at = excluded.mailed_at, message_id = excluded.message_id, tries = 0`,
+    [
+      ...[accountId, rowId, listId, form.id, form.name, fields && JSON.stringify(fields)],
+      ...[wasSent ? last.mailedAt : now, messageId],
+    ],
+    'note-signup',
+  )
+}
+
+const failedLinks = `
+  select s.account_id as "accountId", s.list_id as "listId", s.row_id as "rowId", c.email,
+    json_build_object('id', s.form_id, 'name', s.form_name) as form, s.fields, s.tries
+  from form_signups s
+  join messages m on m.account_id = s.account_id and m.id = s.message_id and m.status = 'failed'
+  join contacts c on c.account_id = s.account_id and c.list_id = s.list_id and c.row_id = s.row_id
+  where s.mailed_at > $1::timestamptz - interval '2 days' and s.mailed_at <= $1::timestamptz - ${backoff} and s.tries < ${maxTries}
+    and account_guard(s.account_id)
+  limit $2`
+
+type Failed = Signup & { accountId: string; tries: number }
+
+const repeat = (app: App, { accountId, tries, ...signup }: Failed): Promise<number> =>
+  app.work(accountId, 'job:forms', async (work) => {
+    const { listId, rowId } = signup
+    const { last = null } = (await lockSignup(work, signup)) ?? {}
+    // The signup was submitted again or confirmed in the meantime.
+    if (!last || last.tries !== tries || !(await hasFailed(work, last))) return 0
+    const messageId = await send(app, work, signup)
+    await work.sql(
+      `update form_signups set mailed_at = $4, message_id = $5, tries = tries + 1
+       where account_id = $1 and list_id = $2 and row_id = $3`,
+      [accountId, listId, rowId, work.now, messageId],
+    )
+    return 1
+  })
+
+/** Sends links again whose email failed, for example without a sender or quota. Returns their number. */
+export const resendFailedLinks = (app: App, signal?: AbortSignal, batchSize = 100): Promise<number> =>
+  inBatches(
+    batchSize,
+    async () => {
+      let count = 0
+      for (const failed of await app.sql<Failed>(failedLinks, [app.now(), batchSize])) {
+        if (signal?.aborted) break
+        // An error with one link must not delay the others.
+        count += await repeat(app, failed).catch((error) => {
+          app.report(error, { accountId: failed.accountId })
+          return 0
+        })
+      }
+      return count
+    },
+    signal,
+  )
+
+/** Deletes signups whose link has expired. */
+export const purgeSignups = ({ sql, now }: Pick<App, 'sql' | 'now'>, signal?: AbortSignal, batchSize = 500) =>
+  inBatches(
+    batchSize,
+    async () =>
+      (
+        await sql(
+          `delete from form_signups where ctid in (
+             select ctid from form_signups where mailed_at < $1 order by mailed_at limit $2 for update skip locked
+           ) returning 1`,
+          [new Date(now().getTime() - confirmMs), batchSize],
+        )
+      ).length,
+    signal,
+  )

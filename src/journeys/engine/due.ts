@@ -1,0 +1,152 @@
+import { lockKey } from '../../lib/locks.ts'
+import type { QueueView } from '../../queue/loop.ts'
+import type { Database, Sql } from '../../store/database.ts'
+import type { Work } from '../../store/work.ts'
+import type { Cursor } from '../definition/definition.ts'
+
+/*
+ * Finds due runs and locks them for a unit of work. Runs have no owner between units of work: a unit takes an advisory lock on
+ * each of its runs, which PostgreSQL releases at the end of the transaction. So there are no leases and no orphaned claims. The
+ * lock only avoids duplicate work; steps are exact because a run is recorded only at the `revision` that was read
+ * (journeys/engine/record.ts).
+ *
+ * The tables empty and fill within seconds, so their statistics are always wrong. The only good plans read indexes row by row:
+ * planner settings disable the others in these transactions.
+ */
+
+/** A run whose next step is due. */
+export interface DueRun {
+  accountId: string
+  id: string
+  journeyId: string
+  /** Its version and cursor: runs with the same place do the same step. */
+  place: string
+}
+
+/** How many runs may be taken, in total and by account; `accountDefault` is for accounts not in `accounts`. `except`: runs to skip. */
+export interface Capacity {
+  total: number
+  accounts: ReadonlyMap<string, number>
+  accountDefault: number
+  except: readonly string[]
+}
+
+const off = (...names: string[]) => names.map((name) => `set_config('${name}', 'off', true)`).join(', ')
+const rowByRow = off('enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin')
+const inOrder = off('enable_sort', 'enable_incremental_sort')
+
+const open = `status in ('running', 'waiting') and delivery_id is null`
+const due = 'greatest(due_at, retry_at)'
+/** The same value, in the form of the index by account. */
+const dueByAccount = 'greatest(retry_at, due_at)'
+const columns = `account_id as "accountId", id, journey_id as "journeyId", version || ' ' || cursor as place`
+
+/** The queue of journey runs, for depths and metrics. */
+export const journeysQueue: QueueView = {
+  name: 'journeys',
+  due: `select ${due} as due_at from clock, journey_runs where ${open} and ${due} <= clock.now`,
+}
+
+/** Excludes the runs of accounts that are being deleted. */
+const isAlive = 'account_id <> all(array(select id from accounts where deleted_at is not null))'
+
+const oldest = `
+  select ${columns} from journey_runs
+  where ${open} and ${due} <= $1 and ${isAlive} and id not in (select unnest($2::text[])) order by ${due} limit $3`
+
+// `turn` reads one index entry for each account with open runs. Each account with due runs contributes its oldest ones, at most
+// twice its even share: that limits unneeded rows, and fills the capacity that accounts with few runs leave.
+const fair = `
+  with recursive turn as (
+    (select account_id, ${dueByAccount} as due from journey_runs where ${open} order by account_id, ${dueByAccount} limit 1)
+    union all
+    select n.account_id, n.due from turn t cross join lateral (
+      select r.account_id, ${dueByAccount} as due from journey_runs r
+      where ${open} and r.account_id > t.account_id order by r.account_id, ${dueByAccount} limit 1
+    ) n
+  ), waiting as materialized (
+    select account_id, ceil(2.0 * $3::int / count(*) over ()) as share from turn where due <= $1 and ${isAlive}
+  )
+  select d."accountId", d.id, d."journeyId", d.place from waiting w cross join lateral (
+    select ${columns}, row_number() over (order by ${dueByAccount}) as nth from journey_runs
+    where account_id = w.account_id and ${open} and ${dueByAccount} <= $1 and id not in (select unnest($2::text[]))
+    order by ${dueByAccount} limit least(w.share, coalesce(($4::jsonb ->> w.account_id)::int, $5::int))
+  ) d order by d.nth limit $3`
+
+/**
+ * Returns whether any run is due, for a process without runs in flight. One statement, which reads one index entry: the `order by`
+ * excludes plans that read all waiting runs.
+ */
+export const isAnythingDue = async (sql: Sql, now: Date): Promise<boolean> => {
+  const [first] = await sql<{ isDue: boolean }>(
+    `select ${due} <= $1 as "isDue" from journey_runs where ${open} order by ${due} limit 1`,
+    [now],
+  )
+  return first?.isDue ?? false
+}
+
+/**
+ * Returns due runs within the capacity, oldest first. If more are due than fit, the accounts take turns; only then does the cost
+ * depend on the number of accounts. Result `isAll`: no other run is due. `isLong`: the last call found far more than fitted.
+ */
+export const findDue = (
+  { transaction }: Database,
+  now: Date,
+  { total, accounts, accountDefault, except }: Capacity,
+  isLong = false,
+): Promise<{ runs: DueRun[]; isAll: boolean }> =>
+  transaction(async (sql) => {
+    await sql(`select ${rowByRow}, ${inOrder}`, [], 'walk-in-order')
+    const first = isLong ? null : await sql<DueRun>(oldest, [now, except, total], 'oldest-due')
+    const counts = Map.groupBy(first ?? [], ({ accountId }) => accountId)
+    const isWithin = [...counts].every(([id, { length }]) => length <= (accounts.get(id) ?? accountDefault))
+    if (first && first.length < total && isWithin) return { runs: first, isAll: true }
+    const params = [now, except, total, JSON.stringify(Object.fromEntries(accounts)), accountDefault]
+    const runs = await sql<DueRun>(fair, params, 'fair-due')
+    // Each account's share is limited, so this result is never known to be complete.
+    return { runs, isAll: false }
+  })
+
+/** A run as a unit of work reads it, with the data for its next step. */
+export interface OpenRun {
+  id: string
+  journeyId: string
+  version: number
+  listId: string
+  rowId: string
+  email: string
+  status: 'running' | 'waiting'
+  cursor: Cursor
+  stepNo: number
+  revision: number
+  /** The awaited event type; null at a waiting `wait-for`: the event has happened. */
+  awaited: string | null
+  context: Record<string, unknown>
+  depth: number
+  rootId: string | null
+  dueAt: Date
+  enteredAt: Date
+}
+
+/** A unit of work that waits longer for a lock fails, so that the worker continues with other runs. */
+const lockTimeout = '1s'
+
+const taking = `
+  with settings as materialized (select ${rowByRow}, set_config('lock_timeout', '${lockTimeout}', true))
+  select i.id from settings, unnest($2::text[]) as i(id)
+  where pg_try_advisory_xact_lock(${lockKey('run', '$1 || i.id')})`
+
+// A later statement than the one that locks: it sees all that was committed before the locks were released.
+const reading = `
+  select r.id, r.journey_id as "journeyId", r.version, r.list_id as "listId", r.row_id as "rowId", r.email, r.status,
+    r.cursor, r.step_no as "stepNo", r.revision, r.awaited, r.context, r.depth, r.root_id as "rootId", r.due_at as "dueAt",
+    r.entered_at as "enteredAt"
+  from unnest($2::text[]) as i(id) cross join lateral (
+    select * from journey_runs where account_id = $1 and id = i.id limit 1
+  ) r where ${open} and ${due} <= $3`
+
+/** Locks the given runs that no other unit of work has locked, and returns those that are still due. */
+export const takeRuns = async ({ sql, accountId, now }: Work, ids: readonly string[]): Promise<OpenRun[]> => {
+  const taken = await sql<{ id: string }>(taking, [accountId, ids], 'take-runs')
+  return sql<OpenRun>(reading, [accountId, taken.map(({ id }) => id), now], 'read-runs')
+}

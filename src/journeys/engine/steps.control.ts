@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto'
+import type { Contact } from '../../contacts/contacts.ts'
+import { durationMs, type Side, type Step } from '../definition/definition.ts'
+import { fieldOf } from './steps.tags.ts'
+
+/** The result of a control step: on to the next step (into a side, or past it), a wait, or an exit. Times in epoch ms. */
+export type Transition =
+  | { on: true; side?: Side; outcome: string }
+  | { waitUntil: number; awaited?: string; where?: Readonly<Record<string, unknown>> | undefined }
+  | { exit: string }
+
+const isNumeric = (value: string) => value.trim() !== '' && Number.isFinite(Number(value))
+
+type Comparison = Extract<Step, { kind: 'branch' }>['if']
+
+/** Returns whether the contact meets the condition of a branch. `greater` and `less` are false for a value that is no number. */
+const compares = (contact: Contact, { field, equals, contains, exists, greater, less }: Comparison): boolean => {
+  const value = fieldOf(contact, field) ?? ''
+  if (exists !== undefined) return (value !== '') === exists
+  if (contains !== undefined) return value.includes(contains)
+  if (greater !== undefined) return isNumeric(value) && Number(value) > greater
+  if (less !== undefined) return isNumeric(value) && Number(value) < less
+  return typeof equals === 'number' ? isNumeric(value) && Number(value) === equals : value === String(equals ?? '')
+}
+
+/** Returns a number from 0 up to 100, evenly distributed, always the same for a run and step. */
+const splitValue = (runId: string, step: string): number =>
+  (createHash('sha256').update(`${runId} ${step}`).digest().readUInt32BE(0) / 2 ** 32) * 100
+
+interface Situation {
+  runId: string
+  /** The step's place, as `pathOf` names it. */
+  place: string
+  contact: Contact
+  /** The run waited at this step; the event has arrived, or the time is over. */
+  isWaiting: boolean
+  /** The event type that it still waits for; null once the event has arrived. */
+  awaited: string | null
+  /** Since when the step is due. */
+  dueMs: number
+  nowMs: number
+}
+
+const delayed = (step: Extract<Step, { kind: 'delay' }>, { isWaiting, dueMs }: Situation): Transition => {
+  if (isWaiting) return { on: true, outcome: 'waited' }
+  const waitUntil = step.until === undefined ? dueMs + durationMs(step.for!) : Date.parse(step.until)
+  return waitUntil > dueMs ? { waitUntil } : { on: true, outcome: 'nothing to wait for' }
+}
+
+const awaiting = (step: Extract<Step, { kind: 'wait-for' }>, { isWaiting, awaited, nowMs }: Situation): Transition => {
+  if (!isWaiting) return { waitUntil: nowMs + durationMs(step.timeout), awaited: step.event, where: step.where }
+  const side = awaited === null ? 'then' : 'else'
+  return { on: true, side, outcome: side === 'then' ? `${step.event} came` : `no ${step.event} in ${step.timeout}` }
+}
+
+/** Returns the result of a control step; null for a step with an effect. */
+export const transitionOf = (step: Step, situation: Situation): Transition | null => {
+  switch (step.kind) {
+    case 'delay':
+      return delayed(step, situation)
+    case 'wait-for':
+      return awaiting(step, situation)
+    case 'branch': {
+      const side = compares(situation.contact, step.if) ? 'then' : 'else'
+      return { on: true, side, outcome: side }
+    }
+    case 'split': {
+      const side = splitValue(situation.runId, situation.place) < step.percent ? 'a' : 'b'
+      return { on: true, side, outcome: side }
+    }
+    case 'exit':
+      return { exit: 'exit step' }
+    default:
+      return null
+  }
+}

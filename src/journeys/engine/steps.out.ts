@@ -1,0 +1,71 @@
+import type { Contact } from '../../contacts/contacts.ts'
+import { insertCalls } from '../../deliveries/deliveries.ts'
+import type { Work } from '../../store/work.ts'
+import type { Step } from '../definition/definition.ts'
+import type { Effect, RunAtStep } from './steps.effects.ts'
+import { fillJson } from './steps.tags.ts'
+
+/*
+ * Steps with an effect outside the database: webhooks and emails. They insert a row in the transaction that moves the run; the
+ * jobs of deliveries and messages send it.
+ */
+
+/** An email of a run. `key` is unique for run and step: at most one email is sent for it. */
+export interface JourneyMail {
+  key: string
+  journeyId: string
+  contact: Contact
+  /** The id of the project; for a version that was applied before projects were resolved, the name. */
+  project: string
+  type: 'marketing' | 'transactional'
+  /** With unfilled merge tags; undefined: the project's name. */
+  subject: string | undefined
+}
+
+/**
+ * Inserts a message for each email in the unit of work. Returns the outcomes for the step log, in their order. An email that can't
+ * be sent is such an outcome: it does not end the run.
+ */
+export type SendMails = (work: Work, mails: readonly JourneyMail[]) => Promise<string[]>
+
+type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>
+
+const keyOf = ({ runId, stepNo }: RunAtStep): string => `${runId}:${stepNo}`
+
+const nameOf = async ({ sql, accountId }: Work, id: string): Promise<string> => {
+  const [row] = await sql<{ name: string }>(
+    'select name from journeys where account_id = $1 and id = $2',
+    [accountId, id],
+    'journey-name',
+  )
+  return row?.name ?? ''
+}
+
+/** Inserts a delivery for each run. The run waits for its end. */
+export const postCalls = async (work: Work, step: StepOf<'webhook'>, runs: readonly RunAtStep[]): Promise<Effect[]> => {
+  const { url, body } = step
+  const id = runs[0]!.journeyId
+  const journey = body === undefined ? { id, name: await nameOf(work, id) } : undefined
+  const calls = runs.map((run) => {
+    const { runId, contact } = run
+    const sent = body === undefined ? { journey, runId, contact } : fillJson(body, contact)
+    return { url, key: keyOf(run), body: JSON.stringify(sent) }
+  })
+  const ids = await insertCalls(work, { kind: 'journey', id }, calls)
+  return ids.map((deliveryId) => ({ deliveryId }))
+}
+
+/** Inserts a message for each run. The run continues at once. */
+export const sendMails = async (
+  work: Work,
+  step: StepOf<'send-email'>,
+  runs: readonly RunAtStep[],
+  send: SendMails,
+): Promise<Effect[]> => {
+  const { project, type, subject } = step
+  const mails = runs.map((run) => {
+    const { journeyId, contact } = run
+    return { key: keyOf(run), journeyId, contact, project, type, subject }
+  })
+  return (await send(work, mails)).map((outcome) => ({ outcome }))
+}

@@ -1,0 +1,21 @@
+export {
+  type EnterableJourney,
+  type Entrant,
+  enabledJourneys,
+  enterLocked,
+  lockEntrants,
+  notifyJourneys,
+  startJourneys,
+} from './enter.ts'
+export { forgetList, forgetPerson, pastEntriesOf } from './past.ts'
+export { EntryRequest, triggerJourney, triggerList } from './trigger.ts'
+export {
+  contextOf,
+  exitRulesOf,
+  matchesTrigger,
+  matchesWhere,
+  type Subject,
+  subjectOf,
+  triggerKeysOf,
+  triggerKindOf,
+} from './triggers.ts'

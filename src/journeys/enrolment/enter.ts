@@ -1,0 +1,157 @@
+import { idAt } from '../../lib/ids.ts'
+import type { Work } from '../../store/work.ts'
+import { type Definition, firstCursor, type TriggerKind } from '../definition/definition.ts'
+import { causeFor, journeyStateOf, maxDepth, maxRunsPerRoot } from '../journeys.cause.ts'
+
+/*
+ * Entry of contacts into journeys. A transaction first locks the contact, and reads its earlier runs in a later statement. So each
+ * of several concurrent entries sees the entries before it, and re-entry rules are exact (docs/reference/journeys.md#entry).
+ */
+
+/** SQL that wakes the jobs that run journeys. */
+export const notifyJourneys = `pg_notify('svc_journeys', '')`
+
+/** A contact that will enter, with the context of its run. */
+export interface Entrant {
+  listId: string
+  rowId: string
+  email: string
+  context?: Record<string, unknown>
+}
+
+/** A journey with its newest version, which contacts enter. */
+export interface EnterableJourney {
+  id: string
+  version: number
+  definition: Definition
+}
+
+/** Returns the account's enabled journeys with the trigger kind that are bound to one of the keys or to none. */
+export const enabledJourneys = (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  kind: TriggerKind,
+  keys: readonly string[],
+): Promise<EnterableJourney[]> =>
+  sql<EnterableJourney>(
+    `select j.id, j.version, v.definition from (
+       select id, version from journeys where account_id = $1 and enabled and trigger_kind = $2 and trigger_key is null
+       union all
+       select id, version from journeys where account_id = $1 and enabled and trigger_kind = $2 and trigger_key = any($3)
+     ) j join journey_versions v on v.account_id = $1 and v.journey_id = j.id and v.version = j.version order by j.id`,
+    [accountId, kind, keys],
+    'enabled-journeys',
+  )
+
+const locking = `
+  select count(*) from (
+    select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email collate "C", i.list
+  ) o
+  cross join lateral (select row_id from addresses where account_id = $1 and email = o.email limit 1) a
+  cross join lateral (
+    select 1 from contacts where account_id = $1 and row_id = a.row_id and list_id = o.list for no key update
+  ) locked`
+
+/** Locks the contacts that will enter journeys. Call it before any lock on runs. */
+export const lockEntrants = async (
+  { sql, accountId }: Work,
+  entrants: readonly Pick<Entrant, 'email' | 'listId'>[],
+): Promise<void> => {
+  const columns = [entrants.map(({ email }) => email), entrants.map(({ listId }) => listId)]
+  await sql(locking, [accountId, ...columns], 'lock-entrants')
+}
+
+// Entries that are caused by the same root run wait for each other on that run's row. A unit of work locks all its roots at once.
+const lockRoots = `select from journey_runs where account_id = $1 and id = any($2) order by id for no key update`
+
+// `nth` numbers the entrants of one root; it is added to the runs that the root already has. The statement builds ids as newId
+// does, because only it knows how many runs there will be. It is not prepared, as in journeys/journeys.wake.ts. `offset 0` makes
+// PostgreSQL look up each contact by index, instead of joining all contacts of the account.
+const entering = `
+  with entrant as (
+    select e.*, row_number() over (partition by e."rootId" order by e.place) as nth
+    from jsonb_to_recordset($6::jsonb) as e("listId" text, "rowId" text, email text, context jsonb, depth int,
+      "rootId" text, "causeId" text, place int)
+    where exists (
+        select from contacts c where c.account_id = $1 and c.row_id = e."rowId" and c.list_id = e."listId" offset 0
+      )
+      and ($7 = 'always' or not exists (
+        select from journey_runs r where r.account_id || '' = $1 and r.journey_id = $3 and r.row_id = e."rowId"
+          and r.list_id = e."listId" and ($7 = 'never' or r.status in ('running', 'waiting'))
+      ))
+      and ($7 <> 'never' or not exists (
+        select from past_entries p
+        where p.account_id = $1 and p.list_id = e."listId" and p.row_id = e."rowId" and p.journey_id = $3 offset 0
+      ))
+  ), budgeted as (
+    select e.*, e."rootId" is null or e.nth + 1 + (
+      select count(*) from journey_runs r where r.account_id || '' = $1 and r.root_id = e."rootId"
+    ) <= ${maxRunsPerRoot} as "isStarted" from entrant e
+  ), entered as (
+    insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, reason, cursor, due_at,
+      context, depth, root_id, entered_at, ended_at)
+    select $1, $2 || right(replace(gen_random_uuid()::text, '-', ''), 16), $3, $4, "listId", "rowId", email,
+      case when depth > ${maxDepth} then 'failed' else 'running' end,
+      case when depth > ${maxDepth} then 'a journey may start itself at most ${maxDepth} deep' end,
+      case when depth <= ${maxDepth} then $5::jsonb end, $8, coalesce(context, '{}'), depth, "rootId", $8,
+      case when depth > ${maxDepth} then $8::timestamptz end
+    from budgeted where "isStarted" returning id
+  )
+  select id, null as "causeId", ${notifyJourneys} from entered
+  union all select null, "causeId", null from budgeted where not "isStarted"`
+
+const distinct = (entrants: readonly Entrant[]): Entrant[] => [
+  ...new Map(entrants.map((entrant) => [`${entrant.listId} ${entrant.rowId}`, entrant])).values(),
+]
+
+/** Returns the entrant with the run that causes its entry, if there is one. */
+const withCause = (work: Work, entrant: Entrant, place: number) => {
+  const cause = causeFor(work, entrant.rowId)
+  if (!cause) return { ...entrant, place, depth: 0, rootId: null, causeId: null }
+  return { ...entrant, place, depth: cause.depth + 1, rootId: cause.rootId ?? cause.id, causeId: cause.id }
+}
+
+/**
+ * Enters contacts, which the caller has locked, into a journey if its re-entry rule allows it. Returns the ids of the new runs.
+ * Skips contacts that are no longer in the list. A run beyond `maxDepth` is inserted as failed. Beyond `maxRunsPerRoot` no run is
+ * inserted; the step log of the causing run reports it.
+ */
+export const enterLocked = async (
+  work: Work,
+  { id, version, definition }: EnterableJourney,
+  entrants: readonly Entrant[],
+): Promise<string[]> => {
+  const { sql, accountId, now } = work
+  const { reentry } = definition
+  const candidates = (reentry === 'always' ? entrants : distinct(entrants)).map((entrant, i) =>
+    withCause(work, entrant, i),
+  )
+  const { actors, unstarted } = journeyStateOf(work)
+  const roots = new Set(actors.map(({ id: actorId, rootId }) => rootId ?? actorId))
+  if (roots.size > 0) await sql(lockRoots, [accountId, [...roots]])
+  const cursor = JSON.stringify(firstCursor(definition))
+  const params = [accountId, idAt('run', now.getTime()), id, version, cursor, JSON.stringify(candidates), reentry, now]
+  const rows = await sql<{ id: string | null; causeId: string | null }>(entering, params)
+  for (const { causeId } of rows) if (causeId) unstarted.set(causeId, (unstarted.get(causeId) ?? 0) + 1)
+  return rows.flatMap((row) => row.id ?? [])
+}
+
+/** Locks contacts and enters them, as `enterLocked`. */
+export const enterJourney = async (work: Work, journey: EnterableJourney, entrants: readonly Entrant[]) => {
+  await lockEntrants(work, entrants)
+  return enterLocked(work, journey, entrants)
+}
+
+/** A cause of journeys that is no event. `key` and `name` are the id and the name of what a trigger may be bound to, such as a course. */
+interface JourneyStart {
+  kind: TriggerKind
+  key?: string
+  name?: string
+  entrant: Entrant
+}
+
+/** Starts journeys without an event: on the activation of a pending contact, a course enrolment or a webinar registration. */
+export const startJourneys = async (work: Work, { kind, key, name, entrant }: JourneyStart): Promise<void> => {
+  for (const journey of await enabledJourneys(work, kind, [key ?? [], name ?? []].flat())) {
+    await enterJourney(work, journey, [entrant])
+  }
+}

@@ -1,0 +1,37 @@
+import type { Work } from '../../store/work.ts'
+
+/*
+ * Which contacts have been in which journeys, for runs that are already purged (journeys.purge.ts). The rows of a person are
+ * looked up list by list: there are few lists, and a second index would double the size of the table.
+ */
+
+const ofPerson = `
+  from (
+    select id from contact_lists where account_id = $1 union all select id from deleted_lists where account_id = $1
+  ) l cross join lateral (
+    select ctid as row, list_id, journey_id from past_entries where account_id = $1 and list_id = l.id and row_id = $2 offset 0
+  ) p`
+
+/** Returns the purged entries of an address, by its row id. */
+export const pastEntriesOf = (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  rowId: string,
+): Promise<{ journeyId: string; listId: string }[]> =>
+  sql(`select p.journey_id as "journeyId", p.list_id as "listId" ${ofPerson} order by 1, 2`, [accountId, rowId])
+
+/**
+ * Deletes the entries of an address that has left the account. Call it after the statement that changes its runs: that statement
+ * waits for a concurrent purge, and only a later statement sees the entries that the purge inserted.
+ */
+export const forgetPerson = async ({ sql, accountId }: Work, email: string, rowId: string): Promise<void> => {
+  await sql(
+    `delete from past_entries where ctid = any(array(select p.row ${ofPerson}))
+       and not exists (select from addresses where account_id = $1 and email = $3 and row_id = $2)`,
+    [accountId, rowId, email],
+  )
+}
+
+/** Deletes the entries of a deleted list. */
+export const forgetList = async ({ sql, accountId }: Work, listId: string): Promise<void> => {
+  await sql('delete from past_entries where account_id = $1 and list_id = $2', [accountId, listId])
+}

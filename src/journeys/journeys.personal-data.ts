@@ -1,0 +1,27 @@
+import { deliveriesOfCallers } from '../deliveries/deliveries.ts'
+import type { PersonalDataPart } from '../store/work.ts'
+import { pastEntriesOf } from './enrolment/enrolment.ts'
+import { runsOf } from './journeys.runs.ts'
+
+/** The journey runs of an address, the journeys whose runs of it are already purged, and the calls of its runs. */
+export const personalData: readonly PersonalDataPart[] = [
+  {
+    name: 'journeyRuns',
+    async read(work, email) {
+      const [address] = await work.sql<{ rowId: string }>(
+        'select row_id as "rowId" from addresses where account_id = $1 and email = $2',
+        [work.accountId, email],
+      )
+      const past = address ? await pastEntriesOf(work, address.rowId) : []
+      return [...past.map((entry) => ({ ...entry, status: 'past' })), ...(await runsOf(work, email))]
+    },
+  },
+  {
+    name: 'journeyCalls',
+    read: async (work, email) =>
+      deliveriesOfCallers(
+        work,
+        (await runsOf(work, email)).map(({ id }) => id),
+      ),
+  },
+]

@@ -1,0 +1,121 @@
+import { emailDomain } from '../../lib/email.ts'
+import { invalid, Problem } from '../../lib/problem.ts'
+import type { App, Work } from '../../store/work.ts'
+import { relayColumns, type StoredRelay } from '../outbox/claim.ts'
+import { asciiAddress } from './shapes.ts'
+
+/** The sender that a message asks for: an address, or the id of a stored sender. */
+export interface FromChoice {
+  from?: { email: string; name?: string | undefined } | undefined
+  senderId?: string | undefined
+  replyTo?: string | undefined
+}
+
+export interface From {
+  fromEmail: string
+  fromName: string
+  replyTo: string | null
+}
+
+interface StoredSender {
+  id: string
+  email: string
+  name: string
+  replyTo: string | null
+  isDefault: boolean
+}
+
+interface Setup {
+  relay: StoredRelay | null
+  senders: StoredSender[]
+  domains: string[]
+}
+
+const reading = `
+  select
+    (select row_to_json(r) from (select ${relayColumns} from relays r where r.account_id = $1) r) as relay,
+    (select coalesce(json_agg(s), '[]') from (
+      select id, email, name, reply_to as "replyTo", is_default as "isDefault" from senders
+      where account_id = $1 and (is_default or id = any($2) or email = any($3))
+    ) s) as senders,
+    array(select domain from domains where account_id = $1 and domain = any($4) and status = 'verified') as domains`
+
+/** An account's relay, and the senders that it may use. */
+export interface Method {
+  relay: StoredRelay | null
+  /** Why the account can't send at all; null: it can. */
+  refusal: Problem | null
+  /** Returns the sender of a message, or why the choice is not allowed (docs/reference/mail.md#sender). */
+  from(choice: FromChoice): From | Problem
+}
+
+const choose = ({ senders, domains }: Setup, { from, senderId, replyTo }: FromChoice): From | Problem => {
+  if (from) {
+    const sender = senders.find(({ email }) => email === from.email)
+    if (!sender && !domains.includes(emailDomain(from.email) ?? ''))
+      return invalid('from.email must be a sender of the account or lie on a verified domain of it', {
+        hint: 'svc senders add',
+      })
+    return {
+      fromEmail: asciiAddress(from.email),
+      fromName: from.name ?? sender?.name ?? '',
+      replyTo: replyTo ?? sender?.replyTo ?? null,
+    }
+  }
+  const sender = senders.find(({ id, isDefault }) => (senderId === undefined ? isDefault : id === senderId))
+  if (!sender && senderId !== undefined)
+    return invalid('senderId must be a sender of the account', { hint: 'svc senders list' })
+  if (!sender) return invalid('from is required: the account has no default sender', { hint: 'svc senders add' })
+  return { fromEmail: asciiAddress(sender.email), fromName: sender.name, replyTo: replyTo ?? sender.replyTo }
+}
+
+/** Reads the relay, senders and domains that these choices need, in one statement. */
+export const readMethod = async (
+  { config }: Pick<App, 'config'>,
+  { sql, accountId }: Work,
+  choices: readonly FromChoice[],
+): Promise<Method> => {
+  const emails = choices.flatMap(({ from }) => from?.email ?? [])
+  const [setup] = await sql<Setup>(
+    reading,
+    [
+      accountId,
+      choices.flatMap(({ senderId }) => senderId ?? []),
+      emails,
+      emails.flatMap((email) => emailDomain(email) ?? []),
+    ],
+    'sending-method',
+  )
+  const { relay } = setup!
+  return {
+    relay,
+    refusal:
+      relay || config.smtpUrl !== null ? null : invalid('The account has no sending method', { hint: 'svc relay set' }),
+    from: (choice) => choose(setup!, choice),
+  }
+}
+
+/** Returns the default sender. Throws Problem `invalid` where the account has no sending method, or no default sender. */
+export const requireMethod = async (app: Pick<App, 'config'>, work: Work): Promise<From> => {
+  const method = await readMethod(app, work, [])
+  const from = method.refusal ?? method.from({})
+  if (from instanceof Problem) throw from
+  return from
+}
+
+/**
+ * Returns the first choice that is allowed, with the sender as the message will have it. Returns null if none is allowed or the
+ * account can't send at all; such a message can still be queued, and its record then says why it failed.
+ */
+export const findFrom = async <Choice extends FromChoice>(
+  app: Pick<App, 'config'>,
+  work: Work,
+  choices: readonly Choice[],
+): Promise<{ choice: Choice; from: From } | null> => {
+  const method = await readMethod(app, work, choices)
+  for (const choice of choices) {
+    const from = method.from(choice)
+    if (!method.refusal && !(from instanceof Problem)) return { choice, from }
+  }
+  return null
+}

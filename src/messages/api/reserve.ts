@@ -1,0 +1,108 @@
+import { secondsToNextMonth, takeQuotas } from '../../accounts/accounts.ts'
+import { notFound, Problem } from '../../lib/problem.ts'
+import type { App, Work } from '../../store/work.ts'
+import type { ClaimedMessage, StoredRelay } from '../outbox/claim.ts'
+import { type Inserted, insertMessages, type NewMessage } from '../outbox/insert.ts'
+import { type Method, readMethod } from './method.ts'
+import { fillSubject, type SendBody, subjectLine } from './shapes.ts'
+
+/** One call of POST /send, or of `svc send`, which does not count against the quota of calls. */
+export interface Call {
+  body: SendBody
+  /** The stored idempotency key; null: none. */
+  key: string | null
+  countsCall: boolean
+}
+
+/** The outcome of a call. `taken`: an earlier call has used its key. */
+export type Reserved = { inserted: Inserted; claimed: ClaimedMessage } | { taken: true } | { refusal: Problem }
+
+export const quotaSentences = {
+  sendApiCalls: 'Monthly Send API quota for your plan exceeded',
+  sends: 'Monthly send quota for your plan exceeded',
+} as const
+
+export const quotaProblem = (quota: keyof typeof quotaSentences, now: Date): Problem =>
+  new Problem('limited', quotaSentences[quota], { retryAfterSeconds: secondsToNextMonth(now) })
+
+type Content = Pick<NewMessage, 'content' | 'subject'>
+
+const contentOf = async (
+  app: App,
+  work: Work,
+  { projectId, mergeData = {}, subject, html, text }: SendBody,
+): Promise<Content | Problem> => {
+  if (projectId === undefined) return { subject: subjectLine(subject!), content: { html: html!, text: text! } }
+  const project = (await app.projects?.loadProject(work, projectId)) ?? null
+  if (!project) return notFound('There is no such project', { hint: 'svc projects list' })
+  return {
+    subject: subjectLine(fillSubject(subject ?? project.name, mergeData)),
+    content: { projectId, version: project.version, mergeData },
+  }
+}
+
+type Sendable = NewMessage & Exclude<ReturnType<Method['from']>, Problem>
+
+/** Returns an inserted message as a claim that carries its content, so that the content need not be loaded again. */
+const claimedOf = (
+  { accountId, now }: Work,
+  { type, to, fromEmail, fromName, replyTo, subject, content }: Sendable,
+  { id, sealedKey }: Inserted,
+  relay: StoredRelay | null,
+  worker: number,
+): ClaimedMessage => {
+  const domain = fromEmail.slice(fromEmail.lastIndexOf('@') + 1)
+  const none = { html: null, text: null, calendar: null, projectId: null, projectVersion: null, mergeData: null }
+  return {
+    ...{ accountId, id, batch: '', worker, claim: 1, tries: 0, isPatient: false, relay },
+    content: {
+      ...{ accountId, id, type, email: to, fromEmail, fromName, replyTo, subject, createdAt: now, sealedKey, domain },
+      ...none,
+      ...(content && 'version' in content ? { ...content, projectVersion: content.version } : content),
+    },
+  }
+}
+
+/**
+ * Reserves calls of one account in one unit of work: one statement reads relay and senders, another one inserts the messages,
+ * claimed by `worker`, and the quotas are counted last. Throws Problem `limited` if a quota has too little left for all calls;
+ * nothing is written then.
+ */
+export const reserve = async (app: App, work: Work, calls: readonly Call[], worker: number): Promise<Reserved[]> => {
+  const method = await readMethod(
+    app,
+    work,
+    calls.map(({ body }) => body),
+  )
+  const drafts: (Sendable | Problem)[] = []
+  for (const { body, key } of calls) {
+    const from = method.from(body)
+    const content = method.refusal ?? (from instanceof Problem ? from : await contentOf(app, work, body))
+    if (content instanceof Problem) drafts.push(content)
+    else
+      drafts.push({
+        key,
+        source: { kind: 'send', id: null },
+        type: body.type,
+        to: body.to,
+        ...(from as Exclude<typeof from, Problem>),
+        ...content,
+        error: null,
+        isPatient: false,
+      })
+  }
+  const messages = drafts.filter((draft): draft is Sendable => !(draft instanceof Problem))
+  const inserted = messages.length > 0 ? await insertMessages(work, messages, worker) : []
+  const byDraft = new Map(messages.map((message, i) => [message, inserted[i]]))
+  const results = drafts.map((draft): Reserved => {
+    if (draft instanceof Problem) return { refusal: draft }
+    const row = byDraft.get(draft)
+    return row ? { inserted: row, claimed: claimedOf(work, draft, row, method.relay, worker) } : { taken: true }
+  })
+  const counted = results.filter((result, i) => 'inserted' in result && calls[i]!.countsCall)
+  const sends = inserted.filter((row) => row?.status === 'pending').length
+  const units = { ...(counted.length > 0 && { sendApiCalls: counted.length }), ...(sends > 0 && { sends }) }
+  const refused = Object.keys(units).length > 0 ? await takeQuotas(work, units) : new Map()
+  for (const quota of ['sendApiCalls', 'sends'] as const) if (refused.has(quota)) throw quotaProblem(quota, work.now)
+  return results
+}

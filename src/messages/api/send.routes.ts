@@ -1,0 +1,31 @@
+import { type Answer, idempotencyKeyOf, ok, route } from '../../http/route.ts'
+import { requireQuota, resultOfKey, SendBody, SendResult, sendMessage } from '../messages.ts'
+
+const replayed = (result: SendResult): Answer => ({ ...ok(result), headers: { 'idempotent-replayed': 'true' } })
+
+const send = route({
+  method: 'POST',
+  path: '/send',
+  takesLarge: true,
+  summary: 'Send one email, with your own content or from a project',
+  body: SendBody,
+  answers: { 200: SendResult },
+  refusals: [404],
+  isIdempotent: true,
+  // A replay is answered even if the quota is used up. For a new call the quota is checked before the body.
+  replay: async ({ app, caller: { accountId }, headers }) => {
+    const key = headers['idempotency-key']
+    const result = typeof key === 'string' ? await resultOfKey(app, accountId, key) : null
+    if (result) return replayed(result)
+    await requireQuota(app, accountId)
+    return null
+  },
+  handle: async ({ app, caller: { accountId, keyId }, body, headers }) => {
+    const idempotencyKey = idempotencyKeyOf(headers)
+    const options = { actor: `key:${keyId}`, idempotencyKey, countsCall: true }
+    const { result, isReplay } = await sendMessage(app, accountId, body, options)
+    return isReplay ? replayed(result) : ok(result)
+  },
+})
+
+export const routes = [send]

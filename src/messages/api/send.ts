@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { usedUp } from '../../accounts/accounts.ts'
+import { coalesceCalls } from '../../lib/coalesce.ts'
+import { Problem } from '../../lib/problem.ts'
+import { isSharedFailure, isUnavailable, unavailable } from '../../store/database.ts'
+import type { App } from '../../store/work.ts'
+import { type Call, quotaProblem, type Reserved, reserve } from './reserve.ts'
+import { senderOf } from './sender.ts'
+import type { SendBody, SendResult } from './shapes.ts'
+
+/** A caller waits at most this long for the relay's answer. */
+const answerMs = 10_000
+/** A repeated call whose first call is still being sent waits at most this long for its result. */
+const replayMs = 2000
+const replayPollMs = 50
+const maxBatch = 50
+
+interface Caller {
+  app: App
+  accountId: string
+  actor: string
+}
+
+/**
+ * Reserves a call. Calls of an account that arrive while another one is being reserved share the next transaction: separate
+ * transactions would wait for each other's commit at the quota counter anyway. If the quota is too small for the shared
+ * transaction, each of its calls is tried separately, so that the last units are used.
+ */
+const reserveCall = coalesceCalls(
+  maxBatch,
+  async ({ app, accountId, actor }: Caller, calls: readonly Call[]): Promise<Reserved[]> => {
+    const sender = senderOf(app)
+    const worker = await sender.ready()
+    if (worker === null) throw unavailable()
+    try {
+      return await app.work(accountId, actor, (work) => reserve(app, work, calls, worker))
+    } catch (error) {
+      if (isUnavailable(error)) sender.reconcileSoon()
+      throw error
+    }
+  },
+  { isShared: isSharedFailure },
+)
+
+interface StoredResult {
+  id: string
+  status: SendResult['status']
+  reason: string | null
+  error: string | null
+}
+
+const resultOf = ({ id, status, reason, error }: StoredResult): SendResult => ({
+  id,
+  status,
+  ...(reason !== null && { reason }),
+  ...(error !== null && { error }),
+})
+
+const rowOfKey = async ({ sql }: App, accountId: string, key: string): Promise<StoredResult | null> => {
+  const [row] = await sql<StoredResult>(
+    'select id, status, reason, error from messages where account_id = $1 and key = $2',
+    [accountId, key],
+    'message-of-key',
+  )
+  return row ?? null
+}
+
+const keyOf = (idempotencyKey: string): string => `api:${idempotencyKey}`
+
+/**
+ * Returns the result of the first call with this key, null if there is none. Waits up to 2 s for the end of a message that is
+ * still being sent, then returns `pending`.
+ */
+export const resultOfKey = async (app: App, accountId: string, idempotencyKey: string): Promise<SendResult | null> => {
+  const endsAt = performance.now() + replayMs
+  for (;;) {
+    const row = await rowOfKey(app, accountId, keyOf(idempotencyKey))
+    if (row?.status !== 'pending' || performance.now() >= endsAt) return row && resultOf(row)
+    await sleep(replayPollMs)
+  }
+}
+
+const callQuotas = ['sendApiCalls', 'sends'] as const
+
+/** Calls of an account that arrive while the quotas are read share the next read. */
+const readUsedUpQuotas = coalesceCalls(
+  Number.POSITIVE_INFINITY,
+  async ({ sql, accountId }: Pick<App, 'sql'> & { accountId: string }, asked: readonly Date[]) => {
+    const used = await usedUp({ sql, accountId, now: asked.at(-1)! }, callQuotas)
+    return asked.map(() => used)
+  },
+  { isShared: isSharedFailure },
+)
+
+/** Throws Problem `limited` where a monthly quota has nothing left for a call of POST /send. Counts nothing. */
+export const requireQuota = async ({ sql, database, now }: App, accountId: string): Promise<void> => {
+  const at = now()
+  const used = await readUsedUpQuotas({ sql, accountId }, database, accountId, at)
+  const quota = callQuotas.find((name) => used.includes(name))
+  if (quota) throw quotaProblem(quota, at)
+}
+
+export interface SendOptions {
+  actor: string
+  idempotencyKey?: string | undefined
+  /** Whether it counts against the monthly quota of Send API calls. */
+  countsCall: boolean
+}
+
+/**
+ * Sends one email and returns its result (docs/reference/api.md#post-send). The status is `pending` if the relay has not answered
+ * within 10 s; the mail job then finishes it. `isReplay`: the key was used before, and this call sent nothing.
+ *
+ * Throws Problem `invalid`, `not_found` for a project, `limited` for a quota; then the key is free again.
+ */
+export const sendMessage = async (
+  app: App,
+  accountId: string,
+  body: SendBody,
+  { actor, idempotencyKey, countsCall }: SendOptions,
+): Promise<{ result: SendResult; isReplay: boolean }> => {
+  const key = idempotencyKey === undefined ? null : keyOf(idempotencyKey)
+  const reserved = await reserveCall({ app, accountId, actor }, app.database, accountId, { body, key, countsCall })
+  if ('refusal' in reserved) throw reserved.refusal
+  if ('taken' in reserved) {
+    const result = await resultOfKey(app, accountId, idempotencyKey!)
+    if (result) return { result, isReplay: true }
+    throw new Problem('conflict', 'The message of this Idempotency-Key is gone')
+  }
+  const { inserted, claimed } = reserved
+  const { id, status, reason } = inserted
+  if (status !== 'pending') return { result: resultOf({ id, status, reason, error: null }), isReplay: false }
+  const sent = await senderOf(app).carry(claimed, answerMs)
+  if (!sent || sent.status === 'queued') return { result: { id, status: 'pending' }, isReplay: false }
+  return { result: resultOf({ ...sent, id, status: sent.status }), isReplay: false }
+}

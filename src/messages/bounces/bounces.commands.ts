@@ -1,0 +1,131 @@
+import { createReadStream } from 'node:fs'
+import type { Command } from 'commander'
+import { type Cli, type CommandSet, type Confirmation, changing, confirmed, examples } from '../../cli/command.ts'
+import { passwordQuestion, readSecret } from '../../cli/input.ts'
+import { collectEarly } from '../../cli/memory.ts'
+import { notFound, Problem } from '../../lib/problem.ts'
+import { quantity } from '../../lib/quantity.ts'
+
+/** The bytes of a file, or of standard input for `-`. Throws Problem `not_found` or `usage` where they can't be read. */
+const readBytes = async function* (file: string): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of file === '-' ? process.stdin : createReadStream(file)) yield chunk as Uint8Array
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') throw notFound(`There is no file ${file}`)
+    if (code === 'EISDIR' || code === 'EACCES') throw new Problem('usage', `${file} can't be read (${code})`)
+    throw error
+  }
+}
+
+interface MailboxFlags {
+  url?: string
+  passwordFile?: string
+}
+
+const mailbox = (bounces: Command, cli: Cli): void => {
+  const noun = bounces
+    .command('mailbox')
+    .description('Manage the mailbox that receives delivery reports; it is read every minute')
+
+  changing(
+    noun
+      .command('set')
+      .description('Set the mailbox to read reports from; read messages are marked as seen')
+      .addHelpText(
+        'after',
+        examples(
+          'svc bounces mailbox set --url imaps://bounces@imap.example.com --password-file password.txt',
+          'svc bounces mailbox set --url imaps://bounces@imap.example.com:993 --password-file - < password.txt',
+        ),
+      )
+      .option('--url <url>', 'imaps://user@host[:993][/folder]; imap:// requires STARTTLS')
+      .option('--password-file <file|->', 'the password, from a file or standard input'),
+  ).action(
+    cli.run(async ({ app, asks, out, require, work }, flags: MailboxFlags) => {
+      const { url } = await require({ url: flags.url })
+      const { passwordFile } = flags
+      const password = await readSecret(passwordFile, '--password-file', passwordQuestion(asks, url))
+      const { setMailbox } = await import('../messages.ts')
+      out.one(await work((w) => setMailbox(app, w, { url, password })))
+    }),
+  )
+
+  noun
+    .command('show', { isDefault: true })
+    .description('Show the mailbox and the result of the latest read')
+    .addHelpText('after', examples('svc bounces mailbox show', 'svc bounces mailbox show --json'))
+    .action(
+      cli.run(async ({ out, work }) => {
+        const { showMailbox } = await import('../messages.ts')
+        out.one(await work(showMailbox))
+      }),
+    )
+
+  noun
+    .command('test')
+    .description('Sign in and count unread messages, without reading or marking any')
+    .addHelpText('after', examples('svc bounces mailbox test', 'svc bounces mailbox test --json'))
+    .action(
+      cli.run(async ({ app, account, out, exit }) => {
+        const { testMailbox } = await import('../messages.ts')
+        const tested = await testMailbox(app, (await account()).id)
+        out.one(tested)
+        if (!tested.ok) exit(1)
+      }),
+    )
+
+  confirmed(
+    noun
+      .command('unset')
+      .description('Stop reading the mailbox')
+      .addHelpText('after', examples('svc bounces mailbox unset --dry-run', 'svc bounces mailbox unset --yes')),
+  ).action(
+    cli.run(async ({ out, work, confirm }, options: Confirmation) => {
+      if (!(await confirm('delete the mailbox and its password', options))) return
+      const { unsetMailbox } = await import('../messages.ts')
+      out.one({ ok: true, removed: await work(unsetMailbox) })
+    }),
+  )
+}
+
+/** Adds `svc bounces`: delivery reports and complaints. */
+export const commands: CommandSet = (cli) => {
+  const noun = cli.noun('bounces')
+
+  noun
+    .command('ingest')
+    .hook('preAction', collectEarly)
+    .description('Record delivery reports and complaints from a message or an mbox; without --account, of all accounts')
+    .addHelpText('after', examples('svc bounces ingest report.eml', 'svc bounces ingest - < reports.mbox'))
+    .argument('<file|->')
+    .option('--yes', 'skip the question')
+    .option('--dry-run', 'only count, and change nothing')
+    .action(
+      cli.run(async (context, file: string, { yes, dryRun = false }: Confirmation, command: Command) => {
+        const { app, account, actor, asks, confirm, out, progress, signal, exit } = context
+        const isNamed =
+          (command.optsWithGlobals<{ account?: string }>().account ?? process.env.SVC_ACCOUNT) !== undefined
+        const accountId = isNamed ? (await account()).id : null
+        const { ingestBounces } = await import('../messages.ts')
+        const ingest = (isTrial: boolean) => {
+          const bar = progress('messages')
+          const onRead = (rows: number) => bar.update({ rows, fraction: null })
+          const ingestion = { accountId, actor, dryRun: isTrial, signal, onRead }
+          return ingestBounces(app, readBytes(file), ingestion).finally(bar.stop)
+        }
+        // A mail server may pipe its reports to this command, so standard input is never followed by a question.
+        if (asks && file !== '-' && !yes && !dryRun) {
+          const { bounced, complained } = await ingest(true)
+          const reports = `${quantity(bounced, 'bounce')} and ${quantity(complained, 'complaint')}`
+          if (bounced + complained > 0 && !(await confirm(`record ${reports}, and suppress the addresses`, {}))) return
+        }
+        const counts = await ingest(dryRun)
+        out.one({ ...(dryRun && { dryRun }), ...counts })
+        if (dryRun) out.note('Nothing was changed.')
+        if (counts.unmatched > 0) exit(5)
+      }),
+    )
+
+  mailbox(noun, cli)
+}

@@ -1,0 +1,116 @@
+import { lockClasses } from '../../lib/locks.ts'
+import { MailboxFailure, withMailbox } from '../../net/imap.ts'
+import { createBell, repeatUntil } from '../../queue/loop.ts'
+import { isUnavailable } from '../../store/database.ts'
+import type { App, Report } from '../../store/work.ts'
+import { ingestMessage } from './bounces.ts'
+import { accessOf, mailboxColumns, type StoredMailbox } from './mailboxes.ts'
+import { maxMessageBytes } from './split.ts'
+
+/*
+ * A message in a mailbox is marked as seen after its report is recorded. If the process dies in between, the message is read again
+ * and its report is recognised. One process at a time reads a mailbox: it holds a session-level advisory lock, which PostgreSQL
+ * releases when the session ends.
+ */
+
+const everyMs = 60_000
+/** A mailbox is due this much earlier, so that a run that starts a little early does not skip it for another minute. */
+const slackMs = 5000
+/** No new message is read after this time; the rest waits for the next minute. */
+const turnMs = 40_000
+/** The connection is closed after this time. */
+const limitMs = 50_000
+/** Mailboxes that are read in parallel, so that a server that hangs delays few others. */
+const concurrency = 16
+
+interface DueMailbox extends StoredMailbox {
+  accountId: string
+}
+
+/** Reads the unread messages of a mailbox: records, then marks each one. The connection is closed when `signal` is aborted. */
+const readMailbox = async (app: App, mailbox: DueMailbox, signal: AbortSignal, report: Report): Promise<void> => {
+  const { accountId } = mailbox
+  const endsAt = performance.now() + turnMs
+  await withMailbox(app.resolver, accessOf(app, accountId, mailbox), signal, async (box) => {
+    for (const uid of await box.unseen()) {
+      if (signal.aborted || performance.now() > endsAt) break
+      const raw = await box.read(uid, maxMessageBytes)
+      if (!raw) continue
+      try {
+        await ingestMessage(app, raw, { accountId, actor: 'job:bounces' })
+      } catch (error) {
+        // After an unexpected error the message stays unread, and the next one is read.
+        if (isUnavailable(error)) throw error
+        report(error, { account: accountId, uid })
+        continue
+      }
+      await box.markSeen(uid)
+    }
+  })
+}
+
+const findDue = (app: App, accountId: string | null): Promise<DueMailbox[]> =>
+  app.sql<DueMailbox>(
+    `select b.account_id as "accountId", ${mailboxColumns} from bounce_mailboxes b
+     join accounts a on a.id = b.account_id and a.deleted_at is null
+     where (b.read_at is null or b.read_at <= $1) and ($2::text is null or b.account_id = $2)
+     order by b.read_at nulls first, b.account_id`,
+    [new Date(app.now().getTime() - everyMs + slackMs), accountId],
+  )
+
+/**
+ * Reads each account's mailbox that has not been read for a minute, unless another process reads it, and stores the result. An
+ * error of the mail server is shown by `svc bounces mailbox show`; unexpected errors are passed to `report`.
+ */
+export const readMailboxes = async (app: App, signal: AbortSignal, report: Report): Promise<void> => {
+  const due = await findDue(app, null)
+  if (due.length === 0) return
+  const guard = await app.database.connect()
+  const attempt = async (mailbox: DueMailbox): Promise<string | null> => {
+    try {
+      await readMailbox(app, mailbox, AbortSignal.any([signal, AbortSignal.timeout(limitMs)]), report)
+      return null
+    } catch (error) {
+      if (error instanceof MailboxFailure) return error.message
+      if (!isUnavailable(error)) report(error, { account: mailbox.accountId })
+      return 'it could not be read because of an unexpected error; see the log'
+    }
+  }
+  const read = async (accountId: string) => {
+    const { rows } = await guard.query('select pg_try_advisory_lock($1, hashtext($2)) as mine', [
+      lockClasses.mailbox,
+      accountId,
+    ])
+    if (!rows[0].mine) return
+    try {
+      // Another process may have read it since it was found due.
+      const [mailbox] = await findDue(app, accountId)
+      if (!mailbox || signal.aborted) return
+      const error = await attempt(mailbox)
+      if (signal.aborted) return
+      await app.sql('update bounce_mailboxes set read_at = $2, error = $3 where account_id = $1', [
+        accountId,
+        app.now(),
+        error,
+      ])
+    } finally {
+      await guard.query('select pg_advisory_unlock($1, hashtext($2))', [lockClasses.mailbox, accountId])
+    }
+  }
+  try {
+    const waiting = due.values()
+    const readNext = async () => {
+      for (const { accountId } of waiting) await read(accountId)
+    }
+    await Promise.all(Array.from({ length: concurrency }, readNext))
+  } finally {
+    await guard.end()
+  }
+}
+
+/** Reads the mailboxes every minute until `signal` is aborted. A message that is being read then is read again by the next run. */
+export const runMailboxes = (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> =>
+  repeatUntil(createBell(), signal, report, async () => {
+    await readMailboxes(app, signal, report)
+    return everyMs
+  })

@@ -1,0 +1,126 @@
+import { invalid, notFound } from '../../lib/problem.ts'
+import { type ImapAccess, MailboxFailure, withMailbox } from '../../net/imap.ts'
+import type { App, Work } from '../../store/work.ts'
+
+export interface MailboxView {
+  /** Without its password. */
+  url: string
+  /** Whether a password is stored. */
+  password: boolean
+  /** The time of the latest attempt to read it, in epoch ms, and its error. */
+  readAt: number | null
+  error: string | null
+}
+
+/** A mailbox as it is stored. */
+export interface StoredMailbox extends Omit<ImapAccess, 'password'> {
+  sealedPassword: string | null
+}
+
+export const mailboxColumns = `b.host, b.port, b.is_secure as "isSecure", b.username, b.folder,
+  b.sealed_password as "sealedPassword"`
+
+const contextOf = (accountId: string): string => `bounces ${accountId}`
+
+/** Returns the mailbox with its password opened. */
+export const accessOf = (
+  { box }: Pick<App, 'box'>,
+  accountId: string,
+  { sealedPassword, host, port, isSecure, username, folder }: StoredMailbox,
+): ImapAccess => {
+  const password = sealedPassword === null ? '' : box.open(sealedPassword, contextOf(accountId))
+  return { host, port, isSecure, username, password, folder }
+}
+
+const inbox = 'INBOX'
+
+const urlOf = ({ host, port, isSecure, username, folder }: Omit<ImapAccess, 'password'>): string => {
+  const path = folder === inbox ? '' : `/${folder.split('/').map(encodeURIComponent).join('/')}`
+  const place = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  return `${isSecure ? 'imaps' : 'imap'}://${encodeURIComponent(username)}@${place}${path}`
+}
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw invalid('url has a % that is not followed by two hex digits')
+  }
+}
+
+/** Parses `imap[s]://user@host[:port][/folder]`. Throws Problem `invalid`, also for a URL with a password. */
+const parseUrl = (text: string): Omit<ImapAccess, 'password'> => {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (!url || !/^imaps?:$/.test(url.protocol) || url.hostname === '' || url.username === '' || url.search || url.hash)
+    throw invalid('url must be like imaps://user@host or imaps://user@host:993/Folder')
+  if (url.password !== '') throw invalid('url must not contain a password', { hint: 'use --password-file <file|->' })
+  const isSecure = url.protocol === 'imaps:'
+  return {
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: url.port === '' ? (isSecure ? 993 : 143) : Number(url.port),
+    isSecure,
+    username: decoded(url.username),
+    folder: decoded(url.pathname.replace(/^\/|\/$/g, '')) || inbox,
+  }
+}
+
+/** Sets or replaces the mailbox that the account's reports are read from. Its password is stored sealed. Throws Problem `invalid`. */
+export const setMailbox = async (
+  { box }: Pick<App, 'box'>,
+  { sql, accountId, now }: Work,
+  { url, password }: { url: string; password: string | null },
+): Promise<MailboxView> => {
+  const mailbox = parseUrl(url)
+  const { host, port, isSecure, username, folder } = mailbox
+  const sealed = password === null ? null : box.seal(password, contextOf(accountId))
+  await sql(
+    `insert into bounce_mailboxes (account_id, host, port, is_secure, username, folder, sealed_password, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)
+     on conflict (account_id) do update set host = excluded.host, port = excluded.port, is_secure = excluded.is_secure,
+       username = excluded.username, folder = excluded.folder, sealed_password = excluded.sealed_password,
+       updated_at = excluded.updated_at, read_at = null, error = null`,
+    [accountId, host, port, isSecure, username, folder, sealed, now],
+  )
+  return { url: urlOf(mailbox), password: password !== null, readAt: null, error: null }
+}
+
+type Row = StoredMailbox & { readAt: Date | null; error: string | null }
+
+const requireMailbox = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<Row> => {
+  const [row] = await sql<Row>(
+    `select ${mailboxColumns}, b.read_at as "readAt", b.error from bounce_mailboxes b where b.account_id = $1`,
+    [accountId],
+  )
+  if (!row) throw notFound('There is no mailbox for reports', { hint: 'svc bounces mailbox set' })
+  return row
+}
+
+/** Throws Problem `not_found`. */
+export const showMailbox = async (work: Pick<Work, 'sql' | 'accountId'>): Promise<MailboxView> => {
+  const { sealedPassword, readAt, error, ...mailbox } = await requireMailbox(work)
+  return { url: urlOf(mailbox), password: sealedPassword !== null, readAt: readAt?.getTime() ?? null, error }
+}
+
+/** Deletes the mailbox and its password. Returns whether there was one. */
+export const unsetMailbox = async ({ sql, accountId }: Work): Promise<boolean> =>
+  (await sql('delete from bounce_mailboxes where account_id = $1 returning 1', [accountId])).length > 0
+
+const testMs = 30_000
+
+/**
+ * Signs in, opens the folder and counts unread messages, without reading or marking any. Returns a failure of the server as `error`.
+ * Throws Problem `not_found` without a mailbox.
+ */
+export const testMailbox = async (
+  app: App,
+  accountId: string,
+): Promise<{ ok: true; unread: number } | { ok: false; error: string }> => {
+  const access = accessOf(app, accountId, await requireMailbox({ sql: app.sql, accountId }))
+  try {
+    const unread = await withMailbox(app.resolver, access, AbortSignal.timeout(testMs), (mailbox) => mailbox.unseen())
+    return { ok: true, unread: unread.length }
+  } catch (error) {
+    if (error instanceof MailboxFailure) return { ok: false, error: error.message }
+    throw error
+  }
+}

@@ -1,0 +1,108 @@
+import { lockKey } from '../../lib/locks.ts'
+import { Problem } from '../../lib/problem.ts'
+import type { App, Work } from '../../store/work.ts'
+import { suppressAndFlag } from '../suppression/suppressions.ts'
+import type { Report } from './report.ts'
+
+/** The outcome of a message that was read. `known`: the report was recorded before, or needs no action. */
+export type ReportOutcome = 'bounced' | 'delayed' | 'complained' | 'unmatched' | 'known'
+
+interface Reported {
+  accountId: string
+  id: string
+}
+
+const outcomes = {
+  hard: 'bounced',
+  soft: 'bounced',
+  delayed: 'delayed',
+  complaint: 'complained',
+  other: 'known',
+} as const
+
+/** An address with `softLimit` soft bounces within `softDays` days is treated like one with a hard bounce. */
+const softLimit = 3
+const softDays = 7
+
+/**
+ * Returns the message that a report is about, or null. A bounce address with a valid stamp identifies it; a report without a bounce
+ * address is matched by the Message-ID of the original. A report that has only wrong stamps is a forgery and matches nothing.
+ */
+const findReported = async (
+  { sql, tokens }: Pick<App, 'sql' | 'tokens'>,
+  { stamps, original }: Report,
+  accountId: string | null,
+): Promise<Reported | null> => {
+  const proven = stamps.find(({ id, stamp }) => tokens.isStamp('bounce', id, stamp))
+  if (stamps.length > 0 ? !proven : !original) return null
+  const rows = await sql<Reported & { domain: string }>(
+    `select account_id as "accountId", id, split_part(from_email, '@', -1) as domain from messages
+     where id = $1 and ($2::text is null or account_id = $2) limit 1`,
+    [proven?.id ?? original!.id, accountId],
+    'message-of-report',
+  )
+  return rows.find(({ domain }) => proven || domain === original!.domain) ?? null
+}
+
+const isKnown = async ({ sql }: Pick<App, 'sql'>, { accountId, id }: Reported, { fingerprint }: Report) =>
+  (
+    await sql('select from message_reports where account_id = $1 and message_id = $2 and fingerprint = $3', [
+      accountId,
+      id,
+      fingerprint,
+    ])
+  ).length > 0
+
+/** Returns whether the address has reached the limit of soft bounces. The lock makes concurrent reports count one after another. */
+const hasReachedSoftLimit = async ({ sql, accountId, now }: Work, email: string): Promise<boolean> => {
+  await sql(`select pg_advisory_xact_lock(${lockKey('recipient', '$1')})`, [`${accountId} ${email}`])
+  const [row] = await sql<{ failures: number }>(
+    `select count(*) as failures from messages m join message_reports r on r.account_id = m.account_id and r.message_id = m.id
+     where m.account_id = $1 and m.email = $2 and r.kind = 'soft' and r.created_at > $3::timestamptz - $4 * interval '1 day'`,
+    [accountId, email, now, softDays],
+  )
+  return row!.failures >= softLimit
+}
+
+/** Records a report of a message, and suppresses the message's recipient if necessary. The recipient that the report names is ignored. */
+const record = async (work: Work, id: string, { kind, fingerprint }: Report): Promise<ReportOutcome> => {
+  const { sql, accountId, now } = work
+  const [added] = await sql<{ email: string }>(
+    `with added as (
+       insert into message_reports (account_id, message_id, fingerprint, kind, created_at)
+       values ($1, $2, $3, $4, $5) on conflict do nothing returning 1
+     )
+     select m.email from messages m, added where m.account_id = $1 and m.id = $2`,
+    [accountId, id, fingerprint, kind, now],
+  )
+  if (!added) return 'known'
+  const { email } = added
+  // An erased address is empty in its messages, so it can't be suppressed.
+  if (email !== '') {
+    if (kind === 'hard' || (kind === 'soft' && (await hasReachedSoftLimit(work, email))))
+      await suppressAndFlag(work, email, 'bounced')
+    if (kind === 'complaint') await suppressAndFlag(work, email, 'complained')
+  }
+  return outcomes[kind]
+}
+
+/**
+ * Finds the message that a report is about, in one account or (null) in all, and records the report in a unit of work of that
+ * account. `dryRun` only returns the outcome. A report that was recorded before changes nothing.
+ */
+export const recordReport = async (
+  app: App,
+  report: Report,
+  { accountId, actor, dryRun = false }: { accountId: string | null; actor: string; dryRun?: boolean },
+): Promise<ReportOutcome> => {
+  const reported = await findReported(app, report, accountId)
+  if (!reported) return 'unmatched'
+  if (dryRun) return (await isKnown(app, reported, report)) ? 'known' : outcomes[report.kind]
+  try {
+    return await app.work(reported.accountId, actor, (work) => record(work, reported.id, report))
+  } catch (error) {
+    // The account is being deleted.
+    if (error instanceof Problem && error.kind === 'not_found') return 'unmatched'
+    throw error
+  }
+}

@@ -1,0 +1,161 @@
+import { generateKeyPair, randomBytes } from 'node:crypto'
+import { domainToASCII } from 'node:url'
+import { promisify } from 'node:util'
+import { isEmailSyntax } from '../../lib/email.ts'
+import { conflict, invalid, noSuch, shown } from '../../lib/problem.ts'
+import type { App, Work } from '../../store/work.ts'
+import { dkimSelector, domainContext } from '../outbox/compose.ts'
+import { showRelay } from './relays.ts'
+
+type RecordPurpose = 'ownership' | 'dkim' | 'spf' | 'dmarc'
+
+export interface DomainRecord {
+  purpose: RecordPurpose
+  type: 'TXT'
+  name: string
+  value: string
+  /** Whether the latest DNS check found it. */
+  found: boolean
+}
+
+export interface DomainView {
+  domain: string
+  status: 'pending' | 'verified'
+  records: DomainRecord[]
+}
+
+interface DomainRow {
+  domain: string
+  status: DomainView['status']
+  token: string
+  publicKey: string
+  found: RecordPurpose[]
+}
+
+const columns = 'domain, status, token, public_key as "publicKey", found'
+const dnsMs = 5000
+
+/**
+ * Returns an SPF record that allows the relay's host and marks other senders as suspicious (`~all`). It is a suggestion: only the
+ * domain's owner knows all of its senders.
+ */
+const spfOf = (relayHost: string | null): string => `v=spf1 mx${relayHost ? ` a:${relayHost}` : ''} ~all`
+
+const recordsOf = ({ domain, token, publicKey, found }: DomainRow, relayHost: string | null): DomainRecord[] => {
+  const record = (purpose: RecordPurpose, name: string, value: string): DomainRecord => ({
+    purpose,
+    type: 'TXT',
+    name,
+    value,
+    found: found.includes(purpose),
+  })
+  return [
+    record('ownership', `_svc-challenge.${domain}`, `svc-verification=${token}`),
+    record('dkim', `${dkimSelector}._domainkey.${domain}`, `v=DKIM1; k=rsa; p=${publicKey}`),
+    record('spf', domain, spfOf(relayHost)),
+    record('dmarc', `_dmarc.${domain}`, 'v=DMARC1; p=none'),
+  ]
+}
+
+const relayHost = (app: Pick<App, 'config'>, work: Work): Promise<string | null> =>
+  showRelay(app, work).then(
+    ({ url }) => new URL(url).hostname,
+    () => null,
+  )
+
+const viewOf = async (app: Pick<App, 'config'>, work: Work, row: DomainRow): Promise<DomainView> => ({
+  domain: row.domain,
+  status: row.status,
+  records: recordsOf(row, await relayHost(app, work)),
+})
+
+const parseDomain = (text: string): string => {
+  const domain = domainToASCII(text.trim().toLowerCase().replace(/\.$/, ''))
+  if (!isEmailSyntax(`x@${domain}`)) throw invalid('domain must be a domain such as example.com')
+  return domain
+}
+
+/**
+ * Adds a pending domain with its own DKIM key. Its mail is signed after `verifyDomain` succeeds. Throws Problem `invalid`, or
+ * `conflict` if the account has the domain already.
+ */
+export const addDomain = async (app: App, accountId: string, actor: string, text: string): Promise<DomainView> => {
+  const domain = parseDomain(text)
+  const pair = await promisify(generateKeyPair)('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'der' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
+  const publicKey = pair.publicKey.toString('base64')
+  const sealedKey = app.box.seal(pair.privateKey, domainContext(accountId, domain))
+  return app.work(accountId, actor, async (work) => {
+    const [row] = await work.sql<DomainRow>(
+      `insert into domains (account_id, domain, status, token, public_key, sealed_key, found, created_at)
+       values ($1, $2, 'pending', $3, $4, $5, '{}', $6) on conflict do nothing returning ${columns}`,
+      [accountId, domain, randomBytes(16).toString('hex'), publicKey, sealedKey, work.now],
+    )
+    if (!row)
+      throw conflict(`The account already has the domain ${shown(domain)}`, { hint: `svc domains show ${domain}` })
+    return viewOf(app, work, row)
+  })
+}
+
+const readDomain = async ({ sql, accountId }: Work, text: string): Promise<DomainRow> => {
+  const domain = parseDomain(text)
+  const [row] = await sql<DomainRow>(`select ${columns} from domains where account_id = $1 and domain = $2`, [
+    accountId,
+    domain,
+  ])
+  if (!row) throw noSuch('domain', domain, { hint: 'svc domains list' })
+  return row
+}
+
+/** Throws Problem `not_found`. */
+export const showDomain = async (app: Pick<App, 'config'>, work: Work, domain: string): Promise<DomainView> =>
+  viewOf(app, work, await readDomain(work, domain))
+
+export const listDomains = async (app: Pick<App, 'config'>, work: Work): Promise<DomainView[]> => {
+  const rows = await work.sql<DomainRow>(`select ${columns} from domains where account_id = $1 order by domain`, [
+    work.accountId,
+  ])
+  const host = await relayHost(app, work)
+  return rows.map((row) => ({ domain: row.domain, status: row.status, records: recordsOf(row, host) }))
+}
+
+const dkimKey = (text: string): string | null =>
+  /(?:^|;)p=([A-Za-z0-9+/=]*)/.exec(text.replace(/\s+/g, ''))?.[1] ?? null
+
+/** Returns whether the TXT values at a record's name contain it. For SPF and DMARC any record of that kind counts. */
+const isFound = ({ purpose, value }: DomainRecord, texts: readonly string[]): boolean => {
+  if (purpose === 'ownership') return texts.some((text) => text.trim() === value)
+  if (purpose === 'dkim') return texts.some((text) => dkimKey(text) === dkimKey(value))
+  return texts.some((text) =>
+    text
+      .trim()
+      .toLowerCase()
+      .startsWith(purpose === 'spf' ? 'v=spf1' : 'v=dmarc1'),
+  )
+}
+
+/**
+ * Looks the records up in DNS, and verifies the domain if the ownership and DKIM records are found (docs/reference/mail.md#domains).
+ * A verified domain becomes pending when its DKIM record is gone; a DNS failure changes nothing. Throws Problem `not_found`.
+ */
+export const verifyDomain = async (app: App, accountId: string, actor: string, text: string): Promise<DomainView> => {
+  const { domain, records } = await app.work(accountId, actor, (work) => showDomain(app, work, text))
+  const answers = await Promise.all(records.map(({ name }) => app.resolver.texts(name, dnsMs)))
+  const found = records.flatMap((record, i) => {
+    const texts = answers[i]
+    return (texts ? isFound(record, texts) : record.found) ? record.purpose : []
+  })
+  return app.work(accountId, actor, async (work) => {
+    const [row] = await work.sql<DomainRow>(
+      `update domains set found = $3, checked_at = $4,
+         status = case when 'dkim' = any($3) and (status = 'verified' or 'ownership' = any($3)) then 'verified' else 'pending' end
+       where account_id = $1 and domain = $2 returning ${columns}`,
+      [accountId, domain, found, work.now],
+    )
+    if (!row) throw noSuch('domain', domain)
+    return viewOf(app, work, row)
+  })
+}

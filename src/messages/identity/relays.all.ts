@@ -1,0 +1,35 @@
+import type { RelayAccess } from '../../net/smtp.ts'
+import type { App } from '../../store/work.ts'
+import { relayColumns, type StoredRelay } from '../outbox/claim.ts'
+import { relayOfUrl } from '../outbox/compose.ts'
+
+export interface KnownRelay {
+  /** null: the platform's. */
+  account: string | null
+  host: string
+  port: number
+  /** Returns the relay with its password opened. Throws Problem `configuration` if it was sealed with another secret. */
+  access(): RelayAccess
+}
+
+/** Returns the relays of all accounts and of the platform, for `svc doctor`. */
+export const allRelays = async ({ sql, box, config }: Pick<App, 'sql' | 'box' | 'config'>): Promise<KnownRelay[]> => {
+  const rows = await sql<StoredRelay & { accountId: string; account: string }>(
+    `select r.account_id as "accountId", a.name as account, ${relayColumns} from relays r
+     join accounts a on a.id = r.account_id and a.deleted_at is null order by r.account_id`,
+  )
+  const stored = rows.map(
+    ({ accountId, account, host, port, isSecure, isTlsOptional, username, sealedPassword }): KnownRelay => ({
+      account,
+      host,
+      port,
+      access: () => {
+        const password = sealedPassword === null ? null : box.open(sealedPassword, accountId)
+        return { host, port, isSecure, isTlsOptional, username, password }
+      },
+    }),
+  )
+  if (config.smtpUrl === null) return stored
+  const platform = relayOfUrl(config.smtpUrl)
+  return [{ account: null, host: platform.host, port: platform.port, access: () => platform }, ...stored]
+}

@@ -1,0 +1,130 @@
+import type { Work } from '../../store/work.ts'
+import { mailChannel } from './claim.ts'
+import { heldUntil } from './insert.ts'
+
+/*
+ * A batch is a set of messages that were queued together (`queueMails` with a batch). They wait in a stream of their own, behind the
+ * account's single messages. The feature that created the batch sets its pace, can cancel it, and reads its results from counters.
+ */
+
+/** Number of ended messages of a batch, by status. */
+export interface BatchCounts {
+  sent: number
+  failed: number
+  suppressed: number
+}
+
+/** Returns the messages of a batch that ended since the last call, and deletes these counters: each message is reported once. */
+export const takeBatchCounts = async ({ sql, accountId }: Work, batch: string): Promise<BatchCounts> => {
+  const rows = await sql<{ status: keyof BatchCounts; count: number }>(
+    `with taken as (delete from message_tallies where account_id = $1 and batch = $2 returning status, count)
+     select status, sum(count)::int as count from taken group by status`,
+    [accountId, batch],
+    'take-tally',
+  )
+  return { sent: 0, failed: 0, suppressed: 0, ...Object.fromEntries(rows.map((row) => [row.status, row.count])) }
+}
+
+/**
+ * Releases at most `count` held messages of a batch, fewer if more than `most` released ones would wait: the pace is not caught up
+ * after a time in which the relay was unavailable.
+ */
+export const releaseMails = async (
+  { sql, accountId }: Work,
+  batch: string,
+  { count, most }: { count: number; most: number },
+): Promise<void> => {
+  await sql(
+    `with clock as materialized (
+       select svc_now() as now
+     ), waiting as materialized (
+       select count(*) as count from (
+         select from message_queue where account_id = $1 and batch = $2 and due_at < ${heldUntil} limit $4
+       ) w
+     ), held as materialized (
+       select ctid as row from message_queue where account_id = $1 and batch = $2 and due_at = ${heldUntil}
+       limit (select greatest(least($3::int, $4::int - count), 0) from waiting) for update skip locked
+     ), numbered as (
+       select row, row_number() over () as nth from held
+     ), released as (
+       update message_queue q set due_at = clock.now + n.nth * interval '1 microsecond'
+       from numbered n, clock where q.ctid = n.row returning q.due_at
+     )
+     select pg_notify('${mailChannel}', (extract(epoch from min(due_at)) * 1e6)::int8 || ' ' || $1 || ' ' || $2)
+     from released having count(*) > 0`,
+    [accountId, batch, count, most],
+  )
+}
+
+/**
+ * Removes the messages of a batch from the queue, except those that a connection has taken. Returns their number. `failDropped`
+ * then ends them.
+ */
+export const dropBatch = async ({ sql, accountId }: Work, batch: string): Promise<number> => {
+  const [row] = await sql<{ count: number }>(
+    `with gone as (
+       delete from message_queue where account_id = $1 and batch = $2 and not is_handing returning 1
+     ) select count(*) as count from gone`,
+    [accountId, batch],
+  )
+  return row!.count
+}
+
+/** Returns whether the queue has no message of a batch any more. All its results are in the counters then. */
+export const isBatchOut = async ({ sql, accountId }: Work, batch: string): Promise<boolean> =>
+  (await sql('select from message_queue where account_id = $1 and batch = $2 limit 1', [accountId, batch])).length === 0
+
+const pageSize = 1000
+
+/**
+ * Marks pending messages that are not queued any more as failed, among those whose keys begin with `prefix`. Works on one page of
+ * keys after `after`. Returns the `last` key of the page (null after the last page) and, in `months`, how many messages counted
+ * against the quota of which month.
+ */
+export const failDropped = async (
+  { sql, accountId, now }: Work,
+  prefix: string,
+  after: string,
+  error: string,
+): Promise<{ last: string | null; failed: number; months: { month: string; count: number }[] }> => {
+  const rows = await sql<{ last: string | null; size: number; month: string | null; count: number }>(
+    `with page as materialized (
+       select id, key, status from messages where account_id = $1 and key > $2 and key < $3 order by key limit ${pageSize}
+     ), ended as (
+       update messages m set status = 'failed', error = $4, finished_at = $5 from page p
+       where m.account_id = $1 and m.id = p.id and p.status = 'pending' and m.status = 'pending'
+         and not exists (select from message_queue q where q.account_id = $1 and q.id = p.id)
+       returning m.created_at
+     ), months as (
+       select to_char(created_at at time zone 'UTC', 'YYYY-MM-01') as month, count(*) as count from ended group by 1
+     )
+     select (select max(key) from page) as last, (select count(*) from page) as size, month, coalesce(count, 0) as count
+     from (select) one left join months on true`,
+    [accountId, after > prefix ? after : prefix, `${prefix}\u{10FFFF}`, error, now],
+  )
+  const { last, size } = rows[0]!
+  return {
+    last: size < pageSize ? null : last,
+    failed: rows.reduce((sum, { count }) => sum + count, 0),
+    months: rows.flatMap(({ month, count }) => (month === null ? [] : { month, count })),
+  }
+}
+
+/**
+ * Returns the number of active contacts of a list, and how many of them get no marketing. It holds for now: suppression is checked
+ * again when a message is queued, and when it is sent.
+ */
+export const countRecipients = async (
+  { sql, accountId }: Work,
+  listId: string,
+): Promise<{ recipients: number; suppressed: number }> => {
+  const [row] = await sql<{ recipients: number; suppressed: number }>(
+    `select count(*) as recipients, count(*) filter (where is_suppressed) as suppressed from (
+       select c.email in (select email from suppressions where account_id = $1)
+         or c.email in (select email from addresses where account_id = $1 and verification_status = 'invalid') as is_suppressed
+       from contacts c where c.account_id || '' = $1 and c.list_id = $2 and c.status = 'active'
+     ) c`,
+    [accountId, listId],
+  )
+  return row!
+}

@@ -1,0 +1,231 @@
+import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
+import type { QueueView } from '../../queue/loop.ts'
+import type { Sql } from '../../store/database.ts'
+import type { App } from '../../store/work.ts'
+
+/*
+ * A message belongs to the worker that claimed it, for as long as that worker lives (docs/queues.md#rules). It is marked
+ * (`is_handing`, messages/outbox/mark.ts) when a connection takes it and before any of its content is sent. If its worker dies, an unmarked
+ * message is claimed again, and a marked one ends as failed, because the relay may have it. So each message is sent at most
+ * once, and a crash leaves at most one message in doubt per open connection.
+ */
+
+/** The mail jobs listen on this channel. Payload: `<microseconds> <account> <batch>`; any other payload means: check all streams. */
+export const mailChannel = 'svc_mail'
+
+export const noticeOf = (accountId: string, batch: string, dueAt: number): string => `${dueAt} ${accountId} ${batch}`
+
+/** Messages that are due, without those that a broadcast holds back or that wait for their next attempt. */
+export const sendsQueue: QueueView = {
+  name: 'sends',
+  due: 'select q.due_at from clock, message_queue q where q.due_at <= clock.now',
+}
+
+/** A relay as it is stored; its password is sealed with the account's id as context. */
+export interface StoredRelay {
+  host: string
+  port: number
+  isSecure: boolean
+  isTlsOptional: boolean
+  username: string | null
+  sealedPassword: string | null
+  bounceAddress: string | null
+}
+
+export const queueTable = 'message_queue'
+
+/** A message that this process has claimed. */
+export interface ClaimedMessage extends Claim {
+  /** '': none. */
+  batch: string
+  tries: number
+  isPatient: boolean
+  /** null: the platform's. */
+  relay: StoredRelay | null
+  /** Set if this process has just inserted the message; otherwise the content is loaded. */
+  content?: Content
+  /** Set when the claim is released: the message is due again after this many ms. */
+  retryMs?: number
+}
+
+/** All that is needed to compose a message. */
+export interface Content {
+  accountId: string
+  id: string
+  type: 'transactional' | 'marketing'
+  email: string
+  fromEmail: string
+  fromName: string
+  replyTo: string | null
+  subject: string
+  html: string | null
+  text: string | null
+  calendar: string | null
+  projectId: string | null
+  projectVersion: number | null
+  mergeData: Record<string, string> | null
+  createdAt: Date
+  /** The sealed DKIM key of its domain; null: the domain is not verified. */
+  sealedKey: string | null
+  domain: string
+}
+
+/** Messages that wait together, ordered by due time: a batch of an account, or all its messages without a batch (''). */
+export interface Stream {
+  accountId: string
+  batch: string
+}
+
+export const streamKey = ({ accountId, batch }: Stream): string => `${accountId} ${batch}`
+
+/** A stream that may have unclaimed messages since a time (microseconds), and how many may be claimed. */
+export interface ClaimRequest extends Stream {
+  capacity: number
+  since: number
+}
+
+/** The due rows that a claim found in a stream: `found` rows up to `last` (microseconds), whether it could claim them or not. */
+export interface Found extends Stream {
+  found: number
+  last: number
+}
+
+export const relayColumns = `r.host, r.port, r.is_secure as "isSecure", r.is_tls_optional as "isTlsOptional", r.username,
+  r.sealed_password as "sealedPassword", r.bounce_address as "bounceAddress"`
+
+// Rows are addressed by ctid and joined laterally, as in deliveries, so that the planner can only choose the index scan.
+const claiming = `
+  with clock as materialized (
+    select svc_now() as now
+  ), ask as materialized (
+    select * from jsonb_to_recordset($2::jsonb) as a("accountId" text, batch text, capacity int, since float8)
+    where exists (select from accounts where id = a."accountId" and deleted_at is null)
+  ), due as materialized (
+    select a."accountId" as account, a.batch, d.*,
+      row_number() over (partition by a."accountId", a.batch order by d.due_at) as turn
+    from ask a, clock cross join lateral (
+      select ctid as row, due_at from message_queue
+      where account_id = a."accountId" and batch = a.batch and due_at >= to_timestamp(a.since / 1e6 - 1e-6)
+        and due_at <= clock.now and worker is null
+      order by due_at limit a.capacity
+    ) d
+  ), locked as materialized (
+    select ctid as row from message_queue
+    where ctid = any(array(select row from due order by turn, due_at limit $3)) and worker is null for update skip locked
+  ), taken as (
+    update message_queue set worker = $1, claim = claim + 1 where ctid = any(array(select row from locked))
+    returning account_id, id, batch, claim, tries, is_patient, due_at
+  )
+  select f.account as "accountId", f.batch, f.found, (extract(epoch from f.last) * 1e6)::int8 as last, t.id, t.claim, t.tries,
+    t.is_patient as "isPatient", r.relay
+  from (select account, batch, count(*) as found, max(due_at) as last from due group by account, batch) f
+    left join taken t on t.account_id = f.account and t.batch = f.batch
+    left join lateral (
+      select row_to_json(r) as relay from (select ${relayColumns} from relays r where r.account_id = f.account limit 1) r
+    ) r on true
+  order by t.due_at`
+
+/**
+ * Claims due messages of the requested streams, at most `total`: the oldest of each stream first, the streams in turn. Skips
+ * accounts that are being deleted. Returns the claims, and what was found in each stream.
+ */
+export const claimDue = async (
+  sql: Sql,
+  worker: number,
+  requests: readonly ClaimRequest[],
+  total: number,
+): Promise<{ claims: ClaimedMessage[]; found: Map<string, Found> }> => {
+  const rows = await sql<Found & Omit<ClaimedMessage, 'id'> & { id: string | null }>(
+    claiming,
+    [worker, JSON.stringify(requests), total],
+    'claim-messages',
+  )
+  return {
+    claims: rows.flatMap(({ found: _, last: __, id, ...row }) => (id === null ? [] : { ...row, id, worker })),
+    found: new Map(rows.map((row) => [streamKey(row), row])),
+  }
+}
+
+/** Releases claims (`$1`), due again after `$2` ms, and notifies the mail jobs. */
+const releasing = `
+  with freed as (
+    update message_queue q set worker = null, is_handing = false, claim = q.claim + 1,
+      due_at = case when $2::float8 > 0 then svc_now() + $2 * interval '1 ms' else q.due_at end
+    from (select l.row from ${ownedRows(queueTable)}) l where q.ctid = l.row returning q.id, q.account_id, q.batch, q.due_at
+  ), announced as (
+    select pg_notify('${mailChannel}', (extract(epoch from due_at) * 1e6)::int8 || ' ' || account_id || ' ' || batch)
+    from (select account_id, batch, min(due_at) as due_at from freed group by account_id, batch) f
+  )
+  select id from freed where (select count(*) from announced) >= 0`
+
+/**
+ * Returns unsent claims to the queue, each due again after its `retryMs`. Resolves with the ids of the released messages; rows that
+ * another transaction has locked, and rows of newer claims, stay unchanged.
+ */
+export const releaseClaims = async (sql: Sql, claims: readonly ClaimedMessage[]): Promise<Set<string>> => {
+  const released = new Set<string>()
+  for (const [retryMs, same] of Map.groupBy(claims, (claim) => claim.retryMs ?? 0)) {
+    const rows = await sql<{ id: string }>(releasing, [claimsJson(same), retryMs], 'release-messages')
+    for (const { id } of rows) released.add(id)
+  }
+  return released
+}
+
+/** Returns SQL that counts ended messages of batches; `ended` is a query of account, batch and status of each message. */
+export const countEnds = (ended: string) => `
+  insert into message_tallies (account_id, batch, status, count)
+  select account_id, batch, status, count(*) from (${ended}) e where batch <> '' group by account_id, batch, status`
+
+/** The error of a message whose worker died while the relay may have received it. */
+export const unknownState = 'delivery state unknown'
+
+const freeing = `
+  with locked as materialized (
+    select l.row from ${ownedRows(queueTable)}
+  ), gone as (
+    delete from message_queue where ctid = any(array(select row from locked)) and is_handing returning account_id, id, batch
+  ), tallied as (
+    ${countEnds(`select account_id, batch, 'failed' as status from gone`)}
+  ), freed as (
+    update message_queue set worker = null, claim = claim + 1
+    where ctid = any(array(select row from locked)) and not is_handing
+  ), ended as (
+    update messages m set status = 'failed', error = '${unknownState}', finished_at = svc_now()
+    from gone where m.account_id = gone.account_id and m.id = gone.id
+  )
+  select (select count(*) from gone) as failed, pg_notify('${mailChannel}', '')`
+
+/**
+ * Frees the claims of a dead worker: marked messages fail with `unknownState`, the others can be claimed again. Rows that another
+ * transaction has locked, and rows of newer claims, stay unchanged.
+ */
+export const freeClaims = async (
+  { sql, counters }: Pick<App, 'sql' | 'counters'>,
+  claims: readonly Claim[],
+): Promise<void> => {
+  const [row] = await sql<{ failed: number }>(freeing, [claimsJson(claims)])
+  counters.count('sends', 'failed', row!.failed)
+}
+
+/**
+ * Returns the streams with due and unclaimed messages, and since when (microseconds), without accounts that are being deleted.
+ * Reads one index entry for each stream.
+ */
+export const findDue = (sql: Sql): Promise<(Stream & { since: number })[]> =>
+  sql(
+    `with recursive waiting as (
+       (select account_id, batch from message_queue order by account_id, batch limit 1)
+       union all
+       select n.account_id, n.batch from waiting w cross join lateral (
+         select q.account_id, q.batch from message_queue q where (q.account_id, q.batch) > (w.account_id, w.batch)
+         order by q.account_id, q.batch limit 1
+       ) n
+     )
+     select w.account_id as "accountId", w.batch, (extract(epoch from d.due_at) * 1e6)::int8 as since
+     from waiting w, (select svc_now() as now) clock cross join lateral (
+       select due_at from message_queue
+       where account_id = w.account_id and batch = w.batch and due_at <= clock.now and worker is null order by due_at limit 1
+     ) d where exists (select from accounts a where a.id = w.account_id and a.deleted_at is null)`,
+    [],
+    'find-due-messages',
+  )

@@ -1,0 +1,113 @@
+import type { Mail, RelayAccess } from '../../net/smtp.ts'
+import type { App } from '../../store/work.ts'
+import type { ClaimedMessage, Content } from './claim.ts'
+
+/** The DKIM selector: keys are published at `svc1._domainkey.<domain>`. */
+export const dkimSelector = 'svc1'
+
+export const domainContext = (accountId: string, domain: string): string => `${accountId} ${domain}`
+
+const maxCached = 5000
+
+/** Returns a function that opens sealed secrets and caches the results. */
+const createOpener = ({ box }: Pick<App, 'box'>) => {
+  const opened = new Map<string, string>()
+  return (sealed: string, context: string): string => {
+    if (opened.size >= maxCached) opened.clear()
+    return opened.getOrInsertComputed(`${context} ${sealed}`, () => box.open(sealed, context))
+  }
+}
+
+/** Parses `smtp[s]://user:password@host:port[?tls=optional]`, the form of SVC_SMTP_URL. */
+export const relayOfUrl = (text: string): RelayAccess => {
+  const { protocol, hostname, port, username, password, search } = new URL(text)
+  const isSecure = protocol === 'smtps:'
+  return {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: port === '' ? (isSecure ? 465 : 587) : Number(port),
+    isSecure,
+    isTlsOptional: search === '?tls=optional',
+    username: username === '' ? null : decodeURIComponent(username),
+    password: password === '' ? null : decodeURIComponent(password),
+  }
+}
+
+/** Returns the envelope sender that identifies the message in delivery reports (VERP). Only this installation can make `stamp`. */
+const verp = (bounceAddress: string, id: string, stamp: string): string => {
+  const at = bounceAddress.lastIndexOf('@')
+  return `${bounceAddress.slice(0, at)}+${id}.${stamp}${bounceAddress.slice(at)}`
+}
+
+interface Composed {
+  relay: RelayAccess
+  mail: Mail
+}
+
+/** Returns a function that renders a claimed message and opens the credentials of its relay. */
+export const createComposer = (app: App) => {
+  const open = createOpener(app)
+  const { smtpUrl, publicUrl } = app.config
+
+  const relayOf = ({ accountId, relay }: ClaimedMessage): RelayAccess | null => {
+    if (!relay) return smtpUrl === null ? null : relayOfUrl(smtpUrl)
+    const { host, port, isSecure, isTlsOptional, username, sealedPassword } = relay
+    return {
+      host,
+      port,
+      isSecure,
+      isTlsOptional,
+      username,
+      password: sealedPassword === null ? null : open(sealedPassword, accountId),
+    }
+  }
+
+  const bodyOf = async (
+    content: Content,
+    unsubscribe: string | null,
+  ): Promise<{ html: string; text: string } | null> => {
+    const { accountId, id: messageId, projectId: id, projectVersion: version, mergeData } = content
+    if (id === null) return { html: content.html ?? '', text: content.text ?? '' }
+    if (!app.projects) return null
+    return app.projects.renderProject(app, {
+      accountId,
+      messageId,
+      id,
+      version: version!,
+      mergeData: mergeData ?? {},
+      links: { unsubscribe },
+    })
+  }
+
+  /** Returns null if the account's relay, or the project, was deleted after the message was queued. */
+  return async (claimed: ClaimedMessage, content: Content): Promise<Composed | null> => {
+    const { accountId, id, email, type, domain, sealedKey } = content
+    const token = type === 'marketing' ? app.tokens.sign('unsubscribe', [accountId, email], null) : null
+    const unsubscribe = token && `${publicUrl}/u/${token}`
+    const relay = relayOf(claimed)
+    const body = await bodyOf(content, unsubscribe)
+    if (!relay || !body) return null
+    const { bounceAddress = null } = claimed.relay ?? {}
+    return {
+      relay,
+      mail: {
+        from: { name: content.fromName, address: content.fromEmail },
+        to: email,
+        replyTo: content.replyTo,
+        subject: content.subject,
+        html: body.html,
+        text: body.text,
+        calendar: content.calendar,
+        messageId: `<${id}@${domain}>`,
+        date: app.now(),
+        bounceTo: bounceAddress === null ? content.fromEmail : verp(bounceAddress, id, app.tokens.stamp('bounce', id)),
+        headers: unsubscribe
+          ? { 'List-Unsubscribe': `<${unsubscribe}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' }
+          : {},
+        dkim:
+          sealedKey === null
+            ? null
+            : { domain, selector: dkimSelector, privateKey: open(sealedKey, domainContext(accountId, domain)) },
+      },
+    }
+  }
+}

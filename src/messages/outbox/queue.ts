@@ -1,0 +1,97 @@
+import { takeQuotaUpTo } from '../../accounts/accounts.ts'
+import { Problem } from '../../lib/problem.ts'
+import type { App, Work } from '../../store/work.ts'
+import { type FromChoice, readMethod } from '../api/method.ts'
+import { quotaSentences } from '../api/reserve.ts'
+import { fillSubject, type MessageType, subjectLine } from '../api/shapes.ts'
+import {
+  type Batch,
+  type Freeform,
+  failInserted,
+  type Inserted,
+  insertMessages,
+  type NewMessage,
+  type Source,
+} from './insert.ts'
+
+/** A message that another feature sends, with freeform content or content of a project. */
+export interface QueuedMail extends FromChoice {
+  /** Normalised. */
+  to: string
+  type: MessageType
+  /** Idempotency key, such as `run:<run>:<step>`: an account sends at most one message for a key. null: none. */
+  key: string | null
+  source: Source
+  /** Its merge tags are filled from the merge data. Default: the project's name. */
+  subject?: string | undefined
+  content: Freeform | { projectId: string; mergeData: Record<string, string> }
+}
+
+/** The state of a message after it was queued. `failed`: `svc sends list` shows its error. `known`: its key was used before. */
+export type Queued = Inserted | { status: 'known' }
+
+type Drafted = Pick<NewMessage, 'subject' | 'content' | 'error'>
+
+const contentOf = async (
+  { projects }: Pick<App, 'projects'>,
+  work: Work,
+  { subject, content }: QueuedMail,
+): Promise<Drafted> => {
+  if ('html' in content) return { subject: subjectLine(subject ?? ''), content, error: null }
+  const { projectId, mergeData } = content
+  const project = (await projects?.loadProject(work, projectId)) ?? null
+  const line = subjectLine(fillSubject(subject ?? project?.name ?? '', mergeData))
+  if (!project) return { subject: line, content: null, error: 'There is no such project' }
+  return { subject: line, content: { projectId, version: project.version, mergeData }, error: null }
+}
+
+/**
+ * Puts messages into the outbox, in the unit of work of their cause. The mail jobs send them, and retry while the relay is
+ * unavailable. A message that can't be sent (no sender, quota used up, project deleted) throws nothing: its row and its result say
+ * why. Counts the quota of sends, so call it late in the unit of work. The messages of a `batch` wait behind the account's others.
+ * Returns the results in the order of `mails`.
+ */
+export const queueMails = async (
+  app: Pick<App, 'config' | 'projects'>,
+  work: Work,
+  mails: readonly QueuedMail[],
+  batch?: Batch,
+): Promise<Queued[]> => {
+  if (mails.length === 0) return []
+  const method = await readMethod(app, work, mails)
+  const messages: NewMessage[] = []
+  for (const mail of mails) {
+    const { key, source, type, to } = mail
+    const drafted = await contentOf(app, work, mail)
+    const from = method.from(mail)
+    const refusal = method.refusal ?? (from instanceof Problem ? from : null)
+    messages.push({
+      ...{ key, source, type, to },
+      ...(from instanceof Problem ? { fromEmail: null, fromName: null, replyTo: null } : from),
+      ...drafted,
+      error: refusal?.message ?? drafted.error,
+      isPatient: true,
+    })
+  }
+  const inserted = await insertMessages(work, messages, null, batch)
+  const pending = inserted.flatMap((row) => (row?.status === 'pending' ? row : []))
+  const granted = await takeQuotaUpTo(work, 'sends', pending.length)
+  const refused = new Set(pending.slice(granted))
+  if (refused.size > 0)
+    await failInserted(
+      work,
+      [...refused].map(({ id }) => id),
+      quotaSentences.sends,
+    )
+  return inserted.map((row) => {
+    if (!row) return { status: 'known' }
+    return refused.has(row) ? { ...row, status: 'failed', error: quotaSentences.sends } : row
+  })
+}
+
+/** Calls `queueMails` for one message. */
+export const queueMessage = async (
+  app: Pick<App, 'config' | 'projects'>,
+  work: Work,
+  mail: QueuedMail,
+): Promise<Queued> => (await queueMails(app, work, [mail]))[0]!

@@ -1,0 +1,105 @@
+import { Problem } from '../../lib/problem.ts'
+import { isUnavailable } from '../../store/database.ts'
+import type { App, Report } from '../../store/work.ts'
+import { suppressAndFlag } from '../suppression/suppressions.ts'
+
+/*
+ * A bounce is recorded first, with a row in `pending_suppressions`. A second transaction suppresses the address and deletes that
+ * row. So a lock on an address delays no result, and a crash between the two loses nothing: any process that sends email handles
+ * the pending rows.
+ */
+
+const batchSize = 100
+/** Maximum wait for the lock of one address. It is short because the other addresses wait behind it. */
+const lockWait = '500ms'
+/** A locked address is retried after `lockedMs`, one that failed with an unexpected error after `errorRetryMs`. */
+const lockedMs = 2000
+const errorRetryMs = 60_000
+
+interface Suppressor {
+  /** Suppresses the addresses of all recorded bounces, except those that wait for their retry. Never rejects. */
+  run(): Promise<void>
+  /** Stops after the current address. */
+  close(): Promise<void>
+}
+
+interface Pending {
+  accountId: string
+  messageId: string
+}
+
+export const createSuppressor = (app: App, report: Report): Suppressor => {
+  /** When to retry a message, in ms of `performance.now()`. */
+  const retryAt = new Map<string, number>()
+  let isClosed = false
+  let isAsked = false
+  let running: Promise<void> | null = null
+  let timer: NodeJS.Timeout | undefined
+
+  const suppress = ({ accountId, messageId }: Pending): Promise<void> =>
+    app.work(accountId, 'job:mail', async (work) => {
+      await work.sql(`select set_config('lock_timeout', '${lockWait}', true)`)
+      const rows = await work.sql<{ email: string }>(
+        `with taken as (
+           delete from pending_suppressions where ctid = (
+             select ctid from pending_suppressions where account_id = $1 and message_id = $2 for update skip locked
+           ) returning message_id
+         )
+         select m.email from taken join messages m on m.account_id = $1 and m.id = taken.message_id where m.email <> ''`,
+        [accountId, messageId],
+      )
+      for (const { email } of rows) await suppressAndFlag(work, email, 'bounced')
+    })
+
+  const attempt = async (pending: Pending): Promise<void> => {
+    try {
+      await suppress(pending)
+    } catch (error) {
+      const isExpected = isUnavailable(error) || (error instanceof Problem && error.kind === 'not_found')
+      if (!isExpected) report(error, { message: pending.messageId })
+      retryAt.set(pending.messageId, performance.now() + (isUnavailable(error) ? lockedMs : errorRetryMs))
+    }
+  }
+
+  const pass = async (): Promise<void> => {
+    for (const [id, until] of retryAt) if (until <= performance.now()) retryAt.delete(id)
+    for (let found = batchSize; found === batchSize && !isClosed; ) {
+      const rows = await app.sql<Pending>(
+        `select account_id as "accountId", message_id as "messageId" from pending_suppressions
+         where message_id <> all($1::text[]) order by account_id, message_id limit ${batchSize}`,
+        [[...retryAt.keys()]],
+        'pending-suppressions',
+      )
+      found = rows.length
+      for (const row of rows) if (!isClosed) await attempt(row)
+    }
+  }
+
+  const passes = async (): Promise<void> => {
+    while (isAsked && !isClosed) {
+      isAsked = false
+      await pass().catch((error) => {
+        if (!isUnavailable(error)) report(error, {})
+      })
+    }
+    running = null
+    clearTimeout(timer)
+    if (retryAt.size > 0 && !isClosed)
+      timer = setTimeout(run, Math.min(...retryAt.values()) - performance.now()).unref()
+  }
+
+  const run = (): Promise<void> => {
+    isAsked = true
+    running ??= passes()
+    return running
+  }
+
+  return {
+    run,
+    async close() {
+      isClosed = true
+      clearTimeout(timer)
+      await running
+    },
+  }
+}

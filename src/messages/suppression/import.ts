@@ -1,0 +1,105 @@
+import type { Table } from '../../contacts/contacts.ts'
+import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
+import type { SuppressionReason, Work } from '../../store/work.ts'
+import { suppressAddresses, suppressionReasons } from './suppressions.ts'
+
+export interface SuppressionCounts {
+  rows: number
+  added: number
+  /** Addresses that were suppressed for that reason before. */
+  known: number
+  /** Rows without a valid address. */
+  rejected: number
+}
+
+/** A rejected row, and why. */
+interface RejectedRow {
+  line: number
+  email: string
+  reason: string
+}
+
+interface SuppressionImport {
+  /** The reason of rows without a reason, or with an unknown one. */
+  defaultReason: SuppressionReason
+  dryRun: boolean
+  signal: AbortSignal
+  /** Called after each batch with the number of rows so far. */
+  onRows?(rows: number): void
+  onRejected?(row: RejectedRow): void
+}
+
+const batchSize = 500
+
+/** Thrown to roll back a unit of work of a dry run after its rows are counted. */
+const rollback = new Error('This was a dry run')
+
+interface Row {
+  email: string
+  reason: SuppressionReason
+}
+
+/**
+ * Suppresses the addresses of a file, 500 in each unit of work. Returns the counts of its rows and, in `unknown`, up to ten reasons
+ * that do not exist. It is idempotent, so an interrupted import can be repeated. A dry run only counts.
+ */
+export const importSuppressions = async (
+  work: <T>(run: (work: Work) => Promise<T>) => Promise<T>,
+  { columns, rows }: Pick<Table, 'columns' | 'rows'>,
+  { defaultReason, dryRun, signal, onRows = () => {}, onRejected = () => {} }: SuppressionImport,
+): Promise<{ counts: SuppressionCounts; unknown: string[] }> => {
+  const counts: SuppressionCounts = { rows: 0, added: 0, known: 0, rejected: 0 }
+  const unknown = new Set<string>()
+  const reasonAt = columns.fields.findIndex((field) => field?.toLowerCase() === 'reason')
+  let batch: Row[] = []
+
+  const reasonOf = (values: readonly string[]): SuppressionReason => {
+    const text = values[reasonAt]?.trim().toLowerCase() ?? ''
+    const known = suppressionReasons.find((reason) => reason === text)
+    if (!known && text !== '' && unknown.size < 10) unknown.add(text)
+    return known ?? defaultReason
+  }
+  const add = async (rows: readonly Row[], w: Work): Promise<number> => {
+    let added = 0
+    for (const [reason, same] of Map.groupBy(rows, (row) => row.reason)) {
+      const emails = same.map(({ email }) => email)
+      added += (await suppressAddresses(w, emails, reason)).length
+    }
+    return added
+  }
+  const flush = async () => {
+    const rows = batch
+    batch = []
+    if (rows.length === 0) return
+    let added = 0
+    await work(async (w) => {
+      added = await add(rows, w)
+      if (dryRun) throw rollback
+    }).catch((error) => {
+      if (error !== rollback) throw error
+    })
+    onRows(counts.rows)
+    counts.added += added
+    counts.known += rows.length - added
+  }
+
+  try {
+    for await (const { line, values, fault } of rows) {
+      if (signal.aborted) break
+      counts.rows++
+      const given = values[columns.email] ?? ''
+      const email = normalizeEmail(given)
+      if (!fault && email.length <= emailMaxLength && isEmailSyntax(email)) {
+        batch.push({ email, reason: reasonOf(values) })
+      } else {
+        counts.rejected++
+        onRejected({ line, email: given, reason: fault ?? 'no email address' })
+      }
+      if (batch.length >= batchSize) await flush()
+    }
+  } catch (error) {
+    if (!signal.aborted || (error as Error).name !== 'AbortError') throw error
+  }
+  await flush()
+  return { counts, unknown: [...unknown] }
+}

@@ -1,0 +1,174 @@
+import { createWriteStream } from 'node:fs'
+import { resolve } from 'node:path'
+import { finished } from 'node:stream/promises'
+import { type CommandSet, changing, confirmed, examples, paged } from '../../cli/command.ts'
+import type { Column } from '../../cli/output.ts'
+import { csvLine } from '../../lib/csv.ts'
+import type { PageFlags } from '../../lib/page.ts'
+import { Problem, shown } from '../../lib/problem.ts'
+import type { SuppressionView } from '../messages.ts'
+
+const columns: Column<SuppressionView>[] = [
+  ['EMAIL', (suppression) => suppression.email],
+  ['REASON', (suppression) => suppression.reason],
+  ['SINCE', (suppression) => new Date(suppression.createdAt)],
+]
+
+interface ImportFlags {
+  reason: string
+  map: string
+  encoding: string
+  rejects?: string
+  dryRun?: boolean
+}
+
+const reasonOption = (text: string) => ['--reason <reason>', text] as const
+const reasons = 'complained, bounced, manual or unsubscribed'
+
+const parseReason = async (text: string) => {
+  const [{ SuppressionReasonShape }, { parse }] = await Promise.all([
+    import('../messages.ts'),
+    import('../../lib/parse.ts'),
+  ])
+  return parse(SuppressionReasonShape, text, 'reason')
+}
+
+const parseAddress = async (text: string): Promise<string> => {
+  const [{ Recipient }, { parse }] = await Promise.all([import('../messages.ts'), import('../../lib/parse.ts')])
+  return parse(Recipient, text, 'email')
+}
+
+/** Adds `svc suppressions`. */
+export const commands: CommandSet = (cli) => {
+  const noun = cli.noun('suppressions')
+
+  paged(
+    noun
+      .command('list', { isDefault: true })
+      .description('List suppressed addresses')
+      .addHelpText(
+        'after',
+        examples('svc suppressions --reason bounced', 'svc suppressions list --email ada@example.com'),
+      )
+      .option(...reasonOption(`only this reason: ${reasons}`))
+      .option('--email <email>', 'only this address'),
+  ).action(
+    cli.run(async ({ pages, work }, flags: PageFlags & { reason?: string; email?: string }) => {
+      const { listSuppressions } = await import('../messages.ts')
+      const filter = {
+        reason: flags.reason === undefined ? null : await parseReason(flags.reason),
+        email: flags.email === undefined ? null : await parseAddress(flags.email),
+      }
+      await pages('suppressions', flags, (page) => work((w) => listSuppressions(w, filter, page)), columns)
+    }),
+  )
+
+  changing(
+    noun
+      .command('add')
+      .description('Suppress an address')
+      .addHelpText(
+        'after',
+        examples('svc suppressions add ada@example.com', 'svc suppressions add ada@example.com --reason unsubscribed'),
+      )
+      .argument('<email>')
+      .option(...reasonOption(`${reasons}; unsubscribed stops marketing only`), 'manual'),
+  ).action(
+    cli.run(async ({ out, work }, text: string, flags: { reason: string }) => {
+      const [email, reason] = [await parseAddress(text), await parseReason(flags.reason)]
+      const { suppressAddresses } = await import('../messages.ts')
+      const added = await work((w) => suppressAddresses(w, [email], reason))
+      out.one({ email, reason, added: added.length > 0 })
+    }),
+  )
+
+  confirmed(
+    noun
+      .command('remove')
+      .description('Remove a suppression, so that the address gets email again')
+      .addHelpText(
+        'after',
+        examples(
+          'svc suppressions remove ada@example.com --reason manual --yes',
+          'svc suppressions remove ada@example.com --dry-run',
+        ),
+      )
+      .argument('<email>')
+      .option(...reasonOption('remove only this reason')),
+  ).action(
+    cli.run(
+      async ({ out, work, confirm }, text: string, flags: { reason?: string; yes?: boolean; dryRun?: boolean }) => {
+        const email = await parseAddress(text)
+        const reason = flags.reason === undefined ? null : await parseReason(flags.reason)
+        const { listSuppressions, removeSuppressions } = await import('../messages.ts')
+        const { rows } = await work((w) => listSuppressions(w, { email, reason }, { limit: 10 }))
+        if (rows.length === 0)
+          throw new Problem('not_found', `${shown(email)} is not suppressed`, { hint: 'svc suppressions list' })
+        const what = rows.map((row) => row.reason).join(', ')
+        const planned = { email, removed: rows.length }
+        if (!(await confirm(`send to ${email} again, although it was ${what}`, flags, planned))) return
+        out.one({ email, removed: await work((w) => removeSuppressions(w, email, reason)) })
+      },
+    ),
+  )
+
+  noun
+    .command('import')
+    .description(
+      'Suppress the addresses of a file: one per line, or a CSV as for svc contacts import, with a column reason',
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'svc suppressions import blocked.csv',
+        'svc suppressions import blocked.txt --reason complained --dry-run',
+      ),
+    )
+    .argument('<file|->')
+    .option(...reasonOption(`for rows without one: ${reasons}`), 'manual')
+    .option('--map <map>', 'map columns to email and reason: "E-mail=email,Status=reason"', '')
+    .option('--encoding <name>', 'encoding of the file, such as latin1', 'utf-8')
+    .option('--rejects <file>', 'write rejected rows to this file: line, email, reason')
+    .option('--yes', 'accepted for scripts; this command never asks')
+    .option('--dry-run', 'only count, and change nothing')
+    .action(
+      cli.run(
+        async (
+          { out, work, progress, signal, exit },
+          given: string,
+          { map, encoding, dryRun = false, ...flags }: ImportFlags,
+        ) => {
+          const defaultReason = await parseReason(flags.reason)
+          const [{ checkRejectsFile, openTable }, { importSuppressions }] = await Promise.all([
+            import('../../contacts/contacts.ts'),
+            import('../messages.ts'),
+          ])
+          const file = given === '-' ? given : resolve(given)
+          if (flags.rejects !== undefined && !dryRun) await checkRejectsFile(flags.rejects, file)
+          const table = await openTable(file, { map, encoding, signal })
+          const rejects = flags.rejects === undefined || dryRun ? null : createWriteStream(flags.rejects)
+          rejects?.write(csvLine(['line', 'email', 'reason']))
+          const bar = progress('rows')
+          const { size, bytesRead } = table.source
+          const { counts, unknown } = await importSuppressions(work, table, {
+            defaultReason,
+            dryRun,
+            signal,
+            onRows: (rows) => bar.update({ rows, fraction: size ? Math.min(1, bytesRead() / size) : null }),
+            onRejected: ({ line, email, reason }) => rejects?.write(csvLine([line, email, reason])),
+          }).finally(() => {
+            bar.stop()
+            table.end()
+          })
+          if (rejects) await finished(rejects.end())
+          if (unknown.length > 0)
+            out.note(
+              `Unknown reason ${unknown.map((text) => shown(text, 40)).join(', ')}: used ${defaultReason} instead.`,
+            )
+          out.one({ ...(dryRun && { dryRun }), ...counts })
+          if (dryRun) out.note('Nothing was changed.')
+          if (counts.rejected > 0) exit(5)
+        },
+      ),
+    )
+}

@@ -1,0 +1,15 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+
+/** Returns the certificates of a PEM file, one text each. Throws if there is none, or if one is malformed. */
+export const readAuthorities = (file: string): string[] => {
+  const found = readFileSync(file, 'utf8').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)
+  if (!found) throw new Error('no certificate')
+  return found.map((text) => new X509Certificate(text).toString())
+}
+
+/** Makes all later outbound TLS connections of this thread trust these authorities in addition to the default ones. */
+export const trust = (authorities: readonly string[]): void => {
+  if (authorities.length > 0) setDefaultCACertificates([...new Set([...getCACertificates('default'), ...authorities])])
+}

@@ -1,0 +1,22 @@
+import pg from 'pg'
+import { lockKey } from '../lib/locks.ts'
+import type { Sql } from './database.ts'
+
+/*
+ * The account guard: no row of an account outlives the account. `account_guard(id)` (in the migrations) takes the account's lock,
+ * shared, until the end of the transaction, and then checks that the account exists and is not being deleted. Every unit of work
+ * begins with it, and so does a statement outside a unit of work that adds a row of an account. A deletion first marks the
+ * account and then waits until the lock is free: every earlier transaction has ended by then, and no new one can begin.
+ */
+
+/** Returns the first statement of a unit of work; its row is `{ lives }`. */
+export const guardStatement = (accountId: string): string =>
+  `select account_guard(${pg.escapeLiteral(accountId)}) as lives`
+
+/** Whether no transaction of the account is running. Never waits, so that no other transaction has to queue behind it. */
+export const isAccountIdle = async (sql: Sql, accountId: string): Promise<boolean> => {
+  const [row] = await sql<{ idle: boolean }>(`select pg_try_advisory_xact_lock(${lockKey('account', '$1')}) as idle`, [
+    accountId,
+  ])
+  return row!.idle
+}

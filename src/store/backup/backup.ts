@@ -1,0 +1,2 @@
+export { readBackup } from './read.ts'
+export { writeBackup } from './write.ts'

@@ -1,0 +1,61 @@
+import type { Block } from './studio.blocks.ts'
+import { type FullTheme, readableOn } from './studio.theme.ts'
+
+/*
+ * Dark mode for a theme that was designed for light mode: backgrounds become dark and keep their hue, text becomes light. Colours that
+ * are already dark stay. Buttons stay, because they have a background of their own.
+ */
+
+type Channels = readonly [red: number, green: number, blue: number]
+
+const channelsOf = (color: string): Channels => {
+  const digits = color.slice(1)
+  const pairs = digits.length === 3 ? [...digits].map((digit) => digit + digit) : digits.match(/../g)!
+  return pairs.map((pair) => Number.parseInt(pair, 16)) as unknown as Channels
+}
+
+const mixed = (color: string, other: Channels, share: number): string =>
+  `#${channelsOf(color)
+    .map((channel, i) =>
+      Math.round(channel * share + other[i]! * (1 - share))
+        .toString(16)
+        .padStart(2, '0'),
+    )
+    .join('')}`
+
+const isLight = (color: string): boolean => readableOn(color) === '#000000'
+
+/** Returns the dark variant of a background: near black, with a tint of the colour. */
+export const darkGround = (color: string): string => (isLight(color) ? mixed(color, [14, 18, 24], 0.05) : color)
+
+const lightInk = (color: string): string => (isLight(color) ? color : mixed(color, [235, 239, 244], 0.1))
+
+/** Returns the dark variant of a theme; null if it is already dark. */
+export const darkTheme = (theme: FullTheme): FullTheme | null =>
+  isLight(theme.background) ? { ...theme, background: darkGround(theme.background), text: lightInk(theme.text) } : null
+
+/** Returns the class of elements with this background. */
+export const groundClass = (color: string): string => `on-${color.slice(1).toLowerCase()}`
+
+/** Returns the backgrounds of all sections and columns. */
+const groundsOf = (blocks: readonly Block[]): string[] =>
+  blocks.flatMap((block) =>
+    'children' in block
+      ? [...(block.props.background ? [block.props.background] : []), ...groundsOf(block.children)]
+      : [],
+  )
+
+/** Returns the dark-mode style of an email. It overrides the inline styles of MJML. */
+export const darkStyle = (theme: FullTheme, blocks: readonly Block[]): string => {
+  const dark = darkTheme(theme)
+  if (!dark) return ''
+  const rules = [...new Set(groundsOf(blocks))].map((color) => {
+    const name = `.${groundClass(color)}`
+    return `${name}, ${name} > table, ${name} > table > tbody > tr > td { background-color: ${darkGround(color)} !important }`
+  })
+  return `@media (prefers-color-scheme: dark) {
+body, div[role='article'] { background-color: ${dark.background} !important }
+.ink > div, .ink > table, .ink-link { color: ${dark.text} !important }
+${rules.join('\n')}
+}`
+}

@@ -1,0 +1,167 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { nearest } from '../../src/lib/nearest.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { svc } from '../support/cli.ts'
+import { dialogue, hasPty, type Step } from '../support/pty.ts'
+
+const [enter, down, space, ctrlC] = ['\r', '\u001b[B', ' ', '\u0003']
+
+let t: TestApp
+let account: TestAccount
+let folder: string
+let dealId: string
+
+const run = (...args: string[]) => svc(t, [...args, '--account', account.id])
+const json = async (...args: string[]) => (await run(...args, '--json')).json
+
+beforeAll(async () => {
+  t = await startApp()
+  folder = await mkdtemp(join(tmpdir(), 'svc-prompts-'))
+  account = await t.account()
+  await json('lists', 'create', '--name', 'People')
+  await json('contacts', 'upsert', '--list', 'People', '--email', 'ada@people.example')
+  dealId = (await json('deals', 'create', '--title', 'Roof', '--email', 'ada@people.example')).id
+  await writeFile(join(folder, 'j.yaml'), 'name: Hand\ntrigger: { kind: manual }\nsteps: [{ kind: exit }]\n')
+})
+afterAll(async () => {
+  await t.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+test.each<[string, string | undefined]>([
+  ['Propsal', 'Proposal'],
+  ['proposal', 'Proposal'],
+  ['Wno', 'Won'],
+  ['x', undefined],
+  ['', undefined],
+  ['Something else', undefined],
+  ['p'.repeat(5000), undefined],
+])('the nearest of New, Proposal, Won to %.20j is %j', (typed, meant) => {
+  expect(nearest(typed, ['New', 'Proposal', 'Won'])).toBe(meant)
+})
+
+test.each<[string[], number, string]>([
+  [['deals', 'move', 'ID', '--to', 'Propsal'], 3, '(did you mean Proposal?)'],
+  [['deals', 'list', '--status', 'opne'], 2, '(did you mean open?)'],
+  [['lists', 'show', 'Peple'], 3, 'There is no list Peple (did you mean People?)'],
+  [['accounts', 'set-plan', 'buisness'], 3, '(did you mean business?)'],
+  [
+    ['webhooks', 'create', '--url', 'https://hooks.example.com/', '--events', 'deal.created,deal.stage_change'],
+    2,
+    '(did you mean deal.stage_changed?)',
+  ],
+  [['lits'], 2, "unknown command 'lits' (did you mean list"],
+  [['lists', 'shwo'], 2, '(did you mean show?)'],
+  [['lists', 'create', '--nmae', 'x'], 2, "unknown option '--nmae' (did you mean --name?)"],
+])('%j is exit %i and suggests the right word', async (args, status, says) => {
+  const ran = await svc(t, [...args.map((arg) => (arg === 'ID' ? dealId : arg)), '--account', account.id])
+  expect([ran.status, ran.stdout, ran.stderr]).toEqual([status, '', expect.stringContaining(says)])
+  expect(ran.stderr.split('\n')[0]).toMatch(/^error: /)
+})
+
+test('a value that resembles no known one has no suggestion', async () => {
+  expect((await run('lists', 'show', 'Zebra')).stderr).toMatch(/^error: There is no list Zebra\n/)
+})
+
+test('in a pipe a missing argument or flag is exit 2 without a question', async () => {
+  for (const args of [
+    ['deals', 'move'],
+    ['lists', 'show'],
+    ['deals', 'move', dealId],
+    ['webhooks', 'create'],
+  ])
+    expect([args, (await run(...args)).status]).toEqual([args, 2])
+})
+
+describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
+  const ask = (args: string[], steps: Step[], env: Record<string, string> = {}) =>
+    dialogue({ env: { ...t.env, ...env } }, [...args, '--account', account.id, '--no-color'], steps)
+
+  test('deals move asks for the deal and the stage, each from a list', async () => {
+    const { status, text } = await ask(
+      ['deals', 'move'],
+      [
+        ['Roof (New, ada@people.example)', enter],
+        [/The stage.*Qualified/s, `${down}${down}${enter}`],
+      ],
+    )
+    expect([status, text]).toEqual([0, expect.stringContaining('Moved 1')])
+    expect((await json('deals', 'show', dealId)).stage).toBe('Proposal')
+  }, 30_000)
+
+  test('a long list of choices is searched by typing', async () => {
+    for (let i = 0; i < 9; i++) await json('lists', 'create', '--name', `Group ${i}`)
+    const { status, text } = await ask(
+      ['lists', 'show'],
+      [
+        ['Group 0 (0 contacts)', 'peop'],
+        [/peop.*People \(1 contact\)/s, enter],
+      ],
+    )
+    expect([status, text]).toEqual([0, expect.stringContaining('row count')])
+  }, 30_000)
+
+  test('accounts create asks for name and plan; with --name it asks nothing', async () => {
+    const { status } = await ask(
+      ['accounts', 'create'],
+      [
+        ['Unique name of the account', `Bakery${enter}`],
+        [/Plan of the account.*starter/s, `${down}${enter}`],
+      ],
+    )
+    expect([status, (await json('accounts', 'show', 'Bakery')).plan]).toEqual([0, 'starter'])
+    expect((await ask(['accounts', 'create', '--name', 'Mill'], [])).status).toBe(0)
+    expect((await json('accounts', 'show', 'Mill')).plan).toBe('free')
+  }, 30_000)
+
+  test('webhooks create asks for the URL, then for several event types', async () => {
+    const { status } = await ask(
+      ['webhooks', 'create'],
+      [
+        ['A public http', `https://hooks.example.com/x${enter}`],
+        [/interaction\.received.*form\.submitted/s, `${space}${down}${space}${enter}`],
+      ],
+    )
+    expect(status).toBe(0)
+    expect((await json('webhooks')).webhooks[0].events).toEqual(['interaction.received', 'form.submitted'])
+  }, 30_000)
+
+  test('a missing path is refused before the next question', async () => {
+    const { status, text } = await ask(
+      ['journeys', 'apply'],
+      [
+        ['The file', `/nowhere.yaml${enter}`],
+        ['There is no file /nowhere.yaml', `${'\u007f'.repeat(20)}${join(folder, 'j.yaml')}${enter}`],
+      ],
+    )
+    expect([status, text]).toEqual([0, expect.stringContaining('created')])
+  }, 30_000)
+
+  test('a password is asked for and never shown', async () => {
+    const { status, text } = await ask(
+      ['relay', 'set', '--url', 'smtps://ada@smtp.example.com:465'],
+      [['Password of ada', `hunter2secret${enter}`]],
+    )
+    expect(status).toBe(0)
+    expect(text).not.toContain('hunter2secret')
+    expect(await json('relay', 'show')).toMatchObject({ password: true })
+  }, 30_000)
+
+  test('accounts delete asks for the name; another name deletes nothing', async () => {
+    await json('accounts', 'create', '--name', 'Gone')
+    const wrong = await ask(['accounts', 'delete', 'Gone'], [['Type the name of the account', `gone${enter}`]])
+    expect([wrong.status, wrong.text]).toEqual([2, expect.stringContaining('nothing was deleted')])
+    expect((await run('accounts', 'show', 'Gone')).status).toBe(0)
+    const right = await ask(['accounts', 'delete', 'Gone'], [['Type the name of the account', `Gone${enter}`]])
+    expect([right.status, (await run('accounts', 'show', 'Gone')).status]).toEqual([0, 3])
+  }, 30_000)
+
+  test('Ctrl-C at a question is exit 130, and with CI no question is asked', async () => {
+    expect((await ask(['deals', 'move'], [['Roof', ctrlC]])).status).toBe(130)
+    const ran = await ask(['deals', 'move'], [], { CI: '1' })
+    expect([ran.status, ran.text]).toEqual([2, expect.stringContaining("missing required argument 'ids'")])
+  }, 30_000)
+})

@@ -1,0 +1,136 @@
+import { stripVTControlCharacters } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { drawScreen } from '../../src/deals/board.screen.commands.ts'
+import type { Board } from '../../src/deals/deals.ts'
+import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { svc } from '../support/cli.ts'
+import { dialogue, hasPty, type Step } from '../support/pty.ts'
+
+const [down, right, enter, escapeKey, ctrlC] = ['\u001b[B', '\u001b[C', '\r', '\u001b', '\u0003']
+const [taken, givenBack] = ['\u001b[?1049h', '\u001b[?1049l']
+
+let t: TestApp
+let account: TestAccount
+
+const json = async (...args: string[]) => (await svc(t, [...args, '--account', account.id, '--json'])).json
+const stageOf = async (title: string): Promise<string> =>
+  (await json('deals')).deals.find((deal: { title: string }) => deal.title === title).stage
+
+beforeAll(async () => {
+  t = await startApp()
+  account = await t.account()
+  await json('lists', 'create', '--name', 'People')
+  await json('contacts', 'upsert', '--list', 'People', '--email', 'ada@people.example')
+  for (const title of ['Roof', 'Door']) await json('deals', 'create', '--title', title, '--email', 'ada@people.example')
+})
+afterAll(() => t.close())
+
+const deal = (n: number): Board['stages'][number]['deals'][number] => ({
+  ...{ id: `deal_${n}`, email: 'someone.with.a.long.name@people.example', rowId: 'row_1', listId: 'lst_1' },
+  ...{ title: `日本語 deal ${n} \u001b[2J with a title that is long`, value: 12345.5, currency: 'EUR' },
+  ...{ pipelineId: 'pipe_1', stageId: 'stg_1', stage: 'S', status: 'open' as const, createdAt: 0, updatedAt: 0 },
+  source: 'manual' as const,
+})
+const board = (stages: number, deals: number) =>
+  ({
+    pipeline: { id: 'pipe_1', name: 'Sales', isDefault: true, stages: [] },
+    stages: Array.from({ length: stages }, (_, i) => ({
+      ...{ id: `stg_${i}`, name: `Stage number ${i}`, kind: 'open', count: deals + 3, totals: { EUR: 5, USD: 1e6 } },
+      deals: Array.from({ length: deals }, (_, n) => deal(n)),
+    })),
+  }) as unknown as Board
+
+test.each([
+  [80, 24],
+  [110, 30],
+  [40, 10],
+])('at %i×%i the board fits, with the chosen deal in it', (columns, rows) => {
+  for (const [stage, card] of [
+    [0, 0],
+    [8, 40],
+  ] as const) {
+    const view = { board: board(9, 50), stage, card, target: null, message: '' }
+    const lines = drawScreen(view, { columns, rows })
+    expect(lines).toHaveLength(rows)
+    const chosen = lines.filter((line) => line.includes('\u001b[7m'))
+    // The name of the stage and the three lines of the deal.
+    expect(chosen).toHaveLength(4)
+    expect(chosen[1]).toContain(`deal ${card}`)
+    for (const line of lines) {
+      const text = stripVTControlCharacters(line)
+      expect(text).not.toMatch(/\p{Cc}/u)
+      // Each of these letters is two cells wide.
+      expect(text.length + (text.match(/[日本語]/g)?.length ?? 0)).toBeLessThanOrEqual(columns)
+    }
+  }
+})
+
+test('a board without deals and a board of one stage are drawn', () => {
+  const view = { board: board(1, 0), stage: 0, card: 0, target: null, message: '' }
+  expect(drawScreen(view, { columns: 80, rows: 24 })).toHaveLength(24)
+})
+
+describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
+  const take = (args: string[], steps: Step[], env: Record<string, string> = {}) =>
+    dialogue({ env: { ...t.env, ...env } }, [...args, '--account', account.id], steps, { columns: 80, rows: 24 })
+
+  test('deals board: arrows choose a deal, m and Enter move it, Escape does not, q restores the terminal', async () => {
+    const { status, text } = await take(
+      ['deals', 'board'],
+      [
+        ['m move it', down],
+        ['m move it', 'm'],
+        ['Move "Roof" to New?', `${right}`],
+        ['Move "Roof" to Qualified?', escapeKey],
+        ['m move it', 'm'],
+        ['Move "Roof" to New?', `${right}${right}`],
+        ['Move "Roof" to Proposal?', enter],
+        ['Moved "Roof" to Proposal.', 'q'],
+      ],
+    )
+    expect([status, await stageOf('Roof'), await stageOf('Door')]).toEqual([0, 'Proposal', 'New'])
+    expect(text).toContain(taken)
+    expect(text.lastIndexOf(givenBack)).toBeGreaterThan(text.lastIndexOf(taken))
+  }, 30_000)
+
+  test('Ctrl-C is exit 130 and restores the terminal', async () => {
+    for (const [args, seen] of [
+      [['deals', 'board'], 'm move it'],
+      [['status', '--watch'], 'q quit'],
+    ] as const) {
+      const { status, text } = await take([...args], [[seen, ctrlC]])
+      expect([args, status, text.endsWith(givenBack)]).toEqual([args, 130, true])
+    }
+  }, 30_000)
+
+  test('status --watch redraws until q', async () => {
+    const { status, text } = await take(
+      ['status', '--watch'],
+      [
+        ['every 2 s', ''],
+        ['every 2 s', 'q'],
+      ],
+    )
+    expect([status, text]).toEqual([0, expect.stringContaining('schema')])
+    expect(text.endsWith(givenBack)).toBe(true)
+  }, 30_000)
+
+  test('a failure within the screen is reported after the terminal is restored', async () => {
+    const { status, text } = await take(['deals', 'board', '--pipeline', 'Nope'], [])
+    expect([status, text.slice(text.lastIndexOf(givenBack))]).toEqual([
+      3,
+      expect.stringContaining('There is no pipeline Nope'),
+    ])
+  }, 30_000)
+
+  test('on a terminal without cursor control, and with --plain, the board is printed', async () => {
+    for (const [args, env] of [
+      [['deals', 'board'], { TERM: 'dumb' }],
+      [['deals', 'board', '--plain'], {}],
+    ] as const) {
+      const { status, text } = await take([...args], [], env)
+      expect([status, text]).toEqual([0, expect.stringContaining('Roof')])
+      expect(text).not.toContain(taken)
+    }
+  }, 30_000)
+})

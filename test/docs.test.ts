@@ -1,0 +1,218 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import type { Command } from 'commander'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadCommands } from '../src/app/commands.ts'
+import { loadPages, loadRoutes } from '../src/app/features.ts'
+import { buildProgram } from '../src/cli/program.ts'
+import { eventTypes } from '../src/events/types.ts'
+import { exitRules, triggerKinds } from '../src/journeys/definition/definition.ts'
+import { lockClasses, singleLocks, textLocks } from '../src/lib/locks.ts'
+import { startApp, type TestApp } from './support/app.ts'
+
+/* Checks the references between code and documents, and that docs/reference is complete. */
+
+const root = join(import.meta.dirname, '..')
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+
+const filesIn = (folder: string, pattern: RegExp): string[] =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => pattern.test(file) && !/(^|\/)node_modules\//.test(file))
+    .map((file) => join(folder, file))
+
+const self = relative(root, import.meta.filename)
+const code = ['src', 'bin', 'jobs', 'migrations', 'test'].flatMap((folder) => filesIn(folder, /\.m?[jt]s$/))
+const pages = ['README.md', 'CHANGELOG.md', ...['docs', 'src', 'test'].flatMap((folder) => filesIn(folder, /\.md$/))]
+
+/** Returns a heading's anchor in GitHub's format. */
+const anchorOf = (heading: string): string =>
+  heading
+    .trim()
+    .toLowerCase()
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/\s/g, '-')
+
+const withoutCode = (text: string): string => text.replace(/^(`{3,})[^\n]*\n[\s\S]*?^\1/gm, '')
+
+const anchors = new Map(
+  pages.map((page) => [
+    page,
+    new Set([...withoutCode(read(page)).matchAll(/^#{1,6} (.+)$/gm)].map((match) => anchorOf(match[1]!))),
+  ]),
+)
+
+/** Returns why a reference is broken; null if it is not. */
+const brokenBy = (file: string, anchor: string | undefined): string | null => {
+  if (!existsSync(join(root, file))) return `${file} does not exist`
+  if (anchor === undefined || !file.endsWith('.md')) return null
+  return anchors.get(file)?.has(anchor) ? null : `${file} has no heading for #${anchor}`
+}
+
+const reference = /\bdocs\/[\w./-]+\.md(?:#([\w-]+))?/g
+
+test('every reference of code to docs/ leads to a file and to a heading', () => {
+  const found = code
+    .filter((file) => file !== self)
+    .flatMap((file) => [...read(file).matchAll(reference)].map((match) => ({ file, match })))
+  expect(found.length).toBeGreaterThan(100)
+  const broken = found.flatMap(({ file, match }) => {
+    const why = brokenBy(match[0].split('#')[0]!, match[1])
+    return why ? [`${file}: ${why}`] : []
+  })
+  expect(broken).toEqual([])
+})
+
+test('code refers to no contract but docs/reference', () => {
+  const foreign = /(?<!docs\/reference\/)\b(?:api|decisions|cli|house|outbound)\.md\b/
+  expect([...code, 'test/README.md'].filter((file) => file !== self && foreign.test(read(file)))).toEqual([])
+})
+
+test('every relative link of a document leads to a file and to a heading', () => {
+  const broken = pages.flatMap((page) =>
+    [...withoutCode(read(page)).matchAll(/\]\((?![a-z]+:)([^)\s#]*)(?:#([^)\s]+))?\)/g)].flatMap(([, path, anchor]) => {
+      const target = path ? relative(root, resolve(root, dirname(page), path)) : page
+      const why = brokenBy(target, anchor)
+      return why ? [`${page}: ${why}`] : []
+    }),
+  )
+  expect(broken).toEqual([])
+})
+
+test('no page has two equal headings', () => {
+  const repeated = pages
+    .filter((page) => page.startsWith('docs/'))
+    .flatMap((page) => {
+      const headings = [...withoutCode(read(page)).matchAll(/^#{1,6} (.+)$/gm)].map((match) => anchorOf(match[1]!))
+      return headings.filter((heading, i) => headings.indexOf(heading) < i).map((heading) => `${page}#${heading}`)
+    })
+  expect(repeated).toEqual([])
+})
+
+test('the reference names every route', async () => {
+  const text = read('docs/reference/api.md')
+  const headings = new Set([...text.matchAll(/^### ([A-Z]+ \/\S+)$/gm)].map((match) => match[1]!))
+  const routes = (await loadRoutes()).map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
+  expect([...headings].sort()).toEqual(routes.sort())
+})
+
+test('the reference names every page', async () => {
+  const text = read('docs/reference/pages.md') + read('docs/reference/studio.md')
+  const first = (await loadPages())
+    .map(({ path }) => `/${path.split('/')[1]!}`)
+    .filter((name) => !name.startsWith('/:'))
+  expect([...new Set(first)].filter((name) => !text.includes(name === '/' ? '| `/` |' : `\`${name}/`))).toEqual([])
+})
+
+test('the reference names every event type', () => {
+  const text = read('docs/reference/events.md')
+  expect(eventTypes.filter((type) => text.split(`\`${type}\` |`).length < 3)).toEqual([])
+})
+
+test('the reference names every setting', () => {
+  const text = read('docs/reference/cli.md')
+  const names = [...read('src/app/config.ts').matchAll(/^ {2}((?:SVC|DATABASE)_[A-Z_]+):/gm)].map((match) => match[1]!)
+  expect(names.length).toBeGreaterThan(15)
+  expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([])
+})
+
+test('the reference names every trigger, exit rule and step of journeys', () => {
+  const text = read('docs/reference/journeys.md')
+  const steps = [...read('src/journeys/definition/definition.ts').matchAll(/id,\s+kind: z\.literal\('([\w-]+)'\)/g)]
+  expect(steps.length).toBeGreaterThan(10)
+  const rules = exitRules.filter((rule) => !(eventTypes as readonly string[]).includes(rule))
+  const names = [...triggerKinds, ...rules, ...steps.map((match) => match[1]!)]
+  expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([])
+})
+
+test('sentences that clients may compare are the same in the reference and in the code', () => {
+  const text = read('docs/reference/api.md')
+  const table = text.slice(text.indexOf('Sentences that clients may compare'), text.indexOf('## Operational endpoints'))
+  const sentences = [...table.matchAll(/`([^`]+)`/g)].map((match) => match[1]!)
+  expect(sentences.length).toBeGreaterThan(10)
+  const sources = code.filter((file) => file.startsWith('src/')).map(read)
+  const pattern = (sentence: string) => sentence.replace('at most 40 columns', 'at most ')
+  expect(sentences.filter((one) => !sources.some((source) => source.includes(pattern(one))))).toEqual([])
+})
+
+test('the reference names every svc metric', () => {
+  const names = ['src/app/daemon/metrics.ts', 'src/http/metrics.ts'].flatMap((file) =>
+    [...read(file).matchAll(/'(svc_\w+)'/g)].map((match) => match[1]!),
+  )
+  expect(names.length).toBeGreaterThan(5)
+  const text = read('docs/reference/api.md')
+  expect(names.filter((name) => !text.includes(`\`${name}`))).toEqual([])
+})
+
+test('the reference names every command', async () => {
+  const rows = read('docs/reference/cli.md').split('\n')
+  const program = buildProgram(await loadCommands(), () => Promise.reject(new Error('No command runs here')))
+  const rowOf = (noun: Command) =>
+    rows.find((row) => row.startsWith('| `') && row.split('|')[1]!.includes(`\`${noun.name()}\``))
+  const missing = program.commands.flatMap((noun) => {
+    const row = rowOf(noun)
+    if (!row) return [noun.name()]
+    const visible = (command: Command) =>
+      command
+        .createHelp()
+        .visibleCommands(command)
+        .filter((verb) => verb.name() !== 'help')
+    const below = visible(noun).flatMap((verb) => [verb, ...visible(verb)])
+    return below.filter((verb) => !row.includes(`\`${verb.name()}\``)).map((verb) => `${noun.name()} ${verb.name()}`)
+  })
+  expect(missing).toEqual([])
+})
+
+describe('with a database', () => {
+  let t: TestApp
+
+  beforeAll(async () => {
+    t = await startApp()
+  })
+  afterAll(() => t.close())
+
+  test('the queries for debugging run', async () => {
+    const queries = [...read('docs/CONTRIBUTING.md').matchAll(/^```sql\n([\s\S]+?)^```/gm)].map((match) => match[1]!)
+    expect(queries.length).toBeGreaterThan(3)
+    for (const query of queries) await t.app.sql(query)
+  })
+
+  test('the plans in the reference are those of a new database', async () => {
+    const rows = await t.app.sql<Record<string, string | number | boolean | null>>(
+      `select name, contacts, sends, send_api_calls, embed_api, broadcast_minutes, webinar_courses from plans order by position`,
+    )
+    const shown = (value: unknown): string => {
+      if (typeof value === 'boolean') return value ? 'yes' : 'no'
+      return typeof value === 'number' ? value.toLocaleString('en') : String(value ?? 'unlimited')
+    }
+    const lines = rows.map((row) => `| ${Object.values(row).map(shown).join(' | ')} |`)
+    expect(read('docs/reference/limits.md')).toContain(lines.join('\n'))
+  })
+})
+
+test('every log line that is documented is in the code', () => {
+  const text = read('docs/CONTRIBUTING.md')
+  const table = text.slice(text.indexOf('| log line'), text.indexOf('| metric |'))
+  const lines = [...table.matchAll(/^\| `([^`]+)`/gm)].map((match) => match[1]!)
+  const sources = code.filter((file) => file.startsWith('src/')).map(read)
+  expect(lines.length).toBeGreaterThan(3)
+  expect(lines.filter((line) => !sources.some((source) => source.includes(line)))).toEqual([])
+})
+
+test('the index lists every decision', () => {
+  const files = filesIn('docs/adr', /^\d{4}-.*\.md$/)
+  const index = read('docs/adr/README.md')
+  for (const file of files) {
+    const [, number, title] = /^# (\d+)\. (.+)$/m.exec(read(file))!
+    expect(index).toContain(`| [${number}](${file.split('/').at(-1)}) | ${title} |`)
+    expect(file).toContain(`/${number!.padStart(4, '0')}-`)
+    for (const part of ['Date: ', '## Context', '## Decision', '## Consequences', '## Figure'])
+      expect([file, read(file).includes(part)]).toEqual([file, true])
+  }
+})
+
+test('every advisory lock is documented', () => {
+  const text = read('docs/locking.md')
+  const names = [singleLocks, lockClasses, textLocks].flatMap((locks) => Object.keys(locks))
+  expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([])
+})

@@ -1,0 +1,209 @@
+/*
+ * Takes screenshots of every kind of page and email, at 320 and 1200 px, light and dark, for review:
+ * node test/pages/screenshots.ts <folder>
+ *
+ * readme-console.png and readme-email.png are those of docs/images. Reduce them before you commit them:
+ * pngquant --force --strip --output docs/images/console.png <folder>/readme-console.png
+ */
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import PostalMime from 'postal-mime'
+import { caughtIds, readCaught } from '../../src/app/dev/catcher.ts'
+import { startDevelopment } from '../../src/app/dev/dev.ts'
+import { executablePath, launchOptions, screens } from '../support/screens.ts'
+
+const root = join(import.meta.dirname, '../..')
+const [folder] = process.argv.slice(2)
+if (!folder) {
+  process.stderr.write('usage: node test/pages/screenshots.ts <folder>\n')
+  process.exit(2)
+}
+
+const dataDir = await mkdtemp(join(tmpdir(), 'svc-screenshots-'))
+const port = String(20_000 + Math.floor(Math.random() * 20_000))
+const env = { ...process.env, SVC_DATA_DIR: dataDir, SVC_PORT: port, SVC_LOG_LEVEL: 'fatal', SVC_ACCOUNT: 'demo' }
+const dev = await startDevelopment(env)
+
+/** A command's JSON. */
+const svc = async (...args: string[]) => {
+  const { stdout } = await promisify(execFile)(process.execPath, [join(root, 'bin/svc.ts'), ...args, '--json'], { env })
+  return JSON.parse(stdout)
+}
+
+const call = async (method: string, path: string, body: object) => {
+  const headers = { authorization: `Bearer ${dev.key}`, 'content-type': 'application/json' }
+  const reply = await fetch(`${dev.url}/api/v1${path}`, { method, headers, body: JSON.stringify(body) })
+  const answer = await reply.json()
+  if (!reply.ok) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`)
+  return answer
+}
+
+/** The newest caught email whose subject matches, with its links. */
+const mailOf = async (subject: RegExp) => {
+  for (let tries = 0; tries < 100; tries++) {
+    for (const id of caughtIds(dataDir).reverse()) {
+      const mail = await PostalMime.parse(readCaught(dataDir, id)!.raw)
+      if (!subject.test(mail.subject ?? '')) continue
+      const html = mail.html ?? ''
+      const links = [...html.matchAll(/href="([^"]*)"/g)].map(([, url]) => url!.replaceAll('&amp;', '&'))
+      const link = (part: string) => {
+        const found = links.find((url) => url.includes(part))
+        if (!found) throw new Error(`The email ${mail.subject} has no link with ${part}`)
+        return found
+      }
+      return { html, link }
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new Error(`No email arrived with the subject ${subject}`)
+}
+
+const picture = async (page: Page, name: string, fullPage = true): Promise<void> => {
+  for (const { width, colorScheme } of screens) {
+    await page.setViewportSize({ width, height: 900 })
+    await page.emulateMedia({ colorScheme })
+    await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage })
+  }
+}
+
+const pictureMail = async (page: Page, name: string, html: string): Promise<void> => {
+  // The policy of the page before would refuse the email's styles.
+  await page.goto('about:blank')
+  await page.setContent(html, { waitUntil: 'load' })
+  await picture(page, name)
+}
+
+/** The console after all the above, and the upper part of an email. */
+const pictureReadme = async (page: Page, email: string): Promise<void> => {
+  const shoot = (name: string) => page.screenshot({ path: join(folder, `readme-${name}.png`) })
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize({ width: 1000, height: 720 })
+  await page.goto(`${dev.consoleUrl}/`)
+  await shoot('console')
+  await page.setViewportSize({ width: 660, height: 900 })
+  await page.goto('about:blank')
+  await page.setContent(email, { waitUntil: 'load' })
+  await shoot('email')
+}
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+
+const takeAll = async (browser: Browser): Promise<void> => {
+  const page = await browser.newPage({ javaScriptEnabled: false, viewport: { width: 1200, height: 900 } })
+  const scripted = await browser.newPage()
+  const go = async (url: string, name: string) => {
+    await page.goto(new URL(url, dev.url).href)
+    await picture(page, name)
+  }
+
+  await go('/', 'root')
+  await go('/nothing/here', 'unknown')
+  await scripted.goto(`${dev.url}/docs`)
+  await picture(scripted, 'docs')
+  await scripted.goto(`${dev.url}/docs#postSend`)
+  await picture(scripted, 'docs-open', false)
+  await scripted.goto(`${dev.consoleUrl}/`)
+  await picture(scripted, 'console')
+
+  await call('POST', '/send', {
+    to: 'ada@example.com',
+    projectId: (await svc('projects', 'list')).projects[0].id,
+    type: 'marketing',
+    mergeData: { name: 'Ada' },
+  })
+  const welcome = await mailOf(/^Welcome/)
+  await pictureMail(page, 'mail-project', welcome.html)
+  const view = welcome.link('/v/')
+  await go(view, 'liveview')
+  await go(welcome.link('block=colour'), 'liveview-chosen')
+  // The page after an answer.
+  await press(page, 'Red')
+  await picture(page, 'liveview-answered', false)
+  await page.getByLabel('Company').fill(' ')
+  await press(page, 'Send')
+  await picture(page, 'liveview-refused', false)
+  await page.getByLabel('Company').fill('Acme')
+  await press(page, 'Send')
+  await press(page, '4')
+  await press(page, '3.6 km/h')
+  await page.locator('.days details[open] input').nth(2).check()
+  await page.getByLabel('Your name').fill('Ada')
+  await press(page, 'Book')
+  await picture(page, 'liveview-booked', false)
+  await press(page, 'Go to checkout')
+  await picture(page, 'test-payment')
+  await press(page, 'Decline')
+  await picture(page, 'liveview-declined', false)
+  await press(page, 'Go to checkout')
+  await press(page, 'Pay')
+  await picture(page, 'liveview-paid', false)
+  await go(view, 'liveview-all-answered')
+  await go(welcome.link('/u/'), 'unsubscribe')
+  await press(page, 'Unsubscribe')
+  await picture(page, 'unsubscribed')
+
+  const booked = await mailOf(/^Booked/)
+  await pictureMail(page, 'mail-booking', booked.html)
+  await go(booked.link('/b/'), 'booking-cancel')
+  await press(page, 'Cancel the booking')
+  await picture(page, 'booking-cancelled')
+
+  const [form] = (await svc('forms', 'list')).forms
+  await go(`/f/${form.id}`, 'form')
+  await scripted.goto(form.url)
+  await scripted.evaluate("document.querySelector('form').noValidate = true")
+  await scripted.getByRole('button', { name: 'Sign up' }).click()
+  await picture(scripted, 'form-faults')
+  await page.getByLabel('Email').fill('bob@example.com')
+  await press(page, 'Sign up')
+  await picture(page, 'form-thanks')
+  const confirm = await mailOf(/confirm/i)
+  await pictureMail(page, 'mail-confirm', confirm.html)
+  await go(confirm.link('/f/confirm/'), 'form-confirm')
+  await press(page, 'Confirm')
+  await picture(page, 'form-confirmed')
+  await go('/f/frm_nothing', 'form-none')
+
+  const webinar = await svc('webinars', 'create', '--title', 'Product tour', '--at', '2d', '--capacity', '1')
+  for (const name of ['Carl', 'Dora'])
+    await call('POST', `/webinars/${webinar.id}/register`, { email: `${name.toLowerCase()}@example.com`, name })
+  const seat = await mailOf(/^You are registered/)
+  await pictureMail(page, 'mail-webinar', seat.html)
+  await pictureMail(page, 'mail-waitlist', (await mailOf(/waitlist/)).html)
+  await scripted.goto(seat.link('/join/'))
+  await picture(scripted, 'join')
+  await go(seat.link('/cancel'), 'join-cancel')
+  await go((await mailOf(/waitlist/)).link('/w/'), 'waitlist')
+  await svc('webinars', 'start', webinar.id, '--stream', 'https://stream.example.com/tour')
+  await go(seat.link('/join/'), 'join-live')
+
+  await svc('accounts', 'claim-slug', 'harbour')
+  const course = await svc('courses', 'create', '--title', 'Knots', '--publish')
+  for (const title of ['The bowline', 'The figure of eight'])
+    await svc('courses', 'lessons', 'add', course.id, '--title', title, '--content', 'Make a loop.\n\nPull it tight.')
+  await call('POST', `/courses/${course.id}/enroll`, { email: 'eve@example.com' })
+  const access = await mailOf(/access/)
+  await pictureMail(page, 'mail-course', access.html)
+  await go(access.link('/embed'), 'portal')
+  await page.getByRole('link', { name: 'The bowline' }).click()
+  await picture(page, 'portal-lesson')
+  await pictureReadme(scripted, welcome.html)
+}
+
+let browser: Browser | undefined
+try {
+  await mkdir(folder, { recursive: true })
+  // An email is shown on about:blank, where Chromium blocks images from this machine.
+  const args = [...launchOptions.args, '--disable-features=LocalNetworkAccessChecks']
+  browser = await chromium.launch({ executablePath, args })
+  await takeAll(browser)
+  process.stdout.write(`The pictures are in ${folder}\n`)
+} finally {
+  await browser?.close()
+  await dev.stop()
+  await rm(dataDir, { recursive: true, force: true })
+}

@@ -1,0 +1,65 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { parseSync } from 'vite'
+import { expect, test } from 'vitest'
+
+/** Checks that every regular expression takes linear time, because untrusted input is matched against many of them. */
+
+type Checker = (source: string, flags: string, options: object) => { status: 'safe' | 'vulnerable' | 'unknown' }
+// The pure JavaScript build, which has no types: the other builds start Java or a binary.
+const { checkSync } = createRequire(import.meta.url)('recheck/lib/browser.js') as { checkSync: Checker }
+
+const root = join(import.meta.dirname, '..')
+
+/** The number of expressions that are built at run time, by file. Each was reviewed: no two adjacent repeats match the same. */
+const composed = { 'src/http/server.ts': 1, 'src/studio/studio.nodes.ts': 1 }
+
+interface Node {
+  type: string
+  regex?: { pattern: string; flags: string }
+  callee?: { name?: string }
+}
+
+const nodesOf = (value: unknown): Node[] => {
+  if (typeof value !== 'object' || value === null) return []
+  const below = Object.values(value).flatMap(nodesOf)
+  return 'type' in value && 'start' in value ? [value as Node, ...below] : below
+}
+
+const files = ['src', 'bin', 'jobs'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.(ts|mjs)$/.test(file))
+    .map((file) => `${folder}/${file}`),
+)
+
+const patterns = new Map<string, { pattern: string; flags: string; file: string }>()
+const calls: Record<string, number> = {}
+for (const file of files) {
+  const text = readFileSync(join(root, file), 'utf8')
+  for (const { type, regex, callee } of nodesOf(parseSync(file, text).program)) {
+    if (regex) patterns.set(`/${regex.pattern}/${regex.flags}`, { ...regex, file })
+    if (/^(New|Call)Expression$/.test(type) && callee?.name === 'RegExp') calls[file] = (calls[file] ?? 0) + 1
+  }
+}
+
+/** Uses the pattern's automaton, which is exact but does not support look-behind. */
+const isLinear = (pattern: string, flags: string): boolean =>
+  checkSync(pattern, flags, { checker: 'automaton', timeout: 120_000 }).status === 'safe'
+
+test('the check distinguishes linear patterns from others', () => {
+  expect(['^a+$', '(a|b)*c', '^ *(\\S.*)$'].map((pattern) => isLinear(pattern, ''))).toEqual([true, false, true])
+  expect(['^(a+)+$', '^ *(.+?) *$', 'x+$', '[?&#][^?&#=]*=[^&#]*$'].map((one) => isLinear(one, ''))).toEqual(
+    Array(4).fill(false),
+  )
+})
+
+test('every pattern takes linear time', { timeout: 240_000 }, () => {
+  expect(patterns.size).toBeGreaterThan(150)
+  const bad = [...patterns].filter(([, { pattern, flags }]) => !isLinear(pattern, flags))
+  expect(bad.map(([literal, { file }]) => `${file}: ${literal}`)).toEqual([])
+})
+
+test('every expression that is built at run time was reviewed', () => {
+  expect(calls).toEqual(composed)
+})

@@ -1,0 +1,19 @@
+/** The path of the Chromium of the tests. */
+export const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
+
+export const launchOptions = {
+  args: [
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+    '--disable-gpu',
+    '--no-first-run',
+    // Chromium's sandbox does not work for root or in a container without user namespaces.
+    '--no-sandbox',
+  ],
+}
+
+/** The screens that every page must support. */
+export const screens = [320, 1200].flatMap((width) =>
+  (['light', 'dark'] as const).map((colorScheme) => ({ width, colorScheme })),
+)

@@ -1,0 +1,109 @@
+import { execFile } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const lookMs = 40
+/** A program that uses the whole screen has drawn it within this time. */
+const settledMs = 500
+
+export interface Typed {
+  status: number
+  /** The output on the terminal, from the command on, including text that has scrolled off. */
+  text: string
+}
+
+export interface Terminal {
+  /**
+   * Types a line and resolves once the shell shows its prompt again. `answer` returns the keys for a question; a program that
+   * uses the whole screen then ends with `q`.
+   */
+  type(line: string, answer?: (text: string) => string | null): Promise<Typed>
+  /** Types a line that keeps running, and resolves once the screen shows `expected`. */
+  begin(line: string, expected: RegExp): Promise<string>
+  /** Types Ctrl-C; resolves once the shell shows its prompt again. */
+  interrupt(): Promise<Typed>
+  close(): Promise<void>
+}
+
+interface Size {
+  columns: number
+  rows: number
+}
+
+/** A bash on a terminal of that size, in tmux. `name` must be unique on this machine. */
+export const openTerminal = async (
+  name: string,
+  { columns, rows }: Size,
+  folder: string,
+  env: Record<string, string>,
+): Promise<Terminal> => {
+  // Otherwise tmux runs the user's shell, and system users such as `nobody` have none.
+  const tmux = async (...args: string[]) =>
+    (await run('tmux', ['-L', name, '-f', '/dev/null', ...args], { env: { ...env, SHELL: '/bin/sh' } })).stdout
+  const statuses = join(folder, `.statuses-${name}`)
+  const rc = join(folder, `.bashrc-${name}`)
+  await writeFile(statuses, '')
+  await writeFile(rc, `PS1='$ '\nPROMPT_COMMAND='echo $? >> ${statuses}'\n`)
+  const size = ['-x', String(columns), '-y', String(rows)]
+  await tmux('new-session', '-d', ...size, '-c', folder, `bash --noprofile --rcfile ${rc}`)
+  let prompts = 0
+  const read = async () => (await readFile(statuses, 'utf8')).trim().split('\n').filter(Boolean)
+  const isBack = async () => (await read()).length > prompts
+  const shown = async () => (await tmux('capture-pane', '-p', '-S', '-')).trimEnd()
+  /** Returns the settled screen of a program that uses the whole screen, and ends it with `q`; null if there is none. */
+  const leaveScreen = async (): Promise<string | null> => {
+    const isTaken = async () => (await tmux('display-message', '-p', '#{alternate_on}')).trim() === '1'
+    if (!(await isTaken())) return null
+    await sleep(settledMs)
+    const screen = (await tmux('capture-pane', '-p')).trimEnd()
+    if (await isTaken()) await tmux('send-keys', 'q')
+    return screen
+  }
+  const back = async (answer?: (text: string) => string | null, limitMs = 60_000): Promise<Typed> => {
+    const endsAt = performance.now() + limitMs
+    let screen = ''
+    while (!(await isBack())) {
+      await sleep(lookMs)
+      if (performance.now() > endsAt) throw new Error(`No prompt comes back:\n${await shown()}`)
+      const left = answer && (await leaveScreen())
+      if (left) screen = `${left}\n`
+      const keys = left ? null : answer?.(await shown())
+      if (keys) await tmux('send-keys', ...keys.split(' '))
+    }
+    const list = await read()
+    prompts = list.length
+    // The prompt is drawn after the end of its command.
+    await sleep(lookMs)
+    return { status: Number(list.at(-1)), text: screen + (await shown()).replace(/\n\$$/, '') }
+  }
+  const enter = async (line: string) => {
+    await tmux('send-keys', '-R', ';', 'clear-history')
+    await tmux('send-keys', '-l', line)
+    await tmux('send-keys', 'Enter')
+  }
+  await back()
+  return {
+    async type(line, answer) {
+      await enter(line)
+      return back(answer)
+    },
+    async begin(line, expected) {
+      await enter(line)
+      const endsAt = performance.now() + 60_000
+      for (;;) {
+        const text = await shown()
+        if (expected.test(text)) return text
+        if ((await isBack()) || performance.now() > endsAt) throw new Error(`${line} does not go on:\n${text}`)
+        await sleep(lookMs)
+      }
+    },
+    async interrupt() {
+      await tmux('send-keys', 'C-c')
+      return back()
+    },
+    close: async () => void (await tmux('kill-server').catch(() => {})),
+  }
+}
