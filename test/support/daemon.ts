@@ -58,7 +58,7 @@ export const startDaemon = async (
   const exited = once(child, 'exit').then(([status]) => status as number | null)
   const deadline = Date.now() + 60_000
   while (!(await isReady(url))) {
-    if (child.exitCode !== null || Date.now() > deadline) {
+    if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) {
       child.kill('SIGKILL')
       throw new Error(`The daemon did not become ready:\n${log}`)
     }
