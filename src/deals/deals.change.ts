@@ -1,9 +1,10 @@
 import { emit } from '../events/emit.ts'
 import { invalid, noSuch, notFound } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { onSharedBoard } from './deals.board.ts'
 import type { DealChange, StageKind } from './deals.shapes.ts'
-import { type Deal, type DealRow, dealColumns, viewDeal } from './deals.shapes.ts'
+import { type Deal, type DealRow, dealColumns, dealTypes, viewDeal } from './deals.shapes.ts'
 import type { TargetStage } from './deals.target.ts'
 
 type Values = Pick<DealRow, 'title' | 'value' | 'currency' | 'stageId'>
@@ -15,33 +16,42 @@ interface Locked extends Values {
 
 // The deal's row is locked in a subquery of its own. With a join, PostgreSQL would recheck the condition after the wait against the
 // old version of the other row, and could lose the deal.
+const lockingDeal = statement<Locked>(
+  'lock-deal',
+  { title: 'text', value: 'numeric', currency: 'text', stageId: 'text', toKind: 'text' },
+  `with deal as materialized (
+     select title, value, currency, pipeline_id, stage_id from deals
+     where account_id = $1 and id = $2 and ${onSharedBoard} for no key update
+   ), target as materialized (
+     select s.kind from deal join stages s on s.account_id = $1 and s.id = $3 and s.pipeline_id = deal.pipeline_id
+     where s.id <> deal.stage_id for key share of s
+   )
+   select title, value, currency, stage_id as "stageId", (select kind from target) as "toKind" from deal`,
+)
+
 const lockDeal = async ({ sql, accountId }: Work, id: string, stageId: string | null): Promise<Locked> => {
-  const [row] = await sql<Locked>(
-    `with deal as materialized (
-       select title, value, currency, pipeline_id, stage_id from deals
-       where account_id = $1 and id = $2 and ${onSharedBoard} for no key update
-     ), target as materialized (
-       select s.kind from deal join stages s on s.account_id = $1 and s.id = $3 and s.pipeline_id = deal.pipeline_id
-       where s.id <> deal.stage_id for key share of s
-     )
-     select title, value, currency, stage_id as "stageId", (select kind from target) as "toKind" from deal`,
-    [accountId, id, stageId],
-    'lock-deal',
-  )
+  const [row] = await sql(lockingDeal, [accountId, id, stageId])
   if (!row) throw notFound('There is no such deal', { hint: 'svc deals list' })
   return row
 }
 
-const readDeal = `select ${dealColumns} from deals d where d.account_id = $1 and d.id = $2`
+const readDeal = statement<DealRow>(
+  'show-deal',
+  dealTypes,
+  `select ${dealColumns} from deals d where d.account_id = $1 and d.id = $2`,
+)
 
 /** Returns a deal. Throws Problem `not_found`. */
 export const showDeal = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<Deal> => {
-  const [row] = await sql<DealRow>(readDeal, [accountId, id], 'show-deal')
+  const [row] = await sql(readDeal, [accountId, id])
   if (!row) throw noSuch('deal', id, { hint: 'svc deals list' })
   return viewDeal(row)
 }
 
-const updateDeal = `
+const updateDeal = statement<DealRow>(
+  'update-deal',
+  dealTypes,
+  `
   with history as (
     insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
     select account_id, id, moves + 1, $8, stage_id, $6, $9 from deals
@@ -49,12 +59,13 @@ const updateDeal = `
   )
   update deals d set title = $3, value = $4, currency = $5, stage_id = $6, status = coalesce($7, status),
     moves = moves + (stage_id <> $6)::int, updated_at = $9
-  where account_id = $1 and id = $2 returning ${dealColumns}`
+  where account_id = $1 and id = $2 returning ${dealColumns}`,
+)
 
 const write = async (work: Work, id: string, next: Values, kind: StageKind | null): Promise<Deal> => {
   const { sql, accountId, actor, now } = work
   const values = [next.title, next.value, next.currency, next.stageId, kind]
-  const [row] = await sql<DealRow>(updateDeal, [accountId, id, ...values, actor, now], 'update-deal')
+  const [row] = await sql(updateDeal, [accountId, id, ...values, actor, now])
   return viewDeal(row!)
 }
 

@@ -101,5 +101,21 @@ export type DealRow = Omit<Deal, 'value'> & { value: string }
 export const dealColumns = `d.id, d.title, d.value, d.currency, d.pipeline_id as "pipelineId", d.stage_id as "stageId",
   (select name from stages where id = d.stage_id) as stage, d.status, d.source, d.list_id as "listId", d.row_id as "rowId", d.email`
 
+/** The types of `dealColumns` in PostgreSQL. */
+export const dealTypes = {
+  id: 'text',
+  title: 'text',
+  value: 'numeric',
+  currency: 'text',
+  pipelineId: 'text',
+  stageId: 'text',
+  stage: 'text',
+  status: 'text',
+  source: 'text',
+  listId: 'text',
+  rowId: 'text',
+  email: 'text',
+} as const
+
 /** Returns the deal as the API shows it (docs/reference/api.md#deal). */
 export const viewDeal = (row: DealRow): Deal => ({ ...row, value: toNumber(row.value) })

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Connection, type ConnectionOptions, dialMs, openWatch, serverKeepalive, unreadAnswer } from './connection.ts'
 import { isReadOnly, isRetryable, Unanswered } from './faults.ts'
+import type { Statement } from './statement.ts'
 
 export {
   isBusy,
@@ -13,9 +14,9 @@ export {
   unavailable,
 } from './faults.ts'
 
-/** Runs one statement with bound parameters (`$1`) and returns its rows. With a name it stays prepared on the connection. */
+/** Runs one statement with bound parameters (`$1`) and returns its rows. A declared statement stays prepared on the connection. */
 export type Sql = <Row extends object = Record<string, unknown>>(
-  text: string,
+  query: string | Statement<Row>,
   params?: readonly unknown[],
   name?: string,
 ) => Promise<Row[]>
@@ -58,8 +59,14 @@ types.setTypeParser(20, Number)
 
 const sqlOn =
   (client: { query(config: pg.QueryConfig): Promise<pg.QueryResult> }): Sql =>
-  async <Row extends object>(text: string, params: readonly unknown[] = [], name?: string) =>
-    (await client.query({ text, values: params as unknown[], ...(name && { name }) })).rows as Row[]
+  async <Row extends object>(query: string | Statement<Row>, params: readonly unknown[] = [], name?: string) => {
+    const values = params as unknown[]
+    const config =
+      typeof query === 'string'
+        ? { text: query, values, ...(name && { name }) }
+        : { text: query.text, name: query.name, values }
+    return (await client.query(config)).rows as Row[]
+  }
 
 /** Each repetition follows a commit of another transaction: more than a few are rare. */
 const mostTries = 20

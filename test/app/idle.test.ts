@@ -11,6 +11,7 @@ import { runMail } from '../../src/messages/outbox/outbox.ts'
 import type { App } from '../../src/store/work.ts'
 import { runReminders } from '../../src/webinars/webinars.loop.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { textOf } from '../support/database.ts'
 import { eventually } from '../support/deliveries.ts'
 
 let t: TestApp
@@ -23,9 +24,9 @@ afterAll(() => t.close())
 /** Returns an app of its own that records the statements of its pool and the start of transactions. */
 const noting = async (said: string[]): Promise<App & { close(): Promise<void> }> => {
   const app = await openApp(readConfig(t.env), { schema: 'ignore', connections: 4 })
-  const sql: App['sql'] = (text, ...more) => {
-    said.push(text.trim().slice(0, 60))
-    return app.sql(text, ...more)
+  const sql: App['sql'] = (query, ...more) => {
+    said.push(textOf(query).trim().slice(0, 60))
+    return app.sql(query, ...more)
   }
   const transaction: App['database']['transaction'] = (...given) => {
     said.push('begin')

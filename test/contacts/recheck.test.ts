@@ -3,7 +3,7 @@ import { addAddressSignal, recheckDomains, reverify, writeContacts } from '../..
 import type { Sql } from '../../src/store/database.ts'
 import type { TestAccount } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
-import { untilLocked } from '../support/database.ts'
+import { textOf, untilLocked } from '../support/database.ts'
 import { type ContactsApp, startContacts } from './support.ts'
 
 let app: ContactsApp
@@ -43,9 +43,9 @@ const addDoubtful = async ({ id }: TestAccount, listId: string, domain: string, 
 const counting = () => {
   const ran: { text: string; rows: number }[] = []
   const count = (sql: Sql): Sql => {
-    const counted = async (...[text, params, name]: Parameters<Sql>) => {
-      const rows = await sql(text, params, name)
-      ran.push({ text, rows: rows.length })
+    const counted = async (...[query, ...more]: Parameters<Sql>) => {
+      const rows = await sql(query, ...more)
+      ran.push({ text: textOf(query), rows: rows.length })
       return rows
     }
     return counted as Sql

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, inject, onTestFinished, vi } from 'vitest'
 import { lockKey } from '../../src/lib/locks.ts'
-import type { Database } from '../../src/store/database.ts'
+import type { Database, Sql } from '../../src/store/database.ts'
 import { urlOf } from './global.ts'
 
 let made = 0
@@ -48,3 +48,6 @@ export const holdContactsTicket = async (database: Database, accountId: string) 
   await session.query(`select pg_advisory_xact_lock(${lockKey('contactCapacity', '$1')})`, [accountId])
   return { release: () => session.query('rollback') }
 }
+
+/** The text of a query, whether it is a string or a declared statement. */
+export const textOf = (query: Parameters<Sql>[0]): string => (typeof query === 'string' ? query : query.text)

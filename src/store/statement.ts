@@ -1,0 +1,40 @@
+/** The PostgreSQL types that node-postgres, as database.ts sets it, reads as a value of type `Value`. */
+type ColumnType<Value> = unknown extends Value
+  ? 'text' | 'json' | 'jsonb'
+  : [NonNullable<Value>] extends [string]
+    ? 'text' | 'numeric'
+    : [NonNullable<Value>] extends [number]
+      ? 'int2' | 'int4' | 'int8' | 'float8'
+      : [NonNullable<Value>] extends [boolean]
+        ? 'bool'
+        : [NonNullable<Value>] extends [Date]
+          ? 'timestamptz'
+          : [NonNullable<Value>] extends [readonly string[]]
+            ? '_text' | 'json' | 'jsonb'
+            : 'json' | 'jsonb'
+
+/** A statement of a hot path: it stays prepared on each connection that ran it, under its name. */
+export interface Statement<Row extends object> {
+  readonly name: string
+  readonly text: string
+  /** Each column of its rows with the type that PostgreSQL reports, as pg_type names it. Empty: it returns no columns. */
+  readonly columns: { readonly [Column in keyof Row]-?: ColumnType<Row[Column]> }
+}
+
+/** All statements of the loaded modules, by name: test/store/statements.test.ts prepares each and compares its columns. */
+export const statements = new Map<string, Statement<object>>()
+
+/**
+ * Declares a prepared statement. `Row` is the row it returns, and `columns` repeats its shape in PostgreSQL's types. Throws if
+ * two statements share a name: a connection keeps one text for a name.
+ */
+export const statement = <Row extends object = Record<never, never>>(
+  name: string,
+  columns: Statement<Row>['columns'],
+  text: string,
+): Statement<Row> => {
+  if (statements.has(name)) throw new Error(`Two statements are named ${name}`)
+  const declared = { name, columns, text }
+  statements.set(name, declared)
+  return declared
+}

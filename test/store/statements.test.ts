@@ -1,0 +1,84 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { beforeAll, expect, test } from 'vitest'
+import { type Statement, statements } from '../../src/store/statement.ts'
+import { cloneDatabase } from '../support/database.ts'
+
+interface Field {
+  name: string
+  dataTypeID: number
+}
+
+/** Asks the server for the columns of a statement without running it; node-postgres calls the handlers with the answers. */
+class Description {
+  fields: Field[] = []
+  #error: Error | undefined
+  readonly done: Promise<Field[]>
+  #settle!: () => void
+  readonly #statement: Statement<object>
+
+  constructor(statement: Statement<object>) {
+    this.#statement = statement
+    this.done = new Promise((resolve, reject) => {
+      this.#settle = () => (this.#error ? reject(this.#error) : resolve(this.fields))
+    })
+  }
+
+  submit(connection: pg.Connection) {
+    const { name, text } = this.#statement
+    connection.parse({ name, text, types: [] }, false)
+    connection.describe({ type: 'S', name }, false)
+    connection.sync()
+  }
+  handleRowDescription({ fields }: { fields: Field[] }) {
+    this.fields = fields
+  }
+  handleError(error: Error) {
+    this.#error = error
+    this.#settle()
+  }
+  handleReadyForQuery() {
+    this.#settle()
+  }
+}
+
+const src = join(import.meta.dirname, '../../src')
+const declaring = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
+  (file) => file.endsWith('.ts') && /store\/statement\.ts'/.test(readFileSync(join(src, file), 'utf8')),
+)
+for (const file of declaring) await import(join(src, file))
+
+let client: pg.Client
+let typeNames: Map<number, string>
+
+beforeAll(async () => {
+  const { url, drop } = await cloneDatabase()
+  client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query<{ oid: number; typname: string }>('select oid, typname from pg_type')
+  typeNames = new Map(rows.map(({ oid, typname }) => [oid, typname]))
+  return async () => {
+    await client.end()
+    await drop()
+  }
+})
+
+/** Prepares the statement on the server and returns the columns that it would return, with their types. */
+const describeColumns = async (statement: Statement<object>): Promise<Record<string, string | undefined>> => {
+  const fields = await client.query(new Description(statement)).done
+  return Object.fromEntries(fields.map(({ name, dataTypeID }) => [name, typeNames.get(dataTypeID)]))
+}
+
+test('the hot statements are declared', () => {
+  expect(statements.size).toBeGreaterThan(2)
+})
+
+test.each([...statements.values()])('the statement $name returns its declared columns', async (declared) => {
+  expect(await describeColumns(declared)).toEqual(declared.columns)
+})
+
+test('a statement whose columns differ from its declaration is noticed', async () => {
+  const wrong = { name: 'wrong', text: `select 1 as "one", 'a' as "two"`, columns: {} }
+  expect(await describeColumns(wrong)).toEqual({ one: 'int4', two: 'text' })
+})
