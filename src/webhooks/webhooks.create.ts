@@ -1,8 +1,9 @@
 import type { z } from 'zod'
+import { lockAccount } from '../accounts/accounts.ts'
 import { publicUrl } from '../deliveries/deliveries.ts'
 import { type EventType, eventTypes } from '../events/types.ts'
 import { newId } from '../lib/ids.ts'
-import { conflict, notFound, Problem } from '../lib/problem.ts'
+import { conflict, Problem } from '../lib/problem.ts'
 import type { SecretBox } from '../lib/secrets.ts'
 import { newSigningSecret } from '../lib/signature.ts'
 import type { App, Work } from '../store/work.ts'
@@ -24,9 +25,9 @@ export const inContractOrder = (types: readonly EventType[]): EventType[] =>
   eventTypes.filter((type) => types.includes(type))
 
 /** Locks the account's row while it counts webhooks, so that concurrent calls can't exceed the limit. */
-const requireBelowLimit = async ({ sql, accountId }: Work): Promise<void> => {
-  const [account] = await sql('select from accounts where id = $1 for no key update', [accountId])
-  if (!account) throw notFound('There is no such account')
+const requireBelowLimit = async (work: Work): Promise<void> => {
+  const { sql, accountId } = work
+  await lockAccount(work)
   const [row] = await sql<{ count: number }>('select count(*) from webhooks where account_id = $1', [accountId])
   if (row!.count >= webhookLimit) throw conflict(`An account can have at most ${webhookLimit} webhook subscriptions`)
 }

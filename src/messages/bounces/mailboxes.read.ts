@@ -1,3 +1,4 @@
+import { activeAccounts } from '../../accounts/accounts.ts'
 import { lockClasses } from '../../lib/locks.ts'
 import { MailboxFailure, withMailbox } from '../../net/imap.ts'
 import { createBell, repeatUntil } from '../../queue/loop.ts'
@@ -52,7 +53,7 @@ const readMailbox = async (app: App, mailbox: DueMailbox, signal: AbortSignal, r
 const findDue = (app: App, accountId: string | null): Promise<DueMailbox[]> =>
   app.sql<DueMailbox>(
     `select b.account_id as "accountId", ${mailboxColumns} from bounce_mailboxes b
-     join accounts a on a.id = b.account_id and a.deleted_at is null
+     join ${activeAccounts} a on a.id = b.account_id
      where (b.read_at is null or b.read_at <= $1) and ($2::text is null or b.account_id = $2)
      order by b.read_at nulls first, b.account_id`,
     [new Date(app.now().getTime() - everyMs + slackMs), accountId],

@@ -1,3 +1,4 @@
+import { activeAccounts } from '../../accounts/accounts.ts'
 import type { RelayAccess } from '../../net/smtp.ts'
 import type { App } from '../../store/work.ts'
 import { relayColumns, type StoredRelay } from '../outbox/claim.ts'
@@ -16,7 +17,7 @@ export interface KnownRelay {
 export const allRelays = async ({ sql, box, config }: Pick<App, 'sql' | 'box' | 'config'>): Promise<KnownRelay[]> => {
   const rows = await sql<StoredRelay & { accountId: string; account: string }>(
     `select r.account_id as "accountId", a.name as account, ${relayColumns} from relays r
-     join accounts a on a.id = r.account_id and a.deleted_at is null order by r.account_id`,
+     join ${activeAccounts} a on a.id = r.account_id order by r.account_id`,
   )
   const stored = rows.map(
     ({ accountId, account, host, port, isSecure, isTlsOptional, username, sealedPassword }): KnownRelay => ({

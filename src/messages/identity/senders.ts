@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { lockAccount } from '../../accounts/accounts.ts'
 import { newId } from '../../lib/ids.ts'
 import { parse } from '../../lib/parse.ts'
 import { conflict, noSuch, shown } from '../../lib/problem.ts'
@@ -23,8 +24,8 @@ const columns = `id, email, name, reply_to as "replyTo", is_default as "isDefaul
 export const addSender = async (work: Work, input: z.input<typeof NewSender>): Promise<SenderView> => {
   const { sql, accountId, now } = work
   const { email, name, replyTo = null } = parse(NewSender, input)
-  // The second of two concurrent calls waits for the first one's commit, and then sees its default sender.
-  await sql('select 1 from accounts where id = $1 for no key update', [accountId])
+  // The second of two concurrent calls then sees the first one's default sender.
+  await lockAccount(work)
   const [row] = await sql<SenderView>(
     `insert into senders (id, account_id, email, name, reply_to, is_default, created_at)
      select $2, $1, $3, $4, $5, not exists (select from senders where account_id = $1 and is_default), $6
@@ -49,7 +50,7 @@ export const findSender = async (work: Work, ref: string): Promise<SenderView> =
 export const makeDefaultSender = async (work: Work, ref: string): Promise<SenderView> => {
   const { sql, accountId } = work
   const { id } = await findSender(work, ref)
-  await sql('select 1 from accounts where id = $1 for no key update', [accountId])
+  await lockAccount(work)
   await sql('update senders set is_default = false where account_id = $1 and is_default and id <> $2', [accountId, id])
   const [row] = await sql<SenderView>(
     `update senders set is_default = true where account_id = $1 and id = $2 returning ${columns}`,

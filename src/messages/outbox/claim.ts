@@ -1,3 +1,4 @@
+import { activeAccounts } from '../../accounts/accounts.ts'
 import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { QueueView } from '../../queue/loop.ts'
 import type { Sql } from '../../store/database.ts'
@@ -99,7 +100,7 @@ const claiming = `
     select svc_now() as now
   ), ask as materialized (
     select * from jsonb_to_recordset($2::jsonb) as a("accountId" text, batch text, capacity int, since float8)
-    where exists (select from accounts where id = a."accountId" and deleted_at is null)
+    where exists (select from ${activeAccounts} o where o.id = a."accountId")
   ), due as materialized (
     select a."accountId" as account, a.batch, d.*,
       row_number() over (partition by a."accountId", a.batch order by d.due_at) as turn
@@ -225,7 +226,7 @@ export const findDue = (sql: Sql): Promise<(Stream & { since: number })[]> =>
      from waiting w, (select svc_now() as now) clock cross join lateral (
        select due_at from message_queue
        where account_id = w.account_id and batch = w.batch and due_at <= clock.now and worker is null order by due_at limit 1
-     ) d where exists (select from accounts a where a.id = w.account_id and a.deleted_at is null)`,
+     ) d where exists (select from ${activeAccounts} a where a.id = w.account_id)`,
     [],
     'find-due-messages',
   )

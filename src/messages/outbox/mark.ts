@@ -1,3 +1,4 @@
+import { activeAccounts } from '../../accounts/accounts.ts'
 import { claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
 import { suppressedReason } from '../suppression/suppressions.ts'
@@ -17,7 +18,7 @@ const loading = `
       m.created_at as "createdAt", split_part(m.from_email, '@', -1) as domain,
       ${suppressedReason('m.account_id', 'm.email', 'm.type')} as reason
     from messages m where m.account_id = c."accountId" and m.id = c.id
-      and exists (select from accounts a where a.id = c."accountId" and a.deleted_at is null) limit 1
+      and exists (select from ${activeAccounts} a where a.id = c."accountId") limit 1
   ) m left join lateral (
     select sealed_key from domains where account_id = m."accountId" and domain = m.domain and status = 'verified' limit 1
   ) d on true`
@@ -43,7 +44,7 @@ export const marking = (claims: string): string => `
     select taken.row, taken.id from taken cross join lateral (
       select ${suppressedReason('m.account_id', 'm.email', 'm.type')} as reason
       from messages m where m.account_id = taken.account and m.id = taken.id
-        and exists (select from accounts a where a.id = taken.account and a.deleted_at is null) limit 1
+        and exists (select from ${activeAccounts} a where a.id = taken.account) limit 1
     ) m where m.reason is null
   ), marked as (
     update message_queue q set is_handing = true from sendable s where q.ctid = s.row

@@ -1,3 +1,4 @@
+import { hasAccount } from '../../accounts/accounts.ts'
 import { html } from '../../pages/html.ts'
 import { notFoundPage, type Page, type PageView } from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
@@ -12,8 +13,7 @@ interface Recipient {
 const recipientOf = async ({ sql, tokens, now }: App, token: string): Promise<Recipient | null> => {
   const [accountId, email] = tokens.read('unsubscribe', token, now().getTime()) ?? []
   if (!accountId || !email) return null
-  const known = await sql('select 1 from accounts where id = $1', [accountId])
-  return known.length > 0 ? { accountId, email } : null
+  return (await hasAccount({ sql }, accountId)) ? { accountId, email } : null
 }
 
 const question = ({ email }: Recipient): PageView => ({
