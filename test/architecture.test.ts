@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
+import { tablesIn } from './support/sql.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -155,4 +156,78 @@ test('operations take the time from their unit of work, never from the clock', (
       /Date\.now\(\)|new Date\(\)/.test(readFileSync(join(root, file), 'utf8')),
   )
   expect(clocks).toEqual([])
+})
+
+/** Views, which have no entity, and the tables of the entities, each with the folder that owns it. */
+const owners = new Map([
+  ['deliveries', 'deliveries'],
+  ...files
+    .filter((file) => file.endsWith('.entities.ts'))
+    .flatMap((file) =>
+      [...readFileSync(join(root, file), 'utf8').matchAll(/tableName: '(\w+)'/g)].map(
+        ([, table]) => [table!, room(file)] as const,
+      ),
+    ),
+])
+
+/** The folders whose SQL names tables of another folder. Pairs are only ever removed: ask the owner's front instead. */
+const knownArrows = [
+  'app -> accounts',
+  'app -> deliveries',
+  'app -> store',
+  'broadcasts -> contacts',
+  'broadcasts -> messages',
+  'contacts -> accounts',
+  'engagement -> deliveries',
+  'engagement -> messages',
+  'engagement -> studio',
+  'forms -> accounts',
+  'forms -> contacts',
+  'forms -> messages',
+  'journeys -> accounts',
+  'journeys -> contacts',
+  'lifecycle -> studio',
+  'messages -> accounts',
+  'messages -> contacts',
+  'queue -> store',
+  'store -> accounts',
+  'webhooks -> accounts',
+  'webhooks -> deliveries',
+  'webinars -> accounts',
+]
+
+test('the SQL of a folder names only its own tables', () => {
+  expect(owners.size).toBeGreaterThan(50)
+  const arrows = new Map<string, Set<string>>()
+  for (const file of files)
+    for (const table of tablesIn(readFileSync(join(root, file), 'utf8'))) {
+      const owner = owners.get(table)
+      if (owner && owner !== room(file))
+        arrows.getOrInsertComputed(`${room(file)} -> ${owner}`, () => new Set()).add(`${file}: ${table}`)
+    }
+  const unknown = [...arrows].filter(([arrow]) => !knownArrows.includes(arrow))
+  expect(unknown.flatMap(([, uses]) => [...uses])).toEqual([])
+  expect(knownArrows.filter((arrow) => !arrows.has(arrow))).toEqual([])
+})
+
+test('tables are found in statements and fragments, not in sentences, comments and common table expressions', () => {
+  const source = `
+    // select from comments
+    const help = 'Erase an address from lists'
+    const condition = \`exists (select from contacts where id = \${id(\`select 1 from "nested"\`)})\`
+    await sql<Row>(\`with mine (id) as materialized (select id from mine_too) -- from remarks
+      update deals d set x = 1 from only stages s, mine join mine on true returning /* from here */ 1\`)
+    await sql('lock table installation', 'insert into events', 'delete from keys using plans', 'for share of links')`
+  expect([...tablesIn(source)].sort()).toEqual([
+    'contacts',
+    'deals',
+    'events',
+    'installation',
+    'keys',
+    'links',
+    'mine_too',
+    'nested',
+    'plans',
+    'stages',
+  ])
 })
