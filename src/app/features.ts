@@ -59,7 +59,7 @@ export const loadEntities = async () => {
 /** Loads the kinds of interactive blocks: how each is shown and answered. */
 export const loadBlocks = async (): Promise<BlockKind[]> => {
   const modules = await Promise.all([
-    import('../engagement/engagement.answers.ts'),
+    import('../engagement/interactions/interactions.ts'),
     import('../checkout/checkout.block.ts'),
     import('../bookings/bookings.blocks.ts'),
   ])
@@ -69,7 +69,7 @@ export const loadBlocks = async (): Promise<BlockKind[]> => {
 /** Loads the forms of interactive blocks in pages. */
 const loadBlockForms = async (): Promise<BlockForm[]> => {
   const modules = await Promise.all([
-    import('../engagement/liveview.answers.pages.ts'),
+    import('../engagement/liveview/answers.pages.ts'),
     import('../checkout/checkout.pages.ts'),
     import('../bookings/bookings.pages.ts'),
   ])
@@ -81,7 +81,7 @@ export const loadRoutes = async (): Promise<Route[]> => {
     loadBlocks(),
     import('../contacts/contacts.routes.ts'),
     import('../messages/api/send.routes.ts'),
-    import('../engagement/engagement.routes.ts'),
+    import('../engagement/liveview/liveview.routes.ts'),
     import('../deals/deals.routes.ts'),
     import('../journeys/journeys.routes.ts'),
     import('../courses/courses.routes.ts'),
@@ -106,9 +106,9 @@ export const loadPages = async (consoleUrl?: string): Promise<Page[]> => {
     loadBlocks(),
     loadBlockForms(),
     import('./daemon/home.page.ts'),
-    import('../engagement/liveview.pages.ts'),
+    import('../engagement/liveview/liveview.pages.ts'),
     import('../messages/suppression/unsubscribe.pages.ts'),
-    import('../engagement/tracking.pages.ts'),
+    import('../engagement/tracking/tracking.pages.ts'),
     import('../courses/courses.pages.ts'),
     import('../webinars/webinars.pages.ts'),
     import('../checkout/checkout.pages.ts'),

@@ -64,4 +64,4 @@ const booking: BlockKind<'booking'> = {
 }
 
 // A list of several kinds: each is called only with blocks of its own type.
-export const blocks: readonly BlockKind[] = [booking] as unknown as readonly BlockKind[]
+export const blocks: readonly BlockKind[] = [booking]

@@ -80,7 +80,7 @@ ${times('Another time')}<button>Move my booking</button></details>`
 }
 
 // A list of several kinds: each is called only with blocks of its own type.
-export const forms: readonly BlockForm[] = [bookingForm] as unknown as readonly BlockForm[]
+export const forms: readonly BlockForm[] = [bookingForm]
 
 interface LinkedBooking {
   accountId: string

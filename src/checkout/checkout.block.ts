@@ -123,4 +123,4 @@ const checkoutBlock: BlockKind<'checkout'> = {
 }
 
 // A list of several kinds: each is called only with blocks of its own type.
-export const blocks: readonly BlockKind[] = [checkoutBlock] as unknown as readonly BlockKind[]
+export const blocks: readonly BlockKind[] = [checkoutBlock]

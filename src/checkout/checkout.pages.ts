@@ -46,7 +46,7 @@ ${
 }
 
 // A list of several kinds: each is called only with blocks of its own type.
-export const forms: readonly BlockForm[] = [checkoutForm] as unknown as readonly BlockForm[]
+export const forms: readonly BlockForm[] = [checkoutForm]
 
 const tableStyle = `
 table { width: 100%; border-collapse: collapse; margin: 0 0 1rem } td, th { padding: .25rem 0; text-align: left }

@@ -12,8 +12,7 @@ import {
 import { type Column, moneyText, type Output, printable } from '../cli/output.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { number, quantity } from '../lib/quantity.ts'
-import type { BlockKind } from './engagement.blocks.ts'
-import type { BlockSummary, Labels, ProjectSummary, ResponseView } from './engagement.responses.ts'
+import type { BlockKind, BlockSummary, Labels, ProjectSummary, ResponseView } from './interactions/interactions.ts'
 
 const columnsOf = (out: Output, labels: Labels): Column<ResponseView>[] => [
   ['WHEN', (response) => new Date(response.at)],
@@ -94,7 +93,7 @@ const addResponses = (noun: Command, cli: Cli): void => {
       .argument('<project>', 'id or name'),
   ).action(
     cli.run(async ({ out, pages, work }, ref: string, flags: PageFlags) => {
-      const { labelsOf, listResponses, summarizeResponses } = await import('./engagement.responses.ts')
+      const { labelsOf, listResponses, summarizeResponses } = await import('./interactions/interactions.ts')
       const summary = await work((w) => summarizeResponses(w, ref))
       const labels: Labels = out.format === 'table' ? await work((w) => labelsOf(w, ref)) : new Map()
       if (out.format === 'table' && flags.cursor === undefined && !out.fields) draw(out, summary)
@@ -213,7 +212,7 @@ const addLiveView = (cli: Cli, loadBlocks: () => Promise<readonly BlockKind[]>):
     .action(
       cli.run(async ({ app, out }, token: string) => {
         const [{ showLiveView }, { findViewableByToken }, { notFound }, kinds] = await Promise.all([
-          import('./liveview.ts'),
+          import('./liveview/liveview.ts'),
           import('./engagement.sent.ts'),
           import('../lib/problem.ts'),
           loadBlocks(),
@@ -227,7 +226,7 @@ const addLiveView = (cli: Cli, loadBlocks: () => Promise<readonly BlockKind[]>):
 
 const showScoreOf = async ({ out, work }: Context, email: string): Promise<void> => {
   const [{ showScore }, { normalizeEmail }] = await Promise.all([
-    import('./engagement.score.ts'),
+    import('./interactions/interactions.ts'),
     import('../lib/email.ts'),
   ])
   out.one(await work((w) => showScore(w, normalizeEmail(email))))
@@ -257,7 +256,7 @@ const addScore = (cli: Cli): void => {
     cli.run(async ({ out, work, require }, email: string, flags: { score?: string }) => {
       const given = await require({ score: flags.score })
       const [{ setScore }, { normalizeEmail }, { parse }, { z }] = await Promise.all([
-        import('./engagement.score.ts'),
+        import('./interactions/interactions.ts'),
         import('../lib/email.ts'),
         import('../lib/parse.ts'),
         import('zod'),

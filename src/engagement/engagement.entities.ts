@@ -28,7 +28,7 @@ const InteractionSchema = defineEntity({
     id: p.text().collation('C'),
     projectId: p.text().collation('C'),
     email: p.text().collation('C'),
-    /** null in a form: the text was dropped (engagement.retention.ts). */
+    /** null in a form: the text was dropped (`dropTexts`). */
     value: p.json<unknown>().nullable(),
     at: p.datetime(),
   },

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { isMachine } from '../../src/engagement/tracking.ts'
+import { isMachine } from '../../src/engagement/tracking/tracking.ts'
 import type { TestApp } from '../support/app.ts'
 import {
   type Arrived,

@@ -8,7 +8,7 @@ import {
   recheckDomains,
 } from '../../contacts/contacts.ts'
 import { purgeDeliveries, purgeTargets } from '../../deliveries/deliveries.purge.ts'
-import { dropTexts } from '../../engagement/engagement.retention.ts'
+import { dropTexts } from '../../engagement/interactions/interactions.ts'
 import { purgeSignups, resendFailedLinks } from '../../forms/forms.link.ts'
 import { purgeRuns, purgeVersions } from '../../journeys/journeys.purge.ts'
 import { singleLocks } from '../../lib/locks.ts'

@@ -1,7 +1,7 @@
-import { type Html, html } from '../pages/html.ts'
-import type { FormField } from '../studio/studio.ts'
-import { maxTextLength } from './engagement.answers.ts'
-import { type BlockForm, type BlockPage, type Entered, enteredInto } from './liveview.forms.pages.ts'
+import { type Html, html } from '../../pages/html.ts'
+import type { FormField } from '../../studio/studio.ts'
+import { maxTextLength } from '../interactions/interactions.ts'
+import { type BlockForm, type BlockPage, type Entered, enteredInto } from './forms.pages.ts'
 
 /*
  * Votes, ratings, quizzes and forms on the page. Each option is a submit button, so one click answers, even without scripts. An
@@ -106,4 +106,4 @@ ${fields.map((field) => input(id, field, entered))}
 }
 
 // A list of several kinds: each is called only with blocks of its own type.
-export const forms: readonly BlockForm[] = [vote, rating, quiz, form] as unknown as readonly BlockForm[]
+export const forms: readonly BlockForm[] = [vote, rating, quiz, form]

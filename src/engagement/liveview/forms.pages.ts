@@ -1,6 +1,5 @@
-import type { Html } from '../pages/html.ts'
-import type { BlockOf, BlockType } from './engagement.blocks.ts'
-import type { AnswerState } from './engagement.record.ts'
+import type { Html } from '../../pages/html.ts'
+import type { AnswerState, BlockOf, BlockType } from '../interactions/interactions.ts'
 
 /** Values of a posted form by input name. Names come from the request, so read own properties only (`enteredInto`). */
 export type Entered = Readonly<Record<string, string>>
@@ -21,8 +20,7 @@ export interface BlockPage {
   entered: Entered
 }
 
-/** How the page shows a kind of interactive block. app/features.ts lists the kinds of all features. */
-export interface BlockForm<Type extends BlockType = BlockType> {
+interface FormOf<Type extends BlockType> {
   type: Type
   /** An answer redirects to another host (`redirectUrl`), so the page's script must not submit the form. */
   leaves?: true
@@ -38,3 +36,6 @@ export interface BlockForm<Type extends BlockType = BlockType> {
   /** Returns the answer's value from the posted form. */
   valueOf(block: BlockOf<Type>, form: Entered): unknown
 }
+
+/** How the page shows a kind of interactive block. app/features.ts lists the kinds of all features. */
+export type BlockForm<Type extends BlockType = BlockType> = { [Each in Type]: FormOf<Each> }[Type]

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { type OpenCall, ok, openRoute, type Route } from '../http/route.ts'
-import { notFound } from '../lib/problem.ts'
-import { idText } from '../lib/text.ts'
-import type { App } from '../store/work.ts'
-import type { BlockKind } from './engagement.blocks.ts'
-import { findViewableByToken, type SentMail } from './engagement.sent.ts'
-import { answerBlock, showLiveView } from './liveview.ts'
+import { type OpenCall, ok, openRoute, type Route } from '../../http/route.ts'
+import { notFound } from '../../lib/problem.ts'
+import { idText } from '../../lib/text.ts'
+import type { App } from '../../store/work.ts'
+import { findViewableByToken, type SentMail } from '../engagement.sent.ts'
+import type { BlockKind } from '../interactions/interactions.ts'
+import { answerBlock, showLiveView } from './view.ts'
 
 const Token = z.object({ token: z.string() })
 

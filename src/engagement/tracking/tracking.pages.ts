@@ -1,4 +1,4 @@
-import { notFoundPage, type Page } from '../pages/page.ts'
+import { notFoundPage, type Page } from '../../pages/page.ts'
 import { followLink, recordOpen } from './tracking.ts'
 
 /** A transparent GIF of one pixel, as the body of `/t/o/…`. */

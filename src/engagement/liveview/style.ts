@@ -1,4 +1,4 @@
-import { darkGround, darkTheme, type FullTheme, fontFamily, readableOn } from '../studio/studio.ts'
+import { darkGround, darkTheme, type FullTheme, fontFamily, readableOn } from '../../studio/studio.ts'
 
 const variables = ({ primary, background, text }: FullTheme): string =>
   `:root { color-scheme: ${readableOn(background) === '#ffffff' ? 'dark' : 'light'}; --ink: ${text}; --quiet: ${text}; --ground: ${background}; --card: ${background}; --line: ${text}; --act: ${primary}; --on-act: ${readableOn(primary)} }`

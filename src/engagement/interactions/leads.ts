@@ -6,12 +6,12 @@ import {
   readContacts,
   verifyAddresses,
   writeContacts,
-} from '../contacts/contacts.ts'
-import { emit } from '../events/emit.ts'
-import { Problem } from '../lib/problem.ts'
-import type { App, Work } from '../store/work.ts'
-import type { BlockOf } from './engagement.blocks.ts'
-import type { SentMail } from './engagement.sent.ts'
+} from '../../contacts/contacts.ts'
+import { emit } from '../../events/emit.ts'
+import { Problem } from '../../lib/problem.ts'
+import type { App, Work } from '../../store/work.ts'
+import type { SentMail } from '../engagement.sent.ts'
+import type { BlockOf } from './blocks.ts'
 
 /*
  * Turns a form's answer into a contact or a lead (docs/reference/studio.md#forms-in-email). The answer itself is stored in any case: a

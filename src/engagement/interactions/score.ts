@@ -1,7 +1,7 @@
-import { readContacts } from '../contacts/contacts.ts'
-import { emit } from '../events/emit.ts'
-import type { Work } from '../store/work.ts'
-import type { Interaction } from './engagement.entities.ts'
+import { readContacts } from '../../contacts/contacts.ts'
+import { emit } from '../../events/emit.ts'
+import type { Work } from '../../store/work.ts'
+import type { Interaction } from '../engagement.entities.ts'
 
 /** Points for each interaction (docs/reference/studio.md#lead-score). */
 const points: Record<Interaction['kind'], number> = {

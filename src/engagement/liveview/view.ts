@@ -1,6 +1,6 @@
-import { notFound } from '../lib/problem.ts'
-import { fillTags } from '../lib/tags.ts'
-import type { App } from '../store/work.ts'
+import { notFound } from '../../lib/problem.ts'
+import { fillTags } from '../../lib/tags.ts'
+import type { App } from '../../store/work.ts'
 import {
   type Block,
   type FullTheme,
@@ -10,10 +10,10 @@ import {
   leavesOf,
   type UrlKind,
   urlParts,
-} from '../studio/studio.ts'
-import type { Answered, BlockKind } from './engagement.blocks.ts'
-import { type AnswerState, readState } from './engagement.record.ts'
-import type { SentMail } from './engagement.sent.ts'
+} from '../../studio/studio.ts'
+import type { SentMail } from '../engagement.sent.ts'
+import type { Answered, BlockKind } from '../interactions/interactions.ts'
+import { type AnswerState, readState } from '../interactions/interactions.ts'
 
 /** The live view of one email (docs/reference/api.md#live-view). */
 export interface LiveView {

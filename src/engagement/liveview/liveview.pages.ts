@@ -1,13 +1,13 @@
-import { Problem } from '../lib/problem.ts'
-import { type Html, html } from '../pages/html.ts'
-import { formBytes, notFoundPage, ownPath, type Page, type PageView, tooLarge } from '../pages/page.ts'
-import type { App } from '../store/work.ts'
-import { type Block, headingLevels, type LeafBlock, leavesOf } from '../studio/studio.ts'
-import type { BlockKind } from './engagement.blocks.ts'
-import { findSentByToken, type SentMail } from './engagement.sent.ts'
-import type { BlockForm, BlockPage, Entered } from './liveview.forms.pages.ts'
-import { liveViewStyle } from './liveview.style.ts'
-import { answerBlock, filledLeaves, type LiveView, showLiveView } from './liveview.ts'
+import { Problem } from '../../lib/problem.ts'
+import { type Html, html } from '../../pages/html.ts'
+import { formBytes, notFoundPage, ownPath, type Page, type PageView, tooLarge } from '../../pages/page.ts'
+import type { App } from '../../store/work.ts'
+import { type Block, headingLevels, type LeafBlock, leavesOf } from '../../studio/studio.ts'
+import { findSentByToken, type SentMail } from '../engagement.sent.ts'
+import type { BlockKind } from '../interactions/interactions.ts'
+import type { BlockForm, BlockPage, Entered } from './forms.pages.ts'
+import { liveViewStyle } from './style.ts'
+import { answerBlock, filledLeaves, type LiveView, showLiveView } from './view.ts'
 
 /** Submits a block without leaving the page: posts the form, and replaces the block with its new version from the response. */
 const script = `

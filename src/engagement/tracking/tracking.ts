@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isbot } from 'isbot'
-import type { App } from '../store/work.ts'
-import { linksIn, loadTemplate } from '../studio/studio.ts'
-import { recipientActor } from './engagement.answers.ts'
-import { recordInteraction } from './engagement.record.ts'
-import { loadSent, type SentMail } from './engagement.sent.ts'
-import { filledLeaves } from './liveview.ts'
+import type { App } from '../../store/work.ts'
+import { linksIn, loadTemplate } from '../../studio/studio.ts'
+import { loadSent, type SentMail } from '../engagement.sent.ts'
+import { recipientActor, recordInteraction } from '../interactions/interactions.ts'
+import { filledLeaves } from '../liveview/liveview.ts'
 
 /*
  * Opens and clicks (docs/reference/studio.md#opens-and-clicks). Many requests come from programs, such as prefetching mail clients

@@ -1,13 +1,13 @@
-import { emit } from '../events/emit.ts'
-import { coalesceCalls } from '../lib/coalesce.ts'
-import { newId } from '../lib/ids.ts'
-import type { MessageKey } from '../messages/messages.ts'
-import { opaqueArray } from '../store/arrays.ts'
-import { isSharedFailure } from '../store/database.ts'
-import type { App, Work } from '../store/work.ts'
-import type { Interaction } from './engagement.entities.ts'
-import { addToScore } from './engagement.score.ts'
-import type { SentMail } from './engagement.sent.ts'
+import { emit } from '../../events/emit.ts'
+import { coalesceCalls } from '../../lib/coalesce.ts'
+import { newId } from '../../lib/ids.ts'
+import type { MessageKey } from '../../messages/messages.ts'
+import { opaqueArray } from '../../store/arrays.ts'
+import { isSharedFailure } from '../../store/database.ts'
+import type { App, Work } from '../../store/work.ts'
+import type { Interaction } from '../engagement.entities.ts'
+import type { SentMail } from '../engagement.sent.ts'
+import { addToScore } from './score.ts'
 
 export type InteractionKind = Interaction['kind']
 

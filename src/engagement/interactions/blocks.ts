@@ -1,6 +1,9 @@
-import type { App } from '../store/work.ts'
-import type { LeafBlock } from '../studio/studio.ts'
-import type { SentMail } from './engagement.sent.ts'
+import type { App } from '../../store/work.ts'
+import type { LeafBlock } from '../../studio/studio.ts'
+import type { SentMail } from '../engagement.sent.ts'
+
+/** The actor of answers on hosted pages and through the signed API: the recipient. */
+export const recipientActor = 'page:liveview'
 
 export type BlockType = 'vote' | 'rating' | 'quiz' | 'form' | 'booking' | 'checkout'
 export type BlockOf<Type extends BlockType> = Extract<LeafBlock, { type: Type }>
@@ -13,11 +16,7 @@ export interface Answered {
   redirectUrl?: string
 }
 
-/**
- * A kind of interactive block: how it is shown and answered. app/features.ts lists the kinds of all features, so that the live view
- * does not depend on bookings and checkout. Blocks are passed with their merge tags filled.
- */
-export interface BlockKind<Type extends BlockType = BlockType> {
+interface KindOf<Type extends BlockType> {
   type: Type
   /** Returns props to add when the block is shown, such as `slots` of a booking. */
   view?(app: App, sent: SentMail, block: BlockOf<Type>): Promise<Record<string, unknown>>
@@ -27,3 +26,9 @@ export interface BlockKind<Type extends BlockType = BlockType> {
    */
   answer(app: App, sent: SentMail, block: BlockOf<Type>, value: unknown): Promise<Answered>
 }
+
+/**
+ * A kind of interactive block: how it is shown and answered. app/features.ts lists the kinds of all features, so that the live view
+ * does not depend on bookings and checkout. Blocks are passed with their merge tags filled.
+ */
+export type BlockKind<Type extends BlockType = BlockType> = { [Each in Type]: KindOf<Each> }[Type]

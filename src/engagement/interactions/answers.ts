@@ -1,19 +1,16 @@
-import { ticketFirst, writeFairly } from '../contacts/contacts.ts'
-import { isEmailSyntax, normalizeEmail } from '../lib/email.ts'
-import { invalid, shown } from '../lib/problem.ts'
-import type { App, Work } from '../store/work.ts'
-import type { FormField } from '../studio/studio.ts'
-import type { Answered, BlockKind } from './engagement.blocks.ts'
-import { publishForm, verifyRecipient } from './engagement.leads.ts'
-import { type InteractionValue, type NewInteraction, type Recorded, recordInteraction } from './engagement.record.ts'
-import type { SentMail } from './engagement.sent.ts'
+import { ticketFirst, writeFairly } from '../../contacts/contacts.ts'
+import { isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
+import { invalid, shown } from '../../lib/problem.ts'
+import type { App, Work } from '../../store/work.ts'
+import type { FormField } from '../../studio/studio.ts'
+import type { SentMail } from '../engagement.sent.ts'
+import { type Answered, type BlockKind, recipientActor } from './blocks.ts'
+import { publishForm, verifyRecipient } from './leads.ts'
+import { type InteractionValue, type NewInteraction, type Recorded, recordInteraction } from './record.ts'
 
 /*
  * The interactive blocks without a feature of their own: vote, rating, quiz and form (docs/reference/studio.md#answers).
  */
-
-/** The actor of answers on hosted pages and through the signed API: the recipient. */
-export const recipientActor = 'page:liveview'
 
 const answered = (recorded: Recorded): Answered => ({ duplicate: recorded === 'same' })
 
@@ -115,4 +112,4 @@ const form: BlockKind<'form'> = {
 }
 
 // A list of several kinds: each is called only with blocks of its own type.
-export const blocks: readonly BlockKind[] = [vote, rating, quiz, form] as unknown as readonly BlockKind[]
+export const blocks: readonly BlockKind[] = [vote, rating, quiz, form]

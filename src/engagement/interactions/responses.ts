@@ -1,8 +1,9 @@
-import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
-import type { PageRequest } from '../lib/page.ts'
-import type { Work } from '../store/work.ts'
-import { findProject, leavesOf, loadProject } from '../studio/studio.ts'
-import type { InteractionKind } from './engagement.record.ts'
+import { idOfCursor, type Page, pageOf } from '../../lib/cursor.ts'
+import type { PageRequest } from '../../lib/page.ts'
+import { inBatches } from '../../store/batches.ts'
+import type { App, Work } from '../../store/work.ts'
+import { findProject, leavesOf, loadProject } from '../../studio/studio.ts'
+import type { InteractionKind } from './record.ts'
 
 /** One interaction of a recipient; `source` is what caused its email. `at` in epoch ms. */
 export interface ResponseView {
@@ -115,3 +116,22 @@ export const summarizeResponses = async (work: Work, ref: string): Promise<Proje
   })
   return { counts, blocks }
 }
+
+// Only forms contain free text: all other answers are options, numbers, times and amounts.
+const dropping = `
+  with old as materialized (
+    select ctid as row from interactions where kind = 'form' and value is not null and at < $1 order by at limit $2
+    for update skip locked
+  )
+  update interactions i set value = null from old where i.ctid = old.row returning 1`
+
+/**
+ * Drops the texts of form answers older than `before`; the answers themselves stay. Works in batches with pauses, until none is left
+ * or `signal` is aborted. Returns the number of answers whose text was dropped.
+ */
+export const dropTexts = (
+  { sql }: Pick<App, 'sql'>,
+  before: Date,
+  signal?: AbortSignal,
+  batchSize = 500,
+): Promise<number> => inBatches(batchSize, async () => (await sql(dropping, [before, batchSize])).length, signal)

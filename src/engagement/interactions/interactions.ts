@@ -1,0 +1,14 @@
+export { blocks, maxTextLength } from './answers.ts'
+export { type Answered, type BlockKind, type BlockOf, type BlockType, recipientActor } from './blocks.ts'
+export { type AnswerState, readState, recordInteraction, withdrawInteraction } from './record.ts'
+export {
+  type BlockSummary,
+  dropTexts,
+  type Labels,
+  labelsOf,
+  listResponses,
+  type ProjectSummary,
+  type ResponseView,
+  summarizeResponses,
+} from './responses.ts'
+export { setScore, showScore } from './score.ts'
