@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { noSuch } from '../lib/problem.ts'
 import { isAccountIdle } from '../store/account-guard.ts'
 import { forceIndexOrder } from '../store/database.ts'
-import type { App, Operation } from '../store/work.ts'
+import type { App, Operation, Work } from '../store/work.ts'
+import { createStates } from '../store/work-state.ts'
 import { deleteWindows } from './accounts.admission.ts'
 
 /*
@@ -93,7 +94,7 @@ const close = async (app: App, id: string, actor: string): Promise<void> => {
     await sql('update api_keys set revoked_at = $2 where account_id = $1 and revoked_at is null', [id, now])
   })
   await app.operate(actor, async (operation) => {
-    const work = Object.assign(operation, { accountId: id })
+    const work: Work = { ...operation, accountId: id, state: createStates() }
     for (const listener of work.listeners) await listener.accountClosed?.(work)
   })
 }

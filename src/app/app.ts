@@ -17,6 +17,7 @@ import { checkSecret, readFormerKeys, readPublicUrl } from '../store/installatio
 import { connectionName } from '../store/processes.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Bindable, Operation, Projects, Report } from '../store/work.ts'
+import { createStates } from '../store/work-state.ts'
 import type { Config } from './config.ts'
 import { bindable, listeners, loadEntities, personalData, projects, sources } from './features.ts'
 
@@ -140,7 +141,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
             if (!(opening as { lives: boolean }).lives) throw notFound('There is no such account')
             const parts = { sql, client, orm, actor, now: now(), accountId, count: begin() }
             const { ended, ...unit } = operation(parts)
-            return ended(run({ ...unit, accountId }))
+            return ended(run({ ...unit, accountId, state: createStates() }))
           }, guardStatement(accountId)),
         ),
     }

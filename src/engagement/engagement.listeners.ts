@@ -1,6 +1,7 @@
 import { eraseEvents, insertEvents } from '../deliveries/deliveries.ts'
 import type { EventData } from '../events/shapes.ts'
 import type { Listener, Work } from '../store/work.ts'
+import { stateKey } from '../store/work-state.ts'
 
 // Imports no zod shapes and no entities: every process loads its listeners at the start.
 
@@ -9,14 +10,11 @@ interface Target {
   projectId: string
 }
 
-const targets = new WeakMap<Work, Promise<Target[]>>()
-
 const active = `from delivery_targets where account_id = $1 and kind = 'project' and status = 'active'`
 
-const targetsIn = (work: Work): Promise<Target[]> =>
-  targets.getOrInsertComputed(work, ({ sql, accountId }) =>
-    sql<Target>(`select id, owner_id as "projectId" ${active}`, [accountId], 'project-targets'),
-  )
+const targets = stateKey(({ sql, accountId }) =>
+  sql<Target>(`select id, owner_id as "projectId" ${active}`, [accountId], 'project-targets'),
+)
 
 /** Delivers interactions to the webhooks of their projects. */
 export const deliverToProjects: Listener = {
@@ -25,7 +23,7 @@ export const deliverToProjects: Listener = {
     async receive(work, events) {
       for (const event of events) {
         const { project } = event.data as EventData<'interaction.received'>
-        const receivers = (await targetsIn(work)).filter(({ projectId }) => projectId === project.id)
+        const receivers = (await work.state(targets)).filter(({ projectId }) => projectId === project.id)
         await insertEvents(
           work,
           [event],

@@ -1,9 +1,10 @@
 import { Problem } from '../lib/problem.ts'
 import type { Projects, Work } from '../store/work.ts'
+import { stateKey } from '../store/work-state.ts'
 import { findProject, type ProjectView, renderProject } from '../studio/studio.ts'
 import { linksOf } from './engagement.sent.ts'
 
-const found = new WeakMap<Work, Map<string, Promise<ProjectView | null>>>()
+const found = stateKey(() => new Map<string, Promise<ProjectView | null>>())
 
 /** Finds a project by its id only: the API does not accept names. */
 const projectOf = async (work: Work, id: string): Promise<ProjectView | null> => {
@@ -19,10 +20,7 @@ const projectOf = async (work: Work, id: string): Promise<ProjectView | null> =>
 /** What messages need of projects: rendered by the studio, with links to the live view and the tracking pages. */
 export const projects: Projects = {
   // Cached for the unit of work: many of its emails use the same project.
-  loadProject(work, id) {
-    const known = found.getOrInsertComputed(work, () => new Map())
-    return known.getOrInsertComputed(id, () => projectOf(work, id))
-  },
+  loadProject: (work, id) => work.state(found).getOrInsertComputed(id, () => projectOf(work, id)),
 
   renderProject: (app, { accountId, messageId, id, version, mergeData, links }) =>
     renderProject(app, {

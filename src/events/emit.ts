@@ -1,12 +1,13 @@
 import { newId } from '../lib/ids.ts'
 import type { EmittedEvent, Listener, Work } from '../store/work.ts'
+import { stateKey } from '../store/work-state.ts'
 import { buildData, type EventInput } from './builders.ts'
 import type { EventType } from './types.ts'
 
 type Events = NonNullable<Listener['events']>
 
-/** Interested listeners by unit of work and type. */
-const interest = new WeakMap<Work, Map<EventType, Promise<Events[]>>>()
+/** The interested listeners by type. */
+const interest = stateKey(() => new Map<EventType, Promise<Events[]>>())
 
 const readInterested = async ({ sql, accountId, listeners }: Work, type: EventType): Promise<Events[]> => {
   const receivers = listeners.flatMap(({ events }) => events ?? [])
@@ -22,7 +23,7 @@ const readInterested = async ({ sql, accountId, listeners }: Work, type: EventTy
 
 /** Returns the listeners that want events of the type, read once per unit of work. */
 const interested = (work: Work, type: EventType): Promise<Events[]> =>
-  interest.getOrInsertComputed(work, () => new Map()).getOrInsertComputed(type, () => readInterested(work, type))
+  work.state(interest).getOrInsertComputed(type, () => readInterested(work, type))
 
 /** Returns whether any listener wants events of the type from this account. Bulk writes use it to skip work for events. */
 export const isWanted = async (work: Work, type: EventType): Promise<boolean> =>

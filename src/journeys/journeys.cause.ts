@@ -1,4 +1,5 @@
 import type { Work } from '../store/work.ts'
+import { stateKey } from '../store/work-state.ts'
 
 /*
  * The state of journeys in a unit of work: the runs that act in it, and the runs that it ends. The features in between (deals,
@@ -32,20 +33,12 @@ interface JourneyState {
   unstarted: Map<string, number>
 }
 
-const states = new WeakMap<Work, JourneyState>()
+const journeyState = stateKey(
+  (): JourneyState => ({ actors: [], causing: [], ended: new Set(), completing: new Set(), unstarted: new Map() }),
+)
 
 /** Returns the state of journeys in the unit of work. */
-export const journeyStateOf = (work: Work): JourneyState => {
-  const state = states.get(work) ?? {
-    actors: [],
-    causing: [],
-    ended: new Set(),
-    completing: new Set(),
-    unstarted: new Map(),
-  }
-  states.set(work, state)
-  return state
-}
+export const journeyStateOf = (work: Work): JourneyState => work.state(journeyState)
 
 /** Returns the run that causes a change of a person: a run of that person that does the current step, else any other; null if none does. */
 export const causeFor = (work: Work, rowId: string): Actor | null => {

@@ -3,6 +3,7 @@ import { eraseCalls } from '../deliveries/deliveries.ts'
 import { type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
 import type { EmittedEvent, Listener, SuppressionReason, Work } from '../store/work.ts'
+import { stateKey } from '../store/work-state.ts'
 import { exitRules, type TriggerKind, triggerKinds } from './definition/definition.ts'
 import {
   contextOf,
@@ -35,8 +36,6 @@ interface Interests {
   exits: string[]
 }
 
-const interests = new WeakMap<Work, Promise<Interests>>()
-
 const readInterests = async ({ sql, accountId }: Work): Promise<Interests> => {
   const [row] = await sql<Interests>(
     `select
@@ -52,11 +51,7 @@ const readInterests = async ({ sql, accountId }: Work): Promise<Interests> => {
   return row!
 }
 
-const interestsIn = (work: Work): Promise<Interests> => {
-  const read = interests.get(work) ?? readInterests(work)
-  interests.set(work, read)
-  return read
-}
+const interests = stateKey(readInterests)
 
 const isExit = (exits: readonly string[], type: string): boolean =>
   exits.includes(type) || (/^deal\./.test(type) && exits.some((rule) => rule === 'deal-won' || rule === 'deal-lost'))
@@ -120,7 +115,7 @@ const startsOf = async (work: Work, type: EventType, personEvents: readonly Pers
 
 /** Applies the exit rule `list-removed` to a contact that left a list; without `listId`, every list. */
 const exitRemoved = async (work: Work, listId?: string, rowId?: string): Promise<void> => {
-  const { exits } = await interestsIn(work)
+  const { exits } = await work.state(interests)
   const rule = 'list-removed'
   if (exits.includes(rule))
     await endRuns(work, `exit rule: ${rule}`, { listId, rowIds: rowId === undefined ? undefined : [rowId], rule })
@@ -129,7 +124,7 @@ const exitRemoved = async (work: Work, listId?: string, rowId?: string): Promise
 /** Applies the exit rule `unsubscribed`, or for every other reason `suppressed`. */
 const exitSuppressed = async (work: Work, emails: readonly string[], reason: SuppressionReason): Promise<void> => {
   const rule = reason === 'unsubscribed' ? reason : 'suppressed'
-  const { exits } = await interestsIn(work)
+  const { exits } = await work.state(interests)
   if (!exits.includes(rule)) return
   const rowIds = [...(await readRowIds(work, emails)).values()]
   if (rowIds.length > 0) await endRuns(work, `exit rule: ${rule}`, { rowIds, rule })
@@ -177,7 +172,7 @@ const wanted = `
 
 const receive = async (work: Work, events: readonly EmittedEvent[]): Promise<void> => {
   const type = events[0]!.type as EventType
-  const { triggers, awaited, exits } = await interestsIn(work)
+  const { triggers, awaited, exits } = await work.state(interests)
   const personEvents = await personEventsOf(work, events)
   if (personEvents.length === 0) return
   const trigger = triggerKindOf[type]

@@ -31,6 +31,13 @@ export interface Operation {
 /** A unit of work of one account: every query in it names that account. */
 export interface Work extends Operation {
   readonly accountId: string
+  /** Returns what the owner of `key` keeps in this unit of work. The first call creates it; a repeated transaction begins without it. */
+  state<T>(key: StateKey<T>): T
+}
+
+/** Names what one owner keeps in a unit of work, such as rows that it has read. Other code cannot reach it. */
+export interface StateKey<T> {
+  readonly create: (work: Work) => T
 }
 
 /** A feature's reactions to changes of other features, in the transaction of the change. */

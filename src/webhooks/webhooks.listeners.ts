@@ -1,9 +1,8 @@
 import { closeTargets, endTargets, insertEvents, type Wanting } from '../deliveries/deliveries.ts'
 import type { Listener, Work } from '../store/work.ts'
+import { stateKey } from '../store/work-state.ts'
 
 // This file must not import entities: the CLI and the jobs load all listeners, also without MikroORM.
-
-const subscriptions = new WeakMap<Work, Promise<Wanting[]>>()
 
 const active = `from webhooks w join delivery_targets t on t.id = w.id and t.account_id = w.account_id
   where w.account_id = $1 and t.status = 'active'`
@@ -16,18 +15,14 @@ const readSubscriptions = ({ sql, accountId }: Work): Promise<Wanting[]> =>
     'active-subscriptions',
   )
 
-const subscriptionsIn = (work: Work): Promise<Wanting[]> => {
-  const found = subscriptions.get(work) ?? readSubscriptions(work)
-  subscriptions.set(work, found)
-  return found
-}
+const subscriptions = stateKey(readSubscriptions)
 
 /** Delivers events to the webhooks that subscribed to them (docs/reference/events.md#delivery). */
 export const deliverEvents: Listener = {
   events: {
     wanted: `exists (select ${active} and $2 = any(w.events))`,
     async receive(work, events) {
-      await insertEvents(work, events, await subscriptionsIn(work))
+      await insertEvents(work, events, await work.state(subscriptions))
     },
   },
 

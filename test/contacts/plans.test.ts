@@ -8,6 +8,7 @@ import { writeContacts } from '../../src/contacts/write/write-contacts.ts'
 import { lockEntrants } from '../../src/journeys/enrolment/enter.ts'
 import { type Database, openDatabase, type Sql } from '../../src/store/database.ts'
 import type { App, Work } from '../../src/store/work.ts'
+import { createStates } from '../../src/store/work-state.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 
 let t: TestApp
@@ -127,6 +128,7 @@ const rowsRead = async (
           now: t.app.now(),
           listeners: [],
           last: () => {},
+          state: createStates(),
         } as unknown as Work
         const before = await count(sql)
         await run(work, listId)

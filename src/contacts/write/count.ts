@@ -1,5 +1,6 @@
 import { SerializationConflict } from '../../store/database.ts'
 import type { Work } from '../../store/work.ts'
+import { stateKey } from '../../store/work-state.ts'
 import { maxColumns } from '../contacts.fields.ts'
 import { extendColumns } from '../lists/lists.ts'
 
@@ -21,17 +22,14 @@ interface PendingCounts {
   columns: Map<string, readonly string[]>
 }
 
-const pendingCounts = new WeakMap<Work, PendingCounts>()
-
-const pendingOf = (work: Work): PendingCounts =>
-  pendingCounts.getOrInsertComputed(work, () => {
-    const pending: PendingCounts = { rows: new Map(), addresses: 0, columns: new Map() }
-    work.last(async () => {
-      await writeColumns(work, pending)
-      await writeCounts(work, pending)
-    })
-    return pending
+const pendingCounts = stateKey((work) => {
+  const pending: PendingCounts = { rows: new Map(), addresses: 0, columns: new Map() }
+  work.last(async () => {
+    await writeColumns(work, pending)
+    await writeCounts(work, pending)
   })
+  return pending
+})
 
 // The account's update depends on the list's, which fixes their order. The limit is checked again here, under the row lock: capacity
 // that was seen before may be gone.
@@ -87,7 +85,7 @@ const writeCounts = async ({ sql, accountId, now }: Work, pending: PendingCounts
 
 /** Adds to the counters at the end of the unit of work: rows of a list, and addresses of the account. Negative numbers for removals. */
 export const countContacts = (work: Work, listId: string | null, rows: number, addresses: number): void => {
-  const pending = pendingOf(work)
+  const pending = work.state(pendingCounts)
   if (listId !== null) pending.rows.set(listId, (pending.rows.get(listId) ?? 0) + rows)
   pending.addresses += addresses
 }
@@ -101,7 +99,8 @@ export const addColumns = (
   { id, fields }: { id: string; fields: readonly string[] },
   names: Iterable<string>,
 ): string[] => {
-  const extended = extendColumns(fields, [...(pendingCounts.get(work)?.columns.get(id) ?? []), ...names])
-  if (extended.length > fields.length) pendingOf(work).columns.set(id, extended.slice(fields.length))
+  const { columns } = work.state(pendingCounts)
+  const extended = extendColumns(fields, [...(columns.get(id) ?? []), ...names])
+  if (extended.length > fields.length) columns.set(id, extended.slice(fields.length))
   return extended
 }
