@@ -187,7 +187,6 @@ const knownArrows = [
   'journeys -> accounts',
   'journeys -> contacts',
   'lifecycle -> studio',
-  'messages -> accounts',
   'messages -> contacts',
   'queue -> store',
   'store -> accounts',
