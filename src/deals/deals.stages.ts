@@ -5,7 +5,8 @@ import { quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'
 import { lockBoard } from './deals.board.ts'
 import { moveDeals } from './deals.change.ts'
-import { findPipeline, listPipelines } from './deals.pipelines.ts'
+import type { Stage } from './deals.entities.ts'
+import { boardOrder, entitiesOf, findPipeline, listPipelines, viewPipelines } from './deals.pipelines.ts'
 import { Name, type PipelineView, type StageKind, type StageView } from './deals.shapes.ts'
 
 /*
@@ -39,6 +40,22 @@ const preferred = (stages: readonly FoundStage[], preferredId: string | undefine
   return ofDefault.length > 0 ? ofDefault : stages
 }
 
+const stageIn = (pipelines: readonly PipelineView[], ref: string, where = '', preferredId?: string): FoundStage => {
+  const stages = pipelines.flatMap((pipeline) => pipeline.stages.map((stage) => ({ ...stage, pipeline })))
+  const found = preferred(pick(stages, ref), preferredId)
+  if (found.length > 1) {
+    const ids = found.map(({ id, pipeline }) => `${id} (${pipeline.name})`).join(', ')
+    throw invalid(`There is more than one stage ${shown(ref)}: ${ids}`, {
+      hint: 'name the stage by its id, or its pipeline',
+    })
+  }
+  if (!found[0]) throw notFound(`There is no stage ${shown(ref)}${where}`, { hint: 'svc pipelines list' })
+  return found[0]
+}
+
+/** Returns a stage of a pipeline by id, else by name. Throws Problem `not_found`, or `invalid` for an ambiguous name. */
+const stageOf = (pipeline: PipelineView, ref: string): FoundStage => stageIn([pipeline], ref, ` in ${pipeline.name}`)
+
 /**
  * Returns a stage by id, else by name, of one pipeline (id or name) or of all. A name that several pipelines have refers to the
  * pipeline `preferredId`, else to the default pipeline. Throws Problem `not_found`, or `invalid` if the name stays ambiguous.
@@ -48,27 +65,27 @@ export const findStage = async (
   ref: string,
   pipelineRef?: string,
   preferredId?: string,
-): Promise<FoundStage> => {
-  const pipelines = pipelineRef === undefined ? await listPipelines(work) : [await findPipeline(work, pipelineRef)]
-  const stages = pipelines.flatMap((pipeline) => pipeline.stages.map((stage) => ({ ...stage, pipeline })))
-  const found = preferred(pick(stages, ref), preferredId)
-  if (found.length > 1) {
-    const ids = found.map(({ id, pipeline }) => `${id} (${pipeline.name})`).join(', ')
-    throw invalid(`There is more than one stage ${shown(ref)}: ${ids}`, {
-      hint: 'name the stage by its id, or its pipeline',
-    })
-  }
-  if (!found[0]) {
-    const where = pipelineRef === undefined ? '' : ` in ${pipelines[0]!.name}`
-    throw notFound(`There is no stage ${shown(ref)}${where}`, { hint: 'svc pipelines list' })
-  }
-  return found[0]
+): Promise<FoundStage> =>
+  pipelineRef === undefined
+    ? stageIn(await listPipelines(work), ref, '', preferredId)
+    : stageOf(await findPipeline(work, pipelineRef), ref)
+
+/** Locks the pipeline against changes of its stages. */
+const lockPipeline = async ({ sql, accountId }: Work, id: string): Promise<void> => {
+  await sql('select 1 from pipelines where account_id = $1 and id = $2 for no key update', [accountId, id])
 }
 
-/** Locks the pipeline against changes of its stages and returns it. */
-const lockPipeline = async (work: Work, id: string): Promise<PipelineView> => {
-  await work.sql('select 1 from pipelines where account_id = $1 and id = $2 for no key update', [work.accountId, id])
-  return findPipeline(work, id)
+/** Locks the pipeline, and returns its stages as entities in board order. */
+const lockStages = async (work: Work, pipelineId: string): Promise<Stage[]> => {
+  await lockPipeline(work, pipelineId)
+  const [em, { Stage }] = await entitiesOf(work)
+  return em.find(Stage, { pipeline: pipelineId }, { populate: ['pipeline'], orderBy: boardOrder, refresh: true })
+}
+
+/** Writes the changed stages and returns their pipeline. */
+const savedPipeline = async (work: Work, pipelineId: string): Promise<PipelineView> => {
+  await (await work.em()).flush()
+  return findPipeline(work, pipelineId)
 }
 
 /** Locks the board, the pipeline and the stage, and returns the stage. Throws Problem `not_found` if it was deleted. */
@@ -86,10 +103,9 @@ const requireOtherOpen = ({ id, pipeline }: FoundStage): void => {
   if (isLast) throw conflict(`${pipeline.name} must keep at least one open stage`)
 }
 
-const requireFreeName = (pipeline: PipelineView, name: string, exceptId?: string): void => {
-  if (pipeline.stages.some((stage) => stage.name === name && stage.id !== exceptId)) {
-    throw conflict(`${pipeline.name} already has a stage named ${shown(name)}`)
-  }
+const requireFreeName = (stages: readonly Stage[], name: string, exceptId?: string): void => {
+  const namesake = stages.find((stage) => stage.name === name && stage.id !== exceptId)
+  if (namesake) throw conflict(`${namesake.pipeline.name} already has a stage named ${shown(name)}`)
 }
 
 /** Adds a stage at the end of the board. Throws Problem `not_found`, `invalid`, or `conflict` if the name is taken. */
@@ -99,23 +115,30 @@ export const addStage = async (
   input: { name: string; kind: StageKind },
 ): Promise<PipelineView> => {
   const name = parse(Name, input.name)
-  const pipeline = await lockPipeline(work, (await findPipeline(work, pipelineRef)).id)
-  requireFreeName(pipeline, name)
-  await work.sql(
-    `insert into stages (id, account_id, pipeline_id, name, kind, position)
-     select $1, $2, $3, $4, $5, max(position) + 1 from stages where account_id = $2 and pipeline_id = $3`,
-    [newId('stg', work.now.getTime()), work.accountId, pipeline.id, name, input.kind],
-  )
-  return findPipeline(work, pipeline.id)
+  const { id: pipelineId } = await findPipeline(work, pipelineRef)
+  const stages = await lockStages(work, pipelineId)
+  requireFreeName(stages, name)
+  const { pipeline, position } = stages.at(-1)!
+  const [em, { Stage }] = await entitiesOf(work)
+  const { accountId, now } = work
+  em.create(Stage, {
+    id: newId('stg', now.getTime()),
+    accountId,
+    pipeline,
+    name,
+    kind: input.kind,
+    position: position + 1,
+  })
+  return savedPipeline(work, pipelineId)
 }
 
 /** Renames a stage. Throws Problem `invalid`, or `conflict` if the name is taken in the pipeline. */
 export const renameStage = async (work: Work, found: FoundStage, newName: string): Promise<PipelineView> => {
   const name = parse(Name, newName)
-  const pipeline = await lockPipeline(work, found.pipeline.id)
-  requireFreeName(pipeline, name, found.id)
-  await work.sql('update stages set name = $3 where account_id = $1 and id = $2', [work.accountId, found.id, name])
-  return findPipeline(work, pipeline.id)
+  const stages = await lockStages(work, found.pipeline.id)
+  requireFreeName(stages, name, found.id)
+  for (const stage of stages) if (stage.id === found.id) stage.name = name
+  return savedPipeline(work, found.pipeline.id)
 }
 
 /** Moves the given stages (ids or names) to the front in that order; the others keep their order. Throws Problem `not_found`. */
@@ -124,16 +147,13 @@ export const reorderStages = async (
   pipelineRef: string,
   refs: readonly string[],
 ): Promise<PipelineView> => {
-  const pipeline = await lockPipeline(work, (await findPipeline(work, pipelineRef)).id)
-  const ids: string[] = []
-  for (const ref of refs) ids.push((await findStage(work, ref, pipeline.id)).id)
-  const order = [...new Set([...ids, ...pipeline.stages.map(({ id }) => id)])]
-  await work.sql(
-    `update stages s set position = o.position from unnest($2::text[]) with ordinality as o(id, position)
-     where s.account_id = $1 and s.id = o.id`,
-    [work.accountId, order],
-  )
-  return findPipeline(work, pipeline.id)
+  const { id: pipelineId } = await findPipeline(work, pipelineRef)
+  const stages = await lockStages(work, pipelineId)
+  const pipeline = viewPipelines(stages)[0]!
+  const first = refs.map((ref) => stageOf(pipeline, ref).id)
+  const order = [...new Set([...first, ...stages.map(({ id }) => id)])]
+  for (const stage of stages) stage.position = order.indexOf(stage.id) + 1
+  return savedPipeline(work, pipelineId)
 }
 
 /**
