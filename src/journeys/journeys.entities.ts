@@ -34,6 +34,7 @@ JourneySchema.setClass(Journey)
 const JourneyVersionSchema = defineEntity({
   name: 'JourneyVersion',
   tableName: 'journey_versions',
+  filters: tenantFilter,
   indexes: [
     {
       name: 'journey_versions_look_index',
@@ -56,6 +57,7 @@ JourneyVersionSchema.setClass(JourneyVersion)
 const JourneyExitSchema = defineEntity({
   name: 'JourneyExit',
   tableName: 'journey_exits',
+  filters: tenantFilter,
   properties: {
     accountId: p.text().collation('C').primary(),
     rule: p.text().primary(),

@@ -108,6 +108,16 @@ describe('names', () => {
     expect((await find('Mailing')).definition.trigger).toMatchObject({ project: projectId })
   })
 
+  test('the texts of a definition are stored exactly, whatever SQL means by their characters', async () => {
+    const body = { "it's": '? $1 ?? :name \\ \\\\ \n " {} \ud83d\ude00', none: null }
+    await apply({
+      name: 'Texts ? \\',
+      trigger: { kind: 'api' },
+      steps: [{ kind: 'webhook', url: 'https://a.example/?', body }],
+    })
+    expect((await find('Texts ? \\')).definition.steps).toEqual([{ kind: 'webhook', url: 'https://a.example/?', body }])
+  })
+
   test('a reference without a source keeps its name', async () => {
     const sources = { form: undefined, webinar: undefined, course: undefined }
     const triggers = [

@@ -28,49 +28,36 @@ const currentOf = async (work: Work, { id, name }: JourneyFile): Promise<Journey
 /** How long after its replacement a version is first checked for runs. By then no open transaction enters contacts into it. */
 const firstCheckMs = 3_600_000
 
-const insertVersion = async (
-  { sql, accountId, now }: Work,
-  id: string,
-  version: number,
-  definition: Definition,
-): Promise<void> => {
-  await sql('insert into journey_versions (account_id, journey_id, version, definition) values ($1, $2, $3, $4)', [
-    accountId,
-    id,
-    version,
-    JSON.stringify(definition),
-  ])
-  await sql(
-    `insert into journey_exits (account_id, rule, journey_id, version)
-     select distinct $1, rule, $2, $3::int from unnest($4::text[]) as rule`,
-    [accountId, id, version, definition.exitOn],
-  )
-  await sql(
-    'update journey_versions set look_at = $4 where account_id = $1 and journey_id = $2 and version < $3 and look_at is null',
-    [accountId, id, version, new Date(now.getTime() + firstCheckMs)],
-  )
+const entitiesOf = (work: Work) => Promise.all([work.em(), import('../journeys.entities.ts')])
+
+/** Inserts a version with its exit rules, and plans the first check of the version that it replaces. */
+const insertVersion = async (work: Work, journeyId: string, version: number, definition: Definition): Promise<void> => {
+  const { accountId, now } = work
+  const [em, { JourneyExit, JourneyVersion }] = await entitiesOf(work)
+  em.create(JourneyVersion, { accountId, journeyId, version, definition })
+  for (const rule of new Set(definition.exitOn)) em.create(JourneyExit, { accountId, rule, journeyId, version })
+  await em.flush()
+  const replaced = { journeyId, version: { $lt: version }, lookAt: null }
+  await em.nativeUpdate(JourneyVersion, replaced, { lookAt: new Date(now.getTime() + firstCheckMs) })
 }
 
 const create = async (work: Work, journey: Omit<Applied, 'id'>, definition: Definition): Promise<string> => {
-  const { sql, accountId, now } = work
+  const { accountId, now } = work
+  const { name, enabled, triggerKind, version } = journey
   const id = newId('jrn', now.getTime())
-  await sql(
-    `insert into journeys (id, account_id, name, enabled, trigger_kind, trigger_key, version, created_at, updated_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
-    [id, accountId, journey.name, journey.enabled, journey.triggerKind, triggerKey(definition.trigger), 1, now],
-  )
-  await insertVersion(work, id, 1, definition)
+  const [em, { Journey }] = await entitiesOf(work)
+  const key = triggerKey(definition.trigger)
+  const times = { createdAt: now, updatedAt: now }
+  em.create(Journey, { id, accountId, name, enabled, triggerKind, triggerKey: key, version, ...times })
+  await insertVersion(work, id, version, definition)
   return id
 }
 
 const update = async (work: Work, journey: Applied & { id: string }, definition: Definition): Promise<void> => {
-  const { sql, accountId, now } = work
   const { id, name, enabled, triggerKind, version } = journey
-  await sql(
-    `update journeys set name = $3, enabled = $4, trigger_kind = $5, trigger_key = $6, version = $7, updated_at = $8
-     where account_id = $1 and id = $2`,
-    [accountId, id, name, enabled, triggerKind, triggerKey(definition.trigger), version, now],
-  )
+  const [em, { Journey }] = await entitiesOf(work)
+  const key = triggerKey(definition.trigger)
+  await em.nativeUpdate(Journey, { id }, { name, enabled, triggerKind, triggerKey: key, version, updatedAt: work.now })
 }
 
 const applyOne = async (work: Work, file: JourneyFile, dryRun: boolean): Promise<Applied> => {
