@@ -1,4 +1,5 @@
 import { notFound } from '../lib/problem.ts'
+import type { Sql } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
 
 /** SQL from item: the accounts that are not being deleted, with `id` and `name`. The planner merges it into the statement. */
@@ -15,4 +16,24 @@ export const hasAccount = async ({ sql }: Pick<Work, 'sql'>, id: string): Promis
 export const lockAccount = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<void> => {
   const locked = await sql('select from accounts where id = $1 for no key update', [accountId])
   if (locked.length === 0) throw notFound('There is no such account')
+}
+
+/**
+ * Counts the rows of all accounts in `table` from the id `since` on, by status; 0 for statuses without rows. Ids contain the time,
+ * so the primary key finds an account's newest rows, however long its history is.
+ */
+export const countByStatus = async <Status extends string>(
+  sql: Sql,
+  table: string,
+  since: string,
+  statuses: readonly Status[],
+): Promise<Record<Status, number>> => {
+  const rows = await sql<{ status: string; count: number }>(
+    `select d.status, sum(d.count)::int8 as count from accounts a cross join lateral (
+       select status, count(*) as count from ${table} where account_id = a.id and id >= $1 group by status
+     ) d group by d.status`,
+    [since],
+  )
+  const counts = new Map(rows.map(({ status, count }) => [status, count]))
+  return Object.fromEntries(statuses.map((status) => [status, counts.get(status) ?? 0])) as Record<Status, number>
 }

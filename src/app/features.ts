@@ -49,7 +49,7 @@ export const loadEntities = async () => {
     import('../webinars/webinars.entities.ts'),
     import('../deliveries/deliveries.entities.ts'),
     import('../webhooks/webhooks.entities.ts'),
-    import('../store/worker.entities.ts'),
+    import('../queue/queue.entities.ts'),
     import('../store/clock.entities.ts'),
     import('../store/installation.entities.ts'),
   ])

@@ -90,13 +90,18 @@ export const reviveTarget = async ({ sql, accountId }: Work, id: string): Promis
   )
 }
 
-/** Changes the URL from the next attempt on. Time-outs and quiet time are reset: they belong to the old endpoint. */
-export const redirectTarget = async (work: Work, id: string, url: string): Promise<void> => {
-  await work.sql(
-    'update delivery_targets set url = $3, timeouts = 0, quiet_until = null where account_id = $1 and id = $2',
+/**
+ * Changes the URL from the next attempt on. Time-outs and quiet time are reset: they belong to the old endpoint. Returns the
+ * sealed secret; undefined for a deleted target, which stays as it is.
+ */
+export const redirectTarget = async (work: Work, id: string, url: string): Promise<string | undefined> => {
+  const [row] = await work.sql<{ sealed: string }>(
+    `update delivery_targets set url = $3, timeouts = 0, quiet_until = null
+     where account_id = $1 and id = $2 and status <> 'deleted' returning sealed_secret as sealed`,
     [work.accountId, id, url],
   )
-  await notifyTargetChanged(work, id)
+  if (row) await notifyTargetChanged(work, id)
+  return row?.sealed
 }
 
 /** Notifies the jobs that the target has another secret or URL: they claim its waiting deliveries again. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { countByStatus } from '../accounts/accounts.ts'
 import { EventName } from '../events/shapes.ts'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
@@ -130,6 +131,10 @@ export const showDelivery = async ({ sql, accountId }: Work, id: string): Promis
   const { history, payload, ...view } = row
   return { ...view, history, event: JSON.parse(payload) }
 }
+
+/** Counts the deliveries of all accounts since `sinceMs` by their current status. */
+export const countDeliveriesSince = (sql: Sql, sinceMs: number): Promise<Counts> =>
+  countByStatus(sql, 'deliveries', idAt('dlv', sinceMs), deliveryStatuses)
 
 type Counts = Record<(typeof deliveryStatuses)[number], number>
 

@@ -9,6 +9,6 @@ export {
   reviveTarget,
 } from './deliveries.end.ts'
 export { deliveriesOfCallers, eraseCalls, eraseEvents } from './deliveries.erase.ts'
-export { type DeliveryDetail, showDelivery } from './deliveries.find.ts'
+export { countDeliveriesSince, type DeliveryDetail, showDelivery } from './deliveries.find.ts'
 export { type Call, deliveriesChannel, insertCalls, insertEvents, type Wanting } from './deliveries.insert.ts'
 export { publicUrl } from './deliveries.url.ts'

@@ -1,8 +1,12 @@
+import { countByStatus } from '../accounts/accounts.ts'
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
+import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
 import { opaqueArray } from '../store/arrays.ts'
+import type { Sql } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
+import { messageStatuses } from './api/shapes.ts'
 import { heldUntil } from './outbox/insert.ts'
 
 /** A message as `svc sends` shows it. Times in epoch ms. */
@@ -157,3 +161,7 @@ export const findProjectMail = async (
   accountId: string,
   id: string,
 ): Promise<ProjectMail | null> => (await findProjectMails(reader, [{ accountId, id }]))[0]!
+
+/** Counts the messages of all accounts since `sinceMs` by their current status. */
+export const countMessagesSince = (sql: Sql, sinceMs: number): Promise<Record<MessageView['status'], number>> =>
+  countByStatus(sql, 'messages', idAt('msg', sinceMs), messageStatuses)

@@ -21,6 +21,7 @@ export {
   type SenderView,
 } from './identity/senders.ts'
 export {
+  countMessagesSince,
   findProjectMail,
   findProjectMails,
   listMessages,

@@ -49,6 +49,21 @@ export const keepPublicUrl = async (sql: Sql, url: string): Promise<void> => {
   await sql('update installation set public_url = $1 where public_url is distinct from $1', [url])
 }
 
+/** Locks out every starting process until the end of the transaction: each reads the fingerprint of the secret first. */
+export const lockInstallation = async (sql: Sql): Promise<void> => {
+  await sql('lock table installation in access exclusive mode')
+}
+
+/** Replaces the fingerprint of the secret, and the sealed keys of former secrets; null: none. */
+export const replaceSecret = async (sql: Sql, fingerprint: string, sealedFormerKeys: string | null): Promise<void> => {
+  await sql(
+    `insert into installation (id, secret_fingerprint, sealed_former_keys) values (1, $1, $2)
+     on conflict (id) do update set secret_fingerprint = excluded.secret_fingerprint,
+       sealed_former_keys = excluded.sealed_former_keys`,
+    [fingerprint, sealedFormerKeys],
+  )
+}
+
 /** Returns the sealed keys of former secrets; null if there are none, or if the schema is too old to have the column. */
 export const readFormerKeys = async (sql: Sql): Promise<string | null> => {
   try {

@@ -22,8 +22,12 @@ const namedIn = (text: string): string[] => {
 }
 
 /**
- * Returns what the SQL of a TypeScript file names like a table. SQL is in lower case; a text that begins with a capital letter is
+ * Returns the tables that the SQL of a TypeScript file names, as far as `isTable` is true for them. SQL is in lower case; a text that begins with a capital letter is
  * a sentence. A name that an expression inserts (`from ${table}`) is not seen.
  */
-export const tablesIn = (source: string): Set<string> =>
-  new Set(textsOf(source).flatMap((text) => (/^\s*[A-Z]/.test(text) ? [] : namedIn(text))))
+export const tablesIn = (source: string, isTable: (name: string) => boolean): Set<string> => {
+  // Most files name no such table anywhere, and are not parsed.
+  if (!source.matchAll(tableOf).some(([, table]) => table && isTable(table))) return new Set()
+  const texts = textsOf(source).filter((text) => !/^\s*[A-Z]/.test(text))
+  return new Set(texts.flatMap(namedIn).filter(isTable))
+}

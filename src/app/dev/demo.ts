@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createAccount, createKey, listAccounts, listKeys } from '../../accounts/accounts.ts'
 import { createList, listLists, writeContacts } from '../../contacts/contacts.ts'
+import { redirectTarget } from '../../deliveries/deliveries.ts'
 import { writeInside } from '../../embedded/folder.ts'
 import { eventTypes } from '../../events/types.ts'
 import { createForm, FormFile } from '../../forms/forms.ts'
@@ -76,12 +77,8 @@ const requireKey = (app: OpenApp, accountId: string, kept: DemoState | null) =>
 /** Updates the saved subscription to the receiver's current URL, or creates one to all events. */
 const requireWebhook = async (app: OpenApp, accountId: string, url: string, kept: DemoState | null) => {
   if (kept) {
-    const [row] = await app.sql<{ sealed: string }>(
-      `update delivery_targets set url = $3 where account_id = $1 and id = $2 and status <> 'deleted'
-       returning sealed_secret as sealed`,
-      [accountId, kept.webhookId, url],
-    )
-    if (row) return { id: kept.webhookId, secret: app.box.open(row.sealed, kept.webhookId) }
+    const sealed = await app.work(accountId, actor, (work) => redirectTarget(work, kept.webhookId, url))
+    if (sealed) return { id: kept.webhookId, secret: app.box.open(sealed, kept.webhookId) }
   }
   // The receiver is part of svc dev, so SVC_ALLOW_PRIVATE_WEBHOOKS does not apply.
   const origin = { createdVia: 'dashboard', trusted: true } as const

@@ -2,7 +2,7 @@ import { conflict, Problem } from '../../lib/problem.ts'
 import { createSecretBox, secretFingerprint } from '../../lib/secrets.ts'
 import { tokenKeys } from '../../lib/token.ts'
 import type { Database, Sql } from '../../store/database.ts'
-import { readFingerprint } from '../../store/installation.ts'
+import { lockInstallation, readFingerprint, replaceSecret } from '../../store/installation.ts'
 import { readOtherProcesses } from '../../store/processes.ts'
 import { formerKeys } from '../app.ts'
 import { type SealedColumn, sealedColumns } from './sealed.ts'
@@ -65,12 +65,8 @@ const resealColumn = async (
 const keepLinks = async (sql: Sql, { from, to, endLinks }: Rotation): Promise<void> => {
   const next = createSecretBox(to)
   const keys = endLinks ? [] : [tokenKeys(from), ...(await formerKeys(sql, next))]
-  await sql(
-    `insert into installation (id, secret_fingerprint, sealed_former_keys) values (1, $1, $2)
-     on conflict (id) do update set secret_fingerprint = excluded.secret_fingerprint,
-       sealed_former_keys = excluded.sealed_former_keys`,
-    [secretFingerprint(to), keys.length > 0 ? next.seal(JSON.stringify(keys), 'installation') : null],
-  )
+  const sealed = keys.length > 0 ? next.seal(JSON.stringify(keys), 'installation') : null
+  await replaceSecret(sql, secretFingerprint(to), sealed)
 }
 
 class DryRunRollback extends Error {}
@@ -86,7 +82,7 @@ export const rotateSecret = async (database: Database, rotation: Rotation): Prom
   try {
     return await database.transaction(async (sql) => {
       resealed = 0
-      await sql('lock table installation in access exclusive mode')
+      await lockInstallation(sql)
       if (await isReached(sql, rotation)) return null
       await requireNoOtherProcess(sql)
       for (const column of sealedColumns) resealed += await resealColumn(sql, column, rotation)

@@ -1,8 +1,6 @@
 import { nearLimits } from '../../accounts/accounts.ts'
-import { deliveryStatuses } from '../../deliveries/deliveries.find.ts'
-import { idAt } from '../../lib/ids.ts'
-import { messageStatuses } from '../../messages/api/shapes.ts'
-import type { Sql } from '../../store/database.ts'
+import { countDeliveriesSince } from '../../deliveries/deliveries.ts'
+import { countMessagesSince } from '../../messages/messages.ts'
 import { readProcesses } from '../../store/processes.ts'
 import { schemaState } from '../../store/schema.ts'
 import type { OpenApp } from '../app.ts'
@@ -33,31 +31,14 @@ export interface Status {
 export const databasePlace = ({ config, databaseUrl }: Pick<OpenApp, 'config' | 'databaseUrl'>): string =>
   config.databaseUrl === null ? `embedded in ${config.dataDir}` : new URL(databaseUrl).host
 
-// Ids contain the time, so the primary key finds an account's newest rows, however long its history is.
-const outcomesOf = async (
-  sql: Sql,
-  relation: 'deliveries' | 'messages',
-  since: string,
-  statuses: readonly string[],
-) => {
-  const rows = await sql<{ status: string; count: number }>(
-    `select d.status, sum(d.count)::int8 as count from accounts a cross join lateral (
-       select status, count(*) as count from ${relation} where account_id = a.id and id >= $1 group by status
-     ) d group by d.status`,
-    [since],
-  )
-  const counts = Object.fromEntries(rows.map(({ status, count }) => [status, count]))
-  return Object.fromEntries(statuses.map((status) => [status, counts[status] ?? 0]))
-}
-
 const readWork = async (app: OpenApp): Promise<Pick<Status, 'queues' | 'lastHour' | 'nearLimits'>> => {
   const { sql } = app
   const now = app.now()
   const sinceMs = now.getTime() - hourMs
   const [queues, deliveries, sends, near] = await Promise.all([
     readQueues(app),
-    outcomesOf(sql, 'deliveries', idAt('dlv', sinceMs), deliveryStatuses),
-    outcomesOf(sql, 'messages', idAt('msg', sinceMs), messageStatuses),
+    countDeliveriesSince(sql, sinceMs),
+    countMessagesSince(sql, sinceMs),
     nearLimits({ sql, now }, nearShare, mostNear),
   ])
   return { queues, lastHour: { deliveries, sends }, nearLimits: near }
