@@ -34,7 +34,7 @@ afterAll(async () => {
 const set = (url: string, password: string | null = 'secret', of = account) =>
   t.app.work(of.id, 'cli:test', (work) => setMailbox(t.app, work, { url, password }))
 const show = (of = account) => t.app.work(of.id, 'cli:test', showMailbox)
-const check = () => testMailbox(t.app, account.id)
+const check = () => testMailbox(t.app, account.id, 'cli:test')
 const readAll = () =>
   readMailboxes(t.app, new AbortController().signal, (fault) => {
     throw fault

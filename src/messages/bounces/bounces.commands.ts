@@ -67,9 +67,9 @@ const mailbox = (bounces: Command, cli: Cli): void => {
     .description('Sign in and count unread messages, without reading or marking any')
     .addHelpText('after', examples('svc bounces mailbox test', 'svc bounces mailbox test --json'))
     .action(
-      cli.run(async ({ app, account, out, exit }) => {
+      cli.run(async ({ app, account, actor, out, exit }) => {
         const { testMailbox } = await import('../messages.ts')
-        const tested = await testMailbox(app, (await account()).id)
+        const tested = await testMailbox(app, (await account()).id, actor)
         out.one(tested)
         if (!tested.ok) exit(1)
       }),

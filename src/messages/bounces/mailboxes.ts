@@ -1,6 +1,7 @@
 import { invalid, notFound } from '../../lib/problem.ts'
 import { type ImapAccess, MailboxFailure, withMailbox } from '../../net/imap.ts'
 import type { App, Work } from '../../store/work.ts'
+import type { BounceMailbox } from '../messages.entities.ts'
 
 export interface MailboxView {
   /** Without its password. */
@@ -14,7 +15,7 @@ export interface MailboxView {
 
 /** A mailbox as it is stored. */
 export interface StoredMailbox extends Omit<ImapAccess, 'password'> {
-  sealedPassword: string | null
+  sealedPassword?: string | null | undefined
 }
 
 export const mailboxColumns = `b.host, b.port, b.is_secure as "isSecure", b.username, b.folder,
@@ -28,7 +29,7 @@ export const accessOf = (
   accountId: string,
   { sealedPassword, host, port, isSecure, username, folder }: StoredMailbox,
 ): ImapAccess => {
-  const password = sealedPassword === null ? '' : box.open(sealedPassword, contextOf(accountId))
+  const password = sealedPassword ? box.open(sealedPassword, contextOf(accountId)) : ''
   return { host, port, isSecure, username, password, folder }
 }
 
@@ -64,46 +65,48 @@ const parseUrl = (text: string): Omit<ImapAccess, 'password'> => {
   }
 }
 
+const entitiesOf = (work: Work) => Promise.all([work.em(), import('../messages.entities.ts')])
+
 /** Sets or replaces the mailbox that the account's reports are read from. Its password is stored sealed. Throws Problem `invalid`. */
 export const setMailbox = async (
   { box }: Pick<App, 'box'>,
-  { sql, accountId, now }: Work,
+  work: Work,
   { url, password }: { url: string; password: string | null },
 ): Promise<MailboxView> => {
   const mailbox = parseUrl(url)
-  const { host, port, isSecure, username, folder } = mailbox
-  const sealed = password === null ? null : box.seal(password, contextOf(accountId))
-  await sql(
-    `insert into bounce_mailboxes (account_id, host, port, is_secure, username, folder, sealed_password, updated_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)
-     on conflict (account_id) do update set host = excluded.host, port = excluded.port, is_secure = excluded.is_secure,
-       username = excluded.username, folder = excluded.folder, sealed_password = excluded.sealed_password,
-       updated_at = excluded.updated_at, read_at = null, error = null`,
-    [accountId, host, port, isSecure, username, folder, sealed, now],
-  )
+  const { accountId, now } = work
+  const sealedPassword = password === null ? null : box.seal(password, contextOf(accountId))
+  const [em, { BounceMailbox }] = await entitiesOf(work)
+  await em.upsert(BounceMailbox, { accountId, ...mailbox, sealedPassword, updatedAt: now, readAt: null, error: null })
+  // Where this unit of work has read the row before, `upsert` has only changed the entity.
+  await em.flush()
   return { url: urlOf(mailbox), password: password !== null, readAt: null, error: null }
 }
 
-type Row = StoredMailbox & { readAt: Date | null; error: string | null }
-
-const requireMailbox = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<Row> => {
-  const [row] = await sql<Row>(
-    `select ${mailboxColumns}, b.read_at as "readAt", b.error from bounce_mailboxes b where b.account_id = $1`,
-    [accountId],
-  )
-  if (!row) throw notFound('There is no mailbox for reports', { hint: 'svc bounces mailbox set' })
-  return row
+const requireMailbox = async (work: Work): Promise<BounceMailbox> => {
+  const [em, { BounceMailbox }] = await entitiesOf(work)
+  const mailbox = await em.findOne(BounceMailbox, { accountId: work.accountId })
+  if (!mailbox) throw notFound('There is no mailbox for reports', { hint: 'svc bounces mailbox set' })
+  return mailbox
 }
 
 /** Throws Problem `not_found`. */
-export const showMailbox = async (work: Pick<Work, 'sql' | 'accountId'>): Promise<MailboxView> => {
-  const { sealedPassword, readAt, error, ...mailbox } = await requireMailbox(work)
-  return { url: urlOf(mailbox), password: sealedPassword !== null, readAt: readAt?.getTime() ?? null, error }
+export const showMailbox = async (work: Work): Promise<MailboxView> => {
+  const mailbox = await requireMailbox(work)
+  const { sealedPassword, readAt, error } = mailbox
+  return {
+    url: urlOf(mailbox),
+    password: Boolean(sealedPassword),
+    readAt: readAt?.getTime() ?? null,
+    error: error ?? null,
+  }
 }
 
 /** Deletes the mailbox and its password. Returns whether there was one. */
-export const unsetMailbox = async ({ sql, accountId }: Work): Promise<boolean> =>
-  (await sql('delete from bounce_mailboxes where account_id = $1 returning 1', [accountId])).length > 0
+export const unsetMailbox = async (work: Work): Promise<boolean> => {
+  const [em, { BounceMailbox }] = await entitiesOf(work)
+  return (await em.nativeDelete(BounceMailbox, { accountId: work.accountId })) > 0
+}
 
 const testMs = 30_000
 
@@ -114,8 +117,9 @@ const testMs = 30_000
 export const testMailbox = async (
   app: App,
   accountId: string,
+  actor: string,
 ): Promise<{ ok: true; unread: number } | { ok: false; error: string }> => {
-  const access = accessOf(app, accountId, await requireMailbox({ sql: app.sql, accountId }))
+  const access = accessOf(app, accountId, await app.work(accountId, actor, requireMailbox))
   try {
     const unread = await withMailbox(app.resolver, access, AbortSignal.timeout(testMs), (mailbox) => mailbox.unseen())
     return { ok: true, unread: unread.length }

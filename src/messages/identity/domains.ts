@@ -1,9 +1,12 @@
 import { generateKeyPair, randomBytes } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import { promisify } from 'node:util'
+import type { FindOneOptions } from '@mikro-orm/postgresql'
 import { isEmailSyntax } from '../../lib/email.ts'
 import { conflict, invalid, noSuch, shown } from '../../lib/problem.ts'
+import { isDuplicate } from '../../store/database.ts'
 import type { App, Work } from '../../store/work.ts'
+import type { Domain } from '../messages.entities.ts'
 import { dkimSelector, domainContext } from '../outbox/compose.ts'
 import { showRelay } from './relays.ts'
 
@@ -24,16 +27,9 @@ export interface DomainView {
   records: DomainRecord[]
 }
 
-interface DomainRow {
-  domain: string
-  status: DomainView['status']
-  token: string
-  publicKey: string
-  found: RecordPurpose[]
-}
-
-const columns = 'domain, status, token, public_key as "publicKey", found'
 const dnsMs = 5000
+
+const entitiesOf = (work: Work) => Promise.all([work.em(), import('../messages.entities.ts')])
 
 /**
  * Returns an SPF record that allows the relay's host and marks other senders as suspicious (`~all`). It is a suggestion: only the
@@ -41,7 +37,7 @@ const dnsMs = 5000
  */
 const spfOf = (relayHost: string | null): string => `v=spf1 mx${relayHost ? ` a:${relayHost}` : ''} ~all`
 
-const recordsOf = ({ domain, token, publicKey, found }: DomainRow, relayHost: string | null): DomainRecord[] => {
+const recordsOf = ({ domain, token, publicKey, found }: Domain, relayHost: string | null): DomainRecord[] => {
   const record = (purpose: RecordPurpose, name: string, value: string): DomainRecord => ({
     purpose,
     type: 'TXT',
@@ -63,7 +59,7 @@ const relayHost = (app: Pick<App, 'config'>, work: Work): Promise<string | null>
     () => null,
   )
 
-const viewOf = async (app: Pick<App, 'config'>, work: Work, row: DomainRow): Promise<DomainView> => ({
+const viewOf = async (app: Pick<App, 'config'>, work: Work, row: Domain): Promise<DomainView> => ({
   domain: row.domain,
   status: row.status,
   records: recordsOf(row, await relayHost(app, work)),
@@ -88,24 +84,23 @@ export const addDomain = async (app: App, accountId: string, actor: string, text
   })
   const publicKey = pair.publicKey.toString('base64')
   const sealedKey = app.box.seal(pair.privateKey, domainContext(accountId, domain))
+  const token = randomBytes(16).toString('hex')
   return app.work(accountId, actor, async (work) => {
-    const [row] = await work.sql<DomainRow>(
-      `insert into domains (account_id, domain, status, token, public_key, sealed_key, found, created_at)
-       values ($1, $2, 'pending', $3, $4, $5, '{}', $6) on conflict do nothing returning ${columns}`,
-      [accountId, domain, randomBytes(16).toString('hex'), publicKey, sealedKey, work.now],
-    )
-    if (!row)
+    const [em, { Domain }] = await entitiesOf(work)
+    const key = { token, publicKey, sealedKey }
+    const row = em.create(Domain, { accountId, domain, status: 'pending', ...key, found: [], createdAt: work.now })
+    await em.flush().catch((error) => {
+      if (!isDuplicate(error)) throw error
       throw conflict(`The account already has the domain ${shown(domain)}`, { hint: `svc domains show ${domain}` })
+    })
     return viewOf(app, work, row)
   })
 }
 
-const readDomain = async ({ sql, accountId }: Work, text: string): Promise<DomainRow> => {
+const readDomain = async (work: Work, text: string, options: FindOneOptions<Domain> = {}): Promise<Domain> => {
   const domain = parseDomain(text)
-  const [row] = await sql<DomainRow>(`select ${columns} from domains where account_id = $1 and domain = $2`, [
-    accountId,
-    domain,
-  ])
+  const [em, { Domain }] = await entitiesOf(work)
+  const row = await em.findOne(Domain, { domain }, options)
   if (!row) throw noSuch('domain', domain, { hint: 'svc domains list' })
   return row
 }
@@ -115,9 +110,8 @@ export const showDomain = async (app: Pick<App, 'config'>, work: Work, domain: s
   viewOf(app, work, await readDomain(work, domain))
 
 export const listDomains = async (app: Pick<App, 'config'>, work: Work): Promise<DomainView[]> => {
-  const rows = await work.sql<DomainRow>(`select ${columns} from domains where account_id = $1 order by domain`, [
-    work.accountId,
-  ])
+  const [em, { Domain }] = await entitiesOf(work)
+  const rows = await em.find(Domain, {}, { orderBy: { domain: 'asc' } })
   const host = await relayHost(app, work)
   return rows.map((row) => ({ domain: row.domain, status: row.status, records: recordsOf(row, host) }))
 }
@@ -149,13 +143,13 @@ export const verifyDomain = async (app: App, accountId: string, actor: string, t
     return (texts ? isFound(record, texts) : record.found) ? record.purpose : []
   })
   return app.work(accountId, actor, async (work) => {
-    const [row] = await work.sql<DomainRow>(
-      `update domains set found = $3, checked_at = $4,
-         status = case when 'dkim' = any($3) and (status = 'verified' or 'ownership' = any($3)) then 'verified' else 'pending' end
-       where account_id = $1 and domain = $2 returning ${columns}`,
-      [accountId, domain, found, work.now],
-    )
-    if (!row) throw noSuch('domain', domain)
+    const [em, { LockMode }] = await Promise.all([work.em(), import('@mikro-orm/postgresql')])
+    const row = await readDomain(work, domain, { lockMode: LockMode.PESSIMISTIC_WRITE })
+    const isOwned = row.status === 'verified' || found.includes('ownership')
+    row.status = found.includes('dkim') && isOwned ? 'verified' : 'pending'
+    row.found = found
+    row.checkedAt = work.now
+    await em.flush()
     return viewOf(app, work, row)
   })
 }

@@ -5,7 +5,7 @@ import type { RelayAccess, SendOutcome, Verified } from '../../net/smtp.ts'
 import type { App, Work } from '../../store/work.ts'
 import { readMethod } from '../api/method.ts'
 import { Recipient } from '../api/shapes.ts'
-import { relayColumns, type StoredRelay } from '../outbox/claim.ts'
+import type { Relay } from '../messages.entities.ts'
 import { relayOfUrl } from '../outbox/compose.ts'
 
 export interface RelayView {
@@ -18,8 +18,8 @@ export interface RelayView {
   bounceAddress: string | null
 }
 
-const urlOf = ({ host, port, isSecure, isTlsOptional, username }: Omit<RelayAccess, 'password'>): string => {
-  const user = username === null ? '' : `${encodeURIComponent(username)}@`
+const urlOf = ({ host, port, isSecure, isTlsOptional, username }: Omit<RelayAccess, 'password'> | Relay): string => {
+  const user = username == null ? '' : `${encodeURIComponent(username)}@`
   return `${isSecure ? 'smtps' : 'smtp'}://${user}${host.includes(':') ? `[${host}]` : host}:${port}${isTlsOptional ? '?tls=optional' : ''}`
 }
 
@@ -54,6 +54,8 @@ const parseBounceAddress = (text: string): string => {
   return address
 }
 
+const entitiesOf = (work: Work) => Promise.all([work.em(), import('../messages.entities.ts')])
+
 interface RelayInput {
   url: string
   password: string | null
@@ -62,22 +64,18 @@ interface RelayInput {
 
 /** Sets or replaces the account's own relay. Its password is stored sealed. Throws Problem `invalid`. */
 export const setRelay = async ({ box }: Pick<App, 'box'>, work: Work, input: RelayInput): Promise<RelayView> => {
-  const { sql, accountId, now } = work
+  const { accountId, now } = work
   const { host, port, isSecure, isTlsOptional, username } = parseUrl(input.url)
   const { password } = input
   if (password !== null && username === null)
     throw invalid('url must contain the user name that belongs to the password')
   const bounceAddress = input.bounceAddress === null ? null : parseBounceAddress(input.bounceAddress)
-  const sealed = password === null ? null : box.seal(password, accountId)
-  await sql(
-    `insert into relays (account_id, host, port, is_secure, is_tls_optional, username, sealed_password, bounce_address,
-       updated_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-     on conflict (account_id) do update set host = excluded.host, port = excluded.port, is_secure = excluded.is_secure,
-       is_tls_optional = excluded.is_tls_optional, username = excluded.username, sealed_password = excluded.sealed_password, bounce_address = excluded.bounce_address,
-       updated_at = excluded.updated_at`,
-    [accountId, host, port, isSecure, isTlsOptional, username, sealed, bounceAddress, now],
-  )
+  const sealedPassword = password === null ? null : box.seal(password, accountId)
+  const access = { host, port, isSecure, isTlsOptional, username, sealedPassword, bounceAddress }
+  const [em, { Relay }] = await entitiesOf(work)
+  await em.upsert(Relay, { accountId, ...access, updatedAt: now })
+  // Where this unit of work has read the row before, `upsert` has only changed the entity.
+  await em.flush()
   return {
     url: urlOf({ host, port, isSecure, isTlsOptional, username }),
     source: 'account',
@@ -86,8 +84,10 @@ export const setRelay = async ({ box }: Pick<App, 'box'>, work: Work, input: Rel
   }
 }
 
-const readRelay = async ({ sql, accountId }: Work): Promise<StoredRelay | null> =>
-  (await sql<StoredRelay>(`select ${relayColumns} from relays r where r.account_id = $1`, [accountId]))[0] ?? null
+const readRelay = async (work: Work): Promise<Relay | null> => {
+  const [em, { Relay }] = await entitiesOf(work)
+  return em.findOne(Relay, { accountId: work.accountId })
+}
 
 const none = () =>
   notFound('There is no relay: neither the account nor the platform has one', { hint: 'svc relay set' })
@@ -99,8 +99,8 @@ export const showRelay = async ({ config }: Pick<App, 'config'>, work: Work): Pr
     return {
       url: urlOf(own),
       source: 'account',
-      password: own.sealedPassword !== null,
-      bounceAddress: own.bounceAddress,
+      password: own.sealedPassword != null,
+      bounceAddress: own.bounceAddress ?? null,
     }
   if (config.smtpUrl === null) throw none()
   const platform = relayOfUrl(config.smtpUrl)
@@ -108,8 +108,10 @@ export const showRelay = async ({ config }: Pick<App, 'config'>, work: Work): Pr
 }
 
 /** Deletes the account's own relay. Returns whether it had one. Waiting messages are sent by the platform's relay. */
-export const unsetRelay = async ({ sql, accountId }: Work): Promise<boolean> =>
-  (await sql('delete from relays where account_id = $1 returning 1', [accountId])).length > 0
+export const unsetRelay = async (work: Work): Promise<boolean> => {
+  const [em, { Relay }] = await entitiesOf(work)
+  return (await em.nativeDelete(Relay, { accountId: work.accountId })) > 0
+}
 
 const faultOf = (outcome: SendOutcome): string | null => {
   if (outcome.kind === 'accepted') return null

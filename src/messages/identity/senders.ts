@@ -5,6 +5,7 @@ import { parse } from '../../lib/parse.ts'
 import { conflict, noSuch, shown } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
 import { DisplayName, Recipient } from '../api/shapes.ts'
+import type { Sender } from '../messages.entities.ts'
 
 const NewSender = z.object({ email: Recipient, name: DisplayName, replyTo: Recipient.optional() })
 
@@ -17,51 +18,65 @@ export interface SenderView {
   createdAt: number
 }
 
-const columns = `id, email, name, reply_to as "replyTo", is_default as "isDefault",
-  (extract(epoch from created_at) * 1000)::int8 as "createdAt"`
+const view = ({ id, email, name, replyTo, isDefault, createdAt }: Sender): SenderView => ({
+  ...{ id, email, name, isDefault },
+  replyTo: replyTo ?? null,
+  createdAt: createdAt.getTime(),
+})
 
-/** Adds a sender. The first one of an account becomes its default. Throws Problem `conflict` if the address is a sender already. */
-export const addSender = async (work: Work, input: z.input<typeof NewSender>): Promise<SenderView> => {
-  const { sql, accountId, now } = work
-  const { email, name, replyTo = null } = parse(NewSender, input)
-  // The second of two concurrent calls then sees the first one's default sender.
-  await lockAccount(work)
-  const [row] = await sql<SenderView>(
-    `insert into senders (id, account_id, email, name, reply_to, is_default, created_at)
-     select $2, $1, $3, $4, $5, not exists (select from senders where account_id = $1 and is_default), $6
-     on conflict (account_id, email) do nothing returning ${columns}`,
-    [accountId, newId('snd', now.getTime()), email, name, replyTo, now],
-  )
-  if (!row) throw conflict(`${shown(email)} is a sender already`, { hint: 'svc senders list' })
-  return row
+const entitiesOf = (work: Work) => Promise.all([work.em(), import('../messages.entities.ts')])
+
+const readSenders = async (work: Work): Promise<Sender[]> => {
+  const [em, { Sender }] = await entitiesOf(work)
+  return em.find(Sender, {}, { orderBy: { id: 'asc' } })
 }
 
-export const listSenders = ({ sql, accountId }: Work): Promise<SenderView[]> =>
-  sql<SenderView>(`select ${columns} from senders where account_id = $1 order by id`, [accountId])
-
-/** By id or address. Throws Problem `not_found`. */
-export const findSender = async (work: Work, ref: string): Promise<SenderView> => {
-  const sender = (await listSenders(work)).find(({ id, email }) => id === ref || email === ref)
+const requireSender = (senders: readonly Sender[], ref: string): Sender => {
+  const sender = senders.find(({ id, email }) => id === ref || email === ref)
   if (!sender) throw noSuch('sender', ref, { hint: 'svc senders list' })
   return sender
 }
 
+/** Adds a sender. The first one of an account becomes its default. Throws Problem `conflict` if the address is a sender already. */
+export const addSender = async (work: Work, input: z.input<typeof NewSender>): Promise<SenderView> => {
+  const { accountId, now } = work
+  const { email, name, replyTo = null } = parse(NewSender, input)
+  const [em, { Sender }] = await entitiesOf(work)
+  // The second of two concurrent calls then sees the first one's default sender.
+  await lockAccount(work)
+  const senders = await readSenders(work)
+  if (senders.some((sender) => sender.email === email))
+    throw conflict(`${shown(email)} is a sender already`, { hint: 'svc senders list' })
+  const isDefault = !senders.some((sender) => sender.isDefault)
+  const id = newId('snd', now.getTime())
+  const sender = em.create(Sender, { id, accountId, email, name, replyTo, isDefault, createdAt: now })
+  await em.flush()
+  return view(sender)
+}
+
+export const listSenders = async (work: Work): Promise<SenderView[]> => (await readSenders(work)).map(view)
+
+/** By id or address. Throws Problem `not_found`. */
+export const findSender = async (work: Work, ref: string): Promise<SenderView> =>
+  view(requireSender(await readSenders(work), ref))
+
 /** Makes a sender (id or address) the default, for messages that name no sender. Throws Problem `not_found`. */
 export const makeDefaultSender = async (work: Work, ref: string): Promise<SenderView> => {
-  const { sql, accountId } = work
-  const { id } = await findSender(work, ref)
   await lockAccount(work)
-  await sql('update senders set is_default = false where account_id = $1 and is_default and id <> $2', [accountId, id])
-  const [row] = await sql<SenderView>(
-    `update senders set is_default = true where account_id = $1 and id = $2 returning ${columns}`,
-    [accountId, id],
-  )
-  return row!
+  const [em, senders] = await Promise.all([work.em(), readSenders(work)])
+  const chosen = requireSender(senders, ref)
+  for (const sender of senders) if (sender !== chosen) sender.isDefault = false
+  // Flushed by itself: a unique index allows one default at any moment.
+  await em.flush()
+  chosen.isDefault = true
+  await em.flush()
+  return view(chosen)
 }
 
 /** Deletes a sender (id or address). If it was the default, the account has none afterwards. Throws Problem `not_found`. */
 export const deleteSender = async (work: Work, ref: string): Promise<SenderView> => {
-  const sender = await findSender(work, ref)
-  await work.sql('delete from senders where account_id = $1 and id = $2', [work.accountId, sender.id])
-  return sender
+  const [em, senders] = await Promise.all([work.em(), readSenders(work)])
+  const sender = requireSender(senders, ref)
+  await em.remove(sender).flush()
+  return view(sender)
 }
