@@ -4,6 +4,7 @@ import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
 import { toNumber } from '../lib/money.ts'
 import type { CheckoutEvent, CheckoutSession } from '../net/stripe.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type CheckoutItem, loadVersion } from '../studio/studio.ts'
 import type { ProviderKind } from './checkout.provider.ts'
@@ -36,8 +37,25 @@ interface OrderRow extends Omit<Order, 'session'> {
   sessionKey: string | null
 }
 
-const columns = `account_id as "accountId", id, message_id as "messageId", block_id as "blockId", email, currency, items, provider,
-  status, session_id as "sessionId", session_url as "sessionUrl", session_ends_at as "sessionEndsAt", session_key as "sessionKey"`
+const columns = `account_id as "accountId", id, message_id as "messageId", block_id as "blockId", email, currency, items,
+  provider, status, session_id as "sessionId", session_url as "sessionUrl", session_ends_at as "sessionEndsAt",
+  session_key as "sessionKey"`
+
+const columnTypes = {
+  accountId: 'text',
+  id: 'text',
+  messageId: 'text',
+  blockId: 'text',
+  email: 'text',
+  currency: 'text',
+  items: 'jsonb',
+  provider: 'text',
+  status: 'text',
+  sessionId: 'text',
+  sessionUrl: 'text',
+  sessionEndsAt: 'timestamptz',
+  sessionKey: 'text',
+} as const
 
 /** Returns the items with their keys in a fixed order, which jsonb does not keep. */
 export const shownItems = (items: readonly CheckoutItem[]): CheckoutItem[] =>
@@ -57,19 +75,21 @@ export const loadOrder = async ({ sql }: Pick<Work, 'sql'>, accountId: string, i
   return row ? orderOf(row) : null
 }
 
+// Statuses are compared in `lockOrder`: after waiting for a lock the rows are current, but sorted by their former values.
+const lockingOrders = statement<OrderRow>(
+  'lock-payment-order',
+  columnTypes,
+  `select ${columns} from payment_orders
+   where account_id = $1 and message_id = $2 and block_id = $3 and status <> 'expired' order by id for update`,
+)
+
 /** Locks and returns the recipient's order for a block: the paid one, else the open one. */
 export const lockOrder = async (
   { sql, accountId }: Work,
   messageId: string,
   blockId: string,
 ): Promise<Order | null> => {
-  // Statuses are compared here, not in SQL: after waiting for a lock the rows are current, but sorted by their former values.
-  const rows = await sql<OrderRow>(
-    `select ${columns} from payment_orders
-     where account_id = $1 and message_id = $2 and block_id = $3 and status <> 'expired' order by id for update`,
-    [accountId, messageId, blockId],
-    'lock-payment-order',
-  )
+  const rows = await sql(lockingOrders, [accountId, messageId, blockId])
   const row = rows.find(({ status }) => status === 'paid') ?? rows[0]
   return row ? orderOf(row) : null
 }
@@ -77,6 +97,15 @@ export const lockOrder = async (
 /** Returns the total, computed in cents to avoid rounding errors: amounts have at most two decimals. */
 const amountOf = (items: readonly CheckoutItem[]): number =>
   items.reduce((cents, { amount, quantity }) => cents + Math.round(amount * 100) * quantity, 0) / 100
+
+const addOrder = statement<OrderRow>(
+  'add-payment-order',
+  columnTypes,
+  `insert into payment_orders (account_id, id, message_id, block_id, project_id, project_version, email, currency, amount,
+     items, provider, status, created_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'open', $12)
+   on conflict (account_id, message_id, block_id) where status = 'open' do nothing returning ${columns}`,
+)
 
 /** Inserts an open order for the items of the block as it was sent; null if a concurrent request inserted one first. */
 export const insertOrder = async (
@@ -86,31 +115,25 @@ export const insertOrder = async (
   provider: ProviderKind,
 ): Promise<Order | null> => {
   const { items, currency } = props
-  const [row] = await sql<OrderRow>(
-    `insert into payment_orders (account_id, id, message_id, block_id, project_id, project_version, email, currency, amount, items,
-       provider, status, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'open', $12)
-     on conflict (account_id, message_id, block_id) where status = 'open' do nothing returning ${columns}`,
-    [
-      accountId,
-      newId('pay', now.getTime()),
-      sent.id,
-      blockId,
-      sent.projectId,
-      sent.projectVersion,
-      sent.email,
-      currency,
-      amountOf(items),
-      JSON.stringify(items),
-      provider,
-      now,
-    ],
-    'add-payment-order',
-  )
+  const id = newId('pay', now.getTime())
+  const mail = [sent.id, blockId, sent.projectId, sent.projectVersion, sent.email]
+  const [row] = await sql(addOrder, [
+    ...[accountId, id, ...mail],
+    ...[currency, amountOf(items), JSON.stringify(items), provider, now],
+  ])
   return row ? orderOf(row) : null
 }
 
 const defaultSessionMs = 24 * 60 * 60_000
+
+const writeSession = statement<{ url: string }>(
+  'record-payment-session',
+  { url: 'text' },
+  `update payment_orders set session_id = coalesce(session_id, $3), session_url = coalesce(session_url, $4),
+     session_ends_at = coalesce(session_ends_at, $5),
+     session_key = case when session_id is null then $6 else session_key end
+   where account_id = $1 and id = $2 returning session_url as url`,
+)
 
 /** Records the session of an order, unless one is already recorded, and returns the URL of the recorded one. */
 export const recordSession = async (
@@ -120,25 +143,27 @@ export const recordSession = async (
   key: string | null,
 ): Promise<string> => {
   const endsAt = new Date(session.expiresAt ?? now.getTime() + defaultSessionMs)
-  const [row] = await sql<{ url: string }>(
-    `update payment_orders set session_id = coalesce(session_id, $3), session_url = coalesce(session_url, $4),
-       session_ends_at = coalesce(session_ends_at, $5),
-       session_key = case when session_id is null then $6 else session_key end
-     where account_id = $1 and id = $2 returning session_url as url`,
-    [accountId, id, session.id, session.url, endsAt, key],
-    'record-payment-session',
-  )
+  const [row] = await sql(writeSession, [accountId, id, session.id, session.url, endsAt, key])
   return row?.url ?? session.url
 }
 
+const expireOrder = statement(
+  'close-payment-order',
+  {},
+  `update payment_orders set status = 'expired' where account_id = $1 and id = $2 and status = 'open'`,
+)
+
 /** Marks an open order expired: the next answer opens a new one. */
 export const closeOrder = async ({ sql, accountId }: Work, id: string): Promise<void> => {
-  await sql(
-    `update payment_orders set status = 'expired' where account_id = $1 and id = $2 and status = 'open'`,
-    [accountId, id],
-    'close-payment-order',
-  )
+  await sql(expireOrder, [accountId, id])
 }
+
+const lockingSession = statement<{ id: string }>(
+  'payment-order-of-session',
+  { id: 'text' },
+  `update payment_orders set session_id = $2
+   where account_id = $1 and provider = 'stripe' and (session_id = $2 or (id = $3 and session_id is null)) returning id`,
+)
 
 /**
  * Locks the order of a Stripe session and returns its id; null if the account has no such order. A session that a crash kept from
@@ -148,12 +173,7 @@ export const orderOfSession = async (
   { sql, accountId }: Work,
   { id, reference }: CheckoutEvent['session'],
 ): Promise<string | null> => {
-  const [row] = await sql<{ id: string }>(
-    `update payment_orders set session_id = $2
-     where account_id = $1 and provider = 'stripe' and (session_id = $2 or (id = $3 and session_id is null)) returning id`,
-    [accountId, id, reference],
-    'payment-order-of-session',
-  )
+  const [row] = await sql(lockingSession, [accountId, id, reference])
   return row?.id ?? null
 }
 
@@ -169,19 +189,31 @@ interface Paid {
   items: CheckoutItem[]
 }
 
+const markPaid = statement<Paid>(
+  'settle-payment-order',
+  {
+    id: 'text',
+    messageId: 'text',
+    blockId: 'text',
+    projectId: 'text',
+    projectVersion: 'int4',
+    email: 'text',
+    currency: 'text',
+    amount: 'numeric',
+    items: 'jsonb',
+  },
+  `update payment_orders set status = 'paid', paid_at = $3 where account_id = $1 and id = $2 and status <> 'paid'
+   returning id, message_id as "messageId", block_id as "blockId", project_id as "projectId",
+     project_version as "projectVersion", email, currency, amount, items`,
+)
+
 /**
  * Marks an order paid, fires `purchase.completed` and `interaction.received`, and adds to the lead score. Repeated calls change
  * nothing.
  */
 export const settleOrder = async (work: Work, id: string): Promise<void> => {
   const { sql, accountId, now } = work
-  const [paid] = await sql<Paid>(
-    `update payment_orders set status = 'paid', paid_at = $3 where account_id = $1 and id = $2 and status <> 'paid'
-     returning id, message_id as "messageId", block_id as "blockId", project_id as "projectId",
-       project_version as "projectVersion", email, currency, amount, items`,
-    [accountId, id, now],
-    'settle-payment-order',
-  )
+  const [paid] = await sql(markPaid, [accountId, id, now])
   if (!paid) return
   const { messageId, blockId, projectId, currency } = paid
   const amount = toNumber(paid.amount)

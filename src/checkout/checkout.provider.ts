@@ -1,5 +1,6 @@
 import { invalid, notFound, Problem } from '../lib/problem.ts'
 import { isDevelopment } from '../store/clock.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 
 /*
@@ -23,13 +24,15 @@ export interface ProviderView {
 
 type Unit = Pick<Work, 'sql' | 'accountId'>
 
+const readProvider = statement<{ sealedKey: string; formerSealedKey: string | null }>(
+  'payment-provider',
+  { sealedKey: 'text', formerSealedKey: 'text' },
+  `select sealed_key as "sealedKey", former_sealed_key as "formerSealedKey" from payment_providers where account_id = $1`,
+)
+
 /** Returns the account's provider; null if payments are not set up. */
 export const findProvider = async ({ box }: Pick<App, 'box'>, { sql, accountId }: Unit): Promise<Provider | null> => {
-  const [stored] = await sql<{ sealedKey: string; formerSealedKey: string | null }>(
-    `select sealed_key as "sealedKey", former_sealed_key as "formerSealedKey" from payment_providers where account_id = $1`,
-    [accountId],
-    'payment-provider',
-  )
+  const [stored] = await sql(readProvider, [accountId])
   const open = (sealed: string) => box.open(sealed, accountId)
   if (stored)
     return {
@@ -40,6 +43,13 @@ export const findProvider = async ({ box }: Pick<App, 'box'>, { sql, accountId }
   return (await isDevelopment(sql)) ? { kind: 'test' } : null
 }
 
+const readWebhookSecrets = statement<{ sealed: string[] }>(
+  'payment-webhook-secrets',
+  { sealed: '_text' },
+  `select array_remove(array[sealed_webhook_secret, former_sealed_webhook_secret], null) as sealed
+   from payment_providers where account_id = $1`,
+)
+
 /**
  * Returns the secrets that sign Stripe's events: the current one, and the former one for sessions that were opened under it. Empty
  * if the account has no provider. Runs outside of any transaction.
@@ -48,12 +58,7 @@ export const findWebhookSecrets = async (
   { box, sql }: Pick<App, 'box' | 'sql'>,
   accountId: string,
 ): Promise<string[]> => {
-  const [stored] = await sql<{ sealed: string[] }>(
-    `select array_remove(array[sealed_webhook_secret, former_sealed_webhook_secret], null) as sealed
-     from payment_providers where account_id = $1`,
-    [accountId],
-    'payment-webhook-secrets',
-  )
+  const [stored] = await sql(readWebhookSecrets, [accountId])
   return stored?.sealed.map((sealed) => box.open(sealed, accountId)) ?? []
 }
 
@@ -62,14 +67,14 @@ const webhookUrlOf = ({ config }: Pick<App, 'config'>, accountId: string): strin
 
 const testView: ProviderView = { provider: 'test', keyLast4: null, webhookUrl: null }
 
+const entitiesOf = (work: Work) => Promise.all([work.em(), import('./checkout.entities.ts')])
+
 /** Returns the account's provider for display. Throws Problem `not_found` if payments are not set up. */
-export const showProvider = async (app: Pick<App, 'config'>, { sql, accountId }: Work): Promise<ProviderView> => {
-  const [stored] = await sql<{ keyLast4: string }>(
-    'select key_last4 as "keyLast4" from payment_providers where account_id = $1',
-    [accountId],
-  )
-  if (stored) return { provider: 'stripe', ...stored, webhookUrl: webhookUrlOf(app, accountId) }
-  if (await isDevelopment(sql)) return testView
+export const showProvider = async (app: Pick<App, 'config'>, work: Work): Promise<ProviderView> => {
+  const [em, { StoredPaymentProvider }] = await entitiesOf(work)
+  const stored = await em.findOne(StoredPaymentProvider, {})
+  if (stored) return { provider: 'stripe', keyLast4: stored.keyLast4, webhookUrl: webhookUrlOf(app, work.accountId) }
+  if (await isDevelopment(work.sql)) return testView
   throw notFound('Payments are not set up', { hint: 'svc payments provider set --provider stripe' })
 }
 
@@ -123,17 +128,16 @@ export const setStripe = async (
 }
 
 /** Returns the number of open payments at the account's own provider. */
-export const countOpenPayments = async ({ sql, accountId }: Work): Promise<number> => {
-  const [row] = await sql<{ count: number }>(
-    `select count(*) as count from payment_orders where account_id = $1 and status = 'open' and provider <> 'test'`,
-    [accountId],
-  )
-  return row!.count
+export const countOpenPayments = async (work: Work): Promise<number> => {
+  const [em, { PaymentOrder }] = await entitiesOf(work)
+  return em.count(PaymentOrder, { status: 'open', provider: { $ne: 'test' } })
 }
 
 /** Removes the account's own provider. Returns whether it had one. */
-export const unsetProvider = async ({ sql, accountId }: Work): Promise<boolean> =>
-  (await sql('delete from payment_providers where account_id = $1 returning 1', [accountId])).length > 0
+export const unsetProvider = async (work: Work): Promise<boolean> => {
+  const [em, { StoredPaymentProvider }] = await entitiesOf(work)
+  return (await em.nativeDelete(StoredPaymentProvider, {})) > 0
+}
 
 /** Switches the account to the test page. Throws Problem `forbidden` if this is not a development database. */
 export const setTest = async (work: Work): Promise<ProviderView> => {

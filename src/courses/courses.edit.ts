@@ -3,7 +3,7 @@ import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { text } from '../lib/text.ts'
 import type { Work } from '../store/work.ts'
-import { type CourseView, findCourse, findCourseNamed, type LessonView } from './courses.find.ts'
+import { type CourseView, entitiesOf, type LessonView, loadCourseNamed, viewCourse } from './courses.find.ts'
 
 const Title = text(200).trim().min(1, 'is required')
 
@@ -13,13 +13,12 @@ const NewLesson = z.object({ title: Title, content: text(100_000).trim().min(1, 
 /** Creates a course. Titles need not be unique. Throws Problem `invalid`. */
 export const createCourse = async (work: Work, input: z.input<typeof NewCourse>): Promise<CourseView> => {
   const { title, published } = parse(NewCourse, input)
-  const { sql, accountId, now } = work
+  const { accountId, now } = work
+  const [em, { Course }] = await entitiesOf(work)
   const id = newId('crs', now.getTime())
-  await sql(
-    'insert into courses (account_id, id, title, published, created_at, updated_at) values ($1, $2, $3, $4, $5, $5)',
-    [accountId, id, title, published, now],
-  )
-  return findCourse(work, id)
+  const course = em.create(Course, { accountId, id, title, published, lessonCount: 0, createdAt: now, updatedAt: now })
+  await em.flush()
+  return viewCourse(course)
 }
 
 /**
@@ -27,13 +26,12 @@ export const createCourse = async (work: Work, input: z.input<typeof NewCourse>)
  * Problem `not_found`, or `conflict` if several courses have the title.
  */
 export const publishCourse = async (work: Work, ref: string, published: boolean): Promise<CourseView> => {
-  const { id } = await findCourseNamed(work, ref)
-  const { sql, accountId, now } = work
-  await sql(
-    'update courses set published = $3, updated_at = $4 where account_id = $1 and id = $2 and published <> $3',
-    [accountId, id, published, now],
-  )
-  return findCourse(work, id)
+  const course = await loadCourseNamed(work, ref)
+  if (course.published !== published) {
+    Object.assign(course, { published, updatedAt: work.now })
+    await (await work.em()).flush()
+  }
+  return viewCourse(course)
 }
 
 /** Adds a lesson at the end of a course (id or title). Throws Problem `invalid`, `not_found`, `conflict`. */
@@ -44,7 +42,7 @@ export const addLesson = async (
 ): Promise<LessonView & { courseId: string }> => {
   const { title, content } = parse(NewLesson, input)
   const { sql, accountId, now } = work
-  const { id: courseId } = await findCourseNamed(work, ref)
+  const { id: courseId } = await loadCourseNamed(work, ref)
   // Locks the course, so that concurrent calls get successive positions.
   await sql('update courses set updated_at = $3 where account_id = $1 and id = $2', [accountId, courseId, now])
   const [lesson] = await sql<LessonView>(

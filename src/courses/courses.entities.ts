@@ -12,6 +12,12 @@ const CourseSchema = defineEntity({
     published: p.boolean(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
+    lessonCount: p
+      .integer()
+      .formula(
+        ({ accountId, id }) =>
+          `(select count(*) from lessons l where l.account_id = ${accountId} and l.course_id = ${id})`,
+      ),
   },
 })
 export class Course extends CourseSchema.class {}

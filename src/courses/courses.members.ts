@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { emailAddress } from '../lib/address.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { findCourse, isEntitled, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
@@ -18,29 +19,31 @@ export const EnrolmentBody = z
 export const EnrolmentResult = z.object({ subscriberId: z.string(), active: z.boolean() })
 export type EnrolmentResult = z.infer<typeof EnrolmentResult>
 
+const lockingMember = statement<{ id: string }>(
+  'lock-member',
+  { id: 'text' },
+  `insert into members (account_id, id, email, created_at) values ($1, $2, $3, $4)
+   on conflict (account_id, email) do update set email = excluded.email returning id`,
+)
+
 /** Locks the address's member, and creates it if necessary, so that changes of its keys run one after another. Returns its id. */
 const lockMember = async ({ sql, accountId, now }: Work, email: string): Promise<string> => {
-  const [member] = await sql<{ id: string }>(
-    `insert into members (account_id, id, email, created_at) values ($1, $2, $3, $4)
-     on conflict (account_id, email) do update set email = excluded.email returning id`,
-    [accountId, newId('sub', now.getTime()), email, now],
-    'lock-member',
-  )
+  const [member] = await sql(lockingMember, [accountId, newId('sub', now.getTime()), email, now])
   return member!.id
 }
 
+const activatingKey = statement<{ isActivated: boolean }>(
+  'activate-key',
+  { isActivated: 'bool' },
+  `insert into enrolments as e (account_id, member_id, course_id, active, created_at, updated_at)
+   values ($1, $2, $3, true, $4, $4)
+   on conflict (account_id, member_id, course_id) do update set active = true, updated_at = $4 where not e.active
+   returning true as "isActivated"`,
+)
+
 /** Activates the key. Returns false if it was active already. */
-const activateKey = async ({ sql, accountId, now }: Work, memberId: string, courseId: string): Promise<boolean> => {
-  const activated = await sql(
-    `insert into enrolments as e (account_id, member_id, course_id, active, created_at, updated_at)
-     values ($1, $2, $3, true, $4, $4)
-     on conflict (account_id, member_id, course_id) do update set active = true, updated_at = $4 where not e.active
-     returning 1`,
-    [accountId, memberId, courseId, now],
-    'activate-key',
-  )
-  return activated.length > 0
-}
+const activateKey = async ({ sql, accountId, now }: Work, memberId: string, courseId: string): Promise<boolean> =>
+  (await sql(activatingKey, [accountId, memberId, courseId, now])).length > 0
 
 /**
  * Activates or revokes the course's key to the whole membership for a normalised address (POST /courses/{id}/enroll). The

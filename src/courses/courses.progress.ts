@@ -1,5 +1,6 @@
 import { byName } from '../lib/names.ts'
 import { notFound, Problem } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { type CourseView, courseById, isEntitled, type LessonView, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
@@ -26,19 +27,21 @@ export const entitledEmail = async (reader: Reader, memberId: string): Promise<s
   return member && (await isEntitled(reader, memberId)) ? member.email : null
 }
 
+const readLessons = statement<Progress['lessons'][number]>(
+  'read-progress',
+  { id: 'text', title: 'text', content: 'text', position: 'int4', isFinished: 'bool' },
+  `select l.id, l.title, l.content, l.position, f.lesson_id is not null as "isFinished"
+   from lessons l left join finished_lessons f
+     on f.account_id = $1 and f.member_id = $3 and f.course_id = $2 and f.lesson_id = l.id
+   where l.account_id = $1 and l.course_id = $2 order by l.position`,
+)
+
 /** Returns a course with the member's progress, or null for an unknown, foreign or unpublished course. */
 export const readProgress = async (reader: Reader, memberId: string, courseId: string): Promise<Progress | null> => {
   const { sql, accountId } = reader
   const course = await publishedCourse(reader, courseId)
   if (!course) return null
-  const lessons = await sql<Progress['lessons'][number]>(
-    `select l.id, l.title, l.content, l.position, f.lesson_id is not null as "isFinished"
-     from lessons l left join finished_lessons f
-       on f.account_id = $1 and f.member_id = $3 and f.course_id = $2 and f.lesson_id = l.id
-     where l.account_id = $1 and l.course_id = $2 order by l.position`,
-    [accountId, courseId, memberId],
-    'read-progress',
-  )
+  const lessons = await sql(readLessons, [accountId, courseId, memberId])
   const completions = await sql(
     'select from course_completions where account_id = $1 and member_id = $2 and course_id = $3',
     [accountId, memberId, courseId],

@@ -1,9 +1,11 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
+import { tenantFilter } from '../store/owned.ts'
 
 /** Transactions that change registrations lock the webinar and update its counts. */
 const WebinarSchema = defineEntity({
   name: 'Webinar',
   tableName: 'webinars',
+  filters: tenantFilter,
   properties: {
     accountId: p.text().collation('C').primary(),
     id: p.text().collation('C').primary(),
@@ -33,6 +35,7 @@ WebinarSchema.setClass(Webinar)
 const WebinarRegistrationSchema = defineEntity({
   name: 'WebinarRegistration',
   tableName: 'webinar_registrations',
+  filters: tenantFilter,
   indexes: [
     {
       // Registrations of erased persons have no address.

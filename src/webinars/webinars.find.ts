@@ -1,8 +1,8 @@
 import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
+import type { Webinar } from './webinars.entities.ts'
 import type { WebinarView } from './webinars.shapes.ts'
-
-type Reader = Pick<Work, 'sql' | 'accountId'>
 
 /** A webinar's row. */
 export interface WebinarRow {
@@ -22,73 +22,95 @@ export interface WebinarRow {
   updatedAt: Date
 }
 
-const columns = `w.id, w.title, w.access_mode as "accessMode", w.status, w.scheduled_at as "scheduledAt",
-  w.started_at as "startedAt", w.ended_at as "endedAt", w.course_id as "courseId", w.capacity, w.stream_url as "streamUrl",
-  w.registered_count as "registeredCount", w.waitlisted_count as "waitlistedCount", w.created_at as "createdAt",
-  w.updated_at as "updatedAt"`
-
 /** Returns the public view, without the stream's URL. */
-export const viewWebinar = ({ streamUrl: _, ...webinar }: WebinarRow): WebinarView => ({
-  ...webinar,
+export const viewWebinar = (webinar: WebinarRow | Webinar): WebinarView => ({
+  id: webinar.id,
+  title: webinar.title,
+  accessMode: webinar.accessMode,
+  status: webinar.status,
   scheduledAt: webinar.scheduledAt?.getTime() ?? null,
   startedAt: webinar.startedAt?.getTime() ?? null,
   endedAt: webinar.endedAt?.getTime() ?? null,
+  courseId: webinar.courseId ?? null,
+  capacity: webinar.capacity ?? null,
+  registeredCount: webinar.registeredCount,
+  waitlistedCount: webinar.waitlistedCount,
   createdAt: webinar.createdAt.getTime(),
   updatedAt: webinar.updatedAt.getTime(),
 })
 
+export const entitiesOf = (work: Work) => Promise.all([work.em(), import('./webinars.entities.ts')])
+
 /** Returns the webinars, optionally of one access mode, newest first. */
 export const listWebinars = async (
-  { sql, accountId }: Reader,
-  { accessMode = null }: { accessMode?: WebinarView['accessMode'] | null } = {},
-): Promise<WebinarView[]> =>
-  (
-    await sql<WebinarRow>(
-      `select ${columns} from webinars w where w.account_id = $1 and ($2::text is null or w.access_mode = $2)
-       order by w.id desc`,
-      [accountId, accessMode],
-    )
-  ).map(viewWebinar)
+  work: Work,
+  filter: { accessMode?: WebinarView['accessMode'] } = {},
+): Promise<WebinarView[]> => {
+  const [em, { Webinar }] = await entitiesOf(work)
+  return (await em.find(Webinar, filter, { orderBy: { id: 'desc' } })).map(viewWebinar)
+}
 
 /** Finds a webinar by its id or unique title. Throws Problem `not_found`, or `conflict` if several webinars have the title. */
-export const findWebinar = async ({ sql, accountId }: Reader, ref: string): Promise<WebinarView> => {
-  const rows = await sql<WebinarRow>(
-    `select ${columns} from webinars w where w.account_id = $1 and (w.id = $2 or w.title = $2)
-     order by w.id = $2 desc, w.id limit 2`,
-    [accountId, ref],
-  )
-  const [first] = rows
-  if (!first) throw noSuch('webinar', ref, { hint: 'svc webinars list' })
-  if (first.id !== ref && rows.length > 1)
+export const findWebinar = async (work: Work, ref: string): Promise<WebinarView> => {
+  const [em, { Webinar }] = await entitiesOf(work)
+  const found = await em.find(Webinar, { $or: [{ id: ref }, { title: ref }] })
+  const [webinar] = found.length > 1 ? found.filter(({ id }) => id === ref) : found
+  if (found.length === 0) throw noSuch('webinar', ref, { hint: 'svc webinars list' })
+  if (!webinar)
     throw conflict(`More than one webinar has the title ${shown(ref)}`, {
       hint: 'name one by its id: svc webinars list',
     })
-  return viewWebinar(first)
+  return viewWebinar(webinar)
 }
 
 /** Returns the stream's URL, or null if it is not set. Only for the operator: the API does not show it. */
-export const findStream = async ({ sql, accountId }: Reader, id: string): Promise<string | null> => {
-  const [row] = await sql<{ streamUrl: string | null }>(
-    'select stream_url as "streamUrl" from webinars where account_id = $1 and id = $2',
-    [accountId, id],
-  )
-  return row?.streamUrl ?? null
+export const findStream = async (work: Work, id: string): Promise<string | null> => {
+  const [em, { Webinar }] = await entitiesOf(work)
+  return (await em.findOne(Webinar, { id }))?.streamUrl ?? null
 }
 
+const lockingWebinar = (name: string, lock: string) =>
+  statement<WebinarRow>(
+    name,
+    {
+      id: 'text',
+      title: 'text',
+      accessMode: 'text',
+      status: 'text',
+      scheduledAt: 'timestamptz',
+      startedAt: 'timestamptz',
+      endedAt: 'timestamptz',
+      courseId: 'text',
+      capacity: 'int4',
+      streamUrl: 'text',
+      registeredCount: 'int4',
+      waitlistedCount: 'int4',
+      createdAt: 'timestamptz',
+      updatedAt: 'timestamptz',
+    },
+    `select id, title, access_mode as "accessMode", status, scheduled_at as "scheduledAt", started_at as "startedAt",
+       ended_at as "endedAt", course_id as "courseId", capacity, stream_url as "streamUrl",
+       registered_count as "registeredCount", waitlisted_count as "waitlistedCount", created_at as "createdAt",
+       updated_at as "updatedAt"
+     from webinars where account_id = $1 and id = $2 for ${lock}`,
+  )
+
+/** The lock of a change of seats, and the lock that allows concurrent readers, such as reminders. */
+const locking = {
+  change: lockingWebinar('lock-webinar', 'no key update'),
+  read: lockingWebinar('share-webinar', 'share'),
+} as const
+
 /**
- * Locks and returns the webinar. The lock serialises changes of seats; `share` allows concurrent readers, such as reminders.
- * Throws Problem `not_found` for an unknown or foreign webinar.
+ * Locks and returns the webinar: changes of seats run one after another, and not while it is locked to `read`. Throws Problem
+ * `not_found` for an unknown or foreign webinar.
  */
 export const lockWebinar = async (
-  { sql, accountId }: Reader,
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
-  lock: 'no key update' | 'share' = 'no key update',
+  purpose: keyof typeof locking = 'change',
 ): Promise<WebinarRow> => {
-  const [row] = await sql<WebinarRow>(
-    `select ${columns} from webinars w where w.account_id = $1 and w.id = $2 for ${lock}`,
-    [accountId, id],
-    `lock-webinar-${lock}`,
-  )
+  const [row] = await sql(locking[purpose], [accountId, id])
   if (!row) throw notFound('There is no such webinar')
   return row
 }

@@ -1,5 +1,6 @@
 import { Problem } from '../lib/problem.ts'
 import { isBusy, isUnavailable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Report, Work } from '../store/work.ts'
 import { lockWebinar, type WebinarRow } from './webinars.find.ts'
 import { type Attendee, notifyAttendees } from './webinars.notify.ts'
@@ -44,7 +45,7 @@ const webinarsAtOnce = 100
 /** Sends at most a batch of a webinar's due reminders. Returns whether more may be due. */
 const remindBatch = async (app: App, work: Work, webinarId: string): Promise<boolean> => {
   const { sql, accountId, now } = work
-  const webinar = await lockWebinar(work, webinarId, 'share')
+  const webinar = await lockWebinar(work, webinarId, 'read')
   const { status, scheduledAt } = webinar
   if (status !== 'scheduled' || !scheduledAt || now >= scheduledAt) {
     await cancelReminders(work, webinarId)
@@ -73,13 +74,14 @@ interface DueWebinar {
   webinarId: string
 }
 
-const findDue = ({ sql, now }: App, except: readonly string[]): Promise<DueWebinar[]> =>
-  sql<DueWebinar>(
-    `select distinct account_id as "accountId", webinar_id as "webinarId" from webinar_registrations
-     where remind_at <= $1 and webinar_id <> all($2) limit ${webinarsAtOnce}`,
-    [now(), except],
-    'due-reminders',
-  )
+const readDue = statement<DueWebinar>(
+  'due-reminders',
+  { accountId: 'text', webinarId: 'text' },
+  `select distinct account_id as "accountId", webinar_id as "webinarId" from webinar_registrations
+   where remind_at <= $1 and webinar_id <> all($2) limit ${webinarsAtOnce}`,
+)
+
+const findDue = ({ sql, now }: App, except: readonly string[]): Promise<DueWebinar[]> => sql(readDue, [now(), except])
 
 /**
  * Sends all due reminders, each webinar in its own units of work. A webinar that fails is reported and added to `failed`, which the

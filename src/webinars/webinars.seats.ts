@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { conflict, invalid, notFound, shown } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { lockWebinar, type WebinarRow } from './webinars.find.ts'
 import { linksOf } from './webinars.links.ts'
@@ -22,18 +23,6 @@ const requireOpen = ({ status }: WebinarRow): void => {
   if (status === 'cancelled') throw conflict('The webinar was cancelled')
 }
 
-// Requires the webinar's lock, which also protects its numbers.
-const inserting = `
-  with counted as (
-    update webinars set last_number = last_number + cardinality($3::text[]),
-      registered_count = registered_count + cardinality(array_positions($6::text[], 'confirmed')),
-      waitlisted_count = waitlisted_count + cardinality(array_positions($6::text[], 'waitlisted'))
-    where account_id = $1 and id = $2 returning last_number - cardinality($3::text[]) as before
-  )
-  insert into webinar_registrations (account_id, id, webinar_id, email, name, status, number, remind_at, created_at, updated_at)
-  select $1, r.id, $2, r.email, r.name, r.status, before + r.n, case when r.status = 'confirmed' then $7::timestamptz end, $8, $8
-  from counted cross join unnest($3::text[], $4::text[], $5::text[], $6::text[]) with ordinality as r(id, email, name, status, n)`
-
 /** Calls the listeners for new seats, then queues the confirmations. */
 const publishSeats = async (
   app: MailApp,
@@ -52,6 +41,31 @@ interface Seated extends Attendee {
   status: RegistrationResult['status']
 }
 
+const readRegistrations = statement<Seated>(
+  'registrations-of-emails',
+  { id: 'text', email: 'text', name: 'text', status: 'text' },
+  `select id, email, name, status from webinar_registrations
+   where account_id = $1 and webinar_id = $2 and email = any($3) and status <> 'cancelled' and email <> ''`,
+)
+
+// Requires the webinar's lock, which also protects its numbers.
+const insertRegistrations = statement(
+  'register-attendees',
+  {},
+  `with counted as (
+     update webinars set last_number = last_number + cardinality($3::text[]),
+       registered_count = registered_count + cardinality(array_positions($6::text[], 'confirmed')),
+       waitlisted_count = waitlisted_count + cardinality(array_positions($6::text[], 'waitlisted'))
+     where account_id = $1 and id = $2 returning last_number - cardinality($3::text[]) as before
+   )
+   insert into webinar_registrations
+     (account_id, id, webinar_id, email, name, status, number, remind_at, created_at, updated_at)
+   select $1, r.id, $2, r.email, r.name, r.status, before + r.n,
+     case when r.status = 'confirmed' then $7::timestamptz end, $8, $8
+   from counted
+   cross join unnest($3::text[], $4::text[], $5::text[], $6::text[]) with ordinality as r(id, email, name, status, n)`,
+)
+
 /**
  * Registers addresses in order (docs/reference/api.md#post-webinarsidregister). Each gets a seat or a place on the waitlist, and an
  * email. A registered address keeps its state and gets no second email; a cancelled one gets a new registration. Throws Problem
@@ -67,12 +81,7 @@ export const registerAttendees = async (
   const webinar = await lockWebinar(work, webinarId)
   if (webinar.accessMode !== 'registration') throw invalid('The webinar does not take registrations')
   requireOpen(webinar)
-  const rows = await sql<Seated>(
-    `select id, email, name, status from webinar_registrations
-     where account_id = $1 and webinar_id = $2 and email = any($3) and status <> 'cancelled' and email <> ''`,
-    [accountId, webinarId, people.map(({ email }) => email)],
-    'registrations-of-emails',
-  )
+  const rows = await sql(readRegistrations, [accountId, webinarId, people.map(({ email }) => email)])
   const known = new Map(rows.map((row) => [row.email, row]))
   const added: Seated[] = []
   for (const { email, name } of people) {
@@ -85,7 +94,7 @@ export const registerAttendees = async (
   }
   if (added.length > 0) {
     const columns = (['id', 'email', 'name', 'status'] as const).map((column) => added.map((row) => row[column]))
-    await sql(inserting, [accountId, webinarId, ...columns, firstReminderAt(webinar, now), now], 'register-attendees')
+    await sql(insertRegistrations, [accountId, webinarId, ...columns, firstReminderAt(webinar, now), now])
   }
   const of = (status: Seated['status']) => added.filter((registration) => registration.status === status)
   await publishSeats(app, work, webinar, of('confirmed'))

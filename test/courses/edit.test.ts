@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { addLesson, createCourse, findCourseNamed, lessonsOf, listCourses } from '../../src/courses/courses.ts'
+import type { Work } from '../../src/store/work.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+
+let t: TestApp
+
+beforeAll(async () => {
+  t = await startApp()
+})
+afterAll(() => t.close())
+
+const asOwner = async () => {
+  const { id } = await t.account()
+  return <T>(run: (work: Work) => Promise<T>): Promise<T> => t.app.work(id, 'cli:test', run)
+}
+
+test.each([`It's 100 % "safe"?`, 'back\\slash \\? $1 :id', "'; drop table courses; --"])(
+  'the title %s is stored and found unchanged',
+  async (title) => {
+    const work = await asOwner()
+    const { id } = await work((w) => createCourse(w, { title }))
+    expect(await work((w) => findCourseNamed(w, title))).toMatchObject({ id, title })
+    await work((w) => addLesson(w, title, { title, content: title }))
+    expect(await work((w) => lessonsOf(w, id))).toMatchObject([{ title, content: title, position: 1 }])
+  },
+)
+
+test('courses are listed newest first, with their number of lessons, and only to their own account', async () => {
+  const [work, foreign] = [await asOwner(), await asOwner()]
+  await foreign((w) => createCourse(w, { title: 'Foreign' }))
+  for (const title of ['First', 'Second']) await work((w) => createCourse(w, { title }))
+  await work((w) => addLesson(w, 'First', { title: 'One', content: 'One' }))
+  expect(await work(listCourses)).toMatchObject([
+    { title: 'Second', lessonCount: 0 },
+    { title: 'First', lessonCount: 1 },
+  ])
+  await expect(work((w) => findCourseNamed(w, 'Foreign'))).rejects.toMatchObject({ kind: 'not_found' })
+})
+
+test('an id is preferred to a title; a title of several courses is refused', async () => {
+  const work = await asOwner()
+  const { id } = await work((w) => createCourse(w, { title: 'Twice' }))
+  await work((w) => createCourse(w, { title: 'Twice' }))
+  await work((w) => createCourse(w, { title: id }))
+  expect(await work((w) => findCourseNamed(w, id))).toMatchObject({ id, title: 'Twice' })
+  await expect(work((w) => findCourseNamed(w, 'Twice'))).rejects.toMatchObject({
+    kind: 'conflict',
+    message: '2 courses have the title Twice',
+  })
+})
+
+test('concurrent calls add lessons at successive positions', async () => {
+  const work = await asOwner()
+  await work((w) => createCourse(w, { title: 'Busy' }))
+  const lesson = { title: 'Lesson', content: 'Content' }
+  const added = await Promise.all(Array.from({ length: 8 }, () => work((w) => addLesson(w, 'Busy', lesson))))
+  expect(added.map(({ position }) => position).sort()).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+})
