@@ -4,7 +4,7 @@ import { runJob } from '../src/app/daemon/job.ts'
 import { runBroadcasts } from '../src/broadcasts/broadcasts.loop.ts'
 import { runMailboxes } from '../src/messages/bounces/mailboxes.read.ts'
 import { runMail } from '../src/messages/outbox/outbox.ts'
-import { runReminders } from '../src/webinars/webinars.loop.ts'
+import { runReminders } from '../src/webinars/reminders/reminders.ts'
 
 await runJob('mail', { connections: 4, queue: true }, async (...args) => {
   await Promise.all([runMail(...args), runMailboxes(...args), runBroadcasts(...args), runReminders(...args)])

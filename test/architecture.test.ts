@@ -188,7 +188,6 @@ const knownArrows = [
   'store -> accounts',
   'webhooks -> accounts',
   'webhooks -> deliveries',
-  'webinars -> accounts',
 ]
 
 test('the SQL of a folder names only its own tables', () => {

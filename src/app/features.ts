@@ -1,11 +1,9 @@
 import { forgetAttendee } from '../bookings/bookings.listeners.ts'
 import { personalData as personalDataOfBookings } from '../bookings/bookings.personal-data.ts'
 import { countBroadcasts } from '../broadcasts/broadcasts.listeners.ts'
-import { forgetPayer } from '../checkout/checkout.listeners.ts'
-import { personalData as personalDataOfCheckout } from '../checkout/checkout.personal-data.ts'
+import { forgetPayer, personalData as personalDataOfCheckout } from '../checkout/checkout.personal-data.ts'
 import { personalData as personalDataOfContacts } from '../contacts/contacts.personal-data.ts'
-import { forgetMembers } from '../courses/courses.listeners.ts'
-import { personalData as personalDataOfCourses } from '../courses/courses.personal-data.ts'
+import { forgetMembers, personalData as personalDataOfCourses } from '../courses/courses.personal-data.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
 import { personalData as personalDataOfDeals } from '../deals/deals.personal-data.ts'
 import { forgetNamed } from '../deliveries/deliveries.listeners.ts'
@@ -24,8 +22,7 @@ import { personalData as personalDataOfMessages } from '../messages/messages.per
 import type { Page } from '../pages/page.ts'
 import type { Bindable, Listener, PersonalDataPart, Projects, Sources } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
-import { forgetAttendees } from '../webinars/webinars.listeners.ts'
-import { personalData as personalDataOfWebinars } from '../webinars/webinars.personal-data.ts'
+import { forgetAttendees, personalData as personalDataOfWebinars } from '../webinars/webinars.personal-data.ts'
 
 /**
  * The features and their parts. Entities and routes are loaded on demand: `svc --help` needs neither, and a job's thread
@@ -110,7 +107,7 @@ export const loadPages = async (consoleUrl?: string): Promise<Page[]> => {
     import('../messages/suppression/unsubscribe.pages.ts'),
     import('../engagement/tracking/tracking.pages.ts'),
     import('../courses/courses.pages.ts'),
-    import('../webinars/webinars.pages.ts'),
+    import('../webinars/join/join.pages.ts'),
     import('../checkout/checkout.pages.ts'),
     import('../forms/forms.pages.ts'),
     import('../bookings/bookings.pages.ts'),

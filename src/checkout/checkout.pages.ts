@@ -5,15 +5,9 @@ import { type Html, html } from '../pages/html.ts'
 import { json, notFoundPage, type Page, type PageView } from '../pages/page.ts'
 import type { App, Work } from '../store/work.ts'
 import { type CheckoutItem, priceLines, words } from '../studio/studio.ts'
-import {
-  closeOrder,
-  findWebhookSecrets,
-  loadOrder,
-  type Order,
-  orderOfSession,
-  returnTo,
-  settleOrder,
-} from './checkout.ts'
+import { returnTo } from './checkout.block.ts'
+import { closeOrder, loadOrder, type Order, orderOfSession, settleOrder } from './checkout.orders.ts'
+import { findWebhookSecrets } from './checkout.provider.ts'
 
 const priceTable = (items: CheckoutItem[], currency: string): Html => {
   const lines = priceLines({ title: '', items, currency })

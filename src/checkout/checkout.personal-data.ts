@@ -1,8 +1,16 @@
-import type { PersonalDataPart } from '../store/work.ts'
+import type { Listener, PersonalDataPart } from '../store/work.ts'
 
 /** The payments of an address, open ones included, in the export of its personal data. */
 export const personalData: PersonalDataPart = {
   name: 'payments',
   // Loaded lazily: every process loads this file, few export data.
   read: async (reader, email) => (await import('./checkout.find.ts')).paymentsOf(reader, email),
+}
+
+/** Payments are business records and stay when their payer is erased; the address is removed from them. */
+export const forgetPayer: Listener = {
+  async contactsRemoved({ sql, accountId }, { listId, email }) {
+    if (listId !== undefined || email === undefined) return
+    await sql(`update payment_orders set email = '' where account_id = $1 and email = $2`, [accountId, email])
+  },
 }

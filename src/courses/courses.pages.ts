@@ -1,17 +1,9 @@
 import { accountOfSlug, isReservedSlug } from '../accounts/accounts.ts'
 import { html } from '../pages/html.ts'
 import { notFoundPage, type Page, type PageCall, type PageView } from '../pages/page.ts'
-import {
-  entitledEmail,
-  finishLesson,
-  type LessonView,
-  memberOfLink,
-  memberOfSession,
-  openSession,
-  type Progress,
-  publishedCourses,
-  readProgress,
-} from './courses.ts'
+import type { LessonView } from './courses.find.ts'
+import { memberOfLink, memberOfSession, openSession } from './courses.links.ts'
+import { entitledEmail, finishLesson, type Progress, publishedCourses, readProgress } from './courses.progress.ts'
 
 /** Links and forms are relative and contain the session, because a frame in another site keeps no cookies (courses.links.ts). */
 const style = `

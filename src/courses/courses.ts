@@ -7,7 +7,7 @@ export {
   lessonsOf,
   listCourses,
 } from './courses.find.ts'
-export { memberOfLink, memberOfSession, mintPortalUrl, openSession, portalPage } from './courses.links.ts'
+export { mintPortalUrl, portalPage } from './courses.links.ts'
 export {
   EnrolmentBody,
   EnrolmentResult,
@@ -16,4 +16,3 @@ export {
   MemberEmail,
   type MemberView,
 } from './courses.members.ts'
-export { entitledEmail, finishLesson, type Progress, publishedCourses, readProgress } from './courses.progress.ts'

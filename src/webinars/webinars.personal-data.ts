@@ -1,4 +1,4 @@
-import type { PersonalDataPart } from '../store/work.ts'
+import type { Listener, PersonalDataPart } from '../store/work.ts'
 
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
@@ -16,3 +16,33 @@ export const personalData: readonly PersonalDataPart[] = [
       ),
   },
 ]
+
+/**
+ * Removes an erased person from registrations and waitlists. A seat stays taken, without a name, until `svc webinars free` gives it
+ * to the next person on the waitlist.
+ */
+export const forgetAttendees: Listener = {
+  async contactsRemoved({ sql, accountId }, { listId, email }) {
+    if (listId !== undefined || email === undefined) return
+    // Locks webinars before registrations, like every change of seats.
+    await sql(
+      `select from webinars where account_id = $1 and id in (
+         select webinar_id from webinar_registrations where account_id = $1 and email = $2
+       ) order by id for no key update`,
+      [accountId, email],
+    )
+    await sql(
+      `with waiting as (
+         select webinar_id as id, count(*) from webinar_registrations
+         where account_id = $1 and email = $2 and status = 'waitlisted' group by webinar_id
+       ), counted as (
+         update webinars w set waitlisted_count = w.waitlisted_count - waiting.count
+         from waiting where w.account_id = $1 and w.id = waiting.id
+       )
+       update webinar_registrations set email = '', name = '', remind_at = null,
+         status = case when status = 'waitlisted' then 'cancelled' else status end
+       where account_id = $1 and email = $2`,
+      [accountId, email],
+    )
+  },
+}

@@ -1,10 +1,9 @@
+import { countUse } from '../accounts/accounts.ts'
 import { conflict } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import { lockWebinar, viewWebinar, type WebinarRow } from './webinars.find.ts'
-import { type Attendee, type MailApp, notifyAttendees } from './webinars.notify.ts'
-import { countBroadcast, requireLive } from './webinars.quota.ts'
-import { cancelReminders } from './webinars.remind.ts'
-import type { WebinarView } from './webinars.shapes.ts'
+import { type Attendee, type MailApp, notifyAttendees } from './emails/emails.ts'
+import { cancelReminders } from './reminders/reminders.ts'
+import { lockWebinar, requireLive, viewWebinar, type WebinarRow, type WebinarView } from './sessions/sessions.ts'
 
 type Change = Partial<Pick<WebinarRow, 'status' | 'startedAt' | 'endedAt' | 'streamUrl'>>
 
@@ -37,6 +36,12 @@ export const startWebinar = async (
   await requireLive(work, { withCourse: webinar.courseId !== null })
   await cancelReminders(work, id)
   return change(work, webinar, { status: 'live', startedAt: work.now, ...(streamUrl !== undefined && { streamUrl }) })
+}
+
+/** Counts the broadcast's minutes, rounded up, even beyond the quota: the broadcast has already happened. Call it last in the unit of work. */
+const countBroadcast = async (work: Work, startedAt: Date): Promise<void> => {
+  const minutes = Math.ceil((work.now.getTime() - startedAt.getTime()) / 60_000)
+  if (minutes > 0) await countUse(work, 'broadcastMinutes', minutes)
 }
 
 /** Ends the session and counts its minutes. Throws Problem `not_found`, or `conflict` if it is not live. */

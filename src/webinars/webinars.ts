@@ -1,17 +1,22 @@
-export { listRegistrations, type Place, placeOf, type RegistrationView } from './webinars.attendees.ts'
-export { calendarOf } from './webinars.calendar.ts'
-export { createWebinar } from './webinars.create.ts'
-export { findStream, findWebinar, listWebinars } from './webinars.find.ts'
-export { requireLive } from './webinars.quota.ts'
-export { registerAttendee } from './webinars.register.ts'
-export { cancelWebinar, endWebinar, startWebinar } from './webinars.run.ts'
-export { cancelRegistration, freeSeat, promoteRegistration, registerAttendees } from './webinars.seats.ts'
 export {
+  freeSeat,
+  listRegistrations,
+  promoteRegistration,
+  type RegistrationView,
+  registerAttendee,
+} from './seats/seats.ts'
+export {
+  createWebinar,
+  findStream,
+  findWebinar,
+  listWebinars,
   NewWebinar,
   RegistrationBody,
   RegistrationResult,
+  requireLive,
   StreamUrl,
   WebinarBody,
   WebinarShape,
   type WebinarView,
-} from './webinars.shapes.ts'
+} from './sessions/sessions.ts'
+export { cancelWebinar, endWebinar, startWebinar } from './webinars.run.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { bookingMail } from '../../src/bookings/bookings.mails.ts'
 import { confirmMail } from '../../src/forms/forms.mails.ts'
-import { confirmationMail } from '../../src/webinars/webinars.mails.ts'
+import { confirmationMail } from '../../src/webinars/emails/attendee.mails.ts'
 import { describePages, expectGoodOnEveryScreen } from '../support/pages.ts'
 import { testWith } from '../support/tools.ts'
 

@@ -1,43 +1,11 @@
-import { Problem } from '../lib/problem.ts'
-import { isBusy, isUnavailable } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
-import type { App, Report, Work } from '../store/work.ts'
-import { lockWebinar, type WebinarRow } from './webinars.find.ts'
-import { type Attendee, notifyAttendees } from './webinars.notify.ts'
-
-/*
- * Each registration stores the time of its next reminder. A daemon writes the email and the next time in one transaction, and the
- * email's key contains the registration, so each reminder is sent once, with any number of daemons and after a downtime.
- */
-
-const hourMs = 3_600_000
-const dayMs = 24 * hourMs
-
-const before = (scheduledAt: Date, ms: number): Date => new Date(scheduledAt.getTime() - ms)
-
-/** Minimum time between the confirmation, which has the same content, and a reminder. */
-const minGapMs = 15 * 60_000
-
-/**
- * Returns when an attendee who gets a seat at `now` is first reminded: a day before, or within the last day an hour before, but
- * not right after the confirmation. null: never.
- */
-export const firstReminderAt = ({ status, scheduledAt }: WebinarRow, now: Date): Date | null => {
-  if (status !== 'scheduled' || !scheduledAt) return null
-  const dayBefore = before(scheduledAt, dayMs)
-  const dueAt = now < dayBefore ? dayBefore : before(scheduledAt, hourMs)
-  const at = new Date(Math.max(dueAt.getTime(), now.getTime() + minGapMs))
-  return at < scheduledAt ? at : null
-}
-
-/** Cancels all pending reminders of the webinar. */
-export const cancelReminders = async ({ sql, accountId }: Work, webinarId: string): Promise<void> => {
-  await sql(
-    `update webinar_registrations set remind_at = null
-     where account_id = $1 and webinar_id = $2 and remind_at is not null`,
-    [accountId, webinarId],
-  )
-}
+import { Problem } from '../../lib/problem.ts'
+import { runSchedule } from '../../queue/loop.ts'
+import { isBusy, isUnavailable } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
+import type { App, Report, Work } from '../../store/work.ts'
+import { type Attendee, notifyAttendees } from '../emails/emails.ts'
+import { lockWebinar } from '../sessions/sessions.ts'
+import { cancelReminders, hourBefore } from './schedule.ts'
 
 const batchSize = 200
 const webinarsAtOnce = 100
@@ -58,8 +26,8 @@ const remindBatch = async (app: App, work: Work, webinarId: string): Promise<boo
   )
   if (due.length === 0) return false
   // If both reminders are overdue, only the later one is sent.
-  const hourBefore = before(scheduledAt, hourMs)
-  const [kind, nextAt] = now < hourBefore ? ['24h', hourBefore] : ['1h', null]
+  const lastAt = hourBefore(scheduledAt)
+  const [kind, nextAt] = now < lastAt ? ['24h', lastAt] : ['1h', null]
   await sql('update webinar_registrations set remind_at = $3 where account_id = $1 and id = any($2)', [
     accountId,
     due.map(({ id }) => id),
@@ -104,3 +72,29 @@ export const remindDue = async (app: App, signal: AbortSignal, report: Report, f
     }
   }
 }
+
+const pollMs = 10_000
+/** Webinars whose reminders failed are skipped for this time. */
+const skipMs = 60_000
+
+/**
+ * Sends due reminders until `signal` is aborted. It polls every ten seconds, and immediately after the clock of a development
+ * database is moved. Any number of processes can run it on one database.
+ */
+export const runReminders = (app: App, signal: AbortSignal, report: Report): Promise<void> =>
+  runSchedule(app, null, signal, report, ({ ring }) => {
+    const finish = app.onClockMoved(ring)
+    const failed = new Set<string>()
+    let retryAt = performance.now() + skipMs
+    return {
+      async turn() {
+        if (performance.now() >= retryAt) {
+          failed.clear()
+          retryAt = performance.now() + skipMs
+        }
+        await remindDue(app, signal, report, failed)
+        return pollMs
+      },
+      finish,
+    }
+  })

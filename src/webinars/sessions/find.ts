@@ -1,8 +1,8 @@
-import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
-import { statement } from '../store/statement.ts'
-import type { Work } from '../store/work.ts'
-import type { Webinar } from './webinars.entities.ts'
-import type { WebinarView } from './webinars.shapes.ts'
+import { conflict, noSuch, notFound, shown } from '../../lib/problem.ts'
+import { statement } from '../../store/statement.ts'
+import type { Work } from '../../store/work.ts'
+import type { Webinar } from '../webinars.entities.ts'
+import type { WebinarView } from './shapes.ts'
 
 /** A webinar's row. */
 export interface WebinarRow {
@@ -39,7 +39,7 @@ export const viewWebinar = (webinar: WebinarRow | Webinar): WebinarView => ({
   updatedAt: webinar.updatedAt.getTime(),
 })
 
-export const entitiesOf = (work: Work) => Promise.all([work.em(), import('./webinars.entities.ts')])
+export const entitiesOf = (work: Work) => Promise.all([work.em(), import('../webinars.entities.ts')])
 
 /** Returns the webinars, optionally of one access mode, newest first. */
 export const listWebinars = async (

@@ -1,30 +1,25 @@
-import type { z } from 'zod'
-import { newId } from '../lib/ids.ts'
-import { conflict, invalid, notFound, shown } from '../lib/problem.ts'
-import { statement } from '../store/statement.ts'
-import type { Work } from '../store/work.ts'
-import { lockWebinar, type WebinarRow } from './webinars.find.ts'
-import { linksOf } from './webinars.links.ts'
-import { type Attendee, type MailApp, notifyAttendees } from './webinars.notify.ts'
-import { firstReminderAt } from './webinars.remind.ts'
-import type { RegistrationBody, RegistrationResult } from './webinars.shapes.ts'
+import { conflict, notFound, shown } from '../../lib/problem.ts'
+import type { Work } from '../../store/work.ts'
+import { type Attendee, type MailApp, notifyAttendees } from '../emails/emails.ts'
+import { firstReminderAt } from '../reminders/reminders.ts'
+import { lockWebinar, type WebinarRow } from '../sessions/sessions.ts'
 
 /*
  * Seats are assigned and freed under the webinar's lock, so capacity is never exceeded and the waitlist is empty while seats are
  * free. The same transaction writes the counts, the emails and the events that start journeys.
  */
 
-const hasFreeSeat = ({ capacity, registeredCount }: WebinarRow): boolean =>
+export const hasFreeSeat = ({ capacity, registeredCount }: WebinarRow): boolean =>
   capacity === null || registeredCount < capacity
 
 /** Throws Problem `conflict` if the webinar has ended or was cancelled. */
-const requireOpen = ({ status }: WebinarRow): void => {
+export const requireOpen = ({ status }: WebinarRow): void => {
   if (status === 'ended') throw conflict('The webinar has ended')
   if (status === 'cancelled') throw conflict('The webinar was cancelled')
 }
 
 /** Calls the listeners for new seats, then queues the confirmations. */
-const publishSeats = async (
+export const publishSeats = async (
   app: MailApp,
   work: Work,
   webinar: WebinarRow,
@@ -35,74 +30,6 @@ const publishSeats = async (
   for (const { email } of attendees.toSorted((a, b) => (a.email < b.email ? -1 : 1)))
     for (const listener of work.listeners) await listener.attendeeRegistered?.(work, { webinar: { id, title }, email })
   await notifyAttendees(app, work, webinar, 'registered', attendees)
-}
-
-interface Seated extends Attendee {
-  status: RegistrationResult['status']
-}
-
-const readRegistrations = statement<Seated>(
-  'registrations-of-emails',
-  { id: 'text', email: 'text', name: 'text', status: 'text' },
-  `select id, email, name, status from webinar_registrations
-   where account_id = $1 and webinar_id = $2 and email = any($3) and status <> 'cancelled' and email <> ''`,
-)
-
-// Requires the webinar's lock, which also protects its numbers.
-const insertRegistrations = statement(
-  'register-attendees',
-  {},
-  `with counted as (
-     update webinars set last_number = last_number + cardinality($3::text[]),
-       registered_count = registered_count + cardinality(array_positions($6::text[], 'confirmed')),
-       waitlisted_count = waitlisted_count + cardinality(array_positions($6::text[], 'waitlisted'))
-     where account_id = $1 and id = $2 returning last_number - cardinality($3::text[]) as before
-   )
-   insert into webinar_registrations
-     (account_id, id, webinar_id, email, name, status, number, remind_at, created_at, updated_at)
-   select $1, r.id, $2, r.email, r.name, r.status, before + r.n,
-     case when r.status = 'confirmed' then $7::timestamptz end, $8, $8
-   from counted
-   cross join unnest($3::text[], $4::text[], $5::text[], $6::text[]) with ordinality as r(id, email, name, status, n)`,
-)
-
-/**
- * Registers addresses in order (docs/reference/api.md#post-webinarsidregister). Each gets a seat or a place on the waitlist, and an
- * email. A registered address keeps its state and gets no second email; a cancelled one gets a new registration. Throws Problem
- * `not_found`, `invalid` for a webinar without registration, `conflict` if it has ended or was cancelled.
- */
-export const registerAttendees = async (
-  app: MailApp,
-  work: Work,
-  webinarId: string,
-  people: readonly z.output<typeof RegistrationBody>[],
-): Promise<RegistrationResult[]> => {
-  const { sql, accountId, now } = work
-  const webinar = await lockWebinar(work, webinarId)
-  if (webinar.accessMode !== 'registration') throw invalid('The webinar does not take registrations')
-  requireOpen(webinar)
-  const rows = await sql(readRegistrations, [accountId, webinarId, people.map(({ email }) => email)])
-  const known = new Map(rows.map((row) => [row.email, row]))
-  const added: Seated[] = []
-  for (const { email, name } of people) {
-    if (known.has(email)) continue
-    const status = hasFreeSeat(webinar) ? 'confirmed' : 'waitlisted'
-    if (status === 'confirmed') webinar.registeredCount++
-    const registration: Seated = { id: newId('reg', now.getTime()), email, name, status }
-    known.set(email, registration)
-    added.push(registration)
-  }
-  if (added.length > 0) {
-    const columns = (['id', 'email', 'name', 'status'] as const).map((column) => added.map((row) => row[column]))
-    await sql(insertRegistrations, [accountId, webinarId, ...columns, firstReminderAt(webinar, now), now])
-  }
-  const of = (status: Seated['status']) => added.filter((registration) => registration.status === status)
-  await publishSeats(app, work, webinar, of('confirmed'))
-  await notifyAttendees(app, work, webinar, 'waitlisted', of('waitlisted'))
-  return people.map(({ email }) => {
-    const { id, status } = known.get(email)!
-    return { status, joinUrl: status === 'confirmed' ? linksOf(app, accountId, id).join : null }
-  })
 }
 
 /** Moves an attendee from the waitlist to a seat, and updates the counts in `webinar`. */

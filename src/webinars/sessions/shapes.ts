@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { MemberEmail } from '../courses/courses.ts'
-import { idText, notBlank, text } from '../lib/text.ts'
+import { MemberEmail } from '../../courses/courses.ts'
+import { idText, notBlank, text } from '../../lib/text.ts'
 
 const titleMaxLength = 200
 const nameMaxLength = 200

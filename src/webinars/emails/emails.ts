@@ -1,15 +1,17 @@
-import { type LifecycleMail, queueLifecycleMails } from '../lifecycle/lifecycle.ts'
-import type { App, Work } from '../store/work.ts'
-import type { WebinarRow } from './webinars.find.ts'
-import { linksOf } from './webinars.links.ts'
+import { type LifecycleMail, queueLifecycleMails } from '../../lifecycle/lifecycle.ts'
+import type { App, Work } from '../../store/work.ts'
+import type { WebinarRow } from '../sessions/sessions.ts'
 import {
   cancellationMail,
   confirmationMail,
+  linksOf,
   type MailFacts,
   reminderMail,
   timeText,
   waitlistMail,
-} from './webinars.mails.ts'
+} from './attendee.mails.ts'
+
+export { linksOf, timeText } from './attendee.mails.ts'
 
 /** The recipient of an email. */
 export interface Attendee {
@@ -20,7 +22,7 @@ export interface Attendee {
 }
 
 /** The kinds of emails. `registered` and `reminder` can be bound to a project; the others are always plain (docs/reference/mail.md#lifecycle-emails). */
-export type Notice = 'registered' | 'reminder' | 'waitlisted' | 'cancelled'
+type Notice = 'registered' | 'reminder' | 'waitlisted' | 'cancelled'
 
 const plainOf: Record<Notice, (facts: MailFacts) => LifecycleMail['plain']> = {
   registered: confirmationMail,

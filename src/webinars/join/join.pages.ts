@@ -1,10 +1,10 @@
-import { type Html, html } from '../pages/html.ts'
-import { notFoundPage, type Page, type PageView } from '../pages/page.ts'
-import type { App } from '../store/work.ts'
-import { linksOf } from './webinars.links.ts'
-import { timeText } from './webinars.mails.ts'
-import { joinScript } from './webinars.script.ts'
-import { calendarOf, cancelRegistration, type Place, placeOf } from './webinars.ts'
+import { type Html, html } from '../../pages/html.ts'
+import { notFoundPage, type Page, type PageView } from '../../pages/page.ts'
+import type { App } from '../../store/work.ts'
+import { linksOf, timeText } from '../emails/emails.ts'
+import { cancelRegistration } from '../seats/seats.ts'
+import { joinScript } from './join.script.ts'
+import { calendarOf, type Place, placeOf } from './place.ts'
 
 const style = `
 .act { display: inline-block; padding: .65rem 1.1rem; min-height: 2.75rem; border-radius: .5rem; background: var(--act); color: var(--on-act); font-weight: 600; text-decoration: none }

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { accountUsage } from '../../src/accounts/accounts.ts'
-import { openApp } from '../../src/app/app.ts'
-import { readConfig } from '../../src/app/config.ts'
-import { setBinding } from '../../src/lifecycle/lifecycle.ts'
-import { applyProjects } from '../../src/studio/studio.ts'
+import { accountUsage } from '../../../src/accounts/accounts.ts'
+import { openApp } from '../../../src/app/app.ts'
+import { readConfig } from '../../../src/app/config.ts'
+import { setBinding } from '../../../src/lifecycle/lifecycle.ts'
+import { applyProjects } from '../../../src/studio/studio.ts'
 import {
   cancelWebinar,
   endWebinar,
   promoteRegistration,
   registerAttendee,
   startWebinar,
-} from '../../src/webinars/webinars.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
-import { sendingAccount } from '../support/messages.ts'
-import { hour, linkIn, mailed, mailsOf, makeWebinar, register, webinarOf } from './support.ts'
+} from '../../../src/webinars/webinars.ts'
+import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { sendingAccount } from '../../support/messages.ts'
+import { hour, linkIn, mailed, mailsOf, makeWebinar, register, webinarOf } from '../support.ts'
 
 let t: TestApp
 let account: TestAccount

@@ -1,0 +1,74 @@
+import { ICalCalendar, ICalCalendarMethod } from 'ical-generator'
+import { activeAccounts } from '../../accounts/accounts.ts'
+import { statement } from '../../store/statement.ts'
+import type { App } from '../../store/work.ts'
+import type { WebinarRow } from '../sessions/sessions.ts'
+
+/** The registration and webinar of a page. */
+export interface Place {
+  accountId: string
+  registrationId: string
+  registration: 'confirmed' | 'waitlisted' | 'cancelled'
+  webinarId: string
+  title: string
+  status: WebinarRow['status']
+  scheduledAt: Date | null
+  streamUrl: string | null
+}
+
+const readPlace = statement<Place>(
+  'place-of-token',
+  {
+    accountId: 'text',
+    registrationId: 'text',
+    registration: 'text',
+    webinarId: 'text',
+    title: 'text',
+    status: 'text',
+    scheduledAt: 'timestamptz',
+    streamUrl: 'text',
+  },
+  `select r.account_id as "accountId", r.id as "registrationId", r.status as registration, w.id as "webinarId", w.title,
+     w.status, w.scheduled_at as "scheduledAt", w.stream_url as "streamUrl"
+   from webinar_registrations r
+   join webinars w on w.account_id = r.account_id and w.id = r.webinar_id
+   join ${activeAccounts} a on a.id = r.account_id
+   where r.account_id = $1 and r.id = $2 and r.email <> ''`,
+)
+
+/** Returns the registration of a link's token, or null if the token is invalid, or the account or person was deleted. */
+export const placeOf = async (
+  { sql, tokens, now }: App,
+  token: string,
+  purpose: 'join' | 'waitlist' = 'join',
+): Promise<Place | null> => {
+  const [accountId, registrationId] = tokens.read(purpose, token, now().getTime()) ?? []
+  if (!accountId || !registrationId) return null
+  const [place] = await sql(readPlace, [accountId, registrationId])
+  return place ?? null
+}
+
+/** Webinars have no planned end. Calendars show an hour. */
+const assumedMs = 3_600_000
+
+/** Returns the session as an iCalendar file (RFC 5545). `stamp` is the time of its creation. */
+export const calendarOf = (session: {
+  id: string
+  title: string
+  scheduledAt: Date
+  joinUrl: string
+  stamp: Date
+}): string => {
+  const { id, title, scheduledAt, joinUrl, stamp } = session
+  const calendar = new ICalCalendar({ prodId: '//svc//webinars//EN', method: ICalCalendarMethod.PUBLISH })
+  calendar.createEvent({
+    id: `${id}@${new URL(joinUrl).hostname}`,
+    stamp,
+    start: scheduledAt,
+    end: new Date(scheduledAt.getTime() + assumedMs),
+    summary: title,
+    description: `Join: ${joinUrl}`,
+    url: joinUrl,
+  })
+  return calendar.toString()
+}

@@ -1,0 +1,2 @@
+export { remindDue, runReminders } from './due.ts'
+export { cancelReminders, firstReminderAt } from './schedule.ts'

@@ -1,0 +1,38 @@
+import type { Work } from '../../store/work.ts'
+import type { WebinarRow } from '../sessions/sessions.ts'
+
+/*
+ * Each registration stores the time of its next reminder. A daemon writes the email and the next time in one transaction, and the
+ * email's key contains the registration, so each reminder is sent once, with any number of daemons and after a downtime.
+ */
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+
+const before = (scheduledAt: Date, ms: number): Date => new Date(scheduledAt.getTime() - ms)
+
+export const hourBefore = (scheduledAt: Date): Date => before(scheduledAt, hourMs)
+
+/** Minimum time between the confirmation, which has the same content, and a reminder. */
+const minGapMs = 15 * 60_000
+
+/**
+ * Returns when an attendee who gets a seat at `now` is first reminded: a day before, or within the last day an hour before, but
+ * not right after the confirmation. null: never.
+ */
+export const firstReminderAt = ({ status, scheduledAt }: WebinarRow, now: Date): Date | null => {
+  if (status !== 'scheduled' || !scheduledAt) return null
+  const dayBefore = before(scheduledAt, dayMs)
+  const dueAt = now < dayBefore ? dayBefore : hourBefore(scheduledAt)
+  const at = new Date(Math.max(dueAt.getTime(), now.getTime() + minGapMs))
+  return at < scheduledAt ? at : null
+}
+
+/** Cancels all pending reminders of the webinar. */
+export const cancelReminders = async ({ sql, accountId }: Work, webinarId: string): Promise<void> => {
+  await sql(
+    `update webinar_registrations set remind_at = null
+     where account_id = $1 and webinar_id = $2 and remind_at is not null`,
+    [accountId, webinarId],
+  )
+}
