@@ -172,8 +172,6 @@ const owners = new Map([
 
 /** The folders whose SQL names tables of another folder. Pairs are only ever removed: ask the owner's front instead. */
 const knownArrows = [
-  'broadcasts -> contacts',
-  'broadcasts -> messages',
   'contacts -> accounts',
   'engagement -> deliveries',
   'engagement -> messages',

@@ -6,7 +6,7 @@ import { text } from '../lib/text.ts'
 import { countRecipients } from '../messages/messages.ts'
 import type { Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
-import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
+import { type BroadcastView, entitiesOf, showBroadcast } from './broadcasts.find.ts'
 
 const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
@@ -40,17 +40,26 @@ export type NewBroadcast = z.output<typeof NewBroadcast>
  * where the time has passed.
  */
 export const createBroadcast = async (work: Work, input: NewBroadcast): Promise<BroadcastView> => {
-  const { sql, accountId, now } = work
+  const { accountId, now } = work
   const { subject = null, rate = null, at = null } = input
   const { id: listId } = await findList(work, input.list)
   const project = await findProject(work, input.project)
   if (at && at <= now) throw invalid('at must be in the future')
   const { recipients } = await countRecipients(work, listId)
-  const id = newId('bct', now.getTime())
-  await sql(
-    `insert into broadcasts (id, account_id, name, status, list_id, project_id, subject, rate, scheduled_at, recipients, created_at)
-     values ($1, $2, $3, 'draft', $4, $5, $6, $7, $8, $9, $10)`,
-    [id, accountId, input.name ?? project.name, listId, project.id, subject, rate, at, recipients, now],
-  )
-  return showBroadcast(work, id)
+  const [em, { Broadcast }] = await entitiesOf(work)
+  const broadcast = em.create(Broadcast, {
+    id: newId('bct', now.getTime()),
+    accountId,
+    name: input.name ?? project.name,
+    status: 'draft',
+    listId,
+    projectId: project.id,
+    subject,
+    rate,
+    scheduledAt: at,
+    recipients,
+    createdAt: now,
+  })
+  await em.flush()
+  return showBroadcast(work, broadcast.id)
 }

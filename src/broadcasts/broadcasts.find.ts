@@ -1,6 +1,7 @@
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
+import { batchCounts } from '../messages/messages.ts'
 import type { App, Work } from '../store/work.ts'
 
 /**
@@ -24,18 +25,16 @@ export interface BroadcastView {
   createdAt: number
 }
 
+/** The EntityManager of the unit of work and the entity, loaded on the first call. */
+export const entitiesOf = (work: Work) => Promise.all([work.em(), import('./broadcasts.entities.ts')])
+
 // Adds the counters that the broadcast's row does not include yet, so that the numbers are exact without counting messages.
 const selecting = `
   select b.id, b.name, b.status, b.list_id as "listId", b.project_id as "projectId",
     (extract(epoch from b.scheduled_at) * 1000)::int8 as "scheduledAt", b.recipients,
     b.queued - t.sent - t.failed - t.suppressed as queued, b.sent + t.sent as sent, b.failed + t.failed as failed,
     b.suppressed + t.suppressed as suppressed, (extract(epoch from b.created_at) * 1000)::int8 as "createdAt"
-  from broadcasts b cross join lateral (
-    select coalesce(sum(count) filter (where status = 'sent'), 0)::int as sent,
-      coalesce(sum(count) filter (where status = 'failed'), 0)::int as failed,
-      coalesce(sum(count) filter (where status = 'suppressed'), 0)::int as suppressed
-    from message_tallies where account_id = b.account_id and batch = b.id
-  ) t`
+  from broadcasts b cross join lateral ${batchCounts('b.account_id', 'b.id')} t`
 
 /** Returns a page of the account's broadcasts, newest first. */
 export const listBroadcasts = async (

@@ -1,6 +1,8 @@
 import { Problem } from '../lib/problem.ts'
+import { hasBatchCounts } from '../messages/messages.ts'
 import { runSchedule } from '../queue/loop.ts'
 import { isUnavailable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Report } from '../store/work.ts'
 import { advanceBroadcast } from './broadcasts.step.ts'
 
@@ -18,11 +20,22 @@ interface OpenBroadcast {
   isDue: boolean
 }
 
-const finding = `
-  select account_id as "accountId", id, coalesce(scheduled_at, created_at) <= $1
-    and (started_at is null or checkpoint is not null or rate is not null or status = 'cancelled' or queued = 0
-      or exists (select from message_tallies t where t.account_id = b.account_id and t.batch = b.id)) as "isDue"
-  from broadcasts b where finished_at is null and status <> 'draft' order by coalesce(scheduled_at, created_at)`
+const findOpen = statement<OpenBroadcast>(
+  'find-broadcasts',
+  { accountId: 'text', id: 'text', isDue: 'bool' },
+  `select account_id as "accountId", id,
+     coalesce(scheduled_at, created_at) <= $1 and (
+       started_at is null
+       or checkpoint is not null
+       or rate is not null
+       or status = 'cancelled'
+       or queued = 0
+       or ${hasBatchCounts('b.account_id', 'b.id')}
+     ) as "isDue"
+   from broadcasts b
+   where finished_at is null and status <> 'draft'
+   order by coalesce(scheduled_at, created_at)`,
+)
 
 /** Whether an error needs no report: the account is being deleted, or a row is locked. The next turn tries again. */
 const isExpected = (error: unknown): boolean => isUnavailable(error) || error instanceof Problem
@@ -48,7 +61,7 @@ export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = ()
     }
 
     const turn = async () => {
-      const found = await app.sql<OpenBroadcast>(finding, [app.now()], 'find-broadcasts')
+      const found = await app.sql(findOpen, [app.now()])
       let waitMs = found.length > 0 ? pollMs : idleMs
       for (const open of found) {
         if (signal.aborted) break

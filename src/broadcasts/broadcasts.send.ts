@@ -1,10 +1,10 @@
 import { quotaLeft } from '../accounts/accounts.ts'
 import { findList } from '../contacts/contacts.ts'
 import { conflict, Problem } from '../lib/problem.ts'
-import { countRecipients, type From, requireMethod } from '../messages/messages.ts'
+import { countRecipients, dropBatch, type From, requireMethod } from '../messages/messages.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
-import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
+import { type BroadcastView, entitiesOf, showBroadcast } from './broadcasts.find.ts'
 
 /** What sending a broadcast now would do. */
 export interface Plan {
@@ -28,16 +28,14 @@ export interface Plan {
  * draft, `invalid` if the account can't send, `limited` if the quota of sends is too small in the month in which it begins.
  */
 export const planBroadcast = async (app: App, work: Work, id: string): Promise<Plan> => {
-  const { sql, accountId, now } = work
+  const { now } = work
   const { status, ...refs } = await showBroadcast(work, id)
   if (status !== 'draft') throw conflict(`The broadcast ${id} is ${status}: only a draft can be sent`)
   const { id: listId, name: listName } = await findList(work, refs.listId)
   const { id: projectId, name } = await findProject(work, refs.projectId)
-  const [row] = await sql<{ subject: string | null; at: Date | null }>(
-    `select subject, case when scheduled_at > $3 then scheduled_at end as at from broadcasts where account_id = $1 and id = $2`,
-    [accountId, id, now],
-  )
-  const { subject, at } = row!
+  const [em, { Broadcast }] = await entitiesOf(work)
+  const { subject, scheduledAt } = await em.findOneOrFail(Broadcast, { id })
+  const at = scheduledAt && scheduledAt > now ? scheduledAt : null
   const from = await requireMethod(app, work)
   const { recipients, suppressed } = await countRecipients(work, listId)
   const mails = recipients - suppressed
@@ -66,6 +64,29 @@ export const sendBroadcast = async (app: App, work: Work, id: string): Promise<B
     id,
     recipients,
   ])
+  await sql(`select pg_notify('svc_broadcasts', '')`)
+  return showBroadcast(work, id)
+}
+
+/**
+ * Cancels a broadcast. After the commit no message of it is sent, except those that a connection has taken. The following steps
+ * (`advanceBroadcast`) end its unsent messages as failed, and return their quota. Cancelling again changes nothing. Throws Problem `not_found`, `conflict` where it is done.
+ */
+export const cancelBroadcast = async (work: Work, id: string): Promise<BroadcastView> => {
+  const { sql, accountId, now } = work
+  const [row] = await sql<{ status: string; hasBegun: boolean }>(
+    `select status, started_at is not null as "hasBegun" from broadcasts where account_id = $1 and id = $2
+     for no key update`,
+    [accountId, id],
+  )
+  const view = await showBroadcast(work, id)
+  if (row!.status === 'done') throw conflict(`The broadcast ${id} is done`)
+  if (row!.status === 'cancelled') return view
+  if (row!.hasBegun) await dropBatch(work, id)
+  await sql(
+    `update broadcasts set status = 'cancelled', checkpoint = '', finished_at = $3 where account_id = $1 and id = $2`,
+    [accountId, id, row!.hasBegun ? null : now],
+  )
   await sql(`select pg_notify('svc_broadcasts', '')`)
   return showBroadcast(work, id)
 }

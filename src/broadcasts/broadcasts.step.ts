@@ -1,5 +1,5 @@
 import { returnQuota } from '../accounts/accounts.ts'
-import { type Recipient, readRecipients } from '../contacts/contacts.ts'
+import { countActive, type Recipient, readRecipients } from '../contacts/contacts.ts'
 import {
   dropBatch,
   failDropped,
@@ -9,6 +9,7 @@ import {
   releaseMails,
   takeBatchCounts,
 } from '../messages/messages.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 
 /*
@@ -49,53 +50,62 @@ interface State {
  */
 export type Step = { isMore: boolean; waitMs: number | null } | null
 
-const locking = `
-  select id, status, list_id as "listId", project_id as "projectId", subject, rate, scheduled_at as "scheduledAt",
-    started_at as "startedAt", checkpoint, paced_at as "pacedAt", recipients, queued, sent, failed, suppressed,
-    finished_at as "finishedAt"
-  from broadcasts where account_id = $1 and id = $2 and finished_at is null and status <> 'draft'
-  for no key update skip locked`
+const lockOpen = statement<State>(
+  'lock-broadcast',
+  {
+    ...{ id: 'text', status: 'text', listId: 'text', projectId: 'text', subject: 'text', rate: 'int4' },
+    ...{ scheduledAt: 'timestamptz', startedAt: 'timestamptz', checkpoint: 'text', pacedAt: 'timestamptz' },
+    ...{ recipients: 'int4', queued: 'int4', sent: 'int4', failed: 'int4', suppressed: 'int4' },
+    finishedAt: 'timestamptz',
+  },
+  `select id, status, list_id as "listId", project_id as "projectId", subject, rate, scheduled_at as "scheduledAt",
+     started_at as "startedAt", checkpoint, paced_at as "pacedAt", recipients, queued, sent, failed, suppressed,
+     finished_at as "finishedAt"
+   from broadcasts
+   where account_id = $1 and id = $2 and finished_at is null and status <> 'draft'
+   for no key update skip locked`,
+)
 
 const lock = async ({ sql, accountId }: Work, id: string): Promise<State | null> => {
   // Reads recipients in the order of the list's index. Without current statistics the planner may choose a bitmap scan and a sort.
   await sql(`select set_config('lock_timeout', '1s', true), set_config('enable_bitmapscan', 'off', true)`)
-  return (await sql<State>(locking, [accountId, id], 'lock-broadcast'))[0] ?? null
+  return (await sql(lockOpen, [accountId, id]))[0] ?? null
 }
 
+const saveState = statement(
+  'save-broadcast',
+  {},
+  `update broadcasts
+   set status = $3, started_at = $4, checkpoint = $5, paced_at = $6, recipients = $7, queued = $8, sent = $9,
+     failed = $10, suppressed = $11, finished_at = $12
+   where account_id = $1 and id = $2`,
+)
+
 const save = ({ sql, accountId }: Work, state: State) =>
-  sql(
-    `update broadcasts set status = $3, started_at = $4, checkpoint = $5, paced_at = $6, recipients = $7, queued = $8,
-       sent = $9, failed = $10, suppressed = $11, finished_at = $12 where account_id = $1 and id = $2`,
-    [
-      accountId,
-      state.id,
-      state.status,
-      state.startedAt,
-      state.checkpoint,
-      state.pacedAt,
-      state.recipients,
-      state.queued,
-      state.sent,
-      state.failed,
-      state.suppressed,
-      state.finishedAt,
-    ],
-    'save-broadcast',
-  )
+  sql(saveState, [
+    accountId,
+    state.id,
+    state.status,
+    state.startedAt,
+    state.checkpoint,
+    state.pacedAt,
+    state.recipients,
+    state.queued,
+    state.sent,
+    state.failed,
+    state.suppressed,
+    state.finishedAt,
+  ])
 
 /** The prefix of the keys of its messages. The row id of the contact follows. */
 const keyPrefix = (id: string): string => `broadcast:${id}:`
 
 /** Begins a broadcast. If its list was deleted, cancels it and returns false. */
-const begin = async ({ sql, accountId, now }: Work, state: State): Promise<boolean> => {
-  const [row] = await sql<{ count: number; hasList: boolean }>(
-    `select count(*), exists (select from contact_lists where account_id = $1 and id = $2) as "hasList"
-     from contacts where account_id || '' = $1 and list_id = $2 and status = 'active'`,
-    [accountId, state.listId],
-  )
-  if (!row!.hasList) Object.assign(state, { status: 'cancelled', finishedAt: now, recipients: 0 })
-  else Object.assign(state, { status: 'sending', startedAt: now, checkpoint: '', recipients: row!.count })
-  return row!.hasList
+const begin = async (work: Work, state: State): Promise<boolean> => {
+  const recipients = await countActive(work, state.listId)
+  if (recipients === null) Object.assign(state, { status: 'cancelled', finishedAt: work.now, recipients: 0 })
+  else Object.assign(state, { status: 'sending', startedAt: work.now, checkpoint: '', recipients })
+  return recipients !== null
 }
 
 const mailOf = ({ id, projectId, subject }: State, { rowId, email, fields }: Recipient): QueuedMail => ({

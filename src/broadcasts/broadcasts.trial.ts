@@ -1,8 +1,9 @@
+import { readContacts } from '../contacts/contacts.ts'
 import { parse } from '../lib/parse.ts'
 import { fillSubject, Recipient, type SendBody, type SendResult, sendMessage } from '../messages/messages.ts'
 import type { App } from '../store/work.ts'
 import { findProject, previewLinks, renderProject } from '../studio/studio.ts'
-import { showBroadcast } from './broadcasts.find.ts'
+import { entitiesOf, showBroadcast } from './broadcasts.find.ts'
 
 /**
  * Sends one email as the broadcast would, to an address of the operator's choice. Merge fields are filled if the list has the
@@ -19,12 +20,10 @@ export const testBroadcast = async (
   const email = parse(Recipient, to, 'to')
   const { project, subject, fields } = await app.work(accountId, actor, async (work) => {
     const { listId, projectId } = await showBroadcast(work, id)
-    const [row] = await work.sql<{ subject: string | null; fields: Record<string, string> | null }>(
-      `select b.subject, (select fields from contacts where account_id = $1 and list_id = $3 and email = $4) as fields
-       from broadcasts b where b.account_id = $1 and b.id = $2`,
-      [accountId, id, listId, email],
-    )
-    return { project: await findProject(work, projectId), ...row! }
+    const [em, { Broadcast }] = await entitiesOf(work)
+    const { subject } = await em.findOneOrFail(Broadcast, { id })
+    const [contact] = await readContacts(work, email, listId)
+    return { project: await findProject(work, projectId), subject, fields: contact?.fields }
   })
   const mergeData = { email, ...fields }
   const { version } = project

@@ -1,6 +1,5 @@
-export { cancelBroadcast } from './broadcasts.cancel.ts'
 export { createBroadcast, NewBroadcast } from './broadcasts.create.ts'
 export { type BroadcastView, isMailJobRunning, listBroadcasts, showBroadcast } from './broadcasts.find.ts'
 export { queueBroadcast } from './broadcasts.queue.ts'
-export { type Plan, planBroadcast, sendBroadcast } from './broadcasts.send.ts'
+export { cancelBroadcast, type Plan, planBroadcast, sendBroadcast } from './broadcasts.send.ts'
 export { testBroadcast } from './broadcasts.trial.ts'

@@ -25,6 +25,7 @@ export type { Contact } from './contacts.view.ts'
 export type { Table } from './imports/imports.ts'
 export {
   type ContactListView,
+  countActive,
   createList,
   extendColumns,
   findList,

@@ -33,9 +33,11 @@ export {
   statusOf,
 } from './messages.find.ts'
 export {
+  batchCounts,
   countRecipients,
   dropBatch,
   failDropped,
+  hasBatchCounts,
   isBatchOut,
   releaseMails,
   takeBatchCounts,

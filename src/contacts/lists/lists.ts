@@ -69,6 +69,19 @@ export const findList = async (
   return view(list)
 }
 
+/** Counts the active contacts of a list. Returns null if the account has no such list, for example because it was deleted. */
+export const countActive = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  listId: string,
+): Promise<number | null> => {
+  const [row] = await sql<{ count: number; hasList: boolean }>(
+    `select count(*), exists (select from contact_lists where account_id = $1 and id = $2) as "hasList"
+     from contacts where account_id || '' = $1 and list_id = $2 and status = 'active'`,
+    [accountId, listId],
+  )
+  return row!.hasList ? row!.count : null
+}
+
 const nameOf = (given: string): string => {
   const name = given.trim()
   if (!name) throw invalid('name is required')
