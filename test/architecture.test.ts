@@ -174,7 +174,6 @@ const owners = new Map([
 const knownArrows = [
   'contacts -> accounts',
   'engagement -> deliveries',
-  'engagement -> messages',
   'engagement -> studio',
   'forms -> accounts',
   'forms -> contacts',

@@ -48,8 +48,15 @@ export interface MessageFilter {
 
 export const epochMs = (column: string): string => `(extract(epoch from ${column}) * 1000)::int8`
 
+/** SQL join: the message `m` that the column `message_id` of `owner` names. */
+export const joinMessage = (owner: string) =>
+  `join messages m on m.account_id = ${owner}.account_id and m.id = ${owner}.message_id`
+
+/** SQL expression: what caused the message `m`, as `source` of a view. */
+export const sourceOfMessage = `json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id))`
+
 const columns = `m.id, m.status, m.reason, m.error, m.type, m.email as "to", m.subject, m.project_id as "projectId",
-  json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
+  ${sourceOfMessage} as source,
   ${epochMs('m.created_at')} as "createdAt", ${epochMs('m.finished_at')} as "finishedAt"`
 
 const fromColumns = `case when m.from_email is not null
@@ -142,7 +149,7 @@ export const findProjectMails = async (
      cross join lateral (
        select m.account_id as "accountId", m.id, m.email, a.row_id as "rowId", ${fromColumns}, m.project_id as "projectId",
          m.project_version as "projectVersion", m.merge_data as "mergeData",
-         m.dropped_at is not null as "isDropped", json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
+         m.dropped_at is not null as "isDropped", ${sourceOfMessage} as source,
          (extract(epoch from m.created_at) * 1000)::int8 as "createdAt"
        from messages m left join addresses a on a.account_id = m.account_id and a.email = m.email
        where m.account_id = k.account and m.id = k.id and m.project_id is not null and m.project_version is not null

@@ -24,12 +24,14 @@ export {
   countMessagesSince,
   findProjectMail,
   findProjectMails,
+  joinMessage,
   listMessages,
   type MessageDetail,
   type MessageKey,
   type MessageView,
   type ProjectMail,
   showMessage,
+  sourceOfMessage,
   statusOf,
 } from './messages.find.ts'
 export {

@@ -1,5 +1,6 @@
 import { idOfCursor, type Page, pageOf } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page.ts'
+import { joinMessage, sourceOfMessage } from '../../messages/messages.ts'
 import { inBatches } from '../../store/batches.ts'
 import type { App, Work } from '../../store/work.ts'
 import { findProject, leavesOf, loadProject } from '../../studio/studio.ts'
@@ -29,9 +30,9 @@ export const listResponses = async (
   const { id } = await findProject(work, ref)
   const rows = await work.sql<ResponseView>(
     `select i.id, i.kind, nullif(i.block_id, '') as "blockId", i.value, i.email, i.message_id as "messageId",
-       json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id)) as source,
+       ${sourceOfMessage} as source,
        (extract(epoch from i.at) * 1000)::int8 as at
-     from interactions i join messages m on m.account_id = i.account_id and m.id = i.message_id
+     from interactions i ${joinMessage('i')}
      where i.account_id = $1 and i.project_id = $2 and ($3::text is null or i.id < $3) and not i.is_bot
      order by i.id desc limit $4`,
     [work.accountId, id, cursor ? idOfCursor('int', cursor) : null, limit + 1],
