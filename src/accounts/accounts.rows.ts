@@ -37,3 +37,18 @@ export const countByStatus = async <Status extends string>(
   const counts = new Map(rows.map(({ status, count }) => [status, count]))
   return Object.fromEntries(statuses.map((status) => [status, counts.get(status) ?? 0])) as Record<Status, number>
 }
+
+/**
+ * Locks a key against revocation until the end of the transaction, and returns whether it is active: a concurrent revocation waits
+ * and then sees what this transaction wrote.
+ */
+export const lockActiveKey = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  id: string,
+): Promise<boolean> => {
+  const locked = await sql('select from api_keys where account_id = $1 and id = $2 and revoked_at is null for share', [
+    accountId,
+    id,
+  ])
+  return locked.length > 0
+}

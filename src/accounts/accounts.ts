@@ -28,7 +28,7 @@ export {
   takeQuotaUpTo,
   usedUp,
 } from './accounts.quotas.ts'
-export { activeAccounts, countByStatus, hasAccount, lockAccount } from './accounts.rows.ts'
+export { activeAccounts, countByStatus, hasAccount, lockAccount, lockActiveKey } from './accounts.rows.ts'
 export { accountOfSlug, isReservedSlug, slugOf } from './accounts.slug.ts'
 
 const NewAccount = z.object({ name: text(200).trim().min(1, 'is required'), plan: text(100) })

@@ -91,7 +91,7 @@ const follow = async (context: Context, filter: DeliveryFilter, flags: PageFlags
   const { account, app, out, work } = context
   const [{ deliveryChanges }, { deliveriesChannel }] = await Promise.all([
     import('./deliveries.follow.ts'),
-    import('./deliveries.insert.ts'),
+    import('./deliveries.notices.ts'),
   ])
   await account()
   const changes = deliveryChanges(filter, filter.since ?? app.now().getTime())

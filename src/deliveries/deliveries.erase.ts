@@ -1,6 +1,6 @@
 import type { Work } from '../store/work.ts'
-import { cancelled, changedNotice, notifyEnded } from './deliveries.end.ts'
-import { noticesOf } from './deliveries.insert.ts'
+import { cancelled, notifyEnded } from './deliveries.cancel.ts'
+import { notifyTargetsChanged } from './deliveries.notices.ts'
 
 /*
  * Deliveries contain personal data only in the posted texts. An erasure searches the texts of the account's events of the last 30
@@ -27,6 +27,11 @@ export const eventsNaming = ({ sql, accountId }: Reader, email: string): Promise
     accountId,
     naming(email),
   ])
+
+/** SQL join: the events `e` of the account of `row` whose ids have the same time as the id of `row`. */
+export const joinEventsAt = (row: string) => `
+  join events e on e.account_id = ${row}.account_id
+    and e.id between 'evt_' || substr(${row}.id, 5, 10) and 'evt_' || substr(${row}.id, 5, 10) || 'zzzzzzzzzzzzzzzz'`
 
 // Both use the primary key, because ids begin with a time: an event and its deliveries have the same time, deliveries of a caller
 // a later one than the caller.
@@ -78,8 +83,7 @@ const erase = async (work: Work, of: (table: string) => string, ids: readonly st
     work,
     rows.map(({ id, attempts }) => ({ id, attempts, ...ended })),
   )
-  const targets = [...new Set(rows.map(({ targetId }) => targetId))]
-  await sql(`select ${changedNotice('ids')} from unnest($1::text[]) as n(ids)`, [noticesOf(targets)])
+  await notifyTargetsChanged(sql, [...new Set(rows.map(({ targetId }) => targetId))])
 }
 
 /** Blanks events and the receivers' answers to them, and cancels their pending deliveries. */

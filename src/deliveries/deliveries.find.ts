@@ -136,6 +136,18 @@ export const showDelivery = async ({ sql, accountId }: Work, id: string): Promis
 export const countDeliveriesSince = (sql: Sql, sinceMs: number): Promise<Counts> =>
   countByStatus(sql, 'deliveries', idAt('dlv', sinceMs), deliveryStatuses)
 
+/** Returns why the last attempt of a delivery failed; null if it did not fail, or there is no such delivery or attempt. */
+export const findLastError = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  id: string,
+): Promise<string | null> => {
+  const [row] = await sql<{ error: string | null }>(
+    `select attempts -> -1 ->> 'error' as error from deliveries where account_id = $1 and id = $2`,
+    [accountId, id],
+  )
+  return row?.error ?? null
+}
+
 type Counts = Record<(typeof deliveryStatuses)[number], number>
 
 /** Number of deliveries by state. `oldestDueAt` (epoch ms): the due time of the pending one that has waited longest. */

@@ -3,18 +3,16 @@ import { newId } from '../lib/ids.ts'
 import { textArray } from '../store/arrays.ts'
 import { SerializationConflict } from '../store/database.ts'
 import type { EmittedEvent, Work } from '../store/work.ts'
+import { deliveriesChannel, noticesOf } from './deliveries.notices.ts'
 
 /*
  * The rule of the outbox: a delivery is written in the transaction of the change that causes it, and a delivery to an inactive
  * target counts as cancelled, whenever it is committed. So a transaction that inserts deliveries and one that ends a target never
- * wait for each other: deliveries inserted meanwhile are not claimed, and are moved to history later (deliveries.end.ts).
+ * wait for each other: deliveries inserted meanwhile are not claimed, and are moved to history later (targets/end.ts).
  *
  * The deliveries of one statement are due one microsecond after another. So the due time is enough to know where a claim stopped,
  * and they are posted in the order in which they were created.
  */
-
-/** The channel of the jobs that deliver; deliveries/queue/queue.ts describes the notices. */
-export const deliveriesChannel = 'svc_deliveries'
 
 /** A POST of the caller's own body, for whose end the caller waits: unsigned, with `key` as its X-Service-Idempotency-Key. */
 export interface Call {
@@ -28,15 +26,6 @@ export interface Caller {
   kind: 'journey'
   id: string
 }
-
-/** Number of ids that fit in one notice: PostgreSQL allows 8,000 bytes. */
-const idsPerNotice = 200
-
-/** Returns ids as the payloads of notices, with as many ids as fit in each. */
-export const noticesOf = (ids: readonly string[]): string[] =>
-  Array.from({ length: Math.ceil(ids.length / idsPerNotice) }, (_, i) =>
-    ids.slice(i * idsPerNotice, (i + 1) * idsPerNotice).join(' '),
-  )
 
 // Reads the clock once. An event may go to the targets of several listeners: it is stored once. The notices have the targets and
 // the due time of the first delivery.

@@ -1,6 +1,6 @@
 import { inBatches } from '../store/batches.ts'
 import type { Sql } from '../store/database.ts'
-import type { App } from '../store/work.ts'
+import type { App, Work } from '../store/work.ts'
 
 /*
  * Rows without references are deleted in two steps. One statement locks them; a later one, whose snapshot is younger than the
@@ -112,4 +112,16 @@ export const purgeTargets = (
     return (await sql(deleteTargets, [targets.map(({ id }) => id)])).length
   }
   return inBatches(batchSize, () => database.transaction(batch), signal)
+}
+
+/** Deletes a delivery and its event without a trace: those that a command sent to itself. */
+export const removeDelivery = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  deliveryId: string,
+  eventId: string,
+): Promise<void> => {
+  for (const table of ['pending_deliveries', 'ended_deliveries']) {
+    await sql(`delete from ${table} where account_id = $1 and id = $2`, [accountId, deliveryId])
+  }
+  await sql('delete from events where account_id = $1 and id = $2', [accountId, eventId])
 }

@@ -1,10 +1,11 @@
 import { idAt } from '../lib/ids.ts'
 import { noSuch } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import { cancelled, lockTargets, notifyEnded } from './deliveries.end.ts'
+import { cancelled, notifyEnded } from './deliveries.cancel.ts'
 import { isErased } from './deliveries.erase.ts'
 import { branchesOf, type DeliveryFilter, matching } from './deliveries.find.ts'
-import { deliveriesChannel } from './deliveries.insert.ts'
+import { deliveriesChannel } from './deliveries.notices.ts'
+import { lockTargets } from './targets/targets.ts'
 
 /*
  * Bulk changes process the matching deliveries in batches, oldest first, with a transaction for each batch: the caller repeats the

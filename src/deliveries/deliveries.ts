@@ -1,14 +1,26 @@
+export { cancelCalls } from './deliveries.cancel.ts'
+export { deliveriesOfCallers, eraseCalls, eraseEvents, joinEventsAt } from './deliveries.erase.ts'
+export { EventFilter, listEvents, newEvents, showEvent } from './deliveries.events.ts'
+export { countDeliveriesSince, type DeliveryDetail, findLastError, showDelivery } from './deliveries.find.ts'
+export { type Call, insertCalls, insertEvents, type Wanting } from './deliveries.insert.ts'
+export { deliveriesChannel } from './deliveries.notices.ts'
+export { removeDelivery } from './deliveries.purge.ts'
 export {
-  cancelCalls,
   closeTargets,
   countPending,
+  createTarget,
   deleteTarget,
   endTargets,
-  notifyTargetChanged,
+  findProjectTarget,
+  hasProjectTargets,
+  joinTarget,
+  listProjectTargets,
+  type ProjectTarget,
+  pendingOf,
+  publicUrl,
+  readTargetState,
   redirectTarget,
+  resealTarget,
   reviveTarget,
-} from './deliveries.end.ts'
-export { deliveriesOfCallers, eraseCalls, eraseEvents } from './deliveries.erase.ts'
-export { countDeliveriesSince, type DeliveryDetail, showDelivery } from './deliveries.find.ts'
-export { type Call, deliveriesChannel, insertCalls, insertEvents, type Wanting } from './deliveries.insert.ts'
-export { publicUrl } from './deliveries.url.ts'
+  type TargetState,
+} from './targets/targets.ts'

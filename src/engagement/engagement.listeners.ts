@@ -1,25 +1,22 @@
-import { eraseEvents, insertEvents } from '../deliveries/deliveries.ts'
+import {
+  eraseEvents,
+  hasProjectTargets,
+  insertEvents,
+  joinEventsAt,
+  listProjectTargets,
+} from '../deliveries/deliveries.ts'
 import type { EventData } from '../events/shapes.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
 
 // Imports no zod shapes and no entities: every process loads its listeners at the start.
 
-interface Target {
-  id: string
-  projectId: string
-}
-
-const active = `from delivery_targets where account_id = $1 and kind = 'project' and status = 'active'`
-
-const targets = stateKey(({ sql, accountId }) =>
-  sql<Target>(`select id, owner_id as "projectId" ${active}`, [accountId], 'project-targets'),
-)
+const targets = stateKey(listProjectTargets)
 
 /** Delivers interactions to the webhooks of their projects. */
 export const deliverToProjects: Listener = {
   events: {
-    wanted: `$2 = 'interaction.received' and exists (select ${active})`,
+    wanted: `$2 = 'interaction.received' and ${hasProjectTargets}`,
     async receive(work, events) {
       for (const event of events) {
         const { project } = event.data as EventData<'interaction.received'>
@@ -40,8 +37,7 @@ export const deliverToProjects: Listener = {
  */
 const unnamedAnswers = async ({ sql, accountId }: Work, email: string): Promise<string[]> => {
   const events = await sql<{ id: string }>(
-    `select e.id from interactions i join events e on e.account_id = i.account_id and e.type = 'form.submitted'
-       and e.id between 'evt_' || substr(i.id, 5, 10) and 'evt_' || substr(i.id, 5, 10) || 'zzzzzzzzzzzzzzzz'
+    `select e.id from interactions i ${joinEventsAt('i')} and e.type = 'form.submitted'
        and strpos(e.payload, '"form":{"id":' || to_json(i.block_id)::text || ',') > 0 and strpos(e.payload, '"contact":null') > 0
      where i.account_id = $1 and i.email = $2 and i.kind = 'form'`,
     [accountId, email],

@@ -1,9 +1,12 @@
 import {
+  createTarget,
   type DeliveryDetail,
   deleteTarget,
+  findProjectTarget,
   insertEvents,
-  notifyTargetChanged,
+  type ProjectTarget,
   publicUrl,
+  resealTarget,
   reviveTarget,
   showDelivery,
 } from '../deliveries/deliveries.ts'
@@ -12,41 +15,24 @@ import { newId } from '../lib/ids.ts'
 import { conflict, notFound } from '../lib/problem.ts'
 import { newSigningSecret } from '../lib/signature.ts'
 import type { App, Work } from '../store/work.ts'
-import { findProject } from '../studio/studio.ts'
+import { findProject, lockProject } from '../studio/studio.ts'
 
 /*
  * A project's own webhook: a delivery target that receives the interactions with the project's emails
  * (docs/reference/events.md#project-webhooks). A project has at most one.
  */
 
-interface ProjectWebhook {
-  id: string
-  projectId: string
-  url: string
-  status: 'active' | 'disabled'
-}
-
 /** Returns the webhook of a project (id or name). Throws Problem `not_found` if it has none. */
-export const showProjectWebhook = async (work: Work, ref: string, lock = ''): Promise<ProjectWebhook> => {
+export const showProjectWebhook = async (
+  work: Work,
+  ref: string,
+  { lock } = { lock: false },
+): Promise<ProjectTarget> => {
   const { id: projectId, name } = await findProject(work, ref)
-  const [row] = await work.sql<ProjectWebhook>(
-    `select id, owner_id as "projectId", url, status from delivery_targets
-     where account_id = $1 and kind = 'project' and owner_id = $2 and status <> 'deleted' ${lock}`,
-    [work.accountId, projectId],
-  )
-  if (!row)
+  const target = await findProjectTarget(work, projectId, { lock })
+  if (!target)
     throw notFound(`The project ${name} has no webhook`, { hint: `svc projects webhook set ${projectId} --url …` })
-  return row
-}
-
-const insertTarget = async ({ sql, accountId, now }: Work, projectId: string): Promise<string> => {
-  const id = newId('whk', now.getTime())
-  await sql(
-    `insert into delivery_targets (id, account_id, kind, owner_id, url, status, created_at)
-     values ($1, $2, 'project', $3, '', 'active', $4)`,
-    [id, accountId, projectId, now],
-  )
-  return id
+  return target
 }
 
 /**
@@ -59,30 +45,26 @@ export const setProjectWebhook = async (
   actor: string,
   ref: string,
   givenUrl: string,
-): Promise<ProjectWebhook & { secret: string }> => {
+): Promise<ProjectTarget & { secret: string }> => {
   const url = await publicUrl(app, givenUrl)
   return app.work(accountId, actor, async (work) => {
     const { id: projectId } = await findProject(work, ref)
     // Serialises concurrent calls, so that a project never gets two webhooks.
-    await work.sql('select from projects where account_id = $1 and id = $2 for no key update', [accountId, projectId])
-    const known = await showProjectWebhook(work, projectId, 'for no key update').catch(() => null)
-    const id = known?.id ?? (await insertTarget(work, projectId))
+    await lockProject(work, projectId)
+    const known = await findProjectTarget(work, projectId, { lock: true })
+    const id = known?.id ?? newId('whk', work.now.getTime())
     const secret = newSigningSecret()
-    await work.sql('update delivery_targets set url = $3, sealed_secret = $4 where account_id = $1 and id = $2', [
-      accountId,
-      id,
-      url,
-      app.box.seal(secret, id),
-    ])
+    const sealedSecret = app.box.seal(secret, id)
+    if (known) await resealTarget(work, id, { sealedSecret, url })
+    else await createTarget(work, { id, kind: 'project', ownerId: projectId, url, sealedSecret })
     if (known?.status === 'disabled') await reviveTarget(work, id)
-    if (known) await notifyTargetChanged(work, id)
     return { id, secret, projectId, url, status: 'active' }
   })
 }
 
 /** Removes the webhook of a project (id or name). Returns its id and the number of cancelled deliveries. Throws Problem `not_found`. */
 export const unsetProjectWebhook = async (work: Work, ref: string): Promise<{ id: string; cancelled: number }> => {
-  const { id } = await showProjectWebhook(work, ref, 'for no key update')
+  const { id } = await showProjectWebhook(work, ref, { lock: true })
   return { id, cancelled: await deleteTarget(work, id) }
 }
 

@@ -80,6 +80,11 @@ export const findProject = async ({ sql, accountId }: Reader, ref: string): Prom
 
 const versions = createCache<Content>(100)
 
+/** Locks a project against other changes until the end of the transaction. */
+export const lockProject = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<void> => {
+  await sql('select from projects where account_id = $1 and id = $2 for no key update', [accountId, id])
+}
+
 /** Returns the content of a version, even if its project was deleted. Throws Problem `not_found`. */
 export const loadVersion = ({ sql, accountId }: Reader, id: string, version: number): Promise<Content> =>
   versions(JSON.stringify([accountId, id, version]), async () => {

@@ -13,6 +13,7 @@ export {
   listProjects,
   loadProject,
   loadVersion,
+  lockProject,
   type ProjectDetail,
   type ProjectView,
 } from './studio.find.ts'

@@ -1,12 +1,12 @@
 import { type CommandSet, type Context, examples, followed, paged, requireNoPage } from '../cli/command.ts'
 import { readInput } from '../cli/input.ts'
 import { type Column, jsonText } from '../cli/output.ts'
+import type { newEvents } from '../deliveries/deliveries.ts'
 import type { WebhookEvent } from '../events/shapes.ts'
 import type { EventType } from '../events/types.ts'
 import type { PageFlags } from '../lib/page.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import type { EmittedEvent } from '../store/work.ts'
-import type { newEvents } from './webhooks.events.ts'
 
 /** When each type fires, as in docs/reference/events.md#event-types. */
 const firesWhen: Record<EventType, string> = {
@@ -114,10 +114,7 @@ const send = async (context: Context, name: string, options: SendOptions): Promi
 const follow = async (context: Context, filter: Parameters<typeof newEvents>[0], flags: PageFlags): Promise<void> => {
   requireNoPage(flags)
   const { account, app, out, work } = context
-  const [{ newEvents }, { deliveriesChannel }] = await Promise.all([
-    import('./webhooks.events.ts'),
-    import('../deliveries/deliveries.ts'),
-  ])
+  const { deliveriesChannel, newEvents } = await import('../deliveries/deliveries.ts')
   await account()
   const readNew = newEvents(filter, filter.since ?? app.now().getTime())
   const write = out.stream(out.format === 'table' ? followColumns : columns)
@@ -140,7 +137,7 @@ export const commands: CommandSet = (cli) => {
     cli.run(async (context, options: PageFlags & { type?: string; since?: string; follow?: boolean }) => {
       const { app, pages, work } = context
       const [{ EventFilter, listEvents }, { parse }, { parseSince }] = await Promise.all([
-        import('./webhooks.events.ts'),
+        import('../deliveries/deliveries.ts'),
         import('../lib/parse.ts'),
         import('../lib/since.ts'),
       ])
@@ -164,7 +161,7 @@ export const commands: CommandSet = (cli) => {
     .argument('<id>')
     .action(
       cli.run(async ({ out, work }, id: string) => {
-        const { showEvent } = await import('./webhooks.events.ts')
+        const { showEvent } = await import('../deliveries/deliveries.ts')
         out.one(await work((w) => showEvent(w, id)))
       }),
     )

@@ -1,3 +1,4 @@
+import { joinTarget } from '../deliveries/deliveries.ts'
 import { lockClasses } from '../lib/locks.ts'
 import type { App } from '../store/work.ts'
 import { deleteWebhook } from './webhooks.ts'
@@ -54,8 +55,7 @@ export const removeOrphanedSubscriptions = async (
   lock: ListenerLock,
 ): Promise<void> => {
   const found = await app.sql<{ id: string; url: string }>(
-    `select w.id, t.url from webhooks w join delivery_targets t on t.account_id = w.account_id and t.id = w.id
-     where w.account_id = $1 and w.temporary order by w.id`,
+    `select w.id, t.url from webhooks w ${joinTarget('w')} where w.account_id = $1 and w.temporary order by w.id`,
     [accountId],
   )
   for (const { id, url } of found) {

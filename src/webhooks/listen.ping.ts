@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { findLastError } from '../deliveries/deliveries.ts'
 import { sampleEvent } from '../events/samples.ts'
 import type { WebhookEvent } from '../events/shapes.ts'
 import type { EventType } from '../events/types.ts'
@@ -27,14 +28,6 @@ const noDaemon = () =>
     hint: 'svc dev (or svc serve) in another terminal',
   })
 
-const lastError = async (app: App, accountId: string, deliveryId: string): Promise<string | null> => {
-  const [row] = await app.sql<{ error: string | null }>(
-    `select attempts -> -1 ->> 'error' as error from deliveries where account_id = $1 and id = $2`,
-    [accountId, deliveryId],
-  )
-  return row?.error ?? null
-}
-
 /**
  * Sends the ping through the outbox to this webhook, waits until a daemon delivers it, and returns the delivery's id. Throws Problem
  * if none arrives within 10 s: `unavailable` without a daemon, `configuration` if the daemon may not reach this machine.
@@ -52,17 +45,12 @@ export const verifyDeliveryPath = async (
   const startedAt = performance.now()
   while (!signal.aborted) {
     if (await Promise.race([delivered, sleep(pollMs, false)])) return deliveryId
-    const error = deliveryId === null ? 'the subscription was removed' : await lastError(app, accountId, deliveryId)
+    const error =
+      deliveryId === null
+        ? 'the subscription was removed'
+        : await findLastError({ sql: app.sql, accountId }, deliveryId)
     if (error !== null) throw unreachable(error)
     if (performance.now() - startedAt > limitMs) throw noDaemon()
   }
   return deliveryId
-}
-
-/** Deletes the ping from the account's events and deliveries. */
-export const removePing = async (app: App, accountId: string, deliveryId: string, eventId: string): Promise<void> => {
-  for (const table of ['pending_deliveries', 'ended_deliveries']) {
-    await app.sql(`delete from ${table} where account_id = $1 and id = $2`, [accountId, deliveryId])
-  }
-  await app.sql('delete from events where account_id = $1 and id = $2', [accountId, eventId])
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { removeDelivery } from '../deliveries/deliveries.ts'
 import { type EventType, eventTypes } from '../events/types.ts'
 import type { Verdict } from '../lib/signature.ts'
 import { openRepeats } from '../lib/webhooks.ts'
@@ -6,7 +7,7 @@ import { type Forwarder, openForwarder } from '../net/forward.ts'
 import { isUnavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import { openListenerLock, removeOrphanedSubscriptions, removeSubscription } from './listen.lock.ts'
-import { newPing, removePing, verifyDeliveryPath } from './listen.ping.ts'
+import { newPing, verifyDeliveryPath } from './listen.ping.ts'
 import { watch } from './listen.watch.ts'
 import { type Answer, type Arrival, openReceiver } from './receiver.ts'
 import { createWebhook } from './webhooks.ts'
@@ -164,7 +165,7 @@ export const listen = async (
     } finally {
       await cleanUp(handlers, async () => {
         await removeSubscription(app, accountId, actor, webhookId)
-        if (pingId) await removePing(app, accountId, pingId, ping.id)
+        if (pingId) await removeDelivery({ sql: app.sql, accountId }, pingId, ping.id)
       })
     }
   } finally {

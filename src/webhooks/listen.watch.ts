@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readTargetState, type TargetState } from '../deliveries/deliveries.ts'
 import { isUnavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import type { ListenerLock } from './listen.lock.ts'
@@ -16,25 +17,7 @@ interface Watched {
   signal: AbortSignal
 }
 
-interface State {
-  status: 'active' | 'disabled'
-  disabledReason: string | null
-  /** A delivery has been due for `silenceMs`, and no worker has claimed it. */
-  overdue: boolean
-}
-
-const readState = async (app: App, { accountId, webhookId }: Watched): Promise<State | undefined> => {
-  const [state] = await app.sql<State>(
-    `select status, disabled_reason as "disabledReason", exists (
-       select from pending_deliveries where account_id = $1 and target_id = $2 and due_at < $3 and worker is null
-     ) as overdue
-     from delivery_targets where account_id = $1 and id = $2 and status <> 'deleted'`,
-    [accountId, webhookId, new Date(app.now().getTime() - silenceMs)],
-  )
-  return state
-}
-
-const ending = (state: State | undefined): string | null => {
+const ending = (state: TargetState | null): string | null => {
   if (!state) return 'The subscription was deleted'
   if (state.status === 'active') return null
   return state.disabledReason === 'gone'
@@ -47,7 +30,8 @@ const ending = (state: State | undefined): string | null => {
  * deliveries. Returns why the subscription ended, or null once `signal` is aborted.
  */
 export const watch = async (app: App, watched: Watched): Promise<string | null> => {
-  const { lock, notice, signal } = watched
+  const { accountId, webhookId, lock, notice, signal } = watched
+  const overdueSince = () => new Date(app.now().getTime() - silenceMs)
   let reported: string | null = null
   const report = (problem: string | null) => {
     if (problem !== reported) notice(problem ?? 'Deliveries can arrive again.')
@@ -56,7 +40,7 @@ export const watch = async (app: App, watched: Watched): Promise<string | null> 
   while (!signal.aborted) {
     try {
       await lock.hold()
-      const state = await readState(app, watched)
+      const state = await readTargetState({ sql: app.sql, accountId }, webhookId, overdueSince())
       const end = ending(state)
       if (end) return end
       const silent = performance.now() - watched.lastArrival() > silenceMs

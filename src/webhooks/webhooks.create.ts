@@ -1,13 +1,13 @@
 import type { z } from 'zod'
-import { lockAccount } from '../accounts/accounts.ts'
-import { publicUrl } from '../deliveries/deliveries.ts'
+import { lockAccount, lockActiveKey } from '../accounts/accounts.ts'
+import { createTarget, publicUrl } from '../deliveries/deliveries.ts'
 import { type EventType, eventTypes } from '../events/types.ts'
 import { newId } from '../lib/ids.ts'
 import { conflict, Problem } from '../lib/problem.ts'
 import type { SecretBox } from '../lib/secrets.ts'
 import { newSigningSecret } from '../lib/signature.ts'
 import type { App, Work } from '../store/work.ts'
-import { showWebhook } from './webhooks.find.ts'
+import { entitiesOf, newTargetState, subscriptionOf } from './webhooks.find.ts'
 import type { NewSubscription, NewWebhook, Subscription } from './webhooks.shapes.ts'
 
 const webhookLimit = 50
@@ -26,38 +26,31 @@ export const inContractOrder = (types: readonly EventType[]): EventType[] =>
 
 /** Locks the account's row while it counts webhooks, so that concurrent calls can't exceed the limit. */
 const requireBelowLimit = async (work: Work): Promise<void> => {
-  const { sql, accountId } = work
   await lockAccount(work)
-  const [row] = await sql<{ count: number }>('select count(*) from webhooks where account_id = $1', [accountId])
-  if (row!.count >= webhookLimit) throw conflict(`An account can have at most ${webhookLimit} webhook subscriptions`)
+  const [em, { Webhook }] = await entitiesOf(work)
+  if ((await em.count(Webhook)) >= webhookLimit)
+    throw conflict(`An account can have at most ${webhookLimit} webhook subscriptions`)
 }
 
-/** Locks the key: a concurrent revocation waits for this transaction and disables its webhook, or is visible here. */
-const requireActiveKey = async ({ sql, accountId }: Work, keyId: string): Promise<void> => {
-  const [key] = await sql('select from api_keys where account_id = $1 and id = $2 and revoked_at is null for share', [
-    accountId,
-    keyId,
-  ])
-  if (!key) throw new Problem('unauthorized', 'Missing or invalid Authorization: Bearer <apiKey>')
+/** A concurrent revocation of the key waits for this transaction and disables its webhook, or is visible here. */
+const requireActiveKey = async (work: Work, keyId: string): Promise<void> => {
+  if (!(await lockActiveKey(work, keyId)))
+    throw new Problem('unauthorized', 'Missing or invalid Authorization: Bearer <apiKey>')
 }
 
-const insertWebhook = async (work: Work, box: SecretBox, url: string, events: string[], origin: Origin) => {
+const insertWebhook = async (work: Work, box: SecretBox, url: string, events: EventType[], origin: Origin) => {
   await requireBelowLimit(work)
   if (origin.apiKeyId) await requireActiveKey(work, origin.apiKeyId)
-  const secret = newSigningSecret()
-  const id = newId('whk', work.now.getTime())
-  const { sql, accountId, now } = work
+  const { accountId, now } = work
   const { createdVia, apiKeyId = null, temporary = false } = origin
-  await sql(
-    `with target as (
-       insert into delivery_targets (id, account_id, kind, url, sealed_secret, status, created_at)
-       values ($1, $2, 'subscription', $3, $4, 'active', $5)
-     )
-     insert into webhooks (id, account_id, api_key_id, events, created_via, temporary, created_at)
-     values ($1, $2, $6, $7, $8, $9, $5)`,
-    [id, accountId, url, box.seal(secret, id), now, apiKeyId, events, createdVia, temporary],
-  )
-  return { id, secret, subscription: await showWebhook(work, id) }
+  const secret = newSigningSecret()
+  const id = newId('whk', now.getTime())
+  await createTarget(work, { id, kind: 'subscription', url, sealedSecret: box.seal(secret, id) })
+  const [em, { Webhook }] = await entitiesOf(work)
+  const webhook = { id, apiKeyId, events, createdVia, createdAt: now }
+  em.create(Webhook, { ...webhook, accountId, temporary })
+  await em.flush()
+  return { id, secret, subscription: subscriptionOf({ ...webhook, url, ...newTargetState }) }
 }
 
 /**

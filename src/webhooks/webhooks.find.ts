@@ -1,3 +1,4 @@
+import { joinTarget } from '../deliveries/deliveries.ts'
 import { noSuch } from '../lib/problem.ts'
 import type { Sql } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
@@ -14,7 +15,7 @@ type WebhookRow = Omit<Subscription, 'apiKeyId' | 'disabledReason' | 'lastError'
 }
 
 /** Returns the subscription as the API shows it. */
-const subscriptionOf = (webhook: WebhookRow): Subscription => ({
+export const subscriptionOf = (webhook: WebhookRow): Subscription => ({
   id: webhook.id,
   ...(webhook.apiKeyId && { apiKeyId: webhook.apiKeyId }),
   url: webhook.url,
@@ -28,11 +29,23 @@ const subscriptionOf = (webhook: WebhookRow): Subscription => ({
   ...(webhook.lastError && { lastError: webhook.lastError }),
 })
 
+/** The state of a target that was just created. */
+export const newTargetState = {
+  status: 'active' as const,
+  disabledReason: null,
+  lastDeliveryAt: null,
+  lastFailureAt: null,
+  lastError: null,
+}
+
+/** The EntityManager of the unit of work and the entity. They are loaded on the first call, because listeners must not load them. */
+export const entitiesOf = (work: Work) => Promise.all([work.em(), import('./webhooks.entities.ts')])
+
 const selecting = `
   select w.id, w.api_key_id as "apiKeyId", t.url, w.events, w.created_via as "createdVia", t.status,
     t.disabled_reason as "disabledReason", w.created_at as "createdAt", t.last_delivery_at as "lastDeliveryAt",
     t.last_failure_at as "lastFailureAt", t.last_error as "lastError"
-  from webhooks w join delivery_targets t on t.account_id = w.account_id and t.id = w.id`
+  from webhooks w ${joinTarget('w')}`
 
 /** Returns all subscriptions of the account, newest first. */
 export const listWebhooks = async ({ sql, accountId }: Work): Promise<Subscription[]> =>

@@ -1,19 +1,27 @@
-import { closeTargets, endTargets, insertEvents, type Wanting } from '../deliveries/deliveries.ts'
+import {
+  closeTargets,
+  endTargets,
+  insertEvents,
+  joinTarget,
+  pendingOf,
+  type Wanting,
+} from '../deliveries/deliveries.ts'
+import { statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
 
 // This file must not import entities: the CLI and the jobs load all listeners, also without MikroORM.
 
-const active = `from webhooks w join delivery_targets t on t.id = w.id and t.account_id = w.account_id
-  where w.account_id = $1 and t.status = 'active'`
+const active = `from webhooks w ${joinTarget('w')} where w.account_id = $1 and t.status = 'active'`
+
+const activeSubscriptions = statement<{ id: string; events: string[] }>(
+  'active-subscriptions',
+  { id: 'text', events: '_text' },
+  `select w.id, w.events ${active} order by w.id`,
+)
 
 /** Reads the active subscriptions, once per unit of work. `deliveries.insert.ts` skips those that end in the meantime. */
-const readSubscriptions = ({ sql, accountId }: Work): Promise<Wanting[]> =>
-  sql<{ id: string; events: string[] }>(
-    `select w.id, w.events ${active} order by w.id`,
-    [accountId],
-    'active-subscriptions',
-  )
+const readSubscriptions = ({ sql, accountId }: Work): Promise<Wanting[]> => sql(activeSubscriptions, [accountId])
 
 const subscriptions = stateKey(readSubscriptions)
 
@@ -41,11 +49,8 @@ export const deliverEvents: Listener = {
 
   async keyEnds({ sql, accountId }, keyId) {
     const [ends] = await sql<{ subscriptions: number; deliveries: number }>(
-      `select count(*) as subscriptions, coalesce(sum(
-         (select count(*) from pending_deliveries d where d.account_id = w.account_id and d.target_id = w.id)
-       ), 0)::int8 as deliveries
-       from webhooks w join delivery_targets t on t.id = w.id and t.status = 'active'
-       where w.account_id = $1 and w.api_key_id = $2`,
+      `select count(*) as subscriptions, coalesce(sum(${pendingOf('w')}), 0)::int8 as deliveries
+       ${active} and w.api_key_id = $2`,
       [accountId, keyId],
     )
     return ends!

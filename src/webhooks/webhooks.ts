@@ -4,7 +4,7 @@ import {
   deleteTarget,
   endTargets,
   insertEvents,
-  notifyTargetChanged,
+  resealTarget,
   reviveTarget,
   showDelivery,
 } from '../deliveries/deliveries.ts'
@@ -14,7 +14,7 @@ import { conflict } from '../lib/problem.ts'
 import type { SecretBox } from '../lib/secrets.ts'
 import { newSigningSecret } from '../lib/signature.ts'
 import type { EmittedEvent, Work } from '../store/work.ts'
-import { lockWebhook, showWebhook } from './webhooks.find.ts'
+import { entitiesOf, lockWebhook, showWebhook } from './webhooks.find.ts'
 import type { NewSubscription, Subscription } from './webhooks.shapes.ts'
 
 export { createWebhook } from './webhooks.create.ts'
@@ -26,7 +26,8 @@ export { countPending }
 /** Deletes a subscription and returns the number of cancelled deliveries. Throws Problem `not_found`. */
 export const deleteWebhook = async (work: Work, id: string): Promise<number> => {
   await lockWebhook(work, id)
-  await work.sql('delete from webhooks where account_id = $1 and id = $2', [work.accountId, id])
+  const [em, { Webhook }] = await entitiesOf(work)
+  await em.nativeDelete(Webhook, { id })
   return deleteTarget(work, id)
 }
 
@@ -51,12 +52,7 @@ export const enableWebhook = async (work: Work, id: string): Promise<Subscriptio
 export const rotateSecret = async (work: Work, box: SecretBox, id: string): Promise<NewSubscription> => {
   const subscription = await lockWebhook(work, id)
   const secret = newSigningSecret()
-  await work.sql('update delivery_targets set sealed_secret = $3 where account_id = $1 and id = $2', [
-    work.accountId,
-    id,
-    box.seal(secret, id),
-  ])
-  await notifyTargetChanged(work, id)
+  await resealTarget(work, id, { sealedSecret: box.seal(secret, id) })
   return { id, secret, subscription }
 }
 

@@ -1,7 +1,7 @@
 import { publicUrl, redirectTarget } from '../deliveries/deliveries.ts'
 import type { App } from '../store/work.ts'
 import { inContractOrder } from './webhooks.create.ts'
-import { lockWebhook, showWebhook } from './webhooks.find.ts'
+import { entitiesOf, lockWebhook, showWebhook } from './webhooks.find.ts'
 import type { Subscription, WebhookChange } from './webhooks.shapes.ts'
 
 /**
@@ -19,12 +19,10 @@ export const updateWebhook = async (
   const url = change.url === undefined ? null : await publicUrl(app, change.url)
   return app.work(accountId, actor, async (work) => {
     const before = await lockWebhook(work, id)
-    if (change.events)
-      await work.sql('update webhooks set events = $3 where account_id = $1 and id = $2', [
-        accountId,
-        id,
-        inContractOrder(change.events),
-      ])
+    if (change.events) {
+      const [em, { Webhook }] = await entitiesOf(work)
+      await em.nativeUpdate(Webhook, { id }, { events: inContractOrder(change.events) })
+    }
     if (url !== null && url !== before.url) await redirectTarget(work, id, url)
     return showWebhook(work, id)
   })

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { listEvents, showEvent } from '../../src/deliveries/deliveries.events.ts'
 import { deliveryStats, listDeliveries, showDelivery } from '../../src/deliveries/deliveries.find.ts'
 import { purgeDeliveries } from '../../src/deliveries/deliveries.purge.ts'
 import { cancelBatch, countDeliveries, replayBatch, requireDeliveries } from '../../src/deliveries/deliveries.replay.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Work } from '../../src/store/work.ts'
-import { listEvents, showEvent } from '../../src/webhooks/webhooks.events.ts'
 import { createWebhook, deleteWebhook, disableWebhook, testWebhook } from '../../src/webhooks/webhooks.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { newEvents } from '../../src/deliveries/deliveries.events.ts'
 import { deliveryChanges } from '../../src/deliveries/deliveries.follow.ts'
 import { replayBatch } from '../../src/deliveries/deliveries.replay.ts'
 import type { Work } from '../../src/store/work.ts'
-import { newEvents } from '../../src/webhooks/webhooks.events.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { deliveriesOf, emitEvents, endPending, subscribe } from '../support/deliveries.ts'
 

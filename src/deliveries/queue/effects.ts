@@ -1,7 +1,8 @@
 import { Problem } from '../../lib/problem.ts'
 import { isUnavailable } from '../../store/database.ts'
 import type { App, Work } from '../../store/work.ts'
-import { endTargets, lockTargets, notifyEnded } from '../deliveries.end.ts'
+import { notifyEnded } from '../deliveries.cancel.ts'
+import { endTargets, lockTargets } from '../targets/targets.ts'
 import { goneStatus } from './post.ts'
 import { endedOf, type Recorded, type Result, recordResults } from './record.ts'
 

@@ -1,10 +1,9 @@
 import { type Adapter, type Engine, runQueue } from '../../queue/engine.ts'
 import type { App, Report } from '../../store/work.ts'
-import { deliveriesChannel } from '../deliveries.insert.ts'
+import { deliveriesChannel } from '../deliveries.notices.ts'
 import { type ClaimedDelivery, claimDue, isTargetDue, releaseClaims, scheduleUnclaimed } from './claim.ts'
 import { createEndpoints } from './endpoints.ts'
 import { createLeftovers } from './leftovers.ts'
-
 import { createPoster, postTimeoutMs } from './post.ts'
 import { resultOf } from './record.ts'
 import { createRecorder } from './recorder.ts'

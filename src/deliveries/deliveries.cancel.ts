@@ -1,0 +1,36 @@
+import type { EndedDelivery, Work } from '../store/work.ts'
+
+const columns = 'account_id, id, target_id, key, type, body, tries, attempts, created_at'
+
+/** Returns common table expressions that move pending deliveries to history; `gone` has them. `doomed` selects their `account_id` and `id`. */
+export const cancelled = (doomed: string) => `
+  doomed as materialized (
+    ${doomed}
+  ), gone as (
+    delete from pending_deliveries p using doomed d where p.account_id = d.account_id and p.id = d.id returning p.*
+  ), moved as (
+    insert into ended_deliveries (${columns}, claim, status, finished_at)
+    select ${columns}, claim + 1, 'cancelled', clock.now from gone, (select svc_now() as now) clock
+  )`
+
+/**
+ * Returns a statement that cancels the pending deliveries `p` that match, and returns their `count`. A running attempt no longer
+ * finds the row of its claim, so its result is not recorded.
+ */
+export const cancelling = (where: string) =>
+  `with ${cancelled(`select account_id, id from pending_deliveries p where ${where}`)} select count(*) as count from gone`
+
+/** Notifies the listeners of ended deliveries that callers wait for, in the transaction that ends them. */
+export const notifyEnded = async (work: Work, ended: readonly EndedDelivery[]): Promise<void> => {
+  if (ended.length === 0) return
+  for (const listener of work.listeners) await listener.deliveriesEnded?.(work, ended)
+}
+
+/**
+ * Cancels those of the deliveries that are still pending, without notifying the listeners: the caller no longer waits for them.
+ * Skips a delivery whose result is just being recorded.
+ */
+export const cancelCalls = async ({ sql, accountId }: Work, ids: readonly string[]): Promise<void> => {
+  if (ids.length === 0) return
+  await sql(cancelling('p.account_id = $1 and p.id = any($2) for update skip locked'), [accountId, ids])
+}

@@ -1,0 +1,23 @@
+import type { Sql } from '../store/database.ts'
+
+/** The channel of the jobs that deliver; deliveries/queue/queue.ts describes the notices. */
+export const deliveriesChannel = 'svc_deliveries'
+
+/** Number of ids that fit in one notice: PostgreSQL allows 8,000 bytes. */
+const idsPerNotice = 200
+
+/** Returns ids as the payloads of notices, with as many ids as fit in each. */
+export const noticesOf = (ids: readonly string[]): string[] =>
+  Array.from({ length: Math.ceil(ids.length / idsPerNotice) }, (_, i) =>
+    ids.slice(i * idsPerNotice, (i + 1) * idsPerNotice).join(' '),
+  )
+
+/**
+ * Notifies the jobs that the targets have ended, or have another secret or URL. The jobs give back the claims that wait for them,
+ * and cancel the deliveries of those that have ended.
+ */
+export const notifyTargetsChanged = async (sql: Sql, ids: readonly string[]): Promise<void> => {
+  await sql(`select pg_notify('${deliveriesChannel}', '-' || n.ids) from unnest($1::text[]) as n(ids)`, [
+    noticesOf(ids),
+  ])
+}

@@ -1,0 +1,56 @@
+import { parseCidrs } from '../../net/addresses.ts'
+import { checkWebhookUrl } from '../../net/webhook-url.ts'
+import type { App, Work } from '../../store/work.ts'
+import type { DeliveryTarget } from '../deliveries.entities.ts'
+import { notifyTargetsChanged } from '../deliveries.notices.ts'
+
+/**
+ * Returns the URL for deliveries: as the client wrote it if that is printable ASCII, else in its normal form. Throws Problem
+ * `invalid` for one that is not public (docs/reference/events.md#public-urls). Resolves its host name: call it before the unit of
+ * work.
+ */
+export const publicUrl = async ({ config, resolver }: App, url: string): Promise<string> => {
+  const { href } = await checkWebhookUrl(url, { resolver, allow: parseCidrs(config.allowPrivateWebhooks.join(',')) })
+  return /^[\x21-\x7e]+$/.test(url) ? url : href
+}
+
+const entitiesOf = (work: Work) => Promise.all([work.em(), import('../deliveries.entities.ts')])
+
+type NewTarget = Pick<DeliveryTarget, 'id' | 'kind' | 'url'> & { ownerId?: string; sealedSecret: string }
+
+/** Inserts an active target. Its secret is sealed with its id as context. */
+export const createTarget = async (work: Work, target: NewTarget): Promise<void> => {
+  const { accountId, now } = work
+  const [em, { DeliveryTarget }] = await entitiesOf(work)
+  em.create(DeliveryTarget, { ...target, accountId, status: 'active', createdAt: now })
+  await em.flush()
+}
+
+/**
+ * Changes the URL from the next attempt on. Time-outs and quiet time are reset: they belong to the old endpoint. Returns the
+ * sealed secret; undefined for a deleted target, which stays as it is.
+ */
+export const redirectTarget = async (
+  { sql, accountId }: Work,
+  id: string,
+  url: string,
+): Promise<string | undefined> => {
+  const [row] = await sql<{ sealed: string }>(
+    `update delivery_targets set url = $3, timeouts = 0, quiet_until = null
+     where account_id = $1 and id = $2 and status <> 'deleted' returning sealed_secret as sealed`,
+    [accountId, id, url],
+  )
+  if (row) await notifyTargetsChanged(sql, [id])
+  return row?.sealed
+}
+
+/** Changes the sealed secret, and the URL if one is given, from the next attempt on. */
+export const resealTarget = async (
+  work: Work,
+  id: string,
+  change: { sealedSecret: string; url?: string },
+): Promise<void> => {
+  const [em, { DeliveryTarget }] = await entitiesOf(work)
+  await em.nativeUpdate(DeliveryTarget, { id }, change)
+  await notifyTargetsChanged(work.sql, [id])
+}

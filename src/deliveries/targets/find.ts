@@ -1,0 +1,81 @@
+import { statement } from '../../store/statement.ts'
+import type { Work } from '../../store/work.ts'
+import type { DeliveryTarget } from '../deliveries.entities.ts'
+
+/** SQL join: the target `t` of each row of `owner`, which has the target's account and id. */
+export const joinTarget = (owner: string) =>
+  `join delivery_targets t on t.account_id = ${owner}.account_id and t.id = ${owner}.id`
+
+/** SQL expression: the number of pending deliveries to the target with the account and id of `owner`. */
+export const pendingOf = (owner: string) =>
+  `(select count(*) from pending_deliveries d where d.account_id = ${owner}.account_id and d.target_id = ${owner}.id)`
+
+/** Returns the number of pending deliveries of a target. */
+export const countPending = async ({ sql, accountId }: Work, id: string): Promise<number> => {
+  const [row] = await sql<{ count: number }>(
+    'select count(*) from pending_deliveries where account_id = $1 and target_id = $2',
+    [accountId, id],
+  )
+  return row!.count
+}
+
+export interface TargetState {
+  status: 'active' | 'disabled'
+  disabledReason: DeliveryTarget['disabledReason']
+  /** A delivery has been due since the given time, and no worker has claimed it. */
+  overdue: boolean
+}
+
+/** Returns the state of a target; null if it does not exist or is deleted. */
+export const readTargetState = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  id: string,
+  overdueSince: Date,
+): Promise<TargetState | null> => {
+  const [state] = await sql<TargetState>(
+    `select status, disabled_reason as "disabledReason", exists (
+       select from pending_deliveries where account_id = $1 and target_id = $2 and due_at < $3 and worker is null
+     ) as overdue
+     from delivery_targets where account_id = $1 and id = $2 and status <> 'deleted'`,
+    [accountId, id, overdueSince],
+  )
+  return state ?? null
+}
+
+/** A project's own webhook. */
+export interface ProjectTarget {
+  id: string
+  projectId: string
+  url: string
+  status: 'active' | 'disabled'
+}
+
+/** Returns the target of a project; null if it has none. `lock` keeps other transactions from changing it. */
+export const findProjectTarget = async (
+  { sql, accountId }: Work,
+  projectId: string,
+  { lock }: { lock: boolean },
+): Promise<ProjectTarget | null> => {
+  const [row] = await sql<ProjectTarget>(
+    `select id, owner_id as "projectId", url, status from delivery_targets
+     where account_id = $1 and kind = 'project' and owner_id = $2 and status <> 'deleted'
+     ${lock ? 'for no key update' : ''}`,
+    [accountId, projectId],
+  )
+  return row ?? null
+}
+
+const activeOfProjects = `from delivery_targets where account_id = $1 and kind = 'project' and status = 'active'`
+
+/** SQL condition: whether a project of the account `$1` has an active target. */
+export const hasProjectTargets = `exists (select ${activeOfProjects})`
+
+const projectTargets = statement<Pick<ProjectTarget, 'id' | 'projectId'>>(
+  'project-targets',
+  { id: 'text', projectId: 'text' },
+  `select id, owner_id as "projectId" ${activeOfProjects}`,
+)
+
+/** Returns the active targets of the account's projects. */
+export const listProjectTargets = ({ sql, accountId }: Work): Promise<Pick<ProjectTarget, 'id' | 'projectId'>[]> =>
+  sql(projectTargets, [accountId])

@@ -1,0 +1,14 @@
+export { createTarget, publicUrl, redirectTarget, resealTarget } from './change.ts'
+export { closeTargets, deleteTarget, endTargets, lockTargets, reviveTarget } from './end.ts'
+export {
+  countPending,
+  findProjectTarget,
+  hasProjectTargets,
+  joinTarget,
+  listProjectTargets,
+  type ProjectTarget,
+  pendingOf,
+  readTargetState,
+  type TargetState,
+} from './find.ts'
+export { cancelLeftovers, cancelWithoutTarget, findLeftovers } from './leftovers.ts'
