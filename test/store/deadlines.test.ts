@@ -1,26 +1,36 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest'
 import { type Database, isUnavailable, openDatabase } from '../../src/store/database.ts'
 import { cloneDatabase } from '../support/database.ts'
-import { openProxy, type TcpProxy } from '../support/proxy.ts'
+import { openProxy } from '../support/proxy.ts'
+
+// The tests mostly wait, so they run at the same time: each has its own proxy and its own rows and locks.
 
 let own: Awaited<ReturnType<typeof cloneDatabase>>
-let proxy: TcpProxy
-/** Connects to the server without the proxy. */
+/** Connects to the server without a proxy. */
 let direct: Database
-const opened: Database[] = []
 
-const open = (options: Parameters<typeof openDatabase>[1] = {}): Database => {
-  const database = openDatabase(proxy.through(own.url), options)
-  opened.push(database)
-  return database
+/** Opens a proxy of its own for a test. `open` connects through it. */
+const setUp = async ({ onTestFinished }: TestContext) => {
+  const proxy = await openProxy(own.url)
+  const opened: Database[] = []
+  onTestFinished(async () => {
+    proxy.pass()
+    await Promise.all(opened.map((database) => database.close()))
+    await proxy.close()
+  })
+  const open = (options: Parameters<typeof openDatabase>[1] = {}): Database => {
+    const database = openDatabase(proxy.through(own.url), options)
+    opened.push(database)
+    return database
+  }
+  return { proxy, open }
 }
 
 beforeAll(async () => {
   own = await cloneDatabase()
-  proxy = await openProxy(own.url)
-  direct = openDatabase(own.url, { max: 2 })
+  direct = openDatabase(own.url)
   await direct.sql('create table things (id int primary key)')
   // A commit of a row in slow_things takes half a second.
   await direct.sql(`
@@ -29,15 +39,9 @@ beforeAll(async () => {
     create constraint trigger pause after insert on slow_things deferrable initially deferred
       for each row execute function pause()`)
 })
-afterEach(async () => {
-  proxy.pass()
-  await Promise.all(opened.splice(0).map((database) => database.close()))
-  proxy.cut()
-})
 afterAll(async () => {
-  await direct.close()
-  await proxy.close()
-  await own.drop()
+  await direct?.close()
+  await own?.drop()
 })
 
 const timed = async (run: () => Promise<unknown>) => {
@@ -55,12 +59,16 @@ const unlocked = async (key: number): Promise<boolean> => {
   )
   return row!.free
 }
-const longer = { timeout: 60_000 }
+const eventually = async (isSo: () => Promise<unknown>): Promise<void> => {
+  for (const deadline = Date.now() + 60_000; !(await isSo()); await sleep(50))
+    if (Date.now() > deadline) throw new Error(`Not so after a minute: ${isSo}`)
+}
 
-describe('a pool whose calls have a deadline', () => {
+describe.concurrent('a pool whose calls have a deadline', () => {
   const deadlineMs = 9_500
 
-  test('a statement on a connection that goes silent fails as unavailable within 10 s, and the next call works', async () => {
+  test('a statement on a connection that goes silent fails as unavailable within 10 s, and the next call works', async (context) => {
+    const { open, proxy } = await setUp(context)
     const { sql } = open({ deadlineMs })
     await sql('select 1')
     const sleeping = timed(() => sql('select pg_sleep(60)'))
@@ -73,7 +81,8 @@ describe('a pool whose calls have a deadline', () => {
     expect(await sql('select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  test('a transaction on a connection that goes silent fails as unavailable within 10 s, and the server frees its locks', async () => {
+  test('a transaction on a connection that goes silent fails as unavailable within 10 s, and the server frees its locks', async (context) => {
+    const { open, proxy } = await setUp(context)
     const { transaction, sql } = open({ deadlineMs })
     await sql('insert into things values (1)')
     const { error, ms } = await timed(() =>
@@ -85,12 +94,11 @@ describe('a pool whose calls have a deadline', () => {
     )
     expect(isUnavailable(error)).toBe(true)
     expect(ms).toBeLessThan(10_500)
-    await expect
-      .poll(async () => (await direct.sql('select from things where id = 1 for update skip locked')).length, longer)
-      .toBe(1)
+    await eventually(async () => (await direct.sql('select from things where id = 1 for update skip locked')).length)
   })
 
-  test('idle connections that went silent are replaced before a call gets one', async () => {
+  test('idle connections that went silent are replaced before a call gets one', async (context) => {
+    const { open, proxy } = await setUp(context)
     const { sql } = open({ deadlineMs })
     await Promise.all(Array.from({ length: 10 }, () => sql('select pg_sleep(0.1)')))
     await sleep(1_200)
@@ -102,7 +110,8 @@ describe('a pool whose calls have a deadline', () => {
     expect(second.ms).toBeLessThan(1_500)
   })
 
-  test('a call fails as unavailable within 10 s if no connection gets an answer', async () => {
+  test('a call fails as unavailable within 10 s if no connection gets an answer', async (context) => {
+    const { open, proxy } = await setUp(context)
     const { sql } = open({ deadlineMs, max: 2 })
     await sql('select 1')
     proxy.silence()
@@ -112,7 +121,8 @@ describe('a pool whose calls have a deadline', () => {
     expect(Math.max(...calls.map(({ ms }) => ms))).toBeLessThan(10_500)
   })
 
-  test('several waits for the lock of another session do not add up past the deadline', async () => {
+  test('several waits for the lock of another session do not add up past the deadline', async (context) => {
+    const { open } = await setUp(context)
     const { transaction } = open({ deadlineMs })
     await direct.sql('insert into things values (3), (4)')
     let end = () => {}
@@ -138,15 +148,17 @@ describe('a pool whose calls have a deadline', () => {
   })
 })
 
-describe('a pool for long statements', () => {
-  test('a statement may run for any time while the server works on it', async () => {
+describe.concurrent('a pool for long statements', () => {
+  test('a statement may run for any time while the server works on it', async (context) => {
+    const { open } = await setUp(context)
     const { sql } = open()
     const { error, ms } = await timed(() => sql('select pg_sleep(13)'))
     expect(error).toBe(null)
     expect(ms).toBeGreaterThan(12_900)
   })
 
-  test('a wait for a session lock is not cut off, even if it ends after the watch has asked the server', async () => {
+  test('a wait for a session lock is not cut off, even if it ends after the watch has asked the server', async (context) => {
+    const { open } = await setUp(context)
     const [holder, waiter] = [await direct.connect(), await open().connect()]
     await holder.query('select pg_advisory_lock(4711)')
     const waiting = waiter.query('select pg_advisory_lock(4711)')
@@ -156,8 +168,10 @@ describe('a pool for long statements', () => {
     await waiter.end()
   })
 
-  test('a statement whose answer is lost fails as unavailable within 14 s, and its pool keeps working', async () => {
+  test('a statement whose answer is lost fails as unavailable within 14 s, and its pool keeps working', async (context) => {
+    const { open, proxy } = await setUp(context)
     const { sql } = open({ max: 1 })
+    await sql('select 1')
     const sleeping = timed(() => sql('select pg_sleep(1)'))
     await sleep(200)
     proxy.silence()
@@ -167,7 +181,8 @@ describe('a pool for long statements', () => {
     expect(await sql('select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  test('a transaction that loses its connection before the commit runs again', async () => {
+  test('a transaction that loses its connection before the commit runs again', async (context) => {
+    const { open, proxy } = await setUp(context)
     const { transaction } = open()
     let runs = 0
     await transaction(async (sql) => {
@@ -182,7 +197,8 @@ describe('a pool for long statements', () => {
     expect(await direct.sql('select from things where id = 10')).toHaveLength(1)
   })
 
-  test('a transaction whose commit is not answered does not run again', async () => {
+  test('a transaction whose commit is not answered does not run again', async (context) => {
+    const { open, proxy } = await setUp(context)
     const { transaction } = open()
     let runs = 0
     const { error } = await timed(() =>
@@ -194,28 +210,31 @@ describe('a pool for long statements', () => {
     )
     expect(isUnavailable(error)).toBe(true)
     expect(runs).toBe(1)
-    await expect.poll(async () => (await direct.sql('select from slow_things')).length, longer).toBe(1)
+    await eventually(async () => (await direct.sql('select from slow_things')).length)
   })
 })
 
-describe('a dedicated connection', () => {
-  test('ends if it goes silent while it is idle, and the server frees its locks', async () => {
+describe.concurrent('a dedicated connection', () => {
+  test('ends if it goes silent while it is idle, and the server frees its locks', async (context) => {
+    const { open, proxy } = await setUp(context)
     const session = await open().connect()
     await session.query('select pg_advisory_lock(4712)')
     const ended = new Promise((resolve) => session.once('end', resolve))
     proxy.silence()
     await ended
-    await expect.poll(() => unlocked(4712), longer).toBe(true)
+    await eventually(() => unlocked(4712))
   })
 
-  test('applies the requested deadline to each statement', async () => {
+  test('applies the requested deadline to each statement', async (context) => {
+    const { open } = await setUp(context)
     const session = await open().connect({ deadlineMs: 3_000 })
     const { error, ms } = await timed(() => session.query('select pg_sleep(30)'))
     expect(isUnavailable(error)).toBe(true)
     expect(ms).toBeLessThan(4_000)
   })
 
-  test('stays open while it is idle', async () => {
+  test('stays open while it is idle', async (context) => {
+    const { open } = await setUp(context)
     const session = await open().connect({ deadlineMs: 3_000 })
     await sleep(12_000)
     expect((await session.query('select 1 as one')).rows).toEqual([{ one: 1 }])
@@ -223,15 +242,11 @@ describe('a dedicated connection', () => {
   })
 })
 
-describe('COPY', () => {
-  const open20MB = async () => {
+describe.concurrent('COPY', () => {
+  test('waits for a reader that pauses', async (context) => {
+    const { open } = await setUp(context)
     const session = await open().connect()
     const stream = session.query(copyTo(`copy (select repeat('x', 1000) from generate_series(1, 20000)) to stdout`))
-    return { session, stream }
-  }
-
-  test('waits for a reader that pauses', async () => {
-    const { session, stream } = await open20MB()
     let bytes = 0
     for await (const chunk of stream) {
       if (bytes === 0) await sleep(32_000)
@@ -241,7 +256,8 @@ describe('COPY', () => {
     await session.end()
   })
 
-  test('waits for a source that pauses, and fails as unavailable if the connection goes silent', async () => {
+  test('waits for a source that pauses, and fails as unavailable if the connection goes silent', async (context) => {
+    const { open, proxy } = await setUp(context)
     const session = await open().connect()
     const sink = session.query(copyFrom('copy things from stdin'))
     const failed = new Promise<Error>((resolve) => sink.on('error', resolve))
@@ -256,15 +272,15 @@ describe('COPY', () => {
   })
 })
 
-describe('closing', () => {
-  test('does not wait for a silent server', async () => {
-    const database = open()
+describe.concurrent('closing', () => {
+  test('does not wait for a silent server', async (context) => {
+    const { proxy } = await setUp(context)
+    const database = openDatabase(proxy.through(own.url))
     const session = await database.connect()
     await Promise.all(Array.from({ length: 3 }, () => database.sql('select pg_sleep(0.1)')))
     const working = database.sql('select pg_sleep(60)').catch((error) => error)
     await sleep(100)
     proxy.silence()
-    opened.pop()
     const { ms } = await timed(() => Promise.all([session.end(), database.close()]))
     expect(ms).toBeLessThan(2_500)
     expect(isUnavailable(await working)).toBe(true)
