@@ -6,6 +6,8 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 const lookMs = 40
+/** A look at the screen starts a process of tmux; a look for the prompt reads a file. */
+const screenMs = 250
 /** A program that uses the whole screen has drawn it within this time. */
 const settledMs = 500
 
@@ -65,9 +67,10 @@ export const openTerminal = async (
   const back = async (answer?: (text: string) => string | null, limitMs = 60_000): Promise<Typed> => {
     const endsAt = performance.now() + limitMs
     let screen = ''
-    while (!(await isBack())) {
+    for (let looks = 1; !(await isBack()); looks++) {
       await sleep(lookMs)
       if (performance.now() > endsAt) throw new Error(`No prompt comes back:\n${await shown()}`)
+      if ((looks * lookMs) % screenMs >= lookMs) continue
       const left = answer && (await leaveScreen())
       if (left) screen = `${left}\n`
       const keys = left ? null : answer?.(await shown())
@@ -97,7 +100,7 @@ export const openTerminal = async (
         const text = await shown()
         if (expected.test(text)) return text
         if ((await isBack()) || performance.now() > endsAt) throw new Error(`${line} does not go on:\n${text}`)
-        await sleep(lookMs)
+        await sleep(screenMs)
       }
     },
     async interrupt() {
