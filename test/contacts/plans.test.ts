@@ -168,6 +168,18 @@ test('lookups of contacts read only their rows, planned on a small table, on a l
   }
 })
 
+test('what the deletion of a list removes is counted by key, even in an account that is newer than the statistics', async () => {
+  const newer = await t.account()
+  const list = await t.app.work(newer.id, 'cli:test', (work) => createList(work, { name: 'new' }))
+  let plan = ''
+  const sql = async (text: string, params: unknown[]) => {
+    plan = JSON.stringify(await t.app.sql(`explain ${text}`, params))
+    return [{}]
+  }
+  await countRemoval({ sql: sql as unknown as Sql, accountId: newer.id }, list.id)
+  expect(plan).toMatch(/on contacts o .*Index Cond: \(\(account_id = [^)]*\) AND \(row_id = c.row_id\)\)/s)
+})
+
 test('a dry run of an import looks up each address by key', async () => {
   const source = async function* () {
     for (const email of people(20)) yield { line: 2, values: [email] }

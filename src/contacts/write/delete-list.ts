@@ -43,7 +43,10 @@ export const findDeletable = async (work: Pick<Work, 'sql' | 'accountId'>, ref: 
   return { id, name }
 }
 
-/** Counts what the deletion of a list would remove. */
+/**
+ * Counts what the deletion of a list would remove. `offset 0` makes PostgreSQL look up each contact by key: if it takes the list for
+ * empty, because its statistics are older than the account, it would compare all its contacts with each other.
+ */
 export const countRemoval = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
@@ -51,7 +54,7 @@ export const countRemoval = async (
   const [removal] = await sql<Removal>(
     `select (select count(*) from contacts where account_id = $1 and list_id = $2) as contacts, (
        select count(*) from contacts c where c.account_id || '' = $1 and c.list_id = $2
-         and not exists (select from contacts o where o.account_id = $1 and o.row_id = c.row_id and o.list_id <> $2)
+         and not exists (select from contacts o where o.account_id = $1 and o.row_id = c.row_id and o.list_id <> $2 offset 0)
      ) as addresses`,
     [accountId, listId],
   )
