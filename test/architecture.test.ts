@@ -180,7 +180,6 @@ const knownArrows = [
   'journeys -> contacts',
   'lifecycle -> studio',
   'messages -> contacts',
-  'store -> accounts',
 ]
 
 test('the SQL of a folder names only its own tables', () => {

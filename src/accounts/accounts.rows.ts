@@ -5,6 +5,10 @@ import type { Work } from '../store/work.ts'
 /** SQL from item: the accounts that are not being deleted, with `id` and `name`. The planner merges it into the statement. */
 export const activeAccounts = '(select id, name from accounts where deleted_at is null)'
 
+/** Returns whether the installation has an account, also one that is being deleted. */
+export const hasAccounts = async ({ sql }: Pick<Work, 'sql'>): Promise<boolean> =>
+  (await sql('select from accounts limit 1')).length > 0
+
 /** Returns whether the account exists, also while it is being deleted. */
 export const hasAccount = async ({ sql }: Pick<Work, 'sql'>, id: string): Promise<boolean> =>
   (await sql('select from accounts where id = $1', [id])).length > 0

@@ -28,7 +28,7 @@ export {
   takeQuotaUpTo,
   usedUp,
 } from './accounts.quotas.ts'
-export { activeAccounts, countByStatus, hasAccount, lockAccount, lockActiveKey } from './accounts.rows.ts'
+export { activeAccounts, countByStatus, hasAccount, hasAccounts, lockAccount, lockActiveKey } from './accounts.rows.ts'
 export { accountOfSlug, isReservedSlug, slugOf } from './accounts.slug.ts'
 
 const NewAccount = z.object({ name: text(200).trim().min(1, 'is required'), plan: text(100) })
@@ -119,4 +119,19 @@ export const claimSlug = async (operation: Operation, ref: string, slug: string)
   const account = await findAccount(operation, ref)
   await takeSlug(operation, account.id, slug)
   return { ...account, slug }
+}
+
+declare module '../store/work.ts' {
+  interface Listener {
+    /** A key was revoked: whatever depends on it ends in the same transaction. */
+    keyRevoked?(work: Work, keyId: string): Promise<void>
+    /** Counts what a revocation of the key would end: active subscriptions, and deliveries that wait for them. */
+    keyEnds?(work: Work, keyId: string): Promise<{ subscriptions: number; deliveries: number }>
+    /**
+     * The account's deletion has begun: everything that leaves the system for it ends now; its rows are deleted later. No unit of
+     * work of the account begins any more, though some may still be running. Use a few set-based statements only (`em` has no
+     * account here).
+     */
+    accountClosed?(work: Work): Promise<void>
+  }
 }

@@ -16,7 +16,7 @@ import { type Client, isUnavailable, openDatabase, queueSettings, type Sql, unav
 import { checkSecret, readFormerKeys, readPublicUrl } from '../store/installation.ts'
 import { connectionName } from '../store/processes.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
-import type { App, Bindable, Operation, Projects, Report } from '../store/work.ts'
+import type { App, Operation, Report } from '../store/work.ts'
 import { createStates } from '../store/work-state.ts'
 import type { Config } from './config.ts'
 import { bindable, listeners, loadEntities, personalData, projects, sources } from './features.ts'
@@ -46,8 +46,8 @@ interface Options {
   links?: { isGiven: boolean }
   /** Marks the database as one for development, whose clock may be moved (`svc dev`). */
   development?: boolean
-  projects?: Projects
-  bindable?: Bindable
+  projects?: App['projects']
+  bindable?: App['bindable']
   /** Counters that the threads of the process share. Default: new ones. */
   counters?: Counters
   /** Reports unexpected errors of background work. */
@@ -90,7 +90,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
   try {
     // The first process sets up an empty embedded database. If the schema is behind, the operator has to migrate it.
     const schema = options.schema ?? (server.isOwn ? 'fresh' : 'require')
-    if (options.development && !server.isOwn) await requireDevelopment(database.sql)
+    if (options.development && !server.isOwn) await requireDevelopment(database.sql, () => isUsed(database.sql))
     await checkSchema(database, server.url(), schema)
     if (schema !== 'ignore') await checkSecret(database.sql, secretFingerprint(config.secret))
     const own = options.links ? await withLinks(config, database.sql, options.links) : config
@@ -150,6 +150,8 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     throw isUnavailable(error) ? unavailable(error) : error
   }
 }
+
+const isUsed = async (sql: Sql): Promise<boolean> => (await import('../accounts/accounts.ts')).hasAccounts({ sql })
 
 const withLinks = async (config: Config, sql: Sql, { isGiven }: { isGiven: boolean }): Promise<Config> => {
   const publicUrl = await readPublicUrl(sql)

@@ -8,6 +8,7 @@ import { trimEndOf } from '../lib/text.ts'
 import { parseCidrs } from '../net/addresses.ts'
 import { readAuthorities } from '../net/authorities.ts'
 import { parseServers } from '../net/resolver.ts'
+import type { Settings } from '../store/work.ts'
 import { findSecret, keptSecret } from './secret.ts'
 
 type Environment = Record<string, string | undefined>
@@ -94,30 +95,17 @@ const Environment = z.object({
   SVC_LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
 })
 
-export interface Config {
+export interface Config extends Settings {
   /** null: the embedded server under `dataDir`. */
   databaseUrl: string | null
   dataDir: string
   host: string
   port: number
-  publicUrl: string
   secret: string
-  smtpUrl: string | null
   dnsServers: readonly string[]
   /** A file of further certificate authorities, and its certificates; null: only the system's. */
   caFile: string | null
   authorities: readonly string[]
-  /** CIDR blocks that webhooks may reach although they are not public. */
-  allowPrivateWebhooks: readonly string[]
-  /** Requests per minute for each key and route family; 0 turns the limit off. */
-  rateLimit: number
-  rateLimitWebhooks: number
-  /** Submissions of signup forms per minute for each client address; 0 turns the limit off. */
-  rateLimitForms: number
-  /** CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
-  trustProxy: readonly string[]
-  /** Requests with this token may read /metrics from anywhere; null: only from this machine. */
-  metricsToken: string | null
   /** How long journey runs and their steps are kept after they ended. */
   journeyRetentionDays: number
   /** How long the access log is kept, in calendar months. */
@@ -129,8 +117,6 @@ export interface Config {
   messageRetentionDays: number
   /** How long the text of answers is kept; 0: for ever. */
   responseRetentionDays: number
-  /** The URL of Stripe's API, for tests; null: the real one. */
-  stripeApiUrl: string | null
   logLevel: string
   /** `text` is for people to read: `svc dev`. */
   logFormat: 'json' | 'text'

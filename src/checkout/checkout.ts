@@ -6,3 +6,10 @@ export {
   showProvider,
   unsetProvider,
 } from './checkout.provider.ts'
+
+declare module '../store/work.ts' {
+  interface Settings {
+    /** The URL of Stripe's API, for tests; null: the default of Stripe's library. */
+    readonly stripeApiUrl: string | null
+  }
+}

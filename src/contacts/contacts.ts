@@ -87,3 +87,12 @@ export const openTable = async (...given: Parameters<Imports['openTable']>): Ret
 /** As `checkRejectsFile` of contacts/imports/rejects.ts. */
 export const checkRejectsFile = async (...given: Parameters<Imports['checkRejectsFile']>): Promise<void> =>
   (await import('./imports/imports.ts')).checkRejectsFile(...given)
+
+declare module '../store/work.ts' {
+  interface Listener {
+    /** Contacts were removed: those of a list (`listId`), of an address (`email`), or one contact (both). `rowId` is the address's. */
+    contactsRemoved?(work: Work, removed: { listId?: string; email?: string; rowId?: string }): Promise<void>
+    /** Contacts that were pending have become active; called in the transaction that confirms them. */
+    contactsActivated?(work: Work, contacts: readonly { listId: string; rowId: string; email: string }[]): Promise<void>
+  }
+}

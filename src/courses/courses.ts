@@ -16,3 +16,10 @@ export {
   MemberEmail,
   type MemberView,
 } from './courses.members.ts'
+
+declare module '../store/work.ts' {
+  interface Listener {
+    /** A normalised address was enrolled in a course that it was not enrolled in; called in the transaction that writes it. */
+    memberEnrolled?(work: Work, enrolled: { course: { id: string; title: string }; email: string }): Promise<void>
+  }
+}

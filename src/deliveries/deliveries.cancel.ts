@@ -1,4 +1,4 @@
-import type { EndedDelivery, Work } from '../store/work.ts'
+import type { Work } from '../store/work.ts'
 
 const columns = 'account_id, id, target_id, key, type, body, tries, attempts, created_at'
 
@@ -20,8 +20,18 @@ export const cancelled = (doomed: string) => `
 export const cancelling = (where: string) =>
   `with ${cancelled(`select account_id, id from pending_deliveries p where ${where}`)} select count(*) as count from gone`
 
+/** The end of a delivery that a caller waits for. */
+export interface CallEnd {
+  id: string
+  status: 'delivered' | 'exhausted' | 'cancelled'
+  /** Number of attempts. */
+  attempts: number
+  lastStatus: number | null
+  lastError: string | null
+}
+
 /** Notifies the listeners of ended deliveries that callers wait for, in the transaction that ends them. */
-export const notifyEnded = async (work: Work, ended: readonly EndedDelivery[]): Promise<void> => {
+export const notifyEnded = async (work: Work, ended: readonly CallEnd[]): Promise<void> => {
   if (ended.length === 0) return
   for (const listener of work.listeners) await listener.deliveriesEnded?.(work, ended)
 }

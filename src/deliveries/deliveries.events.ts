@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { EventName } from '../events/shapes.ts'
+import type { EmittedEvent } from '../events/types.ts'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
-import type { EmittedEvent, Work } from '../store/work.ts'
+import type { Work } from '../store/work.ts'
 
 /** A filter of events; `since` in epoch ms. */
 export const EventFilter = z.object({ type: EventName.optional(), since: z.int().optional() })

@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import { countByStatus } from '../accounts/accounts.ts'
 import { EventName } from '../events/shapes.ts'
+import type { EmittedEvent } from '../events/types.ts'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { Sql } from '../store/database.ts'
-import type { EmittedEvent, Work } from '../store/work.ts'
+import type { Work } from '../store/work.ts'
 import type { DeliveryAttempt } from './deliveries.entities.ts'
 
 export const deliveryStatuses = ['pending', 'delivered', 'exhausted', 'cancelled'] as const

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
+import type { EmittedEvent } from '../events/types.ts'
 import { newId } from '../lib/ids.ts'
 import { textArray } from '../store/arrays.ts'
 import { SerializationConflict } from '../store/database.ts'
-import type { EmittedEvent, Work } from '../store/work.ts'
+import type { Work } from '../store/work.ts'
 import { deliveriesChannel, noticesOf } from './deliveries.notices.ts'
 
 /*

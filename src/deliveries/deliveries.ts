@@ -1,4 +1,6 @@
-export { cancelCalls } from './deliveries.cancel.ts'
+import type { CallEnd } from './deliveries.cancel.ts'
+
+export { type CallEnd, cancelCalls } from './deliveries.cancel.ts'
 export { deliveriesOfCallers, eraseCalls, eraseEvents, joinEventsAt } from './deliveries.erase.ts'
 export { EventFilter, listEvents, newEvents, showEvent } from './deliveries.events.ts'
 export { countDeliveriesSince, type DeliveryDetail, findLastError, showDelivery } from './deliveries.find.ts'
@@ -24,3 +26,14 @@ export {
   reviveTarget,
   type TargetState,
 } from './targets/targets.ts'
+
+declare module '../store/work.ts' {
+  interface Listener {
+    /** Deliveries that a caller waits for have ended; called in the transaction that records it. */
+    deliveriesEnded?(work: Work, ended: readonly CallEnd[]): Promise<void>
+  }
+  interface Settings {
+    /** CIDR blocks that webhooks may reach although they are not public. */
+    readonly allowPrivateWebhooks: readonly string[]
+  }
+}

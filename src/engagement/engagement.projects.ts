@@ -1,5 +1,6 @@
 import { Problem } from '../lib/problem.ts'
-import type { Projects, Work } from '../store/work.ts'
+import type { Projects } from '../messages/messages.ts'
+import type { Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
 import { findProject, type ProjectView, renderProject } from '../studio/studio.ts'
 import { linksOf } from './engagement.sent.ts'

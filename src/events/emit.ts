@@ -1,8 +1,22 @@
 import { newId } from '../lib/ids.ts'
-import type { EmittedEvent, Listener, Work } from '../store/work.ts'
+import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
 import { buildData, type EventInput } from './builders.ts'
-import type { EventType } from './types.ts'
+import type { EmittedEvent, EventType } from './types.ts'
+
+declare module '../store/work.ts' {
+  interface Listener {
+    /** Which events it receives. Absent: none. */
+    readonly events?: {
+      /**
+       * SQL condition: whether the listener wants events of the type `$2` of the account `$1`. One round trip evaluates the
+       * conditions of all listeners. An event that no listener wants is not built.
+       */
+      readonly wanted: string
+      receive(work: Work, events: readonly EmittedEvent[]): Promise<void>
+    }
+  }
+}
 
 type Events = NonNullable<Listener['events']>
 

@@ -15,3 +15,12 @@ export const eventTypes = [
 ] as const
 
 export type EventType = (typeof eventTypes)[number]
+
+/** The envelope of an event, as it is delivered (docs/reference/events.md#envelope). */
+export interface EmittedEvent {
+  id: string
+  type: string
+  /** epoch ms */
+  createdAt: number
+  data: unknown
+}

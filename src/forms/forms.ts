@@ -18,3 +18,10 @@ export {
   type Submission,
   submitForm,
 } from './forms.submit.ts'
+
+declare module '../store/work.ts' {
+  interface Settings {
+    /** Submissions of signup forms per minute for each client address; 0 turns the limit off. */
+    readonly rateLimitForms: number
+  }
+}

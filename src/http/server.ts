@@ -284,3 +284,15 @@ const addNotFound = (server: FastifyInstance, routes: readonly Route[]) => {
       .send({ error: `Method ${request.method} is not allowed here` })
   })
 }
+
+declare module '../store/work.ts' {
+  interface Settings {
+    /** Requests per minute for each key and route family; 0 turns the limit off. */
+    readonly rateLimit: number
+    readonly rateLimitWebhooks: number
+    /** CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
+    readonly trustProxy: readonly string[]
+    /** Requests with this token may read /metrics from anywhere; null: only from this machine. */
+    readonly metricsToken: string | null
+  }
+}

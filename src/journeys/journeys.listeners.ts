@@ -1,8 +1,9 @@
 import { locateContact } from '../contacts/contacts.ts'
 import { eraseCalls } from '../deliveries/deliveries.ts'
-import { type EventType, eventTypes } from '../events/types.ts'
+import { type EmittedEvent, type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
-import type { EmittedEvent, Listener, SuppressionReason, Work } from '../store/work.ts'
+import type { SuppressionReason } from '../messages/messages.ts'
+import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
 import { exitRules, type TriggerKind, triggerKinds } from './definition/definition.ts'
 import {

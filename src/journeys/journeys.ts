@@ -1,5 +1,8 @@
+import type { Sources } from './files/resolve.ts'
+
 export { EntryRequest, startJourneys, triggerJourney, triggerList } from './enrolment/enrolment.ts'
 export { type Applied, applyJourneys, checkStepUrls } from './files/files.ts'
+export type { Sources } from './files/resolve.ts'
 export {
   findJourney,
   type JourneyDetail,
@@ -9,3 +12,9 @@ export {
   switchJourney,
 } from './journeys.find.ts'
 export { listRuns, type RunDetail, RunRequest, type RunView, showRun } from './journeys.runs.ts'
+
+declare module '../store/work.ts' {
+  interface Operation {
+    readonly sources: Sources
+  }
+}

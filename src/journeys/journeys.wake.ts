@@ -1,5 +1,6 @@
-import { cancelCalls } from '../deliveries/deliveries.ts'
-import type { EmittedEvent, EndedDelivery, Work } from '../store/work.ts'
+import { type CallEnd, cancelCalls } from '../deliveries/deliveries.ts'
+import type { EmittedEvent } from '../events/types.ts'
+import type { Work } from '../store/work.ts'
 import { exitRulesOf, matchesWhere, notifyJourneys, type Subject } from './enrolment/enrolment.ts'
 import { journeyStateOf } from './journeys.cause.ts'
 
@@ -163,7 +164,7 @@ const settling = `
   select ${notifyJourneys} from woken limit 1`
 
 /** Wakes the runs that wait for ended deliveries. */
-export const settleCalls = async (work: Work, ended: readonly EndedDelivery[]): Promise<void> => {
+export const settleCalls = async (work: Work, ended: readonly CallEnd[]): Promise<void> => {
   const rows = ended.map((delivery) => ({ id: delivery.id, delivery }))
   await work.sql(settling, [work.accountId, JSON.stringify(rows), work.now])
 }

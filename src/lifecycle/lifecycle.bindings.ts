@@ -8,6 +8,11 @@ export interface Subject {
   id: string
 }
 
+/** Finds an object of the account by its id, for each kind. Throws Problem `not_found`. */
+export type Bindable = Readonly<
+  Record<Subject['kind'], (work: Work, id: string) => Promise<{ id: string; title: string }>>
+>
+
 /** The events that can be bound to a project (docs/reference/mail.md#lifecycle-emails). */
 const eventsOf = {
   course: ['enrolled', 'completed', 'reminder'],

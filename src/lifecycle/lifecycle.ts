@@ -1,2 +1,10 @@
-export { type BindingView, listBindings, setBinding, unsetBinding } from './lifecycle.bindings.ts'
+import type { Bindable } from './lifecycle.bindings.ts'
+
+export { type Bindable, type BindingView, listBindings, setBinding, unsetBinding } from './lifecycle.bindings.ts'
 export { type LifecycleMail, queueLifecycleMails } from './lifecycle.queue.ts'
+
+declare module '../store/work.ts' {
+  interface App {
+    readonly bindable: Bindable
+  }
+}

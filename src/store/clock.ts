@@ -93,17 +93,16 @@ export const isDevelopment = async (sql: Sql): Promise<boolean> =>
   (await sql('select from development_clock', [], 'is-development')).length > 0
 
 /**
- * Keeps `svc dev` from using a database that it did not create. Throws Problem `configuration` if the database has accounts, or
- * tables of another program.
+ * Keeps `svc dev` from using a database that it did not create. Throws Problem `configuration` if the database is not marked and
+ * is in use (`isUsed`), or has tables of another program.
  */
-export const requireDevelopment = async (sql: Sql): Promise<void> => {
+export const requireDevelopment = async (sql: Sql, isUsed: () => Promise<boolean>): Promise<void> => {
   const tables = await sql<{ name: string }>(
     'select tablename as name from pg_tables where schemaname = current_schema()',
   )
   if (tables.length === 0) return
   if (tables.some(({ name }) => name === 'development_clock')) {
-    if (await isDevelopment(sql)) return
-    if ((await sql('select from accounts limit 1')).length === 0) return
+    if ((await isDevelopment(sql)) || !(await isUsed())) return
   }
   throw new Problem('configuration', 'DATABASE_URL names a database that has data and that svc dev did not make', {
     hint: 'svc serve, or set DATABASE_URL to an empty database',

@@ -25,3 +25,10 @@ export { type Links, linksIn, type Mail, previewLinks } from './studio.template.
 export { type FullTheme, fontFamily, fullTheme, readableOn } from './studio.theme.ts'
 export { fillUrl, type UrlKind, urlParts } from './studio.urls.ts'
 export { priceLines, words } from './studio.words.ts'
+
+declare module '../store/work.ts' {
+  interface Listener {
+    /** Counts what refers to a project and would lose it by its deletion. */
+    projectUses?(work: Work, projectId: string): Promise<{ bindings?: number; broadcasts?: number }>
+  }
+}

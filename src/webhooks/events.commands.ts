@@ -3,10 +3,9 @@ import { readInput } from '../cli/input.ts'
 import { type Column, jsonText } from '../cli/output.ts'
 import type { newEvents } from '../deliveries/deliveries.ts'
 import type { WebhookEvent } from '../events/shapes.ts'
-import type { EventType } from '../events/types.ts'
+import type { EmittedEvent, EventType } from '../events/types.ts'
 import type { PageFlags } from '../lib/page.ts'
 import { Problem, shown } from '../lib/problem.ts'
-import type { EmittedEvent } from '../store/work.ts'
 
 /** When each type fires, as in docs/reference/events.md#event-types. */
 const firesWhen: Record<EventType, string> = {

@@ -9,11 +9,11 @@ import {
   showDelivery,
 } from '../deliveries/deliveries.ts'
 import { sampleEvent } from '../events/samples.ts'
-import type { EventType } from '../events/types.ts'
+import type { EmittedEvent, EventType } from '../events/types.ts'
 import { conflict } from '../lib/problem.ts'
 import type { SecretBox } from '../lib/secrets.ts'
 import { newSigningSecret } from '../lib/signature.ts'
-import type { EmittedEvent, Work } from '../store/work.ts'
+import type { Work } from '../store/work.ts'
 import { entitiesOf, lockWebhook, showWebhook } from './webhooks.find.ts'
 import type { NewSubscription, Subscription } from './webhooks.shapes.ts'
 

@@ -20,3 +20,13 @@ export {
   type WebinarView,
 } from './sessions/sessions.ts'
 export { cancelWebinar, endWebinar, startWebinar } from './webinars.run.ts'
+
+declare module '../store/work.ts' {
+  interface Listener {
+    /** A normalised address got a seat in a webinar, by registration or from the waitlist; called in the transaction that writes it. */
+    attendeeRegistered?(
+      work: Work,
+      registered: { webinar: { id: string; title: string }; email: string },
+    ): Promise<void>
+  }
+}

@@ -6,7 +6,7 @@ import { metricsOf } from '../../src/app/daemon/metrics.ts'
 import { loadPages, loadRoutes } from '../../src/app/features.ts'
 import { buildServer, type Server } from '../../src/http/server.ts'
 import { advanceClock } from '../../src/store/clock.ts'
-import type { Bindable, Projects } from '../../src/store/work.ts'
+import type { App } from '../../src/store/work.ts'
 import { cloneDatabase } from './database.ts'
 
 export interface Reply {
@@ -52,9 +52,9 @@ export interface StartOptions {
   /** Uses a development database, whose clock `advance` moves for every process. */
   development?: boolean
   /** The renderer of projects, in place of the studio. */
-  projects?: Projects
+  projects?: App['projects']
   /** The subjects of lifecycle email bindings, in place of courses and webinars. */
-  bindable?: Bindable
+  bindable?: App['bindable']
 }
 
 let accounts = 0

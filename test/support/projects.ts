@@ -1,4 +1,4 @@
-import type { Projects } from '../../src/store/work.ts'
+import type { Projects } from '../../src/messages/messages.ts'
 
 export interface Rendering {
   accountId: string

@@ -13,7 +13,8 @@ import { purgeSignups, resendFailedLinks } from '../../forms/forms.link.ts'
 import { purgeRuns, purgeVersions } from '../../journeys/journeys.purge.ts'
 import { singleLocks } from '../../lib/locks.ts'
 import { dropContents } from '../../messages/messages.retention.ts'
-import type { App, Report } from '../../store/work.ts'
+import type { Report } from '../../store/work.ts'
+import type { OpenApp } from '../app.ts'
 
 const day = 86_400_000
 /** Deliveries, their attempts and their events are kept this long after they ended. */
@@ -36,10 +37,10 @@ interface Limits {
 
 const usualLimits: Limits = { stepMs: 60_000, graceMs: 15_000 }
 
-type Step = (app: App, signal: AbortSignal) => Promise<unknown>
+type Step = (app: OpenApp, signal: AbortSignal) => Promise<unknown>
 
 /** Returns the steps in their order. They are independent of each other. */
-const stepsOf = ({ config, now: clock }: App): Record<string, Step> => {
+const stepsOf = ({ config, now: clock }: OpenApp): Record<string, Step> => {
   const now = clock()
   const daysBefore = (days: number) => new Date(now.getTime() - days * day)
   const { journeyRetentionDays, accessLogRetentionMonths, importRetentionDays, rejectRetentionDays } = config
@@ -67,7 +68,7 @@ const stepsOf = ({ config, now: clock }: App): Record<string, Step> => {
 }
 
 /** Runs a step within its limits. Rejects if it fails or is abandoned. */
-const runStep = async (app: App, step: Step, signal: AbortSignal, { stepMs, graceMs }: Limits): Promise<void> => {
+const runStep = async (app: OpenApp, step: Step, signal: AbortSignal, { stepMs, graceMs }: Limits): Promise<void> => {
   const settled = new AbortController()
   const running = step(app, AbortSignal.any([signal, AbortSignal.timeout(stepMs)]))
   const overdue = sleep(stepMs + graceMs, undefined, { signal: settled.signal }).then(() => {
@@ -88,7 +89,7 @@ const runStep = async (app: App, step: Step, signal: AbortSignal, { stepMs, grac
  * if the connection that holds the lock is lost.
  */
 export const runHousekeeping = async (
-  app: App,
+  app: OpenApp,
   signal: AbortSignal,
   report: Report = app.report,
   limits = usualLimits,

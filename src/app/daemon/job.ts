@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createBeats } from '../../lib/beats.ts'
 import { createCounters } from '../../lib/counters.ts'
-import type { App, Report } from '../../store/work.ts'
-import { openApp } from '../app.ts'
+import type { Report } from '../../store/work.ts'
+import { type OpenApp, openApp } from '../app.ts'
 import { type JobData, jobNames } from './jobs.states.ts'
 
 /**
@@ -12,7 +12,7 @@ import { type JobData, jobNames } from './jobs.states.ts'
 export const runJob = async (
   name: string,
   { connections, queue = false }: { connections: number; queue?: boolean },
-  run: (app: App, signal: AbortSignal, report: Report) => Promise<void>,
+  run: (app: OpenApp, signal: AbortSignal, report: Report) => Promise<void>,
 ): Promise<void> => {
   const { config, counters, beats } = workerData as JobData
   const { beat } = createBeats(jobNames, beats)

@@ -2,7 +2,7 @@ import { askedQuietMs, nextRetryMs, timeoutBackoffMs } from '../../lib/backoff.t
 import type { PostOutcome } from '../../net/http.ts'
 import { ownedRows, splitByOutcome } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
-import type { EndedDelivery } from '../../store/work.ts'
+import type { CallEnd } from '../deliveries.cancel.ts'
 import type { DeliveryAttempt } from '../deliveries.entities.ts'
 import type { ClaimedDelivery } from './claim.ts'
 import { goneStatus } from './post.ts'
@@ -109,7 +109,7 @@ export const recordResults = async (sql: Sql, results: readonly Result[]): Promi
 }
 
 /** Returns the end of a delivery, as the listeners receive it; null if it will be tried again. */
-export const endedOf = ({ result, row }: Recorded['written'][number]): EndedDelivery | null => {
+export const endedOf = ({ result, row }: Recorded['written'][number]): CallEnd | null => {
   const { claimed, status, attempt } = result
   if (status === 'pending') return null
   return { id: claimed.id, status, attempts: row.attempts, lastStatus: attempt.status, lastError: attempt.error }

@@ -1,5 +1,5 @@
 import type { Contact } from '../../contacts/contacts.ts'
-import type { EndedDelivery } from '../../store/work.ts'
+import type { CallEnd } from '../../deliveries/deliveries.ts'
 import { after, type Cursor, type Definition, into, pathOf, type Step, stepAt } from '../definition/definition.ts'
 import type { OpenRun } from './due.ts'
 import type { Move, StepDone } from './record.ts'
@@ -88,7 +88,7 @@ const applyTransition = (walk: Walk, transition: Transition, kind: string, nowMs
 }
 
 /** Completes a webhook step with the end of its delivery. */
-const settle = (walk: Walk, { status, attempts, lastStatus, lastError }: EndedDelivery): void => {
+const settle = (walk: Walk, { status, attempts, lastStatus, lastError }: CallEnd): void => {
   const { state, definition } = walk
   if (status !== 'delivered') {
     const why = lastError ?? (lastStatus === null ? status : `answered ${lastStatus}`)
@@ -123,7 +123,7 @@ export const runControlSteps = (walk: Walk, nowMs: number): void => {
     }
     const { status, awaited, dueAt: dueMs, cursor } = state
     const step = stepAt(definition, cursor!)
-    const delivery = state.context.delivery as EndedDelivery | undefined
+    const delivery = state.context.delivery as CallEnd | undefined
     const place = pathOf(cursor!)
     const transition = transitionOf(step, {
       runId: run.id,

@@ -1,6 +1,5 @@
 import type { EventData } from '../../events/shapes.ts'
-import type { EventType } from '../../events/types.ts'
-import type { EmittedEvent } from '../../store/work.ts'
+import type { EmittedEvent, EventType } from '../../events/types.ts'
 import type { Trigger, TriggerKind } from '../definition/definition.ts'
 
 /** The person that an event is about. Without `listId`, the most recently updated list that has the address applies. */

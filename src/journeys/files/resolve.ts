@@ -2,7 +2,7 @@ import { findList } from '../../contacts/contacts.ts'
 import { findPipeline, findStage } from '../../deals/deals.ts'
 import { type Fault, type Path, recordOf } from '../../lib/faults.ts'
 import { Problem } from '../../lib/problem.ts'
-import type { Sources, Work } from '../../store/work.ts'
+import type { Work } from '../../store/work.ts'
 import type { Side } from '../definition/definition.ts'
 
 const sides: readonly Side[] = ['then', 'else', 'a', 'b']
@@ -24,6 +24,14 @@ function* stepsIn(steps: unknown, path: Path): Generator<PlacedStep> {
 
 /** Yields every step of an unchecked file with its path, a step before the steps in its sides. Skips values that are no steps. */
 export const stepsOf = (file: unknown): Generator<PlacedStep> => stepsIn(recordOf(file)?.steps, ['steps'])
+
+/**
+ * Finds the objects of later features that definitions name, by id or name; throws Problem `not_found`. References of a kind that
+ * is absent here are kept as they are written.
+ */
+export type Sources = {
+  readonly [kind in 'project' | 'form' | 'webinar' | 'course']?: (work: Work, ref: string) => Promise<{ id: string }>
+}
 
 type Property = 'list' | 'pipeline' | 'stage' | 'from' | keyof Sources
 

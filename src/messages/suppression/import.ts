@@ -1,7 +1,7 @@
 import type { Table } from '../../contacts/contacts.ts'
 import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
-import type { SuppressionReason, Work } from '../../store/work.ts'
-import { suppressAddresses, suppressionReasons } from './suppressions.ts'
+import type { Work } from '../../store/work.ts'
+import { type SuppressionReason, suppressAddresses, suppressionReasons } from './suppressions.ts'
 
 export interface SuppressionCounts {
   rows: number

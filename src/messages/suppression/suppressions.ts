@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { addAddressSignal, removeAddressSignals } from '../../contacts/contacts.ts'
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page.ts'
-import type { SuppressionReason, Work } from '../../store/work.ts'
+import type { Work } from '../../store/work.ts'
 
 export const suppressionReasons = ['complained', 'bounced', 'manual', 'unsubscribed'] as const
+export type SuppressionReason = (typeof suppressionReasons)[number]
 export const SuppressionReasonShape = z.enum(suppressionReasons)
 
 export interface SuppressionView {
