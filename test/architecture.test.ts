@@ -176,8 +176,6 @@ const knownArrows = [
   'forms -> accounts',
   'forms -> contacts',
   'forms -> messages',
-  'journeys -> accounts',
-  'journeys -> contacts',
   'lifecycle -> studio',
   'messages -> contacts',
 ]

@@ -5,6 +5,9 @@ import type { Work } from '../store/work.ts'
 /** SQL from item: the accounts that are not being deleted, with `id` and `name`. The planner merges it into the statement. */
 export const activeAccounts = '(select id, name from accounts where deleted_at is null)'
 
+/** SQL query, in parentheses: the ids of the accounts that are being deleted. */
+export const closedAccountIds = '(select id from accounts where deleted_at is not null)'
+
 /** Returns whether the installation has an account, also one that is being deleted. */
 export const hasAccounts = async ({ sql }: Pick<Work, 'sql'>): Promise<boolean> =>
   (await sql('select from accounts limit 1')).length > 0

@@ -28,7 +28,15 @@ export {
   takeQuotaUpTo,
   usedUp,
 } from './accounts.quotas.ts'
-export { activeAccounts, countByStatus, hasAccount, hasAccounts, lockAccount, lockActiveKey } from './accounts.rows.ts'
+export {
+  activeAccounts,
+  closedAccountIds,
+  countByStatus,
+  hasAccount,
+  hasAccounts,
+  lockAccount,
+  lockActiveKey,
+} from './accounts.rows.ts'
 export { accountOfSlug, isReservedSlug, slugOf } from './accounts.slug.ts'
 
 const NewAccount = z.object({ name: text(200).trim().min(1, 'is required'), plan: text(100) })

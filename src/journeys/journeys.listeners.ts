@@ -1,4 +1,4 @@
-import { locateContact } from '../contacts/contacts.ts'
+import { locateContact, lockContacts, newestListsOf, rowIdsOf } from '../contacts/contacts.ts'
 import { eraseCalls } from '../deliveries/deliveries.ts'
 import { type EmittedEvent, type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
@@ -14,7 +14,6 @@ import {
   enterLocked,
   forgetList,
   forgetPerson,
-  lockEntrants,
   matchesTrigger,
   startJourneys,
   subjectOf,
@@ -57,20 +56,10 @@ const interests = stateKey(readInterests)
 const isExit = (exits: readonly string[], type: string): boolean =>
   exits.includes(type) || (/^deal\./.test(type) && exits.some((rule) => rule === 'deal-won' || rule === 'deal-lost'))
 
-const readRowIds = async ({ sql, accountId }: Work, emails: readonly string[]): Promise<Map<string, string>> => {
-  if (emails.length === 0) return new Map()
-  const rows = await sql<{ email: string; rowId: string }>(
-    'select email, row_id as "rowId" from addresses where account_id = $1 and email = any($2)',
-    [accountId, emails],
-    'row-ids',
-  )
-  return new Map(rows.map((row) => [row.email, row.rowId]))
-}
-
 const personEventsOf = async (work: Work, events: readonly EmittedEvent[]): Promise<PersonEvent[]> => {
   const subjects = events.map(subjectOf)
   const unknown = subjects.flatMap((subject) => (subject && !subject.rowId ? [normalizeEmail(subject.email)] : []))
-  const rowIds = await readRowIds(work, unknown)
+  const rowIds = await rowIdsOf(work, unknown)
   return events.flatMap((event, i) => {
     const subject = subjects[i]
     const email = normalizeEmail(subject?.email ?? '')
@@ -82,18 +71,7 @@ const personEventsOf = async (work: Work, events: readonly EmittedEvent[]): Prom
 /** Returns the contact of each event: the contact that it names, else the address in its most recently updated list. */
 const entrantsOf = async (work: Work, personEvents: readonly PersonEvent[]): Promise<Entrant[]> => {
   const withoutList = personEvents.flatMap(({ subject }) => (subject.listId ? [] : [subject.email]))
-  const listOfEmail = new Map<string, string>()
-  if (withoutList.length > 0) {
-    const rows = await work.sql<{ email: string; listId: string }>(
-      `select i.email, c.list_id as "listId" from unnest($2::text[]) as i(email) cross join lateral (
-         select c.list_id from contacts c join contact_lists l on l.account_id = c.account_id and l.id = c.list_id
-         where c.account_id = $1 and c.row_id = (select row_id from addresses where account_id = $1 and email = i.email)
-         order by l.updated_at desc, l.id limit 1
-       ) c`,
-      [work.accountId, withoutList],
-    )
-    for (const { email, listId } of rows) listOfEmail.set(email, listId)
-  }
+  const listOfEmail = await newestListsOf(work, withoutList)
   return personEvents.flatMap(({ event, subject: { email, rowId, listId = listOfEmail.get(email) } }) =>
     listId ? [{ email, rowId, listId, context: contextOf(event) }] : [],
   )
@@ -127,7 +105,7 @@ const exitSuppressed = async (work: Work, emails: readonly string[], reason: Sup
   const rule = reason === 'unsubscribed' ? reason : 'suppressed'
   const { exits } = await work.state(interests)
   if (!exits.includes(rule)) return
-  const rowIds = [...(await readRowIds(work, emails)).values()]
+  const rowIds = [...(await rowIdsOf(work, emails)).values()]
   if (rowIds.length > 0) await endRuns(work, `exit rule: ${rule}`, { rowIds, rule })
 }
 
@@ -179,7 +157,7 @@ const receive = async (work: Work, events: readonly EmittedEvent[]): Promise<voi
   const trigger = triggerKindOf[type]
   const starts = trigger && triggers.includes(trigger) ? await startsOf(work, type, personEvents) : []
   if (starts.length > 0) {
-    await lockEntrants(
+    await lockContacts(
       work,
       starts.flatMap(({ entrants }) => entrants),
     )

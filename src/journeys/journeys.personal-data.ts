@@ -1,3 +1,4 @@
+import { rowIdsOf } from '../contacts/contacts.ts'
 import { deliveriesOfCallers } from '../deliveries/deliveries.ts'
 import type { PersonalDataPart } from '../store/work.ts'
 import { pastEntriesOf } from './enrolment/enrolment.ts'
@@ -8,11 +9,8 @@ export const personalData: readonly PersonalDataPart[] = [
   {
     name: 'journeyRuns',
     async read(work, email) {
-      const [address] = await work.sql<{ rowId: string }>(
-        'select row_id as "rowId" from addresses where account_id = $1 and email = $2',
-        [work.accountId, email],
-      )
-      const past = address ? await pastEntriesOf(work, address.rowId) : []
+      const rowId = (await rowIdsOf(work, [email])).get(email)
+      const past = rowId ? await pastEntriesOf(work, rowId) : []
       return [...past.map((entry) => ({ ...entry, status: 'past' })), ...(await runsOf(work, email))]
     },
   },

@@ -1,3 +1,4 @@
+import { isAddress, isList } from '../contacts/contacts.ts'
 import { inBatches } from '../store/batches.ts'
 import type { App } from '../store/work.ts'
 
@@ -13,8 +14,7 @@ const oldRuns = `
   ), remembered as (
     insert into past_entries (account_id, list_id, row_id, journey_id)
     select distinct o.account_id, o.list_id, o.row_id, o.journey_id from old o join existing_accounts l on l.account_id = o.account_id
-    where exists (select from contact_lists where id = o.list_id offset 0)
-      and exists (select from addresses where account_id = o.account_id and email = o.email and row_id = o.row_id offset 0)
+    where ${isList('o.list_id')} and ${isAddress({ account: 'o.account_id', email: 'o.email', rowId: 'o.row_id' })}
     order by 1, 2, 3, 4 on conflict do nothing
   ), logs as (
     delete from journey_step_log where ctid = any(array(

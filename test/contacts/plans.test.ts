@@ -1,11 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findMembers, readContactsOf } from '../../src/contacts/contacts.find.ts'
-import { createList, exportContacts, joinList, listContacts, updateContacts } from '../../src/contacts/contacts.ts'
+import {
+  createList,
+  exportContacts,
+  joinList,
+  listContacts,
+  lockContacts,
+  updateContacts,
+} from '../../src/contacts/contacts.ts'
 import { previewImport } from '../../src/contacts/imports/imports.ts'
 import { saveResults } from '../../src/contacts/verification/reverify.ts'
 import { countRemoval, deleteList } from '../../src/contacts/write/delete-list.ts'
 import { writeContacts } from '../../src/contacts/write/write-contacts.ts'
-import { lockEntrants } from '../../src/journeys/enrolment/enter.ts'
 import { type Database, openDatabase, type Sql } from '../../src/store/database.ts'
 import type { App, Work } from '../../src/store/work.ts'
 import { createStates } from '../../src/store/work-state.ts'
@@ -73,7 +79,7 @@ const readers: Record<string, (work: Work, listId: string) => Promise<unknown>> 
   'reading some': (work) => readContactsOf(work, people(20)),
   'finding members': (work, listId) => findMembers(work, listId, people(20)),
   'locking who enters a journey': (work, listId) =>
-    lockEntrants(
+    lockContacts(
       work,
       people(20).map((email) => ({ email, listId })),
     ),

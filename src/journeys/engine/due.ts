@@ -1,3 +1,4 @@
+import { closedAccountIds } from '../../accounts/accounts.ts'
 import { lockKey } from '../../lib/locks.ts'
 import type { QueueView } from '../../queue/loop.ts'
 import type { Database, Sql } from '../../store/database.ts'
@@ -48,7 +49,7 @@ export const journeysQueue: QueueView = {
 }
 
 /** Excludes the runs of accounts that are being deleted. */
-const isAlive = 'account_id <> all(array(select id from accounts where deleted_at is not null))'
+const isAlive = `account_id <> all(array${closedAccountIds})`
 
 const oldest = `
   select ${columns} from journey_runs

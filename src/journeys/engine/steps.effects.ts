@@ -3,6 +3,7 @@ import {
   type ContactUpdate,
   joinList,
   leaveList,
+  lockContacts,
   normalizeFields,
   readContacts,
   updateContacts,
@@ -12,7 +13,6 @@ import { parse } from '../../lib/parse.ts'
 import { cut } from '../../lib/text.ts'
 import type { Work } from '../../store/work.ts'
 import type { Step } from '../definition/definition.ts'
-import { lockEntrants } from '../enrolment/enrolment.ts'
 import { postCalls, type SendMails, sendMails } from './steps.out.ts'
 import { fillTags } from './steps.tags.ts'
 
@@ -105,7 +105,7 @@ const createDealFor = async (
 /** Lock order: the board, then the contacts, then the deals. A new deal can start journeys for its contact, which locks the contact. */
 const createDeals = async (work: Work, step: StepOf<'create-deal'>, runs: readonly RunAtStep[]): Promise<Effect[]> => {
   await shareBoard(work)
-  await lockEntrants(
+  await lockContacts(
     work,
     runs.map(({ contact }) => contact),
   )

@@ -3,7 +3,6 @@ export {
   type Entrant,
   enabledJourneys,
   enterLocked,
-  lockEntrants,
   notifyJourneys,
   startJourneys,
 } from './enter.ts'

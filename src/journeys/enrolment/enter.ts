@@ -1,3 +1,4 @@
+import { isContact, lockContacts } from '../../contacts/contacts.ts'
 import { idAt } from '../../lib/ids.ts'
 import type { Work } from '../../store/work.ts'
 import { type Definition, firstCursor, type TriggerKind } from '../definition/definition.ts'
@@ -42,38 +43,17 @@ export const enabledJourneys = (
     'enabled-journeys',
   )
 
-const locking = `
-  select count(*) from (
-    select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email collate "C", i.list
-  ) o
-  cross join lateral (select row_id from addresses where account_id = $1 and email = o.email limit 1) a
-  cross join lateral (
-    select 1 from contacts where account_id = $1 and row_id = a.row_id and list_id = o.list for no key update
-  ) locked`
-
-/** Locks the contacts that will enter journeys. Call it before any lock on runs. */
-export const lockEntrants = async (
-  { sql, accountId }: Work,
-  entrants: readonly Pick<Entrant, 'email' | 'listId'>[],
-): Promise<void> => {
-  const columns = [entrants.map(({ email }) => email), entrants.map(({ listId }) => listId)]
-  await sql(locking, [accountId, ...columns], 'lock-entrants')
-}
-
 // Entries that are caused by the same root run wait for each other on that run's row. A unit of work locks all its roots at once.
 const lockRoots = `select from journey_runs where account_id = $1 and id = any($2) order by id for no key update`
 
 // `nth` numbers the entrants of one root; it is added to the runs that the root already has. The statement builds ids as newId
-// does, because only it knows how many runs there will be. It is not prepared, as in journeys/journeys.wake.ts. `offset 0` makes
-// PostgreSQL look up each contact by index, instead of joining all contacts of the account.
+// does, because only it knows how many runs there will be. It is not prepared, as in journeys/journeys.wake.ts.
 const entering = `
   with entrant as (
     select e.*, row_number() over (partition by e."rootId" order by e.place) as nth
     from jsonb_to_recordset($6::jsonb) as e("listId" text, "rowId" text, email text, context jsonb, depth int,
       "rootId" text, "causeId" text, place int)
-    where exists (
-        select from contacts c where c.account_id = $1 and c.row_id = e."rowId" and c.list_id = e."listId" offset 0
-      )
+    where ${isContact({ account: '$1', rowId: 'e."rowId"', listId: 'e."listId"' })}
       and ($7 = 'always' or not exists (
         select from journey_runs r where r.account_id || '' = $1 and r.journey_id = $3 and r.row_id = e."rowId"
           and r.list_id = e."listId" and ($7 = 'never' or r.status in ('running', 'waiting'))
@@ -137,7 +117,7 @@ export const enterLocked = async (
 
 /** Locks contacts and enters them, as `enterLocked`. */
 export const enterJourney = async (work: Work, journey: EnterableJourney, entrants: readonly Entrant[]) => {
-  await lockEntrants(work, entrants)
+  await lockContacts(work, entrants)
   return enterLocked(work, journey, entrants)
 }
 

@@ -1,3 +1,4 @@
+import { isAddress, listIdsOf } from '../../contacts/contacts.ts'
 import type { Work } from '../../store/work.ts'
 
 /*
@@ -6,9 +7,7 @@ import type { Work } from '../../store/work.ts'
  */
 
 const ofPerson = `
-  from (
-    select id from contact_lists where account_id = $1 union all select id from deleted_lists where account_id = $1
-  ) l cross join lateral (
+  from (${listIdsOf('$1')}) l cross join lateral (
     select ctid as row, list_id, journey_id from past_entries where account_id = $1 and list_id = l.id and row_id = $2 offset 0
   ) p`
 
@@ -26,7 +25,7 @@ export const pastEntriesOf = (
 export const forgetPerson = async ({ sql, accountId }: Work, email: string, rowId: string): Promise<void> => {
   await sql(
     `delete from past_entries where ctid = any(array(select p.row ${ofPerson}))
-       and not exists (select from addresses where account_id = $1 and email = $3 and row_id = $2)`,
+       and not ${isAddress({ account: '$1', email: '$3', rowId: '$2' })}`,
     [accountId, rowId, email],
   )
 }

@@ -1,0 +1,75 @@
+import { statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
+
+/*
+ * What statements of other features need of the rows of contacts: SQL conditions over the SQL names of values, and lookups for sets
+ * of addresses. `offset 0` makes PostgreSQL look up each row by its key, whatever its statistics say.
+ */
+
+/** SQL condition: whether the address with the row id is in the list. */
+export const isContact = (of: { account: string; rowId: string; listId: string }): string =>
+  `exists (select from contacts where account_id = ${of.account} and row_id = ${of.rowId} and list_id = ${of.listId} offset 0)`
+
+/** SQL condition: whether the account has the address with this row id. An address that returns after its erasure has another one. */
+export const isAddress = (of: { account: string; email: string; rowId: string }): string =>
+  `exists (select from addresses where account_id = ${of.account} and email = ${of.email} and row_id = ${of.rowId} offset 0)`
+
+/** SQL condition: whether the list exists. A list that is being deleted does not. */
+export const isList = (id: string): string => `exists (select from contact_lists where id = ${id} offset 0)`
+
+/** SQL query: the ids of the account's lists, with those that are being deleted. */
+export const listIdsOf = (account: string): string =>
+  `select id from contact_lists where account_id = ${account} union all select id from deleted_lists where account_id = ${account}`
+
+const locking = statement<{ count: number }>(
+  'lock-entrants',
+  { count: 'int8' },
+  `select count(*) from (
+    select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email collate "C", i.list
+  ) o
+  cross join lateral (select row_id from addresses where account_id = $1 and email = o.email limit 1) a
+  cross join lateral (
+    select 1 from contacts where account_id = $1 and row_id = a.row_id and list_id = o.list for no key update
+  ) locked`,
+)
+
+/** Locks contacts against changes, in the order of their addresses. */
+export const lockContacts = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  contacts: readonly { email: string; listId: string }[],
+): Promise<void> => {
+  await sql(locking, [accountId, contacts.map(({ email }) => email), contacts.map(({ listId }) => listId)])
+}
+
+const readRowIds = statement<{ email: string; rowId: string }>(
+  'row-ids',
+  { email: 'text', rowId: 'text' },
+  'select email, row_id as "rowId" from addresses where account_id = $1 and email = any($2)',
+)
+
+/** Returns the row id of each of the normalised addresses that the account has. */
+export const rowIdsOf = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  emails: readonly string[],
+): Promise<Map<string, string>> => {
+  if (emails.length === 0) return new Map()
+  const rows = await sql(readRowIds, [accountId, emails])
+  return new Map(rows.map(({ email, rowId }) => [email, rowId]))
+}
+
+/** Returns the most recently updated list of each of the normalised addresses that is in one. */
+export const newestListsOf = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  emails: readonly string[],
+): Promise<Map<string, string>> => {
+  if (emails.length === 0) return new Map()
+  const rows = await sql<{ email: string; listId: string }>(
+    `select i.email, c.list_id as "listId" from unnest($2::text[]) as i(email) cross join lateral (
+       select c.list_id from contacts c join contact_lists l on l.account_id = c.account_id and l.id = c.list_id
+       where c.account_id = $1 and c.row_id = (select row_id from addresses where account_id = $1 and email = i.email)
+       order by l.updated_at desc, l.id limit 1
+     ) c`,
+    [accountId, emails],
+  )
+  return new Map(rows.map(({ email, listId }) => [email, listId]))
+}
