@@ -1,5 +1,5 @@
-// Runs every minute: retention, repeated domain checks, expired rate windows. The thread ends after one run.
 import { runHousekeeping } from '../src/app/daemon/housekeeping.ts'
 import { runJob } from '../src/app/daemon/job.ts'
 
-await runJob('housekeeping', { connections: 2 }, runHousekeeping)
+// The thread ends after one run.
+await runJob('housekeeping', runHousekeeping)

@@ -15,6 +15,7 @@ import { singleLocks } from '../../lib/locks.ts'
 import { dropContents } from '../../messages/messages.retention.ts'
 import type { Report } from '../../store/work.ts'
 import type { OpenApp } from '../app.ts'
+import type { KindOf } from './schedule.ts'
 
 const day = 86_400_000
 /** Deliveries, their attempts and their events are kept this long after they ended. */
@@ -39,11 +40,12 @@ const usualLimits: Limits = { stepMs: 60_000, graceMs: 15_000 }
 
 type Step = (app: OpenApp, signal: AbortSignal) => Promise<unknown>
 
-/** Returns the steps in their order. They are independent of each other. */
-const stepsOf = ({ config, now: clock }: OpenApp): Record<string, Step> => {
+/** Returns the steps in their order; null: the setting keeps everything. They are independent of each other. */
+const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>, Step | null> => {
   const now = clock()
   const daysBefore = (days: number) => new Date(now.getTime() - days * day)
-  const { journeyRetentionDays, accessLogRetentionMonths, importRetentionDays, rejectRetentionDays } = config
+  const { journeyRetentionDays, messageRetentionDays, responseRetentionDays } = config
+  const { accessLogRetentionMonths, importRetentionDays, rejectRetentionDays } = config
   return {
     'list deletions': finishListDeletions,
     'domain checks': recheckDomains,
@@ -51,12 +53,10 @@ const stepsOf = ({ config, now: clock }: OpenApp): Record<string, Step> => {
     'delivery targets': (app, signal) => purgeTargets(app, daysBefore(deliveryRetentionDays), signal),
     'journey runs': (app, signal) => purgeRuns(app, daysBefore(journeyRetentionDays), signal),
     'journey versions': purgeVersions,
-    ...(config.messageRetentionDays > 0 && {
-      'message contents': (app, signal) => dropContents(app, daysBefore(config.messageRetentionDays), signal),
-    }),
-    ...(config.responseRetentionDays > 0 && {
-      'response texts': (app, signal) => dropTexts(app, daysBefore(config.responseRetentionDays), signal),
-    }),
+    'message contents':
+      messageRetentionDays > 0 ? (app, signal) => dropContents(app, daysBefore(messageRetentionDays), signal) : null,
+    'response texts':
+      responseRetentionDays > 0 ? (app, signal) => dropTexts(app, daysBefore(responseRetentionDays), signal) : null,
     'access log': (app, signal) => purgeAccessLog(app, monthsBefore(now, accessLogRetentionMonths), signal),
     imports: (app, signal) =>
       purgeImports(app, daysBefore(importRetentionDays), daysBefore(rejectRetentionDays), signal),
@@ -103,6 +103,7 @@ export const runHousekeeping = async (
     if (!rows[0].mine) return
     for (const [name, step] of Object.entries(stepsOf(app))) {
       if (ending.aborted) return
+      if (!step) continue
       try {
         await runStep(app, step, ending, limits)
         app.counters.count('housekeeping', 'done')

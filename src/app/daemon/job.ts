@@ -3,17 +3,30 @@ import { createBeats } from '../../lib/beats.ts'
 import { createCounters } from '../../lib/counters.ts'
 import type { Report } from '../../store/work.ts'
 import { type OpenApp, openApp } from '../app.ts'
-import { type JobData, jobNames } from './jobs.states.ts'
+import type { Config } from '../config.ts'
+import { type JobName, jobNames, type KindOf, schedule } from './schedule.ts'
+
+/** The data of a job's thread. The process has already opened its database. */
+export interface JobData {
+  config: Config
+  /** Shared counters of the process (lib/counters.ts). */
+  counters: SharedArrayBuffer
+  /** Heartbeats of the jobs (lib/beats.ts). */
+  beats: SharedArrayBuffer
+}
+
+type Run = (app: OpenApp, signal: AbortSignal, report: Report) => Promise<void>
 
 /**
- * Runs a job in its thread: opens the app on the process's database, runs the job until it ends or is asked to stop, and
- * closes the app. `connections` is the size of the thread's pool; `queue` gives its connections the planner settings of queues.
+ * Runs a job in its thread: opens the app on the process's database, runs all its kinds of work at once until they end or are
+ * asked to stop, and closes the app. Each kind reports and retries its own failures: one that rejects ends the thread.
  */
-export const runJob = async (
-  name: string,
-  { connections, queue = false }: { connections: number; queue?: boolean },
-  run: (app: OpenApp, signal: AbortSignal, report: Report) => Promise<void>,
+export const runJob = async <Name extends JobName>(
+  name: Name,
+  kinds: Record<KindOf<Name>, Run> | Run,
 ): Promise<void> => {
+  const { connections, queue } = schedule.find((job) => job.name === name)!
+  const runs = typeof kinds === 'function' ? [kinds] : Object.values<Run>(kinds)
   const { config, counters, beats } = workerData as JobData
   const { beat } = createBeats(jobNames, beats)
   const stop = new AbortController()
@@ -34,7 +47,7 @@ export const runJob = async (
     counters: createCounters(counters),
     beat: () => beat(name),
   })
-  await run(app, stop.signal, report).finally(() => app.close())
+  await Promise.all(runs.map((run) => run(app, stop.signal, report))).finally(() => app.close())
   // Exits without a message to the parent: at a message Bree would terminate the thread and report a failure.
   process.exit()
 }

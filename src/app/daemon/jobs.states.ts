@@ -1,24 +1,3 @@
-import type { Config } from '../config.ts'
-
-/** The jobs, each a file in jobs/. A job without an interval runs as long as the process; others run at each interval. */
-export const schedule: readonly { name: string; timeout: number | string; interval?: string }[] = [
-  { name: 'deliveries', timeout: 0 },
-  { name: 'mail', timeout: 0 },
-  { name: 'journeys', timeout: 0 },
-  { name: 'housekeeping', timeout: '20s', interval: '1m' },
-]
-
-export const jobNames = schedule.map(({ name }) => name)
-
-/** The data of a job's thread. The process has already opened its database. */
-export interface JobData {
-  config: Config
-  /** Shared counters of the process (lib/counters.ts). */
-  counters: SharedArrayBuffer
-  /** Heartbeats of the jobs (lib/beats.ts). */
-  beats: SharedArrayBuffer
-}
-
 /**
  * `down`: the last run failed, and the current one has not run for 10 s yet. `stalled`: the thread runs, but its worker
  * has completed neither a heartbeat nor a poll for 15 s.

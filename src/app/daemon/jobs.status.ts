@@ -1,7 +1,7 @@
 import { readProcesses } from '../../store/processes.ts'
 import type { OpenApp } from '../app.ts'
-import { schedule } from './jobs.ts'
 import { type QueueDepth, readQueues } from './queues.ts'
+import { schedule } from './schedule.ts'
 
 /** A job, and the processes that currently run it, found by their connections; `connectedAt` in epoch ms. */
 export interface JobView {
@@ -19,7 +19,7 @@ const queueOf: Readonly<Record<string, string>> = { deliveries: 'deliveries', jo
 export const readJobs = async (app: OpenApp): Promise<JobView[]> => {
   const [processes, queues] = await Promise.all([readProcesses(app.sql), readQueues(app)])
   return schedule
-    .map(({ name, interval = null }) => ({
+    .map(({ name, interval }) => ({
       name,
       every: interval,
       processes: processes

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import Bree from 'bree'
 import type { Logger } from 'pino'
 import { createBeats } from '../../lib/beats.ts'
-import { type JobData, type JobStates, jobNames, schedule, waitAfter, watchJobs } from './jobs.states.ts'
-
-export { schedule }
+import type { JobData } from './job.ts'
+import { type JobStates, waitAfter, watchJobs } from './jobs.states.ts'
+import { jobNames, schedule } from './schedule.ts'
 
 export interface Jobs {
   states(): JobStates
@@ -13,7 +13,7 @@ export interface Jobs {
   stop(deadlineMs: number): Promise<void>
 }
 
-const isQueue = (name: string): boolean => !schedule.some((job) => job.name === name && 'interval' in job)
+const isPeriodic = (name: string): boolean => schedule.some((job) => job.name === name && job.interval !== null)
 
 /**
  * Starts the jobs, each in its own thread. A long-running thread that dies is restarted with a growing back-off; a job with
@@ -22,7 +22,7 @@ const isQueue = (name: string): boolean => !schedule.some((job) => job.name === 
 export const startJobs = async (data: Omit<JobData, 'beats'>, logger: Logger): Promise<Jobs> => {
   const extension = extname(import.meta.filename).slice(1)
   const beats = createBeats(jobNames)
-  const watch = watchJobs(jobNames, { beatAgeMs: (name) => (isQueue(name) ? beats.ageMs(name) : 0) })
+  const watch = watchJobs(jobNames, { beatAgeMs: (name) => (isPeriodic(name) ? 0 : beats.ageMs(name)) })
   const faults = new Map<string, unknown>()
   const stopping = new AbortController()
   const { signal } = stopping
@@ -34,23 +34,22 @@ export const startJobs = async (data: Omit<JobData, 'beats'>, logger: Logger): P
     logger: false,
     doRootCheck: false,
     worker: { workerData: { ...data, beats: beats.memory } satisfies JobData },
-    jobs: schedule.map((job) => ({ ...job })),
+    jobs: schedule.map(({ name, timeout, interval }) => ({ name, timeout, ...(interval && { interval }) })),
     // Bree calls this for the error, and again for the exit status; only the error counts.
     errorHandler: (error, { name }) => faults.has(name) || faults.set(name, error),
     workerMessageHandler: () => {},
   })
   bree.on('worker created', (name: string) => watch.started(name))
   bree.on('worker deleted', async (name: string) => {
-    const isPeriodic = !isQueue(name)
     const fault = faults.get(name)
     faults.delete(name)
     if (isOverdue) {
       logger.warn({ job: name }, 'job was ended: it had not finished at the deadline of the shutdown')
       return watch.ended(name)
     }
-    if (!fault && (isPeriodic || signal.aborted)) return watch.ended(name)
+    if (!fault && (isPeriodic(name) || signal.aborted)) return watch.ended(name)
     const failures = watch.failed(name)
-    const waitMs = isPeriodic || signal.aborted ? undefined : waitAfter(failures)
+    const waitMs = isPeriodic(name) || signal.aborted ? undefined : waitAfter(failures)
     logger.error(
       { err: fault ?? new Error('The thread ended without an error'), job: name, failures, restartInMs: waitMs },
       'job failed',
