@@ -9,6 +9,7 @@ import type { Work } from '../../src/store/work.ts'
 import type { TestAccount } from '../support/app.ts'
 import { svcProcess } from '../support/cli.ts'
 import { holdContactsTicket, untilLocked } from '../support/database.ts'
+import { randomOfTest } from '../support/random.ts'
 import { type ContactsApp, prepareRun, startContacts } from './support.ts'
 
 /* Writers that add the same new addresses concurrently: every one makes progress, and no other account waits for them. */
@@ -34,11 +35,6 @@ beforeEach(async () => {
 
 const emailOf = (n: number) => `p${String(n).padStart(6, '0')}@acme.test`
 const upTo = (count: number) => Array.from({ length: count }, (_, n) => n)
-const shuffled = (numbers: readonly number[]) =>
-  numbers
-    .map((n) => [Math.random(), n] as const)
-    .sort(([a], [b]) => a - b)
-    .map(([, n]) => n)
 const contactsOf = (numbers: readonly number[]) => numbers.map((n) => ({ email: emailOf(n), n: `${n}` }))
 
 /** The differences between the rows and the counters of the account. */
@@ -77,6 +73,7 @@ const csvOf = async (name: string, numbers: readonly number[]): Promise<string> 
 }
 
 test('batches of 40 callers from one pool of new addresses are all written, with one event for each address', async () => {
+  const { shuffled } = randomOfTest()
   await app.subscribe(account)
   const pool = upTo(6_000)
   const before = await counted()
@@ -107,6 +104,7 @@ test('batches of 40 callers from one pool of new addresses are all written, with
 })
 
 test('imports of the same rows in different orders, in separate processes, all succeed, and their counts add up', async () => {
+  const { shuffled } = randomOfTest()
   const rows = upTo(3_000)
   await app.subscribe(account)
   const paths = await Promise.all(['a', 'b', 'c', 'd'].map((name) => csvOf(name, shuffled(rows))))
@@ -124,9 +122,9 @@ test('imports of the same rows in different orders, in separate processes, all s
 })
 
 test('batches, imports, single writes, erasures and deletions of lists in one account do not deadlock and are not refused', async () => {
+  const { next, pick, shuffled } = randomOfTest()
   const people = upTo(1_200)
   const lists = [listId, (await app.list(account, 'B')).id, (await app.list(account, 'C')).id]
-  const pick = <T>(of: readonly T[]) => of[Math.floor(Math.random() * of.length)]!
   const endsAt = performance.now() + Number(process.env.RACE_MS ?? 2_500)
   const repeat = async (run: () => Promise<unknown>) => {
     while (performance.now() < endsAt) await run()
@@ -138,7 +136,7 @@ test('batches, imports, single writes, erasures and deletions of lists in one ac
     answers.set(status, (answers.get(status) ?? 0) + 1)
   }
   const batch = () => post({ listId: pick(lists), contacts: contactsOf(shuffled(people).slice(0, 200)) })
-  const single = () => post({ listId: pick(lists), email: emailOf(pick(people)), fields: { n: `${Math.random()}` } })
+  const single = () => post({ listId: pick(lists), email: emailOf(pick(people)), fields: { n: `${next()}` } })
   const erase = () =>
     inWork((work) => eraseContact(work, emailOf(pick(people)), { dryRun: false })).catch((error) => {
       if (error.kind !== 'not_found') throw error

@@ -65,10 +65,12 @@ const appOf = (work: Work) => {
   } as unknown as App
 }
 
+let written = 0
+
 /** Functions that look up 20 contacts of a list. */
 const readers: Record<string, (work: Work, listId: string) => Promise<unknown>> = {
   'writing some': (work, listId) => {
-    const writes = people(20).map((email, i) => ({ email, fields: i % 2 ? {} : { seen: String(Math.random()) } }))
+    const writes = people(20).map((email, i) => ({ email, fields: i % 2 ? {} : { seen: String(++written) } }))
     return writeContacts(work, listId, writes, new Map(writes.map(({ email }) => [email, invalid])), { events: false })
   },
   'judging some': (work) =>
@@ -88,7 +90,7 @@ const readers: Record<string, (work: Work, listId: string) => Promise<unknown>> 
   'changing some': (work, listId) =>
     updateContacts(
       work,
-      people(20).map((email) => ({ listId, email, fields: { seen: String(Math.random()) } })),
+      people(20).map((email) => ({ listId, email, fields: { seen: String(++written) } })),
     ),
   'joining some': (work, listId) =>
     joinList(

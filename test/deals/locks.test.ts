@@ -16,6 +16,7 @@ import {
 import type { Work } from '../../src/store/work.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { subscribe } from '../support/deliveries.ts'
+import { randomOfTest } from '../support/random.ts'
 
 let t: TestApp
 let account: TestAccount
@@ -86,7 +87,8 @@ test('concurrent units that move several deals, single moves, erasures, kind cha
       )
     }
   }
-  const random = (below: number) => Math.floor(Math.random() * below)
+  const { between } = randomOfTest()
+  const random = (below: number) => between(0, below - 1)
   const stageNames = ['New', 'Qualified', 'Proposal', 'Won', 'Parking']
   const anyStage = () => stageNames[random(stageNames.length)]!
   const rowIds = new Map(

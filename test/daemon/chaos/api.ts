@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from '../../support/random.ts'
 import type { Daemon } from './daemons.ts'
-import type { Random } from './random.ts'
 
 export interface Answer {
   status: number

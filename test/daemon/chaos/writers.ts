@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from '../../support/random.ts'
 import { type Api, Unanswered } from './api.ts'
 import { importing } from './imports.ts'
 import type { Ledger } from './ledger.ts'
-import type { Random } from './random.ts'
 import { suppressedAddress, type World } from './world.ts'
 
 /*

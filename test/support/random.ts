@@ -34,3 +34,10 @@ export const createRandom = (seed: number): Random => {
     fork: (name) => createRandom([...name].reduce((hash, letter) => Math.imul(hash, 31) + letter.charCodeAt(0), seed)),
   }
 }
+
+/** Returns a generator for one test, and prints its seed. `TEST_SEED` repeats a run as far as its processes and clocks allow. */
+export const randomOfTest = (): Random => {
+  const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 1_000_000))
+  process.stderr.write(`TEST_SEED=${seed}\n`)
+  return createRandom(seed)
+}
