@@ -10,6 +10,9 @@ export interface Money {
 /** A Date is relative on a terminal (with date and time if it is in the future), and RFC 3339 in a pipe. */
 export type Cell = string | number | boolean | Date | Money | null | undefined
 
+/** A column of a table: heading, cell of a row, and whether it is shown only in a pipe or only on a terminal. */
+export type Column<Row> = readonly [heading: string, cell: (row: Row) => Cell, only?: 'pipe' | 'terminal']
+
 // Stored text is untrusted: it must not move the cursor, colour the terminal, or change the direction of the text after it
 // (bidi overrides and isolates). Line ends become spaces.
 export const printable = (text: string): string =>

@@ -1,5 +1,6 @@
 import {
   type Cell,
+  type Column,
   cellOf,
   headingOf,
   jsonText,
@@ -9,7 +10,6 @@ import {
   type Shown,
   shownText,
 } from './cells.ts'
-import type { Column } from './output.ts'
 import { drawRows, type Layout, layOut, widthOf, wrapped } from './table.ts'
 
 interface Drawing {

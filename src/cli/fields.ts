@@ -1,6 +1,5 @@
 import { Problem, shown } from '../lib/problem.ts'
-import { cellOf, headingOf } from './cells.ts'
-import type { Column } from './output.ts'
+import { type Column, cellOf, headingOf } from './cells.ts'
 
 type Fields = readonly string[] | null
 

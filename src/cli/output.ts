@@ -1,18 +1,26 @@
 import { once } from 'node:events'
 import { Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
-import { type Cell, cellOf, harmless, jsonText, type Money, moment, moneyText, printable, span } from './cells.ts'
+import {
+  type Cell,
+  type Column,
+  cellOf,
+  harmless,
+  jsonText,
+  type Money,
+  moment,
+  moneyText,
+  printable,
+  span,
+} from './cells.ts'
 import { drawObject, plainRows, rowsDrawer } from './draw.ts'
 import { chosen, chosenColumns, requireKnown } from './fields.ts'
 import { asTyped } from './next.ts'
 import { fitted, wrapped } from './table.ts'
 
-export { type Cell, fitted, harmless, jsonText, type Money, moneyText, printable, span }
+export { type Cell, type Column, fitted, harmless, jsonText, type Money, moneyText, printable, span }
 
 export type Format = 'table' | 'plain' | 'json' | 'jsonl' | 'ids'
-
-/** A column of a table: heading, cell of a row, and whether it is shown only in a pipe or only on a terminal. */
-export type Column<Row> = readonly [heading: string, cell: (row: Row) => Cell, only?: 'pipe' | 'terminal']
 
 export interface ListOptions<Row> {
   /** Further properties beside the list with --json. */

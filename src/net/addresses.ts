@@ -1,4 +1,14 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
+import { trimEndOf } from '../lib/text.ts'
+
+/** An address of a host. */
+export interface Address {
+  address: string
+  family: 4 | 6
+}
+
+/** Returns a host name in the form for comparisons: lower case, without brackets and trailing dots. */
+export const bareHost = (hostname: string): string => trimEndOf(hostname.toLowerCase().replace(/^\[(.*)\]$/, '$1'), '.')
 
 // Which addresses a URL given by a user may lead to (docs/reference/events.md#public-urls; IANA special-purpose registries).
 

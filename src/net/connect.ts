@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import type { Address } from './resolver.ts'
+import type { Address } from './addresses.ts'
 
 /** Delay before the next address is tried as well (RFC 8305 section 5). */
 const attemptDelayMs = 250

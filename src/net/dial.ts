@@ -1,7 +1,6 @@
 import { type BlockList, isIP } from 'node:net'
-import { trimEndOf } from '../lib/text.ts'
-import { mayDial } from './addresses.ts'
-import type { Address, Resolver } from './resolver.ts'
+import { type Address, bareHost, mayDial } from './addresses.ts'
+import type { Resolver } from './resolver.ts'
 
 /** The rules for hosts: the resolver of their names, and the addresses that the operator allowed in addition to public ones. */
 export interface DialRules {
@@ -21,9 +20,6 @@ export class AddressRefused extends Error {
     this.name = 'AddressRefused'
   }
 }
-
-/** Returns a host name in the form for comparisons: lower case, without brackets and trailing dots. */
-export const bareHost = (hostname: string): string => trimEndOf(hostname.toLowerCase().replace(/^\[(.*)\]$/, '$1'), '.')
 
 const loopback: Address[] = [
   { address: '127.0.0.1', family: 4 },

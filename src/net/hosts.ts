@@ -1,7 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { bareHost } from './dial.ts'
-import type { Address } from './resolver.ts'
+import { type Address, bareHost } from './addresses.ts'
 
 /** The names of a hosts file. */
 export interface Hosts {

@@ -1,5 +1,5 @@
-import { bareHost } from './dial.ts'
-import { type Address, lookupTimedOut, type Resolver } from './resolver.ts'
+import { type Address, bareHost } from './addresses.ts'
+import { lookupTimedOut, type Resolver } from './resolver.ts'
 
 /*
  * Name look-ups for connections. No name waits for the answer to another one: each has a query of its own, shared by all callers

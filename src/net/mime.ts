@@ -2,7 +2,25 @@ import { randomUUID } from 'node:crypto'
 import { encodeWord } from 'nodemailer/lib/mime-funcs'
 import MimeNode from 'nodemailer/lib/mime-node'
 import { quotedPrintable } from './quoted-printable.ts'
-import type { Mail } from './smtp.ts'
+
+/** One email to one recipient. */
+export interface Mail {
+  from: { name: string; address: string }
+  to: string
+  replyTo: string | null
+  subject: string
+  html: string
+  text: string
+  /** An iCalendar text, sent as a part of its own and as an attached file. */
+  calendar: string | null
+  /** With its angle brackets. */
+  messageId: string
+  date: Date
+  /** The envelope sender, to which the relay reports. */
+  bounceTo: string
+  headers: Record<string, string>
+  dkim: { domain: string; selector: string; privateKey: string } | null
+}
 
 /** Returns a part with its headers (RFC 2045); the functions below build on it. */
 const part = (type: string, encoding: string, body: string, more = ''): string =>

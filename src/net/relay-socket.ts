@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import { isIP, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
+import { type Address, bareHost } from './addresses.ts'
 import { connectToFirst } from './connect.ts'
-import { bareHost, isLoopbackName } from './dial.ts'
-import type { Address, Resolver } from './resolver.ts'
+import { isLoopbackName } from './dial.ts'
+import type { Resolver } from './resolver.ts'
 
 /** Returns the addresses of a host that the operator chose; any address is allowed. */
 export const addressesOf = async (

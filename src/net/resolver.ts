@@ -2,13 +2,9 @@ import { Resolver as Queries } from 'node:dns/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { domainToASCII } from 'node:url'
 import { Problem } from '../lib/problem.ts'
+import type { Address } from './addresses.ts'
 import { createFairSemaphore } from './fair-semaphore.ts'
 import { openHosts } from './hosts.ts'
-
-export interface Address {
-  address: string
-  family: 4 | 6
-}
 
 /** The DNS result for a mail domain (RFC 5321 section 5.1, RFC 7505). */
 export type MailFact = 'mx' | 'null_mx' | 'no_mx' | 'domain_not_found' | 'timeout' | 'error'

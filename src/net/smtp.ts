@@ -6,7 +6,7 @@ import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { oneLine } from '../lib/text.ts'
 import { isThisMachine } from './dial.ts'
 import { sentenceOfCode } from './failure.ts'
-import { encodeMail } from './mime.ts'
+import { encodeMail, type Mail } from './mime.ts'
 import { dialSmtp } from './relay-socket.ts'
 import type { Resolver } from './resolver.ts'
 
@@ -20,25 +20,6 @@ export interface RelayAccess {
   isTlsOptional: boolean
   username: string | null
   password: string | null
-}
-
-/** One email to one recipient. */
-export interface Mail {
-  from: { name: string; address: string }
-  to: string
-  replyTo: string | null
-  subject: string
-  html: string
-  text: string
-  /** An iCalendar text, sent as a part of its own and as an attached file. */
-  calendar: string | null
-  /** With its angle brackets. */
-  messageId: string
-  date: Date
-  /** The envelope sender, to which the relay reports. */
-  bounceTo: string
-  headers: Record<string, string>
-  dkim: { domain: string; selector: string; privateKey: string } | null
 }
 
 /**

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { invalid } from '../lib/problem.ts'
-import { isListed } from './addresses.ts'
-import { AddressRefused, bareHost, type DialRules, dialAddresses, isLoopbackName } from './dial.ts'
+import { bareHost, isListed } from './addresses.ts'
+import { AddressRefused, type DialRules, dialAddresses, isLoopbackName } from './dial.ts'
 
 const maxLength = 2048
 const dnsLimitMs = 2000

@@ -1,8 +1,7 @@
 import { createTransport } from 'nodemailer'
 import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
-import { encodeMail } from '../../src/net/mime.ts'
-import type { Mail } from '../../src/net/smtp.ts'
+import { encodeMail, type Mail } from '../../src/net/mime.ts'
 
 const plain: Mail = {
   from: { name: 'Shop', address: 'hello@shop.example' },

@@ -3,15 +3,9 @@ import { type CsvError, Parser } from 'csv-parse'
 import { invalid } from '../../lib/problem.ts'
 import { afterLine, asUtf8, type Bytes, peekLine } from './bytes.ts'
 import { readPlain } from './plain.ts'
-import { openQuote, takeApart } from './quotes.ts'
+import { type CsvRow, openQuote, takeApart } from './quotes.ts'
 
-/** A data row. `line`: the line of the file on which it starts; the first line is 1. */
-export interface CsvRow {
-  line: number
-  values: string[]
-  /** Why the row can't be read; `values` is empty then. */
-  fault?: string
-}
+export type { CsvRow }
 
 export interface CsvFile {
   delimiter: string

@@ -1,4 +1,10 @@
-import type { CsvRow } from './csv.ts'
+/** A data row. `line`: the line of the file on which it starts; the first line is 1. */
+export interface CsvRow {
+  line: number
+  values: string[]
+  /** Why the row can't be read; `values` is empty then. */
+  fault?: string
+}
 
 export const openQuote = 'a quote is opened and never closed'
 

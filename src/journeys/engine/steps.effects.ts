@@ -1,5 +1,4 @@
 import {
-  type Contact,
   type ContactUpdate,
   joinList,
   leaveList,
@@ -15,26 +14,9 @@ import type { Work } from '../../store/work.ts'
 import type { Step } from '../definition/definition.ts'
 import { postCalls, type SendMails, sendMails } from './steps.out.ts'
 import { fillTags } from './steps.tags.ts'
+import type { Effect, RunAtStep, RunContext, StepOf } from './steps.types.ts'
 
-/**
- * The result of a step for a run: the outcome for the step log, with the changed contact (null: it is no longer in any list) and
- * the new context; or the delivery that the run waits for; or the reason why the run fails.
- */
-export type Effect =
-  | { outcome: string; contact?: Contact | null; context?: RunContext }
-  | { deliveryId: string }
-  | { failed: string }
-
-type RunContext = Record<string, unknown>
-
-/** A run at a step with an effect. */
-export interface RunAtStep {
-  runId: string
-  journeyId: string
-  stepNo: number
-  contact: Contact
-  context: RunContext
-}
+export type { Effect }
 
 /** Operations of other features that app/ passes to the engine. */
 export interface Ports {
@@ -49,8 +31,6 @@ const ownDeals = (context: RunContext): string[] => [
   ...(typeof context.dealId === 'string' ? [context.dealId] : []),
   ...createdDeals(context),
 ]
-
-type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>
 
 const titleMaxLength = 200
 

@@ -1,9 +1,8 @@
 import type { Contact } from '../../contacts/contacts.ts'
 import { insertCalls } from '../../deliveries/deliveries.ts'
 import type { Work } from '../../store/work.ts'
-import type { Step } from '../definition/definition.ts'
-import type { Effect, RunAtStep } from './steps.effects.ts'
 import { fillJson } from './steps.tags.ts'
+import type { Effect, RunAtStep, StepOf } from './steps.types.ts'
 
 /*
  * Steps with an effect outside the database: webhooks and emails. They insert a row in the transaction that moves the run; the
@@ -27,8 +26,6 @@ export interface JourneyMail {
  * be sent is such an outcome: it does not end the run.
  */
 export type SendMails = (work: Work, mails: readonly JourneyMail[]) => Promise<string[]>
-
-type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>
 
 const keyOf = ({ runId, stepNo }: RunAtStep): string => `${runId}:${stepNo}`
 

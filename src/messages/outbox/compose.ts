@@ -1,4 +1,5 @@
-import type { Mail, RelayAccess } from '../../net/smtp.ts'
+import type { Mail } from '../../net/mime.ts'
+import type { RelayAccess } from '../../net/smtp.ts'
 import type { App } from '../../store/work.ts'
 import type { ClaimedMessage, Content } from './claim.ts'
 

@@ -1,0 +1,25 @@
+import type { Contact } from '../../contacts/contacts.ts'
+import type { Step } from '../definition/definition.ts'
+
+/** A step of one kind. */
+export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>
+
+/**
+ * The result of a step for a run: the outcome for the step log, with the changed contact (null: it is no longer in any list) and
+ * the new context; or the delivery that the run waits for; or the reason why the run fails.
+ */
+export type Effect =
+  | { outcome: string; contact?: Contact | null; context?: RunContext }
+  | { deliveryId: string }
+  | { failed: string }
+
+export type RunContext = Record<string, unknown>
+
+/** A run at a step with an effect. */
+export interface RunAtStep {
+  runId: string
+  journeyId: string
+  stepNo: number
+  contact: Contact
+  context: RunContext
+}
