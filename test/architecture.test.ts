@@ -195,7 +195,6 @@ const owners = new Map([
 
 /** The folders whose SQL names tables of another folder. Pairs are only ever removed: ask the owner's front instead. */
 const knownArrows = [
-  'contacts -> accounts',
   'forms -> accounts',
   'forms -> contacts',
   'forms -> messages',

@@ -5,6 +5,9 @@ import type { Work } from '../store/work.ts'
 /** SQL from item: the accounts that are not being deleted, with `id` and `name`. The planner merges it into the statement. */
 export const activeAccounts = '(select id, name from accounts where deleted_at is null)'
 
+/** As `activeAccounts`, with those that are being deleted, and only `id`. */
+export const allAccounts = '(select id from accounts)'
+
 /** SQL query, in parentheses: the ids of the accounts that are being deleted. */
 export const closedAccountIds = '(select id from accounts where deleted_at is not null)'
 

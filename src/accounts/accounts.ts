@@ -8,6 +8,7 @@ import type { Operation } from '../store/work.ts'
 import { takeSlug } from './accounts.slug.ts'
 
 export { type Admission, admit, purgeRateWindows, requireAdmission } from './accounts.admission.ts'
+export { contactsLeft, countingContacts, readContactsLeft } from './accounts.contacts.ts'
 export { countOwned, type Deletion, deleteAccount, findDeletable } from './accounts.delete.ts'
 export { createKey, type KeyView, listKeys, planRevocation, revokeKey } from './accounts.keys.ts'
 export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
@@ -30,6 +31,7 @@ export {
 } from './accounts.quotas.ts'
 export {
   activeAccounts,
+  allAccounts,
   closedAccountIds,
   countByStatus,
   hasAccount,

@@ -1,3 +1,4 @@
+import { allAccounts } from '../accounts/accounts.ts'
 import { idAt } from '../lib/ids.ts'
 import { inBatches } from '../store/batches.ts'
 import { forceIndexOrder } from '../store/database.ts'
@@ -9,7 +10,7 @@ import type { App } from '../store/work.ts'
  */
 
 const oldReaders = `
-  select a.id from accounts a cross join lateral (
+  select a.id from ${allAccounts} a cross join lateral (
     select from access_log l where l.account_id = a.id and l.id < $1 order by l.id limit 1
   ) l`
 
@@ -23,7 +24,7 @@ const oldReads = `
 
 /** For an import that never finished, the start time counts. */
 const oldImports = `
-  select i.account_id, i.id from accounts a cross join lateral (
+  select i.account_id, i.id from ${allAccounts} a cross join lateral (
     select account_id, id from imports i where i.account_id = a.id and i.id < $1 and coalesce(finished_at, started_at) < $2
     order by id
   ) i`

@@ -21,6 +21,16 @@ export const isList = (id: string): string => `exists (select from contact_lists
 export const listIdsOf = (account: string): string =>
   `select id from contact_lists where account_id = ${account} union all select id from deleted_lists where account_id = ${account}`
 
+/** SQL from item: the contact with this row id in the list, with `email` and `status`. `locking`: a clause that locks it. */
+export const contactAt = (account: string, list: string, row: string, locking = ''): string =>
+  `(select email, status from contacts where account_id = ${account} and list_id = ${list} and row_id = ${row} ${locking})`
+
+/** SQL from item: the contacts of an address in all lists, with `list_id` and `row_id`. Looks them up by key. */
+export const contactsOf = (account: string, email: string): string =>
+  `(select c.list_id, c.row_id from addresses a
+    cross join lateral (select list_id, row_id from contacts where account_id = a.account_id and row_id = a.row_id offset 0) c
+    where a.account_id = ${account} and a.email = ${email})`
+
 const locking = statement<{ count: number }>(
   'lock-entrants',
   { count: 'int8' },

@@ -21,7 +21,17 @@ export {
 } from './contacts.find.ts'
 export { countPersonalData, type Person, readPerson } from './contacts.personal-data.ts'
 export { purgeAccessLog, purgeImports, purgeMailDomains } from './contacts.purge.ts'
-export { isAddress, isContact, isList, listIdsOf, lockContacts, newestListsOf, rowIdsOf } from './contacts.rows.ts'
+export {
+  contactAt,
+  contactsOf,
+  isAddress,
+  isContact,
+  isList,
+  listIdsOf,
+  lockContacts,
+  newestListsOf,
+  rowIdsOf,
+} from './contacts.rows.ts'
 export type { Contact } from './contacts.view.ts'
 export type { Table } from './imports/imports.ts'
 export {
@@ -64,6 +74,7 @@ export {
   leaveList,
   locateContact,
   locating,
+  lockContact,
   type Outcome,
   type Removal,
   ticketFirst,

@@ -172,3 +172,7 @@ export const findProjectMail = async (
 /** Counts the messages of all accounts since `sinceMs` by their current status. */
 export const countMessagesSince = (sql: Sql, sinceMs: number): Promise<Record<MessageView['status'], number>> =>
   countByStatus(sql, 'messages', idAt('msg', sinceMs), messageStatuses)
+
+/** SQL condition: the message (SQL expressions) has failed. */
+export const hasFailed = (account: string, id: string): string =>
+  `exists (select from messages where account_id = ${account} and id = ${id} and status = 'failed')`

@@ -27,6 +27,7 @@ export {
   countMessagesSince,
   findProjectMail,
   findProjectMails,
+  hasFailed,
   joinMessage,
   listMessages,
   type MessageDetail,

@@ -1,3 +1,4 @@
+import { readContactsLeft } from '../../accounts/accounts.ts'
 import { isWanted } from '../../events/emit.ts'
 import type { App } from '../../store/work.ts'
 import type { Fields } from '../contacts.fields.ts'
@@ -62,15 +63,6 @@ const remember = (query: Query, seen: readonly { email: string; fields: Fields }
     [JSON.stringify(seen)],
   )
 
-/** Returns how many new addresses the plan allows. */
-const capacityOf = async ({ sql }: Pick<App, 'sql'>, accountId: string): Promise<number> => {
-  const [plan] = await sql<{ capacity: number | null }>(
-    'select p.contacts - a.contact_count as capacity from accounts a join plans p on p.name = a.plan where a.id = $1',
-    [accountId],
-  )
-  return Math.max(0, plan?.capacity ?? Number.POSITIVE_INFINITY)
-}
-
 /** Returns the outcome of a write of these fields. */
 const outcomeOf = (known: Known | undefined, fields: Fields, keepExisting: boolean, hasCapacity: boolean): Outcome => {
   if (known?.fields) {
@@ -129,7 +121,7 @@ export const previewImport = async (
 ): Promise<Preview> => {
   const keepExisting = options.onConflict === 'skip'
   const wanted = options.events ? await wantedEvents(app, accountId) : { created: false, updated: false }
-  let capacity = await capacityOf(app, accountId)
+  let capacity = await readContactsLeft({ sql: app.sql, accountId })
   const connection = await app.database.connect()
   const query: Query = async (text, params = []) => (await connection.query(text, params)).rows
   const result: Preview = {

@@ -1,3 +1,4 @@
+import { readContactsLeft } from '../../accounts/accounts.ts'
 import type { Work } from '../../store/work.ts'
 import { takeTicket } from './contention.ts'
 
@@ -7,10 +8,6 @@ const ampleCapacity = 5_000
 /** Returns whether `wanted` new addresses fit without serialising, if `seen` contacts were left a moment ago (null: no limit). */
 export const hasAmpleCapacity = (seen: number | null, wanted: number): boolean =>
   seen === null || seen >= wanted + ampleCapacity
-
-/** SQL of the contacts that the plan of the account ($1) has left; null: no limit. */
-export const capacityLeft =
-  '(select p.contacts - a.contact_count from accounts a left join plans p on p.name = a.plan where a.id = $1)'
 
 /**
  * Returns how many new addresses the account's plan allows, if `seen` were left a moment ago. Far from the limit no writer waits:
@@ -24,13 +21,7 @@ export const reserveCapacity = async (
   { seen, turn, isQueued }: { seen: number | null; turn: () => Promise<void>; isQueued: boolean },
 ): Promise<{ allowed: number; hasTicket: boolean }> => {
   if (hasAmpleCapacity(seen, wanted) && !isQueued) return { allowed: wanted, hasTicket: false }
-  const { sql, accountId } = work
   await turn()
   await takeTicket(work)
-  const [left] = await sql<{ capacity: number | null }>(
-    `select ${capacityLeft} as capacity`,
-    [accountId],
-    'contact-capacity',
-  )
-  return { allowed: Math.max(0, left!.capacity ?? Number.POSITIVE_INFINITY), hasTicket: true }
+  return { allowed: await readContactsLeft(work), hasTicket: true }
 }

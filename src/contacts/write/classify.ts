@@ -1,9 +1,10 @@
+import { contactsLeft } from '../../accounts/accounts.ts'
 import { notFound } from '../../lib/problem.ts'
 import { textArray } from '../../store/arrays.ts'
 import type { Work } from '../../store/work.ts'
 import type { ContactWrite } from '../contacts.fields.ts'
 import { isInconclusive, resultOf, type VerificationResult, withSignals } from '../verification/verification.ts'
-import { capacityLeft, hasAmpleCapacity, reserveCapacity } from './capacity.ts'
+import { hasAmpleCapacity, reserveCapacity } from './capacity.ts'
 import { isQueued, noteContention } from './contention.ts'
 import { areLikelyNew, noteWrite } from './new-addresses.ts'
 import { joinFields, type Probed, probing } from './statement.ts'
@@ -27,7 +28,7 @@ export interface OpenList {
  */
 export const openList = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<OpenList> => {
   const [list] = await sql<OpenList>(
-    `select l.id, l.name, l.fields, ${capacityLeft} as capacity,
+    `select l.id, l.name, l.fields, ${contactsLeft('$1')} as capacity,
        exists (select from address_findings where account_id = $1) as "hasSignals"
      from contact_lists l where l.account_id = $1 and l.id = $2`,
     [accountId, id],

@@ -1,3 +1,4 @@
+import { countingContacts } from '../../accounts/accounts.ts'
 import { SerializationConflict } from '../../store/database.ts'
 import type { Work } from '../../store/work.ts'
 import { stateKey } from '../../store/work-state.ts'
@@ -40,10 +41,7 @@ const counting = `
         join contact_lists l on l.account_id = $1 and l.id = n.id
       order by l.id for no key update of l
     ) n where l.id = n.id returning l.id
-  ), account as (
-    update accounts a set contact_count = contact_count + $5 where id = $1 and $5 <> 0 and (select count(*) from list) >= 0
-      and ($5 < 0 or coalesce((select contacts from plans where name = a.plan), 2147483647) >= contact_count + $5)
-    returning 1
+  ), account as (${countingContacts('$1', '$5', '(select count(*) from list) >= 0')}
   )
   select array(select id from list) as lists, exists (select from account) as "isCounted"`
 

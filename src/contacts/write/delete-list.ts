@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { activeAccounts } from '../../accounts/accounts.ts'
 import { forceIndexOrder } from '../../store/database.ts'
 import type { App, Work } from '../../store/work.ts'
 import { findList } from '../lists/lists.ts'
@@ -175,7 +176,7 @@ export const deleteList = async (
 export const finishListDeletions = async (app: Pick<App, 'sql' | 'work'>, signal: AbortSignal): Promise<void> => {
   const rows = await app.sql<{ id: string; accountId: string }>(
     `select l.id, l.account_id as "accountId" from deleted_lists l
-       join accounts a on a.id = l.account_id and a.deleted_at is null order by l.id`,
+       join ${activeAccounts} a on a.id = l.account_id order by l.id`,
   )
   for (const { id, accountId } of rows) {
     if (signal.aborted) return

@@ -1,4 +1,7 @@
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
+import { contactAt } from '../contacts.rows.ts'
+import type { Contact } from '../contacts.view.ts'
 
 /** One contact: an address in a list. */
 export interface ContactPlace {
@@ -48,4 +51,19 @@ export const locateContact = async (
   const { query, kind, params } = locating(accountId, name)
   const [place] = await sql<ContactPlace>(query, params, `locate-${kind}`)
   return place ?? null
+}
+
+const lockingContact = statement<Pick<Contact, 'status'>>(
+  'lock-contact',
+  { status: 'text' },
+  `select status from ${contactAt('$1', '$2', '$3', 'for no key update')} c`,
+)
+
+/** Locks a contact against changes until the unit of work ends, and returns its status; null if it does not exist. */
+export const lockContact = async (
+  { sql, accountId }: Work,
+  { listId, rowId }: Pick<ContactPlace, 'listId' | 'rowId'>,
+): Promise<Contact['status'] | null> => {
+  const [contact] = await sql(lockingContact, [accountId, listId, rowId])
+  return contact?.status ?? null
 }

@@ -1,0 +1,31 @@
+import { statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
+
+/* The number of contacts of an account and the limit of its plan. Parameters such as `account` are SQL expressions. */
+
+/** SQL expression: how many contacts the plan of the account has left; null: no limit. */
+export const contactsLeft = (account: string): string =>
+  `(select p.contacts - a.contact_count from accounts a left join plans p on p.name = a.plan where a.id = ${account})`
+
+/**
+ * SQL statement for a common table expression: adds `units` to the number of contacts, and returns a row. Returns none if `units` is 0
+ * or the plan's limit does not allow them; negative units are always allowed. `after`: a true condition on another part of the
+ * statement, which runs first.
+ */
+export const countingContacts = (account: string, units: string, after: string): string => `
+    update accounts a set contact_count = contact_count + ${units}
+    where id = ${account} and ${units} <> 0 and ${after}
+      and (${units} < 0 or coalesce((select contacts from plans where name = a.plan), 2147483647) >= contact_count + ${units})
+    returning 1`
+
+const readingLeft = statement<{ left: number | null }>(
+  'contacts-left',
+  { left: 'int4' },
+  `select ${contactsLeft('$1')} as left`,
+)
+
+/** Returns how many new contacts the account's plan allows; `Infinity`: no limit. */
+export const readContactsLeft = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<number> => {
+  const [row] = await sql(readingLeft, [accountId])
+  return Math.max(0, row?.left ?? Number.POSITIVE_INFINITY)
+}
