@@ -5,7 +5,8 @@ import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
 import { conflict, noSuch, Problem, shown } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import { type Form, formsNamed } from './forms.find.ts'
+import type { Form as Entity } from './forms.entities.ts'
+import { entitiesOf, type Form, formOf, formsNamed } from './forms.find.ts'
 import { FormFile } from './forms.shapes.ts'
 
 /** The result of applying one document. `id` is null if a dry run would create the form. */
@@ -48,35 +49,30 @@ const keepColumns = async (work: Work, { listId, fields }: Draft): Promise<void>
 const lockForms = ({ sql, accountId }: Work) =>
   sql(`select pg_advisory_xact_lock(${lockKey('forms', '$1')})`, [accountId])
 
-const insert = async (work: Work, draft: Draft): Promise<Form | null> => {
-  const { sql, accountId, now } = work
-  const id = newId('frm', now.getTime())
-  const rows = await sql(
-    `insert into forms (id, account_id, name, list_id, fields, double_opt_in, origins, created_at, updated_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $8) on conflict (account_id, name) do nothing returning id`,
-    [id, accountId, draft.name, draft.listId, JSON.stringify(draft.fields), draft.doubleOptIn, draft.origins, now],
-  )
-  if (rows.length === 0) return null
+const nameTaken = (name: string) => conflict(`There is already a form named ${shown(name)}`)
+
+/** Requires the lock of `lockForms`, under which no other form takes the name. */
+const insert = async (work: Work, draft: Draft): Promise<Form> => {
+  const { accountId, now } = work
+  const [em, { Form }] = await entitiesOf(work)
+  const form = em.create(Form, { id: newId('frm', now.getTime()), accountId, ...draft, createdAt: now, updatedAt: now })
+  await em.flush()
   await keepColumns(work, draft)
-  return { id, ...draft, createdAt: now.getTime(), updatedAt: now.getTime() }
+  return formOf(form)
 }
 
-const update = async (work: Work, id: string, draft: Draft): Promise<void> => {
-  const { sql, accountId, now } = work
-  await sql(
-    `update forms set name = $3, list_id = $4, fields = $5, double_opt_in = $6, origins = $7, updated_at = $8
-     where account_id = $1 and id = $2`,
-    [accountId, id, draft.name, draft.listId, JSON.stringify(draft.fields), draft.doubleOptIn, draft.origins, now],
-  )
+const update = async (work: Work, form: Entity, draft: Draft): Promise<void> => {
+  Object.assign(form, draft, { updatedAt: work.now })
+  await (await work.em()).flush()
   await keepColumns(work, draft)
 }
 
 /** Creates a form. Throws Problem `not_found` for its list, `conflict` if its name is taken, `invalid` for more than 40 columns. */
 export const createForm = async (work: Work, file: FormFile): Promise<Form> => {
   await lockForms(work)
-  const form = await insert(work, draftOf({ ...file, listId: await resolveList(work, file) }))
-  if (!form) throw conflict(`There is already a form named ${shown(file.name)}`)
-  return form
+  const listId = await resolveList(work, file)
+  if ((await formsNamed(work, { id: null, name: file.name })).length > 0) throw nameTaken(file.name)
+  return insert(work, draftOf({ ...file, listId }))
 }
 
 const checkForm = async (work: Work, document: unknown): Promise<Checked<FormFile & { listId: string }>> => {
@@ -93,11 +89,11 @@ const checkForm = async (work: Work, document: unknown): Promise<Checked<FormFil
   }
 }
 
-const currentOf = async (work: Work, { id, name }: FormFile): Promise<Form | undefined> => {
+const currentOf = async (work: Work, { id, name }: FormFile): Promise<Entity | undefined> => {
   const found = await formsNamed(work, { id: id ?? null, name })
   if (id === undefined) return found[0]
   if (found[0]?.id !== id) throw noSuch('form', id, { hint: 'svc forms list' })
-  if (found.length > 1) throw conflict(`There is already a form named ${shown(name)}`)
+  if (found.length > 1) throw nameTaken(name)
   return found[0]
 }
 
@@ -106,12 +102,13 @@ const applyOne = async (work: Work, file: FormFile & Draft, dryRun: boolean): Pr
   const current = await currentOf(work, file)
   const nowMs = work.now.getTime()
   if (!current) {
-    const form = dryRun ? { id: null, ...draft, createdAt: nowMs, updatedAt: nowMs } : (await insert(work, draft))!
+    const form = dryRun ? { id: null, ...draft, createdAt: nowMs, updatedAt: nowMs } : await insert(work, draft)
     return { ...form, outcome: 'created' }
   }
-  if (isDeepStrictEqual(draft, draftOf(current))) return { ...current, outcome: 'unchanged' }
-  if (!dryRun) await update(work, current.id, draft)
-  return { ...current, ...draft, updatedAt: nowMs, outcome: 'updated' }
+  const form = formOf(current)
+  if (isDeepStrictEqual(draft, draftOf(form))) return { ...form, outcome: 'unchanged' }
+  if (!dryRun) await update(work, current, draft)
+  return { ...form, ...draft, updatedAt: nowMs, outcome: 'updated' }
 }
 
 /**
@@ -132,7 +129,7 @@ export const applyForms = async (
 }
 
 /** Deletes a form by its id. Confirmation links that were sent for it stay valid. Throws Problem `not_found`. */
-export const deleteForm = async ({ sql, accountId }: Work, id: string): Promise<void> => {
-  const gone = await sql('delete from forms where account_id = $1 and id = $2 returning id', [accountId, id])
-  if (gone.length === 0) throw noSuch('form', id, { hint: 'svc forms list' })
+export const deleteForm = async (work: Work, id: string): Promise<void> => {
+  const [em, { Form }] = await entitiesOf(work)
+  if ((await em.nativeDelete(Form, { id })) === 0) throw noSuch('form', id, { hint: 'svc forms list' })
 }

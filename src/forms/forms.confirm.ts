@@ -1,6 +1,7 @@
-import { confirmLead, writeContacts } from '../contacts/contacts.ts'
+import { confirmLead, contactAt, writeContacts } from '../contacts/contacts.ts'
 import { Problem } from '../lib/problem.ts'
 import { removeSuppressions } from '../messages/messages.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 
 /** The signup that a confirmation link belongs to. */
@@ -15,10 +16,34 @@ export interface Signup {
 
 type Place = Pick<Signup, 'listId' | 'rowId'>
 
-const signups = `
-  select c.email, c.status, s.form_id as "formId", s.form_name as "formName"
-  from contacts c left join form_signups s on s.account_id = c.account_id and s.row_id = c.row_id and s.list_id = c.list_id
-  where c.account_id = $1 and c.list_id = $2 and c.row_id = $3 and (c.status = 'active' or s.form_id is not null)`
+// A contact that is active without an unconfirmed signup was confirmed before.
+const signupOf = (locking = '') => `
+  from ${contactAt('$1', '$2', '$3', locking)} c
+  left join form_signups s on s.account_id = $1 and s.list_id = $2 and s.row_id = $3
+  where (c.status = 'active' or s.form_id is not null)`
+
+const readingSignup = statement<Pick<Signup, 'email' | 'formName'>>(
+  'read-signup',
+  { email: 'text', formName: 'text' },
+  `select c.email, s.form_name as "formName" ${signupOf()} and account_guard($1)`,
+)
+
+const lockingSignup = statement<{
+  email: string
+  status: 'active' | 'pending'
+  formId: string | null
+  formName: string
+}>(
+  'lock-signup',
+  { email: 'text', status: 'text', formId: 'text', formName: 'text' },
+  `select c.email, c.status, s.form_id as "formId", s.form_name as "formName" ${signupOf('for no key update')}`,
+)
+
+const endingSignup = statement<{ fields: Record<string, string> | null }>(
+  'end-signup',
+  { fields: 'jsonb' },
+  'delete from form_signups where account_id = $1 and list_id = $2 and row_id = $3 returning fields',
+)
 
 /**
  * Returns the signup of a confirmation token, or null: the token is not valid or expired, the contact has left the list, or the
@@ -27,11 +52,7 @@ const signups = `
 export const readSignup = async ({ sql, tokens, now }: App, token: string): Promise<Signup | null> => {
   const [accountId, listId, rowId] = tokens.read('confirm', token, now().getTime()) ?? []
   if (!accountId || !listId || !rowId) return null
-  const [row] = await sql<Pick<Signup, 'email' | 'formName'>>(
-    `select signup.* from (${signups}) signup where account_guard($1)`,
-    [accountId, listId, rowId],
-    'read-signup',
-  )
+  const [row] = await sql(readingSignup, [accountId, listId, rowId])
   return row ? { accountId, listId, rowId, email: row.email, formName: row.formName } : null
 }
 
@@ -52,11 +73,7 @@ const saveFields = async (work: Work, listId: string, email: string, fields: Rec
 export const confirmSignup = async (work: Work, { listId, rowId }: Place): Promise<void> => {
   const { sql, accountId } = work
   const place = [accountId, listId, rowId]
-  const [row] = await sql<{ email: string; status: 'active' | 'pending'; formId: string | null; formName: string }>(
-    `${signups} for no key update of c`,
-    place,
-    'find-signup',
-  )
+  const [row] = await sql(lockingSignup, place)
   if (!row?.formId) return
   if (row.status === 'pending') {
     const form = { id: row.formId, name: row.formName }
@@ -64,11 +81,7 @@ export const confirmSignup = async (work: Work, { listId, rowId }: Place): Promi
     if (contact) await removeSuppressions(work, contact.email, 'unsubscribed')
     return
   }
-  const [confirmed] = await sql<{ fields: Record<string, string> | null }>(
-    'delete from form_signups where account_id = $1 and list_id = $2 and row_id = $3 returning fields',
-    place,
-    'end-signup',
-  )
+  const [confirmed] = await sql(endingSignup, place)
   if (!confirmed) return
   if (confirmed.fields) await saveFields(work, listId, row.email, confirmed.fields)
   await removeSuppressions(work, row.email, 'unsubscribed')

@@ -1,9 +1,11 @@
+import { activeAccounts } from '../accounts/accounts.ts'
+import { isList } from '../contacts/contacts.ts'
 import { byName } from '../lib/names.ts'
 import { noSuch } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
-
-type Reader = Pick<Work, 'sql' | 'accountId'>
+import type { Form as Entity } from './forms.entities.ts'
 
 /** A signup form; times in epoch ms. */
 export interface Form {
@@ -22,15 +24,18 @@ export interface FormView extends Form {
   url: string
 }
 
-type Row = Omit<Form, 'createdAt' | 'updatedAt'> & { createdAt: Date; updatedAt: Date }
+type Row = Pick<Entity, 'id' | 'name' | 'listId' | 'fields' | 'doubleOptIn' | 'origins' | 'createdAt' | 'updatedAt'>
 
-const columns = `f.id, f.name, f.list_id as "listId", f.fields, f.double_opt_in as "doubleOptIn", f.origins,
-  f.created_at as "createdAt", f.updated_at as "updatedAt"`
-
-const formOf = ({ createdAt, updatedAt, ...form }: Row): Form => ({
-  ...form,
-  createdAt: createdAt.getTime(),
-  updatedAt: updatedAt.getTime(),
+/** Returns the form of a row or an entity. */
+export const formOf = (row: Row): Form => ({
+  id: row.id,
+  name: row.name,
+  listId: row.listId,
+  fields: row.fields,
+  doubleOptIn: row.doubleOptIn,
+  origins: row.origins,
+  createdAt: row.createdAt.getTime(),
+  updatedAt: row.updatedAt.getTime(),
 })
 
 /** Returns a form with the URL of its page; `publicUrl` is the daemon's. */
@@ -39,30 +44,56 @@ export const viewForm = (
   publicUrl: string,
 ): FormView => ({ id, name, listId, fields, doubleOptIn, origins, url: `${publicUrl}/f/${id}`, createdAt, updatedAt })
 
+/** The entities are loaded on demand: processes that only take signups never need them. */
+export const entitiesOf = (work: Work) => Promise.all([work.em(), import('./forms.entities.ts')])
+
 /** Returns the account's forms, ordered by name. */
-export const listForms = async ({ sql, accountId }: Reader): Promise<Form[]> =>
-  (await sql<Row>(`select ${columns} from forms f where f.account_id = $1 order by f.id`, [accountId]))
-    .sort(byName('name'))
-    .map(formOf)
+export const listForms = async (work: Work): Promise<Form[]> => {
+  const [em, { Form }] = await entitiesOf(work)
+  return (await em.find(Form, {}, { orderBy: { id: 'asc' } })).sort(byName('name')).map(formOf)
+}
 
 /** Returns the forms with the id or the name, at most two. The one with the id is first. */
-export const formsNamed = async (
-  { sql, accountId }: Reader,
-  { id, name }: { id: string | null; name: string },
-): Promise<Form[]> =>
-  (
-    await sql<Row>(
-      `select ${columns} from forms f where f.account_id = $1 and (f.id = $2 or f.name = $3) order by f.id = $2 desc`,
-      [accountId, id, name],
-      'forms-named',
-    )
-  ).map(formOf)
+export const formsNamed = async (work: Work, { id, name }: { id: string | null; name: string }): Promise<Entity[]> => {
+  const [em, { Form }] = await entitiesOf(work)
+  const forms = await em.find(Form, { $or: [{ name }, ...(id === null ? [] : [{ id }])] })
+  return forms.sort((a, b) => Number(b.id === id) - Number(a.id === id))
+}
+
+const formNotFound = (ref: string) => noSuch('form', ref, { hint: 'svc forms list' })
 
 /** Finds a form by id, else by name. Throws Problem `not_found`, also for a form of another account. */
-export const findForm = async (reader: Reader, ref: string): Promise<Form> => {
-  const [form] = await formsNamed(reader, { id: ref, name: ref })
-  if (!form) throw noSuch('form', ref, { hint: 'svc forms list' })
-  return form
+export const findForm = async (work: Work, ref: string): Promise<Form> => {
+  const [form] = await formsNamed(work, { id: ref, name: ref })
+  if (!form) throw formNotFound(ref)
+  return formOf(form)
+}
+
+const columns = `f.id, f.name, f.list_id as "listId", f.fields, f.double_opt_in as "doubleOptIn", f.origins,
+  f.created_at as "createdAt", f.updated_at as "updatedAt"`
+
+const types = {
+  id: 'text',
+  name: 'text',
+  listId: 'text',
+  fields: 'jsonb',
+  doubleOptIn: 'bool',
+  origins: '_text',
+  createdAt: 'timestamptz',
+  updatedAt: 'timestamptz',
+} as const
+
+const readingForm = statement<Row>(
+  'read-form',
+  types,
+  `select ${columns} from forms f where f.account_id = $1 and f.id = $2`,
+)
+
+/** As `findForm`, for submissions: by id only. */
+export const readForm = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<Form> => {
+  const [row] = await sql(readingForm, [accountId, id])
+  if (!row) throw formNotFound(id)
+  return formOf(row)
 }
 
 /** A form that was found by its public URL, without knowing its account. */
@@ -70,15 +101,17 @@ export interface PublicForm extends Form {
   accountId: string
 }
 
+const readingPublicForm = statement<Row & { accountId: string }>(
+  'find-public-form',
+  { ...types, accountId: 'text' },
+  `select ${columns}, f.account_id as "accountId"
+   from forms f join ${activeAccounts} a on a.id = f.account_id
+   where f.id = $1 and ${isList('f.list_id')}`,
+)
+
 /** Finds a form by the id in its public URL. Returns null if the form, its list or its account does not exist. */
 export const findPublicForm = async ({ sql }: Pick<App, 'sql'>, id: string): Promise<PublicForm | null> => {
   if (!/^frm_[0-9a-z]{26}$/.test(id)) return null
-  const [row] = await sql<Row & { accountId: string }>(
-    `select ${columns}, f.account_id as "accountId" from forms f
-     join accounts a on a.id = f.account_id and a.deleted_at is null
-     where f.id = $1 and exists (select from contact_lists l where l.account_id = f.account_id and l.id = f.list_id)`,
-    [id],
-    'find-public-form',
-  )
+  const [row] = await sql(readingPublicForm, [id])
   return row ? { ...formOf(row), accountId: row.accountId } : null
 }

@@ -1,5 +1,7 @@
-import { queueMessage, statusOf } from '../messages/messages.ts'
+import { type Contact, contactAt, lockContact } from '../contacts/contacts.ts'
+import { hasFailed, queueMessage, statusOf } from '../messages/messages.ts'
 import { inBatches } from '../store/batches.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { confirmMail } from './forms.mails.ts'
 
@@ -45,29 +47,36 @@ interface Last {
   tries: number
 }
 
+const readingLast = statement<Last>(
+  'last-confirm-mail',
+  { mailedAt: 'timestamptz', messageId: 'text', tries: 'int4' },
+  `select mailed_at as "mailedAt", message_id as "messageId", tries from form_signups
+   where account_id = $1 and list_id = $2 and row_id = $3`,
+)
+
 /** Locks a signup by its contact. Returns null if the contact was deleted. `last` is the latest confirmation email, if any. */
 const lockSignup = async (
-  { sql, accountId }: Work,
+  work: Work,
   { listId, rowId }: Pick<Place, 'listId' | 'rowId'>,
-): Promise<{ status: 'active' | 'pending'; last: Last | null } | null> => {
-  const place = [accountId, listId, rowId]
-  const [contact] = await sql<{ status: 'active' | 'pending' }>(
-    `select status from contacts where account_id = $1 and list_id = $2 and row_id = $3 for no key update`,
-    place,
-    'lock-signup',
-  )
-  if (!contact) return null
-  const [last = null] = await sql<Last>(
-    `select mailed_at as "mailedAt", message_id as "messageId", tries from form_signups
-     where account_id = $1 and list_id = $2 and row_id = $3`,
-    place,
-    'last-confirm-mail',
-  )
-  return { status: contact.status, last }
+): Promise<{ status: Contact['status']; last: Last | null } | null> => {
+  const status = await lockContact(work, { listId, rowId })
+  if (status === null) return null
+  const [last = null] = await work.sql(readingLast, [work.accountId, listId, rowId])
+  return { status, last }
 }
 
-const hasFailed = async (work: Work, { messageId }: Last): Promise<boolean> =>
+const hasMailFailed = async (work: Work, { messageId }: Last): Promise<boolean> =>
   messageId !== null && (await statusOf(work, messageId)) === 'failed'
+
+const savingSignup = statement(
+  'save-signup',
+  {},
+  `insert into form_signups (account_id, row_id, list_id, form_id, form_name, fields, mailed_at, message_id)
+   values ($1, $2, $3, $4, $5, $6, $7, $8)
+   on conflict (account_id, row_id, list_id) do update
+     set form_id = excluded.form_id, form_name = excluded.form_name, fields = excluded.fields,
+       mailed_at = excluded.mailed_at, message_id = excluded.message_id, tries = 0`,
+)
 
 /**
  * Saves an unconfirmed signup and sends the link, at most once in five minutes unless the email failed. `fields` are those of an
@@ -80,29 +89,20 @@ export const sendLink = async (app: Mailer, work: Work, signup: Signup): Promise
   const { sql, accountId, now } = work
   const { last } = locked
   const wasSent =
-    last !== null && last.mailedAt.getTime() > now.getTime() - cooldownMs && !(await hasFailed(work, last))
+    last !== null && last.mailedAt.getTime() > now.getTime() - cooldownMs && !(await hasMailFailed(work, last))
   const messageId = wasSent ? last.messageId : await send(app, work, signup)
-  await sql(
-    `insert into form_signups (account_id, row_id, list_id, form_id, form_name, fields, mailed_at, message_id)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)
-     on conflict (account_id, row_id, list_id) do update
-       set form_id = excluded.form_id, form_name = excluded.form_name, fields = excluded.fields,
-         mailed_at = excluded.mailed_at, message_id = excluded.message_id, tries = 0`,
-    [
-      ...[accountId, rowId, listId, form.id, form.name, fields && JSON.stringify(fields)],
-      ...[wasSent ? last.mailedAt : now, messageId],
-    ],
-    'note-signup',
-  )
+  await sql(savingSignup, [
+    ...[accountId, rowId, listId, form.id, form.name, fields && JSON.stringify(fields)],
+    ...[wasSent ? last.mailedAt : now, messageId],
+  ])
 }
 
 const failedLinks = `
   select s.account_id as "accountId", s.list_id as "listId", s.row_id as "rowId", c.email,
     json_build_object('id', s.form_id, 'name', s.form_name) as form, s.fields, s.tries
-  from form_signups s
-  join messages m on m.account_id = s.account_id and m.id = s.message_id and m.status = 'failed'
-  join contacts c on c.account_id = s.account_id and c.list_id = s.list_id and c.row_id = s.row_id
+  from form_signups s cross join lateral ${contactAt('s.account_id', 's.list_id', 's.row_id')} c
   where s.mailed_at > $1::timestamptz - interval '2 days' and s.mailed_at <= $1::timestamptz - ${backoff} and s.tries < ${maxTries}
+    and ${hasFailed('s.account_id', 's.message_id')}
     and account_guard(s.account_id)
   limit $2`
 
@@ -113,7 +113,7 @@ const repeat = (app: App, { accountId, tries, ...signup }: Failed): Promise<numb
     const { listId, rowId } = signup
     const { last = null } = (await lockSignup(work, signup)) ?? {}
     // The signup was submitted again or confirmed in the meantime.
-    if (!last || last.tries !== tries || !(await hasFailed(work, last))) return 0
+    if (!last || last.tries !== tries || !(await hasMailFailed(work, last))) return 0
     const messageId = await send(app, work, signup)
     await work.sql(
       `update form_signups set mailed_at = $4, message_id = $5, tries = tries + 1

@@ -5,7 +5,7 @@ import { conflict, invalid } from '../lib/problem.ts'
 import { isSuppressed } from '../messages/messages.ts'
 import type { App, Work } from '../store/work.ts'
 import { type AnswerFault, readAnswers } from './forms.answers.ts'
-import { type Form, findForm } from './forms.find.ts'
+import { type Form, readForm } from './forms.find.ts'
 import { type Mailer, sendLink } from './forms.link.ts'
 import { honeypotName } from './forms.shapes.ts'
 
@@ -80,7 +80,7 @@ export const submitForm = async (
 ): Promise<SignupStatus> => {
   const verifications = isHoneypotFilled ? new Map() : await verifyAddresses(app, [email])
   return writeFairly(app, accountId, actor, async (work) => {
-    const form = await findForm(work, formId)
+    const form = await readForm(work, formId)
     const mustConfirm = form.doubleOptIn
     if (isHoneypotFilled) return mustConfirm ? 'pending' : 'active'
     const cause = { source: 'signup-form', form: { id: form.id, name: form.name } } as const
