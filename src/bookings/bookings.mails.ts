@@ -21,10 +21,13 @@ interface BookingLinks {
 
 const headings: Record<Change, string> = { booked: 'Booked', moved: 'New time', cancelled: 'Cancelled' }
 
-const openings = ({ cancelledBy }: BookingRow): Record<Change, string> => ({
+const cancelled = ({ cancelledBy }: BookingRow): string =>
+  cancelledBy === 'host' ? 'Your booking was cancelled.' : 'You have cancelled your booking.'
+
+const openings = (booking: BookingRow): Record<Change, string> => ({
   booked: 'You are booked. The invitation for your calendar is attached.',
   moved: 'Your booking has a new time. The attached invitation updates your calendar.',
-  cancelled: `${cancelledBy === 'host' ? 'Your booking was cancelled.' : 'You have cancelled your booking.'} The attached file removes it from your calendar.`,
+  cancelled: `${cancelled(booking)} The attached file removes it from your calendar.`,
 })
 
 const linkParts = ({ status }: BookingRow, { choose, cancel }: BookingLinks) => [

@@ -15,6 +15,12 @@ interface ShownProps {
   slots: readonly number[]
 }
 
+const timeChoice = (id: string, start: number, timezone: string, isChosen: boolean): Html => {
+  const own = html`id="${id}.${start}" name="startAt" value="${start}"${isChosen && html` checked`}`
+  return html`<label><input type="radio" ${own}>${clockOf(start, timezone)}</label>
+`
+}
+
 /** Groups the free times by day. The day of the chosen time is expanded, else the first one. */
 const daysOf = (id: string, { slots, timezone }: ShownProps, chosen: string | undefined): Html => {
   const days = [...Map.groupBy(slots, (slot) => dayOf(slot, timezone))]
@@ -22,16 +28,18 @@ const daysOf = (id: string, { slots, timezone }: ShownProps, chosen: string | un
     0,
     days.findIndex(([, starts]) => starts.some((start) => String(start) === chosen)),
   )
-  return html`<div class="days">${days.map(
-    (
-      [day, starts],
-      i,
-    ) => html`<details${i === open && html` open`}><summary>${day} <span class="quiet">(${quantity(starts.length, 'time')})</span></summary>
-<div class="times">${starts.map(
-      (start) =>
-        html`<label><input type="radio" id="${id}.${start}" name="startAt" value="${start}"${String(start) === chosen && html` checked`}>${clockOf(start, timezone)}</label>`,
-    )}</div></details>`,
-  )}</div>`
+  const ofDay = (
+    day: string,
+    starts: readonly number[],
+    isOpen: boolean,
+  ): Html => html`<details${isOpen && html` open`}>
+<summary>${day} <span class="quiet">(${quantity(starts.length, 'time')})</span></summary>
+<div class="times">
+${starts.map((start) => timeChoice(id, start, timezone, String(start) === chosen))}</div>
+</details>
+`
+  return html`<div class="days">
+${days.map(([day, starts], i) => ofDay(day, starts, i === open))}</div>`
 }
 
 const bookedLine = ({ durationMinutes, timezone }: ShownProps, startAt: number, isOver: boolean): Html => {
@@ -54,20 +62,30 @@ const bookingForm: BlockForm<'booking'> = {
     const heading = html`<h2>${title}</h2>
 ${booked !== undefined && bookedLine(props, booked, isOver)}`
     if (slots.length === 0)
-      return html`${heading}<p>${isBooked ? 'No other time is free at the moment.' : 'No time is free at the moment.'}</p>`
-    const name = html`<div class="field"><label for="${nameId}">Your name <span class="quiet">(optional)</span></label><input id="${nameId}" name="name" maxlength="200" autocomplete="name" value="${enteredInto(entered, 'name')}"></div>
+      return html`${heading}
+<p>${isBooked ? 'No other time is free at the moment.' : 'No time is free at the moment.'}</p>`
+    const own = html`id="${nameId}" name="name" maxlength="200" autocomplete="name" value="${enteredInto(entered, 'name')}"`
+    const name = html`<div class="field">
+<label for="${nameId}">Your name <span class="quiet">(optional)</span></label>
+<input ${own}>
+</div>
 `
     const preferred = enteredInto(entered, 'startAt') || chosen
-    const times = (
-      label: string,
-    ) => html`<fieldset><legend>${label} <span class="quiet">(${durationMinutes} minutes, ${timezone})</span></legend>
-${daysOf(block.id, props, preferred)}</fieldset>
+    const times = (label: string) => html`<fieldset>
+<legend>${label} <span class="quiet">(${durationMinutes} minutes, ${timezone})</span></legend>
+${daysOf(block.id, props, preferred)}
+</fieldset>
 `
-    if (!isBooked) return html`${heading}${times('Time')}${name}<button>Book</button>`
+    if (!isBooked)
+      return html`${heading}
+${times('Time')}${name}<button>Book</button>`
     // Collapsed: the list of times is long, and most attendees with a booking don't need it.
     const isOpen = Object.hasOwn(entered, 'block') || chosen !== undefined
-    return html`${heading}<details class="move"${isOpen && html` open`}><summary>Choose another time</summary>
-${times('Another time')}<button>Move my booking</button></details>`
+    return html`${heading}
+<details class="move"${isOpen && html` open`}>
+<summary>Choose another time</summary>
+${times('Another time')}<button>Move my booking</button>
+</details>`
   },
   labels: () => [
     ['startAt', 'Time'],
@@ -101,7 +119,10 @@ const bookingOf = async ({ app, params }: PageCall): Promise<LinkedBooking | nul
 
 const style = `
 label { display: block; margin-bottom: .25rem }
-textarea { width: 100%; min-height: 5rem; padding: .5rem; border: 1px solid var(--quiet); border-radius: .5rem; background: var(--ground); color: var(--ink); font: inherit }
+textarea {
+  width: 100%; min-height: 5rem; padding: .5rem; border: 1px solid var(--quiet); border-radius: .5rem;
+  background: var(--ground); color: var(--ink); font: inherit
+}
 `
 
 const confirmPage = ({ booking }: LinkedBooking): PageView => ({

@@ -6,12 +6,22 @@ import { type AnswerFault, answerMaxLength, type Form, honeypotName, type Signup
 /** The views of signup forms, as functions of plain data. */
 
 const style = `
-.field { margin: 0 0 1rem } label { display: block; margin: 0 0 .25rem; font-weight: 600 } label span { font-weight: 400; color: var(--quiet) }
-input, select, textarea { font: inherit; width: 100%; min-height: 2.75rem; padding: .55rem .7rem; border: 1px solid var(--quiet); border-radius: .5rem; background: var(--card); color: var(--ink) }
-.tick { display: flex; gap: .6rem; align-items: center } .tick input { flex: none; width: 1.25rem; min-height: 1.25rem; margin: 0 } .tick label { margin: 0; font-weight: 400 }
-:root { --fault: #b3261e } @media (prefers-color-scheme: dark) { :root { --fault: #ffb4ab } }
-.fault { margin: .25rem 0 0; color: var(--fault) } [aria-invalid] { border-color: var(--fault) }
-.faults { margin: 0 0 1rem; padding: .75rem 1rem; border: 1px solid var(--fault); border-radius: .5rem } .faults ul { margin: .25rem 0 0; padding-left: 1.25rem }
+.field { margin: 0 0 1rem }
+label { display: block; margin: 0 0 .25rem; font-weight: 600 }
+label span { font-weight: 400; color: var(--quiet) }
+input, select, textarea {
+  font: inherit; width: 100%; min-height: 2.75rem; padding: .55rem .7rem; border: 1px solid var(--quiet); border-radius: .5rem;
+  background: var(--card); color: var(--ink)
+}
+.tick { display: flex; gap: .6rem; align-items: center }
+.tick input { flex: none; width: 1.25rem; min-height: 1.25rem; margin: 0 }
+.tick label { margin: 0; font-weight: 400 }
+:root { --fault: #b3261e }
+@media (prefers-color-scheme: dark) { :root { --fault: #ffb4ab } }
+.fault { margin: .25rem 0 0; color: var(--fault) }
+[aria-invalid] { border-color: var(--fault) }
+.faults { margin: 0 0 1rem; padding: .75rem 1rem; border: 1px solid var(--fault); border-radius: .5rem }
+.faults ul { margin: .25rem 0 0; padding-left: 1.25rem }
 .trap { position: absolute; left: -10000px; width: 1px; height: 1px; overflow: hidden }
 `
 
@@ -39,9 +49,12 @@ const control = (field: FormField, own: Html, value: string): Html => {
     case 'textarea':
       return html`<textarea ${own} rows="4">${'\n'}${value}</textarea>`
     case 'select':
-      return html`<select ${own}><option value="">Please choose</option>${field.options!.map(
-        (option) => html`<option value="${option}"${option === value && html` selected`}>${option}</option>`,
-      )}</select>`
+      return html`<select ${own}>
+<option value="">Please choose</option>
+${field.options!.map(
+  (option) => html`<option value="${option}"${option === value && html` selected`}>${option}</option>
+`,
+)}</select>`
     case 'checkbox':
       return html`<input type="checkbox" value="true" ${own}${value !== '' && html` checked`}>`
     case 'email':
@@ -69,16 +82,22 @@ const fieldOf = (field: FormField, id: string, { values, faults }: Entered): Htm
   const input = control(field, own, Object.hasOwn(values, name) ? values[name]! : '')
   return html`<div class="field">
 <div${type === 'checkbox' && html` class="tick"`}>${type === 'checkbox' ? [input, title] : [title, input]}</div>
-${fault && html`<p class="fault" id="${id}-fault">${label} ${fault.message}</p>`}</div>
+${fault && html`<p class="fault" id="${id}-fault">${label} ${fault.message}</p>`}
+</div>
 `
 }
 
 const summary = (fields: readonly FormField[], faults: readonly AnswerFault[]): Html | false =>
   faults.length > 0 &&
-  html`<div class="faults" role="alert"><strong>Please check:</strong><ul>${faults.map(({ name, message }) => {
-    const place = fields.findIndex((field) => field.name === name)
-    return html`<li><a href="#field-${place}">${fields[place]!.label} ${message}</a></li>`
-  })}</ul></div>
+  html`<div class="faults" role="alert">
+<strong>Please check:</strong>
+<ul>
+${faults.map(({ name, message }) => {
+  const place = fields.findIndex((field) => field.name === name)
+  return html`<li><a href="#field-${place}">${fields[place]!.label} ${message}</a></li>
+`
+})}</ul>
+</div>
 `
 
 /** Returns the hosted form. With faults, it shows the entered values again. */
@@ -93,7 +112,9 @@ export const formPage = (
     style,
     body: html`<h1>${name}</h1>
 ${summary(all, entered.faults)}<form method="post">
-${all.map((field, i) => fieldOf(field, `field-${i}`, entered))}<div class="trap" aria-hidden="true"><label>Leave this empty<input type="text" name="${honeypotName}" tabindex="-1" autocomplete="off"></label></div>
+${all.map((field, i) => fieldOf(field, `field-${i}`, entered))}<div class="trap" aria-hidden="true">
+<label>Leave this empty<input type="text" name="${honeypotName}" tabindex="-1" autocomplete="off"></label>
+</div>
 ${doubleOptIn && html`<p class="quiet">We’ll email you a link to confirm your address.</p>`}
 <button type="submit">Sign up</button>
 </form>`,
@@ -119,10 +140,16 @@ export const thanksPage = (name: string, status: SignupStatus): PageView =>
     ? {
         title: `Check your email: ${name}`,
         body: html`<h1>One more step</h1>
-<p>If your address needs confirming and can receive our email, we’ll send it a link. Open the link to confirm your address.</p>
-<p class="quiet">No email? You may already be signed up, or your address may have a typing error. Check your spam folder, or sign up again after five minutes.</p>`,
+<p>If your address needs confirming and can receive our email, we’ll send it a link.
+Open the link to confirm your address.</p>
+<p class="quiet">No email? You may already be signed up, or your address may have a typing error.
+Check your spam folder, or sign up again after five minutes.</p>`,
       }
-    : { title: `Thank you: ${name}`, body: html`<h1>Thank you</h1><p>You are signed up for ${name}.</p>` }
+    : {
+        title: `Thank you: ${name}`,
+        body: html`<h1>Thank you</h1>
+<p>You are signed up for ${name}.</p>`,
+      }
 
 export const questionPage = ({ email, formName }: Signup): PageView => ({
   title: 'Confirm your sign-up',
