@@ -4,10 +4,11 @@ import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
 import { conflict, type Problem } from '../lib/problem.ts'
 import { oneLine } from '../lib/text.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type NotifyContext, notifyAttendee } from './bookings.notify.ts'
 import { isOffered } from './bookings.slots.ts'
-import { type BookingRow, bookingColumns, bookingData } from './bookings.view.ts'
+import { type BookingRow, bookingColumns, bookingData, bookingTypes } from './bookings.view.ts'
 
 /*
  * Order of locks: first the booking (locked or inserted), then its calendar. A transaction that holds the calendar's lock waits
@@ -31,20 +32,31 @@ const timeUnavailable = (): Problem => conflict('This time is no longer availabl
 
 type BookingBlock = BlockOf<'booking'>
 
+const lockingCurrent = statement<BookingRow>(
+  'lock-booking-of-answer',
+  bookingTypes,
+  `select ${bookingColumns} from bookings
+   where account_id = $1 and message_id = $2 and block_id = $3 and status = 'confirmed' and not is_replaced for update`,
+)
+
 /** Locks and returns the recipient's booking of the block: one that is neither cancelled nor replaced. */
 const lockCurrentBooking = async (
   { sql, accountId }: Work,
   messageId: string,
   blockId: string,
 ): Promise<BookingRow | null> => {
-  const [row] = await sql<BookingRow>(
-    `select ${bookingColumns} from bookings
-     where account_id = $1 and message_id = $2 and block_id = $3 and status = 'confirmed' and not is_replaced for update`,
-    [accountId, messageId, blockId],
-    'lock-booking-of-answer',
-  )
+  const [row] = await sql(lockingCurrent, [accountId, messageId, blockId])
   return row ?? null
 }
+
+// No booking is longer than a day (studio.blocks.ts).
+const readingOverlaps = statement(
+  'overlapping-bookings',
+  {},
+  `select from booking_slots
+   where account_id = $1 and project_id = $2 and block_id = $3 and booking_id <> $4
+     and start_at < $6 and end_at > $5 and start_at > $5::timestamptz - interval '1 day' limit 1`,
+)
 
 /** Locks the booking's calendar. Throws Problem `conflict` if the time overlaps another booking. */
 const requireFreeTime = async (
@@ -53,27 +65,22 @@ const requireFreeTime = async (
   { startAt, endAt }: Span,
 ): Promise<void> => {
   await sql(`select pg_advisory_xact_lock(${lockKey('calendar', '$1')})`, [`${accountId} ${projectId} ${blockId}`])
-  // No booking is longer than a day (studio.blocks.ts).
-  const taken = await sql(
-    `select from booking_slots
-     where account_id = $1 and project_id = $2 and block_id = $3 and booking_id <> $4
-       and start_at < $6 and end_at > $5 and start_at > $5::timestamptz - interval '1 day' limit 1`,
-    [accountId, projectId, blockId, id, new Date(startAt), new Date(endAt)],
-    'overlapping-bookings',
-  )
+  const taken = await sql(readingOverlaps, [accountId, projectId, blockId, id, new Date(startAt), new Date(endAt)])
   if (taken.length > 0) throw timeUnavailable()
 }
+
+const insertingSlot = statement(
+  'take-booking-time',
+  {},
+  `insert into booking_slots (account_id, project_id, block_id, start_at, end_at, booking_id)
+   values ($1, $2, $3, $4, $5, $6)`,
+)
 
 /** Writes the slot of a new booking. Throws Problem `conflict` if the time overlaps another booking. */
 const reserveTime = async (work: Work, booking: BookingRow): Promise<void> => {
   const { id, projectId, blockId, startAt, endAt } = booking
   await requireFreeTime(work, booking, booking)
-  await work.sql(
-    `insert into booking_slots (account_id, project_id, block_id, start_at, end_at, booking_id)
-     values ($1, $2, $3, $4, $5, $6)`,
-    [work.accountId, projectId, blockId, new Date(startAt), new Date(endAt), id],
-    'take-booking-time',
-  )
+  await work.sql(insertingSlot, [work.accountId, projectId, blockId, new Date(startAt), new Date(endAt), id])
 }
 
 /** Returns the attendee's name: from the answer, else from the merge field `name`, else the address. */
@@ -91,20 +98,31 @@ const spanOf = ({ props }: BookingBlock, startAt: number): Span => ({
   endAt: startAt + props.durationMinutes * 60_000,
 })
 
+const readingRecent = statement(
+  'bookings-of-a-day',
+  {},
+  `select from bookings
+   where account_id = $1 and message_id = $2 and block_id = $3 and created_at > $4::timestamptz - interval '1 day' limit $5`,
+)
+
 /** Throws Problem `conflict` if the email has reached its limit of bookings in 24 hours. */
 const requireBelowDailyLimit = async (
   { sql, accountId, now }: Work,
   messageId: string,
   blockId: string,
 ): Promise<void> => {
-  const recent = await sql(
-    `select from bookings
-     where account_id = $1 and message_id = $2 and block_id = $3 and created_at > $4::timestamptz - interval '1 day' limit $5`,
-    [accountId, messageId, blockId, now, maxBookingsPerDay],
-    'bookings-of-a-day',
-  )
+  const recent = await sql(readingRecent, [accountId, messageId, blockId, now, maxBookingsPerDay])
   if (recent.length === maxBookingsPerDay) throw conflict('Too many bookings were made here today: try again tomorrow')
 }
+
+const inserting = statement<BookingRow>(
+  'insert-booking',
+  bookingTypes,
+  `insert into bookings (account_id, id, project_id, message_id, block_id, status, title, start_at, end_at, timezone, name,
+     email, sequence, created_at, updated_at)
+   values ($1, $2, $3, $4, $5, 'confirmed', $6, $7, $8, $9, $10, $11, 0, $12, $12)
+   on conflict do nothing returning ${bookingColumns}`,
+)
 
 /** Returns null if the recipient already has a booking of this block. */
 const insertBooking = async (
@@ -114,19 +132,26 @@ const insertBooking = async (
   { startAt, name }: BookingRequest,
 ): Promise<BookingRow | null> => {
   const { endAt } = spanOf(block, startAt)
-  const [row] = await sql<BookingRow>(
-    `insert into bookings (account_id, id, project_id, message_id, block_id, status, title, start_at, end_at, timezone, name,
-       email, sequence, created_at, updated_at)
-     values ($1, $2, $3, $4, $5, 'confirmed', $6, $7, $8, $9, $10, $11, 0, $12, $12)
-     on conflict do nothing returning ${bookingColumns}`,
-    [
-      ...[accountId, newId('bkg', now.getTime()), sent.projectId, sent.id, block.id, block.props.title],
-      ...[new Date(startAt), new Date(endAt), block.props.timezone, nameOf(sent, name), sent.email, now],
-    ],
-    'insert-booking',
-  )
+  const [row] = await sql(inserting, [
+    ...[accountId, newId('bkg', now.getTime()), sent.projectId, sent.id, block.id, block.props.title],
+    ...[new Date(startAt), new Date(endAt), block.props.timezone, nameOf(sent, name), sent.email, now],
+  ])
   return row ?? null
 }
+
+const movingSlot = statement(
+  'move-booking-time',
+  {},
+  `update booking_slots set start_at = $5, end_at = $6
+   where account_id = $1 and project_id = $2 and block_id = $3 and start_at = $4`,
+)
+
+const moving = statement<BookingRow>(
+  'move-booking',
+  bookingTypes,
+  `update bookings set start_at = $3, end_at = $4, name = coalesce($5, name), sequence = sequence + 1, updated_at = $6
+   where account_id = $1 and id = $2 returning ${bookingColumns}`,
+)
 
 const moveBooking = async (
   work: Work,
@@ -138,29 +163,21 @@ const moveBooking = async (
   const span = spanOf(block, startAt)
   const times = [new Date(startAt), new Date(span.endAt)]
   await requireFreeTime(work, current, span)
-  await sql(
-    `update booking_slots set start_at = $5, end_at = $6
-     where account_id = $1 and project_id = $2 and block_id = $3 and start_at = $4`,
-    [accountId, current.projectId, current.blockId, new Date(current.startAt), ...times],
-    'move-booking-time',
-  )
-  const [row] = await sql<BookingRow>(
-    `update bookings set start_at = $3, end_at = $4, name = coalesce($5, name), sequence = sequence + 1, updated_at = $6
-     where account_id = $1 and id = $2 returning ${bookingColumns}`,
-    [accountId, current.id, ...times, name, now],
-    'move-booking',
-  )
+  const { projectId, blockId } = current
+  await sql(movingSlot, [accountId, projectId, blockId, new Date(current.startAt), ...times])
+  const [row] = await sql(moving, [accountId, current.id, ...times, name, now])
   return row!
 }
 
+const replacing = statement(
+  'replace-booking',
+  {},
+  'update bookings set is_replaced = true where account_id = $1 and id = $2',
+)
+
 /** Marks a locked booking that has ended as replaced, and withdraws its answer, so that the block can be answered again. */
 const replaceEnded = async (work: Work, { id, messageId, blockId }: BookingRow): Promise<void> => {
-  const { sql, accountId } = work
-  await sql(
-    'update bookings set is_replaced = true where account_id = $1 and id = $2',
-    [accountId, id],
-    'replace-booking',
-  )
+  await work.sql(replacing, [work.accountId, id])
   await withdrawInteraction(work, messageId, 'booking', blockId)
 }
 

@@ -1,9 +1,17 @@
 import { withdrawInteraction } from '../engagement/engagement.ts'
 import { emit } from '../events/emit.ts'
 import { noSuch } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type NotifyContext, notifyAttendee } from './bookings.notify.ts'
-import { type BookingRow, type BookingView, bookingColumns, bookingData, viewBooking } from './bookings.view.ts'
+import {
+  type BookingRow,
+  type BookingView,
+  bookingColumns,
+  bookingData,
+  bookingTypes,
+  viewBooking,
+} from './bookings.view.ts'
 
 export interface Cancellation {
   by: 'attendee' | 'host'
@@ -14,23 +22,27 @@ export interface Cancellation {
 /** In characters. */
 export const reasonMaxLength = 1000
 
+const deletingSlot = statement(
+  'free-booking-start',
+  {},
+  'delete from booking_slots where account_id = $1 and project_id = $2 and block_id = $3 and start_at = $4',
+)
+
 const releaseTime = (work: Work, { projectId, blockId, startAt }: BookingRow) =>
-  work.sql(
-    'delete from booking_slots where account_id = $1 and project_id = $2 and block_id = $3 and start_at = $4',
-    [work.accountId, projectId, blockId, new Date(startAt)],
-    'free-booking-start',
-  )
+  work.sql(deletingSlot, [work.accountId, projectId, blockId, new Date(startAt)])
+
+const ending = statement<BookingRow>(
+  'end-booking',
+  bookingTypes,
+  `update bookings set status = 'cancelled', cancelled_by = $3, reason = $4, cancelled_at = $5, updated_at = $5,
+     sequence = sequence + 1
+   where account_id = $1 and id = $2 returning ${bookingColumns}`,
+)
 
 /** Cancels a locked booking and releases its time, so that the block can be answered again. */
 const endBooking = async (work: Work, booking: BookingRow, by: Cancellation['by'] | null, reason: string | null) => {
   const { sql, accountId, now } = work
-  const [row] = await sql<BookingRow>(
-    `update bookings set status = 'cancelled', cancelled_by = $3, reason = $4, cancelled_at = $5, updated_at = $5,
-       sequence = sequence + 1
-     where account_id = $1 and id = $2 returning ${bookingColumns}`,
-    [accountId, booking.id, by, reason, now],
-    'end-booking',
-  )
+  const [row] = await sql(ending, [accountId, booking.id, by, reason, now])
   await releaseTime(work, booking)
   await withdrawInteraction(work, booking.messageId, 'booking', booking.blockId)
   return row!

@@ -1,6 +1,7 @@
 import { decodeCursor, encodeCursor, idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { invalid, noSuch } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type BookingRow, type BookingView, bookingColumns, viewBooking } from './bookings.view.ts'
 
@@ -67,6 +68,16 @@ interface TakenTime {
   endAt: number
 }
 
+const readingTaken = statement<{ startAt: Date; endAt: Date }>(
+  'taken-booking-times',
+  { startAt: 'timestamptz', endAt: 'timestamptz' },
+  // No booking is longer than a day (studio.blocks.ts).
+  `select start_at as "startAt", end_at as "endAt" from booking_slots
+   where account_id = $1 and project_id = $2 and block_id = $3
+     and start_at > $4::timestamptz - interval '1 day' and end_at > $4 and start_at < $5
+   order by start_at`,
+)
+
 /** Returns the taken times of a calendar between `from` and `until` (epoch ms), in order and without overlaps. */
 export const takenTimes = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
@@ -74,14 +85,6 @@ export const takenTimes = async (
   from: number,
   until: number,
 ): Promise<TakenTime[]> => {
-  // No booking is longer than a day (studio.blocks.ts).
-  const rows = await sql<{ startAt: Date; endAt: Date }>(
-    `select start_at as "startAt", end_at as "endAt" from booking_slots
-     where account_id = $1 and project_id = $2 and block_id = $3
-       and start_at > $4::timestamptz - interval '1 day' and end_at > $4 and start_at < $5
-     order by start_at`,
-    [accountId, projectId, blockId, new Date(from), new Date(until)],
-    'taken-booking-times',
-  )
+  const rows = await sql(readingTaken, [accountId, projectId, blockId, new Date(from), new Date(until)])
   return rows.map(({ startAt, endAt }) => ({ startAt: startAt.getTime(), endAt: endAt.getTime() }))
 }

@@ -47,6 +47,27 @@ export const bookingColumns = `id, project_id as "projectId", message_id as "mes
   ${ms('start_at', 'startAt')}, ${ms('end_at', 'endAt')}, timezone, name, email, sequence, cancelled_by as "cancelledBy",
   reason, ${ms('cancelled_at', 'cancelledAt')}, ${ms('created_at', 'createdAt')}, ${ms('updated_at', 'updatedAt')}`
 
+/** The types of `bookingColumns`, for declared statements. */
+export const bookingTypes = {
+  id: 'text',
+  projectId: 'text',
+  messageId: 'text',
+  blockId: 'text',
+  status: 'text',
+  title: 'text',
+  startAt: 'int8',
+  endAt: 'int8',
+  timezone: 'text',
+  name: 'text',
+  email: 'text',
+  sequence: 'int4',
+  cancelledBy: 'text',
+  reason: 'text',
+  cancelledAt: 'int8',
+  createdAt: 'int8',
+  updatedAt: 'int8',
+} as const
+
 export const viewBooking = ({ name, email, messageId, ...row }: BookingRow): BookingView => ({
   id: row.id,
   status: row.status,
