@@ -181,6 +181,19 @@ test('operations take the time from their unit of work, never from the clock', (
   expect(clocks).toEqual([])
 })
 
+test('the lines of page templates have at most 130 characters', () => {
+  const templates = files.filter(
+    (file) => /\.(pages?|mails)\.ts$/.test(file) || /^src\/(pages|app\/console|engagement\/liveview)\//.test(file),
+  )
+  expect(templates.length).toBeGreaterThan(20)
+  const lines = templates.flatMap((file) =>
+    readFileSync(join(root, file), 'utf8')
+      .split('\n')
+      .map((line, i) => ({ at: `${file}:${i + 1}`, line })),
+  )
+  expect(lines.filter(({ line }) => line.length > 130).map(({ at }) => at)).toEqual([])
+})
+
 /** Views, which have no entity, and the tables of the entities, each with the folder that owns it. */
 const owners = new Map([
   ['deliveries', 'deliveries'],

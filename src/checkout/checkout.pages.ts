@@ -12,15 +12,21 @@ import { findWebhookSecrets } from './checkout.provider.ts'
 const priceTable = (items: CheckoutItem[], currency: string): Html => {
   const lines = priceLines({ title: '', items, currency })
   const row = ([name, price]: [string, string]) => html`<tr><td>${name}</td><td>${price}</td></tr>`
-  return html`<table><tbody>${lines.items.map(row)}</tbody>
-<tfoot><tr><th scope="row">Total</th><td><strong>${lines.total}</strong></td></tr></tfoot></table>`
+  return html`<table>
+<tbody>${lines.items.map(row)}</tbody>
+<tfoot>
+<tr><th scope="row">Total</th><td><strong>${lines.total}</strong></td></tr>
+</tfoot>
+</table>`
 }
 
 /** Notices for a browser that returns from the provider (`returnTo`) while the order is not yet paid, by outcome. */
 const returnNotices: ReadonlyMap<string, Html> = new Map([
   [
     'paid',
-    html`<p class="notice" role="status">The payment provider has not confirmed your payment yet. Please reload this page in a moment.</p>`,
+    html`<p class="notice" role="status">
+The payment provider has not confirmed your payment yet. Please reload this page in a moment.
+</p>`,
   ],
   ['declined', html`<p class="notice" role="status">Nothing was paid. You can try again.</p>`],
 ])
@@ -34,7 +40,8 @@ ${priceTable(items, currency)}
 ${
   state
     ? html`<p class="notice" role="status"><strong>Paid.</strong> Thank you.</p>`
-    : html`${chosen !== undefined && returnNotices.get(chosen)}<button>${words.checkout}</button>`
+    : html`${chosen !== undefined && returnNotices.get(chosen)}
+<button>${words.checkout}</button>`
 }`,
   valueOf: () => ({}),
 }
@@ -43,7 +50,8 @@ ${
 export const forms: readonly BlockForm[] = [checkoutForm]
 
 const tableStyle = `
-table { width: 100%; border-collapse: collapse; margin: 0 0 1rem } td, th { padding: .25rem 0; text-align: left }
+table { width: 100%; border-collapse: collapse; margin: 0 0 1rem }
+td, th { padding: .25rem 0; text-align: left }
 td:last-child { text-align: right; white-space: nowrap }
 button[value=decline] { background: transparent; color: var(--ink); box-shadow: inset 0 0 0 1px var(--ink) }
 `
@@ -54,7 +62,10 @@ const testPage = ({ items, currency }: Order): PageView => ({
   body: html`<h1>Test payment</h1>
 <p class="quiet">This page stands in for a payment provider. No money moves.</p>
 ${priceTable(items, currency)}
-<form method="post"><button name="action" value="pay">Pay</button> <button name="action" value="decline">Decline</button></form>`,
+<form method="post">
+<button name="action" value="pay">Pay</button>
+<button name="action" value="decline">Decline</button>
+</form>`,
 })
 
 /** Returns the order of a test page's token; null if the token is not valid or has expired. */

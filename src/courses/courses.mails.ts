@@ -22,7 +22,10 @@ export const plainMailOf = (
   ])
 }
 
-/** Queues a course's lifecycle email, bound or plain (docs/reference/mail.md#lifecycle-emails). Call it late in the unit of work: it updates the email quota, a hot row. */
+/**
+ * Queues a course's lifecycle email, bound or plain (docs/reference/mail.md#lifecycle-emails). Call it late in the unit of work:
+ * it updates the email quota, a hot row.
+ */
 export const mailMember = async (
   app: Pick<App, 'config' | 'projects' | 'tokens'>,
   work: Work,

@@ -9,15 +9,19 @@ import { entitledEmail, finishLesson, type Progress, publishedCourses, readProgr
 const style = `
 main { margin-top: 2vh; max-width: 44rem }
 h2 { margin: 2rem 0 .5rem; font-size: 1.1rem }
-ol, ul { margin: 0 0 1rem; padding-left: 1.5rem } li { padding: .35rem 0 }
+ol, ul { margin: 0 0 1rem; padding-left: 1.5rem }
+li { padding: .35rem 0 }
 progress { display: block; width: 100%; height: .75rem; margin: 0 0 1rem; accent-color: var(--act) }
-.content { white-space: pre-line } .done { color: var(--quiet); white-space: nowrap } form { margin: 1.5rem 0 1rem }
+.content { white-space: pre-line }
+.done { color: var(--quiet); white-space: nowrap }
+form { margin: 1.5rem 0 1rem }
 `
 
 const notice = (status: number, title: string, sentence: string): PageView => ({
   status,
   title,
-  body: html`<h1>${title}</h1><p>${sentence}</p>`,
+  body: html`<h1>${title}</h1>
+<p>${sentence}</p>`,
 })
 
 const signedOut = notice(
@@ -39,7 +43,10 @@ interface Visitor {
   session: string
 }
 
-/** Returns the visitor of a session, or the page to show instead. Checks access on each request, so a revocation takes effect immediately. */
+/**
+ * Returns the visitor of a session, or the page to show instead. Checks access on each request, so a revocation takes effect
+ * immediately.
+ */
 const visitorOf = async ({ app, params }: PageCall, session = ''): Promise<Visitor | PageView> => {
   const accountId = await accountOfSlug(app, params.slug!)
   if (accountId === null) return notFoundPage
@@ -81,13 +88,18 @@ ${completed(progress)}
 ${progressOf(progress)}
 <ol>${progress.lessons.map(
     ({ id, title, isFinished }) => html`
-<li><a href="?session=${session}&lesson=${id}">${title}</a>${isFinished && html` <span class="done">✓ finished</span>`}</li>`,
+<li>
+<a href="?session=${session}&lesson=${id}">${title}</a>
+${isFinished && html`<span class="done">✓ finished</span>`}
+</li>`,
   )}
 </ol>
 ${
   others.length > 0 &&
-  html`<nav aria-labelledby="more"><h2 id="more">More in this membership</h2>
-<ul>${others.map(({ id, title }) => html`<li><a href="../${id}/embed?session=${session}">${title}</a></li>`)}</ul></nav>`
+  html`<nav aria-labelledby="more">
+<h2 id="more">More in this membership</h2>
+<ul>${others.map(({ id, title }) => html`<li><a href="../${id}/embed?session=${session}">${title}</a></li>`)}</ul>
+</nav>`
 }
 <p class="quiet">Signed in as ${email}</p>`,
 })
@@ -113,7 +125,11 @@ ${paragraphs(lesson.content)}
 ${
   lesson.isFinished
     ? html`<p role="status">You have finished this lesson.</p>${completed(progress)}`
-    : html`<form method="post" action="?"><input type="hidden" name="session" value="${session}"><input type="hidden" name="lesson" value="${lesson.id}"><button type="submit">Finish this lesson</button></form>`
+    : html`<form method="post" action="?">
+<input type="hidden" name="session" value="${session}">
+<input type="hidden" name="lesson" value="${lesson.id}">
+<button type="submit">Finish this lesson</button>
+</form>`
 }
 ${next && html`<p>Next: <a href="?session=${session}&lesson=${next.id}">${next.title}</a></p>`}`,
   }

@@ -68,7 +68,10 @@ export interface Page {
   path: `/${string}`
   /** The purpose of the `:token` in its path. An invalid or expired token is a 404 before the body is read. */
   token?: TokenPurpose
-  /** Another type of body that it accepts besides forms. It comes from programs, so its failures are `{ "error": … }` instead of pages. */
+  /**
+   * Another type of body that it accepts besides forms. It comes from programs, so its failures are `{ "error": … }` instead of
+   * pages.
+   */
   takes?: 'json' | 'raw'
   /** Its form can have `largeForm` bytes. The page itself refuses more than its fields need. */
   isLarge?: boolean
@@ -99,7 +102,8 @@ export const formBytes = (maxLengths: readonly number[]): number =>
 export const tooLarge: PageView = {
   status: 413,
   title: 'Your answer is too large',
-  body: html`<h1>Your answer is too large</h1><p>Please go back and shorten it.</p>`,
+  body: html`<h1>Your answer is too large</h1>
+<p>Please go back and shorten it.</p>`,
 }
 
 /** Answers an unknown, changed or expired token. */

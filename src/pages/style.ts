@@ -1,13 +1,58 @@
 /** The common style of all pages, inlined: legible from 320 px of width, light and dark. */
 export const style = `
-:root { color-scheme: light dark; --ink: #1b1f24; --quiet: #57606a; --ground: #f6f7f9; --card: #ffffff; --line: #d0d7de; --act: #1f4fbf; --on-act: #ffffff }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --quiet: #a5adb8; --ground: #101418; --card: #1a2027; --line: #39424d; --act: #8fb4ff; --on-act: #0c1526 } }
+:root {
+  color-scheme: light dark;
+  --ink: #1b1f24;
+  --quiet: #57606a;
+  --ground: #f6f7f9;
+  --card: #ffffff;
+  --line: #d0d7de;
+  --act: #1f4fbf;
+  --on-act: #ffffff
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ink: #e6e9ed;
+    --quiet: #a5adb8;
+    --ground: #101418;
+    --card: #1a2027;
+    --line: #39424d;
+    --act: #8fb4ff;
+    --on-act: #0c1526
+  }
+}
 * { box-sizing: border-box }
-body { margin: 0; padding: 1rem; background: var(--ground); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere }
-main { max-width: 34rem; margin: 8vh auto 0; padding: 1.5rem; background: var(--card); border: 1px solid var(--line); border-radius: .75rem }
+body {
+  margin: 0;
+  padding: 1rem;
+  background: var(--ground);
+  color: var(--ink);
+  font: 1rem/1.5 system-ui, sans-serif;
+  overflow-wrap: anywhere
+}
+main {
+  max-width: 34rem;
+  margin: 8vh auto 0;
+  padding: 1.5rem;
+  background: var(--card);
+  border: 1px solid var(--line);
+  border-radius: .75rem
+}
 h1 { margin: 0 0 .75rem; font-size: 1.4rem; line-height: 1.25 }
-p { margin: 0 0 1rem } p:last-child { margin-bottom: 0 } .quiet { color: var(--quiet) }
+p { margin: 0 0 1rem }
+p:last-child { margin-bottom: 0 }
+.quiet { color: var(--quiet) }
 a { color: var(--act) }
-button { font: inherit; font-weight: 600; padding: .65rem 1.1rem; min-height: 2.75rem; border: 0; border-radius: .5rem; background: var(--act); color: var(--on-act); cursor: pointer }
+button {
+  font: inherit;
+  font-weight: 600;
+  padding: .65rem 1.1rem;
+  min-height: 2.75rem;
+  border: 0;
+  border-radius: .5rem;
+  background: var(--act);
+  color: var(--on-act);
+  cursor: pointer
+}
 :focus-visible { outline: 3px solid var(--act); outline-offset: 2px }
 `

@@ -96,7 +96,11 @@ export const clockBar = ({ now, offsetMs, path }: Surroundings): Html => {
 <p id="clock" data-live="clock">
 <span class="now" data-now="${Math.round(now)}">${dayFormat.format(now)} ${timeFormat.format(now)}</span>
 <span class="${isMoved ? 'pill warn' : 'quiet'}">${isMoved ? `${spanText(offsetMs)} ahead` : 'system time'}</span></p>
-<p class="buttons">${clockButton('1h', '+ 1 hour')}${clockButton('1d', '+ 1 day')}${clockButton('reset', 'Reset')}</p>
+<p class="buttons">
+${clockButton('1h', '+ 1 hour')}
+${clockButton('1d', '+ 1 day')}
+${clockButton('reset', 'Reset')}
+</p>
 </section>`
 }
 
@@ -112,8 +116,11 @@ const mailBanner = ({ mail, path }: Surroundings): HtmlPart => {
   const times = mail.times === null ? '' : ` The next ${mail.times} only.`
   const held = mail.held === 0 ? '' : ` ${mail.held} held now.`
   const sentence = modeSentences[mail.mode] || 'Email is accepted again, but what was held is still waiting.'
-  return html`<form class="banner" method="post" action="/mail/mode" aria-label="What happens to email">${backTo(path)}
-<span>${sentence}${times}${held}</span> <button name="mode" value="accept" id="banner-accept">Accept email again</button></form>`
+  return html`<form class="banner" method="post" action="/mail/mode" aria-label="What happens to email">
+${backTo(path)}
+<span>${sentence}${times}${held}</span>
+<button name="mode" value="accept" id="banner-accept">Accept email again</button>
+</form>`
 }
 
 /** Returns the document of a view. */
@@ -132,12 +139,14 @@ export const consoleDocument = (view: ConsoleView, surroundings: Surroundings): 
 <a class="skip" href="#main">Skip to content</a>
 <header>
 <a class="brand" href="/">svc <b>dev</b></a>
-<nav aria-label="Console"><ul>
+<nav aria-label="Console">
+<ul>
 ${sections.map(
   ([path, name]) =>
     html`<li><a href="${path}"${view.section === path && html` aria-current="page"`}>${name}</a></li>
 `,
-)}</ul></nav>
+)}</ul>
+</nav>
 ${clockBar(surroundings)}
 </header>
 <p id="connection" role="status"></p>

@@ -21,14 +21,29 @@ const drawn = new WeakMap<Shown, Html>()
 const deliveryRow = (delivery: Shown, now: number): Html =>
   drawn.getOrInsertComputed(delivery, () => {
     const { seq, at, type, id, status, verified, verdict } = delivery
-    return html`<li id="d${at}-${seq}"><details><summary><span class="type">${type || '?'}</span><span class="id">${id || '?'}</span>
-<span class="mark ${verified ? 'good' : 'bad'}">${verified ? '✓ verified' : `✗ ${verdict}`}</span><span class="status">${status}</span>
-${timeOf(at, now)}</summary><pre>${pretty(delivery)}</pre></details></li>`
+    return html`<li id="d${at}-${seq}">
+<details>
+<summary>
+<span class="type">${type || '?'}</span>
+<span class="id">${id || '?'}</span>
+<span class="mark ${verified ? 'good' : 'bad'}">${verified ? '✓ verified' : `✗ ${verdict}`}</span>
+<span class="status">${status}</span>
+${timeOf(at, now)}
+</summary>
+<pre>${pretty(delivery)}</pre>
+</details>
+</li>`
   })
 
 const callRow = ({ seq, at, method, path, status, ms, requestId }: ShownCall, now: number): Html =>
-  html`<li id="c${at}-${seq}"><span class="method">${method}</span><span class="path">${path}</span>
-<span class="code ${status < 400 ? 'good' : 'bad'}">${status}</span><span class="ms">${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms</span><span class="id">${requestId}</span>${timeOf(at, now)}</li>`
+  html`<li id="c${at}-${seq}">
+<span class="method">${method}</span>
+<span class="path">${path}</span>
+<span class="code ${status < 400 ? 'good' : 'bad'}">${status}</span>
+<span class="ms">${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms</span>
+<span class="id">${requestId}</span>
+${timeOf(at, now)}
+</li>`
 
 const deliveryCount = (total: number, notVerified: number, shown: number): string =>
   `${number.format(total)}${total === 1 ? ' delivery, ' : ' deliveries, '}${number.format(notVerified)} not verified${
@@ -50,14 +65,22 @@ const noDeliveries = html`<p>Nothing has arrived yet. Change a contact, and its 
 const noCalls = html`<p>No requests yet. API calls and page views appear here, without body, key or query.</p>`
 const pauseButton = html`<button id="pause" type="button" aria-pressed="false" hidden>Pause</button>`
 
+/** Returns the heading of a list, with the number of its rows and the button that stops updates. */
+const listHead = (title: string, topic: string, count: string): Html =>
+  html`<div class="head">
+<h1>${title}</h1>
+<p class="tools">
+<span id="count" role="status" data-live="${topic}">${count}</span>${pauseButton}
+</p>
+</div>`
+
 export const webhooksView = (deliveries: Deliveries, now: number): ConsoleView => {
   const { total, notVerified, deliveries: rows } = deliveries.newest()
   return {
     title: 'Webhook receiver',
     section: '/webhooks',
     topics: ['deliveries', 'mail', 'clock'],
-    body: html`<div class="head"><h1>Webhook receiver</h1>
-<p class="tools"><span id="count" role="status" data-live="deliveries">${deliveryCount(total, notVerified, rows.length)}</span>${pauseButton}</p></div>
+    body: html`${listHead('Webhook receiver', 'deliveries', deliveryCount(total, notVerified, rows.length))}
 ${empty('no-deliveries', 'deliveries', total === 0, noDeliveries)}
 ${deliveryList(rows, now)}
 <p class="foot">As JSON: <a href="/deliveries">/deliveries</a></p>`,
@@ -70,17 +93,20 @@ export const callsView = (calls: Calls, now: number): ConsoleView => {
     title: 'API calls',
     section: '/calls',
     topics: ['calls', 'mail', 'clock'],
-    body: html`<div class="head"><h1>API calls</h1>
-<p class="tools"><span id="count" role="status" data-live="calls">${callCount(total)}</span>${pauseButton}</p></div>
+    body: html`${listHead('API calls', 'calls', callCount(total))}
 ${empty('no-calls', 'calls', total === 0, noCalls)}
 ${callList(rows, now)}`,
   }
 }
 
 const panel = (path: string, name: string, topic: string, count: string, body: HtmlPart): Html =>
-  html`<section class="panel" aria-labelledby="panel-${topic}"><div class="head"><h2 id="panel-${topic}"><a href="${path}">${name}</a></h2>
-<p class="tools" id="count-${topic}" data-live="${topic}">${count}</p></div>
-${body}</section>`
+  html`<section class="panel" aria-labelledby="panel-${topic}">
+<div class="head">
+<h2 id="panel-${topic}"><a href="${path}">${name}</a></h2>
+<p class="tools" id="count-${topic}" data-live="${topic}">${count}</p>
+</div>
+${body}
+</section>`
 
 /** The number of rows of each list on the overview. */
 export const overviewRows = 8
@@ -127,5 +153,6 @@ export const noPage = (sentence: string, status = 404): ConsoleView => ({
   title: sentence,
   section: null,
   topics: ['clock'],
-  body: html`<h1>${sentence}</h1><p><a href="/">Back to the overview</a></p>`,
+  body: html`<h1>${sentence}</h1>
+<p><a href="/">Back to the overview</a></p>`,
 })

@@ -1,7 +1,14 @@
 import { html } from '../../pages/html.ts'
 import type { Page } from '../../pages/page.ts'
 
-/** The page `/`: what this server is, and where its documentation is. `consoleUrl` is the console of `svc dev`. Links are relative, since a proxy may add a path. */
+const consoleLine = (url: string) => html`<li>
+<a href="${url}">Console</a> of <code>svc dev</code>: caught email, webhooks, API calls and the clock
+</li>`
+
+/**
+ * The page `/`: what this server is, and where its documentation is. `consoleUrl` is the console of `svc dev`. Links are
+ * relative, since a proxy may add a path.
+ */
 export const homePage = (consoleUrl?: string): Page => ({
   method: 'GET',
   path: '/',
@@ -12,7 +19,8 @@ export const homePage = (consoleUrl?: string): Page => ({
 <ul>
 <li><a href="docs">API documentation</a>, with a place to try calls</li>
 <li><a href="openapi.json">openapi.json</a>, the OpenAPI document</li>
-${consoleUrl && html`<li><a href="${consoleUrl}">Console</a> of <code>svc dev</code>: caught email, webhooks, API calls and the clock</li>\n`}</ul>
+${consoleUrl && consoleLine(consoleUrl)}
+</ul>
 <p class="quiet">If a link brought you here, open it again from your email: the link may be incomplete.</p>`,
   }),
 })

@@ -13,12 +13,12 @@ const asWritten = (posted: string): string => posted.replaceAll('\r\n', '\n')
 
 const shownText = (value: unknown): string => (typeof value === 'object' ? '' : String(value))
 
-const option = (text: string, label: string, given: string | undefined, chosen: string | undefined): Html => {
+const option = (text: string, given: string | undefined, chosen: string | undefined): Html => {
   const isGiven = text === given
   const isChosen = given === undefined && text === chosen
-  return html`<button name="value" value="${text}" class="option${isGiven && ' given'}${isChosen && ' chosen'}" aria-pressed="${String(isGiven)}"${
-    isChosen && html` autofocus`
-  }>${label}${isGiven && ' ✓'}</button>`
+  const className = `option${isGiven ? ' given' : ''}${isChosen ? ' chosen' : ''}`
+  const state = html`class="${className}" aria-pressed="${String(isGiven)}"${isChosen && html` autofocus`}`
+  return html`<button name="value" value="${text}" ${state}>${text}${isGiven && ' ✓'}</button>`
 }
 
 const givenOf = ({ state }: BlockPage): string | undefined => (state ? shownText(state.value) : undefined)
@@ -34,11 +34,18 @@ const thanks = (page: BlockPage): Html | null =>
     ? html`<p class="notice" role="status">Thank you, your answer is saved. You can still change it.</p>`
     : null
 
+/** Returns a button for each option. */
+const optionButtons = (page: BlockPage, options: readonly string[], className = 'options'): Html =>
+  html`${confirmation(page, options)}
+<div class="${className}">${options.map((text) => option(text, givenOf(page), page.chosen))}</div>`
+
 const vote: BlockForm<'vote'> = {
   type: 'vote',
-  form: ({ props: { question, options } }, page) => html`<fieldset><legend>${question}</legend>
-${confirmation(page, options)}<div class="options">${options.map((text) => option(text, text, givenOf(page), page.chosen))}</div>
-${thanks(page)}</fieldset>`,
+  form: ({ props: { question, options } }, page) => html`<fieldset>
+<legend>${question}</legend>
+${optionButtons(page, options)}
+${thanks(page)}
+</fieldset>`,
   valueOf: (_block, { value }) => value && asWritten(value),
 }
 
@@ -46,10 +53,12 @@ const rating: BlockForm<'rating'> = {
   type: 'rating',
   form({ props: { question, max } }, page) {
     const values = Array.from({ length: max }, (_, i) => String(i + 1))
-    return html`<fieldset><legend>${question}</legend>
-${confirmation(page, values)}<div class="options row">${values.map((text) => option(text, text, givenOf(page), page.chosen))}</div>
+    return html`<fieldset>
+<legend>${question}</legend>
+${optionButtons(page, values, 'options row')}
 <p class="quiet">1 is the lowest, ${max} the highest.</p>
-${thanks(page)}</fieldset>`
+${thanks(page)}
+</fieldset>`
   },
   valueOf: (_block, { value }) => (value?.trim() ? Number(value) : value),
 }
@@ -59,11 +68,16 @@ const quiz: BlockForm<'quiz'> = {
   form({ props: { question, options, correct, explanation } }, page) {
     const given = givenOf(page)
     if (given === undefined)
-      return html`<fieldset><legend>${question}</legend>
-${confirmation(page, options)}<div class="options">${options.map((text) => option(text, text, undefined, page.chosen))}</div></fieldset>`
+      return html`<fieldset>
+<legend>${question}</legend>
+${optionButtons(page, options)}
+</fieldset>`
     const right = options[correct]!
     return html`<h2>${question}</h2>
-<p class="notice" role="status"><strong>${given === right ? 'Right!' : 'Not quite.'}</strong> You answered ${given}.${given !== right && ` The right answer is ${right}.`}</p>
+<p class="notice" role="status">
+<strong>${given === right ? 'Right!' : 'Not quite.'}</strong>
+You answered ${given}.${given !== right && ` The right answer is ${right}.`}
+</p>
 ${explanation && html`<p>${explanation}</p>`}`
   },
   valueOf: (_block, { value }) => value && asWritten(value),
@@ -79,22 +93,37 @@ const input = (blockId: string, { name, label, type, required, options = [] }: F
   const title = html`<label for="${id}">${label}${!required && html` <span class="quiet">(optional)</span>`}</label>`
   switch (type) {
     case 'textarea':
-      return html`<div class="field">${title}<textarea ${own} rows="4" maxlength="${maxTextLength}">${'\n'}${value}</textarea></div>`
+      return html`<div class="field">
+${title}
+<textarea ${own} rows="4" maxlength="${maxTextLength}">${'\n'}${value}</textarea>
+</div>`
     case 'select':
-      return html`<div class="field">${title}<select ${own}><option value="">Please choose</option>${options.map(
-        (text) => html`<option value="${text}"${text === value && html` selected`}>${text}</option>`,
-      )}</select></div>`
+      return html`<div class="field">
+${title}
+<select ${own}>
+<option value="">Please choose</option>
+${options.map((text) => html`<option value="${text}"${text === value && html` selected`}>${text}</option>`)}
+</select>
+</div>`
     case 'checkbox':
-      return html`<div class="field check"><input type="checkbox" value="true" ${own}${value !== '' && html` checked`}>${title}</div>`
+      return html`<div class="field check">
+<input type="checkbox" value="true" ${own}${value !== '' && html` checked`}>
+${title}
+</div>`
     default:
-      return html`<div class="field">${title}<input type="${type}"${type === 'number' && html` step="any"`} ${own} value="${value}"></div>`
+      return html`<div class="field">
+${title}
+<input type="${type}"${type === 'number' && html` step="any"`} ${own} value="${value}">
+</div>`
   }
 }
 
 const form: BlockForm<'form'> = {
   type: 'form',
   form({ id, props: { title, fields } }, { state, entered }) {
-    if (state) return html`<h2>${title}</h2><p class="notice" role="status">Thank you, we have your answers.</p>`
+    if (state)
+      return html`<h2>${title}</h2>
+<p class="notice" role="status">Thank you, we have your answers.</p>`
     return html`<h2>${title}</h2>
 ${fields.map((field) => input(id, field, entered))}
 <button>Send</button>`

@@ -86,13 +86,17 @@ const interactive = (shown: Shown, block: LeafBlock): Html => {
     now: shown.app.now().getTime(),
     entered: refusal?.blockId === block.id ? refusal.entered : {},
   }
+  const url = ownPath(shown.app, `/v/${token}`)
   // Without a fragment if the form redirects: browsers would carry it over to the other host's URL.
-  const inPlace = !form.leaves && html` data-in-place="true"`
+  const target = form.leaves ? html`action="${url}"` : html`action="${url}#${block.id}" data-in-place="true"`
+  const focus = form.leaves && html` tabindex="-1" autofocus`
   return html`<section id="${block.id}">
-${refusal?.blockId === block.id && html`<p class="problem" role="alert"${form.leaves && html` tabindex="-1" autofocus`}>${refusal.sentence}</p>`}<form method="post" action="${ownPath(shown.app, `/v/${token}`)}${!form.leaves && `#${block.id}`}"${inPlace}>
+${refusal?.blockId === block.id && html`<p class="problem" role="alert"${focus}>${refusal.sentence}</p>`}
+<form method="post" ${target}>
 <input type="hidden" name="block" value="${block.id}">
 ${form.form(block as never, page)}
-</form></section>
+</form>
+</section>
 `
 }
 
@@ -138,8 +142,8 @@ const boxesOf = (blocks: readonly Block[]): { className: string; background: str
   })
 
 /**
- * The level of an interactive block's own heading. An answered quiz has one too, but it is not always shown, so later headings must
- * not depend on it.
+ * The level of an interactive block's own heading. An answered quiz has one too, but it is not always shown, so later headings
+ * must not depend on it.
  */
 const ownLevel = (block: LeafBlock): number | undefined =>
   block.type === 'form' || block.type === 'booking' || block.type === 'checkout' ? 2 : undefined

@@ -1,7 +1,15 @@
 import { darkGround, darkTheme, type FullTheme, fontFamily, readableOn } from '../../studio/studio.ts'
 
-const variables = ({ primary, background, text }: FullTheme): string =>
-  `:root { color-scheme: ${readableOn(background) === '#ffffff' ? 'dark' : 'light'}; --ink: ${text}; --quiet: ${text}; --ground: ${background}; --card: ${background}; --line: ${text}; --act: ${primary}; --on-act: ${readableOn(primary)} }`
+const variables = ({ primary, background, text }: FullTheme): string => `:root {
+  color-scheme: ${readableOn(background) === '#ffffff' ? 'dark' : 'light'};
+  --ink: ${text};
+  --quiet: ${text};
+  --ground: ${background};
+  --card: ${background};
+  --line: ${text};
+  --act: ${primary};
+  --on-act: ${readableOn(primary)}
+}`
 
 const box = (className: string, background: string, text: string): string => {
   // The author's text colour if it is readable on the box, else black or white.
@@ -30,27 +38,84 @@ main { max-width: ${width}px; margin-top: 1rem; padding: 1rem; border: 0 }`
 
 const layout = `
 a { color: inherit }
-h2, h3, h4 { margin: 0 0 .5rem; line-height: 1.25 } h2 { font-size: 1.35rem } h3 { font-size: 1.2rem } h4 { font-size: 1.05rem }
-section { margin: 0 0 1.5rem; scroll-margin-top: 1rem } .box { padding: 1rem; border-radius: .5rem; margin: 0 0 1.5rem } .box > :last-child { margin-bottom: 0 }
+h2, h3, h4 { margin: 0 0 .5rem; line-height: 1.25 }
+h2 { font-size: 1.35rem }
+h3 { font-size: 1.2rem }
+h4 { font-size: 1.05rem }
+section { margin: 0 0 1.5rem; scroll-margin-top: 1rem }
+.box { padding: 1rem; border-radius: .5rem; margin: 0 0 1.5rem }
+.box > :last-child { margin-bottom: 0 }
 .part { margin: 0 0 1rem }
 .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 12rem), 1fr)); gap: 1rem }
-fieldset { margin: 0; padding: 0; border: 0; min-width: 0 } legend { padding: 0; margin: 0 0 .5rem; font-weight: 600; font-size: 1.1rem }
-.options { display: grid; gap: .5rem } .options.row { display: flex; flex-wrap: wrap } .options.row button { min-width: 2.75rem }
-.options + p { margin-top: .5rem } .option { text-align: left } .row .option { text-align: center }
-.option { background: transparent; color: var(--ink); box-shadow: inset 0 0 0 1px var(--ink) } .option.given { background: var(--act); color: var(--on-act) }
+fieldset { margin: 0; padding: 0; border: 0; min-width: 0 }
+legend { padding: 0; margin: 0 0 .5rem; font-weight: 600; font-size: 1.1rem }
+.options { display: grid; gap: .5rem }
+.options.row { display: flex; flex-wrap: wrap }
+.options.row button { min-width: 2.75rem }
+.options + p { margin-top: .5rem }
+.option { text-align: left }
+.row .option { text-align: center }
+.option { background: transparent; color: var(--ink); box-shadow: inset 0 0 0 1px var(--ink) }
+.option.given { background: var(--act); color: var(--on-act) }
 .option.chosen { box-shadow: inset 0 0 0 3px var(--ink) }
-.notice { padding: .5rem .75rem; border-left: 4px solid var(--act); border-radius: .25rem; background: color-mix(in srgb, var(--act) 10%, transparent) } .options + .notice { margin-top: .75rem }
-.move > summary { padding: .6rem 0; cursor: pointer; font-weight: 600 } .days { display: grid; gap: .25rem; margin: 0 0 .75rem } .days details { border: 1px solid var(--ink); border-radius: .5rem; padding: 0 .75rem } .days summary { padding: .6rem 0; cursor: pointer }
-.times { display: flex; flex-wrap: wrap; gap: .5rem; padding: 0 0 .75rem } .times label { display: flex; gap: .4rem; align-items: center; min-height: 2.75rem; padding: 0 .6rem; border: 1px solid var(--ink); border-radius: .5rem; font-weight: 400 }
-.times label:has(:checked) { background: var(--act); color: var(--on-act) } .times input { width: 1.25rem; height: 1.25rem; margin: 0 }
-.field { margin: 0 0 .75rem } label { display: block; font-weight: 600 } .check { display: flex; gap: .5rem; align-items: center }
-input:not([type=checkbox], [type=radio]), select, textarea { display: block; width: 100%; min-height: 2.75rem; padding: .5rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--ink); border-radius: .5rem }
-option { color: #000; background: #fff } input[type=checkbox] { width: 1.5rem; height: 1.5rem }
-table { width: 100%; border-collapse: collapse; margin: 0 0 .75rem } td, th { padding: .25rem 0; text-align: left } td:last-child { text-align: right; white-space: nowrap }
-img { max-width: 100%; height: auto } hr { border: 0; border-top: 1px solid var(--line); opacity: .4; margin: 0 0 1.5rem }
-.button { display: inline-block; padding: .65rem 1.1rem; border-radius: .5rem; font-weight: 600; background: var(--act); color: var(--on-act); text-decoration: none }
+.notice {
+  padding: .5rem .75rem;
+  border-left: 4px solid var(--act);
+  border-radius: .25rem;
+  background: color-mix(in srgb, var(--act) 10%, transparent)
+}
+.options + .notice { margin-top: .75rem }
+.move > summary { padding: .6rem 0; cursor: pointer; font-weight: 600 }
+.days { display: grid; gap: .25rem; margin: 0 0 .75rem }
+.days details { border: 1px solid var(--ink); border-radius: .5rem; padding: 0 .75rem }
+.days summary { padding: .6rem 0; cursor: pointer }
+.times { display: flex; flex-wrap: wrap; gap: .5rem; padding: 0 0 .75rem }
+.times label {
+  display: flex;
+  gap: .4rem;
+  align-items: center;
+  min-height: 2.75rem;
+  padding: 0 .6rem;
+  border: 1px solid var(--ink);
+  border-radius: .5rem;
+  font-weight: 400
+}
+.times label:has(:checked) { background: var(--act); color: var(--on-act) }
+.times input { width: 1.25rem; height: 1.25rem; margin: 0 }
+.field { margin: 0 0 .75rem }
+label { display: block; font-weight: 600 }
+.check { display: flex; gap: .5rem; align-items: center }
+input:not([type=checkbox], [type=radio]), select, textarea {
+  display: block;
+  width: 100%;
+  min-height: 2.75rem;
+  padding: .5rem;
+  font: inherit;
+  color: inherit;
+  background: transparent;
+  border: 1px solid var(--ink);
+  border-radius: .5rem
+}
+option { color: #000; background: #fff }
+input[type=checkbox] { width: 1.5rem; height: 1.5rem }
+table { width: 100%; border-collapse: collapse; margin: 0 0 .75rem }
+td, th { padding: .25rem 0; text-align: left }
+td:last-child { text-align: right; white-space: nowrap }
+img { max-width: 100%; height: auto }
+hr { border: 0; border-top: 1px solid var(--line); opacity: .4; margin: 0 0 1.5rem }
+.button {
+  display: inline-block;
+  padding: .65rem 1.1rem;
+  border-radius: .5rem;
+  font-weight: 600;
+  background: var(--act);
+  color: var(--on-act);
+  text-decoration: none
+}
 .left > p, .center > p, .right > p { margin: 0 0 1rem }
-.left { text-align: left } .center { text-align: center } .right { text-align: right }
+.left { text-align: left }
+.center { text-align: center }
+.right { text-align: right }
 .problem { padding: .5rem .75rem; border: 2px solid currentColor; border-radius: .5rem; font-weight: 600 }
 .hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
 :focus-visible { outline-color: var(--ink) }

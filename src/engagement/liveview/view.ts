@@ -89,8 +89,8 @@ export const showLiveView = async (app: App, sent: SentMail, kinds: readonly Blo
 }
 
 /**
- * Records the recipient's answer to a block. Throws Problem `not_found` for a block that can't be answered, and the Problems of the
- * block's kind (`BlockKind.answer`).
+ * Records the recipient's answer to a block. Throws Problem `not_found` for a block that can't be answered, and the Problems of
+ * the block's kind (`BlockKind.answer`).
  */
 export const answerBlock = async (
   app: App,

@@ -19,7 +19,10 @@ const recipientOf = async ({ sql, tokens, now }: App, token: string): Promise<Re
 const question = ({ email }: Recipient): PageView => ({
   title: 'Unsubscribe',
   body: html`<h1>Unsubscribe?</h1>
-<p>We’ll stop sending newsletters and offers to <strong>${email}</strong>. You’ll still get emails that you ask for, such as receipts.</p>
+<p>
+We’ll stop sending newsletters and offers to <strong>${email}</strong>.
+You’ll still get emails that you ask for, such as receipts.
+</p>
 <form method="post"><button type="submit">Unsubscribe</button></form>`,
 })
 

@@ -7,7 +7,16 @@ import { joinScript } from './join.script.ts'
 import { calendarOf, type Place, placeOf } from './place.ts'
 
 const style = `
-.act { display: inline-block; padding: .65rem 1.1rem; min-height: 2.75rem; border-radius: .5rem; background: var(--act); color: var(--on-act); font-weight: 600; text-decoration: none }
+.act {
+  display: inline-block;
+  padding: .65rem 1.1rem;
+  min-height: 2.75rem;
+  border-radius: .5rem;
+  background: var(--act);
+  color: var(--on-act);
+  font-weight: 600;
+  text-decoration: none
+}
 .count { font-size: 1.75rem; font-weight: 600; font-variant-numeric: tabular-nums }
 `
 
@@ -47,7 +56,8 @@ const waiting = (app: App, place: Place): PageView => {
 ${timeOf(place)}
 <p class="count" id="count" role="timer" data-now="${nowMs}" hidden></p>
 <p>The stream opens here when the session is live. <a href="">Reload</a></p>
-${scheduledAt !== null && html`<p><a href="${calendar}">Add to your calendar</a></p>\n`}<p><a href="${cancel}">Cancel my registration</a></p>`,
+${scheduledAt !== null && html`<p><a href="${calendar}">Add to your calendar</a></p>`}
+<p><a href="${cancel}">Cancel my registration</a></p>`,
     { script: joinScript },
   )
 }

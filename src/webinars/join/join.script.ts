@@ -8,7 +8,8 @@ if (time) {
   const at = Date.parse(time.dateTime)
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
   const local = document.getElementById('local')
-  local.textContent = 'For you (' + zone + '): ' + new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'short' }).format(at)
+  const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'short' })
+  local.textContent = 'For you (' + zone + '): ' + format.format(at)
   local.hidden = false
   const count = document.getElementById('count')
   if (count) {
