@@ -119,7 +119,7 @@ test('the reference names every setting', () => {
 
 test('the reference names every trigger, exit rule and step of journeys', () => {
   const text = read('docs/reference/journeys.md')
-  const steps = [...read('src/journeys/definition/definition.ts').matchAll(/id,\s+kind: z\.literal\('([\w-]+)'\)/g)]
+  const steps = [...read('src/journeys/definition/schema.ts').matchAll(/id,\s+kind: z\.literal\('([\w-]+)'\)/g)]
   expect(steps.length).toBeGreaterThan(10)
   const rules = exitRules.filter((rule) => !(eventTypes as readonly string[]).includes(rule))
   const names = [...triggerKinds, ...rules, ...steps.map((match) => match[1]!)]
