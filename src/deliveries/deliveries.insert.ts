@@ -3,6 +3,7 @@ import type { EmittedEvent } from '../events/types.ts'
 import { newId } from '../lib/ids.ts'
 import { textArray } from '../store/arrays.ts'
 import { SerializationConflict } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { deliveriesChannel, noticesOf } from './deliveries.notices.ts'
 
@@ -28,24 +29,29 @@ export interface Caller {
   id: string
 }
 
-// Reads the clock once. An event may go to the targets of several listeners: it is stored once. The notices have the targets and
-// the due time of the first delivery.
-const inserting = `
-  with clock as materialized (
-    select svc_now() as now
-  ), delivery as (
-    insert into pending_deliveries (account_id, id, target_id, key, type, body, bytes, due_at, created_at)
-    select $1, d.id, d.target, d.key, d.type, d.body, d.bytes, clock.now + (d.n - 1) * interval '1 microsecond', $2
-    from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[])
-      with ordinality as d(id, target, key, type, body, bytes, n), clock
-  ), stored as (
-    insert into events (account_id, id, type, payload, created_at)
-    select $1, e.id, e.type, e.payload, $2
-    from unnest($9::text[], $10::text[], string_to_array($11, E'\\n')) as e(id, type, payload)
-    on conflict (account_id, id) do nothing
-  )
-  select pg_notify('${deliveriesChannel}', '+' || (extract(epoch from clock.now) * 1e6)::int8 || ' ' || $1 || ' ' || t.ids)
-  from clock, unnest($12::text[]) as t(ids)`
+/**
+ * Inserts deliveries and the events that they deliver, and notifies the jobs. Reads the clock once. An event may go to the targets
+ * of several listeners: it is stored once. The notices have the targets and the due time of the first delivery.
+ */
+const insertDeliveries = statement<{ pg_notify: '' }>(
+  'insert-deliveries',
+  { pg_notify: 'void' },
+  `with clock as materialized (
+     select svc_now() as now
+   ), delivery as (
+     insert into pending_deliveries (account_id, id, target_id, key, type, body, bytes, due_at, created_at)
+     select $1, d.id, d.target, d.key, d.type, d.body, d.bytes, clock.now + (d.n - 1) * interval '1 microsecond', $2
+     from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[])
+       with ordinality as d(id, target, key, type, body, bytes, n), clock
+   ), stored as (
+     insert into events (account_id, id, type, payload, created_at)
+     select $1, e.id, e.type, e.payload, $2
+     from unnest($9::text[], $10::text[], string_to_array($11, E'\\n')) as e(id, type, payload)
+     on conflict (account_id, id) do nothing
+   )
+   select pg_notify('${deliveriesChannel}', '+' || (extract(epoch from clock.now) * 1e6)::int8 || ' ' || $1 || ' ' || t.ids)
+   from clock, unnest($12::text[]) as t(ids)`,
+)
 
 interface NewDelivery {
   id: string
@@ -62,25 +68,21 @@ const insert = async (
   events: readonly { id: string; type: string; payload: string }[],
 ): Promise<void> => {
   const notices = noticesOf([...new Set(rows.map(({ target }) => target))])
-  await sql(
-    inserting,
-    [
-      accountId,
-      now,
-      textArray(rows.map(({ id }) => id)),
-      textArray(rows.map(({ target }) => target)),
-      textArray(rows.map(({ key }) => key)),
-      textArray(rows.map(({ type }) => type)),
-      textArray(rows.map(({ body }) => body)),
-      rows.map(({ bytes }) => bytes),
-      textArray(events.map(({ id }) => id)),
-      textArray(events.map(({ type }) => type)),
-      // JSON has no line breaks.
-      events.map(({ payload }) => payload).join('\n'),
-      notices,
-    ],
-    'insert-deliveries',
-  )
+  await sql(insertDeliveries, [
+    accountId,
+    now,
+    textArray(rows.map(({ id }) => id)),
+    textArray(rows.map(({ target }) => target)),
+    textArray(rows.map(({ key }) => key)),
+    textArray(rows.map(({ type }) => type)),
+    textArray(rows.map(({ body }) => body)),
+    rows.map(({ bytes }) => bytes),
+    textArray(events.map(({ id }) => id)),
+    textArray(events.map(({ type }) => type)),
+    // JSON has no line breaks.
+    events.map(({ payload }) => payload).join('\n'),
+    notices,
+  ])
 }
 
 /** An active target, and the types of events that it wants. */
@@ -124,19 +126,30 @@ const targetIdOf = (accountId: string, { kind, id }: Caller, url: string): strin
 /** The `type` of a caller's deliveries. */
 const callTypes = { journey: 'journey.webhook' } satisfies Record<Caller['kind'], string>
 
-// Inserts missing targets, and locks the others so that the purge can't delete them; returns a row for each. A target that the
-// purge deletes during the statement is not among the rows: the next try inserts it again.
+/**
+ * Inserts missing targets, and locks the others so that the purge can't delete them; returns a row for each. A target that the
+ * purge deletes during the statement is not among the rows: the next try inserts it again.
+ */
+const lockCallTargets = statement<{ id: string }>(
+  'lock-call-targets',
+  { id: 'text' },
+  `with inserted as (
+     insert into delivery_targets (id, account_id, kind, owner_id, url, status, created_at)
+     select id, $1, $2, $3, url, 'active', $4 from unnest($5::text[], $6::text[]) as t(url, id)
+     on conflict (id) do nothing
+     returning id
+   ), locked as (
+     select id
+     from delivery_targets
+     where account_id = $1 and id = any($6) and id not in (select id from inserted)
+     order by id
+     for key share
+   )
+   select id from inserted
+   union all
+   select id from locked`,
+)
 const lockTries = 5
-const lockOrInsertTargets = `
-  with inserted as (
-    insert into delivery_targets (id, account_id, kind, owner_id, url, status, created_at)
-    select id, $1, $2, $3, url, 'active', $4 from unnest($5::text[], $6::text[]) as t(url, id)
-    on conflict (id) do nothing returning id
-  ), locked as (
-    select id from delivery_targets
-    where account_id = $1 and id = any($6) and id not in (select id from inserted) order by id for key share
-  )
-  select id from inserted union all select id from locked`
 
 /**
  * Inserts a delivery for each call, to the caller's target for that URL, which is created if missing. Returns their ids in the
@@ -149,7 +162,7 @@ export const insertCalls = async (work: Work, caller: Caller, calls: readonly Ca
   // In the order of the ids, as in every statement that writes several targets.
   const sorted = [...targets].sort(([, a], [, b]) => (a < b ? -1 : 1))
   const params = [accountId, caller.kind, caller.id, now, sorted.map(([url]) => url), sorted.map(([, id]) => id)]
-  for (let tries = 1; (await sql(lockOrInsertTargets, params, 'lock-call-targets')).length < sorted.length; tries++) {
+  for (let tries = 1; (await sql(lockCallTargets, params)).length < sorted.length; tries++) {
     if (tries === lockTries) throw new SerializationConflict('Targets of calls were purged repeatedly')
   }
   const rows = calls.map(({ url, key, body }) => ({

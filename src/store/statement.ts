@@ -1,17 +1,19 @@
 /** The PostgreSQL types that node-postgres, as database.ts sets it, reads as a value of type `Value`. */
 type ColumnType<Value> = unknown extends Value
   ? 'text' | 'json' | 'jsonb'
-  : [NonNullable<Value>] extends [string]
-    ? 'text' | 'numeric'
-    : [NonNullable<Value>] extends [number]
-      ? 'int2' | 'int4' | 'int8' | 'float8'
-      : [NonNullable<Value>] extends [boolean]
-        ? 'bool'
-        : [NonNullable<Value>] extends [Date]
-          ? 'timestamptz'
-          : [NonNullable<Value>] extends [readonly string[]]
-            ? '_text' | 'json' | 'jsonb'
-            : 'json' | 'jsonb'
+  : [NonNullable<Value>] extends ['']
+    ? 'void'
+    : [NonNullable<Value>] extends [string]
+      ? 'text' | 'numeric'
+      : [NonNullable<Value>] extends [number]
+        ? 'int2' | 'int4' | 'int8' | 'float8'
+        : [NonNullable<Value>] extends [boolean]
+          ? 'bool'
+          : [NonNullable<Value>] extends [Date]
+            ? 'timestamptz'
+            : [NonNullable<Value>] extends [readonly string[]]
+              ? '_text' | 'json' | 'jsonb'
+              : 'json' | 'jsonb'
 
 /** A statement of a hot path: it stays prepared on each connection that ran it, under its name. */
 export interface Statement<Row extends object> {

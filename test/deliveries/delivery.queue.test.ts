@@ -6,11 +6,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
+import { claimDeliveries } from '../../src/deliveries/queue/claim.statement.ts'
 import { type ClaimCapacity, claimDue, releaseClaims, scheduleUnclaimed } from '../../src/deliveries/queue/claim.ts'
 import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { recordResults, resultOf } from '../../src/deliveries/queue/record.ts'
 import { openEmbedded, stopEmbedded } from '../../src/embedded/embedded.ts'
 import { findClaims } from '../../src/queue/claims.ts'
+import type { Statement } from '../../src/store/statement.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe, tally } from '../support/deliveries.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
@@ -327,9 +329,9 @@ describe('the loop', () => {
   test('a delivery that is announced during a claim is claimed next', async () => {
     await subscribe(t.app, account.id, receiver.url)
     let claims = 0
-    const sql = (async (text: string, params?: unknown[], name?: string) => {
-      const rows = await t.app.sql(text, params, name)
-      if (name !== 'claim-deliveries' || rows.length === 0 || ++claims > 1) return rows
+    const sql = (async (query: string | Statement<object>, params?: unknown[]) => {
+      const rows = await t.app.sql(query, params)
+      if (query !== claimDeliveries || rows.length === 0 || ++claims > 1) return rows
       await emitEvents(t.app, account.id)
       await sleep(200)
       return rows
@@ -347,9 +349,9 @@ describe('the loop', () => {
     await subscribe(t.app, account.id, receiver.url)
     receiver.always({ delayMs: 500 })
     let claims = 0
-    const sql = (async (text: string, params?: unknown[], name?: string) => {
-      const rows = await t.app.sql(text, params, name)
-      if (name === 'claim-deliveries' && rows.length > 0 && ++claims === 2)
+    const sql = (async (query: string | Statement<object>, params?: unknown[]) => {
+      const rows = await t.app.sql(query, params)
+      if (query === claimDeliveries && rows.length > 0 && ++claims === 2)
         throw Object.assign(new Error('cut'), { code: '08006' })
       return rows
     }) as typeof t.app.sql

@@ -1,6 +1,7 @@
 import type { PostOutcome } from '../../net/http.ts'
 import { Counts, Endpoint, type Health, type Policy, UnclaimedSince } from '../../queue/capacity.ts'
-import type { ClaimCapacity, ClaimedDelivery, TargetRequest } from './claim.ts'
+import type { ClaimedDelivery } from './claim.statement.ts'
+import type { ClaimCapacity, TargetRequest } from './claim.ts'
 import { countedBytes, createPermits, newLimit, totalLimit } from './permits.ts'
 import { goneStatus } from './post.ts'
 import { isTimeout, quietMsAfter } from './record.ts'

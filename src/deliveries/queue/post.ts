@@ -1,7 +1,7 @@
 import { idempotencyKeyHeader, signedHeaders } from '../../lib/signature.ts'
 import type { PostOutcome } from '../../net/http.ts'
 import type { App } from '../../store/work.ts'
-import type { ClaimedDelivery } from './claim.ts'
+import type { ClaimedDelivery } from './claim.statement.ts'
 
 /** Deadline for a 2xx answer, including DNS, connection and TLS. */
 export const postTimeoutMs = 5000

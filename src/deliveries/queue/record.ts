@@ -2,9 +2,10 @@ import { askedQuietMs, nextRetryMs, timeoutBackoffMs } from '../../lib/backoff.t
 import type { PostOutcome } from '../../net/http.ts'
 import { ownedRows, splitByOutcome } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { CallEnd } from '../deliveries.cancel.ts'
 import type { DeliveryAttempt } from '../deliveries.entities.ts'
-import type { ClaimedDelivery } from './claim.ts'
+import type { ClaimedDelivery } from './claim.statement.ts'
 import { goneStatus } from './post.ts'
 
 /** The result of one claim. */
@@ -45,30 +46,6 @@ export const quietMsAfter = (outcome: PostOutcome, timeouts: number, random: num
   return timeoutBackoffMs(timeouts, random)
 }
 
-// Skips rows that another transaction has locked, so that no other result waits for them.
-const recording = `
-  with clock as materialized (
-    select svc_now() as now
-  ), result as materialized (
-    select l.row, c.id, c.tries, c.status, c."waitMs",
-      c.attempt || jsonb_build_object('at', (extract(epoch from clock.now) * 1000)::int8 - c."ageMs"::int8) as attempt
-    from clock, ${ownedRows('pending_deliveries', ', tries int, status text, "waitMs" float8, attempt jsonb, "ageMs" float8')}
-  ), retried as (
-    update pending_deliveries p
-    set tries = r.tries, due_at = clock.now + r."waitMs" * interval '1 ms', worker = null, attempts = p.attempts || r.attempt
-    from result r, clock where p.ctid = r.row and r.status = 'pending'
-    returning p.id, jsonb_array_length(p.attempts) as attempts, (extract(epoch from p.due_at) * 1e6)::int8 as due_at
-  ), gone as (
-    delete from pending_deliveries p using result r where p.ctid = r.row and r.status <> 'pending'
-    returning p.account_id, p.id, p.target_id, p.key, p.type, p.body, p.created_at, p.claim, r.tries, r.status,
-      p.attempts || r.attempt as attempts
-  ), moved as (
-    insert into ended_deliveries
-      (account_id, id, target_id, key, type, body, created_at, claim, tries, status, attempts, finished_at)
-    select gone.*, clock.now from gone, clock
-  )
-  select id, attempts, due_at as "dueAt" from retried union all select id, jsonb_array_length(attempts), null from gone`
-
 const encode = (results: readonly Result[]): string =>
   JSON.stringify(
     results.map(({ claimed: { accountId, id, claim, worker }, tries, status, waitMs, attempt, startedAt }) => ({
@@ -93,6 +70,47 @@ interface Row {
   dueAt: number | null
 }
 
+const resultColumns = ', tries int, status text, "waitMs" float8, attempt jsonb, "ageMs" float8'
+
+/**
+ * Records results (`$1`, as `encode` returns them): a failed attempt with tries left sets the due time of the next one, every other
+ * result moves the delivery to history. Skips rows that another transaction has locked, so that no other result waits for them.
+ */
+const recordDeliveries = statement<Row>(
+  'record-deliveries',
+  { id: 'text', attempts: 'int4', dueAt: 'int8' },
+  `with clock as materialized (
+     select svc_now() as now
+   ), result as materialized (
+     select l.row, c.id, c.tries, c.status, c."waitMs",
+       c.attempt || jsonb_build_object('at', (extract(epoch from clock.now) * 1000)::int8 - c."ageMs"::int8) as attempt
+     from clock, ${ownedRows('pending_deliveries', resultColumns)}
+   ), retried as (
+     update pending_deliveries p
+     set tries = r.tries,
+       due_at = clock.now + r."waitMs" * interval '1 ms',
+       worker = null,
+       attempts = p.attempts || r.attempt
+     from result r, clock
+     where p.ctid = r.row and r.status = 'pending'
+     returning p.id, jsonb_array_length(p.attempts) as attempts, (extract(epoch from p.due_at) * 1e6)::int8 as due_at
+   ), gone as (
+     delete from pending_deliveries p
+     using result r
+     where p.ctid = r.row and r.status <> 'pending'
+     returning p.account_id, p.id, p.target_id, p.key, p.type, p.body, p.created_at, p.claim, r.tries, r.status,
+       p.attempts || r.attempt as attempts
+   ), moved as (
+     insert into ended_deliveries
+       (account_id, id, target_id, key, type, body, created_at, claim, tries, status, attempts, finished_at)
+     select gone.*, clock.now
+     from gone, clock
+   )
+   select id, attempts, due_at as "dueAt" from retried
+   union all
+   select id, jsonb_array_length(attempts), null from gone`,
+)
+
 export interface Recorded {
   written: { result: Result; row: Row }[]
   /** Another transaction has locked the rows: try again. A result in neither array belongs to a newer claim, or was cancelled. */
@@ -101,7 +119,7 @@ export interface Recorded {
 
 /** Records results in one statement, or two if a row is locked or belongs to another worker. It waits for no lock. */
 export const recordResults = async (sql: Sql, results: readonly Result[]): Promise<Recorded> => {
-  const found = await sql<Row>(recording, [encode(results)], 'record-deliveries')
+  const found = await sql(recordDeliveries, [encode(results)])
   const rows = new Map(found.map((row) => [row.id, row]))
   const changed = new Set(rows.keys())
   const { done, locked } = await splitByOutcome(sql, 'pending_deliveries', results, ({ claimed }) => claimed, changed)
@@ -135,41 +153,58 @@ const agesOf = ({ deliveredAt, failedAt, ...summary }: Summary) => {
 }
 
 /**
+ * Writes summaries (`$1`, as `agesOf` returns them). A quiet time puts off the next due time, and a retry lowers it to its own but
+ * not below a quiet time. A changed due time has a new version, so that no claim overwrites it with what it computed before.
+ */
+const summarizeTargets = statement<{ id: string }>(
+  'summarize-targets',
+  { id: 'text' },
+  `with summary as materialized (
+     select *
+     from jsonb_to_recordset($1::jsonb) as s(id text, "deliveredAgoMs" float8, "failedAgoMs" float8, error text, timeouts int,
+       "quietMs" float8, "retryAt" float8)
+   ), clock as materialized (
+     select svc_now() as now
+   ), written as (
+     update delivery_targets t
+     set last_delivery_at = coalesce(s.now - s."deliveredAgoMs" * interval '1 ms', last_delivery_at),
+       last_failure_at = coalesce(s.now - s."failedAgoMs" * interval '1 ms', last_failure_at),
+       last_error = coalesce(s.error, last_error),
+       timeouts = s.timeouts,
+       quiet_until = case when s."quietMs" > 0 then s.quiet else t.quiet_until end,
+       next_due_at = case
+         when s."quietMs" > 0 then greatest(s.quiet, least(t.next_due_at, s.retry))
+         when s.retry is not null then greatest(least(t.next_due_at, s.retry), t.quiet_until)
+         else t.next_due_at end,
+       version = t.version + case when s."quietMs" > 0 or s.retry is not null then 1 else 0 end
+     from (
+       select s.*, clock.now,
+         clock.now + s."quietMs" * interval '1 ms' as quiet,
+         to_timestamp(s."retryAt" / 1e6 - 1e-6) as retry,
+         l.row
+       from clock, summary s
+       cross join lateral (
+         select ctid as row
+         from delivery_targets
+         where id = s.id and status = 'active'
+         for no key update skip locked
+       ) l
+     ) s
+     where t.ctid = s.row
+     returning t.id
+   )
+   select id from written
+   union all
+   select s.id
+   from summary s
+   where not exists (select from delivery_targets t where t.id = s.id and t.status = 'active')`,
+)
+
+/**
  * Writes summaries of active targets. Returns the ids of targets that were written or have ended; those that another transaction
  * has locked are missing.
  */
 export const summarize = async (sql: Sql, summaries: readonly Summary[]): Promise<Set<string>> => {
-  const rows = await sql<{ id: string }>(
-    `with summary as materialized (
-       select * from jsonb_to_recordset($1::jsonb) as s(id text, "deliveredAgoMs" float8, "failedAgoMs" float8, error text,
-         timeouts int, "quietMs" float8, "retryAt" float8)
-     ), clock as materialized (
-       select svc_now() as now
-     ), written as (
-       update delivery_targets t
-       set last_delivery_at = coalesce(s.now - s."deliveredAgoMs" * interval '1 ms', last_delivery_at),
-         last_failure_at = coalesce(s.now - s."failedAgoMs" * interval '1 ms', last_failure_at),
-         last_error = coalesce(s.error, last_error), timeouts = s.timeouts,
-         quiet_until = case when s."quietMs" > 0 then s.quiet else t.quiet_until end,
-         next_due_at = case
-           when s."quietMs" > 0 then greatest(s.quiet, least(t.next_due_at, s.retry))
-           when s.retry is not null then greatest(least(t.next_due_at, s.retry), t.quiet_until)
-           else t.next_due_at end,
-         version = t.version + case when s."quietMs" > 0 or s.retry is not null then 1 else 0 end
-       from (
-         select s.*, clock.now, clock.now + s."quietMs" * interval '1 ms' as quiet, to_timestamp(s."retryAt" / 1e6 - 1e-6) as retry, l.row
-         from clock, summary s cross join lateral (
-           select ctid as row from delivery_targets where id = s.id and status = 'active' for no key update skip locked
-         ) l
-       ) s where t.ctid = s.row
-       returning t.id
-     )
-     select id from written
-     union all
-     select s.id from summary s
-     where not exists (select from delivery_targets t where t.id = s.id and t.status = 'active')`,
-    [JSON.stringify(summaries.map(agesOf))],
-    'summarize-targets',
-  )
+  const rows = await sql(summarizeTargets, [JSON.stringify(summaries.map(agesOf))])
   return new Set(rows.map(({ id }) => id))
 }

@@ -1,7 +1,7 @@
 import { createBatches } from '../../queue/batches.ts'
 import { settleMs } from '../../queue/loop.ts'
 import type { App, Report } from '../../store/work.ts'
-import type { ClaimedDelivery } from './claim.ts'
+import type { ClaimedDelivery } from './claim.statement.ts'
 import { recordWithEffects } from './effects.ts'
 import { type Recorded, type Result, recordResults } from './record.ts'
 import { createSummaries, type TargetEffect } from './summaries.ts'

@@ -1,9 +1,25 @@
 import { Problem } from '../../lib/problem.ts'
 import type { Sql } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import { cancelled, notifyEnded } from '../deliveries.cancel.ts'
 
 const leftoverBatch = 1000
+
+const cancelBatch = statement<{ count: number; last: string | null }>(
+  'cancel-leftovers',
+  { count: 'int8', last: 'text' },
+  `with ${cancelled(`
+    select account_id, id
+    from pending_deliveries
+    where target_id = $1
+      and due_at >= $2::timestamptz
+      and not exists (select from delivery_targets where id = $1 and status = 'active')
+    order by due_at
+    limit ${leftoverBatch}
+    for update skip locked`)}
+  select count(*) as count, max(due_at)::text as last from gone`,
+)
 
 /**
  * Cancels the pending deliveries of a target that is not active, in batches, oldest first. Skips rows that another transaction has
@@ -13,19 +29,33 @@ export const cancelLeftovers = async (sql: Sql, id: string, signal: AbortSignal)
   // Skips index entries of rows that earlier batches moved: they stay as long as a dump holds an old snapshot.
   let since = '-infinity'
   for (let count = leftoverBatch; count === leftoverBatch && !signal.aborted; ) {
-    const [row] = await sql<{ count: number; last: string | null }>(
-      `with ${cancelled(`
-        select account_id, id from pending_deliveries where target_id = $1 and due_at >= $2::timestamptz
-          and not exists (select from delivery_targets where id = $1 and status = 'active')
-        order by due_at limit ${leftoverBatch} for update skip locked`)}
-       select count(*) as count, max(due_at)::text as last from gone`,
-      [id, since],
-      'cancel-leftovers',
-    )
+    const [row] = await sql(cancelBatch, [id, since])
     count = row!.count
     since = row!.last ?? since
   }
 }
+
+const findWaiting = statement<{ id: string; accountId: string; exists: boolean }>(
+  'find-leftovers',
+  { id: 'text', accountId: 'text', exists: 'bool' },
+  `with recursive waiting as (
+     (select target_id as id, account_id from pending_deliveries order by target_id, due_at limit 1)
+     union all
+     select n.target_id, n.account_id
+     from waiting w
+     cross join lateral (
+       select p.target_id, p.account_id
+       from pending_deliveries p
+       where p.target_id > w.id
+       order by p.target_id, p.due_at
+       limit 1
+     ) n
+   )
+   select w.id, w.account_id as "accountId", t.status is not null as exists
+   from waiting w
+   left join lateral (select status from delivery_targets where id = w.id limit 1) t on true
+   where t.status is distinct from 'active'`,
+)
 
 /**
  * Returns the targets with pending deliveries that are not active (`ended`), or do not exist (`missing`). Reads one index entry for
@@ -34,20 +64,7 @@ export const cancelLeftovers = async (sql: Sql, id: string, signal: AbortSignal)
 export const findLeftovers = async (
   sql: Sql,
 ): Promise<{ ended: string[]; missing: { accountId: string; id: string }[] }> => {
-  const rows = await sql<{ id: string; accountId: string; exists: boolean }>(
-    `with recursive waiting as (
-       (select target_id as id, account_id from pending_deliveries order by target_id, due_at limit 1)
-       union all
-       select n.target_id, n.account_id from waiting w cross join lateral (
-         select p.target_id, p.account_id from pending_deliveries p where p.target_id > w.id order by p.target_id, p.due_at limit 1
-       ) n
-     )
-     select w.id, w.account_id as "accountId", t.status is not null as exists
-     from waiting w left join lateral (select status from delivery_targets where id = w.id limit 1) t on true
-     where t.status is distinct from 'active'`,
-    [],
-    'find-leftovers',
-  )
+  const rows = await sql(findWaiting)
   return { ended: rows.flatMap(({ id, exists }) => (exists ? id : [])), missing: rows.filter(({ exists }) => !exists) }
 }
 

@@ -9,6 +9,7 @@ import {
 } from '../../contacts/contacts.ts'
 import { emit } from '../../events/emit.ts'
 import { Problem } from '../../lib/problem.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { SentMail } from '../engagement.sent.ts'
 import type { BlockOf } from './blocks.ts'
@@ -62,16 +63,17 @@ const saveAnswer = async (
   )
 }
 
+const otherForm = statement(
+  'first-form',
+  {},
+  `select from interactions
+   where account_id = $1 and email = $2 and project_id = $3 and kind = 'form' and (message_id, block_id) <> ($4, $5)
+   limit 1`,
+)
+
 /** Returns whether the address has answered no other form of the project before. */
-const isFirstForm = async ({ sql, accountId }: Work, { email, projectId, id }: SentMail, blockId: string) => {
-  const before = await sql(
-    `select from interactions where account_id = $1 and email = $2 and project_id = $3 and kind = 'form'
-       and (message_id, block_id) <> ($4, $5) limit 1`,
-    [accountId, email, projectId, id, blockId],
-    'first-form',
-  )
-  return before.length === 0
-}
+const isFirstForm = async ({ sql, accountId }: Work, { email, projectId, id }: SentMail, blockId: string) =>
+  (await sql(otherForm, [accountId, email, projectId, id, blockId])).length === 0
 
 /**
  * Fires the events of a form's first answer: `form.submitted`, and `lead.new` if it adds the address to the form's list or is the

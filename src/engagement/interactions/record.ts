@@ -4,6 +4,7 @@ import { newId } from '../../lib/ids.ts'
 import type { MessageKey } from '../../messages/messages.ts'
 import { opaqueArray } from '../../store/arrays.ts'
 import { isSharedFailure } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { Interaction } from '../engagement.entities.ts'
 import type { SentMail } from '../engagement.sent.ts'
@@ -29,36 +30,43 @@ export type InteractionValue = Scalar | Record<string, Scalar>
 /** `same`: nothing was written. */
 export type Recorded = 'first' | 'changed' | 'same'
 
+const record = (name: string, onConflict: string) =>
+  statement<{ isNew: boolean }>(
+    name,
+    { isNew: 'bool' },
+    `insert into interactions (account_id, message_id, kind, block_id, link, is_bot, id, project_id, email, value, at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+     on conflict (account_id, message_id, kind, block_id, link, is_bot) ${onConflict}
+     returning xmax = 0 as "isNew"`,
+  )
+
+const recordOnce = record('record-interaction-once', 'do nothing')
+
+const recordLatest = record(
+  'record-interaction-latest',
+  `do update set id = excluded.id, value = excluded.value, at = excluded.at
+   where interactions.value is distinct from excluded.value`,
+)
+
 const upsert = async (
   { sql, accountId, now }: Work,
   sent: SentMail,
   id: string,
   { kind, blockId, value, link, isBot = false, onOther = 'replace' }: NewInteraction,
 ): Promise<Recorded> => {
-  const onConflict =
-    onOther === 'keep'
-      ? 'do nothing'
-      : `do update set id = excluded.id, value = excluded.value, at = excluded.at
-         where interactions.value is distinct from excluded.value`
-  const [row] = await sql<{ isNew: boolean }>(
-    `insert into interactions (account_id, message_id, kind, block_id, link, is_bot, id, project_id, email, value, at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-     on conflict (account_id, message_id, kind, block_id, link, is_bot) ${onConflict} returning xmax = 0 as "isNew"`,
-    [
-      accountId,
-      sent.id,
-      kind,
-      blockId ?? '',
-      link === undefined ? '' : String(link),
-      isBot,
-      id,
-      sent.projectId,
-      sent.email,
-      JSON.stringify(value),
-      now,
-    ],
-    `record-interaction-${onOther === 'keep' ? 'once' : 'latest'}`,
-  )
+  const [row] = await sql(onOther === 'keep' ? recordOnce : recordLatest, [
+    accountId,
+    sent.id,
+    kind,
+    blockId ?? '',
+    link === undefined ? '' : String(link),
+    isBot,
+    id,
+    sent.projectId,
+    sent.email,
+    JSON.stringify(value),
+    now,
+  ])
   if (!row) return 'same'
   return row.isNew ? 'first' : 'changed'
 }
@@ -105,18 +113,23 @@ export type AnswerState = Record<string, { kind: InteractionKind; value: unknown
 
 const maxCallsPerStatement = 64
 
+const findAnswers = statement<{ place: number; blockId: string; kind: InteractionKind; value: unknown; at: Date }>(
+  'answer-states',
+  { place: 'int4', blockId: 'text', kind: 'text', value: 'jsonb', at: 'timestamptz' },
+  `select k.place::int, i.*
+   from unnest(${opaqueArray('$1')}, $2::text[]) with ordinality as k(account, id, place)
+   cross join lateral (
+     select block_id as "blockId", kind, value, at
+     from interactions
+     where account_id = k.account and message_id = k.id and kind <> all('{open,click}') and not is_bot
+     order by at, id
+   ) i`,
+)
+
 const readStates = coalesceCalls(
   maxCallsPerStatement,
   async ({ sql }: Pick<Work, 'sql'>, mails: readonly MessageKey[]): Promise<AnswerState[]> => {
-    const rows = await sql<{ place: number; blockId: string; kind: InteractionKind; value: unknown; at: Date }>(
-      `select k.place::int, i.* from unnest(${opaqueArray('$1')}, $2::text[]) with ordinality as k(account, id, place)
-       cross join lateral (
-         select block_id as "blockId", kind, value, at from interactions
-         where account_id = k.account and message_id = k.id and kind <> all('{open,click}') and not is_bot order by at, id
-       ) i`,
-      [mails.map(({ accountId }) => accountId), mails.map(({ id }) => id)],
-      'answer-states',
-    )
+    const rows = await sql(findAnswers, [mails.map(({ accountId }) => accountId), mails.map(({ id }) => id)])
     const states = mails.map((): [string, AnswerState[string]][] => [])
     for (const { place, blockId, kind, value, at } of rows)
       states[place - 1]!.push([blockId, { kind, value, answeredAt: at.getTime() }])

@@ -1,5 +1,6 @@
 import { readContacts } from '../../contacts/contacts.ts'
 import { emit } from '../../events/emit.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Interaction } from '../engagement.entities.ts'
 
@@ -32,14 +33,24 @@ const decayed = ({ points: full, at }: Score, now: Date): number =>
 
 const shown = (score: number): number => Math.round(score * 100) / 100
 
+const lockOrCreate = statement<Score>(
+  'lock-lead-score',
+  { points: 'float8', at: 'timestamptz', isHot: 'bool' },
+  `insert into lead_scores (account_id, email, points, at, is_hot)
+   values ($1, $2, 0, $3, false)
+   on conflict (account_id, email) do update set is_hot = lead_scores.is_hot
+   returning points, at, is_hot as "isHot"`,
+)
+
+const updateScore = statement(
+  'set-lead-score',
+  {},
+  'update lead_scores set points = $3, at = $4, is_hot = $5 where account_id = $1 and email = $2',
+)
+
 /** Locks the score's row, and creates it if it is missing. */
 const lockScore = async ({ sql, accountId, now }: Work, email: string): Promise<Score> => {
-  const [row] = await sql<Score>(
-    `insert into lead_scores (account_id, email, points, at, is_hot) values ($1, $2, 0, $3, false)
-     on conflict (account_id, email) do update set is_hot = lead_scores.is_hot returning points, at, is_hot as "isHot"`,
-    [accountId, email, now],
-    'lock-lead-score',
-  )
+  const [row] = await sql(lockOrCreate, [accountId, email, now])
   return row!
 }
 
@@ -51,11 +62,7 @@ const changeScore = async (work: Work, email: string, changed: (before: number) 
   // Compared as displayed: ten votes within a minute are 50, although the first ones have decayed a little.
   const isHot = shown(score) >= hotAt
   const wasHot = stored.isHot && before >= coldBelow
-  await sql(
-    'update lead_scores set points = $3, at = $4, is_hot = $5 where account_id = $1 and email = $2',
-    [accountId, email, score, now, wasHot || isHot],
-    'set-lead-score',
-  )
+  await sql(updateScore, [accountId, email, score, now, wasHot || isHot])
   if (wasHot || !isHot) return score
   const [contact] = await readContacts(work, email)
   // An address that is in no list is not a lead.
