@@ -1,6 +1,6 @@
 import { runJob } from '../src/app/daemon/job.ts'
 import { runBroadcasts } from '../src/broadcasts/broadcasts.loop.ts'
-import { runMailboxes } from '../src/messages/bounces/mailboxes.read.ts'
+import { runMailboxes } from '../src/messages/bounces/bounces.ts'
 import { runMail } from '../src/messages/outbox/outbox.ts'
 import { runReminders } from '../src/webinars/reminders/reminders.ts'
 

@@ -134,12 +134,15 @@ test('a feature imports only features before it in the order, and only their fro
   expect(shown(across.filter((found) => !allowed(found)))).toEqual([])
 })
 
-test('code outside a sub-folder of contacts imports only its front', () => {
-  const subFolder = (file: string) => /^src\/contacts\/([a-z]+)\//.exec(file)?.[1]
+/** Features whose sub-folders have one front each: the file with the name of the folder. */
+const withFronts = ['contacts', 'messages']
+
+test.each(withFronts)('code outside a sub-folder of %s imports only its front, commands, routes and pages', (name) => {
+  const subFolder = (file: string) => new RegExp(`^src/${name}/([a-z]+)/`).exec(file)?.[1]
   const inner = imports.filter(({ from, to }) => subFolder(to) && subFolder(to) !== subFolder(from))
-  const isFront = (file: string) => file === `src/contacts/${subFolder(file)}/${subFolder(file)}.ts`
-  expect(inner.length).toBeGreaterThan(10)
-  expect(shown(inner.filter(({ to }) => !isFront(to) && !to.endsWith('.commands.ts')))).toEqual([])
+  const isFront = (file: string) => file === `src/${name}/${subFolder(file)}/${subFolder(file)}.ts`
+  expect(inner.length).toBeGreaterThan(5)
+  expect(shown(inner.filter(({ to }) => !isFront(to) && !/\.(commands|routes|pages)\.ts$/.test(to)))).toEqual([])
 })
 
 test('http and cli import a feature only by its front file', () => {
@@ -207,7 +210,7 @@ const owners = new Map([
 ])
 
 /** The folders whose SQL names tables of another folder. Pairs are only ever removed: ask the owner's front instead. */
-const knownArrows = ['lifecycle -> studio', 'messages -> contacts']
+const knownArrows = ['lifecycle -> studio']
 
 test('the SQL of a folder names only its own tables', () => {
   expect(owners.size).toBeGreaterThan(50)

@@ -22,6 +22,14 @@ export {
 export { countPersonalData, type Person, readPerson } from './contacts.personal-data.ts'
 export { purgeAccessLog, purgeImports, purgeMailDomains } from './contacts.purge.ts'
 export {
+  activeContacts,
+  invalidEmails,
+  invalidReason,
+  pendingReason,
+  rowIdOf,
+  verificationReasons,
+} from './contacts.recipients.ts'
+export {
   contactAt,
   contactsOf,
   isAddress,

@@ -104,7 +104,7 @@ const send: CommandSet = (cli) => {
         out.one(result)
         const { reason } = result
         if (reason !== undefined) {
-          const { explainUnsent } = await import('./api/unsent.ts')
+          const { explainUnsent } = await import('./suppression/suppression.ts')
           const { why, next } = await work((w) => explainUnsent(w, body.to, reason))
           out.note(`not sent: ${why}`)
           out.next(next)

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { owned, tenantFilter } from '../store/owned.ts'
-import { messageStatuses } from './api/shapes.ts'
+import { messageStatuses } from './messages.shapes.ts'
 
 /** An account's own SMTP relay. An account without one uses the platform's. */
 const RelaySchema = defineEntity({

@@ -1,4 +1,5 @@
 import { countByStatus } from '../accounts/accounts.ts'
+import { rowIdOf } from '../contacts/contacts.ts'
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page.ts'
@@ -6,8 +7,8 @@ import { noSuch } from '../lib/problem.ts'
 import { opaqueArray } from '../store/arrays.ts'
 import type { Sql } from '../store/database.ts'
 import type { Work } from '../store/work.ts'
-import { messageStatuses } from './api/shapes.ts'
-import { heldUntil } from './outbox/insert.ts'
+import { heldUntil } from './messages.queue.ts'
+import { messageStatuses } from './messages.shapes.ts'
 
 /** A message as `svc sends` shows it. Times in epoch ms. */
 export interface MessageView {
@@ -147,11 +148,11 @@ export const findProjectMails = async (
   const rows = await sql<ProjectMail & { place: number }>(
     `select k.place::int, m.* from unnest(${opaqueArray('$1')}, $2::text[]) with ordinality as k(account, id, place)
      cross join lateral (
-       select m.account_id as "accountId", m.id, m.email, a.row_id as "rowId", ${fromColumns}, m.project_id as "projectId",
+       select m.account_id as "accountId", m.id, m.email, ${rowIdOf('m.account_id', 'm.email')} as "rowId", ${fromColumns}, m.project_id as "projectId",
          m.project_version as "projectVersion", m.merge_data as "mergeData",
          m.dropped_at is not null as "isDropped", ${sourceOfMessage} as source,
          (extract(epoch from m.created_at) * 1000)::int8 as "createdAt"
-       from messages m left join addresses a on a.account_id = m.account_id and a.email = m.email
+       from messages m
        where m.account_id = k.account and m.id = k.id and m.project_id is not null and m.project_version is not null
          and m.merge_data is not null limit 1
      ) m`,

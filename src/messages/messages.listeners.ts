@@ -1,5 +1,5 @@
 import type { Listener } from '../store/work.ts'
-import { countEnds } from './outbox/claim.ts'
+import { countEnds } from './messages.queue.ts'
 
 /**
  * Erases a recipient. Messages stay as a record that they were sent, without the address and without content that may name the

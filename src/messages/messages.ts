@@ -1,28 +1,37 @@
 import type { App, Work } from '../store/work.ts'
-import type { SuppressionReason } from './suppression/suppressions.ts'
+import type { SuppressionReason } from './suppression/suppression.ts'
 
-export { type From, type FromChoice, findFrom, requireMethod } from './api/method.ts'
-export { requireQuota, resultOfKey, sendMessage } from './api/send.ts'
-export { fillSubject, Recipient, SendBody, SendResult } from './api/shapes.ts'
-export { type BounceCounts, ingestBounces } from './bounces/bounces.ts'
-export { setMailbox, showMailbox, testMailbox, unsetMailbox } from './bounces/mailboxes.ts'
+export { requireQuota, resultOfKey, SendBody, SendResult, sendMessage } from './api/api.ts'
+export {
+  type BounceCounts,
+  ingestBounces,
+  setMailbox,
+  showMailbox,
+  testMailbox,
+  unsetMailbox,
+} from './bounces/bounces.ts'
 export {
   addDomain,
+  addSender,
   type DomainRecord,
   type DomainView,
-  listDomains,
-  showDomain,
-  verifyDomain,
-} from './identity/domains.ts'
-export { setRelay, showRelay, testRelay, unsetRelay } from './identity/relays.ts'
-export {
-  addSender,
   deleteSender,
+  type From,
+  type FromChoice,
+  findFrom,
   findSender,
+  listDomains,
   listSenders,
   makeDefaultSender,
+  requireMethod,
   type SenderView,
-} from './identity/senders.ts'
+  setRelay,
+  showDomain,
+  showRelay,
+  testRelay,
+  unsetRelay,
+  verifyDomain,
+} from './identity/identity.ts'
 export {
   countMessagesSince,
   findProjectMail,
@@ -38,6 +47,7 @@ export {
   sourceOfMessage,
   statusOf,
 } from './messages.find.ts'
+export { fillSubject, Recipient } from './messages.shapes.ts'
 export {
   batchCounts,
   countRecipients,
@@ -45,12 +55,15 @@ export {
   failDropped,
   hasBatchCounts,
   isBatchOut,
+  type Queued,
+  type QueuedMail,
+  queueMails,
+  queueMessage,
   releaseMails,
   takeBatchCounts,
-} from './outbox/batches.ts'
-export { type Queued, type QueuedMail, queueMails, queueMessage } from './outbox/queue.ts'
-export { importSuppressions } from './suppression/import.ts'
+} from './outbox/outbox.ts'
 export {
+  importSuppressions,
   isSuppressed,
   listSuppressions,
   removeSuppressions,
@@ -58,7 +71,7 @@ export {
   SuppressionReasonShape,
   type SuppressionView,
   suppressAddresses,
-} from './suppression/suppressions.ts'
+} from './suppression/suppression.ts'
 
 /** Emails that are rendered from a project: another feature implements it. */
 export interface Projects {

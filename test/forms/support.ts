@@ -1,6 +1,6 @@
 import { createList } from '../../src/contacts/contacts.ts'
 import { createForm, FormFile, type FormView, viewForm } from '../../src/forms/forms.ts'
-import { addSender } from '../../src/messages/identity/senders.ts'
+import { addSender } from '../../src/messages/identity/identity.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import type { StartOptions, TestAccount, TestApp } from '../support/app.ts'
 import { startApp } from '../support/app.ts'

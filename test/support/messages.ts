@@ -1,5 +1,5 @@
 import type { OpenApp } from '../../src/app/app.ts'
-import { addSender } from '../../src/messages/identity/senders.ts'
+import { addSender } from '../../src/messages/identity/identity.ts'
 import { type Queued, type QueuedMail, queueMails } from '../../src/messages/messages.ts'
 import { runMail } from '../../src/messages/outbox/outbox.ts'
 import type { TestAccount, TestApp } from './app.ts'

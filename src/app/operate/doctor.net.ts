@@ -1,4 +1,4 @@
-import { allRelays, type KnownRelay } from '../../messages/identity/relays.all.ts'
+import { allRelays, type KnownRelay } from '../../messages/identity/identity.ts'
 import { createResolver } from '../../net/resolver.ts'
 import type { Verified } from '../../net/smtp.ts'
 import type { OpenApp } from '../app.ts'

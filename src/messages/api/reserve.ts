@@ -1,10 +1,16 @@
 import { secondsToNextMonth, takeQuotas } from '../../accounts/accounts.ts'
 import { notFound, Problem } from '../../lib/problem.ts'
 import type { App, Work } from '../../store/work.ts'
-import type { ClaimedMessage, StoredRelay } from '../outbox/claim.ts'
-import { type Inserted, insertMessages, type NewMessage } from '../outbox/insert.ts'
-import { type Method, readMethod } from './method.ts'
-import { fillSubject, type SendBody, subjectLine } from './shapes.ts'
+import { type Method, readMethod, type StoredRelay } from '../identity/identity.ts'
+import { fillSubject, subjectLine } from '../messages.shapes.ts'
+import {
+  type ClaimedMessage,
+  type Inserted,
+  insertMessages,
+  type NewMessage,
+  sendQuotaUsedUp,
+} from '../outbox/outbox.ts'
+import type { SendBody } from './shapes.ts'
 
 /** One call of POST /send, or of `svc send`, which does not count against the quota of calls. */
 export interface Call {
@@ -17,9 +23,9 @@ export interface Call {
 /** The outcome of a call. `taken`: an earlier call has used its key. */
 export type Reserved = { inserted: Inserted; claimed: ClaimedMessage } | { taken: true } | { refusal: Problem }
 
-export const quotaSentences = {
+const quotaSentences = {
   sendApiCalls: 'Monthly Send API quota for your plan exceeded',
-  sends: 'Monthly send quota for your plan exceeded',
+  sends: sendQuotaUsedUp,
 } as const
 
 export const quotaProblem = (quota: keyof typeof quotaSentences, now: Date): Problem =>

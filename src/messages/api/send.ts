@@ -4,8 +4,8 @@ import { coalesceCalls } from '../../lib/coalesce.ts'
 import { Problem } from '../../lib/problem.ts'
 import { isSharedFailure, isUnavailable, unavailable } from '../../store/database.ts'
 import type { App } from '../../store/work.ts'
+import { senderOf } from '../outbox/outbox.ts'
 import { type Call, quotaProblem, type Reserved, reserve } from './reserve.ts'
-import { senderOf } from './sender.ts'
 import type { SendBody, SendResult } from './shapes.ts'
 
 /** A caller waits at most this long for the relay's answer. */

@@ -1,26 +1,11 @@
 import { z } from 'zod'
-import { emailAddress } from '../../lib/address.ts'
-import { emailDomain } from '../../lib/email.ts'
 import { withMaxItems } from '../../lib/max-items.ts'
-import { fillTags } from '../../lib/tags.ts'
 import { idText, text } from '../../lib/text.ts'
+import { DisplayName, MessageType, messageStatuses, Recipient } from '../messages.shapes.ts'
 
-export const messageStatuses = ['pending', 'sent', 'failed', 'suppressed'] as const
-
-const subjectMaxLength = 200
-const nameMaxLength = 200
 const mergeFieldsMax = 100
 /** Effectively unlimited: the limit of request bodies (8 MB) applies first. */
 const anyLength = 8 * 1024 * 1024
-
-/** A recipient's address, normalised. */
-export const Recipient = emailAddress()
-
-/** A display name, reduced to one line. */
-export const DisplayName = text(nameMaxLength).transform((name) => name.replace(/[\p{Cc}\s]+/gu, ' ').trim())
-
-export const MessageType = z.enum(['transactional', 'marketing'])
-export type MessageType = z.infer<typeof MessageType>
 
 const scalar = (value: unknown): string | null => {
   if (value === null || value === undefined) return ''
@@ -85,16 +70,3 @@ export const SendResult = z
   })
   .meta({ id: 'SendResult' })
 export type SendResult = z.infer<typeof SendResult>
-
-/** Returns the subject on one line, cut to 200 characters without splitting a surrogate pair. */
-export const subjectLine = (subject: string): string =>
-  Array.from(subject.replace(/[\p{Cc}\u2028\u2029]+/gu, ' '))
-    .slice(0, subjectMaxLength)
-    .join('')
-
-/** Returns the text with its merge tags (`{{ field }}`) filled. An unknown tag becomes empty. */
-export const fillSubject = (subject: string, mergeData: Readonly<Record<string, string>>): string =>
-  fillTags(subject, (name) => (Object.hasOwn(mergeData, name) ? mergeData[name] : undefined))
-
-/** Returns the address with its domain in ASCII, which every relay accepts in an envelope. */
-export const asciiAddress = (email: string): string => `${email.slice(0, email.lastIndexOf('@'))}@${emailDomain(email)}`

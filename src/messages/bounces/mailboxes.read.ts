@@ -4,7 +4,7 @@ import { MailboxFailure, withMailbox } from '../../net/imap.ts'
 import { createBell, repeatUntil } from '../../queue/loop.ts'
 import { isUnavailable } from '../../store/database.ts'
 import type { App, Report } from '../../store/work.ts'
-import { ingestMessage } from './bounces.ts'
+import { ingestMessage } from './ingest.ts'
 import { accessOf, mailboxColumns, type StoredMailbox } from './mailboxes.ts'
 import { maxMessageBytes } from './split.ts'
 

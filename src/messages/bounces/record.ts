@@ -1,7 +1,7 @@
 import { lockKey } from '../../lib/locks.ts'
 import { Problem } from '../../lib/problem.ts'
 import type { App, Work } from '../../store/work.ts'
-import { suppressAndFlag } from '../suppression/suppressions.ts'
+import { suppressAndFlag } from '../suppression/suppression.ts'
 import type { Report } from './report.ts'
 
 /** The outcome of a message that was read. `known`: the report was recorded before, or needs no action. */

@@ -7,7 +7,6 @@ import { conflict, invalid, noSuch, shown } from '../../lib/problem.ts'
 import { isDuplicate } from '../../store/database.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { Domain } from '../messages.entities.ts'
-import { dkimSelector, domainContext } from '../outbox/compose.ts'
 import { showRelay } from './relays.ts'
 
 type RecordPurpose = 'ownership' | 'dkim' | 'spf' | 'dmarc'
@@ -28,6 +27,11 @@ export interface DomainView {
 }
 
 const dnsMs = 5000
+
+/** The DKIM selector: keys are published at `svc1._domainkey.<domain>`. */
+export const dkimSelector = 'svc1'
+
+export const domainContext = (accountId: string, domain: string): string => `${accountId} ${domain}`
 
 const entitiesOf = (work: Work) => Promise.all([work.em(), import('../messages.entities.ts')])
 

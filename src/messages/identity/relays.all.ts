@@ -1,8 +1,7 @@
 import { activeAccounts } from '../../accounts/accounts.ts'
 import type { RelayAccess } from '../../net/smtp.ts'
 import type { App } from '../../store/work.ts'
-import { relayColumns, type StoredRelay } from '../outbox/claim.ts'
-import { relayOfUrl } from '../outbox/compose.ts'
+import { accessOf, relayColumns, relayOfUrl, type StoredRelay } from './access.ts'
 
 export interface KnownRelay {
   /** null: the platform's. */
@@ -19,17 +18,10 @@ export const allRelays = async ({ sql, box, config }: Pick<App, 'sql' | 'box' | 
     `select r.account_id as "accountId", a.name as account, ${relayColumns} from relays r
      join ${activeAccounts} a on a.id = r.account_id order by r.account_id`,
   )
-  const stored = rows.map(
-    ({ accountId, account, host, port, isSecure, isTlsOptional, username, sealedPassword }): KnownRelay => ({
-      account,
-      host,
-      port,
-      access: () => {
-        const password = sealedPassword === null ? null : box.open(sealedPassword, accountId)
-        return { host, port, isSecure, isTlsOptional, username, password }
-      },
-    }),
-  )
+  const stored = rows.map(({ accountId, account, ...relay }): KnownRelay => {
+    const access = () => accessOf(relay, (sealed) => box.open(sealed, accountId))
+    return { account, host: relay.host, port: relay.port, access }
+  })
   if (config.smtpUrl === null) return stored
   const platform = relayOfUrl(config.smtpUrl)
   return [{ account: null, host: platform.host, port: platform.port, access: () => platform }, ...stored]

@@ -3,10 +3,10 @@ import { parse } from '../../lib/parse.ts'
 import { invalid, notFound } from '../../lib/problem.ts'
 import type { RelayAccess, SendOutcome, Verified } from '../../net/smtp.ts'
 import type { App, Work } from '../../store/work.ts'
-import { readMethod } from '../api/method.ts'
-import { Recipient } from '../api/shapes.ts'
 import type { Relay } from '../messages.entities.ts'
-import { relayOfUrl } from '../outbox/compose.ts'
+import { Recipient } from '../messages.shapes.ts'
+import { accessOf, relayOfUrl } from './access.ts'
+import { readMethod } from './method.ts'
 
 export interface RelayView {
   /** Without its password. */
@@ -130,11 +130,9 @@ export const testRelay = async (app: App, accountId: string, actor: string, to: 
   })
   if (from instanceof Error) throw from
   if (!stored && app.config.smtpUrl === null) throw none()
-  const relay: RelayAccess = stored
-    ? { ...stored, password: stored.sealedPassword === null ? null : app.box.open(stored.sealedPassword, accountId) }
+  const access = stored
+    ? accessOf(stored, (sealed) => app.box.open(sealed, accountId))
     : relayOfUrl(app.config.smtpUrl!)
-  const { host, port, isSecure, isTlsOptional, username, password } = relay
-  const access = { host, port, isSecure, isTlsOptional, username, password }
   const verified = await app.smtp.verify(access)
   if (verified.fault !== null || to === null || !from) return verified
   const mail = {

@@ -4,8 +4,8 @@ import { newId } from '../../lib/ids.ts'
 import { parse } from '../../lib/parse.ts'
 import { conflict, noSuch, shown } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
-import { DisplayName, Recipient } from '../api/shapes.ts'
 import type { Sender } from '../messages.entities.ts'
+import { DisplayName, Recipient } from '../messages.shapes.ts'
 
 const NewSender = z.object({ email: Recipient, name: DisplayName, replyTo: Recipient.optional() })
 

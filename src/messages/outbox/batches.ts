@@ -1,6 +1,7 @@
+import { activeContacts, invalidEmails } from '../../contacts/contacts.ts'
 import type { Work } from '../../store/work.ts'
+import { heldUntil } from '../messages.queue.ts'
 import { mailChannel } from './claim.ts'
-import { heldUntil } from './insert.ts'
 
 /*
  * A batch is a set of messages that were queued together (`queueMails` with a batch). They wait in a stream of their own, behind the
@@ -133,8 +134,8 @@ export const countRecipients = async (
   const [row] = await sql<{ recipients: number; suppressed: number }>(
     `select count(*) as recipients, count(*) filter (where is_suppressed) as suppressed from (
        select c.email in (select email from suppressions where account_id = $1)
-         or c.email in (select email from addresses where account_id = $1 and verification_status = 'invalid') as is_suppressed
-       from contacts c where c.account_id || '' = $1 and c.list_id = $2 and c.status = 'active'
+         or c.email in (${invalidEmails('$1')}) as is_suppressed
+       from ${activeContacts('$1', '$2')}
      ) c`,
     [accountId, listId],
   )

@@ -1,8 +1,9 @@
 import { activeAccounts } from '../../accounts/accounts.ts'
 import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
-import type { QueueView } from '../../queue/loop.ts'
 import type { Sql } from '../../store/database.ts'
 import type { App } from '../../store/work.ts'
+import { relayColumns, type StoredRelay } from '../identity/identity.ts'
+import { countEnds } from '../messages.queue.ts'
 
 /*
  * A message belongs to the worker that claimed it, for as long as that worker lives (docs/queues.md#rules). It is marked
@@ -15,23 +16,6 @@ import type { App } from '../../store/work.ts'
 export const mailChannel = 'svc_mail'
 
 export const noticeOf = (accountId: string, batch: string, dueAt: number): string => `${dueAt} ${accountId} ${batch}`
-
-/** Messages that are due, without those that a broadcast holds back or that wait for their next attempt. */
-export const sendsQueue: QueueView = {
-  name: 'sends',
-  due: 'select q.due_at from clock, message_queue q where q.due_at <= clock.now',
-}
-
-/** A relay as it is stored; its password is sealed with the account's id as context. */
-export interface StoredRelay {
-  host: string
-  port: number
-  isSecure: boolean
-  isTlsOptional: boolean
-  username: string | null
-  sealedPassword: string | null
-  bounceAddress: string | null
-}
 
 export const queueTable = 'message_queue'
 
@@ -90,9 +74,6 @@ export interface Found extends Stream {
   found: number
   last: number
 }
-
-export const relayColumns = `r.host, r.port, r.is_secure as "isSecure", r.is_tls_optional as "isTlsOptional", r.username,
-  r.sealed_password as "sealedPassword", r.bounce_address as "bounceAddress"`
 
 // Rows are addressed by ctid and joined laterally, as in deliveries, so that the planner can only choose the index scan.
 const claiming = `
@@ -171,11 +152,6 @@ export const releaseClaims = async (sql: Sql, claims: readonly ClaimedMessage[])
   }
   return released
 }
-
-/** Returns SQL that counts ended messages of batches; `ended` is a query of account, batch and status of each message. */
-export const countEnds = (ended: string) => `
-  insert into message_tallies (account_id, batch, status, count)
-  select account_id, batch, status, count(*) from (${ended}) e where batch <> '' group by account_id, batch, status`
 
 /** The error of a message whose worker died while the relay may have received it. */
 export const unknownState = 'delivery state unknown'

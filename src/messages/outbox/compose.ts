@@ -1,12 +1,8 @@
 import type { Mail } from '../../net/mime.ts'
 import type { RelayAccess } from '../../net/smtp.ts'
 import type { App } from '../../store/work.ts'
+import { accessOf, dkimSelector, domainContext, relayOfUrl } from '../identity/identity.ts'
 import type { ClaimedMessage, Content } from './claim.ts'
-
-/** The DKIM selector: keys are published at `svc1._domainkey.<domain>`. */
-export const dkimSelector = 'svc1'
-
-export const domainContext = (accountId: string, domain: string): string => `${accountId} ${domain}`
 
 const maxCached = 5000
 
@@ -16,20 +12,6 @@ const createOpener = ({ box }: Pick<App, 'box'>) => {
   return (sealed: string, context: string): string => {
     if (opened.size >= maxCached) opened.clear()
     return opened.getOrInsertComputed(`${context} ${sealed}`, () => box.open(sealed, context))
-  }
-}
-
-/** Parses `smtp[s]://user:password@host:port[?tls=optional]`, the form of SVC_SMTP_URL. */
-export const relayOfUrl = (text: string): RelayAccess => {
-  const { protocol, hostname, port, username, password, search } = new URL(text)
-  const isSecure = protocol === 'smtps:'
-  return {
-    host: hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: port === '' ? (isSecure ? 465 : 587) : Number(port),
-    isSecure,
-    isTlsOptional: search === '?tls=optional',
-    username: username === '' ? null : decodeURIComponent(username),
-    password: password === '' ? null : decodeURIComponent(password),
   }
 }
 
@@ -51,15 +33,7 @@ export const createComposer = (app: App) => {
 
   const relayOf = ({ accountId, relay }: ClaimedMessage): RelayAccess | null => {
     if (!relay) return smtpUrl === null ? null : relayOfUrl(smtpUrl)
-    const { host, port, isSecure, isTlsOptional, username, sealedPassword } = relay
-    return {
-      host,
-      port,
-      isSecure,
-      isTlsOptional,
-      username,
-      password: sealedPassword === null ? null : open(sealedPassword, accountId),
-    }
+    return accessOf(relay, (sealed) => open(sealed, accountId))
   }
 
   const bodyOf = async (

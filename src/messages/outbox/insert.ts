@@ -1,7 +1,8 @@
 import { newId } from '../../lib/ids.ts'
 import type { Work } from '../../store/work.ts'
-import type { MessageType } from '../api/shapes.ts'
-import { suppressedReason } from '../suppression/suppressions.ts'
+import { heldUntil } from '../messages.queue.ts'
+import type { MessageType } from '../messages.shapes.ts'
+import { suppressedReason } from '../suppression/suppression.ts'
 import { mailChannel, noticeOf } from './claim.ts'
 
 /** What caused a message; `id` null: the message itself. */
@@ -53,9 +54,6 @@ export interface Batch {
   /** Its messages are due only after `releaseMails`. */
   isHeld: boolean
 }
-
-/** The due time of held messages, which never comes. */
-export const heldUntil = `timestamptz '9999-12-31 00:00:00Z'`
 
 // The messages of one statement are due one microsecond apart, so that the due time shows where a claim stopped. Messages whose key
 // is taken are skipped, also if the key is used twice in this statement or by a transaction that this one waits for.

@@ -1,7 +1,7 @@
 import { activeAccounts } from '../../accounts/accounts.ts'
 import { claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
-import { suppressedReason } from '../suppression/suppressions.ts'
+import { suppressedReason } from '../suppression/suppression.ts'
 import { type ClaimedMessage, type Content, queueTable } from './claim.ts'
 
 /** `reason`: why its recipient is suppressed now; null: it may be sent. */

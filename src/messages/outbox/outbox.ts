@@ -1,62 +1,15 @@
-import { runQueue } from '../../queue/engine.ts'
-import type { App, Report } from '../../store/work.ts'
-import { createRelayQueues } from './capacity.ts'
-import { createCarrier } from './carrier.ts'
-import { type ClaimedMessage, claimDue, findDue, mailChannel, type Stream } from './claim.ts'
-
-/** Interval of checking all streams, for messages without a notice: retries that come due, and lost notices. */
-const checkMs = 10_000
-const finishMs = 5000
-
-/** Parses the payload of `noticeOf`. Returns null for a payload that names no stream. */
-export const readNotice = (payload: string): (Stream & { since: number }) | null => {
-  const [since, accountId, batch = ''] = payload.split(' ')
-  return accountId ? { accountId, batch, since: Number(since) } : null
-}
-
-/**
- * Sends due messages until `signal` is aborted. Then it finishes those on a connection (at most 5 s), releases the rest and
- * resolves. Any number of processes may run it on one database. Each message is sent at most once (docs/queues.md#rules).
- */
-export const runMail = (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> =>
-  runQueue<ClaimedMessage>(app, signal, report, (queue) => {
-    const relays = createRelayQueues()
-    let checkAt = 0
-
-    const freed = () => {
-      if (relays.hasCapacity(performance.now())) queue.ring()
-    }
-    const carrier = createCarrier(app, queue, relays, { settled() {}, freed, report })
-
-    const checkStreams = async () => {
-      if (performance.now() < checkAt) return
-      carrier.suppress()
-      const nextAt = performance.now() + checkMs
-      for (const due of await findDue(app.sql)) relays.markDue(due, due.since)
-      checkAt = nextAt
-    }
-
-    return Object.assign(carrier.adapter, {
-      channels: [mailChannel, 'svc_clock'],
-      notice(channel: string, payload: string) {
-        const notice = channel === mailChannel ? readNotice(payload) : null
-        if (notice) relays.markDue(notice, notice.since)
-        else checkAt = 0
-      },
-      missed() {
-        checkAt = 0
-      },
-      async claim(worker: number) {
-        carrier.giveBack(relays.stalled(performance.now()))
-        await checkStreams()
-        const { requests, total } = relays.claimRequests(performance.now())
-        if (total <= 0 || requests.length === 0) return
-        const { claims, found } = await claimDue(app.sql, worker, requests, total)
-        queue.track(claims)
-        relays.add(claims, requests, found, performance.now())
-        carrier.pump()
-        freed()
-      },
-      finish: () => carrier.finish(finishMs),
-    })
-  })
+export {
+  batchCounts,
+  countRecipients,
+  dropBatch,
+  failDropped,
+  hasBatchCounts,
+  isBatchOut,
+  releaseMails,
+  takeBatchCounts,
+} from './batches.ts'
+export { type ClaimedMessage, freeClaims } from './claim.ts'
+export { type Inserted, insertMessages, type NewMessage } from './insert.ts'
+export { type Queued, type QueuedMail, queueMails, queueMessage, sendQuotaUsedUp } from './queue.ts'
+export { runMail } from './run.ts'
+export { senderOf } from './sender.ts'

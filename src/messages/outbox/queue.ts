@@ -1,9 +1,8 @@
 import { takeQuotaUpTo } from '../../accounts/accounts.ts'
 import { Problem } from '../../lib/problem.ts'
 import type { App, Work } from '../../store/work.ts'
-import { type FromChoice, readMethod } from '../api/method.ts'
-import { quotaSentences } from '../api/reserve.ts'
-import { fillSubject, type MessageType, subjectLine } from '../api/shapes.ts'
+import { type FromChoice, readMethod } from '../identity/identity.ts'
+import { fillSubject, type MessageType, subjectLine } from '../messages.shapes.ts'
 import {
   type Batch,
   type Freeform,
@@ -13,6 +12,9 @@ import {
   type NewMessage,
   type Source,
 } from './insert.ts'
+
+/** The error of a message that the monthly quota has no unit for. */
+export const sendQuotaUsedUp = 'Monthly send quota for your plan exceeded'
 
 /** A message that another feature sends, with freeform content or content of a project. */
 export interface QueuedMail extends FromChoice {
@@ -81,11 +83,11 @@ export const queueMails = async (
     await failInserted(
       work,
       [...refused].map(({ id }) => id),
-      quotaSentences.sends,
+      sendQuotaUsedUp,
     )
   return inserted.map((row) => {
     if (!row) return { status: 'known' }
-    return refused.has(row) ? { ...row, status: 'failed', error: quotaSentences.sends } : row
+    return refused.has(row) ? { ...row, status: 'failed', error: sendQuotaUsedUp } : row
   })
 }
 

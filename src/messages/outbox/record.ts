@@ -2,7 +2,8 @@ import { nextRetryMs } from '../../lib/backoff.ts'
 import type { SendOutcome } from '../../net/smtp.ts'
 import { claimsJson, ownedRows, splitByOutcome } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
-import { type ClaimedMessage, countEnds, queueTable, unknownState } from './claim.ts'
+import { countEnds } from '../messages.queue.ts'
+import { type ClaimedMessage, queueTable, unknownState } from './claim.ts'
 import { marking } from './mark.ts'
 
 /** The result of one claim. `queued`: a temporary failure; the message is retried after `waitMs`. */

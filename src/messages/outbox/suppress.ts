@@ -1,7 +1,7 @@
 import { Problem } from '../../lib/problem.ts'
 import { isUnavailable } from '../../store/database.ts'
 import type { App, Report } from '../../store/work.ts'
-import { suppressAndFlag } from '../suppression/suppressions.ts'
+import { suppressAndFlag } from '../suppression/suppression.ts'
 
 /*
  * A bounce is recorded first, with a row in `pending_suppressions`. A second transaction suppresses the address and deletes that

@@ -1,7 +1,7 @@
 import type { Table } from '../../contacts/contacts.ts'
 import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
 import type { Work } from '../../store/work.ts'
-import { type SuppressionReason, suppressAddresses, suppressionReasons } from './suppressions.ts'
+import { type SuppressionReason, suppressAddresses, suppressionReasons } from './suppress.ts'
 
 export interface SuppressionCounts {
   rows: number

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createList, writeContacts } from '../../src/contacts/contacts.ts'
-import { addSender } from '../../src/messages/identity/senders.ts'
-import { suppressAddresses } from '../../src/messages/messages.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
-import { svc } from '../support/cli.ts'
-import { freePort } from '../support/daemon.ts'
-import { freeform, messagesOf, sendingAccount } from '../support/messages.ts'
-import { openSink, type Sink } from '../support/smtp.ts'
+import { createList, writeContacts } from '../../../src/contacts/contacts.ts'
+import { addSender } from '../../../src/messages/identity/identity.ts'
+import { suppressAddresses } from '../../../src/messages/messages.ts'
+import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { svc } from '../../support/cli.ts'
+import { freePort } from '../../support/daemon.ts'
+import { freeform, messagesOf, sendingAccount } from '../../support/messages.ts'
+import { openSink, type Sink } from '../../support/smtp.ts'
 
 let t: TestApp
 let sink: Sink

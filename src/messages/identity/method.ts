@@ -1,8 +1,8 @@
 import { emailDomain } from '../../lib/email.ts'
 import { invalid, Problem } from '../../lib/problem.ts'
 import type { App, Work } from '../../store/work.ts'
-import { relayColumns, type StoredRelay } from '../outbox/claim.ts'
-import { asciiAddress } from './shapes.ts'
+import { asciiAddress } from '../messages.shapes.ts'
+import { relayColumns, type StoredRelay } from './access.ts'
 
 /** The sender that a message asks for: an address, or the id of a stored sender. */
 export interface FromChoice {

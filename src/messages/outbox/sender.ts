@@ -1,9 +1,9 @@
 import { type Engine, openQueue } from '../../queue/engine.ts'
 import type { App } from '../../store/work.ts'
-import { createRelayQueues } from '../outbox/capacity.ts'
-import { type Carrier, createCarrier } from '../outbox/carrier.ts'
-import type { ClaimedMessage } from '../outbox/claim.ts'
-import type { Result } from '../outbox/record.ts'
+import { createRelayQueues } from './capacity.ts'
+import { type Carrier, createCarrier } from './carrier.ts'
+import type { ClaimedMessage } from './claim.ts'
+import type { Result } from './record.ts'
 
 /** Short, because the process has waited for its callers before it closes the app. */
 const finishMs = 2000

@@ -1,10 +1,10 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { addDomain, listDomains, setRelay, showDomain, verifyDomain } from '../../src/messages/messages.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
-import { type DnsServer, openDnsServer } from '../support/dns.ts'
-import { freeform, sendingAccount } from '../support/messages.ts'
-import { openSink, type Sink } from '../support/smtp.ts'
+import { addDomain, listDomains, setRelay, showDomain, verifyDomain } from '../../../src/messages/messages.ts'
+import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { type DnsServer, openDnsServer } from '../../support/dns.ts'
+import { freeform, sendingAccount } from '../../support/messages.ts'
+import { openSink, type Sink } from '../../support/smtp.ts'
 
 let t: TestApp
 let sink: Sink

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
-import { freeform, sendingAccount } from '../support/messages.ts'
-import { openSink, type Sink } from '../support/smtp.ts'
+import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { freeform, sendingAccount } from '../../support/messages.ts'
+import { openSink, type Sink } from '../../support/smtp.ts'
 
 let t: TestApp
 let sink: Sink

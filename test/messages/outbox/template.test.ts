@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
-import { queueMany, sendingAccount, startMail } from '../support/messages.ts'
-import { plainProjects } from '../support/projects.ts'
-import { openSink, type Sink } from '../support/smtp.ts'
+import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { queueMany, sendingAccount, startMail } from '../../support/messages.ts'
+import { plainProjects } from '../../support/projects.ts'
+import { openSink, type Sink } from '../../support/smtp.ts'
 
 const studio = plainProjects()
 let t: TestApp

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createList, reverify, showContact, writeContacts } from '../../src/contacts/contacts.ts'
-import { type BounceCounts, ingestBounces, removeSuppressions } from '../../src/messages/messages.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
-import { queueMany, sendingAccount } from '../support/messages.ts'
-import { exchange, exim, googleDelayed, mbox, postfix, qmail, type Reported, yahoo } from '../support/reports.ts'
+import { createList, reverify, showContact, writeContacts } from '../../../src/contacts/contacts.ts'
+import { type BounceCounts, ingestBounces, removeSuppressions } from '../../../src/messages/messages.ts'
+import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { queueMany, sendingAccount } from '../../support/messages.ts'
+import { exchange, exim, googleDelayed, mbox, postfix, qmail, type Reported, yahoo } from '../../support/reports.ts'
 
 const day = 86_400_000
 const ada = 'ada@people.dev'

@@ -1,0 +1,24 @@
+/* With which relay, sender and DKIM key an account's email is sent. */
+
+export { accessOf, relayColumns, relayOfUrl, type StoredRelay } from './access.ts'
+export {
+  addDomain,
+  type DomainRecord,
+  type DomainView,
+  dkimSelector,
+  domainContext,
+  listDomains,
+  showDomain,
+  verifyDomain,
+} from './domains.ts'
+export { type From, type FromChoice, findFrom, type Method, readMethod, requireMethod } from './method.ts'
+export { allRelays, type KnownRelay } from './relays.all.ts'
+export { setRelay, showRelay, testRelay, unsetRelay } from './relays.ts'
+export {
+  addSender,
+  deleteSender,
+  findSender,
+  listSenders,
+  makeDefaultSender,
+  type SenderView,
+} from './senders.ts'

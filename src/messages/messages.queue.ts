@@ -1,0 +1,17 @@
+import type { QueueView } from '../queue/loop.ts'
+
+/* What statements about the queue of messages have in common. */
+
+/** Messages that are due, without those that a broadcast holds back or that wait for their next attempt. */
+export const sendsQueue: QueueView = {
+  name: 'sends',
+  due: 'select q.due_at from clock, message_queue q where q.due_at <= clock.now',
+}
+
+/** The due time of held messages, which never comes. */
+export const heldUntil = `timestamptz '9999-12-31 00:00:00Z'`
+
+/** Returns SQL that counts ended messages of batches; `ended` is a query of account, batch and status of each message. */
+export const countEnds = (ended: string) => `
+  insert into message_tallies (account_id, batch, status, count)
+  select account_id, batch, status, count(*) from (${ended}) e where batch <> '' group by account_id, batch, status`

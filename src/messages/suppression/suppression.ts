@@ -1,0 +1,16 @@
+export { importSuppressions } from './import.ts'
+export {
+  explainUnsent,
+  isSuppressed,
+  listSuppressions,
+  type SuppressionView,
+  suppressedReason,
+} from './read.ts'
+export {
+  removeSuppressions,
+  type SuppressionReason,
+  SuppressionReasonShape,
+  suppressAddresses,
+  suppressAndFlag,
+  suppressionReasons,
+} from './suppress.ts'
