@@ -6,6 +6,7 @@ import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
 import { opaqueArray } from '../store/arrays.ts'
 import type { Sql } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { heldUntil } from './messages.queue.ts'
 import { messageStatuses } from './messages.shapes.ts'
@@ -67,16 +68,18 @@ const fromColumns = `case when m.from_email is not null
 export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData",
   ${epochMs('m.dropped_at')} as "contentDroppedAt"`
 
+const readStatus = statement<{ status: MessageView['status'] }>(
+  'message-status',
+  { status: 'text' },
+  'select status from messages where account_id = $1 and id = $2',
+)
+
 /** Returns a message's status, or null if the account has no such message. */
 export const statusOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
 ): Promise<MessageView['status'] | null> => {
-  const [row] = await sql<{ status: MessageView['status'] }>(
-    'select status from messages where account_id = $1 and id = $2',
-    [accountId, id],
-    'message-status',
-  )
+  const [row] = await sql(readStatus, [accountId, id])
   return row?.status ?? null
 }
 
@@ -137,6 +140,25 @@ export interface MessageKey {
   id: string
 }
 
+const readProjectMails = statement<ProjectMail & { place: number }>(
+  'project-mails',
+  {
+    ...{ place: 'int4', accountId: 'text', id: 'text', email: 'text', rowId: 'text', from: 'json', replyTo: 'text' },
+    ...{ projectId: 'text', projectVersion: 'int4', mergeData: 'jsonb', isDropped: 'bool', source: 'json' },
+    createdAt: 'int8',
+  },
+  `select k.place::int, m.* from unnest(${opaqueArray('$1')}, $2::text[]) with ordinality as k(account, id, place)
+   cross join lateral (
+     select m.account_id as "accountId", m.id, m.email, ${rowIdOf('m.account_id', 'm.email')} as "rowId",
+       ${fromColumns}, m.project_id as "projectId", m.project_version as "projectVersion", m.merge_data as "mergeData",
+       m.dropped_at is not null as "isDropped", ${sourceOfMessage} as source,
+       ${epochMs('m.created_at')} as "createdAt"
+     from messages m
+     where m.account_id = k.account and m.id = k.id and m.project_id is not null and m.project_version is not null
+       and m.merge_data is not null limit 1
+   ) m`,
+)
+
 /**
  * Returns the emails in the order of `keys`: null for a message that does not exist, has no project, or whose recipient was
  * erased.
@@ -145,20 +167,7 @@ export const findProjectMails = async (
   { sql }: Pick<Work, 'sql'>,
   keys: readonly MessageKey[],
 ): Promise<(ProjectMail | null)[]> => {
-  const rows = await sql<ProjectMail & { place: number }>(
-    `select k.place::int, m.* from unnest(${opaqueArray('$1')}, $2::text[]) with ordinality as k(account, id, place)
-     cross join lateral (
-       select m.account_id as "accountId", m.id, m.email, ${rowIdOf('m.account_id', 'm.email')} as "rowId", ${fromColumns}, m.project_id as "projectId",
-         m.project_version as "projectVersion", m.merge_data as "mergeData",
-         m.dropped_at is not null as "isDropped", ${sourceOfMessage} as source,
-         (extract(epoch from m.created_at) * 1000)::int8 as "createdAt"
-       from messages m
-       where m.account_id = k.account and m.id = k.id and m.project_id is not null and m.project_version is not null
-         and m.merge_data is not null limit 1
-     ) m`,
-    [keys.map(({ accountId }) => accountId), keys.map(({ id }) => id)],
-    'project-mails',
-  )
+  const rows = await sql(readProjectMails, [keys.map(({ accountId }) => accountId), keys.map(({ id }) => id)])
   const byPlace = new Map(rows.map(({ place, ...mail }) => [place, mail]))
   return keys.map((_, i) => byPlace.get(i + 1) ?? null)
 }

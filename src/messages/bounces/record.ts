@@ -1,5 +1,6 @@
 import { lockKey } from '../../lib/locks.ts'
 import { Problem } from '../../lib/problem.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { suppressAndFlag } from '../suppression/suppression.ts'
 import type { Report } from './report.ts'
@@ -24,6 +25,13 @@ const outcomes = {
 const softLimit = 3
 const softDays = 7
 
+const readReported = statement<Reported & { domain: string }>(
+  'message-of-report',
+  { accountId: 'text', id: 'text', domain: 'text' },
+  `select account_id as "accountId", id, split_part(from_email, '@', -1) as domain from messages
+   where id = $1 and ($2::text is null or account_id = $2) limit 1`,
+)
+
 /**
  * Returns the message that a report is about, or null. A bounce address with a valid stamp identifies it; a report without a bounce
  * address is matched by the Message-ID of the original. A report that has only wrong stamps is a forgery and matches nothing.
@@ -35,12 +43,7 @@ const findReported = async (
 ): Promise<Reported | null> => {
   const proven = stamps.find(({ id, stamp }) => tokens.isStamp('bounce', id, stamp))
   if (stamps.length > 0 ? !proven : !original) return null
-  const rows = await sql<Reported & { domain: string }>(
-    `select account_id as "accountId", id, split_part(from_email, '@', -1) as domain from messages
-     where id = $1 and ($2::text is null or account_id = $2) limit 1`,
-    [proven?.id ?? original!.id, accountId],
-    'message-of-report',
-  )
+  const rows = await sql(readReported, [proven?.id ?? original!.id, accountId])
   return rows.find(({ domain }) => proven || domain === original!.domain) ?? null
 }
 

@@ -1,5 +1,6 @@
 import { emailDomain } from '../../lib/email.ts'
 import { invalid, Problem } from '../../lib/problem.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { asciiAddress } from '../messages.shapes.ts'
 import { relayColumns, type StoredRelay } from './access.ts'
@@ -31,14 +32,18 @@ interface Setup {
   domains: string[]
 }
 
-const reading = `
-  select
+/** $2 ids of senders, $3 addresses of senders, $4 domains. */
+const reading = statement<Setup>(
+  'sending-method',
+  { relay: 'json', senders: 'json', domains: '_text' },
+  `select
     (select row_to_json(r) from (select ${relayColumns} from relays r where r.account_id = $1) r) as relay,
     (select coalesce(json_agg(s), '[]') from (
       select id, email, name, reply_to as "replyTo", is_default as "isDefault" from senders
       where account_id = $1 and (is_default or id = any($2) or email = any($3))
     ) s) as senders,
-    array(select domain from domains where account_id = $1 and domain = any($4) and status = 'verified') as domains`
+    array(select domain from domains where account_id = $1 and domain = any($4) and status = 'verified') as domains`,
+)
 
 /** An account's relay, and the senders that it may use. */
 export interface Method {
@@ -76,16 +81,12 @@ export const readMethod = async (
   choices: readonly FromChoice[],
 ): Promise<Method> => {
   const emails = choices.flatMap(({ from }) => from?.email ?? [])
-  const [setup] = await sql<Setup>(
-    reading,
-    [
-      accountId,
-      choices.flatMap(({ senderId }) => senderId ?? []),
-      emails,
-      emails.flatMap((email) => emailDomain(email) ?? []),
-    ],
-    'sending-method',
-  )
+  const [setup] = await sql(reading, [
+    accountId,
+    choices.flatMap(({ senderId }) => senderId ?? []),
+    emails,
+    emails.flatMap((email) => emailDomain(email) ?? []),
+  ])
   const { relay } = setup!
   return {
     relay,

@@ -1,4 +1,5 @@
 import { activeContacts, invalidEmails } from '../../contacts/contacts.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { heldUntil } from '../messages.queue.ts'
 import { mailChannel } from './claim.ts'
@@ -27,14 +28,16 @@ export const batchCounts = (account: string, id: string) => `(
   from message_tallies where account_id = ${account} and batch = ${id}
 )`
 
+const takeCounts = statement<{ status: keyof BatchCounts; count: number }>(
+  'take-tally',
+  { status: 'text', count: 'int4' },
+  `with taken as (delete from message_tallies where account_id = $1 and batch = $2 returning status, count)
+   select status, sum(count)::int as count from taken group by status`,
+)
+
 /** Returns the messages of a batch that ended since the last call, and deletes these counters: each message is reported once. */
 export const takeBatchCounts = async ({ sql, accountId }: Work, batch: string): Promise<BatchCounts> => {
-  const rows = await sql<{ status: keyof BatchCounts; count: number }>(
-    `with taken as (delete from message_tallies where account_id = $1 and batch = $2 returning status, count)
-     select status, sum(count)::int as count from taken group by status`,
-    [accountId, batch],
-    'take-tally',
-  )
+  const rows = await sql(takeCounts, [accountId, batch])
   return { sent: 0, failed: 0, suppressed: 0, ...Object.fromEntries(rows.map((row) => [row.status, row.count])) }
 }
 

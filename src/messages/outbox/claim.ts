@@ -1,6 +1,7 @@
 import { activeAccounts } from '../../accounts/accounts.ts'
 import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import { relayColumns, type StoredRelay } from '../identity/identity.ts'
 import { countEnds } from '../messages.queue.ts'
@@ -75,8 +76,17 @@ export interface Found extends Stream {
   last: number
 }
 
+/** A claimed message, with what was found in its stream. `id` null: nothing in the stream could be claimed. */
+type ClaimedRow = Found & Omit<ClaimedMessage, 'id' | 'worker' | 'content' | 'retryMs'> & { id: string | null }
+
 // Rows are addressed by ctid and joined laterally, as in deliveries, so that the planner can only choose the index scan.
-const claiming = `
+const claiming = statement<ClaimedRow>(
+  'claim-messages',
+  {
+    ...{ accountId: 'text', batch: 'text', found: 'int8', last: 'int8', id: 'text', claim: 'int4', tries: 'int4' },
+    ...{ isPatient: 'bool', relay: 'json' },
+  },
+  `
   with clock as materialized (
     select svc_now() as now
   ), ask as materialized (
@@ -105,7 +115,8 @@ const claiming = `
     left join lateral (
       select row_to_json(r) as relay from (select ${relayColumns} from relays r where r.account_id = f.account limit 1) r
     ) r on true
-  order by t.due_at`
+  order by t.due_at`,
+)
 
 /**
  * Claims due messages of the requested streams, at most `total`: the oldest of each stream first, the streams in turn. Skips
@@ -117,11 +128,7 @@ export const claimDue = async (
   requests: readonly ClaimRequest[],
   total: number,
 ): Promise<{ claims: ClaimedMessage[]; found: Map<string, Found> }> => {
-  const rows = await sql<Found & Omit<ClaimedMessage, 'id'> & { id: string | null }>(
-    claiming,
-    [worker, JSON.stringify(requests), total],
-    'claim-messages',
-  )
+  const rows = await sql(claiming, [worker, JSON.stringify(requests), total])
   return {
     claims: rows.flatMap(({ found: _, last: __, id, ...row }) => (id === null ? [] : { ...row, id, worker })),
     found: new Map(rows.map((row) => [streamKey(row), row])),
@@ -129,7 +136,10 @@ export const claimDue = async (
 }
 
 /** Releases claims (`$1`), due again after `$2` ms, and notifies the mail jobs. */
-const releasing = `
+const releasing = statement<{ id: string }>(
+  'release-messages',
+  { id: 'text' },
+  `
   with freed as (
     update message_queue q set worker = null, is_handing = false, claim = q.claim + 1,
       due_at = case when $2::float8 > 0 then svc_now() + $2 * interval '1 ms' else q.due_at end
@@ -138,7 +148,8 @@ const releasing = `
     select pg_notify('${mailChannel}', (extract(epoch from due_at) * 1e6)::int8 || ' ' || account_id || ' ' || batch)
     from (select account_id, batch, min(due_at) as due_at from freed group by account_id, batch) f
   )
-  select id from freed where (select count(*) from announced) >= 0`
+  select id from freed where (select count(*) from announced) >= 0`,
+)
 
 /**
  * Returns unsent claims to the queue, each due again after its `retryMs`. Resolves with the ids of the released messages; rows that
@@ -147,7 +158,7 @@ const releasing = `
 export const releaseClaims = async (sql: Sql, claims: readonly ClaimedMessage[]): Promise<Set<string>> => {
   const released = new Set<string>()
   for (const [retryMs, same] of Map.groupBy(claims, (claim) => claim.retryMs ?? 0)) {
-    const rows = await sql<{ id: string }>(releasing, [claimsJson(same), retryMs], 'release-messages')
+    const rows = await sql(releasing, [claimsJson(same), retryMs])
     for (const { id } of rows) released.add(id)
   }
   return released
@@ -184,25 +195,26 @@ export const freeClaims = async (
   counters.count('sends', 'failed', row!.failed)
 }
 
+const findingDue = statement<Stream & { since: number }>(
+  'find-due-messages',
+  { accountId: 'text', batch: 'text', since: 'int8' },
+  `with recursive waiting as (
+     (select account_id, batch from message_queue order by account_id, batch limit 1)
+     union all
+     select n.account_id, n.batch from waiting w cross join lateral (
+       select q.account_id, q.batch from message_queue q where (q.account_id, q.batch) > (w.account_id, w.batch)
+       order by q.account_id, q.batch limit 1
+     ) n
+   )
+   select w.account_id as "accountId", w.batch, (extract(epoch from d.due_at) * 1e6)::int8 as since
+   from waiting w, (select svc_now() as now) clock cross join lateral (
+     select due_at from message_queue
+     where account_id = w.account_id and batch = w.batch and due_at <= clock.now and worker is null order by due_at limit 1
+   ) d where exists (select from ${activeAccounts} a where a.id = w.account_id)`,
+)
+
 /**
  * Returns the streams with due and unclaimed messages, and since when (microseconds), without accounts that are being deleted.
  * Reads one index entry for each stream.
  */
-export const findDue = (sql: Sql): Promise<(Stream & { since: number })[]> =>
-  sql(
-    `with recursive waiting as (
-       (select account_id, batch from message_queue order by account_id, batch limit 1)
-       union all
-       select n.account_id, n.batch from waiting w cross join lateral (
-         select q.account_id, q.batch from message_queue q where (q.account_id, q.batch) > (w.account_id, w.batch)
-         order by q.account_id, q.batch limit 1
-       ) n
-     )
-     select w.account_id as "accountId", w.batch, (extract(epoch from d.due_at) * 1e6)::int8 as since
-     from waiting w, (select svc_now() as now) clock cross join lateral (
-       select due_at from message_queue
-       where account_id = w.account_id and batch = w.batch and due_at <= clock.now and worker is null order by due_at limit 1
-     ) d where exists (select from ${activeAccounts} a where a.id = w.account_id)`,
-    [],
-    'find-due-messages',
-  )
+export const findDue = (sql: Sql): Promise<(Stream & { since: number })[]> => sql(findingDue)

@@ -1,4 +1,6 @@
 import { newId } from '../../lib/ids.ts'
+import { rowset } from '../../store/rowset.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { heldUntil } from '../messages.queue.ts'
 import type { MessageType } from '../messages.shapes.ts'
@@ -55,37 +57,86 @@ export interface Batch {
   isHeld: boolean
 }
 
-// The messages of one statement are due one microsecond apart, so that the due time shows where a claim stopped. Messages whose key
-// is taken are skipped, also if the key is used twice in this statement or by a transaction that this one waits for.
-const inserting = `
-  with clock as materialized (
-    select svc_now() as now
-  ), draft as materialized (
-    select d.*, case when d.error is null then ${suppressedReason('$1', 'd.email', 'd.type')} end as reason
-    from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-      $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::int[], $17::text[], $18::text[], $19::boolean[], $23::text[])
-      with ordinality as d(id, key, source_kind, source_id, type, email, from_email, from_name, reply_to, subject, html,
-        text, project_id, project_version, merge_data, error, is_patient, calendar, n)
-  ), inserted as (
-    insert into messages (account_id, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to,
-      subject, html, text, calendar, project_id, project_version, merge_data, status, reason, error, created_at, finished_at)
-    select $1, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to, subject, html, text,
-      calendar, project_id, project_version, merge_data::jsonb,
-      case when error is not null then 'failed' when reason is not null then 'suppressed' else 'pending' end,
-      reason, error, $2, case when coalesce(error, reason) is not null then $2::timestamptz end
-    from draft order by n
-    on conflict (account_id, key) where key is not null do nothing
-    returning id, status, reason, error, from_email
-  ), queued as (
-    insert into message_queue (account_id, id, batch, due_at, worker, claim, is_patient)
-    select $1, d.id, $21, case when $22 then ${heldUntil} else clock.now + (d.n - 1) * interval '1 microsecond' end, $20::int, case when $20::int is null then 0 else 1 end,
-      d.is_patient
-    from draft d join inserted i on i.id = d.id, clock where i.status = 'pending'
-  )
-  select i.id, i.status, i.reason, i.error, case when $20::int is not null then (
-      select sealed_key from domains
-      where account_id = $1 and domain = split_part(i.from_email, '@', -1) and status = 'verified' limit 1
-    ) end as "sealedKey", (extract(epoch from clock.now) * 1e6)::int8 as "dueAt" from inserted i, clock`
+/** The messages of one statement, with the types of their columns. */
+const drafts = rowset(6, {
+  id: 'text',
+  key: 'text',
+  source_kind: 'text',
+  source_id: 'text',
+  type: 'text',
+  email: 'text',
+  from_email: 'text',
+  from_name: 'text',
+  reply_to: 'text',
+  subject: 'text',
+  html: 'text',
+  text: 'text',
+  calendar: 'text',
+  project_id: 'text',
+  project_version: 'int',
+  merge_data: 'text',
+  error: 'text',
+  is_patient: 'boolean',
+})
+
+const noContent = { html: null, text: null, calendar: null, projectId: null, version: null, mergeData: null }
+
+const draftOf = (id: string, message: NewMessage) => {
+  const { key, source, type, to, fromEmail, fromName, replyTo, subject, error, isPatient } = message
+  const { html, text, calendar, projectId, version, mergeData } = { ...noContent, ...message.content }
+  return {
+    ...{ id, key, type, subject, html, text, error },
+    calendar: calendar ?? null,
+    source_kind: source.kind,
+    source_id: source.id,
+    email: to,
+    from_email: fromEmail,
+    from_name: fromName,
+    reply_to: replyTo,
+    project_id: projectId,
+    project_version: version,
+    merge_data: mergeData && JSON.stringify(mergeData),
+    is_patient: isPatient,
+  }
+}
+
+// Messages whose key is taken are skipped, also if the key is used twice in this statement or by a transaction that this one
+// waits for.
+const insertingRows = `
+  insert into messages (account_id, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to,
+    subject, html, text, calendar, project_id, project_version, merge_data, status, reason, error, created_at, finished_at)
+  select $1, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to, subject, html, text,
+    calendar, project_id, project_version, merge_data::jsonb,
+    case when error is not null then 'failed' when reason is not null then 'suppressed' else 'pending' end,
+    reason, error, $2, case when coalesce(error, reason) is not null then $2::timestamptz end
+  from draft order by n
+  on conflict (account_id, key) where key is not null do nothing
+  returning id, status, reason, error, from_email`
+
+// The messages of one statement are due one microsecond apart, so that the due time shows where a claim stopped.
+const queueing = `
+  insert into message_queue (account_id, id, batch, due_at, worker, claim, is_patient)
+  select $1, d.id, $4, case when $5 then ${heldUntil} else clock.now + (d.n - 1) * interval '1 microsecond' end,
+    $3::int, case when $3::int is null then 0 else 1 end, d.is_patient
+  from draft d join inserted i on i.id = d.id, clock where i.status = 'pending'`
+
+/** $1 account, $2 now, $3 worker, $4 batch, $5 whether the batch is held, then `drafts`. */
+const inserting = statement<Inserted & { dueAt: number }>(
+  'insert-messages',
+  { id: 'text', status: 'text', reason: 'text', error: 'text', sealedKey: 'text', dueAt: 'int8' },
+  `with clock as materialized (
+     select svc_now() as now
+   ), draft as materialized (
+     select d.*, case when d.error is null then ${suppressedReason('$1', 'd.email', 'd.type')} end as reason
+     from ${drafts.as('d')}
+   ), inserted as (${insertingRows}
+   ), queued as (${queueing}
+   )
+   select i.id, i.status, i.reason, i.error, case when $3::int is not null then (
+       select sealed_key from domains
+       where account_id = $1 and domain = split_part(i.from_email, '@', -1) and status = 'verified' limit 1
+     ) end as "sealedKey", (extract(epoch from clock.now) * 1e6)::int8 as "dueAt" from inserted i, clock`,
+)
 
 /**
  * Inserts messages and queues them, in the transaction of their cause. Decides whether a recipient is suppressed. With `worker` they
@@ -99,44 +150,8 @@ export const insertMessages = async (
   batch: Batch = { id: '', isHeld: false },
 ): Promise<(Inserted | undefined)[]> => {
   const ids = messages.map(() => newId('msg', now.getTime()))
-  const contents = messages.map(({ content }) => ({
-    html: null,
-    text: null,
-    calendar: null,
-    projectId: null,
-    version: null,
-    mergeData: null,
-    ...content,
-  }))
-  const rows = await sql<Inserted & { dueAt: number }>(
-    inserting,
-    [
-      accountId,
-      now,
-      ids,
-      messages.map(({ key }) => key),
-      messages.map(({ source }) => source.kind),
-      messages.map(({ source }) => source.id),
-      messages.map(({ type }) => type),
-      messages.map(({ to }) => to),
-      messages.map(({ fromEmail }) => fromEmail),
-      messages.map(({ fromName }) => fromName),
-      messages.map(({ replyTo }) => replyTo),
-      messages.map(({ subject }) => subject),
-      contents.map(({ html }) => html),
-      contents.map(({ text }) => text),
-      contents.map(({ projectId }) => projectId),
-      contents.map(({ version }) => version),
-      contents.map(({ mergeData }) => mergeData && JSON.stringify(mergeData)),
-      messages.map(({ error }) => error),
-      messages.map(({ isPatient }) => isPatient),
-      worker,
-      batch.id,
-      batch.isHeld,
-      contents.map(({ calendar }) => calendar),
-    ],
-    'insert-messages',
-  )
+  const params = drafts.params(messages.map((message, i) => draftOf(ids[i]!, message)))
+  const rows = await sql(inserting, [accountId, now, worker, batch.id, batch.isHeld, ...params])
   for (const { status } of rows) if (status !== 'pending') count('sends', status)
   const queued = rows.find(({ status }) => status === 'pending')
   if (queued && worker === null && !batch.isHeld) {

@@ -1,34 +1,51 @@
 import { activeAccounts } from '../../accounts/accounts.ts'
 import { claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import { suppressedReason } from '../suppression/suppression.ts'
 import { type ClaimedMessage, type Content, queueTable } from './claim.ts'
 
 /** `reason`: why its recipient is suppressed now; null: it may be sent. */
 export type Loaded = Content & { reason: string | null }
 
-const loading = `
+const loading = statement<Loaded>(
+  'load-messages',
+  {
+    ...{
+      accountId: 'text',
+      id: 'text',
+      type: 'text',
+      email: 'text',
+      fromEmail: 'text',
+      fromName: 'text',
+      replyTo: 'text',
+    },
+    ...{ subject: 'text', html: 'text', text: 'text', calendar: 'text', projectId: 'text', projectVersion: 'int4' },
+    ...{ mergeData: 'jsonb', createdAt: 'timestamptz', domain: 'text', reason: 'text', sealedKey: 'text' },
+  },
+  `
   select m.*, d.sealed_key as "sealedKey"
   from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text, claim int, worker int) cross join lateral (
     select from message_queue
     where account_id = c."accountId" and id = c.id and claim = c.claim and worker = c.worker limit 1
   ) q cross join lateral (
     select m.account_id as "accountId", m.id, m.type, m.email, m.from_email as "fromEmail", m.from_name as "fromName",
-      m.reply_to as "replyTo", m.subject, m.html, m.text, m.calendar, m.project_id as "projectId", m.project_version as "projectVersion", m.merge_data as "mergeData",
-      m.created_at as "createdAt", split_part(m.from_email, '@', -1) as domain,
+      m.reply_to as "replyTo", m.subject, m.html, m.text, m.calendar, m.project_id as "projectId",
+      m.project_version as "projectVersion", m.merge_data as "mergeData", m.created_at as "createdAt", split_part(m.from_email, '@', -1) as domain,
       ${suppressedReason('m.account_id', 'm.email', 'm.type')} as reason
     from messages m where m.account_id = c."accountId" and m.id = c.id
       and exists (select from ${activeAccounts} a where a.id = c."accountId") limit 1
   ) m left join lateral (
     select sealed_key from domains where account_id = m."accountId" and domain = m.domain and status = 'verified' limit 1
-  ) d on true`
+  ) d on true`,
+)
 
 /**
  * Loads the contents of claims. Returns them by message id, without claims that this process has lost, and without messages of
  * accounts that are being deleted.
  */
 export const loadContents = async (sql: Sql, claims: readonly ClaimedMessage[]): Promise<Map<string, Loaded>> => {
-  const rows = await sql<Loaded>(loading, [claimsJson(claims)], 'load-messages')
+  const rows = await sql(loading, [claimsJson(claims)])
   return new Map(rows.map((row) => [row.id, row]))
 }
 

@@ -2,6 +2,7 @@ import { nextRetryMs } from '../../lib/backoff.ts'
 import type { SendOutcome } from '../../net/smtp.ts'
 import { claimsJson, ownedRows, splitByOutcome } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import { countEnds } from '../messages.queue.ts'
 import { type ClaimedMessage, queueTable, unknownState } from './claim.ts'
 import { marking } from './mark.ts'
@@ -74,7 +75,10 @@ const suppressingLater = (ended: string) => `
 // Skips locked rows of both tables, so that no other result waits for them. A connection that has finished one message takes the
 // next at once. Recording the one and marking the other in the same statement saves a commit, and after a crash at most one message
 // of the connection is in an unknown state.
-const recording = `
+const recording = statement<{ id: string }>(
+  'record-messages',
+  { id: 'text' },
+  `
   with clock as materialized (
     select svc_now() as now
   ), mine as materialized (
@@ -98,11 +102,15 @@ const recording = `
     update messages m set status = r.status, reason = r.reason, error = r.error, finished_at = clock.now
     from result r, clock where m.ctid = r.message and r.status <> 'queued'
   ), ${marking('$2')}
-  select id from result union all select id from sendable`
+  select id from result union all select id from sendable`,
+)
 
 // Records a relay's reply that arrives after another worker presumed this one dead and ended the message. Only the worker that
 // marked the message can have a reply, and no other worker claims a marked message, so the reply belongs to this row.
-const correcting = `
+const correcting = statement<{ id: string }>(
+  'correct-messages',
+  { id: 'text' },
+  `
   with late as materialized (
     select c.*, m.message from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text${resultColumns}) cross join lateral (
       select ctid as message from messages
@@ -120,7 +128,8 @@ const correcting = `
   ), ended as (
     update messages m set status = l.status, error = l.error, finished_at = svc_now() from late l where m.ctid = l.message
   )
-  select id from late`
+  select id from late`,
+)
 
 const encode = (results: readonly Result[]): string =>
   JSON.stringify(
@@ -147,7 +156,7 @@ const stillUnknown = async (sql: Sql, results: readonly Result[]): Promise<Set<s
 
 const correct = async (sql: Sql, results: readonly Result[]): Promise<Set<string>> => {
   if (results.length === 0) return new Set()
-  const rows = await sql<{ id: string }>(correcting, [encode(results)], 'correct-messages')
+  const rows = await sql(correcting, [encode(results)])
   return new Set(rows.map(({ id }) => id))
 }
 
@@ -171,7 +180,7 @@ export const recordResults = async (
   results: readonly Result[],
   taken: readonly ClaimedMessage[],
 ): Promise<Recorded> => {
-  const rows = await sql<{ id: string }>(recording, [encode(results), claimsJson(taken)], 'record-messages')
+  const rows = await sql(recording, [encode(results), claimsJson(taken)])
   const marked = new Set(rows.map(({ id }) => id))
   const { done: written, locked } = await splitByOutcome(sql, queueTable, results, ({ claimed }) => claimed, marked)
   if (written.length + locked.length === results.length) return { written, corrected: [], locked, marked }

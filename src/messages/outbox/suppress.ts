@@ -1,5 +1,6 @@
 import { Problem } from '../../lib/problem.ts'
 import { isUnavailable } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
 import { suppressAndFlag } from '../suppression/suppression.ts'
 
@@ -27,6 +28,13 @@ interface Pending {
   accountId: string
   messageId: string
 }
+
+const findPending = statement<Pending>(
+  'pending-suppressions',
+  { accountId: 'text', messageId: 'text' },
+  `select account_id as "accountId", message_id as "messageId" from pending_suppressions
+   where message_id <> all($1::text[]) order by account_id, message_id limit ${batchSize}`,
+)
 
 export const createSuppressor = (app: App, report: Report): Suppressor => {
   /** When to retry a message, in ms of `performance.now()`. */
@@ -64,12 +72,7 @@ export const createSuppressor = (app: App, report: Report): Suppressor => {
   const pass = async (): Promise<void> => {
     for (const [id, until] of retryAt) if (until <= performance.now()) retryAt.delete(id)
     for (let found = batchSize; found === batchSize && !isClosed; ) {
-      const rows = await app.sql<Pending>(
-        `select account_id as "accountId", message_id as "messageId" from pending_suppressions
-         where message_id <> all($1::text[]) order by account_id, message_id limit ${batchSize}`,
-        [[...retryAt.keys()]],
-        'pending-suppressions',
-      )
+      const rows = await app.sql(findPending, [[...retryAt.keys()]])
       found = rows.length
       for (const row of rows) if (!isClosed) await attempt(row)
     }

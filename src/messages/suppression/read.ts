@@ -2,6 +2,7 @@ import { invalidReason, pendingReason, verificationReasons } from '../../contact
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page.ts'
 import { shellWord } from '../../lib/shell.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { SuppressionReason } from './suppress.ts'
 
@@ -11,19 +12,18 @@ export interface SuppressionView {
   createdAt: number
 }
 
+const findReason = statement(
+  'is-suppressed',
+  {},
+  'select from suppressions where account_id = $1 and email = $2 and reason = $3',
+)
+
 /** Returns whether a normalised address is suppressed for a reason. */
 export const isSuppressed = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   email: string,
   reason: SuppressionReason,
-): Promise<boolean> => {
-  const rows = await sql(
-    'select from suppressions where account_id = $1 and email = $2 and reason = $3',
-    [accountId, email, reason],
-    'is-suppressed',
-  )
-  return rows.length > 0
-}
+): Promise<boolean> => (await sql(findReason, [accountId, email, reason])).length > 0
 
 /** Returns a page of the account's suppressions, ordered by address. */
 export const listSuppressions = async (

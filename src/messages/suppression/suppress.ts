@@ -1,10 +1,19 @@
 import { z } from 'zod'
 import { addAddressSignal, removeAddressSignals } from '../../contacts/contacts.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 
 export const suppressionReasons = ['complained', 'bounced', 'manual', 'unsubscribed'] as const
 export type SuppressionReason = (typeof suppressionReasons)[number]
 export const SuppressionReasonShape = z.enum(suppressionReasons)
+
+const insertReasons = statement<{ email: string }>(
+  'suppress-addresses',
+  { email: 'text' },
+  `insert into suppressions (account_id, email, reason, created_at)
+   select $1, email, $3, $4 from (select distinct unnest($2::text[]) as email) e order by email
+   on conflict do nothing returning email`,
+)
 
 /**
  * Suppresses normalised addresses for a reason. Returns those that were not suppressed for it before, and notifies the listeners
@@ -16,13 +25,7 @@ export const suppressAddresses = async (
   reason: SuppressionReason,
 ): Promise<string[]> => {
   const { sql, accountId, now } = work
-  const rows = await sql<{ email: string }>(
-    `insert into suppressions (account_id, email, reason, created_at)
-     select $1, email, $3, $4 from (select distinct unnest($2::text[]) as email) e order by email
-     on conflict do nothing returning email`,
-    [accountId, emails, reason, now],
-    'suppress-addresses',
-  )
+  const rows = await sql(insertReasons, [accountId, emails, reason, now])
   const added = rows.map(({ email }) => email)
   if (added.length > 0) for (const listener of work.listeners) await listener.addressesSuppressed?.(work, added, reason)
   return added
