@@ -82,6 +82,7 @@ export {
   leaveList,
   locateContact,
   locating,
+  locatingBy,
   lockContact,
   type Outcome,
   type Removal,

@@ -1,10 +1,11 @@
-import { type ContactPlace, locating } from '../contacts/contacts.ts'
+import { type ContactPlace, locating, locatingBy } from '../contacts/contacts.ts'
 import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
 import { notFound } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { NewDeal } from './deals.shapes.ts'
-import { type Deal, type DealRow, dealColumns, viewDeal } from './deals.shapes.ts'
+import { type Deal, type DealRow, dealColumns, dealTypes, viewDeal } from './deals.shapes.ts'
 import { lockTargetStage } from './deals.target.ts'
 
 export interface DealOrigin {
@@ -13,32 +14,39 @@ export interface DealOrigin {
   idempotencyKey?: string | undefined
 }
 
+const readDealOfKey = statement<DealRow>(
+  'deal-of-key',
+  dealTypes,
+  `select ${dealColumns} from deals d where d.account_id = $1 and d.idempotency_key = $2`,
+)
+
 /** Returns the current state of the deal that was created with the idempotency key; null if there is none. */
 export const dealOfKey = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   key: string,
 ): Promise<Deal | null> => {
-  const [row] = await sql<DealRow>(
-    `select ${dealColumns} from deals d where d.account_id = $1 and d.idempotency_key = $2`,
-    [accountId, key],
-    'deal-of-key',
-  )
+  const [row] = await sql(readDealOfKey, [accountId, key])
   return row ? viewDeal(row) : null
 }
 
 // One statement finds the contact and inserts the deal and its history, because each round trip would cost as much again. A second
 // call with the same idempotency key waits here until the first one commits or rolls back.
-const insertDeal = (contact: string) => `
-  with contact as materialized (${contact}), inserted as (
-    insert into deals (account_id, id, title, value, currency, pipeline_id, stage_id, status, source, list_id, row_id, email,
-      idempotency_key, moves, created_at, updated_at)
-    select $1, $5, $6, $7, $8, $9, $10, $11, $12, "listId", "rowId", email, $13, 1, $14, $14 from contact
-    on conflict (account_id, idempotency_key) where idempotency_key is not null do nothing returning id
-  ), history as (
-    insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
-    select $1, id, 1, $15, null, $10, $14 from inserted
+const insertDeal = (kind: keyof typeof locating) =>
+  statement<ContactPlace & { isCreated: boolean }>(
+    `create-deal-${kind}`,
+    { listId: 'text', rowId: 'text', email: 'text', isCreated: 'bool' },
+    `with contact as materialized (${locating[kind]}), inserted as (
+       insert into deals (account_id, id, title, value, currency, pipeline_id, stage_id, status, source, list_id, row_id, email,
+         idempotency_key, moves, created_at, updated_at)
+       select $1, $5, $6, $7, $8, $9, $10, $11, $12, "listId", "rowId", email, $13, 1, $14, $14 from contact
+       on conflict (account_id, idempotency_key) where idempotency_key is not null do nothing returning id
+     ), history as (
+       insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
+       select $1, id, 1, $15, null, $10, $14 from inserted
+     )
+     select contact.*, exists (select from inserted) as "isCreated" from contact`,
   )
-  select contact.*, exists (select from inserted) as "isCreated" from contact`
+const insertDealOf = { row: insertDeal('row'), email: insertDeal('email') }
 
 /**
  * Creates a deal with its first history entry and emits `deal.created` (docs/reference/api.md#post-deals). If a deal with the
@@ -52,7 +60,7 @@ export const createDeal = async (
   const { sql, accountId, actor, now } = work
   // The stage first: a stage of another pipeline is refused with 400, which takes precedence over the 404 for the contact.
   const stage = await lockTargetStage(work, input)
-  const { query, kind, params } = locating(accountId, input)
+  const { kind, params } = locatingBy(accountId, input)
   const own = {
     id: newId('deal', now.getTime()),
     title: input.title,
@@ -62,11 +70,7 @@ export const createDeal = async (
     stageId: stage.id,
   }
   const values = [...Object.values(own), stage.kind, source, idempotencyKey ?? null, now, actor]
-  const [found] = await sql<ContactPlace & { isCreated: boolean }>(
-    insertDeal(query),
-    [...params, ...values],
-    `create-deal-${kind}`,
-  )
+  const [found] = await sql(insertDealOf[kind], [...params, ...values])
   if (!found) throw notFound('There is no such contact')
   const { isCreated, ...contact } = found
   if (!isCreated) return { deal: (await dealOfKey(work, idempotencyKey!))!, created: false }

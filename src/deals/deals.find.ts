@@ -1,9 +1,10 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { toNumber } from '../lib/money.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { showDeal } from './deals.change.ts'
 import type { PipelineView, StageView } from './deals.shapes.ts'
-import { type Deal, type DealRow, dealColumns, viewDeal } from './deals.shapes.ts'
+import { type Deal, type DealRow, dealColumns, dealTypes, viewDeal } from './deals.shapes.ts'
 import { lockTargetStage } from './deals.target.ts'
 
 export interface DealFilter {
@@ -56,6 +57,14 @@ export const dealHistory = async (work: Work, id: string): Promise<DealMoveView[
   return rows.map((row) => ({ ...row, at: row.at.getTime() }))
 }
 
+const readDealOf = statement<DealRow>(
+  'deal-of-contact',
+  dealTypes,
+  `select ${dealColumns} from deals d
+   where d.account_id = $1 and d.pipeline_id = $4 and (d.id = any($5) or (d.row_id = $2 and d.status = 'open'))
+   order by array_position($5, d.id), d.list_id = $3 desc, d.id desc limit 1`,
+)
+
 /**
  * Returns the deal that a journey moves to a stage: of the deals in the stage's pipeline, the first of `ids` with any status, else
  * the contact's newest open deal, preferring deals of the contact's list; null if there is none. Throws Problem `not_found` if the
@@ -67,13 +76,7 @@ export const dealOf = async (
   { stageId, ids }: { stageId: string; ids: readonly string[] },
 ): Promise<Deal | null> => {
   const { pipelineId } = await lockTargetStage(work, { stageId })
-  const [row] = await work.sql<DealRow>(
-    `select ${dealColumns} from deals d
-     where d.account_id = $1 and d.pipeline_id = $4 and (d.id = any($5) or (d.row_id = $2 and d.status = 'open'))
-     order by array_position($5, d.id), d.list_id = $3 desc, d.id desc limit 1`,
-    [work.accountId, rowId, listId, pipelineId, ids],
-    'deal-of-contact',
-  )
+  const [row] = await work.sql(readDealOf, [work.accountId, rowId, listId, pipelineId, ids])
   return row ? viewDeal(row) : null
 }
 

@@ -1,4 +1,5 @@
 import { invalid, notFound } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { onSharedBoard } from './deals.board.ts'
 import { ensureDefault } from './deals.pipelines.ts'
@@ -18,36 +19,30 @@ export interface TargetStage {
   kind: StageKind
 }
 
-const columns = 's.id, s.pipeline_id as "pipelineId", s.name, s.kind'
-
-const stageById = async ({ sql, accountId }: Work, stageId: string): Promise<TargetStage | undefined> => {
-  const [stage] = await sql<TargetStage>(
-    `select ${columns} from stages s where s.account_id = $1 and s.id = $2 and ${onSharedBoard} for key share`,
-    [accountId, stageId],
-    'target-stage',
+const target = (name: string, from: string) =>
+  statement<TargetStage>(
+    name,
+    { id: 'text', pipelineId: 'text', name: 'text', kind: 'text' },
+    `select s.id, s.pipeline_id as "pipelineId", s.name, s.kind from ${from}`,
   )
-  return stage
-}
 
-const firstOpen = async ({ sql, accountId }: Work, pipelineId: string): Promise<TargetStage | undefined> => {
-  const [stage] = await sql<TargetStage>(
-    `select ${columns} from stages s where s.account_id = $1 and s.pipeline_id = $2 and s.kind = 'open'
-       and ${onSharedBoard} order by s.position, s.id limit 1 for key share`,
-    [accountId, pipelineId],
-    'target-pipeline',
-  )
-  return stage
-}
+const stageById = target(
+  'target-stage',
+  `stages s where s.account_id = $1 and s.id = $2 and ${onSharedBoard} for key share`,
+)
 
-const firstOpenOfDefault = async ({ sql, accountId }: Work): Promise<TargetStage | undefined> => {
-  const [stage] = await sql<TargetStage>(
-    `select ${columns} from pipelines p join stages s on s.pipeline_id = p.id
-     where p.account_id = $1 and p.is_default and s.kind = 'open' and ${onSharedBoard} order by s.position, s.id limit 1 for key share of s`,
-    [accountId],
-    'target-default',
-  )
-  return stage
-}
+const firstOpen = target(
+  'target-pipeline',
+  `stages s where s.account_id = $1 and s.pipeline_id = $2 and s.kind = 'open'
+     and ${onSharedBoard} order by s.position, s.id limit 1 for key share`,
+)
+
+const firstOpenOfDefault = target(
+  'target-default',
+  `pipelines p join stages s on s.pipeline_id = p.id
+   where p.account_id = $1 and p.is_default and s.kind = 'open' and ${onSharedBoard}
+   order by s.position, s.id limit 1 for key share of s`,
+)
 
 const noPipeline = () => notFound('There is no such pipeline')
 
@@ -64,9 +59,10 @@ export const lockTargetStage = async (
   work: Work,
   { pipelineId, stageId }: { pipelineId?: string | undefined; stageId?: string | undefined },
 ): Promise<TargetStage> => {
+  const { sql, accountId } = work
   if (stageId !== undefined) {
     if (pipelineId !== undefined) await requirePipeline(work, pipelineId)
-    const stage = await stageById(work, stageId)
+    const [stage] = await sql(stageById, [accountId, stageId])
     if (!stage) throw notFound('There is no such stage')
     if (pipelineId !== undefined && stage.pipelineId !== pipelineId) {
       throw invalid('stageId must be a stage of the pipeline that pipelineId names')
@@ -74,12 +70,13 @@ export const lockTargetStage = async (
     return stage
   }
   if (pipelineId !== undefined) {
-    const stage = await firstOpen(work, pipelineId)
+    const [stage] = await sql(firstOpen, [accountId, pipelineId])
     if (!stage) throw noPipeline()
     return stage
   }
-  const stage = await firstOpenOfDefault(work)
+  const [stage] = await sql(firstOpenOfDefault, [accountId])
   if (stage) return stage
   await ensureDefault(work)
-  return (await firstOpenOfDefault(work))!
+  const [created] = await sql(firstOpenOfDefault, [accountId])
+  return created!
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { noSuch, notFound } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { Definition, TriggerKind } from './definition/definition.ts'
 
@@ -38,16 +39,33 @@ const view = ({ id, name, enabled, triggerKind, createdAt, updatedAt }: Row<Jour
   updatedAt: updatedAt.getTime(),
 })
 
+const readJourneys = statement<Row<JourneyView>>(
+  'list-journeys',
+  {
+    id: 'text',
+    name: 'text',
+    enabled: 'bool',
+    triggerKind: 'text',
+    createdAt: 'timestamptz',
+    updatedAt: 'timestamptz',
+  },
+  `select ${columns} from journeys j where j.account_id = $1 and ($2::text is null or j.trigger_kind = $2)
+   order by j.updated_at desc, j.id desc`,
+)
+
 /** Returns the journeys, most recently updated first, optionally only those of one trigger kind (GET /journeys). */
 export const listJourneys = async ({ sql, accountId }: Reader, triggerKind?: string): Promise<JourneyView[]> =>
-  (
-    await sql<Row<JourneyView>>(
-      `select ${columns} from journeys j where j.account_id = $1 and ($2::text is null or j.trigger_kind = $2)
-       order by j.updated_at desc, j.id desc`,
-      [accountId, triggerKind ?? null],
-      'list-journeys',
-    )
-  ).map(view)
+  (await sql(readJourneys, [accountId, triggerKind ?? null])).map(view)
+
+const readName = statement<{ name: string }>(
+  'journey-name',
+  { name: 'text' },
+  'select name from journeys where account_id = $1 and id = $2',
+)
+
+/** Returns the name of a journey; empty if it was deleted. */
+export const nameOfJourney = async ({ sql, accountId }: Reader, id: string): Promise<string> =>
+  (await sql(readName, [accountId, id]))[0]?.name ?? ''
 
 /** Returns the journey with the id, then the journey with the name: at most two. */
 export const journeysNamed = async (
@@ -79,15 +97,17 @@ export interface OpenJourney {
   definition: Definition
 }
 
+const locking = statement<OpenJourney>(
+  'lock-journey',
+  { id: 'text', enabled: 'bool', triggerKind: 'text', version: 'int4', definition: 'jsonb' },
+  `select j.id, j.enabled, j.trigger_kind as "triggerKind", j.version, v.definition from journeys j
+   join journey_versions v on v.account_id = j.account_id and v.journey_id = j.id and v.version = j.version
+   where j.account_id = $1 and j.id = $2 for share of j`,
+)
+
 /** Locks a journey in share mode and returns it. Throws Problem `not_found`, also for a journey of another account. */
 export const lockJourney = async ({ sql, accountId }: Reader, id: string): Promise<OpenJourney> => {
-  const [journey] = await sql<OpenJourney>(
-    `select j.id, j.enabled, j.trigger_kind as "triggerKind", j.version, v.definition from journeys j
-     join journey_versions v on v.account_id = j.account_id and v.journey_id = j.id and v.version = j.version
-     where j.account_id = $1 and j.id = $2 for share of j`,
-    [accountId, id],
-    'lock-journey',
-  )
+  const [journey] = await sql(locking, [accountId, id])
   if (!journey) throw notFound('There is no such journey')
   return journey
 }

@@ -3,6 +3,7 @@ import { eraseCalls } from '../deliveries/deliveries.ts'
 import { type EmittedEvent, type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
 import type { SuppressionReason } from '../messages/messages.ts'
+import { statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
 import { exitRules, type TriggerKind, triggerKinds } from './definition/definition.ts'
@@ -36,18 +37,20 @@ interface Interests {
   exits: string[]
 }
 
+const readingInterests = statement<Interests>(
+  'journey-interests',
+  { triggers: '_text', awaited: '_text', exits: '_text' },
+  `select
+     array(select kind from unnest($2::text[]) kind
+       where exists (select from journeys where account_id = $1 and enabled and trigger_kind = kind)) as triggers,
+     array(select type from unnest($3::text[]) type
+       where exists (select from journey_runs where account_id = $1 and awaited = type)) as awaited,
+     array(select rule from unnest($4::text[]) rule
+       where exists (select from journey_exits x where x.account_id = $1 and x.rule = rule.rule)) as exits`,
+)
+
 const readInterests = async ({ sql, accountId }: Work): Promise<Interests> => {
-  const [row] = await sql<Interests>(
-    `select
-       array(select kind from unnest($2::text[]) kind
-         where exists (select from journeys where account_id = $1 and enabled and trigger_kind = kind)) as triggers,
-       array(select type from unnest($3::text[]) type
-         where exists (select from journey_runs where account_id = $1 and awaited = type)) as awaited,
-       array(select rule from unnest($4::text[]) rule
-         where exists (select from journey_exits x where x.account_id = $1 and x.rule = rule.rule)) as exits`,
-    [accountId, triggerKinds, eventTypes, exitRules],
-    'journey-interests',
-  )
+  const [row] = await sql(readingInterests, [accountId, triggerKinds, eventTypes, exitRules])
   return row!
 }
 

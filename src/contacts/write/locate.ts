@@ -34,22 +34,29 @@ const byEmail = `select ${columns} from ${listed}
     and ($3::text is null or c.list_id = $3) and ($4::text is null or c.row_id = $4)
   order by l.updated_at desc, l.id limit 1`
 
-/** Returns the query of `locateContact`, for use in a larger statement. Its parameters are `$1` to `$4`. */
-export const locating = (
+/** SQL queries of `locateContact`, for use in a larger statement. Their parameters are `$1` to `$4`. */
+export const locating = { row: byRow, email: byEmail } as const
+
+/** Returns which query of `locating` finds the contact, with its parameters. */
+export const locatingBy = (
   accountId: string,
   { email, listId, rowId }: ContactName,
-): { query: string; kind: 'row' | 'email'; params: (string | null)[] } => ({
-  ...(email === undefined ? { query: byRow, kind: 'row' } : { query: byEmail, kind: 'email' }),
+): { kind: keyof typeof locating; params: (string | null)[] } => ({
+  kind: email === undefined ? 'row' : 'email',
   params: [accountId, email ?? null, listId ?? null, rowId ?? null],
 })
+
+const locate = (kind: keyof typeof locating) =>
+  statement<ContactPlace>(`locate-${kind}`, { listId: 'text', rowId: 'text', email: 'text' }, locating[kind])
+const locates = { row: locate('row'), email: locate('email') }
 
 /** Returns the matching contact; without `listId`, from the most recently updated list with the address. null: none matches. */
 export const locateContact = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   name: ContactName,
 ): Promise<ContactPlace | null> => {
-  const { query, kind, params } = locating(accountId, name)
-  const [place] = await sql<ContactPlace>(query, params, `locate-${kind}`)
+  const { kind, params } = locatingBy(accountId, name)
+  const [place] = await sql(locates[kind], params)
   return place ?? null
 }
 

@@ -2,6 +2,7 @@ import { closedAccountIds } from '../../accounts/accounts.ts'
 import { lockKey } from '../../lib/locks.ts'
 import type { QueueView } from '../../queue/loop.ts'
 import type { Database, Sql } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Cursor } from '../definition/definition.ts'
 
@@ -51,28 +52,42 @@ export const journeysQueue: QueueView = {
 /** Excludes the runs of accounts that are being deleted. */
 const isAlive = `account_id <> all(array${closedAccountIds})`
 
-const oldest = `
-  select ${columns} from journey_runs
-  where ${open} and ${due} <= $1 and ${isAlive} and id not in (select unnest($2::text[])) order by ${due} limit $3`
+const dueTypes = { accountId: 'text', id: 'text', journeyId: 'text', place: 'text' } as const
+
+const walkInOrder = statement<{ set_config: string }>(
+  'walk-in-order',
+  { set_config: 'text' },
+  `select ${rowByRow}, ${inOrder}`,
+)
+
+const oldest = statement<DueRun>(
+  'oldest-due',
+  dueTypes,
+  `select ${columns} from journey_runs
+   where ${open} and ${due} <= $1 and ${isAlive} and id not in (select unnest($2::text[])) order by ${due} limit $3`,
+)
 
 // `turn` reads one index entry for each account with open runs. Each account with due runs contributes its oldest ones, at most
 // twice its even share: that limits unneeded rows, and fills the capacity that accounts with few runs leave.
-const fair = `
-  with recursive turn as (
-    (select account_id, ${dueByAccount} as due from journey_runs where ${open} order by account_id, ${dueByAccount} limit 1)
-    union all
-    select n.account_id, n.due from turn t cross join lateral (
-      select r.account_id, ${dueByAccount} as due from journey_runs r
-      where ${open} and r.account_id > t.account_id order by r.account_id, ${dueByAccount} limit 1
-    ) n
-  ), waiting as materialized (
-    select account_id, ceil(2.0 * $3::int / count(*) over ()) as share from turn where due <= $1 and ${isAlive}
-  )
-  select d."accountId", d.id, d."journeyId", d.place from waiting w cross join lateral (
-    select ${columns}, row_number() over (order by ${dueByAccount}) as nth from journey_runs
-    where account_id = w.account_id and ${open} and ${dueByAccount} <= $1 and id not in (select unnest($2::text[]))
-    order by ${dueByAccount} limit least(w.share, coalesce(($4::jsonb ->> w.account_id)::int, $5::int))
-  ) d order by d.nth limit $3`
+const fair = statement<DueRun>(
+  'fair-due',
+  dueTypes,
+  `with recursive turn as (
+     (select account_id, ${dueByAccount} as due from journey_runs where ${open} order by account_id, ${dueByAccount} limit 1)
+     union all
+     select n.account_id, n.due from turn t cross join lateral (
+       select r.account_id, ${dueByAccount} as due from journey_runs r
+       where ${open} and r.account_id > t.account_id order by r.account_id, ${dueByAccount} limit 1
+     ) n
+   ), waiting as materialized (
+     select account_id, ceil(2.0 * $3::int / count(*) over ()) as share from turn where due <= $1 and ${isAlive}
+   )
+   select d."accountId", d.id, d."journeyId", d.place from waiting w cross join lateral (
+     select ${columns}, row_number() over (order by ${dueByAccount}) as nth from journey_runs
+     where account_id = w.account_id and ${open} and ${dueByAccount} <= $1 and id not in (select unnest($2::text[]))
+     order by ${dueByAccount} limit least(w.share, coalesce(($4::jsonb ->> w.account_id)::int, $5::int))
+   ) d order by d.nth limit $3`,
+)
 
 /**
  * Returns whether any run is due, for a process without runs in flight. One statement, which reads one index entry: the `order by`
@@ -97,13 +112,13 @@ export const findDue = (
   isLong = false,
 ): Promise<{ runs: DueRun[]; isAll: boolean }> =>
   transaction(async (sql) => {
-    await sql(`select ${rowByRow}, ${inOrder}`, [], 'walk-in-order')
-    const first = isLong ? null : await sql<DueRun>(oldest, [now, except, total], 'oldest-due')
+    await sql(walkInOrder)
+    const first = isLong ? null : await sql(oldest, [now, except, total])
     const counts = Map.groupBy(first ?? [], ({ accountId }) => accountId)
     const isWithin = [...counts].every(([id, { length }]) => length <= (accounts.get(id) ?? accountDefault))
     if (first && first.length < total && isWithin) return { runs: first, isAll: true }
     const params = [now, except, total, JSON.stringify(Object.fromEntries(accounts)), accountDefault]
-    const runs = await sql<DueRun>(fair, params, 'fair-due')
+    const runs = await sql(fair, params)
     // Each account's share is limited, so this result is never known to be complete.
     return { runs, isAll: false }
   })
@@ -132,22 +147,45 @@ export interface OpenRun {
 /** A unit of work that waits longer for a lock fails, so that the worker continues with other runs. */
 const lockTimeout = '1s'
 
-const taking = `
-  with settings as materialized (select ${rowByRow}, set_config('lock_timeout', '${lockTimeout}', true))
-  select i.id from settings, unnest($2::text[]) as i(id)
-  where pg_try_advisory_xact_lock(${lockKey('run', '$1 || i.id')})`
+const taking = statement<{ id: string }>(
+  'take-runs',
+  { id: 'text' },
+  `with settings as materialized (select ${rowByRow}, set_config('lock_timeout', '${lockTimeout}', true))
+   select i.id from settings, unnest($2::text[]) as i(id)
+   where pg_try_advisory_xact_lock(${lockKey('run', '$1 || i.id')})`,
+)
 
 // A later statement than the one that locks: it sees all that was committed before the locks were released.
-const reading = `
-  select r.id, r.journey_id as "journeyId", r.version, r.list_id as "listId", r.row_id as "rowId", r.email, r.status,
-    r.cursor, r.step_no as "stepNo", r.revision, r.awaited, r.context, r.depth, r.root_id as "rootId", r.due_at as "dueAt",
-    r.entered_at as "enteredAt"
-  from unnest($2::text[]) as i(id) cross join lateral (
-    select * from journey_runs where account_id = $1 and id = i.id limit 1
-  ) r where ${open} and ${due} <= $3`
+const reading = statement<OpenRun>(
+  'read-runs',
+  {
+    id: 'text',
+    journeyId: 'text',
+    version: 'int4',
+    listId: 'text',
+    rowId: 'text',
+    email: 'text',
+    status: 'text',
+    cursor: 'jsonb',
+    stepNo: 'int4',
+    revision: 'int4',
+    awaited: 'text',
+    context: 'jsonb',
+    depth: 'int4',
+    rootId: 'text',
+    dueAt: 'timestamptz',
+    enteredAt: 'timestamptz',
+  },
+  `select r.id, r.journey_id as "journeyId", r.version, r.list_id as "listId", r.row_id as "rowId", r.email, r.status,
+     r.cursor, r.step_no as "stepNo", r.revision, r.awaited, r.context, r.depth, r.root_id as "rootId", r.due_at as "dueAt",
+     r.entered_at as "enteredAt"
+   from unnest($2::text[]) as i(id) cross join lateral (
+     select * from journey_runs where account_id = $1 and id = i.id limit 1
+   ) r where ${open} and ${due} <= $3`,
+)
 
 /** Locks the given runs that no other unit of work has locked, and returns those that are still due. */
 export const takeRuns = async ({ sql, accountId, now }: Work, ids: readonly string[]): Promise<OpenRun[]> => {
-  const taken = await sql<{ id: string }>(taking, [accountId, ids], 'take-runs')
-  return sql<OpenRun>(reading, [accountId, taken.map(({ id }) => id), now], 'read-runs')
+  const taken = await sql(taking, [accountId, ids])
+  return sql(reading, [accountId, taken.map(({ id }) => id), now])
 }

@@ -1,6 +1,7 @@
 import type { Contact } from '../../contacts/contacts.ts'
 import { insertCalls } from '../../deliveries/deliveries.ts'
 import type { Work } from '../../store/work.ts'
+import { nameOfJourney } from '../journeys.find.ts'
 import { fillJson } from './steps.tags.ts'
 import type { Effect, RunAtStep, StepOf } from './steps.types.ts'
 
@@ -29,20 +30,11 @@ export type SendMails = (work: Work, mails: readonly JourneyMail[]) => Promise<s
 
 const keyOf = ({ runId, stepNo }: RunAtStep): string => `${runId}:${stepNo}`
 
-const nameOf = async ({ sql, accountId }: Work, id: string): Promise<string> => {
-  const [row] = await sql<{ name: string }>(
-    'select name from journeys where account_id = $1 and id = $2',
-    [accountId, id],
-    'journey-name',
-  )
-  return row?.name ?? ''
-}
-
 /** Inserts a delivery for each run. The run waits for its end. */
 export const postCalls = async (work: Work, step: StepOf<'webhook'>, runs: readonly RunAtStep[]): Promise<Effect[]> => {
   const { url, body } = step
   const id = runs[0]!.journeyId
-  const journey = body === undefined ? { id, name: await nameOf(work, id) } : undefined
+  const journey = body === undefined ? { id, name: await nameOfJourney(work, id) } : undefined
   const calls = runs.map((run) => {
     const { runId, contact } = run
     const sent = body === undefined ? { journey, runId, contact } : fillJson(body, contact)

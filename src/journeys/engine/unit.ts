@@ -4,6 +4,7 @@ import { Problem } from '../../lib/problem.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { Definition, Step } from '../definition/definition.ts'
 import { journeyStateOf } from '../journeys.cause.ts'
+import { nameOfJourney } from '../journeys.find.ts'
 import { type OpenRun, takeRuns } from './due.ts'
 import { recordMoves } from './record.ts'
 import { batchLimitOf, doStep, type Effect, type Ports } from './steps.effects.ts'
@@ -98,15 +99,11 @@ const emitCompleted = async (work: Work, journeyId: string, walks: readonly Walk
   const completed = walks.filter(({ run, state }) => state.status === 'completed' && !ended.has(run.id))
   for (const { run } of completed) completing.add(run.id)
   if (completed.length === 0 || !(await isWanted(work, 'journey.completed'))) return
-  const [journey] = await work.sql<{ id: string; name: string }>(
-    'select id, name from journeys where account_id = $1 and id = $2',
-    [work.accountId, journeyId],
-    'completed-journey',
-  )
+  const journey = { id: journeyId, name: await nameOfJourney(work, journeyId) }
   const completedAt = work.now.getTime()
   await emit(work, 'journey.completed', () =>
     completed.map(({ run: { id, enteredAt }, lastContact }) => ({
-      journey: journey!,
+      journey,
       runId: id,
       contact: lastContact!,
       enteredAt: enteredAt.getTime(),

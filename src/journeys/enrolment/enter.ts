@@ -1,5 +1,6 @@
 import { isContact, lockContacts } from '../../contacts/contacts.ts'
 import { idAt } from '../../lib/ids.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { type Definition, firstCursor, type TriggerKind } from '../definition/definition.ts'
 import { causeFor, journeyStateOf, maxDepth, maxRunsPerRoot } from '../journeys.cause.ts'
@@ -27,21 +28,22 @@ export interface EnterableJourney {
   definition: Definition
 }
 
+const readEnabled = statement<EnterableJourney>(
+  'enabled-journeys',
+  { id: 'text', version: 'int4', definition: 'jsonb' },
+  `select j.id, j.version, v.definition from (
+     select id, version from journeys where account_id = $1 and enabled and trigger_kind = $2 and trigger_key is null
+     union all
+     select id, version from journeys where account_id = $1 and enabled and trigger_kind = $2 and trigger_key = any($3)
+   ) j join journey_versions v on v.account_id = $1 and v.journey_id = j.id and v.version = j.version order by j.id`,
+)
+
 /** Returns the account's enabled journeys with the trigger kind that are bound to one of the keys or to none. */
 export const enabledJourneys = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   kind: TriggerKind,
   keys: readonly string[],
-): Promise<EnterableJourney[]> =>
-  sql<EnterableJourney>(
-    `select j.id, j.version, v.definition from (
-       select id, version from journeys where account_id = $1 and enabled and trigger_kind = $2 and trigger_key is null
-       union all
-       select id, version from journeys where account_id = $1 and enabled and trigger_kind = $2 and trigger_key = any($3)
-     ) j join journey_versions v on v.account_id = $1 and v.journey_id = j.id and v.version = j.version order by j.id`,
-    [accountId, kind, keys],
-    'enabled-journeys',
-  )
+): Promise<EnterableJourney[]> => sql(readEnabled, [accountId, kind, keys])
 
 // Entries that are caused by the same root run wait for each other on that run's row. A unit of work locks all its roots at once.
 const lockRoots = `select from journey_runs where account_id = $1 and id = any($2) order by id for no key update`
