@@ -2,8 +2,8 @@ import { cut } from '../../lib/text.ts'
 import { isDuplicate } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
-import type { Cursor, RunStatus } from '../definition/definition.ts'
 import { journeyStateOf, maxRunsPerRoot } from '../journeys.cause.ts'
+import type { RunState } from './states.ts'
 
 /** A completed step, as the step log stores it. */
 export interface StepDone {
@@ -12,22 +12,6 @@ export interface StepDone {
   step: string
   kind: string
   outcome: string
-}
-
-/** The state of a run after a unit of work. Times in epoch ms. */
-export interface Move {
-  id: string
-  /** The revision that was read. */
-  revision: number
-  status: RunStatus
-  reason: string | null
-  cursor: Cursor | null
-  stepNo: number
-  dueAt: number
-  awaited: string | null
-  awaitedWhere: Readonly<Record<string, unknown>> | null
-  deliveryId: string | null
-  context: Record<string, unknown>
 }
 
 /** The run has changed since it was read: the unit of work must be rolled back. */
@@ -75,7 +59,7 @@ const withUnstarted = (work: Work, done: readonly StepDone[]): readonly StepDone
  * Records steps and the new states of their runs, all or nothing. Locks the runs in the order of their ids. A run that the same
  * unit of work has ended (its own step met an exit rule) stays ended. Throws `StaleRun` if a run has changed.
  */
-export const recordMoves = async (work: Work, done: readonly StepDone[], moves: readonly Move[]): Promise<void> => {
+export const recordMoves = async (work: Work, done: readonly StepDone[], moves: readonly RunState[]): Promise<void> => {
   const { ended } = journeyStateOf(work)
   const open = moves.filter(({ id }) => !ended.has(id)).sort(byId)
   if (done.length === 0 && open.length === 0) return

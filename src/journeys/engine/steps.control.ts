@@ -4,7 +4,7 @@ import { durationMs, type Side, type Step } from '../definition/definition.ts'
 import { fieldOf } from './steps.tags.ts'
 
 /** The result of a control step: on to the next step (into a side, or past it), a wait, or an exit. Times in epoch ms. */
-export type Transition =
+export type ControlResult =
   | { on: true; side?: Side; outcome: string }
   | { waitUntil: number; awaited?: string; where?: Readonly<Record<string, unknown>> | undefined }
   | { exit: string }
@@ -41,20 +41,23 @@ interface Situation {
   nowMs: number
 }
 
-const delayed = (step: Extract<Step, { kind: 'delay' }>, { isWaiting, dueMs }: Situation): Transition => {
+const delayed = (step: Extract<Step, { kind: 'delay' }>, { isWaiting, dueMs }: Situation): ControlResult => {
   if (isWaiting) return { on: true, outcome: 'waited' }
   const waitUntil = step.until === undefined ? dueMs + durationMs(step.for!) : Date.parse(step.until)
   return waitUntil > dueMs ? { waitUntil } : { on: true, outcome: 'nothing to wait for' }
 }
 
-const awaiting = (step: Extract<Step, { kind: 'wait-for' }>, { isWaiting, awaited, nowMs }: Situation): Transition => {
+const awaiting = (
+  step: Extract<Step, { kind: 'wait-for' }>,
+  { isWaiting, awaited, nowMs }: Situation,
+): ControlResult => {
   if (!isWaiting) return { waitUntil: nowMs + durationMs(step.timeout), awaited: step.event, where: step.where }
   const side = awaited === null ? 'then' : 'else'
   return { on: true, side, outcome: side === 'then' ? `${step.event} came` : `no ${step.event} in ${step.timeout}` }
 }
 
 /** Returns the result of a control step; null for a step with an effect. */
-export const transitionOf = (step: Step, situation: Situation): Transition | null => {
+export const controlResultOf = (step: Step, situation: Situation): ControlResult | null => {
   switch (step.kind) {
     case 'delay':
       return delayed(step, situation)

@@ -8,7 +8,7 @@ import { nameOfJourney } from '../journeys.find.ts'
 import { type OpenRun, takeRuns } from './due.ts'
 import { recordMoves } from './record.ts'
 import { batchLimitOf, doStep, type Effect, type Ports } from './steps.effects.ts'
-import { actionOf, applyEffect, fail, hasMoved, runControlSteps, startWalk, type Walk } from './walker.ts'
+import { actionOf, applyEffect, fail, hasMoved, isResting, runControlSteps, startWalk, type Walk } from './walker.ts'
 
 /*
  * One unit of work for runs of one journey. The effects of their steps, the rows in the step log and the new states of the runs
@@ -119,8 +119,11 @@ const startWalks = async (work: Work, ids: readonly string[], definitionOf: Defi
   journeyStateOf(work).actors = runs
   const contacts = await contactsOf(work, runs)
   const walks: Walk[] = []
-  for (const run of runs) walks.push(startWalk(run, await definitionOf(work, run), contacts.get(run.id) ?? null))
-  for (const walk of walks) runControlSteps(walk, work.now.getTime())
+  const nowMs = work.now.getTime()
+  for (const run of runs) {
+    walks.push(startWalk(run, await definitionOf(work, run), contacts.get(run.id) ?? null, nowMs))
+  }
+  for (const walk of walks) runControlSteps(walk)
   return walks
 }
 
@@ -132,11 +135,10 @@ const act = async (work: Work, walks: readonly Walk[], ports: Ports): Promise<vo
   journeyStateOf(work).causing = doing.map(({ run }) => run)
   const isSingle = walks.length === 1
   const effects = isSingle ? [await doForOne(work, step, doing[0]!, ports)] : await doForRuns(work, step, doing, ports)
-  const nowMs = work.now.getTime()
   for (const [i, effect] of effects.entries()) {
     if (!effect) continue
-    applyEffect(doing[i]!, step.kind, effect, nowMs)
-    runControlSteps(doing[i]!, nowMs)
+    applyEffect(doing[i]!, step.kind, effect)
+    runControlSteps(doing[i]!)
   }
 }
 
@@ -162,7 +164,7 @@ export const walkBatch = (
       moves,
     )
     const { ended } = journeyStateOf(work)
-    const onward = walks.filter(({ run, isResting }) => !isResting && !ended.has(run.id))
+    const onward = walks.filter((walk) => !isResting(walk) && !ended.has(walk.run.id))
     const taken = new Set(walks.map(({ run }) => run.id))
     return {
       again: onward.map(({ run }) => run.id),

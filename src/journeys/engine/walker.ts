@@ -2,8 +2,9 @@ import type { Contact } from '../../contacts/contacts.ts'
 import type { CallEnd } from '../../deliveries/deliveries.ts'
 import { after, type Cursor, type Definition, into, pathOf, type Step, stepAt } from '../definition/definition.ts'
 import type { OpenRun } from './due.ts'
-import type { Move, StepDone } from './record.ts'
-import { type Transition, transitionOf } from './steps.control.ts'
+import type { StepDone } from './record.ts'
+import { type Awaited, moved, type RunState, rests, type Transition } from './states.ts'
+import { type ControlResult, controlResultOf } from './steps.control.ts'
 import type { Effect } from './steps.effects.ts'
 
 /*
@@ -16,92 +17,81 @@ import type { Effect } from './steps.effects.ts'
 export interface Walk {
   readonly run: OpenRun
   readonly definition: Definition
+  /** The time of the unit of work. */
+  readonly nowMs: number
   /** The contact after the steps so far; null once it is in no list. */
   contact: Contact | null
   /** The contact as it last was in a list. */
   lastContact: Contact | null
-  state: Move
+  state: RunState
   done: StepDone[]
-  /** The run waits, or has ended. */
-  isResting: boolean
 }
 
 /** Returns the walk of a run. `contact`: in the run's list, else in the address's most recently updated list. */
-export const startWalk = (run: OpenRun, definition: Definition, contact: Contact | null): Walk => {
+export const startWalk = (run: OpenRun, definition: Definition, contact: Contact | null, nowMs: number): Walk => {
   const { id, revision, status, cursor, stepNo, awaited, context } = run
-  const dueAt = run.dueAt.getTime()
   const waitsFor = { awaited, awaitedWhere: null, deliveryId: null }
-  const state = { id, revision, status, reason: null, cursor, stepNo, dueAt, ...waitsFor, context }
-  return { run, definition, contact, lastContact: contact, state, done: [], isResting: false }
+  const state = { id, revision, status, reason: null, cursor, stepNo, dueAt: run.dueAt.getTime(), ...waitsFor, context }
+  return { run, definition, nowMs, contact, lastContact: contact, state, done: [] }
 }
 
+/** Returns whether the run waits or has ended. */
+export const isResting = ({ state, nowMs }: Walk): boolean => rests(state, nowMs)
+
 /** Returns whether the walk must be recorded. */
-export const hasMoved = ({ done, isResting }: Walk): boolean => done.length > 0 || isResting
+export const hasMoved = (walk: Walk): boolean => walk.done.length > 0 || isResting(walk)
+
+const move = (walk: Walk, transition: Transition): void => {
+  walk.state = moved(walk.state, transition)
+}
 
 const log = ({ run, state, done }: Walk, kind: string, outcome: string): void => {
   done.push({ runId: run.id, stepNo: state.stepNo, step: pathOf(state.cursor!), kind, outcome })
 }
 
-/** Ends the run. */
-const end = (walk: Walk, status: 'completed' | 'exited' | 'failed', reason: string | null): void => {
-  walk.isResting = true
-  Object.assign(walk.state, { status, reason, cursor: null, awaited: null, awaitedWhere: null, deliveryId: null })
+const nextOf = ({ definition, state }: Walk): Cursor | null => after(definition, state.cursor!)
+
+/** Returns the event that the step at a place waits for; none for other steps. */
+const awaitedAt = ({ definition }: Walk, cursor: Cursor | null): Awaited => {
+  const step = cursor && stepAt(definition, cursor)
+  if (step?.kind !== 'wait-for') return { awaited: null, awaitedWhere: null }
+  return { awaited: step.event, awaitedWhere: step.where ?? null }
 }
 
 /** Fails the run at its step, with the error in the step log and as the run's reason. */
 export const fail = (walk: Walk, kind: string, why: string): void => {
   log(walk, kind, why)
-  walk.state.stepNo++
-  end(walk, 'failed', `${kind}: ${why}`)
+  move(walk, { kind: 'fail', reason: `${kind}: ${why}` })
 }
 
-/** Moves the run past a completed step. */
-const advance = (walk: Walk, next: Cursor | null): void => {
-  const { state } = walk
-  const { delivery, ...context } = state.context
-  Object.assign(state, { cursor: next, stepNo: state.stepNo + 1, status: 'running', awaited: null, context })
-  if (next === null) end(walk, 'completed', null)
-}
-
-/** Moves the run past a step with an effect, which was done at `atMs`. */
-const advanceAt = (walk: Walk, atMs: number): void => {
-  walk.state.dueAt = atMs
-  advance(walk, after(walk.definition, walk.state.cursor!))
-}
-
-const applyTransition = (walk: Walk, transition: Transition, kind: string, nowMs: number): void => {
+const applyControl = (walk: Walk, result: ControlResult, kind: string): void => {
   const { state, definition } = walk
-  if ('waitUntil' in transition) {
-    const { waitUntil, awaited = null, where = null } = transition
-    walk.isResting = waitUntil > nowMs
-    Object.assign(state, { status: 'waiting', dueAt: waitUntil, awaited, awaitedWhere: where })
-    return
-  }
-  log(walk, kind, 'exit' in transition ? 'exited' : transition.outcome)
-  if ('exit' in transition) {
-    state.stepNo++
-    end(walk, 'exited', transition.exit)
+  if ('waitUntil' in result) {
+    const { waitUntil, awaited = null, where = null } = result
+    move(walk, { kind: 'wait', dueAt: waitUntil, awaited, awaitedWhere: where })
+  } else if ('exit' in result) {
+    log(walk, kind, 'exited')
+    move(walk, { kind: 'exit', reason: result.exit, isStepDone: true })
   } else {
-    const { side } = transition
-    advance(walk, side ? into(definition, state.cursor!, side) : after(definition, state.cursor!))
+    log(walk, kind, result.outcome)
+    const cursor = result.side ? into(definition, state.cursor!, result.side) : nextOf(walk)
+    move(walk, { kind: 'proceed', cursor, dueAt: state.dueAt })
   }
 }
 
 /** Completes a webhook step with the end of its delivery. */
 const settle = (walk: Walk, { status, attempts, lastStatus, lastError }: CallEnd): void => {
-  const { state, definition } = walk
+  const { state } = walk
   if (status !== 'delivered') {
     const why = lastError ?? (lastStatus === null ? status : `answered ${lastStatus}`)
     fail(walk, 'webhook', `${why} (${attempts} ${attempts === 1 ? 'attempt' : 'attempts'})`)
     return
   }
   log(walk, 'webhook', `answered ${lastStatus}`)
-  const next = after(definition, state.cursor!)
-  const awaits = next && stepAt(definition, next).kind === 'wait-for'
-  const isEventReceived = awaits && state.awaited === null
-  advanceAt(walk, state.dueAt)
-  // The event arrived before the answer to the webhook, so the next step's wait is already over.
-  if (isEventReceived) state.status = 'waiting'
+  const cursor = nextOf(walk)
+  const isEventReceived = state.awaited === null && awaitedAt(walk, cursor).awaited !== null
+  if (cursor && isEventReceived) move(walk, { kind: 'receive', cursor })
+  else move(walk, { kind: 'proceed', cursor, dueAt: state.dueAt })
 }
 
 /** Returns why the run ends because its contact left the run's list, or all lists; null: it does not end. */
@@ -112,60 +102,45 @@ const leftReason = ({ run, definition, contact }: Walk): string | null => {
 }
 
 /** Advances the run through control steps, up to a wait that is not over, the end, or a step with an effect. */
-export const runControlSteps = (walk: Walk, nowMs: number): void => {
-  const { run, definition, state } = walk
-  while (!walk.isResting) {
+export const runControlSteps = (walk: Walk): void => {
+  const { run, definition, nowMs } = walk
+  while (!isResting(walk)) {
     const left = leftReason(walk)
-    const { contact } = walk
+    const { contact, state } = walk
     if (left || !contact) {
-      end(walk, 'exited', left)
+      move(walk, { kind: 'exit', reason: left, isStepDone: false })
       return
     }
-    const { status, awaited, dueAt: dueMs, cursor } = state
-    const step = stepAt(definition, cursor!)
+    const { status, awaited, dueAt: dueMs } = state
+    const cursor = state.cursor!
+    const step = stepAt(definition, cursor)
     const delivery = state.context.delivery as CallEnd | undefined
-    const place = pathOf(cursor!)
-    const transition = transitionOf(step, {
-      runId: run.id,
-      place,
-      contact,
-      isWaiting: status === 'waiting',
-      awaited,
-      dueMs,
-      nowMs,
-    })
-    if (transition) applyTransition(walk, transition, step.kind, nowMs)
+    const isWaiting = status === 'waiting'
+    const situation = { runId: run.id, place: pathOf(cursor), contact, isWaiting, awaited, dueMs, nowMs }
+    const result = controlResultOf(step, situation)
+    if (result) applyControl(walk, result, step.kind)
     else if (delivery) settle(walk, delivery)
     else return
   }
 }
 
 /** Returns the step with an effect that the run has reached; null if the run waits or has ended. */
-export const actionOf = ({ definition, state, isResting }: Walk): Step | null =>
-  isResting ? null : stepAt(definition, state.cursor!)
-
-/**
- * Makes the run wait for the end of a delivery. The endpoint can cause the event of a following `wait-for` before it answers, so
- * the run already listens for that event.
- */
-const waitForEnd = (walk: Walk, deliveryId: string, nowMs: number): void => {
-  const { state, definition } = walk
-  const next = after(definition, state.cursor!)
-  const awaits = next ? stepAt(definition, next) : null
-  const { event = null, where = null } = awaits?.kind === 'wait-for' ? awaits : {}
-  walk.isResting = true
-  Object.assign(state, { status: 'waiting', dueAt: nowMs, deliveryId, awaited: event, awaitedWhere: where })
-}
+export const actionOf = (walk: Walk): Step | null =>
+  isResting(walk) ? null : stepAt(walk.definition, walk.state.cursor!)
 
 /** Applies the effect of a step to the run. */
-export const applyEffect = (walk: Walk, kind: string, effect: Effect, nowMs: number): void => {
+export const applyEffect = (walk: Walk, kind: string, effect: Effect): void => {
+  const { nowMs } = walk
   if ('failed' in effect) fail(walk, kind, effect.failed)
-  else if ('deliveryId' in effect) waitForEnd(walk, effect.deliveryId, nowMs)
-  else {
+  // The endpoint can cause the event of a following `wait-for` before it answers, so the run already listens for that event.
+  else if ('deliveryId' in effect) {
+    const { deliveryId } = effect
+    move(walk, { kind: 'call', deliveryId, dueAt: nowMs, ...awaitedAt(walk, nextOf(walk)) })
+  } else {
     log(walk, kind, effect.outcome)
     if (effect.contact !== undefined) walk.contact = effect.contact
     if (effect.contact) walk.lastContact = effect.contact
-    if (effect.context) walk.state.context = effect.context
-    advanceAt(walk, nowMs)
+    if (effect.context) walk.state = { ...walk.state, context: effect.context }
+    move(walk, { kind: 'proceed', cursor: nextOf(walk), dueAt: nowMs })
   }
 }
