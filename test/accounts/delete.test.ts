@@ -1,25 +1,22 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { countOwned, createAccount, deleteAccount } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { startSvc, svc } from '../support/cli.ts'
 import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
 
-let t: TestApp
-
+const t = useApp()
 beforeAll(async () => {
-  t = await startApp()
   await t.app.sql(
     `insert into mail_domains (domain, finding, expires_at) values ('gone.example', 'mx', now() + interval '1 day')`,
   )
 })
-afterAll(() => t.close())
 
 const journey = {
   name: 'Welcome',

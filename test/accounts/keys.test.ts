@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createKey, listKeys, revokeKey } from '../../src/accounts/accounts.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 
-let t: TestApp
-
-beforeAll(async () => {
-  t = await startApp()
-})
-afterAll(() => t.close())
+const t = useApp()
 
 test('a key is svc_live_ and 32 random bytes in base 62; only its hash, a prefix and four characters are stored', async () => {
   const { id, key, keyId } = await t.account()

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { accountUsage, setPlanLimits, takeQuota } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 
-let t: TestApp
 const clock = { now: new Date('2026-11-30T23:59:00Z') }
 
+const t = useApp({ now: () => clock.now })
 beforeAll(async () => {
-  t = await startApp({ now: () => clock.now })
   await t.app.operate('cli:test', (operation) => setPlanLimits(operation, 'starter', { sendApiCalls: 50 }))
 })
-afterAll(() => t.close())
 
 const take = (accountId: string, units = 1, app = t.app) =>
   app.work(accountId, 'cli:test', (work) => takeQuota(work, 'sendApiCalls', units))

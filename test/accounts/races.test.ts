@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { claimSlug, countOwned, createAccount } from '../../src/accounts/accounts.ts'
 import { createList, renameList } from '../../src/contacts/contacts.ts'
 import type { Work } from '../../src/store/work.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { emitEvents, endPending, subscribe } from '../support/deliveries.ts'
 
-let t: TestApp
-
-beforeAll(async () => {
-  t = await startApp()
-})
-afterAll(() => t.close())
+const t = useApp()
 
 /**
  * Runs `first` in a unit of work of the account that stays open until `second` waits for it, then commits. Returns the

@@ -2,17 +2,16 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { type OpenApp, openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { startApp, type TestApp, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { skewedBy } from '../support/skew.ts'
 
 const day = 86_400_000
 
-let target: TestApp
 const opened: OpenApp[] = []
 
 const open = async (development = false) => {
@@ -31,13 +30,8 @@ const until = async (isDone: () => boolean) => {
   }
 }
 
-beforeAll(async () => {
-  target = await startApp()
-})
-afterAll(async () => {
-  await Promise.all(opened.map((app) => app.close()))
-  await target.close()
-})
+const target = useApp()
+afterAll(() => Promise.all(opened.map((app) => app.close())))
 
 test('svc clock refuses to move the clock of a database that svc dev did not mark: exit 6', async () => {
   for (const args of [['clock'], ['clock', 'advance', '2d'], ['clock', 'reset']]) {

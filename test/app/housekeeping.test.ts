@@ -1,23 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { idAt } from '../../src/lib/ids.ts'
 import { singleLocks } from '../../src/lib/locks.ts'
 import { openDatabase } from '../../src/store/database.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 
 const day = 86_400_000
 const now = Date.parse('2026-11-20T12:00:00Z')
 
-let t: TestApp
-let account: TestAccount
-
-beforeAll(async () => {
-  t = await startApp({ now: () => new Date(now) })
-  account = await t.account()
-})
-afterAll(() => t.close())
+const t = useApp({ now: () => new Date(now) })
+const account = useAccount(t)
 
 interface Told {
   message: string

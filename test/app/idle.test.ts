@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, test } from 'vitest'
+import { test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { journeyMails } from '../../src/app/journeys.mail.ts'
@@ -10,16 +10,11 @@ import { runMailboxes } from '../../src/messages/bounces/bounces.ts'
 import { runMail } from '../../src/messages/outbox/outbox.ts'
 import type { App } from '../../src/store/work.ts'
 import { runReminders } from '../../src/webinars/reminders/reminders.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { textOf } from '../support/database.ts'
 import { eventually } from '../support/deliveries.ts'
 
-let t: TestApp
-
-beforeAll(async () => {
-  t = await startApp()
-})
-afterAll(() => t.close())
+const t = useApp()
 
 /** Returns an app of its own that records the statements of its pool and the start of transactions. */
 const noting = async (said: string[]): Promise<App & { close(): Promise<void> }> => {

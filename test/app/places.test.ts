@@ -6,19 +6,15 @@ import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { isDevelopment } from '../../src/store/clock.ts'
 import { requireServer } from '../../src/store/schema.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { startApp, type TestApp, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 
 const isRoot = process.getuid?.() === 0
 
 let folder: string
-let t: TestApp
 
-beforeAll(async () => {
-  t = await startApp()
-})
-afterAll(() => t.close())
+const t = useApp()
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-places-'))
 })

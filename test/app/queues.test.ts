@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readQueues } from '../../src/app/daemon/queues.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { emitEvents, subscribe } from '../support/deliveries.ts'
 import { journeyBench } from '../support/journeys.ts'
 import { queueMany, sendingAccount } from '../support/messages.ts'
 
 const minute = 60_000
-let t: TestApp
 
-beforeAll(async () => {
-  t = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, development: true })
-})
-afterAll(() => t.close())
+const t = useApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, development: true })
 
 const queues = async () =>
   Object.fromEntries(

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { type Ran, svc } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 import { queueMany, sendingAccount } from '../support/messages.ts'
@@ -10,21 +10,17 @@ import { mbox, postfix, yahoo } from '../support/reports.ts'
 
 const ada = 'ada@people.example'
 
-let t: TestApp
 let account: TestAccount
 let folder: string
 
+const t = useApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' } })
 beforeAll(async () => {
-  t = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' } })
   folder = await mkdtemp(join(tmpdir(), 'svc-bounces-'))
 })
 beforeEach(async () => {
   account = await sendingAccount(t)
 })
-afterAll(async () => {
-  await t.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const run = (args: string[], options = {}): Promise<Ran> => svc(t, [...args, '--account', account.id], options)
 const json = async (args: string[], options = {}) => {

@@ -1,25 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { isMailJobRunning } from '../../src/broadcasts/broadcasts.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { type Audience, audience } from '../support/broadcasts.ts'
 import { type Ran, svc } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/deliveries.ts'
-import { openSink, type Sink } from '../support/smtp.ts'
+import { useSink } from '../support/smtp.ts'
 
-let t: TestApp
-let sink: Sink
 let daemon: Daemon | undefined
 
-beforeAll(async () => {
-  sink = await openSink()
-  t = await startApp({ env: { SVC_SMTP_URL: sink.url } })
-})
-afterAll(async () => {
-  await daemon?.kill('SIGKILL')
-  await t.close()
-  await sink.close()
-})
+const sink = useSink()
+const t = useApp(() => ({ env: { SVC_SMTP_URL: sink.url } }))
+afterAll(() => daemon?.kill('SIGKILL'))
 
 const run = ({ account }: Audience, ...args: string[]): Promise<Ran> =>
   svc(t, ['broadcasts', ...args, '--account', account.id, '--json'])

@@ -6,7 +6,7 @@ import type { Command } from 'commander'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadCommands } from '../../src/app/commands.ts'
 import { buildProgram } from '../../src/cli/program.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { audience } from '../support/broadcasts.ts'
 import { svc } from '../support/cli.ts'
 import { queueMany, sendingAccount } from '../support/messages.ts'
@@ -14,21 +14,17 @@ import { dialogue, hasPty, type Step, svcOnTerminal } from '../support/pty.ts'
 import { mbox, postfix } from '../support/reports.ts'
 import { register } from '../webinars/support.ts'
 
-let t: TestApp
 let account: TestAccount
 let folder: string
 
+const t = useApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' } })
 beforeAll(async () => {
-  t = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' } })
   folder = await mkdtemp(join(tmpdir(), 'svc-asks-'))
 })
 beforeEach(async () => {
   account = await sendingAccount(t)
 })
-afterAll(async () => {
-  await t.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const run = (...args: string[]) => svc(t, [...args, '--account', account.id])
 const file = async (name: string, text: string): Promise<string> => {

@@ -1,18 +1,16 @@
 import { once } from 'node:events'
 import { parse } from 'csv-parse/sync'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { startSvc, svc } from '../support/cli.ts'
 
-let t: TestApp
 let account: TestAccount
 
+const t = useApp()
 beforeAll(async () => {
-  t = await startApp()
   await t.app.sql(`insert into mail_domains values ('example.org', 'mx', now() + interval '1 day')`)
 })
-afterAll(() => t.close())
 beforeEach(async () => {
   account = await t.account()
 })

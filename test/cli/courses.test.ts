@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { expect, test } from 'vitest'
+import { useAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { course, enrol, mailsOf } from '../support/courses.ts'
 
-let t: TestApp
-let account: TestAccount
-
-beforeAll(async () => {
-  t = await startApp()
-  account = await t.account()
-})
-afterAll(() => t.close())
+const t = useApp()
+const account = useAccount(t)
 
 const run = (...args: string[]) => svc(t, [...args, '--account', account.id])
 const json = async (...args: string[]) => {

@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { drawBoard } from '../../src/deals/board.commands.ts'
 import type { Board } from '../../src/deals/deals.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { type Ran, svc } from '../support/cli.ts'
 
-let t: TestApp
 let account: TestAccount
 
 const email = 'ada@example.org'
 
-beforeAll(async () => {
-  t = await startApp()
-})
-afterAll(() => t.close())
+const t = useApp()
 beforeEach(async () => {
   account = await t.account()
   await t.app.work(account.id, 'cli:test', async (work) => {

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type FormBench, type FormsApp, formBench, publicUrl, startForms } from '../forms/support.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { type FormBench, formBench, publicUrl, useForms } from '../forms/support.ts'
 import { svc } from '../support/cli.ts'
 
-let t: FormsApp
 let bench: FormBench
 
-beforeAll(async () => {
-  t = await startForms()
-})
-afterAll(() => t.close())
+const t = useForms()
 beforeEach(async () => {
   bench = await formBench(t)
 })

@@ -2,30 +2,24 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { addPeople } from '../support/broadcasts.ts'
 import { svc } from '../support/cli.ts'
-import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { useDnsServer } from '../support/dns.ts'
 
-let dns: DnsServer
-let t: TestApp
 let account: TestAccount
 let folder: string
 
+const dns = useDnsServer()
+const t = useApp(() => ({ env: { SVC_DNS_SERVERS: dns.address } }))
 beforeAll(async () => {
-  dns = await openDnsServer()
-  t = await startApp({ env: { SVC_DNS_SERVERS: dns.address } })
   folder = await mkdtemp(join(tmpdir(), 'svc-journeys-'))
 })
 beforeEach(async () => {
   account = await t.account()
   await json('lists', 'create', '--name', 'Customers')
 })
-afterAll(async () => {
-  await t?.close()
-  await dns?.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const run = (args: string[], stdin?: string) =>
   svc(t, [...args, '--account', account.id], { ...(stdin !== undefined && { stdin }) })

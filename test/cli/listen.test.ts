@@ -5,25 +5,21 @@ import { sampleEvent } from '../../src/events/samples.ts'
 import { type EventType, eventTypes } from '../../src/events/types.ts'
 import { verify } from '../../src/lib/signature.ts'
 import { deliverEvents } from '../../src/webhooks/webhooks.listeners.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { startSvc, svc } from '../support/cli.ts'
 import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
 import { openReceiver } from '../support/receiver.ts'
 
-let target: TestApp
 let daemon: Daemon
 let account: TestAccount
 const running = new Set<{ end(signal?: NodeJS.Signals): Promise<number | null> }>()
 const mayReachLoopback = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' }
 
+const target = useApp()
 beforeAll(async () => {
-  target = await startApp()
   daemon = await startDaemon(target, { env: mayReachLoopback })
 })
-afterAll(async () => {
-  await daemon?.stop()
-  await target?.close()
-})
+afterAll(() => daemon?.stop())
 beforeEach(async () => {
   account = await target.account()
 })

@@ -1,17 +1,14 @@
 import type { Command } from 'commander'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { loadCommands, loadSets } from '../../src/app/commands.ts'
 import { buildProgram } from '../../src/cli/program.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { startApp, useApp } from '../support/app.ts'
 import { startSvc, svc, svcProcess } from '../support/cli.ts'
 
-let t: TestApp
-
+const t = useApp()
 beforeAll(async () => {
-  t = await startApp()
   await t.account({ name: 'Only' })
 })
-afterAll(() => t.close())
 
 const leaves = (command: Command, path: string[] = []): string[][] =>
   command.commands.length > 0 ? command.commands.flatMap((child) => leaves(child, [...path, child.name()])) : [path]

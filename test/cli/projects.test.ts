@@ -3,25 +3,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { sampleProject } from '../../src/studio/studio.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { eventually } from '../support/deliveries.ts'
 
-let t: TestApp
 let account: TestAccount
 let folder: string
 
+const t = useApp()
 beforeAll(async () => {
-  t = await startApp()
   folder = await mkdtemp(join(tmpdir(), 'svc-projects-'))
 })
 beforeEach(async () => {
   account = await t.account()
 })
-afterAll(async () => {
-  await t?.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const run = (args: string[], stdin?: string, env?: Record<string, string>) =>
   svc(t, ['projects', ...args, '--account', account.id], { ...(stdin !== undefined && { stdin }), ...(env && { env }) })

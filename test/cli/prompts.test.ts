@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { nearest } from '../../src/lib/nearest.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { dialogue, hasPty, type Step } from '../support/pty.ts'
 
 const [enter, down, space, ctrlC] = ['\r', '\u001b[B', ' ', '\u0003']
 
-let t: TestApp
 let account: TestAccount
 let folder: string
 let dealId: string
@@ -17,8 +16,8 @@ let dealId: string
 const run = (...args: string[]) => svc(t, [...args, '--account', account.id])
 const json = async (...args: string[]) => (await run(...args, '--json')).json
 
+const t = useApp()
 beforeAll(async () => {
-  t = await startApp()
   folder = await mkdtemp(join(tmpdir(), 'svc-prompts-'))
   account = await t.account()
   await json('lists', 'create', '--name', 'People')
@@ -26,10 +25,7 @@ beforeAll(async () => {
   dealId = (await json('deals', 'create', '--title', 'Roof', '--email', 'ada@people.example')).id
   await writeFile(join(folder, 'j.yaml'), 'name: Hand\ntrigger: { kind: manual }\nsteps: [{ kind: exit }]\n')
 })
-afterAll(async () => {
-  await t.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 test.each<[string, string | undefined]>([
   ['Propsal', 'Proposal'],

@@ -1,29 +1,25 @@
 import { stripVTControlCharacters } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { drawScreen } from '../../src/deals/board.screen.commands.ts'
 import type { Board } from '../../src/deals/deals.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { dialogue, hasPty, type Step } from '../support/pty.ts'
 
 const [down, right, enter, escapeKey, ctrlC] = ['\u001b[B', '\u001b[C', '\r', '\u001b', '\u0003']
 const [taken, givenBack] = ['\u001b[?1049h', '\u001b[?1049l']
 
-let t: TestApp
-let account: TestAccount
-
 const json = async (...args: string[]) => (await svc(t, [...args, '--account', account.id, '--json'])).json
 const stageOf = async (title: string): Promise<string> =>
   (await json('deals')).deals.find((deal: { title: string }) => deal.title === title).stage
 
+const t = useApp()
+const account = useAccount(t)
 beforeAll(async () => {
-  t = await startApp()
-  account = await t.account()
   await json('lists', 'create', '--name', 'People')
   await json('contacts', 'upsert', '--list', 'People', '--email', 'ada@people.example')
   for (const title of ['Roof', 'Door']) await json('deals', 'create', '--title', title, '--email', 'ada@people.example')
 })
-afterAll(() => t.close())
 
 const deal = (n: number): Board['stages'][number]['deals'][number] => ({
   ...{ id: `deal_${n}`, email: 'someone.with.a.long.name@people.example', rowId: 'row_1', listId: 'lst_1' },

@@ -4,30 +4,27 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { loadCommands } from '../../src/app/commands.ts'
 import { mailFolder } from '../../src/app/config.ts'
 import { fullCommand } from '../../src/cli/next.ts'
 import { buildProgram } from '../../src/cli/program.ts'
 import { newId } from '../../src/lib/ids.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 import { program, startSvc, svc } from '../support/cli.ts'
 import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
 
-let t: TestApp
-let account: TestAccount
 let listId: string
 
 const contacts = 1201
 
+const t = useApp({ development: true, env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+const account = useAccount(t, { name: 'Only' })
 beforeAll(async () => {
-  t = await startApp({ development: true, env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
-  account = await t.account({ name: 'Only' })
   listId = (await json('lists', 'create', '--name', 'Many')).id
   const csv = `email\n${Array.from({ length: contacts }, (_, i) => `p${i}@people.example\n`).join('')}`
   await svc(t, ['contacts', 'import', '-', '--list', 'Many', '--no-events', '-q'], { stdin: csv })
 })
-afterAll(() => t?.close())
 
 const run = (...args: string[]) => svc(t, args)
 const json = async (...args: string[]) => (await run(...args, '--json')).json

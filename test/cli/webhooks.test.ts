@@ -7,30 +7,24 @@ import { sampleEvent } from '../../src/events/samples.ts'
 import { WebhookEventShape } from '../../src/events/shapes.ts'
 import { eventTypes } from '../../src/events/types.ts'
 import { verify } from '../../src/lib/signature.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { type Ran, svc } from '../support/cli.ts'
 import { endPending } from '../support/deliveries.ts'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { useReceiver } from '../support/receiver.ts'
 
-let t: TestApp
 let account: TestAccount
-let receiver: Receiver
 let folder: string
 
+const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+const receiver = useReceiver()
 beforeAll(async () => {
-  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
-  receiver = await openReceiver()
   folder = await mkdtemp(join(tmpdir(), 'svc-webhooks-'))
 })
 beforeEach(async () => {
   account = await t.account()
   receiver.requests.length = 0
 })
-afterAll(async () => {
-  await receiver?.close()
-  await t?.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const run = (...args: string[]) => svc(t, [...args, '--account', account.id])
 const json = async (...args: string[]) => {

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { createCourse } from '../../src/courses/courses.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { mailed, register } from '../webinars/support.ts'
 
-let t: TestApp
 let account: TestAccount
 
-beforeAll(async () => {
-  t = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' } })
-})
+const t = useApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' } })
 beforeEach(async () => {
   account = await sendingAccount(t)
 })
-afterAll(() => t.close())
 
 const run = (...args: string[]) => svc(t, [...args, '--account', account.id])
 const json = async (...args: string[]) => {

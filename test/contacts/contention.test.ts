@@ -10,24 +10,20 @@ import type { TestAccount } from '../support/app.ts'
 import { svcProcess } from '../support/cli.ts'
 import { holdContactsTicket, untilLocked } from '../support/database.ts'
 import { randomOfTest } from '../support/random.ts'
-import { type ContactsApp, prepareRun, startContacts } from './support.ts'
+import { prepareRun, useContacts } from './support.ts'
 
 /* Writers that add the same new addresses concurrently: every one makes progress, and no other account waits for them. */
 
-let app: ContactsApp
 let account: TestAccount
 let listId: string
 let folder: string
 
+const app = useContacts()
 beforeAll(async () => {
-  app = await startContacts()
   folder = await mkdtemp(join(tmpdir(), 'svc-contention-'))
   await app.app.sql(`insert into mail_domains values ('acme.test', 'mx', now() + interval '1 day')`)
 })
-afterAll(async () => {
-  await app.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 beforeEach(async () => {
   account = await app.account()
   listId = (await app.list(account)).id

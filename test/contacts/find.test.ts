@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { exportContacts, findContacts, listAccess, listContacts, showContact } from '../../src/contacts/contacts.ts'
 import type { Sql } from '../../src/store/database.ts'
 import type { TestAccount } from '../support/app.ts'
-import { type ContactsApp, startContacts } from './support.ts'
+import { useContacts } from './support.ts'
 
-let app: ContactsApp
 let account: TestAccount
 let listId: string
 
-beforeAll(async () => {
-  app = await startContacts()
-})
-afterAll(() => app.close())
+const app = useContacts()
 beforeEach(async () => {
   account = await app.account()
   listId = (await app.list(account)).id

@@ -3,22 +3,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Counts, findOrCreateList } from '../../src/contacts/imports/imports.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
 import { prepareRun } from './support.ts'
 
-let t: TestApp
 let folder: string
 
+const t = useApp()
 beforeAll(async () => {
-  t = await startApp()
   folder = await mkdtemp(join(tmpdir(), 'svc-import-concurrent-'))
   await t.app.sql(`insert into mail_domains values ('example.org', 'mx', now() + interval '1 day')`)
 })
-afterAll(async () => {
-  await t.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 let files = 0
 /** Writes a file of these people, with one row that is rejected. */

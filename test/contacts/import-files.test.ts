@@ -5,22 +5,18 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readBatches } from '../../src/contacts/imports/batch.ts'
 import { type CsvRow, readCsv } from '../../src/contacts/imports/csv.ts'
 import { openFile } from '../../src/contacts/imports/imports.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 
-let t: TestApp
 let account: TestAccount
 let folder: string
 
+const t = useApp()
 beforeAll(async () => {
-  t = await startApp()
   folder = await mkdtemp(join(tmpdir(), 'svc-import-files-'))
   await t.app.sql(`insert into mail_domains values ('example.org', 'mx', now() + interval '1 day')`)
 })
-afterAll(async () => {
-  await t.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 beforeEach(async () => {
   account = await t.account()
 })

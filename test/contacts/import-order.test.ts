@@ -7,28 +7,24 @@ import { finishImport } from '../../src/contacts/imports/checkpoint.ts'
 import { type ImportView, openImport } from '../../src/contacts/imports/imports.ts'
 import { writeBatches } from '../../src/contacts/imports/write.ts'
 import { isContended, noteContention } from '../../src/contacts/write/contention.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { prepareRun } from './support.ts'
 
 /* An import writes two batches at once; the rows that it has committed are always a prefix of its file. */
 
-let t: TestApp
 let folder: string
 let account: TestAccount
 let importId: string
 
+const t = useApp()
 beforeAll(async () => {
-  t = await startApp()
   folder = await mkdtemp(join(tmpdir(), 'svc-import-order-'))
   await t.app.sql(`insert into mail_domains values ('example.org', 'mx', now() + interval '1 day')`)
 })
 beforeEach(async () => {
   account = await t.account()
 })
-afterAll(async () => {
-  await t.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const addressOf = (n: number) => `p${String(n).padStart(5, '0')}@example.org`
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import {
   addLead,
   confirmLead,
@@ -9,16 +9,12 @@ import {
 } from '../../src/contacts/contacts.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 
-let t: TestApp
 let account: TestAccount
 let listId: string
 
-beforeAll(async () => {
-  t = await startApp()
-})
-afterAll(() => t.close())
+const t = useApp()
 beforeEach(async () => {
   account = await t.account()
   listId = (await work((w) => createList(w, { name: 'Leads' }))).id

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import {
   countRemoval,
   createList,
@@ -10,15 +10,11 @@ import {
   renameList,
 } from '../../src/contacts/contacts.ts'
 import type { TestAccount } from '../support/app.ts'
-import { type ContactsApp, startContacts } from './support.ts'
+import { useContacts } from './support.ts'
 
-let app: ContactsApp
 let account: TestAccount
 
-beforeAll(async () => {
-  app = await startContacts()
-})
-afterAll(() => app.close())
+const app = useContacts()
 beforeEach(async () => {
   account = await app.account()
 })

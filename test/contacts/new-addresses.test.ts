@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { writeContacts } from '../../src/contacts/contacts.ts'
 import { addAddressSignal } from '../../src/contacts/verification/signals.ts'
 import { areLikelyNew } from '../../src/contacts/write/new-addresses.ts'
 import type { TestAccount } from '../support/app.ts'
-import { type ContactsApp, startContacts } from './support.ts'
+import { useContacts } from './support.ts'
 
-let app: ContactsApp
 let account: TestAccount
 let listId: string
 
@@ -32,10 +31,7 @@ const startStreak = async () => {
   expect(isStreak()).toBe(true)
 }
 
-beforeAll(async () => {
-  app = await startContacts()
-})
-afterAll(() => app.close())
+const app = useContacts()
 beforeEach(async () => {
   account = await app.account()
   listId = (await app.list(account)).id

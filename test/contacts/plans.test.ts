@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { findMembers, readContactsOf } from '../../src/contacts/contacts.find.ts'
 import {
   createList,
@@ -15,10 +15,8 @@ import { writeContacts } from '../../src/contacts/write/write-contacts.ts'
 import { type Database, openDatabase, type Sql } from '../../src/store/database.ts'
 import type { App, Work } from '../../src/store/work.ts'
 import { createStates } from '../../src/store/work-state.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 
-let t: TestApp
-let account: TestAccount
 let lists: { old: string; fresh: string }
 
 const people = (count: number) => Array.from({ length: count }, (_, i) => `p${i + 1}@example.org`)
@@ -40,14 +38,13 @@ const fill = async (listId: string, from: number, to: number) => {
   )
 }
 
+const t = useApp()
+const account = useAccount(t)
 beforeAll(async () => {
-  t = await startApp()
-  account = await t.account()
   for (const table of ['contacts', 'addresses']) await t.app.sql(`alter table ${table} set (autovacuum_enabled = off)`)
   const make = (name: string) => t.app.work(account.id, 'cli:test', async (w) => (await createList(w, { name })).id)
   lists = { old: await make('old'), fresh: await make('fresh') }
 })
-afterAll(() => t.close())
 
 const invalid = { status: 'invalid' as const, reasons: ['syntax'] }
 

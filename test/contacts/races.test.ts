@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import {
   deleteList,
   eraseContact,
@@ -19,16 +19,12 @@ import type { TestAccount } from '../support/app.ts'
 import { program } from '../support/cli.ts'
 import { untilLocked } from '../support/database.ts'
 import { randomOfTest } from '../support/random.ts'
-import { type ContactsApp, startContacts } from './support.ts'
+import { type ContactsApp, useContacts } from './support.ts'
 
-let app: ContactsApp
 let account: TestAccount
 let listId: string
 
-beforeAll(async () => {
-  app = await startContacts()
-})
-afterAll(() => app.close())
+const app = useContacts()
 beforeEach(async () => {
   account = await app.account()
   listId = (await app.list(account)).id

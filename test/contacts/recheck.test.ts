@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { addAddressSignal, recheckDomains, reverify, writeContacts } from '../../src/contacts/contacts.ts'
 import type { Sql } from '../../src/store/database.ts'
 import type { TestAccount } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { textOf, untilLocked } from '../support/database.ts'
-import { type ContactsApp, startContacts } from './support.ts'
+import { useContacts } from './support.ts'
 
-let app: ContactsApp
 const mx = { MX: [[10, 'mx.example.net']] as [number, string][] }
 
-beforeAll(async () => {
-  app = await startContacts()
-})
-afterAll(() => app.close())
+const app = useContacts()
 
 const verificationOf = async (account: TestAccount, email: string) =>
   (await app.get(account, `email=${encodeURIComponent(email)}`)).body.contacts[0].verification

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.ts'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { purgeAccessLog, purgeImports } from '../../src/contacts/contacts.ts'
 import { newId } from '../../src/lib/ids.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useAccount, useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
 
 const day = 86_400_000
@@ -11,16 +11,9 @@ const day = 86_400_000
 const now = Date.parse('2026-03-31T12:00:00Z')
 const thirteenMonthsAgo = Date.parse('2025-02-28T12:00:00Z')
 
-let t: TestApp
-let account: TestAccount
-let neighbour: TestAccount
-
-beforeAll(async () => {
-  t = await startApp({ now: () => new Date(now) })
-  account = await t.account()
-  neighbour = await t.account()
-})
-afterAll(() => t.close())
+const t = useApp({ now: () => new Date(now) })
+const account = useAccount(t)
+const neighbour = useAccount(t)
 
 const keep = () => runHousekeeping(t.app, new AbortController().signal)
 

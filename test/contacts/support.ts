@@ -11,6 +11,7 @@ import {
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import { type StartOptions, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { type Given, opened, resolved } from '../support/fixture.ts'
 
 export interface ContactsApp extends TestApp {
   dns: DnsServer
@@ -73,3 +74,7 @@ export const prepareRun = async (
   const writer = { app, accountId, actor: 'cli:test' }
   return { id: opened.id, run: (hooks) => runImport({ ...writer, signal: never, ...hooks }, opened, prepared) }
 }
+
+/** `startContacts` for the tests of this file or `describe`. */
+export const useContacts = (options: Given<StartOptions> = {}): ContactsApp =>
+  opened(() => startContacts(resolved(options)))

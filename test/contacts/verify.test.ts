@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { verifyAddresses, writeContacts } from '../../src/contacts/contacts.ts'
 import { createResolver } from '../../src/net/resolver.ts'
-import { type ContactsApp, startContacts } from './support.ts'
+import { useContacts } from './support.ts'
 
 let now = Date.now()
-let app: ContactsApp
 
+const app = useContacts(() => ({ now: () => new Date(now) }))
 beforeAll(async () => {
-  app = await startContacts({ now: () => new Date(now) })
   const mx = { MX: [[10, 'mx.example.net']] as [number, string][] }
   for (const domain of ['gmail.com', 'outlok.com', 'gmx.net', 'example.org', 'mail.com', 'mailinator.com'])
     app.dns.set(domain, mx)
@@ -19,7 +18,6 @@ beforeAll(async () => {
   app.dns.set('silent.test', { mode: 'silent' })
   app.dns.set('broken.test', { mode: 'servfail' })
 })
-afterAll(() => app.close())
 
 /** Returns a domain of `length` characters, in labels that DNS accepts. */
 const longDomain = (length: number): string => `${'a.'.repeat(length / 2 - 2)}test`

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { addLesson, createCourse, findCourseNamed, lessonsOf, listCourses } from '../../src/courses/courses.ts'
 import type { Work } from '../../src/store/work.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 
-let t: TestApp
-
-beforeAll(async () => {
-  t = await startApp()
-})
-afterAll(() => t.close())
+const t = useApp()
 
 const asOwner = async () => {
   const { id } = await t.account()

@@ -1,25 +1,21 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { accountUsage, claimSlug } from '../../src/accounts/accounts.ts'
 import { loadPages, loadRoutes } from '../../src/app/features.ts'
 import { createCourse, publishCourse } from '../../src/courses/courses.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { claim, course, enrol } from '../support/courses.ts'
 
-let t: TestApp
 let account: TestAccount
 let courseId: string
 let slug: string
 let claimed = 0
 
-beforeAll(async () => {
-  t = await startApp({ env: { SVC_PUBLIC_URL: 'https://svc.example' } })
-})
+const t = useApp({ env: { SVC_PUBLIC_URL: 'https://svc.example' } })
 beforeEach(async () => {
   account = await t.account()
   courseId = (await course(t, account, 'Sourdough')).id
   slug = `bakery-${++claimed}`
 })
-afterAll(() => t.close())
 
 const mint = (body: unknown, id = courseId, key = account.key) =>
   t.request('POST', `/courses/${id}/embed-token`, { key, body })

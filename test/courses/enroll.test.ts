@@ -1,31 +1,27 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { accountUsage, countOwned, deleteAccount, setPlanLimits } from '../../src/accounts/accounts.ts'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import { createCourse, listMembers } from '../../src/courses/courses.ts'
 import { setBinding } from '../../src/lifecycle/lifecycle.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { claim, course, enrol, mailsOf } from '../support/courses.ts'
 import { journeyBench } from '../support/journeys.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { plainProjects } from '../support/projects.ts'
 
-let t: TestApp
 let account: TestAccount
 let courseId: string
 const studio = plainProjects()
 
-beforeAll(async () => {
-  t = await startApp({
-    env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_PUBLIC_URL: 'https://svc.example' },
-    projects: studio.projects,
-  })
+const t = useApp({
+  env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_PUBLIC_URL: 'https://svc.example' },
+  projects: studio.projects,
 })
 beforeEach(async () => {
   account = await sendingAccount(t)
   courseId = (await course(t, account, 'Sourdough')).id
 })
-afterAll(() => t.close())
 
 const enroll = (body: unknown, id = courseId, key = account.key) =>
   t.request('POST', `/courses/${id}/enroll`, { key, body })

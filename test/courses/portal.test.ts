@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { deleteAccount } from '../../src/accounts/accounts.ts'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import { personalData } from '../../src/courses/courses.personal-data.ts'
 import { addLesson, createCourse, publishCourse } from '../../src/courses/courses.ts'
-import { type Reply, startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Reply, type TestAccount, useApp } from '../support/app.ts'
 import { claim, course, enrol, mailsOf } from '../support/courses.ts'
 import { testClock } from '../support/journeys.ts'
 import { sendingAccount } from '../support/messages.ts'
@@ -11,18 +11,15 @@ import { sendingAccount } from '../support/messages.ts'
 const email = 'ada@people.example'
 const minute = 60_000
 const clock = testClock()
-let t: TestApp
 let account: TestAccount
 let slug: string
 let courseId: string
 let lessons: string[]
 let claimed = 0
 
-beforeAll(async () => {
-  t = await startApp({
-    env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_PUBLIC_URL: 'https://svc.example' },
-    now: clock.now,
-  })
+const t = useApp({
+  env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_PUBLIC_URL: 'https://svc.example' },
+  now: clock.now,
 })
 beforeEach(async () => {
   account = await sendingAccount(t)
@@ -31,7 +28,6 @@ beforeEach(async () => {
   await claim(t, account, slug)
   await enrol(t, account, courseId, email)
 })
-afterAll(() => t.close())
 
 const link = async (id = courseId): Promise<string> => {
   const { body } = await t.request('POST', `/courses/${id}/embed-token`, { key: account.key, body: { email } })

@@ -2,21 +2,20 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
 import { verify } from '../../src/lib/signature.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { deliveriesOf, emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
-let t: TestApp
 let account: TestAccount
 let receiver: Receiver
 const daemons: Daemon[] = []
 
+const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
 beforeAll(async () => {
-  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
   await t.app.sql(
     `insert into mail_domains (domain, finding, expires_at) values ('load.example', 'mx', now() + interval '1 day')`,
   )
@@ -29,7 +28,6 @@ afterEach(async () => {
   await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
   await receiver.close()
 })
-afterAll(() => t?.close())
 
 const start = async (args = ['serve']): Promise<Daemon> => {
   const daemon = await startDaemon(t, { args })

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { revokeKey } from '../../src/accounts/accounts.ts'
 import { verify } from '../../src/lib/signature.ts'
 import { disableWebhook, enableWebhook, rotateSecret } from '../../src/webhooks/webhooks.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { deliveriesOf, emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
@@ -13,14 +13,11 @@ import { watchStalls } from '../support/stalls.ts'
 
 // What is still posted after a webhook ends, what is left in the queue, and results that the database refuses to record.
 
-let t: TestApp
 let account: TestAccount
 let receiver: Receiver
 const daemons: Daemon[] = []
 
-beforeAll(async () => {
-  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8', SVC_LOG_LEVEL: 'error' } })
-})
+const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8', SVC_LOG_LEVEL: 'error' } })
 beforeEach(async () => {
   account = await t.account()
   receiver = await openReceiver()
@@ -30,7 +27,6 @@ afterEach(async () => {
   await receiver.close()
   await t.app.sql('delete from pending_deliveries')
 })
-afterAll(() => t?.close())
 
 const start = async (): Promise<Daemon> => {
   const daemon = await startWorking(t.app, () => startDaemon(t))

@@ -1,27 +1,25 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { addSender } from '../../src/messages/messages.ts'
 import { advanceClock, markDevelopment } from '../../src/store/clock.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/deliveries.ts'
 import { day, type JourneyBench, journeyBench } from '../support/journeys.ts'
 import { tallyMessages } from '../support/messages.ts'
 import { plainProject } from '../support/projects.ts'
-import { openSink, type Sink } from '../support/smtp.ts'
+import { useSink } from '../support/smtp.ts'
 
 const people = 200
 
-let target: TestApp
 let bench: JourneyBench
-let sink: Sink
 let listId: string
 const daemons: Daemon[] = []
 
+const sink = useSink()
+const target = useApp(() => ({ env: { SVC_SMTP_URL: sink.url, SVC_LOG_LEVEL: 'error' } }))
 beforeAll(async () => {
-  sink = await openSink()
-  target = await startApp({ env: { SVC_SMTP_URL: sink.url, SVC_LOG_LEVEL: 'error' } })
   await markDevelopment(target.app.sql)
   await target.app.sql(
     `insert into mail_domains (domain, finding, expires_at) values ('example.com', 'mx', now() + interval '1 year')`,
@@ -38,10 +36,6 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
-})
-afterAll(async () => {
-  await target.close()
-  await sink.close()
 })
 
 const start = async () => {

@@ -1,23 +1,21 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { advanceClock, markDevelopment } from '../../src/store/clock.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { type JourneyBench, journeyBench } from '../support/journeys.ts'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { useReceiver } from '../support/receiver.ts'
 
 const contacts = 1000
 
-let target: TestApp
 let bench: JourneyBench
-let receiver: Receiver
 const daemons: Daemon[] = []
 
+const target = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8', SVC_LOG_LEVEL: 'error' } })
+const receiver = useReceiver()
 beforeAll(async () => {
-  target = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8', SVC_LOG_LEVEL: 'error' } })
-  receiver = await openReceiver()
   await markDevelopment(target.app.sql)
 })
 beforeEach(async () => {
@@ -25,10 +23,6 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
-})
-afterAll(async () => {
-  await target.close()
-  await receiver.close()
 })
 
 const start = async () => {

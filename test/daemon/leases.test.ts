@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { emitEvents, eventually, tally } from '../support/deliveries.ts'
 import { databaseClock } from '../support/jump.ts'
@@ -9,14 +9,11 @@ import { openReceiver, type Receiver } from '../support/receiver.ts'
 
 // The claims of a worker when it stops, when it loses the answer to a claim, and when the database's clock jumps.
 
-let t: TestApp
 let account: TestAccount
 let receiver: Receiver
 const daemons: Daemon[] = []
 
-beforeAll(async () => {
-  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
-})
+const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
 beforeEach(async () => {
   account = await t.account()
   receiver = await openReceiver()
@@ -26,7 +23,6 @@ afterEach(async () => {
   await receiver.close()
   await t.app.sql('delete from pending_deliveries')
 })
-afterAll(() => t?.close())
 
 const start = async (): Promise<Daemon> => {
   const daemon = await startWorking(t.app, () => startDaemon(t))

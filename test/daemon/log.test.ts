@@ -1,26 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
-import { type Reply, startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Reply, type TestAccount, useApp } from '../support/app.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { queueMany, sendingAccount } from '../support/messages.ts'
-import { openSink, type Sink } from '../support/smtp.ts'
+import { useSink } from '../support/smtp.ts'
 
-let t: TestApp
 let account: TestAccount
-let sink: Sink
 let daemon: Daemon
 
+const sink = useSink()
+const t = useApp(() => ({ env: { SVC_SMTP_URL: sink.url.replace('//', '//mailer:relay-password@') } }))
 beforeAll(async () => {
-  sink = await openSink()
-  t = await startApp({ env: { SVC_SMTP_URL: sink.url.replace('//', '//mailer:relay-password@') } })
   account = await sendingAccount(t)
   daemon = await startDaemon(t, { env: { SVC_LOG_LEVEL: 'trace' } })
 })
-afterAll(async () => {
-  await daemon.stop()
-  await t.close()
-  await sink.close()
-})
+afterAll(() => daemon.stop())
 
 interface Line {
   level: number

@@ -13,30 +13,23 @@ import {
 } from '../../src/deals/deals.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
 import type { Work } from '../../src/store/work.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { useReceiver } from '../support/receiver.ts'
 
 /** A full run uses `SVC_MIXED_SECONDS=60`; the test suite takes less time. */
 const seconds = Number(process.env.SVC_MIXED_SECONDS ?? 12)
 
-let t: TestApp
-let good: Receiver
-let gone: Receiver
 const daemons: Daemon[] = []
 
+const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+const good = useReceiver()
+const gone = useReceiver()
 beforeAll(async () => {
-  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
-  good = await openReceiver()
-  gone = await openReceiver()
   gone.always({ status: 410 })
 })
-afterAll(async () => {
-  await Promise.all(daemons.map((daemon) => daemon.kill('SIGKILL')))
-  await Promise.all([good?.close(), gone?.close()])
-  await t?.close()
-})
+afterAll(() => Promise.all(daemons.map((daemon) => daemon.kill('SIGKILL'))))
 
 const inWork = <T>(account: TestAccount, run: (work: Work) => Promise<T>): Promise<T> =>
   t.app.work(account.id, 'cli:test', run)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
 import {
@@ -19,7 +19,6 @@ import { openReceiver, type Receiver } from '../support/receiver.ts'
 /** A delivery that waits for a hanging request waits for its timeout of five seconds. */
 const heldBackMs = 4500
 
-let t: TestApp
 let bad: TestAccount
 let healthy: TestAccount
 let theirs: Receiver
@@ -27,9 +26,7 @@ let receiver: Receiver
 const daemons: Daemon[] = []
 const held: (() => Promise<void>)[] = []
 
-beforeAll(async () => {
-  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
-})
+const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
 beforeEach(async () => {
   ;[bad, healthy] = [await t.account(), await t.account()]
   ;[theirs, receiver] = [await openReceiver(), await openReceiver()]
@@ -41,7 +38,6 @@ afterEach(async () => {
   await Promise.all([theirs.close(), receiver.close()])
   await t.app.sql('truncate pending_deliveries, delivery_targets, webhooks, workers')
 })
-afterAll(() => t?.close())
 
 const start = async (): Promise<Daemon> => {
   const daemon = await startWorking(t.app, () => startDaemon(t))

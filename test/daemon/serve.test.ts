@@ -3,31 +3,28 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createAccount, createKey, revokeKey } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { createList } from '../../src/contacts/contacts.ts'
 import { openEmbedded, stopEmbedded } from '../../src/embedded/embedded.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { startApp, type TestApp, useAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
 import { untilLocked } from '../support/database.ts'
 
-let t: TestApp
-let account: TestAccount
 let listId: string
 
+const t = useApp()
+const account = useAccount(t)
 beforeAll(async () => {
-  t = await startApp()
-  account = await t.account()
   listId = (await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'People' }))).id
   // The domain's DNS result is cached, because these tests do not need a name server.
   await t.app.sql(
     `insert into mail_domains (domain, finding, expires_at) values ('load.example', 'mx', now() + interval '1 day')`,
   )
 })
-afterAll(() => t.close())
 
 let written = 0
 

@@ -1,28 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { eventually, subscribe } from '../support/deliveries.ts'
-import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { useDnsServer } from '../support/dns.ts'
 import { openProxy, type TcpProxy } from '../support/proxy.ts'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { useReceiver } from '../support/receiver.ts'
 
 // All connections of a daemon to PostgreSQL go silent at once: they stay open without traffic, and new ones work.
 
-let t: TestApp
-let account: TestAccount
-let receiver: Receiver
-let dns: DnsServer
 let proxy: TcpProxy
 let daemon: Daemon
 let listId: string
 
+const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+const account = useAccount(t)
+const receiver = useReceiver()
+const dns = useDnsServer()
 beforeAll(async () => {
-  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
-  account = await t.account()
-  receiver = await openReceiver()
-  dns = await openDnsServer()
   dns.set('mailbox.org', { MX: [[10, 'mx.mailbox.org']] })
   await subscribe(t.app, account.id, receiver.url)
   listId = (await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'People' }))).id
@@ -31,10 +27,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await daemon?.kill('SIGKILL')
-  await dns?.close()
   await proxy.close()
-  await receiver.close()
-  await t.close()
 })
 
 interface Answered {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { deliveriesOf, emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
 import { backlog, keyOf, repeatsOf, startWorking, subscribeMany } from '../support/neighbours.ts'
@@ -9,14 +9,11 @@ import { skewedBy } from '../support/skew.ts'
 
 // Several processes on one database: their clocks differ, or they are killed, stopped or disconnected during their work.
 
-let t: TestApp
 let account: TestAccount
 let receiver: Receiver
 const daemons: Daemon[] = []
 
-beforeAll(async () => {
-  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
-})
+const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
 beforeEach(async () => {
   account = await t.account()
   receiver = await openReceiver()
@@ -26,7 +23,6 @@ afterEach(async () => {
   await receiver.close()
   await t.app.sql('delete from pending_deliveries')
 })
-afterAll(() => t?.close())
 
 const start = async (env: Record<string, string> = {}): Promise<Daemon> => {
   const daemon = await startWorking(t.app, () => startDaemon(t, { env }))

@@ -1,14 +1,13 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { loadRoutes } from '../../src/app/features.ts'
 import { type Contact, createList, renameList, writeContacts } from '../../src/contacts/contacts.ts'
 import { dealHistory, listPipelines, type PipelineView } from '../../src/deals/deals.ts'
 import { buildServer } from '../../src/http/server.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 
-let t: TestApp
 let account: TestAccount
 let stranger: TestAccount
 let pipeline: PipelineView
@@ -16,10 +15,7 @@ let listId: string
 
 const email = 'ada@example.org'
 
-beforeAll(async () => {
-  t = await startApp()
-})
-afterAll(() => t.close())
+const t = useApp()
 beforeEach(async () => {
   account = await t.account()
   stranger = await t.account()

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import {
   addStage,
@@ -14,12 +14,10 @@ import {
   showDeal,
 } from '../../src/deals/deals.ts'
 import type { Work } from '../../src/store/work.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 import { subscribe } from '../support/deliveries.ts'
 import { randomOfTest } from '../support/random.ts'
 
-let t: TestApp
-let account: TestAccount
 let listId: string
 
 const people = 60
@@ -36,9 +34,9 @@ const deadlocks = async (): Promise<number> => {
   return row!.deadlocks
 }
 
+const t = useApp()
+const account = useAccount(t)
 beforeAll(async () => {
-  t = await startApp()
-  account = await t.account()
   await subscribe(t.app, account.id, 'https://example.com/hook')
   listId = await inWork(async (work) => {
     const { id } = await createList(work, { name: 'Customers' })
@@ -51,7 +49,6 @@ beforeAll(async () => {
     return id
   })
 })
-afterAll(() => t.close())
 
 test.each([
   ['stages', 'Qualified', 'deals'],

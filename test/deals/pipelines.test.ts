@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
@@ -22,19 +22,15 @@ import {
 } from '../../src/deals/deals.ts'
 import { Problem } from '../../src/lib/problem.ts'
 import type { Work } from '../../src/store/work.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 
-let t: TestApp
 let account: TestAccount
 let sales: PipelineView
 let listId: string
 
 const email = 'ada@example.org'
 
-beforeAll(async () => {
-  t = await startApp()
-})
-afterAll(() => t.close())
+const t = useApp()
 beforeEach(async () => {
   account = await t.account()
   sales = await inWork((work) => findPipeline(work))

@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { type DeliveryFilter, deliveryStats, listDeliveries } from '../../src/deliveries/deliveries.find.ts'
 import { disableWebhook } from '../../src/webhooks/webhooks.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 import { endPending, subscribe } from '../support/deliveries.ts'
 import { backlog } from '../support/neighbours.ts'
 
 // These tests check how much lists and counts read for an account with a long history and many pending deliveries.
 
-let t: TestApp
-let account: TestAccount
 let small: string
 
+const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+const account = useAccount(t)
 beforeAll(async () => {
-  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
-  account = await t.account()
   const make = async () => (await subscribe(t.app, account.id, 'http://127.0.0.1:9/')).id
   const [big, ended] = [await make(), await make()]
   small = await make()
@@ -29,7 +27,6 @@ beforeAll(async () => {
   await t.app.sql('vacuum analyze pending_deliveries')
   await t.app.sql('analyze delivery_targets')
 })
-afterAll(() => t?.close())
 
 interface Plan {
   'Node Type': string

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { listEvents, showEvent } from '../../src/deliveries/deliveries.events.ts'
 import { deliveryStats, listDeliveries, showDelivery } from '../../src/deliveries/deliveries.find.ts'
 import { purgeDeliveries } from '../../src/deliveries/deliveries.purge.ts'
@@ -6,23 +6,19 @@ import { cancelBatch, countDeliveries, replayBatch, requireDeliveries } from '..
 import { newId } from '../../src/lib/ids.ts'
 import type { Work } from '../../src/store/work.ts'
 import { createWebhook, deleteWebhook, disableWebhook, testWebhook } from '../../src/webhooks/webhooks.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 
 const minute = 60_000
 const day = 1440 * minute
 
-let t: TestApp
 let account: TestAccount
 let now = Date.UTC(2026, 10, 20)
 
-beforeAll(async () => {
-  t = await startApp({ now: () => new Date(now) })
-})
+const t = useApp(() => ({ now: () => new Date(now) }))
 beforeEach(async () => {
   account = await t.account()
   now = Date.UTC(2026, 10, 20)
 })
-afterAll(() => t?.close())
 
 const work = <T>(run: (work: Work) => Promise<T>): Promise<T> => t.app.work(account.id, 'cli:test', run)
 

@@ -1,19 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe } from '../support/deliveries.ts'
 import { type Answer, openReceiver } from '../support/receiver.ts'
 
-let t: TestApp
 let loop: { stop(): Promise<void> }
 
+const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.1/32' } })
 beforeAll(async () => {
-  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.1/32' } })
   loop = startDeliveries(t.app)
 })
-afterAll(async () => {
-  await loop?.stop()
-  await t?.close()
-})
+afterAll(() => loop?.stop())
 
 describe('an attempt at a receiver that', () => {
   const outcomes: [string, Answer, string, Record<string, unknown>][] = [

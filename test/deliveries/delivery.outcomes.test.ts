@@ -5,17 +5,16 @@ import { verify } from '../../src/lib/signature.ts'
 import { showWebhook, updateWebhook } from '../../src/webhooks/webhooks.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe } from '../support/deliveries.ts'
-import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { useDnsServer } from '../support/dns.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
 let t: TestApp
-let dns: DnsServer
 let account: TestAccount
 let receiver: Receiver
 let loop: { stop(): Promise<void> }
 
+const dns = useDnsServer()
 beforeAll(async () => {
-  dns = await openDnsServer()
   const env = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.1/32', SVC_DNS_SERVERS: dns.address }
   t = await startApp({ env, development: true })
 })
@@ -28,10 +27,7 @@ afterEach(async () => {
   await receiver.close()
   await loop.stop()
 })
-afterAll(async () => {
-  await t?.close()
-  await dns?.close()
-})
+afterAll(() => t?.close())
 
 const deliveries = () => deliveriesOf(t.app, account.id)
 const advanceTo = (time: Date) => t.advance(Math.max(0, time.getTime() - t.app.now().getTime()) + 5)

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
@@ -13,18 +13,15 @@ import { recordResults, resultOf } from '../../src/deliveries/queue/record.ts'
 import { openEmbedded, stopEmbedded } from '../../src/embedded/embedded.ts'
 import { findClaims } from '../../src/queue/claims.ts'
 import type { Statement } from '../../src/store/statement.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe, tally } from '../support/deliveries.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
-let t: TestApp
 let account: TestAccount
 let receiver: Receiver
 const allow = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' }
 
-beforeAll(async () => {
-  t = await startApp({ env: allow })
-})
+const t = useApp({ env: allow })
 beforeEach(async () => {
   account = await t.account()
   receiver = await openReceiver()
@@ -33,7 +30,6 @@ afterEach(async () => {
   await receiver.close()
   await t.app.sql('delete from pending_deliveries')
 })
-afterAll(() => t?.close())
 
 const deliveries = () => deliveriesOf(t.app, account.id)
 const counts = () => tally(t.app, account.id)

@@ -9,34 +9,21 @@ import type { Work } from '../../src/store/work.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { deliveriesOf, endPending, eventually, tally } from '../support/deliveries.ts'
-import {
-  answer,
-  type EngagedAccount,
-  type EngagedApp,
-  engagedAccount,
-  sendProject,
-  startEngaged,
-} from '../support/engagement.ts'
+import { answer, type EngagedAccount, engagedAccount, sendProject, useEngaged } from '../support/engagement.ts'
 import { journeyBench } from '../support/journeys.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
 const ada = 'ada@people.example'
 const longer = 'xada@people.example'
 
-let engaged: EngagedApp
-let t: TestApp
 let account: EngagedAccount
 let listId: string
 
-beforeAll(async () => {
-  engaged = await startEngaged()
-  t = engaged.t
-})
+const { t, sink } = useEngaged()
 beforeEach(async () => {
   account = await engagedAccount(t)
   listId = (await inWork((work) => createList(work, { name: 'People' }))).id
 })
-afterAll(() => engaged.close())
 
 const inWork = <T>(run: (work: Work) => Promise<T>): Promise<T> => t.app.work(account.id, 'cli:test', run)
 const erase = (email = ada) => inWork((work) => eraseContact(work, email, { dryRun: false, personalData }))
@@ -57,7 +44,7 @@ describe('an erased address', () => {
     await add(longer, { first_name: 'Xavier' })
     await add(ada, { first_name: 'Adaline' })
     await post('/deals', { title: 'For Adalind', email: ada })
-    const mail = await sendProject(t, engaged.sink, account)
+    const mail = await sendProject(t, sink, account)
     await answer(t, mail, 'about', { company: 'Adacorp' })
     const before = await t.events(account.id)
     const about = before.filter((event) => JSON.stringify(event).includes(`"${ada}"`))
@@ -79,8 +66,8 @@ describe('an erased address', () => {
   })
 
   test('is also removed from answers to forms that it gave while it was in no list', async () => {
-    await answer(t, await sendProject(t, engaged.sink, account), 'about', { company: 'Adacorp' })
-    const [other] = [await sendProject(t, engaged.sink, account, { to: 'bob@people.example' })]
+    await answer(t, await sendProject(t, sink, account), 'about', { company: 'Adacorp' })
+    const [other] = [await sendProject(t, sink, account, { to: 'bob@people.example' })]
     await answer(t, other!, 'about', { company: 'Bobcorp' })
     expect((await t.events(account.id)).map(({ type, data }) => [type, data.contact])).toContainEqual([
       'form.submitted',

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { newEvents } from '../../src/deliveries/deliveries.events.ts'
 import { deliveryChanges } from '../../src/deliveries/deliveries.follow.ts'
 import { replayBatch } from '../../src/deliveries/deliveries.replay.ts'
 import type { Work } from '../../src/store/work.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { deliveriesOf, emitEvents, endPending, subscribe } from '../support/deliveries.ts'
 
-let t: TestApp
 let account: TestAccount
 
-beforeAll(async () => {
-  t = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
-})
+const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
 beforeEach(async () => {
   account = await t.account()
 })
-afterAll(() => t?.close())
 
 const work = <T>(run: (work: Work) => Promise<T>) => t.app.work(account.id, 'cli:test', run)
 const hook = () => subscribe(t.app, account.id, 'http://127.0.0.1:1/hook')

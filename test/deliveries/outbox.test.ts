@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { revokeKey } from '../../src/accounts/accounts.ts'
 import { listDeliveries } from '../../src/deliveries/deliveries.find.ts'
 import { emit, isWanted } from '../../src/events/emit.ts'
@@ -12,19 +12,15 @@ import {
   enableWebhook,
   testWebhook,
 } from '../../src/webhooks/webhooks.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { eventually, startDeliveries } from '../support/deliveries.ts'
 
-let t: TestApp
 let account: TestAccount
 
-beforeAll(async () => {
-  t = await startApp()
-})
+const t = useApp()
 beforeEach(async () => {
   account = await t.account()
 })
-afterAll(() => t?.close())
 
 interface Row {
   id: string

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { insertCalls } from '../../src/deliveries/deliveries.insert.ts'
 import { purgeDeliveries, purgeTargets } from '../../src/deliveries/deliveries.purge.ts'
 import type { Work } from '../../src/store/work.ts'
 import { deleteWebhook } from '../../src/webhooks/webhooks.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
 import { emitEvents, endPending, subscribe } from '../support/deliveries.ts'
 
@@ -13,13 +13,9 @@ const day = 86_400_000
 const url = 'https://hooks.example.com/step'
 
 let nowMs = Date.now() - 1000 * day
-let t: TestApp
 let account: TestAccount
 
-beforeAll(async () => {
-  t = await startApp({ now: () => new Date(nowMs) })
-})
-afterAll(() => t.close())
+const t = useApp(() => ({ now: () => new Date(nowMs) }))
 
 beforeEach(async () => {
   account = await t.account()

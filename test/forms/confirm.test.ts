@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { deleteAccount } from '../../src/accounts/accounts.ts'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { deleteList, eraseContact, leaveList, readPerson } from '../../src/contacts/contacts.ts'
@@ -8,24 +8,16 @@ import { addSender, deleteSender, listSenders, suppressAddresses } from '../../s
 import type { Work } from '../../src/store/work.ts'
 import { testClock } from '../support/journeys.ts'
 import { freeform } from '../support/messages.ts'
-import { openSink, type Sink } from '../support/smtp.ts'
-import { type FormBench, type FormsApp, formBench, startForms, urlencoded } from './support.ts'
+import { useSink } from '../support/smtp.ts'
+import { type FormBench, formBench, urlencoded, useForms } from './support.ts'
 
 const minute = 60_000
 
-let t: FormsApp
-let sink: Sink
 let bench: FormBench
 const clock = testClock()
 
-beforeAll(async () => {
-  sink = await openSink()
-  t = await startForms({ now: clock.now, env: { SVC_SMTP_URL: sink.url } })
-})
-afterAll(async () => {
-  await t.close()
-  await sink.close()
-})
+const sink = useSink()
+const t = useForms(() => ({ now: clock.now, env: { SVC_SMTP_URL: sink.url } }))
 beforeEach(async () => {
   bench = await formBench(t)
 })

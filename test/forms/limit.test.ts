@@ -1,24 +1,22 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { loadPages, loadRoutes } from '../../src/app/features.ts'
 import { buildServer, type Server } from '../../src/http/server.ts'
-import { type FormBench, type FormsApp, formBench, startForms } from './support.ts'
+import { type FormBench, formBench, useForms } from './support.ts'
 
-let t: FormsApp
 let bench: FormBench
 let id: string
 let clients = 0
 /** The client address; each test has its own. */
 let client: string
 
+const t = useForms({ env: { SVC_RATE_LIMIT_FORMS: '30', SVC_TRUST_PROXY: '10.0.0.0/8, 2001:db8::/32' } })
 beforeAll(async () => {
-  t = await startForms({ env: { SVC_RATE_LIMIT_FORMS: '30', SVC_TRUST_PROXY: '10.0.0.0/8, 2001:db8::/32' } })
   bench = await formBench(t)
   id = (await bench.form({ origins: ['https://shop.example'] })).id
 })
-afterAll(() => t.close())
 beforeEach(() => {
   client = `198.51.100.${++clients}`
 })

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import { noteContention } from '../../src/contacts/write/contention.ts'
 import { honeypotName } from '../../src/forms/forms.ts'
 import { holdContactsTicket, untilLocked } from '../support/database.ts'
-import { type FormBench, type FormsApp, formBench, startForms, urlencoded } from './support.ts'
+import { type FormBench, formBench, urlencoded, useForms } from './support.ts'
 
-let t: FormsApp
 let bench: FormBench
 
-beforeAll(async () => {
-  t = await startForms()
-})
-afterAll(() => t.close())
+const t = useForms()
 beforeEach(async () => {
   bench = await formBench(t)
 })

@@ -5,6 +5,7 @@ import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import type { StartOptions, TestAccount, TestApp } from '../support/app.ts'
 import { startApp } from '../support/app.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { type Given, opened, resolved } from '../support/fixture.ts'
 
 export interface FormsApp extends TestApp {
   dns: DnsServer
@@ -91,3 +92,6 @@ export const urlencoded = (fields: Record<string, string>, headers: Record<strin
   body: new URLSearchParams(fields).toString(),
   headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
 })
+
+/** `startForms` for the tests of this file or `describe`. */
+export const useForms = (options: Given<StartOptions> = {}): FormsApp => opened(() => startForms(resolved(options)))

@@ -3,26 +3,21 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { loadPages, loadRoutes } from '../../src/app/features.ts'
 import type { Answered } from '../../src/http/answered.ts'
 import { buildServer, type Server } from '../../src/http/server.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 
-let t: TestApp
 let server: Server
-let account: TestAccount
 const told: Answered[] = []
 
+const t = useApp()
+const account = useAccount(t)
 beforeAll(async () => {
-  t = await startApp()
-  account = await t.account()
   const log = pino({ level: 'silent' })
   server = await buildServer(t.app, await loadRoutes(), log, await loadPages(), {
     onAnswered: (answered) => void told.push(answered),
   })
 })
 beforeEach(() => void told.splice(0))
-afterAll(async () => {
-  await server.drain()
-  await t.close()
-})
+afterAll(() => server.drain())
 
 const get = (url: string) => server.fastify.inject({ url, headers: { authorization: `Bearer ${account.key}` } })
 

@@ -7,25 +7,21 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 
 const root = join(import.meta.dirname, '../..')
 const client = join(root, 'test/client')
 const require = createRequire(join(client, 'package.json'))
 
-let t: TestApp
 let folder: string
 
+const t = useApp()
 beforeAll(async () => {
-  t = await startApp()
   // Inside the project, whose packages it imports, but not under node_modules, where Node runs no TypeScript.
   await mkdir(join(root, '.vitest'), { recursive: true })
   folder = await mkdtemp(join(root, '.vitest/client-'))
 })
-afterAll(async () => {
-  await t.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 test('a typed client generated from the document compiles and runs the calls of the README', async () => {
   const { default: generate, astToString } = require('openapi-typescript')

@@ -7,24 +7,20 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadPages, loadRoutes } from '../../src/app/features.ts'
 import { createValueCounter, mergeChunks } from '../../src/http/bodies.ts'
-import { type FormBench, type FormsApp, formBench, startForms, urlencoded } from '../forms/support.ts'
+import { type FormBench, formBench, urlencoded, useForms } from '../forms/support.ts'
 import { svc } from '../support/cli.ts'
 
 /** Length, count and credentials are checked before expensive work: one call must not delay all others. */
 
-let t: FormsApp
 let bench: FormBench
 let folder: string
 
+const t = useForms()
 beforeAll(async () => {
-  t = await startForms()
   bench = await formBench(t)
   folder = await mkdtemp(join(tmpdir(), 'svc-cost-'))
 })
-afterAll(async () => {
-  await t.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 /** Returns the CPU milliseconds of this thread, which runs the server, for a call. Waiting does not count. */
 const costOf = async <T>(run: () => Promise<T>): Promise<[ms: number, result: T]> => {

@@ -8,9 +8,8 @@ import { createList } from '../../src/contacts/contacts.ts'
 import { created, route } from '../../src/http/route.ts'
 import { buildServer, type Server } from '../../src/http/server.ts'
 import { notFound } from '../../src/lib/problem.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 
-let t: TestApp
 let server: Server
 const clock = { now: new Date('2026-11-30T23:00:00Z') }
 
@@ -33,15 +32,12 @@ const probe = route({
 
 const serve = (app = t.app) => buildServer(app, [probe], pino({ level: 'silent' }))
 
+const t = useApp({ env: { SVC_RATE_LIMIT: '10' }, now: () => clock.now })
 beforeAll(async () => {
-  t = await startApp({ env: { SVC_RATE_LIMIT: '10' }, now: () => clock.now })
   await t.app.operate('cli:test', (operation) => setPlanLimits(operation, 'pro', { embedApi: 3 }))
   server = await serve()
 })
-afterAll(async () => {
-  await server.drain()
-  await t.close()
-})
+afterAll(() => server.drain())
 
 const call = async (key: string, name: string, on = server) => {
   const payload = name === 'malformed' ? '{' : JSON.stringify(name === 'invalid' ? {} : { name })

@@ -9,11 +9,9 @@ import { openRoute, route } from '../../src/http/route.ts'
 import { buildServer, type Server } from '../../src/http/server.ts'
 import { Problem } from '../../src/lib/problem.ts'
 import type { Page } from '../../src/pages/page.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
 
-let t: TestApp
-let account: TestAccount
 let server: Server
 let port: number
 // biome-ignore lint/suspicious/noExplicitAny: log lines have different properties
@@ -25,9 +23,9 @@ const fail = async (): Promise<never> => {
   throw new Problem('configuration', inside, { hint: 'look at /etc/svc' })
 }
 
+const t = useApp()
+const account = useAccount(t)
 beforeAll(async () => {
-  t = await startApp()
-  account = await t.account()
   const logger = pino({ level: 'trace', serializers }, { write: (line) => void lines.push(JSON.parse(line)) })
   lines = []
   const answers = { 200: z.object({}) }
@@ -44,10 +42,7 @@ beforeAll(async () => {
   await server.fastify.listen({ port: 0, host: '127.0.0.1' })
   port = (server.fastify.server.address() as { port: number }).port
 })
-afterAll(async () => {
-  await server.drain()
-  await t.close()
-})
+afterAll(() => server.drain())
 
 test.each([
   ['POST', '/api/v1/broken'],

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { loadRoutes } from '../../src/app/features.ts'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { createCourse } from '../../src/courses/courses.ts'
 import { createDeal, listPipelines } from '../../src/deals/deals.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
 import { createWebinar, NewWebinar } from '../../src/webinars/webinars.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { plainProjects } from '../support/projects.ts'
 
-let t: TestApp
 let owner: TestAccount
 let stranger: TestAccount
 let listId: string
@@ -20,8 +19,8 @@ let courseId: string
 const studio = plainProjects()
 const projectId = 'prj_01k0000000000000000000000a'
 
+const t = useApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, projects: studio.projects })
 beforeAll(async () => {
-  t = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, projects: studio.projects })
   owner = await sendingAccount(t)
   stranger = await sendingAccount(t)
   studio.add(owner.id, projectId, 'Mine')
@@ -39,7 +38,6 @@ beforeAll(async () => {
   const journey = { name: 'Mine', trigger: { kind: 'api' }, steps: [{ kind: 'exit' }] }
   journeyId = (await t.app.work(owner.id, 'cli:test', (work) => applyJourneys(work, [journey])))[0]!.id!
 })
-afterAll(() => t.close())
 
 /** Calls with ids of the owner's resources. A new route that takes an id must be added here. */
 const named: Record<string, (id: string) => { path: string; body?: unknown }> = {

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { admit, purgeRateWindows, revokeKey } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import type { Sql } from '../../src/store/database.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
 
-let t: TestApp
-
-beforeAll(async () => {
-  t = await startApp({ env: { SVC_RATE_LIMIT: '60', SVC_RATE_LIMIT_WEBHOOKS: '30' } })
-})
-afterAll(() => t.close())
+const t = useApp({ env: { SVC_RATE_LIMIT: '60', SVC_RATE_LIMIT_WEBHOOKS: '30' } })
 
 const times = <T>(n: number, run: (i: number) => Promise<T>) => Promise.all(Array.from({ length: n }, (_, i) => run(i)))
 

@@ -1,18 +1,12 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Server } from '../../src/http/server.ts'
-import { type Reply, startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Reply, startApp, useAccount, useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
 
-let t: TestApp
-let account: TestAccount
-
-beforeAll(async () => {
-  t = await startApp()
-  account = await t.account()
-})
-afterAll(() => t.close())
+const t = useApp()
+const account = useAccount(t)
 
 const expectError = (reply: Reply, status: number, words?: RegExp | string) => {
   expect(reply.status).toBe(status)

@@ -1,20 +1,15 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { loadRoutes } from '../../src/app/features.ts'
 import { eventShape } from '../../src/events/shapes.ts'
 import { type EventType, eventTypes } from '../../src/events/types.ts'
-import { type Reply, startApp, type TestApp } from '../support/app.ts'
+import { type Reply, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { testWith } from '../support/tools.ts'
 
-let t: TestApp
-
-beforeAll(async () => {
-  t = await startApp()
-})
-afterAll(() => t.close())
+const t = useApp()
 
 test('/openapi.json describes every route, with its successes and its refusals', async () => {
   const { status, body } = await t.request('GET', '/openapi.json')

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { setPlanLimits } from '../../src/accounts/accounts.ts'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
 
-let t: TestApp
-
-beforeAll(async () => {
-  t = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' } })
-})
-afterAll(() => t.close())
+const t = useApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' } })
 
 const setPro = (limits: Parameters<typeof setPlanLimits>[2]) =>
   t.app.operate('cli:test', (operation) => setPlanLimits(operation, 'pro', limits))

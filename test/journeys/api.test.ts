@@ -1,28 +1,20 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
 import { noteContention } from '../../src/contacts/write/contention.ts'
 import { applyJourneys, switchJourney, triggerJourney } from '../../src/journeys/journeys.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { holdContactsTicket, untilLocked } from '../support/database.ts'
-import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { useDnsServer } from '../support/dns.ts'
 
-let dns: DnsServer
-let t: TestApp
 let account: TestAccount
 let listId: string
 let clockMs = Date.parse('2026-11-20T08:00:00Z')
 
-beforeAll(async () => {
-  dns = await openDnsServer()
-  t = await startApp({ env: { SVC_DNS_SERVERS: dns.address }, now: () => new Date(clockMs) })
-})
+const dns = useDnsServer()
+const t = useApp(() => ({ env: { SVC_DNS_SERVERS: dns.address }, now: () => new Date(clockMs) }))
 beforeEach(async () => {
   account = await t.account()
   listId = await newList(account)
-})
-afterAll(async () => {
-  await t.close()
-  await dns.close()
 })
 
 const newList = async (of: TestAccount) =>

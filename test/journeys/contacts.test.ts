@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { eraseContact, listLists } from '../../src/contacts/contacts.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
 
 const clock = testClock()
-let target: TestApp
 let bench: JourneyBench
 let listId: string
 
-beforeAll(async () => {
-  target = await startApp({ now: clock.now })
-})
-afterAll(() => target.close())
+const target = useApp({ now: clock.now })
 beforeEach(async () => {
   bench = await journeyBench(target)
   listId = await bench.list('Leads')

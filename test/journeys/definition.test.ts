@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for one side of a step
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
 import { createCourse } from '../../src/courses/courses.ts'
 import { createPipeline, listPipelines, type PipelineView } from '../../src/deals/deals.ts'
@@ -9,19 +9,17 @@ import { applyJourneys, findJourney } from '../../src/journeys/journeys.ts'
 import { notFound } from '../../src/lib/problem.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { createWebinar } from '../../src/webinars/webinars.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 import { plainProject } from '../support/projects.ts'
 
-let t: TestApp
-let account: TestAccount
 let listId: string
 let sales: PipelineView
 let renewals: PipelineView
 let projectId: string
 
+const t = useApp()
+const account = useAccount(t)
 beforeAll(async () => {
-  t = await startApp()
-  account = await t.account()
   await t.app.work(account.id, 'cli:test', async (work) => {
     listId = (await createList(work, { name: 'Customers' })).id
     projectId = (await applyProjects(work, [plainProject('P')]))[0]!.id!
@@ -39,7 +37,6 @@ beforeAll(async () => {
     await createPipeline(work, { name: 'Partners', stages: [{ name: 'Paused', kind: 'open' }] })
   })
 })
-afterAll(() => t.close())
 
 const apply = (...documents: unknown[]) => t.app.work(account.id, 'cli:test', (work) => applyJourneys(work, documents))
 const find = (ref: string) => t.app.work(account.id, 'cli:test', (work) => findJourney(work, ref))

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createDeal, listDeals, NewDeal } from '../../src/deals/deals.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { journeyBench } from '../support/journeys.ts'
 
-let target: TestApp
-
-beforeAll(async () => {
-  target = await startApp()
-})
-afterAll(() => target.close())
+const target = useApp()
 
 test('a journey that starts itself by creating a deal stops at depth 10, with the reason on the run', async () => {
   const bench = await journeyBench(target)

@@ -1,21 +1,15 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { changeDeal, createDeal, createPipeline, dealHistory, listDeals, NewDeal } from '../../src/deals/deals.ts'
 import { listRuns, showRun } from '../../src/journeys/journeys.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
 
 const clock = testClock()
-let target: TestApp
 let bench: JourneyBench
 let listId: string
 
-beforeAll(async () => {
-  target = await startApp({ now: clock.now })
-})
-afterAll(async () => {
-  await target.close()
-})
+const target = useApp({ now: clock.now })
 beforeEach(async () => {
   bench = await journeyBench(target)
   listId = await bench.list('Leads')

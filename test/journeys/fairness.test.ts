@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { journeyMails } from '../../src/app/journeys.mail.ts'
 import { runJourneys } from '../../src/journeys/engine/engine.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { journeyBench } from '../support/journeys.ts'
 
-let target: TestApp
-
-beforeAll(async () => {
-  target = await startApp()
-})
-afterAll(() => target.close())
+const target = useApp()
 
 const many = 20_000
 

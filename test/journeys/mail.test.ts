@@ -1,32 +1,30 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { emit } from '../../src/events/emit.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
 import type { SuppressionReason } from '../../src/messages/messages.ts'
 import { addSender, suppressAddresses } from '../../src/messages/messages.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
 import { plainProject, plainProjects } from '../support/projects.ts'
 
 const clock = testClock()
 const studio = plainProjects()
-let target: TestApp
 let bench: JourneyBench
 let listId: string
 let projectId: string
 
+const target = useApp({
+  now: clock.now,
+  projects: studio.projects,
+  env: { SVC_SMTP_URL: 'smtp://127.0.0.1:1' },
+})
 beforeAll(async () => {
-  target = await startApp({
-    now: clock.now,
-    projects: studio.projects,
-    env: { SVC_SMTP_URL: 'smtp://127.0.0.1:1' },
-  })
   await target.app.sql(
     `insert into mail_domains (domain, finding, expires_at) values ('example.com', 'mx', '2030-01-01')`,
   )
 })
-afterAll(() => target.close())
 beforeEach(async () => {
   bench = await journeyBench(target)
   listId = await bench.list('Leads')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { deleteList, eraseContact, leaveList, readPerson } from '../../src/contacts/contacts.ts'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
@@ -6,19 +6,15 @@ import { purgeRuns } from '../../src/journeys/journeys.purge.ts'
 import { triggerJourney } from '../../src/journeys/journeys.ts'
 import { addSender } from '../../src/messages/messages.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
 import { plainProject } from '../support/projects.ts'
 
 const clock = testClock()
-let target: TestApp
 let bench: JourneyBench
 let listId: string
 
-beforeAll(async () => {
-  target = await startApp({ now: clock.now, env: { SVC_SMTP_URL: 'smtp://127.0.0.1:1' } })
-})
-afterAll(() => target.close())
+const target = useApp({ now: clock.now, env: { SVC_SMTP_URL: 'smtp://127.0.0.1:1' } })
 beforeEach(async () => {
   bench = await journeyBench(target)
   listId = await bench.list('Leads')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { writeContacts } from '../../src/contacts/contacts.ts'
 import { createCourse } from '../../src/courses/courses.ts'
 import {
@@ -18,19 +18,15 @@ import { doStep } from '../../src/journeys/engine/steps.effects.ts'
 import { startJourneys } from '../../src/journeys/journeys.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { createWebinar } from '../../src/webinars/webinars.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
 import { type JourneyBench, journeyBench } from '../support/journeys.ts'
 import { plainProject } from '../support/projects.ts'
 
-let target: TestApp
 let bench: JourneyBench
 let listId: string
 
-beforeAll(async () => {
-  target = await startApp()
-})
-afterAll(() => target.close())
+const target = useApp()
 beforeEach(async () => {
   bench = await journeyBench(target)
   listId = await bench.list('Leads')

@@ -2,27 +2,19 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { changeDeal, createDeal, NewDeal } from '../../src/deals/deals.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { useReceiver } from '../support/receiver.ts'
 
 const clock = testClock()
-let target: TestApp
 let bench: JourneyBench
-let receiver: Receiver
 let listId: string
 const servers: Server[] = []
 
-beforeAll(async () => {
-  receiver = await openReceiver()
-  target = await startApp({ now: clock.now, env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
-})
-afterAll(async () => {
-  await target.close()
-  await receiver.close()
-})
+const receiver = useReceiver()
+const target = useApp({ now: clock.now, env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
 beforeEach(async () => {
   bench = await journeyBench(target)
   listId = await bench.list('Leads')

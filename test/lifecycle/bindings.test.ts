@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { setPlanLimits } from '../../src/accounts/accounts.ts'
 import { notFound } from '../../src/lib/problem.ts'
 import {
@@ -10,7 +10,7 @@ import {
 } from '../../src/lifecycle/lifecycle.ts'
 import { plainMail } from '../../src/pages/plain-mail.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { plainProjects } from '../support/projects.ts'
 
@@ -20,23 +20,19 @@ const find = async ({ accountId }: { accountId: string }, id: string) => {
   if (!known.has(`${accountId} ${id}`)) throw notFound(`There is no ${id}`)
   return { id, title: `Title of ${id}` }
 }
-let t: TestApp
 let account: TestAccount
 let projectId: string
 
-beforeAll(async () => {
-  t = await startApp({
-    env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' },
-    projects: studio.projects,
-    bindable: { course: find, webinar: find },
-  })
+const t = useApp({
+  env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' },
+  projects: studio.projects,
+  bindable: { course: find, webinar: find },
 })
 beforeEach(async () => {
   account = await sendingAccount(t)
   projectId = await makeProject('Welcome, {{ name }}')
   for (const id of ['crs_1', 'web_1']) known.add(`${account.id} ${id}`)
 })
-afterAll(() => t.close())
 
 const work = <T>(run: Parameters<typeof t.app.work<T>>[2], id = account.id) => t.app.work(id, 'cli:test', run)
 const makeProject = async (name: string, of = account.id): Promise<string> => {

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { deleteAccount } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
@@ -9,24 +9,20 @@ import { createList, deleteList, eraseContact, readPerson, writeContacts } from 
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { applyJourneys, triggerJourney } from '../../src/journeys/journeys.ts'
 import { ingestBounces, suppressAddresses } from '../../src/messages/messages.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { eventually } from '../support/deliveries.ts'
 import { messagesOf, queueMany, sendingAccount, startMail } from '../support/messages.ts'
 import { postfix } from '../support/reports.ts'
-import { openSink, type Sink } from '../support/smtp.ts'
+import { useSink } from '../support/smtp.ts'
 
 const ada = 'ada@people.example'
 const bob = 'bob@people.example'
 
-let t: TestApp
-let sink: Sink
 let account: TestAccount
 const ends: (() => Promise<void>)[] = []
 
-beforeAll(async () => {
-  sink = await openSink()
-  t = await startApp({ env: { SVC_SMTP_URL: sink.url } })
-})
+const sink = useSink()
+const t = useApp(() => ({ env: { SVC_SMTP_URL: sink.url } }))
 beforeEach(async () => {
   account = await sendingAccount(t)
   sink.always({})
@@ -34,10 +30,6 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end()
-})
-afterAll(async () => {
-  await t.close()
-  await sink.close()
 })
 
 const inWork = <T>(run: Parameters<typeof t.app.work<T>>[2], of = account) => t.app.work(of.id, 'cli:test', run)

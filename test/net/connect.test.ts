@@ -8,22 +8,20 @@ import { createHttpClient, type HttpClient } from '../../src/net/http.ts'
 import { createResolver, type Resolver } from '../../src/net/resolver.ts'
 import { type BlackHole, openBlackHole } from '../support/black-hole.ts'
 import { certificate, certificateKey } from '../support/certificate.ts'
-import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { useDnsServer } from '../support/dns.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
-let dns: DnsServer
 let resolver: Resolver
 let receiver: Receiver
 let client: HttpClient
 const open: { close(): unknown }[] = []
 
+const dns = useDnsServer()
 beforeAll(async () => {
-  dns = await openDnsServer()
   resolver = createResolver([dns.address])
 })
 afterAll(async () => {
   resolver.close()
-  await dns.close()
 })
 beforeEach(async () => {
   receiver = await openReceiver()

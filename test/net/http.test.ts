@@ -7,23 +7,21 @@ import { createHttpClient, type HttpClient } from '../../src/net/http.ts'
 import { createResolver, type Resolver } from '../../src/net/resolver.ts'
 import { checkWebhookUrl } from '../../src/net/webhook-url.ts'
 import { eventually } from '../support/deliveries.ts'
-import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { openDnsServer, useDnsServer } from '../support/dns.ts'
 import { type Answer, openReceiver, type Receiver } from '../support/receiver.ts'
 import { watchStalls } from '../support/stalls.ts'
 
-let dns: DnsServer
 let resolver: Resolver
 let receiver: Receiver
 let client: HttpClient
 
+const dns = useDnsServer()
 beforeAll(async () => {
-  dns = await openDnsServer()
   resolver = createResolver([dns.address])
 })
 
 afterAll(async () => {
   resolver.close()
-  await dns.close()
 })
 
 beforeEach(async () => {

@@ -2,24 +2,22 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createLookups, type Lookups } from '../../src/net/lookups.ts'
 import { createResolver, type Resolver } from '../../src/net/resolver.ts'
 import { eventually } from '../support/deliveries.ts'
-import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { useDnsServer } from '../support/dns.ts'
 
 const limitMs = 1500
 const isLate = /^(ETIMEOUT|ECANCELLED)$/
 
-let dns: DnsServer
 let resolver: Resolver
 let lookups: Lookups
 
+const dns = useDnsServer()
 beforeAll(async () => {
-  dns = await openDnsServer()
   resolver = createResolver([dns.address])
   lookups = createLookups(resolver, limitMs)
 })
 
 afterAll(async () => {
   resolver.close()
-  await dns.close()
 })
 
 const asked = (name: string) => dns.queries.filter((query) => query === `A ${name}`).length

@@ -4,13 +4,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withReserved } from '../../src/net/reserved.ts'
 import { createResolver, parseServers, type Resolver } from '../../src/net/resolver.ts'
-import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { openDnsServer, useDnsServer } from '../support/dns.ts'
 
-let dns: DnsServer
 let resolver: Resolver
 
+const dns = useDnsServer()
 beforeAll(async () => {
-  dns = await openDnsServer()
   resolver = createResolver([dns.address])
   dns.set('both.test', { A: ['203.0.113.1', '203.0.113.2'], AAAA: ['2001:db8::1'] })
   dns.set('four.test', { A: ['203.0.113.4'] })
@@ -25,7 +24,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   resolver.close()
-  await dns.close()
 })
 
 const codeOf = (promise: Promise<unknown>) =>

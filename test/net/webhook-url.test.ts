@@ -3,13 +3,12 @@ import { Problem } from '../../src/lib/problem.ts'
 import { parseCidrs } from '../../src/net/addresses.ts'
 import { createResolver, type Resolver } from '../../src/net/resolver.ts'
 import { checkWebhookUrl } from '../../src/net/webhook-url.ts'
-import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { useDnsServer } from '../support/dns.ts'
 
-let dns: DnsServer
 let resolver: Resolver
 
+const dns = useDnsServer()
 beforeAll(async () => {
-  dns = await openDnsServer()
   resolver = createResolver([dns.address])
   dns.set('public.test', { A: ['8.8.8.8'], AAAA: ['2606:4700:4700::1111'] })
   dns.set('private.test', { A: ['10.0.0.1'] })
@@ -24,7 +23,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   resolver.close()
-  await dns.close()
 })
 
 const check = (text: string, allow = '') => checkWebhookUrl(text, { resolver, allow: parseCidrs(allow) })

@@ -1,20 +1,17 @@
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
 
-let t: TestApp
-let account: TestAccount
 let url: string
 
+const t = useApp({ env: { SVC_PUBLIC_URL: 'https://svc.example/mail' } })
+const account = useAccount(t)
 beforeAll(async () => {
-  t = await startApp({ env: { SVC_PUBLIC_URL: 'https://svc.example/mail' } })
-  account = await t.account()
   await t.server.fastify.listen({ port: 0, host: '127.0.0.1' })
   url = `http://127.0.0.1:${(t.server.fastify.server.address() as AddressInfo).port}`
 })
-afterAll(() => t.close())
 
 test('/docs shows every operation and every event, and needs no key', async () => {
   const { status, body, headers } = await t.request('GET', '/docs')

@@ -1,17 +1,14 @@
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { lockClasses } from '../../src/lib/locks.ts'
 import { type Claim, claimsJson, ownedRows } from '../../src/queue/claims.ts'
 import { openQueue } from '../../src/queue/engine.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 
-let t: TestApp
-
+const t = useApp()
 beforeAll(async () => {
-  t = await startApp()
   await t.app.sql('create table items (account_id text, id text, worker int, claim int not null default 0)')
 })
-afterAll(() => t?.close())
 
 const openItems = () => {
   const free = vi.fn(async (claims: readonly Claim[]) => {

@@ -1,14 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { type LeaseEvents, openLease } from '../../src/queue/lease.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 
-let t: TestApp
-
-beforeAll(async () => {
-  t = await startApp()
-})
-afterAll(() => t?.close())
+const t = useApp()
 
 const open = (job: string, events: Partial<LeaseEvents> = {}) => {
   const died: number[] = []

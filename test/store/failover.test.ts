@@ -1,19 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Database, isUnavailable, openDatabase } from '../../src/store/database.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 
-let t: TestApp
-let account: TestAccount
 let name: string
 
+const t = useApp()
+const account = useAccount(t)
 beforeAll(async () => {
-  t = await startApp()
-  account = await t.account()
   name = new URL(t.url).pathname.slice(1)
   await t.app.sql('create table things (id int primary key)')
 })
 afterEach(() => setReadOnly('off'))
-afterAll(() => t.close())
 
 /** Makes new sessions read-only or writable, and ends existing ones, like a leader that restarts as a standby. */
 const setReadOnly = async (value: 'on' | 'off'): Promise<void> => {

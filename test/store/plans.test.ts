@@ -5,22 +5,17 @@ import { readConfig } from '../../src/app/config.ts'
 import { findContacts } from '../../src/contacts/contacts.ts'
 import { readState } from '../../src/engagement/interactions/record.ts'
 import { findProjectMail } from '../../src/messages/messages.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 
-let t: TestApp
-let account: TestAccount
 /** Uses one connection, so that the test sees all its prepared statements. */
 let app: OpenApp
 
+const t = useApp()
+const account = useAccount(t)
 beforeAll(async () => {
-  t = await startApp()
-  account = await t.account()
   app = await openApp(readConfig(t.env), { connections: 1 })
 })
-afterAll(async () => {
-  await app.close()
-  await t.close()
-})
+afterAll(() => app.close())
 
 // PostgreSQL makes a custom plan for each of the first five executions. It continues if it expects the parameters to help.
 const customPlans = 5

@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { SerializationConflict } from '../../src/store/database.ts'
 import { stateKey } from '../../src/store/work-state.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 
-let t: TestApp
 let accountId: string
 
+const t = useApp()
 beforeAll(async () => {
-  t = await startApp()
   accountId = (await t.account()).id
 })
-afterAll(() => t.close())
 
 test('a unit of work creates a state once, from the unit that uses it', async () => {
   const created: string[] = []

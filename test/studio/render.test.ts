@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Work } from '../../src/store/work.ts'
 import {
   applyProjects,
@@ -9,17 +9,11 @@ import {
   renderProject,
   sampleProject,
 } from '../../src/studio/studio.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 import { projectOf, testLinks } from './support.ts'
 
-let t: TestApp
-let account: TestAccount
-
-beforeAll(async () => {
-  t = await startApp()
-  account = await t.account()
-})
-afterAll(() => t.close())
+const t = useApp()
+const account = useAccount(t)
 
 const apply = async (document: unknown) =>
   (await t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [document])))[0]!

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
 import { applyProjects, currencyDigits, loadProject, priceLines, sampleProject } from '../../src/studio/studio.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 import { projectOf } from './support.ts'
 
-let t: TestApp
-let account: TestAccount
 let listId: string
 
+const t = useApp()
+const account = useAccount(t)
 beforeAll(async () => {
-  t = await startApp()
-  account = await t.account()
   listId = (await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'Customers' }))).id
 })
-afterAll(() => t.close())
 
 const apply = (...documents: unknown[]) => t.app.work(account.id, 'cli:test', (work) => applyProjects(work, documents))
 const load = (ref: string) => t.app.work(account.id, 'cli:test', (work) => loadProject(work, ref))

@@ -8,6 +8,7 @@ import { buildServer, type Server } from '../../src/http/server.ts'
 import { advanceClock } from '../../src/store/clock.ts'
 import type { App } from '../../src/store/work.ts'
 import { cloneDatabase } from './database.ts'
+import { created, type Given, opened, resolved } from './fixture.ts'
 
 export interface Reply {
   status: number
@@ -30,13 +31,18 @@ export interface TestAccount {
   keyId: string
 }
 
+export interface AccountOptions {
+  plan?: string
+  name?: string
+}
+
 export interface TestApp {
   app: OpenApp
   server: Server
   url: string
   env: Record<string, string>
   request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT', path: string, request?: Request): Promise<Reply>
-  account(options?: { plan?: string; name?: string }): Promise<TestAccount>
+  account(options?: AccountOptions): Promise<TestAccount>
   /** The events in the account's outbox, oldest first, as they will be posted. */
   // biome-ignore lint/suspicious/noExplicitAny: the expectations check the properties of an event
   events(accountId: string): Promise<any[]>
@@ -126,3 +132,10 @@ export const startApp = async (options: StartOptions = {}): Promise<TestApp> => 
     },
   }
 }
+
+/** Starts an app for the tests of this file or `describe`, and closes it after them. */
+export const useApp = (options: Given<StartOptions> = {}): TestApp => opened(() => startApp(resolved(options)))
+
+/** Creates an account for the tests of this file or `describe`. */
+export const useAccount = (t: Pick<TestApp, 'account'>, options: AccountOptions = {}): TestAccount =>
+  created(() => t.account(options))

@@ -1,4 +1,5 @@
 import { createSocket } from 'node:dgram'
+import { opened } from './fixture.ts'
 
 /** The records of a name; none is NODATA. With `mode` the server answers with a failure, or does not answer. */
 export interface Records {
@@ -117,3 +118,6 @@ export const openDnsServer = async (port = 0): Promise<DnsServer> => {
     },
   }
 }
+
+/** `openDnsServer` for the tests of this file or `describe`. */
+export const useDnsServer = (): DnsServer => opened(() => openDnsServer())

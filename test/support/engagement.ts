@@ -4,6 +4,7 @@ import { applyProjects, loadTemplate, sampleProject } from '../../src/studio/stu
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import { type Reply, type StartOptions, startApp, type TestAccount, type TestApp } from './app.ts'
 import { openDnsServer } from './dns.ts'
+import { type Given, opened, resolved, standIn } from './fixture.ts'
 import { sendingAccount } from './messages.ts'
 import { openSink, type Sink } from './smtp.ts'
 
@@ -93,3 +94,9 @@ export const person = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0)
 
 export const answer = (t: TestApp, { token }: Arrived, blockId: string, value: unknown): Promise<Reply> =>
   t.request('POST', `/liveview/${token}/interactions`, { body: { blockId, value } })
+
+/** `startEngaged` for the tests of this file or `describe`. */
+export const useEngaged = (options: Given<StartOptions> = {}): Pick<EngagedApp, 't' | 'sink'> => {
+  const engaged = opened(() => startEngaged(resolved(options)))
+  return { t: standIn(() => engaged.t), sink: standIn(() => engaged.sink) }
+}

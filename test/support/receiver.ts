@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
+import { opened } from './fixture.ts'
 
 /** A request that the receiver got. Node provides `headers` with lower-case names. */
 export interface Received {
@@ -152,3 +153,6 @@ export const openReceiver = async (): Promise<Receiver> => {
       }),
   }
 }
+
+/** `openReceiver` for the tests of this file or `describe`. */
+export const useReceiver = (): Receiver => opened(() => openReceiver())

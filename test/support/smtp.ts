@@ -2,6 +2,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { certificate, certificateKey } from './certificate.ts'
+import { opened } from './fixture.ts'
 
 export interface SunkMail {
   from: string
@@ -206,3 +207,6 @@ export const openRawRelay = async (reply: Buffer): Promise<{ url: string; close(
       }),
   }
 }
+
+/** `openSink` for the tests of this file or `describe`. */
+export const useSink = (options: SinkOptions = {}): Sink => opened(() => openSink(options))

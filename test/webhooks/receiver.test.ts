@@ -2,17 +2,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { WebhookEvent } from '../../src/events/shapes.ts'
 import { type Arrival, openReceiver, type Receiver } from '../../src/webhooks/receiver.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
-import { type ContactsApp, startContacts } from '../contacts/support.ts'
+import { useContacts } from '../contacts/support.ts'
 import { eventually, startDeliveries } from '../support/deliveries.ts'
 
-let t: ContactsApp
 let loop: { stop(): Promise<void> }
 let receiver: Receiver
 const arrivals: Arrival[] = []
 const secret = Promise.withResolvers<string>()
 
+const t = useContacts({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
 beforeAll(async () => {
-  t = await startContacts({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
   loop = startDeliveries(t.app)
   receiver = await openReceiver({
     port: 0,
@@ -28,7 +27,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await loop?.stop()
   await receiver?.close()
-  await t?.close()
 })
 
 test('the receiver takes the largest event: 40 changed columns, full of the characters that JSON writes longest', async () => {

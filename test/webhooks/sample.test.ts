@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { WebhookEventShape } from '../../src/events/shapes.ts'
 import { eventTypes } from '../../src/events/types.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { useAccount, useApp } from '../support/app.ts'
 
-let t: TestApp
-let account: TestAccount
-
-beforeAll(async () => {
-  t = await startApp()
-  account = await t.account()
-})
-afterAll(() => t?.close())
+const t = useApp()
+const account = useAccount(t)
 
 const sample = (query = '') => t.request('GET', `/events/sample${query}`, { key: account.key })
 

@@ -1,19 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { svc } from '../support/cli.ts'
-import { type DnsServer, openDnsServer } from '../support/dns.ts'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { useDnsServer } from '../support/dns.ts'
+import { useReceiver } from '../support/receiver.ts'
 
-let dns: DnsServer
-let receiver: Receiver
-
-beforeAll(async () => {
-  dns = await openDnsServer()
-  receiver = await openReceiver()
-})
-afterAll(async () => {
-  await receiver?.close()
-  await dns?.close()
-})
+const dns = useDnsServer()
+const receiver = useReceiver()
 
 const send = (servers: string) =>
   svc({ env: { SVC_DNS_SERVERS: servers } }, [

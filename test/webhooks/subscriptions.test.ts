@@ -6,24 +6,20 @@ import { buildServer } from '../../src/http/server.ts'
 import { routes } from '../../src/webhooks/webhooks.routes.ts'
 import { createWebhook, disableWebhook, enableWebhook } from '../../src/webhooks/webhooks.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
-import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { useDnsServer } from '../support/dns.ts'
 
-let dns: DnsServer
 let t: TestApp
 let account: TestAccount
 
+const dns = useDnsServer()
 beforeAll(async () => {
-  dns = await openDnsServer()
   dns.set('hooks.test', { A: ['8.8.8.8'] })
   dns.set('inside.test', { A: ['10.0.0.1'] })
   t = await startApp({ env: { SVC_DNS_SERVERS: dns.address } })
   account = await t.account()
 })
 
-afterAll(async () => {
-  await t?.close()
-  await dns?.close()
-})
+afterAll(() => t?.close())
 
 const url = 'https://hooks.test/in'
 const subscribe = (body: unknown, { key } = account) => t.request('POST', '/webhooks', { key, body })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { accountUsage, type Quota } from '../../src/accounts/accounts.ts'
 import { createList, eraseContact, upsertBatch } from '../../src/contacts/contacts.ts'
 import { createCourse } from '../../src/courses/courses.ts'
@@ -11,17 +11,16 @@ import {
   promoteRegistration,
   startWebinar,
 } from '../../src/webinars/webinars.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { journeyBench } from '../support/journeys.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { hour, linkIn, mailed, mailsOf, makeWebinar, register, webinarOf } from './support.ts'
 
-let t: TestApp
 let account: TestAccount
 const clock = { now: new Date('2026-11-22T12:00:00Z') }
 
+const t = useApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, now: () => clock.now })
 beforeAll(async () => {
-  t = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, now: () => clock.now })
   await t.app.sql(
     `insert into plans (name, position, contacts, sends, send_api_calls, embed_api, broadcast_minutes, webinar_courses) values
        ('no live', 10, null, null, null, null, 0, true), ('ten minutes', 11, null, null, null, null, 10, false)`,
@@ -30,7 +29,6 @@ beforeAll(async () => {
 beforeEach(async () => {
   account = await sendingAccount(t)
 })
-afterAll(() => t.close())
 
 const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
 const post = (body: unknown) => t.request('POST', '/webinars', { key: account.key, body })

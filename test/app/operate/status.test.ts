@@ -1,26 +1,20 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { setPlanLimits } from '../../../src/accounts/accounts.plans.ts'
 import { countUse } from '../../../src/accounts/accounts.ts'
 import { schedule } from '../../../src/app/daemon/schedule.ts'
-import { startApp, type TestApp } from '../../support/app.ts'
+import { useApp } from '../../support/app.ts'
 import { startSvc, svc } from '../../support/cli.ts'
 import { type Daemon, startDaemon } from '../../support/daemon.ts'
 import { emitEvents, endPending, eventually, subscribe } from '../../support/deliveries.ts'
 import { queueMany, sendingAccount } from '../../support/messages.ts'
 
-let t: TestApp
 const daemons: Daemon[] = []
 
-beforeAll(async () => {
-  t = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, development: true })
-})
-afterAll(async () => {
-  await Promise.all(daemons.map((daemon) => daemon.kill('SIGKILL')))
-  await t.close()
-})
+const t = useApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, development: true })
+afterAll(() => Promise.all(daemons.map((daemon) => daemon.kill('SIGKILL'))))
 
 const status = async () => {
   const ran = await svc(t, ['status', '--json'])

@@ -1,24 +1,20 @@
 import { Readable } from 'node:stream'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { createList, reverify, showContact, writeContacts } from '../../../src/contacts/contacts.ts'
 import { type BounceCounts, ingestBounces, removeSuppressions } from '../../../src/messages/messages.ts'
-import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { type TestAccount, useApp } from '../../support/app.ts'
 import { queueMany, sendingAccount } from '../../support/messages.ts'
 import { exchange, exim, googleDelayed, mbox, postfix, qmail, type Reported, yahoo } from '../../support/reports.ts'
 
 const day = 86_400_000
 const ada = 'ada@people.dev'
 
-let t: TestApp
 let account: TestAccount
 
-beforeAll(async () => {
-  t = await startApp({ development: true, env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_DNS_SERVERS: '127.0.0.1:9' } })
-})
+const t = useApp({ development: true, env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_DNS_SERVERS: '127.0.0.1:9' } })
 beforeEach(async () => {
   account = await sendingAccount(t)
 })
-afterAll(() => t.close())
 
 const read = (text: string | Buffer, more: { accountId?: string; dryRun?: boolean } = {}): Promise<BounceCounts> =>
   ingestBounces(t.app, Readable.from([Buffer.from(text)]), { accountId: null, actor: 'cli:test', ...more })

@@ -7,17 +7,16 @@ import { setMailbox, showMailbox, testMailbox, unsetMailbox } from '../../../src
 import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { certificate } from '../../support/certificate.ts'
 import { freePort } from '../../support/daemon.ts'
-import { type DnsServer, openDnsServer } from '../../support/dns.ts'
+import { useDnsServer } from '../../support/dns.ts'
 import { type Dovecot, hasDovecot, openDovecot } from '../../support/dovecot.ts'
 import { queueMany, sendingAccount } from '../../support/messages.ts'
 import { postfix } from '../../support/reports.ts'
 
 let t: TestApp
-let dns: DnsServer
 let account: TestAccount
 
+const dns = useDnsServer()
 beforeAll(async () => {
-  dns = await openDnsServer()
   dns.set('tls.test', { A: ['127.0.0.1'] })
   dns.set('other.test', { A: ['127.0.0.1'] })
   t = await startApp({ development: true, env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_DNS_SERVERS: dns.address } })
@@ -26,10 +25,7 @@ beforeEach(async () => {
   await t.app.sql('delete from bounce_mailboxes')
   account = await sendingAccount(t)
 })
-afterAll(async () => {
-  await t.close()
-  await dns.close()
-})
+afterAll(() => t.close())
 
 const set = (url: string, password: string | null = 'secret', of = account) =>
   t.app.work(of.id, 'cli:test', (work) => setMailbox(t.app, work, { url, password }))

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { addSender, deleteSender, findSender, listSenders, makeDefaultSender } from '../../../src/messages/messages.ts'
 import type { Work } from '../../../src/store/work.ts'
-import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { type TestAccount, useApp } from '../../support/app.ts'
 
-let t: TestApp
 let account: TestAccount
 
-beforeAll(async () => {
-  t = await startApp()
-})
+const t = useApp()
 beforeEach(async () => {
   account = await t.account()
 })
-afterAll(() => t.close())
 
 const inAccount = <T>(run: (work: Work) => Promise<T>, of = account) => t.app.work(of.id, 'cli:test', run)
 const add = (email: string, of = account) => inAccount((work) => addSender(work, { email, name: 'Shop' }), of)

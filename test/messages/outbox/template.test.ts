@@ -1,30 +1,22 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { type TestAccount, useApp } from '../../support/app.ts'
 import { queueMany, sendingAccount, startMail } from '../../support/messages.ts'
 import { plainProjects } from '../../support/projects.ts'
-import { openSink, type Sink } from '../../support/smtp.ts'
+import { useSink } from '../../support/smtp.ts'
 
 const studio = plainProjects()
-let t: TestApp
-let sink: Sink
 let account: TestAccount
 
-beforeAll(async () => {
-  sink = await openSink()
-  t = await startApp({
-    env: { SVC_SMTP_URL: sink.url, SVC_PUBLIC_URL: 'https://svc.example' },
-    projects: studio.projects,
-  })
-})
+const sink = useSink()
+const t = useApp(() => ({
+  env: { SVC_SMTP_URL: sink.url, SVC_PUBLIC_URL: 'https://svc.example' },
+  projects: studio.projects,
+}))
 beforeEach(async () => {
   account = await sendingAccount(t)
   studio.add(account.id, 'prj_1', 'Welcome, {{ name }}')
   studio.renderings.length = 0
   sink.mails.length = 0
-})
-afterAll(async () => {
-  await t.close()
-  await sink.close()
 })
 
 const send = (body: object) =>

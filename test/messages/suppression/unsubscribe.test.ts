@@ -1,25 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { type TestAccount, useApp } from '../../support/app.ts'
 import { freeform, sendingAccount } from '../../support/messages.ts'
-import { openSink, type Sink } from '../../support/smtp.ts'
+import { useSink } from '../../support/smtp.ts'
 
-let t: TestApp
-let sink: Sink
 let account: TestAccount
 let path: string
 
-beforeAll(async () => {
-  sink = await openSink()
-  t = await startApp({ env: { SVC_SMTP_URL: sink.url, SVC_PUBLIC_URL: 'https://svc.example' } })
-})
+const sink = useSink()
+const t = useApp(() => ({ env: { SVC_SMTP_URL: sink.url, SVC_PUBLIC_URL: 'https://svc.example' } }))
 beforeEach(async () => {
   account = await sendingAccount(t)
   await send('marketing')
   path = /<https:\/\/svc\.example(.*)>/.exec(sink.mails.at(-1)!.header('list-unsubscribe')!)![1]!
-})
-afterAll(async () => {
-  await t.close()
-  await sink.close()
 })
 
 const send = async (type: string) =>

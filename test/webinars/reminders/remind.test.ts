@@ -1,30 +1,26 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openApp } from '../../../src/app/app.ts'
 import { readConfig } from '../../../src/app/config.ts'
 import { setBinding } from '../../../src/lifecycle/lifecycle.ts'
 import { applyProjects } from '../../../src/studio/studio.ts'
 import { remindDue, runReminders } from '../../../src/webinars/reminders/reminders.ts'
 import { cancelWebinar, promoteRegistration, startWebinar } from '../../../src/webinars/webinars.ts'
-import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { startApp, type TestAccount, useApp } from '../../support/app.ts'
 import { eventually } from '../../support/deliveries.ts'
 import { sendingAccount } from '../../support/messages.ts'
 import { hour, linkIn, mailsOf, makeWebinar, register } from '../support.ts'
 
-let t: TestApp
 let account: TestAccount
 const clock = { now: 0 }
 const start = Date.UTC(2026, 10, 22, 12)
 const at = (hours: number) => start + hours * hour
 
-beforeAll(async () => {
-  t = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, now: () => new Date(clock.now) })
-})
+const t = useApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, now: () => new Date(clock.now) })
 beforeEach(async () => {
   clock.now = start
   account = await sendingAccount(t)
 })
 afterEach(() => t.app.sql('update webinar_registrations set remind_at = null'))
-afterAll(() => t.close())
 
 const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
 const never = new AbortController().signal

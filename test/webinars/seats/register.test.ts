@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { accountUsage } from '../../../src/accounts/accounts.ts'
 import { openApp } from '../../../src/app/app.ts'
 import { readConfig } from '../../../src/app/config.ts'
@@ -11,24 +11,20 @@ import {
   registerAttendee,
   startWebinar,
 } from '../../../src/webinars/webinars.ts'
-import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { type TestAccount, useApp } from '../../support/app.ts'
 import { sendingAccount } from '../../support/messages.ts'
 import { hour, linkIn, mailed, mailsOf, makeWebinar, register, webinarOf } from '../support.ts'
 
-let t: TestApp
 let account: TestAccount
 const start = Date.UTC(2026, 10, 22, 12)
 
-beforeAll(async () => {
-  t = await startApp({
-    env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_PUBLIC_URL: 'https://svc.example' },
-    now: () => new Date(start),
-  })
+const t = useApp({
+  env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_PUBLIC_URL: 'https://svc.example' },
+  now: () => new Date(start),
 })
 beforeEach(async () => {
   account = await sendingAccount(t)
 })
-afterAll(() => t.close())
 
 const post = (path: string) => t.request('POST', path as `/${string}`)
 const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
