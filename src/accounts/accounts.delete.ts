@@ -95,7 +95,7 @@ const close = async (app: App, id: string, actor: string): Promise<void> => {
   })
   await app.operate(actor, async (operation) => {
     const work: Work = { ...operation, accountId: id, state: createStates() }
-    for (const listener of work.listeners) await listener.accountClosed?.(work)
+    for (const listener of await work.listeners()) await listener.accountClosed?.(work)
   })
 }
 

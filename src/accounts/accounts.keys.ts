@@ -82,7 +82,7 @@ export const planRevocation = async (
 ): Promise<{ id: string; subscriptions: number; deliveries: number }> => {
   if (!(await listKeys(work)).some((key) => key.id === id)) throw keyNotFound(id)
   const planned = { id, subscriptions: 0, deliveries: 0 }
-  for (const listener of work.listeners) {
+  for (const listener of await work.listeners()) {
     const ends = await listener.keyEnds?.(work, id)
     planned.subscriptions += ends?.subscriptions ?? 0
     planned.deliveries += ends?.deliveries ?? 0
@@ -98,7 +98,7 @@ export const revokeKey = async (work: Work, id: string): Promise<KeyView> => {
   if (!key.revokedAt) {
     key.revokedAt = work.now
     await em.flush()
-    for (const listener of work.listeners) await listener.keyRevoked?.(work, id)
+    for (const listener of await work.listeners()) await listener.keyRevoked?.(work, id)
   }
   return view(key)
 }

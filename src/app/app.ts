@@ -19,7 +19,7 @@ import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Operation, Report } from '../store/work.ts'
 import { createStates } from '../store/work-state.ts'
 import type { Config } from './config.ts'
-import { bindable, listeners, loadEntities, personalData, projects, sources } from './features.ts'
+import { bindable, loadEntities, loadListeners, loadPersonalData, projects, sources } from './features.ts'
 
 export interface OpenApp extends App {
   readonly config: Config
@@ -120,7 +120,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       counters,
       projects: options.projects ?? projects,
       bindable: options.bindable ?? bindable,
-      personalData,
+      personalData: loadPersonalData,
       report: options.report ?? (() => {}),
       beat: options.beat ?? (() => {}),
       onClose: (end) => void ends.push(end),
@@ -285,7 +285,7 @@ const operation = ({ sql, client, orm, actor, now, count, accountId }: Parts): U
     actor,
     now,
     count,
-    listeners,
+    listeners: loadListeners,
     sources,
     em() {
       em ??= orm().then((managers) => managers(client, accountId ?? null))

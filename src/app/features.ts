@@ -1,31 +1,10 @@
-import { forgetAttendee } from '../bookings/bookings.listeners.ts'
-import { personalData as personalDataOfBookings } from '../bookings/bookings.personal-data.ts'
-import { countBroadcasts } from '../broadcasts/broadcasts.listeners.ts'
-import { forgetPayer, personalData as personalDataOfCheckout } from '../checkout/checkout.personal-data.ts'
-import { personalData as personalDataOfContacts } from '../contacts/contacts.personal-data.ts'
-import { forgetMembers, personalData as personalDataOfCourses } from '../courses/courses.personal-data.ts'
-import { forgetErased } from '../deals/deals.listeners.ts'
-import { personalData as personalDataOfDeals } from '../deals/deals.personal-data.ts'
-import { forgetNamed } from '../deliveries/deliveries.listeners.ts'
-import { personalData as personalDataOfDeliveries } from '../deliveries/deliveries.personal-data.ts'
-import { deliverToProjects, forgetInteractions } from '../engagement/engagement.listeners.ts'
-import { personalData as personalDataOfEngagement } from '../engagement/engagement.personal-data.ts'
 import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
-import { forgetSignups } from '../forms/forms.listeners.ts'
-import { personalData as personalDataOfForms } from '../forms/forms.personal-data.ts'
 import type { Route } from '../http/route.ts'
-import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
-import { personalData as personalDataOfJourneys } from '../journeys/journeys.personal-data.ts'
 import type { Sources } from '../journeys/journeys.ts'
-import { countBindings } from '../lifecycle/lifecycle.listeners.ts'
 import type { Bindable } from '../lifecycle/lifecycle.ts'
-import { forgetRecipients } from '../messages/messages.listeners.ts'
-import { personalData as personalDataOfMessages } from '../messages/messages.personal-data.ts'
 import type { Projects } from '../messages/messages.ts'
 import type { Page } from '../pages/page.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
-import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
-import { forgetAttendees, personalData as personalDataOfWebinars } from '../webinars/webinars.personal-data.ts'
 
 /**
  * The features and their parts. Entities and routes are loaded on demand: `svc --help` needs neither, and a job's thread
@@ -138,38 +117,9 @@ export const sources: Sources = {
   webinar: async (work, ref) => (await import('../webinars/webinars.ts')).findWebinar(work, ref),
 }
 
-/** What the features hold about an address, in the order of `svc contacts export --email`. */
-export const personalData: readonly PersonalDataPart[] = [
-  ...personalDataOfMessages,
-  ...personalDataOfEngagement,
-  personalDataOfBookings,
-  personalDataOfCheckout,
-  personalDataOfForms,
-  personalDataOfDeals,
-  ...personalDataOfJourneys,
-  ...personalDataOfCourses,
-  ...personalDataOfWebinars,
-  ...personalDataOfContacts,
-  ...personalDataOfDeliveries,
-]
+/** Loads what the features hold about addresses, with parts of most features: only exports and erasures need it. */
+export const loadPersonalData = async (): Promise<readonly PersonalDataPart[]> =>
+  (await import('./personal-data.ts')).personalData
 
-/**
- * The listeners, called in this order in the transaction that causes an event. The order is a lock order: deals before
- * journey runs, bookings before interactions.
- */
-export const listeners: readonly Listener[] = [
-  deliverEvents,
-  deliverToProjects,
-  forgetRecipients,
-  forgetSignups,
-  forgetAttendee,
-  forgetPayer,
-  forgetInteractions,
-  forgetErased,
-  forgetMembers,
-  forgetAttendees,
-  forgetNamed,
-  countBindings,
-  countBroadcasts,
-  runJourneysByEvents,
-]
+/** Loads the listeners, with parts of most features: a command that only reads does not need them. */
+export const loadListeners = async (): Promise<readonly Listener[]> => (await import('./listeners.ts')).listeners

@@ -215,7 +215,7 @@ const addWrites = (noun: Command, cli: Cli): void => {
     'show what would be deleted',
   ).action(
     cli.run(async ({ app, out, work, confirm }, given: string, flags: Confirmation) => {
-      const { personalData } = app
+      const personalData = await app.personalData()
       const { countPersonalData, eraseContact } = await import('./contacts.ts')
       const email = await parseEmail(given)
       const planned = await work((w) => eraseContact(w, email, { dryRun: true, personalData }))

@@ -54,7 +54,7 @@ export const readPerson = async (
   const contacts = await readContacts(work, email)
   const person: Person = { email, contacts, verification: contacts[0]?.verification ?? null }
   let count = contacts.length
-  for (const { name, read } of personalData) {
+  for (const { name, read } of await personalData()) {
     const rows = await read(work, email)
     person[name] = rows
     count += rows.length

@@ -68,7 +68,7 @@ export const enrolMember = async (
   }
   const wasEntitled = await isEntitled(work, memberId)
   if (await activateKey(work, memberId, courseId)) {
-    for (const listener of work.listeners) await listener.memberEnrolled?.(work, { course, email })
+    for (const listener of await work.listeners()) await listener.memberEnrolled?.(work, { course, email })
     if (!wasEntitled) await mailMember(app, work, 'enrolled', course, { id: memberId, email })
   }
   return { subscriberId: memberId, active }

@@ -33,7 +33,7 @@ export interface CallEnd {
 /** Notifies the listeners of ended deliveries that callers wait for, in the transaction that ends them. */
 export const notifyEnded = async (work: Work, ended: readonly CallEnd[]): Promise<void> => {
   if (ended.length === 0) return
-  for (const listener of work.listeners) await listener.deliveriesEnded?.(work, ended)
+  for (const listener of await work.listeners()) await listener.deliveriesEnded?.(work, ended)
 }
 
 /**

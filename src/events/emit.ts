@@ -24,7 +24,7 @@ type Events = NonNullable<Listener['events']>
 const interest = stateKey(() => new Map<EventType, Promise<Events[]>>())
 
 const readInterested = async ({ sql, accountId, listeners }: Work, type: EventType): Promise<Events[]> => {
-  const receivers = listeners.flatMap(({ events }) => events ?? [])
+  const receivers = (await listeners()).flatMap(({ events }) => events ?? [])
   if (receivers.length === 0) return []
   const conditions = receivers.map(({ wanted }) => `(${wanted})`)
   const [answer] = await sql<{ wanted: boolean[] }>(

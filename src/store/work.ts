@@ -22,7 +22,8 @@ export interface Operation {
   readonly now: Date
   /** Counts once the transaction is committed. */
   readonly count: Counters['count']
-  readonly listeners: readonly Listener[]
+  /** The listeners of all features, in the order of their locks. The first call of a process loads them. */
+  listeners(): Promise<readonly Listener[]>
   /** Has `run` run at the end, before the commit: what all others wait for, such as a hot counter, is locked last. */
   last(run: () => Promise<void>): void
 }
@@ -80,8 +81,8 @@ export interface App {
   readonly tokens: Tokens
   /** What this process has done, with all of its threads. */
   readonly counters: Counters
-  /** What the features hold about addresses. */
-  readonly personalData: readonly PersonalDataPart[]
+  /** What the features hold about addresses. The first call of a process loads it. */
+  personalData(): Promise<readonly PersonalDataPart[]>
   readonly report: Report
   /** A job's thread reports that its worker has completed a heartbeat or a poll; elsewhere it does nothing. */
   beat(): void

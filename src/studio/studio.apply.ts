@@ -89,7 +89,7 @@ export const applyProjects = async (
 /** Returns the number of bindings and unsent broadcasts that use a project. */
 export const planDeletion = async (work: Work, id: string): Promise<{ bindings: number; broadcasts: number }> => {
   const planned = { bindings: 0, broadcasts: 0 }
-  for (const listener of work.listeners) {
+  for (const listener of await work.listeners()) {
     const uses = await listener.projectUses?.(work, id)
     planned.bindings += uses?.bindings ?? 0
     planned.broadcasts += uses?.broadcasts ?? 0

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { personalData } from '../../src/app/features.ts'
+import { personalData } from '../../src/app/personal-data.ts'
 import { unsetProvider } from '../../src/checkout/checkout.ts'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import type { TestApp } from '../support/app.ts'

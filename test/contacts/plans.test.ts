@@ -131,7 +131,7 @@ const rowsRead = async (
           accountId: account.id,
           actor: 'cli:test',
           now: t.app.now(),
-          listeners: [],
+          listeners: async () => [],
           last: () => {},
           state: createStates(),
         } as unknown as Work

@@ -243,7 +243,7 @@ test('erasing a person deletes their membership and no other', async () => {
 
 test('a member without a list can be erased too', async () => {
   await enroll({ email: 'ada@people.example' })
-  const { personalData } = t.app
+  const personalData = await t.app.personalData()
   const erase = () =>
     t.app.work(account.id, 'cli:test', (work) =>
       eraseContact(work, 'ada@people.example', { dryRun: false, personalData }),

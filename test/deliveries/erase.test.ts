@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { personalData } from '../../src/app/features.ts'
+import { personalData } from '../../src/app/personal-data.ts'
 import { createList, eraseContact, readPerson } from '../../src/contacts/contacts.ts'
 import { replayBatch } from '../../src/deliveries/deliveries.replay.ts'
 import { runDeliveries } from '../../src/deliveries/queue/queue.ts'

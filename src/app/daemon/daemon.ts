@@ -8,7 +8,7 @@ import { keepDaemonSettings, keepPublicUrl } from '../../store/installation.ts'
 import type { SchemaRule } from '../../store/schema.ts'
 import { type OpenApp, openApp } from '../app.ts'
 import { type Config, sharedSettings } from '../config.ts'
-import { loadPages, loadRoutes } from '../features.ts'
+import { loadListeners, loadPages, loadRoutes } from '../features.ts'
 import type { JobStates } from './jobs.states.ts'
 import { type Jobs, startJobs } from './jobs.ts'
 import { createLogger } from './log.ts'
@@ -54,6 +54,8 @@ const listen = async (
 ) => {
   const { buildServer } = await import('../../http/server.ts')
   const [routes, ownPages] = api ? await Promise.all([loadRoutes(), loadPages(consoleUrl)]) : [[], []]
+  // Otherwise the first change would load them while it holds locks.
+  await loadListeners()
   const watched = { onAnswered, metrics: metricsOf(app, jobs), jobs }
   const server = await buildServer(app, routes, logger, [...ownPages, ...pages], watched)
   try {

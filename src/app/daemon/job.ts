@@ -4,6 +4,7 @@ import { createCounters } from '../../lib/counters.ts'
 import type { Report } from '../../store/work.ts'
 import { type OpenApp, openApp } from '../app.ts'
 import type { Config } from '../config.ts'
+import { loadListeners } from '../features.ts'
 import { type JobName, jobNames, type KindOf, schedule } from './schedule.ts'
 
 /** The data of a job's thread. The process has already opened its database. */
@@ -47,6 +48,8 @@ export const runJob = async <Name extends JobName>(
     counters: createCounters(counters),
     beat: () => beat(name),
   })
+  // Otherwise the first change would load them while it holds locks.
+  await loadListeners()
   await Promise.all(runs.map((run) => run(app, stop.signal, report))).finally(() => app.close())
   // Exits without a message to the parent: at a message Bree would terminate the thread and report a failure.
   process.exit()

@@ -42,7 +42,8 @@ const activate = async (
   if (!row) return null
   const [contact] = await readContacts(work, row.email, listId)
   await emitNewLead(work, contact!, cause)
-  for (const listener of work.listeners) await listener.contactsActivated?.(work, [{ listId, rowId, email: row.email }])
+  for (const listener of await work.listeners())
+    await listener.contactsActivated?.(work, [{ listId, rowId, email: row.email }])
   return contact!
 }
 

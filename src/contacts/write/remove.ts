@@ -19,7 +19,7 @@ export interface Removed {
 
 /** Notifies features that refer to contacts, in the same transaction. Removals fire no event. */
 export const notifyRemoved = async (work: Work, removed: Removed): Promise<void> => {
-  for (const listener of work.listeners) await listener.contactsRemoved?.(work, removed)
+  for (const listener of await work.listeners()) await listener.contactsRemoved?.(work, removed)
 }
 
 /** Locks an address, before its contacts, and returns its row id; null if the account does not have it. */

@@ -27,7 +27,8 @@ export const suppressAddresses = async (
   const { sql, accountId, now } = work
   const rows = await sql(insertReasons, [accountId, emails, reason, now])
   const added = rows.map(({ email }) => email)
-  if (added.length > 0) for (const listener of work.listeners) await listener.addressesSuppressed?.(work, added, reason)
+  if (added.length > 0)
+    for (const listener of await work.listeners()) await listener.addressesSuppressed?.(work, added, reason)
   return added
 }
 

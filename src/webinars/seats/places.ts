@@ -28,7 +28,8 @@ export const publishSeats = async (
   const { id, title } = webinar
   // In the order in which contacts are locked.
   for (const { email } of attendees.toSorted((a, b) => (a.email < b.email ? -1 : 1)))
-    for (const listener of work.listeners) await listener.attendeeRegistered?.(work, { webinar: { id, title }, email })
+    for (const listener of await work.listeners())
+      await listener.attendeeRegistered?.(work, { webinar: { id, title }, email })
   await notifyAttendees(app, work, webinar, 'registered', attendees)
 }
 

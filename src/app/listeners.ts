@@ -1,0 +1,35 @@
+import { forgetAttendee } from '../bookings/bookings.listeners.ts'
+import { countBroadcasts } from '../broadcasts/broadcasts.listeners.ts'
+import { forgetPayer } from '../checkout/checkout.personal-data.ts'
+import { forgetMembers } from '../courses/courses.personal-data.ts'
+import { forgetErased } from '../deals/deals.listeners.ts'
+import { forgetNamed } from '../deliveries/deliveries.listeners.ts'
+import { deliverToProjects, forgetInteractions } from '../engagement/engagement.listeners.ts'
+import { forgetSignups } from '../forms/forms.listeners.ts'
+import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
+import { countBindings } from '../lifecycle/lifecycle.listeners.ts'
+import { forgetRecipients } from '../messages/messages.listeners.ts'
+import type { Listener } from '../store/work.ts'
+import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
+import { forgetAttendees } from '../webinars/webinars.personal-data.ts'
+
+/**
+ * The listeners, called in this order in the transaction that causes an event. The order is a lock order: deals before
+ * journey runs, bookings before interactions.
+ */
+export const listeners: readonly Listener[] = [
+  deliverEvents,
+  deliverToProjects,
+  forgetRecipients,
+  forgetSignups,
+  forgetAttendee,
+  forgetPayer,
+  forgetInteractions,
+  forgetErased,
+  forgetMembers,
+  forgetAttendees,
+  forgetNamed,
+  countBindings,
+  countBroadcasts,
+  runJourneysByEvents,
+]
