@@ -65,7 +65,7 @@ const startListener = async (args: string[] = [], env: Record<string, string> = 
   }
   running.add(listener)
   await until('Ready', () => {
-    if (child.exitCode !== null) throw new Error(`It ended: ${stderr}`)
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`It ended: ${stderr}`)
     return /^Ready/m.test(stderr)
   })
   return listener

@@ -294,12 +294,12 @@ const interrupted = async (path: string, end: 'SIGKILL' | 'SIGINT' | 'database a
       [account.id],
     )
     if (row && row.rowsDone >= 2000) break
-    if (child.exitCode !== null) throw new Error(`It ended too early: ${log}`)
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`It ended too early: ${log}`)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
   if (end !== 'database away') child.kill(end)
   // Repeated, because a single lost connection would be replaced.
-  while (end === 'database away' && child.exitCode === null) {
+  while (end === 'database away' && child.exitCode === null && child.signalCode === null) {
     await t.app.sql(`select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and application_name like 'svc cli %'`)
     await new Promise((resolve) => setTimeout(resolve, 5))

@@ -73,8 +73,9 @@ export const openCluster = async (): Promise<Cluster> => {
         ...spawnOptions(user),
         stdio: ['ignore', log.fd, log.fd],
       })
-      while (server.exitCode === null && !(await answers(url))) await sleep(20)
-      if (server.exitCode === null) return
+      const runs = () => server.exitCode === null && server.signalCode === null
+      while (runs() && !(await answers(url))) await sleep(20)
+      if (runs()) return
       if (Date.now() > deadline) throw new Error(`PostgreSQL does not start: see ${join(folder, 'postgres.log')}`)
     }
   }
