@@ -4,12 +4,14 @@ import { newId } from '../lib/ids.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
 import { opaqueArray } from '../store/arrays.ts'
 import { forceIndexOrder, isSharedFailure, type Sql } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import {
   type Contact,
   type ContactRow,
   contactColumns,
   contactsOfAddress,
+  contactTypes,
   joinedToContact,
   viewContact,
 } from './contacts.view.ts'
@@ -25,7 +27,10 @@ interface Question {
 
 // Reads and records in one statement: every read is recorded, in one round trip. It inserts rows outside a unit of work, so it calls
 // the account guard once for each account.
-const recordedRead = `
+const recordedRead = statement<ContactRow & { place: number }>(
+  'find-contacts',
+  { ...contactTypes, place: 'int4' },
+  `
   with asked as materialized (
     select * from unnest(${opaqueArray('$1')}, $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
       with ordinality as a(account, actor, email, list, log, at, place)
@@ -44,7 +49,8 @@ const recordedRead = `
     select account, log, at, actor, email, list, (select count(*)::int from found where found.place = known.place) from known
   )
   select found.*, known.place::int from known left join found on found.place = known.place
-  order by known.place, found."updatedAt" desc, found."listId"`
+  order by known.place, found."updatedAt" desc, found."listId"`,
+)
 
 const maxBatch = 64
 
@@ -64,7 +70,7 @@ const readTogether = coalesceCalls(
       asked.map(({ now }) => now),
     ]
     const answers = asked.map((): Contact[] | null => null)
-    for (const row of await sql<ContactRow & { place: number }>(recordedRead, params, 'find-contacts')) {
+    for (const row of await sql(recordedRead, params)) {
       answers[row.place - 1] ??= []
       if (row.rowId !== null) answers[row.place - 1]!.push(viewContact(row))
     }
@@ -85,35 +91,52 @@ export const findContacts = async (reader: Reader, { email, listId }: Question):
   return found
 }
 
+const readingContacts = statement<ContactRow>(
+  'read-contacts',
+  contactTypes,
+  `select ${contactColumns} from ${contactsOfAddress}
+   where a.account_id = $1 and a.email = $2 and ($3::text is null or c.list_id = $3)
+   order by c.updated_at desc, c.list_id`,
+)
+
 /** Returns the contacts of an address in all lists, or in one, most recently updated first. Not recorded: for internal use. */
 export const readContacts = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   email: string,
   listId: string | null = null,
 ): Promise<Contact[]> => {
-  const rows = await sql<ContactRow>(
-    `select ${contactColumns} from ${contactsOfAddress}
-     where a.account_id = $1 and a.email = $2 and ($3::text is null or c.list_id = $3)
-     order by c.updated_at desc, c.list_id`,
-    [accountId, email, listId],
-    'read-contacts',
-  )
+  const rows = await sql(readingContacts, [accountId, email, listId])
   return rows.map(viewContact)
 }
+
+const readingContactsOf = statement<ContactRow>(
+  'read-contacts-of',
+  contactTypes,
+  `select ${contactColumns} from ${contactsOfAddress}
+   where a.account_id = $1 and a.email = any($2) order by c.updated_at desc, c.list_id`,
+)
 
 /** Returns the contacts of many addresses in all lists, most recently updated first. Not recorded. */
 export const readContactsOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   emails: readonly string[],
 ): Promise<Contact[]> => {
-  const rows = await sql<ContactRow>(
-    `select ${contactColumns} from ${contactsOfAddress}
-     where a.account_id = $1 and a.email = any($2) order by c.updated_at desc, c.list_id`,
-    [accountId, emails],
-    'read-contacts-of',
-  )
+  const rows = await sql(readingContactsOf, [accountId, emails])
   return rows.map(viewContact)
 }
+
+// $2 addresses, $3 the list.
+const readingMembers = statement<ContactRow>(
+  'read-members',
+  contactTypes,
+  `select ${contactColumns} from unnest(${opaqueArray('$2')}) as i(email)
+   cross join lateral (select * from addresses where account_id = $1 and email = i.email limit 1) a
+   cross join lateral (
+     select * from contacts where account_id = $1 and row_id = a.row_id and list_id = $3 limit 1
+   ) c
+   join contact_lists l on l.id = c.list_id
+   order by c.email`,
+)
 
 /**
  * Returns the contacts of addresses in one list, in the order of the addresses. `columns`: columns of the list that are written only at
@@ -125,19 +148,20 @@ export const readMembers = async (
   emails: readonly string[],
   columns: readonly string[],
 ): Promise<Contact[]> => {
-  const rows = await sql<ContactRow>(
-    `select ${contactColumns} from unnest(${opaqueArray('$2')}) as i(email)
-     cross join lateral (select * from addresses where account_id = $1 and email = i.email limit 1) a
-     cross join lateral (
-       select * from contacts where account_id = $1 and row_id = a.row_id and list_id = $3 limit 1
-     ) c
-     join contact_lists l on l.id = c.list_id
-     order by c.email`,
-    [accountId, emails, listId],
-    'read-members',
-  )
+  const rows = await sql(readingMembers, [accountId, emails, listId])
   return rows.map((row) => viewContact({ ...row, listFields: [...row.listFields, ...columns] }))
 }
+
+// $2 addresses, $3 the list.
+const findingMembers = statement<{ email: string }>(
+  'find-members',
+  { email: 'text' },
+  `select i.email from unnest(${opaqueArray('$2')}) as i(email)
+   cross join lateral (select row_id from addresses where account_id = $1 and email = i.email limit 1) a
+   cross join lateral (
+     select from contacts where account_id = $1 and row_id = a.row_id and list_id = $3 limit 1
+   ) c`,
+)
 
 /** Returns the addresses that are in the list. */
 export const findMembers = async (
@@ -146,15 +170,7 @@ export const findMembers = async (
   emails: readonly string[],
 ): Promise<string[]> => {
   if (emails.length === 0) return []
-  const rows = await sql<{ email: string }>(
-    `select i.email from unnest(${opaqueArray('$2')}) as i(email)
-     cross join lateral (select row_id from addresses where account_id = $1 and email = i.email limit 1) a
-     cross join lateral (
-       select from contacts where account_id = $1 and row_id = a.row_id and list_id = $3 limit 1
-     ) c`,
-    [accountId, emails, listId],
-    'find-members',
-  )
+  const rows = await sql(findingMembers, [accountId, emails, listId])
   return rows.map(({ email }) => email)
 }
 
@@ -209,20 +225,21 @@ export interface Recipient {
 }
 
 // `|| ''` hides the account, so that the planner uses the list's index: without statistics it would read and sort the account's contacts.
+const readingRecipients = statement<Recipient>(
+  'read-recipients',
+  { rowId: 'text', email: 'text', fields: 'jsonb' },
+  `select row_id as "rowId", email, fields from contacts
+   where account_id || '' = $1 and list_id = $2 and row_id > $3 and status = 'active' and created_at <= $4
+     and exists (select from contact_lists where account_id = $1 and id = $2)
+   order by row_id limit $5`,
+)
+
 /** Returns the next active contacts of a list, in the order of `rowId`, that were in the list at the time `at`. Not recorded. */
 export const readRecipients = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
   { after, at, limit }: { after: string; at: Date; limit: number },
-): Promise<Recipient[]> =>
-  sql<Recipient>(
-    `select row_id as "rowId", email, fields from contacts
-     where account_id || '' = $1 and list_id = $2 and row_id > $3 and status = 'active' and created_at <= $4
-       and exists (select from contact_lists where account_id = $1 and id = $2)
-     order by row_id limit $5`,
-    [accountId, listId, after, at, limit],
-    'read-recipients',
-  )
+): Promise<Recipient[]> => sql(readingRecipients, [accountId, listId, after, at, limit])
 
 const exportPage = 1_000
 

@@ -23,6 +23,22 @@ export const contactColumns = `c.list_id as "listId", l.name as "listName", l.fi
   c.fields, c.status, a.verification_status as "verificationStatus", a.verification_reasons as reasons, a.verified_at as "checkedAt",
   c.created_at as "createdAt", c.updated_at as "updatedAt"`
 
+/** The types of `contactColumns`, for declared statements. */
+export const contactTypes = {
+  listId: 'text',
+  listName: 'text',
+  listFields: '_text',
+  rowId: 'text',
+  email: 'text',
+  fields: 'jsonb',
+  status: 'text',
+  verificationStatus: 'text',
+  reasons: '_text',
+  checkedAt: 'timestamptz',
+  createdAt: 'timestamptz',
+  updatedAt: 'timestamptz',
+} as const
+
 export const joinedToContact = `
   join contact_lists l on l.id = c.list_id
   join addresses a on a.account_id = c.account_id and a.email = c.email`

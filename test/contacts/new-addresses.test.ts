@@ -42,7 +42,7 @@ const hasLooked = async (from: number): Promise<boolean> => {
   const names: (string | undefined)[] = []
   await app.app.work(account.id, 'cli:test', (work) => {
     const sql: typeof work.sql = (text, params, name) => {
-      names.push(name)
+      names.push(typeof text === 'string' ? name : text.name)
       return work.sql(text, params, name)
     }
     const writes = people(from).map(({ email, n }) => ({ email, fields: { n } }))

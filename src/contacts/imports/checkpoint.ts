@@ -2,6 +2,7 @@ import { idOfCursor, type Page, pageOf } from '../../lib/cursor.ts'
 import { newId } from '../../lib/ids.ts'
 import type { PageRequest } from '../../lib/page.ts'
 import { conflict, noSuch, Problem } from '../../lib/problem.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { findMembers } from '../contacts.find.ts'
 import type { VerificationResult } from '../verification/verification.ts'
@@ -124,6 +125,17 @@ const addRejects = async ({ sql, accountId }: Work, id: string, rejects: readonl
   )
 }
 
+const advancing = statement<{ durability: string }>(
+  'import-advance',
+  { durability: 'text' },
+  `update imports set status = 'running', rows_done = rows_done + $4, created = created + $5, updated = updated + $6,
+     unchanged = unchanged + $7, skipped = skipped + $8, rejected = rejected + $9
+   where account_id = $1 and id = $2 and rows_done = $3 and status <> 'done'
+   returning set_config(
+     'synchronous_commit', case when $10 then current_setting('synchronous_commit') else 'off' end, true
+   ) as durability`,
+)
+
 /**
  * Advances the checkpoint from `rowsDone`. Another process with the same batch waits here, finds the checkpoint advanced, and rolls
  * back. Unless `isDurable`, the commit does not wait for the disk: after a crash of the server the last batches are missing as a whole,
@@ -136,14 +148,8 @@ const advance = async (
   { rows, counts, isDurable }: { rows: number; counts: Counts; isDurable: boolean },
 ): Promise<void> => {
   const { created, updated, unchanged, skipped, rejected } = counts
-  const moved = await sql(
-    `update imports set status = 'running', rows_done = rows_done + $4, created = created + $5, updated = updated + $6,
-       unchanged = unchanged + $7, skipped = skipped + $8, rejected = rejected + $9
-     where account_id = $1 and id = $2 and rows_done = $3 and status <> 'done'
-     returning set_config('synchronous_commit', case when $10 then current_setting('synchronous_commit') else 'off' end, true)`,
-    [accountId, id, rowsDone, rows, created, updated, unchanged, skipped, rejected, isDurable],
-    'import-advance',
-  )
+  const moves = [rows, created, updated, unchanged, skipped, rejected]
+  const moved = await sql(advancing, [accountId, id, rowsDone, ...moves, isDurable])
   if (moved.length === 0) throw await checkpointConflict({ sql, accountId }, id, rowsDone)
 }
 

@@ -4,6 +4,7 @@ import { byName } from '../../lib/names.ts'
 import { conflict, invalid, noSuch, notFound, shown } from '../../lib/problem.ts'
 import { text } from '../../lib/text.ts'
 import { isDuplicate } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { maxColumns, normalizeFields, tooManyColumns } from '../contacts.fields.ts'
 
@@ -23,10 +24,19 @@ type Row = Omit<ContactListView, 'createdAt' | 'updatedAt'> & { createdAt: Date;
 
 const columns = 'id, name, fields, row_count as "rowCount", created_at as "createdAt", updated_at as "updatedAt"'
 
-const view = ({ createdAt, updatedAt, ...list }: Row): ContactListView => ({
-  ...list,
-  createdAt: createdAt.getTime(),
-  updatedAt: updatedAt.getTime(),
+const listingLists = statement<Row>(
+  'list-lists',
+  { id: 'text', name: 'text', fields: '_text', rowCount: 'int4', createdAt: 'timestamptz', updatedAt: 'timestamptz' },
+  `select ${columns} from contact_lists where account_id = $1 order by id`,
+)
+
+const view = (row: Row): ContactListView => ({
+  id: row.id,
+  name: row.name,
+  fields: row.fields,
+  rowCount: row.rowCount,
+  createdAt: row.createdAt.getTime(),
+  updatedAt: row.updatedAt.getTime(),
 })
 
 /** Returns `fields` with new names appended. Throws Problem `invalid` above 40 columns (docs/reference/limits.md#field-sizes). */
@@ -38,24 +48,25 @@ export const extendColumns = (fields: readonly string[], names: Iterable<string>
 
 /** Returns every list of the account, ordered by name. */
 export const listLists = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<ContactListView[]> =>
-  (await sql<Row>(`select ${columns} from contact_lists where account_id = $1 order by id`, [accountId], 'list-lists'))
-    .sort(byName('name'))
-    .map(view)
+  (await sql(listingLists, [accountId])).sort(byName('name')).map(view)
+
+const requiringList = statement<{ name: string; fields: string[] }>(
+  'require-list',
+  { name: 'text', fields: '_text' },
+  'select name, fields from contact_lists where account_id = $1 and id = $2',
+)
 
 /** Returns the list. Throws Problem `not_found`, also for a list of another account (docs/reference/api.md#authentication). */
 export const requireList = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
 ): Promise<{ name: string; fields: string[] }> => {
-  const [list] = await sql<{ name: string; fields: string[] }>(
-    'select name, fields from contact_lists where account_id = $1 and id = $2',
-    [accountId, id],
-    'demand-list',
-  )
+  const [list] = await sql(requiringList, [accountId, id])
   if (!list) throw notFound('There is no such list')
   return list
 }
 
+// SQL instead of the entity: imports and commands of other features begin with this lookup, and would otherwise load MikroORM.
 /** Finds a list by id, else by name. Throws Problem `not_found`. */
 export const findList = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
@@ -88,31 +99,36 @@ const nameOf = (given: string): string => {
   return name
 }
 
-/** Throws Problem `conflict` if the name is taken, `invalid` for invalid columns. */
-export const createList = async (
-  { sql, accountId, now }: Work,
-  input: z.output<typeof NewList>,
-): Promise<ContactListView> => {
+const entitiesOf = (work: Work) => Promise.all([work.em(), import('../contacts.entities.ts')])
+
+const nameTaken = (name: string) => conflict(`There is already a list named ${shown(name)}`)
+
+/** Throws Problem `conflict` if the name is taken, `invalid` for invalid columns. The unit of work can continue after a conflict. */
+export const createList = async (work: Work, input: z.output<typeof NewList>): Promise<ContactListView> => {
+  const { accountId, now } = work
   const name = nameOf(input.name)
   const names = (input.fields ?? []).flatMap((field) => Object.keys(normalizeFields({ [field]: '' })))
-  const [list] = await sql<Row>(
-    `insert into contact_lists (id, account_id, name, fields, row_count, created_at, updated_at)
-     values ($1, $2, $3, $4, 0, $5, $5) on conflict (account_id, name) do nothing returning ${columns}`,
-    [newId('lst', now.getTime()), accountId, name, extendColumns([], names), now],
+  const id = newId('lst', now.getTime())
+  const [em, { ContactList }] = await entitiesOf(work)
+  const list = await em.upsert(
+    ContactList,
+    { id, accountId, name, fields: extendColumns([], names), rowCount: 0, createdAt: now, updatedAt: now },
+    { onConflictFields: ['accountId', 'name'], onConflictAction: 'ignore' },
   )
-  if (!list) throw conflict(`There is already a list named ${shown(name)}`)
+  if (list.id !== id) throw nameTaken(name)
   return view(list)
 }
 
 /** Throws Problem `not_found`, or `conflict` if the name is taken. */
 export const renameList = async (work: Work, ref: string, newName: string): Promise<ContactListView> => {
-  const { id } = await findList(work, ref)
+  const list = await findList(work, ref)
   const name = nameOf(newName)
-  const rename = `update contact_lists set name = $3, updated_at = case when name = $3 then updated_at else $4 end
-    where account_id = $1 and id = $2 returning ${columns}`
-  const [list] = await work.sql<Row>(rename, [work.accountId, id, name, work.now]).catch((error) => {
-    throw isDuplicate(error) ? conflict(`There is already a list named ${shown(name)}`) : error
+  if (name === list.name) return list
+  const [em, { ContactList }] = await entitiesOf(work)
+  const change = { name, updatedAt: work.now }
+  const renamed = await em.nativeUpdate(ContactList, { id: list.id }, change).catch((error) => {
+    throw isDuplicate(error) ? nameTaken(name) : error
   })
-  if (!list) throw notFound('There is no such list')
-  return view(list)
+  if (renamed === 0) throw notFound('There is no such list')
+  return { ...list, name, updatedAt: work.now.getTime() }
 }

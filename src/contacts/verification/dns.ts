@@ -1,5 +1,6 @@
 import type { MailFact, Resolver } from '../../net/resolver.ts'
 import { opaqueArray } from '../../store/arrays.ts'
+import { statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 
 export type Verifier = Pick<App, 'sql' | 'resolver' | 'now'>
@@ -71,6 +72,13 @@ const maxRemembered = 20_000
 /** Domains that accept mail, with the expiry of the cached answer. Such an answer does not change before it expires. */
 const remembered = new WeakMap<Resolver, Map<string, Date>>()
 
+const readingFacts = statement<{ domain: string; finding: MailFact; expiresAt: Date }>(
+  'mail-facts',
+  { domain: 'text', finding: 'text', expiresAt: 'timestamptz' },
+  `select domain, finding, expires_at as "expiresAt" from mail_domains
+   where domain = any(${opaqueArray('$1')}::text[]) and expires_at > $2`,
+)
+
 /** Returns answers from the cache, which all daemons share. */
 const cachedFacts = async ({ sql, resolver, now }: Verifier, domains: readonly string[]) => {
   const at = now()
@@ -79,11 +87,7 @@ const cachedFacts = async ({ sql, resolver, now }: Verifier, domains: readonly s
   for (const domain of domains) if ((ends.get(domain) ?? 0) > at) facts.set(domain, 'mx')
   const others = domains.filter((domain) => !facts.has(domain))
   if (others.length === 0) return facts
-  const rows = await sql<{ domain: string; finding: MailFact; expiresAt: Date }>(
-    `select domain, finding, expires_at as "expiresAt" from mail_domains where domain = any(${opaqueArray('$1')}::text[]) and expires_at > $2`,
-    [others, at],
-    'mail-facts',
-  )
+  const rows = await sql(readingFacts, [others, at])
   if (ends.size + rows.length > maxRemembered) ends.clear()
   for (const { domain, finding, expiresAt } of rows) {
     facts.set(domain, finding)

@@ -1,4 +1,5 @@
 import type { Sql } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import { mailFacts, type Verifier } from './dns.ts'
 import { isInconclusive } from './result.ts'
@@ -26,15 +27,17 @@ interface Place {
   email: string
 }
 
+// The conditions match only the partial index in this order, whatever the planner's statistics are.
+const readingInconclusive = statement<Place>(
+  'next-in-doubt',
+  { accountId: 'text', email: 'text' },
+  `select account_id as "accountId", email from addresses
+   where ${isInconclusiveSql} and domain <= $1 and (domain, account_id, email) > ($1, $2, $3)
+   order by domain, account_id, email limit ${pageSize}`,
+)
+
 const nextInconclusive = (sql: Sql, domain: string, after: Place): Promise<Place[]> =>
-  sql<Place>(
-    // The conditions match only the partial index in this order, whatever the planner's statistics are.
-    `select account_id as "accountId", email from addresses
-     where ${isInconclusiveSql} and domain <= $1 and (domain, account_id, email) > ($1, $2, $3)
-     order by domain, account_id, email limit ${pageSize}`,
-    [domain, after.accountId, after.email],
-    'next-in-doubt',
-  )
+  sql(readingInconclusive, [domain, after.accountId, after.email])
 
 type Rechecker = Verifier & Pick<App, 'operate'>
 

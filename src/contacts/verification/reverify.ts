@@ -1,3 +1,4 @@
+import { statement } from '../../store/statement.ts'
 import type { App, Operation } from '../../store/work.ts'
 import type { LookupOptions, Verifier } from './dns.ts'
 import { inconclusiveReasons, isInconclusive, type VerificationResult } from './result.ts'
@@ -7,14 +8,21 @@ import { verifyAddresses } from './verify.ts'
 /** SQL for results without an answer from DNS: the condition of the index `addresses_in_doubt_index`. */
 export const isInconclusiveSql = `verification_status <> 'valid' and verification_reasons && '{${inconclusiveReasons}}'::text[]`
 
-const lockAddresses = `
-  select 1 from (
+const lockingAddresses = statement(
+  'lock-addresses',
+  {},
+  `
+  select from (
     select * from unnest($1::text[], $2::text[]) as i(account, email) order by account collate "C", email collate "C"
   ) o cross join lateral (
     select from addresses where account_id = o.account and email = o.email for no key update
-  ) held`
+  ) held`,
+)
 
-const writeResults = `
+const writingResults = statement<{ email: string }>(
+  'save-results',
+  { email: 'text' },
+  `
   update addresses a set verification_status = x.status, verification_reasons = x.reasons, verified_at = $2
   from (
     select held.address, j.status, j.reasons
@@ -24,7 +32,8 @@ const writeResults = `
         and (not j."isInconclusive" or verification_status is null or ${isInconclusiveSql}) limit 1
     ) held
   ) x
-  where a.ctid = x.address returning 1`
+  where a.ctid = x.address returning a.email`,
+)
 
 /**
  * Saves verification results with the time of this unit of work. An inconclusive result never replaces a conclusive one. Locks the
@@ -35,10 +44,10 @@ export const saveResults = async (
   verified: readonly VerifiedAddress[],
 ): Promise<{ written: number; joined: VerifiedAddress[] }> => {
   const [accounts, emails] = [verified.map(({ accountId }) => accountId), verified.map(({ email }) => email)]
-  await sql(lockAddresses, [accounts, emails], 'lock-addresses')
+  await sql(lockingAddresses, [accounts, emails])
   const joined = await withSignals(sql, verified)
   const rows = joined.map((row) => ({ ...row, isInconclusive: isInconclusive(row) }))
-  const written = await sql(writeResults, [JSON.stringify(rows), now], 'save-results')
+  const written = await sql(writingResults, [JSON.stringify(rows), now])
   return { written: written.length, joined }
 }
 

@@ -1,4 +1,5 @@
 import type { Sql } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { resultOf, type VerificationResult } from './result.ts'
 
@@ -15,17 +16,20 @@ export interface VerifiedAddress extends VerificationResult {
   email: string
 }
 
+const readingSignals = statement<{ accountId: string; email: string; findings: AddressSignal[] }>(
+  'findings-of',
+  { accountId: 'text', email: 'text', findings: '_text' },
+  `select f.account_id as "accountId", f.email, array_agg(f.finding) as findings
+   from address_findings f join (
+     select * from jsonb_to_recordset($1::jsonb) as j("accountId" text, email text)
+   ) j on f.account_id = j."accountId" and f.email = j.email
+   group by f.account_id, f.email`,
+)
+
 /** Returns the results with the signals of their addresses added. */
 export const withSignals = async <Row extends VerifiedAddress>(sql: Sql, verified: readonly Row[]): Promise<Row[]> => {
-  const rows = await sql<{ accountId: string; email: string; findings: AddressSignal[] }>(
-    `select f.account_id as "accountId", f.email, array_agg(f.finding) as findings
-     from address_findings f join (
-       select * from jsonb_to_recordset($1::jsonb) as j("accountId" text, email text)
-     ) j on f.account_id = j."accountId" and f.email = j.email
-     group by f.account_id, f.email`,
-    [JSON.stringify(verified.map(({ accountId, email }) => ({ accountId, email })))],
-    'findings-of',
-  )
+  const asked = verified.map(({ accountId, email }) => ({ accountId, email }))
+  const rows = await sql(readingSignals, [JSON.stringify(asked)])
   if (rows.length === 0) return [...verified]
   const known = new Map(rows.map(({ accountId, email, findings }) => [`${accountId} ${email}`, findings]))
   return verified.map((row) => {

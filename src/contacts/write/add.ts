@@ -65,7 +65,7 @@ export const addNew = async (
     now,
     status,
   ]
-  await asConflict(listId, sql(adding, params, 'add-contacts'))
+  await asConflict(listId, sql(adding, params))
   return added
 }
 
@@ -101,5 +101,5 @@ export const joinKnown = (
     if (rowId === undefined) throw new SerializationConflict('An address was removed meanwhile')
     return { email, fields, rowId }
   })
-  return asConflict(listId, sql(joining, [accountId, listId, JSON.stringify(rows), now, status], 'join-contacts'))
+  return asConflict(listId, sql(joining, [accountId, listId, JSON.stringify(rows), now, status]))
 }

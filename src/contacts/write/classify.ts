@@ -1,6 +1,7 @@
 import { contactsLeft } from '../../accounts/accounts.ts'
 import { notFound } from '../../lib/problem.ts'
 import { textArray } from '../../store/arrays.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { ContactWrite } from '../contacts.fields.ts'
 import { isInconclusive, resultOf, type VerificationResult, withSignals } from '../verification/verification.ts'
@@ -22,18 +23,20 @@ export interface OpenList {
   hasSignals: boolean
 }
 
+const openingList = statement<OpenList>(
+  'open-list',
+  { id: 'text', name: 'text', fields: '_text', capacity: 'int4', hasSignals: 'bool' },
+  `select l.id, l.name, l.fields, ${contactsLeft('$1')} as capacity,
+     exists (select from address_findings where account_id = $1) as "hasSignals"
+   from contact_lists l where l.account_id = $1 and l.id = $2`,
+)
+
 /**
  * Reads a list to write contacts into. Does not lock it: if it is deleted meanwhile, counting its rows fails
  * (contacts/write/count.ts). Throws Problem `not_found`, as `requireList`.
  */
 export const openList = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<OpenList> => {
-  const [list] = await sql<OpenList>(
-    `select l.id, l.name, l.fields, ${contactsLeft('$1')} as capacity,
-       exists (select from address_findings where account_id = $1) as "hasSignals"
-     from contact_lists l where l.account_id = $1 and l.id = $2`,
-    [accountId, id],
-    'open-list',
-  )
+  const [list] = await sql(openingList, [accountId, id])
   if (!list) throw notFound('There is no such list')
   return list
 }
@@ -93,7 +96,7 @@ const probe = async (
 ): Promise<Classified> => {
   const emails = drafts.map(({ email }) => email)
   const params = [accountId, listId, textArray(emails), joinFields(drafts.map(({ text }) => text)), now]
-  const [row] = await sql<Probed>(probing, params, 'probe-contacts')
+  const [row] = await sql(probing, params)
   const { kinds, verifications: held, findings } = row!
   const verified = joinSignals(verifications, findings)
   const heldAt = new Map((held ?? []).map((verification) => [verification[0], verification]))

@@ -1,5 +1,6 @@
 import { countingContacts } from '../../accounts/accounts.ts'
 import { SerializationConflict } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { stateKey } from '../../store/work-state.ts'
 import { maxColumns } from '../contacts.fields.ts'
@@ -34,7 +35,10 @@ const pendingCounts = stateKey((work) => {
 
 // The account's update depends on the list's, which fixes their order. The limit is checked again here, under the row lock: capacity
 // that was seen before may be gone.
-const counting = `
+const counting = statement<{ lists: string[]; isCounted: boolean }>(
+  'count-contacts',
+  { lists: '_text', isCounted: 'bool' },
+  `
   with list as (
     update contact_lists l set row_count = l.row_count + n.rows, updated_at = $4 from (
       select l.id, n.rows from unnest($2::text[], $3::int[]) as n(id, rows)
@@ -43,7 +47,8 @@ const counting = `
     ) n where l.id = n.id returning l.id
   ), account as (${countingContacts('$1', '$5', '(select count(*) from list) >= 0')}
   )
-  select array(select id from list) as lists, exists (select from account) as "isCounted"`
+  select array(select id from list) as lists, exists (select from account) as "isCounted"`,
+)
 
 const counted = ({ rows }: PendingCounts) => [...rows].filter(([, count]) => count !== 0)
 
@@ -75,7 +80,7 @@ const writeCounts = async ({ sql, accountId, now }: Work, pending: PendingCounts
   const lists = counted(pending)
   if (lists.length === 0 && addresses === 0) return
   const params = [accountId, lists.map(([id]) => id), lists.map(([, count]) => count), now, addresses]
-  const [written] = await sql<{ lists: string[]; isCounted: boolean }>(counting, params, 'count-contacts')
+  const [written] = await sql(counting, params)
   // A list that was deleted meanwhile accepts no new contacts. Removing contacts from it needs no count.
   if (lists.some(([id, count]) => count > 0 && !written!.lists.includes(id))) throw outdated()
   if (addresses !== 0 && !written!.isCounted) throw outdated()

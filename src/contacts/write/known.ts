@@ -1,4 +1,5 @@
 import { emit, isWanted } from '../../events/emit.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Fields } from '../contacts.fields.ts'
 import { findMembers, readContactsOf } from '../contacts.find.ts'
@@ -22,14 +23,18 @@ export interface ContactUpdate {
 const byEmail = (a: { email: string }, b: { email: string }) => (a.email < b.email ? -1 : 1)
 
 // Locked by this statement and written by a later one, whose snapshot sees earlier commits of other transactions.
-const lockContacts = `
+const lockingContacts = statement<ContactUpdate & { rowId: string }>(
+  'lock-contacts',
+  { email: 'text', listId: 'text', rowId: 'text', fields: 'jsonb' },
+  `
   select o.email, o.list as "listId", a.row_id as "rowId", held.fields from (
     select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email collate "C", i.list
   ) o
   cross join lateral (select row_id from addresses where account_id = $1 and email = o.email limit 1) a
   cross join lateral (
     select fields from contacts where account_id = $1 and row_id = a.row_id and list_id = o.list for no key update
-  ) held`
+  ) held`,
+)
 
 /**
  * Sets fields of contacts, each address of a list at most once; new names become columns. Returns the outcomes in the order of
@@ -43,7 +48,7 @@ export const updateContacts = async (
   const { sql, accountId, now } = work
   const keyOf = ({ email, listId }: { email: string; listId: string }) => `${listId} ${email}`
   const [emails, lists] = [updates.map(({ email }) => email), updates.map(({ listId }) => listId)]
-  const rows = await sql<ContactUpdate & { rowId: string }>(lockContacts, [accountId, emails, lists], 'lock-contacts')
+  const rows = await sql(lockingContacts, [accountId, emails, lists])
   const held = new Map(rows.map((row) => [keyOf(row), row]))
   const outcomes = updates.map((update) => {
     const fields = held.get(keyOf(update))?.fields
@@ -56,7 +61,7 @@ export const updateContacts = async (
       return { listId, rowId: held.get(keyOf({ listId, email }))!.rowId, fields }
     })
   if (changes.length === 0) return outcomes
-  await sql(changing, [accountId, now, JSON.stringify(changes)], 'change-contacts')
+  await sql(changing, [accountId, now, JSON.stringify(changes)])
   const byList = [...Map.groupBy(changes, ({ listId }) => listId)].sort(([a], [b]) => (a < b ? -1 : 1))
   for (const [listId, own] of byList) {
     const names = new Set(own.flatMap(({ fields }) => Object.keys(fields)))
@@ -66,14 +71,18 @@ export const updateContacts = async (
   return outcomes
 }
 
-const joining = `
+const joining = statement<{ email: string }>(
+  'join-list',
+  { email: 'text' },
+  `
   insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
   select $1, i.email, $2, a.row_id, i.fields, i.status, $4, $4 from (
     select * from jsonb_to_recordset($3::jsonb) as i(email text, fields jsonb, status text) order by email collate "C"
   ) i cross join lateral (
     select row_id from addresses where account_id = $1 and email = i.email for key share
   ) a
-  on conflict (account_id, row_id, list_id) do nothing returning email`
+  on conflict (account_id, row_id, list_id) do nothing returning email`,
+)
 
 const emitCreated = async (work: Work, listId: string, emails: readonly string[]): Promise<void> => {
   if (emails.length === 0 || !(await isWanted(work, 'contact.created'))) return
@@ -103,7 +112,7 @@ export const joinList = async (
   const names = new Set(newcomers.flatMap(({ fields }) => Object.keys(fields)))
   extendColumns(list.fields, names)
   const params = [accountId, listId, JSON.stringify(newcomers.sort(byEmail)), now]
-  const rows = await sql<{ email: string }>(joining, params, 'join-list')
+  const rows = await sql(joining, params)
   const added = rows.map(({ email }) => email)
   await emitCreated(work, listId, added)
   if (added.length > 0) addColumns(work, { id: listId, fields: list.fields }, names)

@@ -1,5 +1,6 @@
 import { emit } from '../../events/emit.ts'
 import type { EventData } from '../../events/shapes.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Fields } from '../contacts.fields.ts'
 import { readContacts } from '../contacts.find.ts'
@@ -26,6 +27,13 @@ export interface Lead extends LeadCause {
 const emitNewLead = (work: Work, contact: Contact, { source, form }: LeadCause): Promise<void> =>
   emit(work, 'lead.new', () => [{ contact, source, form }])
 
+const activating = statement<{ email: string }>(
+  'activate-contact',
+  { email: 'text' },
+  `update contacts set status = 'active', updated_at = $4
+   where account_id = $1 and list_id = $2 and row_id = $3 and status = 'pending' returning email`,
+)
+
 /** Activates a pending contact and returns it; null if it is not pending. If several calls race, exactly one activates it. */
 const activate = async (
   work: Work,
@@ -33,12 +41,7 @@ const activate = async (
   cause: LeadCause,
 ): Promise<Contact | null> => {
   const { sql, accountId, now } = work
-  const [row] = await sql<{ email: string }>(
-    `update contacts set status = 'active', updated_at = $4
-     where account_id = $1 and list_id = $2 and row_id = $3 and status = 'pending' returning email`,
-    [accountId, listId, rowId, now],
-    'activate-contact',
-  )
+  const [row] = await sql(activating, [accountId, listId, rowId, now])
   if (!row) return null
   const [contact] = await readContacts(work, row.email, listId)
   await emitNewLead(work, contact!, cause)

@@ -1,4 +1,5 @@
 import { noSuch } from '../../lib/problem.ts'
+import { statement } from '../../store/statement.ts'
 import type { PersonalDataPart, Work } from '../../store/work.ts'
 import { hasPersonalData } from '../contacts.personal-data.ts'
 import { countContacts } from './count.ts'
@@ -95,7 +96,10 @@ export const eraseContact = async (
   return { email, ...counts }
 }
 
-const leaving = `
+const leaving = statement<{ addresses: number }>(
+  'leave-list',
+  { addresses: 'int8' },
+  `
   with gone as (
     delete from contacts where account_id = $1 and row_id = $2 and list_id = $3 returning 1
   ), orphan as (
@@ -103,7 +107,8 @@ const leaving = `
       and not exists (select from contacts where account_id = $1 and row_id = $2 and list_id <> $3)
     returning 1
   )
-  select (select count(*) from orphan) as addresses from gone`
+  select (select count(*) from orphan) as addresses from gone`,
+)
 
 /**
  * Removes a normalised address from one list, and returns whether it was in the list. An address that is in no other list is
@@ -113,7 +118,7 @@ export const leaveList = async (work: Work, listId: string, email: string): Prom
   const { sql, accountId } = work
   const rowId = await lockAddress(work, email)
   if (rowId === null) return false
-  const [gone] = await sql<{ addresses: number }>(leaving, [accountId, rowId, listId, email], 'leave-list')
+  const [gone] = await sql(leaving, [accountId, rowId, listId, email])
   if (!gone) return false
   await notifyRemoved(work, { listId, email, rowId })
   countContacts(work, listId, -1, -gone.addresses)

@@ -1,4 +1,5 @@
 import { opaqueArray } from '../../store/arrays.ts'
+import { statement } from '../../store/statement.ts'
 import type { Fields } from '../contacts.fields.ts'
 import type { AddressSignal, VerificationResult } from '../verification/verification.ts'
 
@@ -39,78 +40,92 @@ export interface Probed {
 export const joinFields = (texts: readonly string[]): string => texts.join('\n')
 
 // Fields are parsed as JSON only for addresses that are in the list.
+const kind = `
+  case
+    when a.row_id is null then 'n'
+    when c.held is null then 'k'
+    when c.held @> i.fields::jsonb then 's'
+    else 'm'
+  end`
+
+const storedResults = `
+  json_agg(json_build_array(i.place - 1, a.status, a.reasons, a.is_old))
+    filter (where a.row_id is not null and (a.status is distinct from 'valid' or a.is_old))`
+
+const signals = `
+  select json_object_agg(f.email, f.findings) from (
+    select email, array_agg(finding) as findings
+    from address_findings
+    where account_id = $1 and email = any(${opaqueArray('$3')}::text[])
+    group by email
+  ) f`
+
+const addressOf = `
+  select row_id, verification_status as status, verification_reasons as reasons,
+    verified_at < $5::timestamptz - interval '24 hours' as is_old
+  from addresses
+  where account_id = $1 and email = i.email
+  limit 1`
+
+const contactOf = `
+  select fields as held
+  from contacts
+  where account_id = $1 and row_id = a.row_id and list_id = $2
+  limit 1`
+
 /** $3 addresses, $4 their fields (`joinFields`), $5 now. Returns one `Probed`. Locks nothing. */
-export const probing = `
-  select string_agg(
-      case when a.row_id is null then 'n' when c.held is null then 'k' when c.held @> i.fields::jsonb then 's' else 'm' end,
-      '' order by i.place
-    ) as kinds,
-    json_agg(json_build_array(i.place - 1, a.status, a.reasons, a.is_old))
-      filter (where a.row_id is not null and (a.status is distinct from 'valid' or a.is_old)) as verifications,
-    (
-      select json_object_agg(f.email, f.findings) from (
-        select email, array_agg(finding) as findings from address_findings
-        where account_id = $1 and email = any(${opaqueArray('$3')}::text[]) group by email
-      ) f
-    ) as findings
+export const probing = statement<Probed>(
+  'probe-contacts',
+  { kinds: 'text', verifications: 'json', findings: 'json' },
+  `
+  select string_agg(${kind}, '' order by i.place) as kinds,
+    ${storedResults} as verifications,
+    (${signals}) as findings
   from unnest(${opaqueArray('$3')}, string_to_array($4, E'\n')) with ordinality as i(email, fields, place)
-  left join lateral (
-    select row_id, verification_status as status, verification_reasons as reasons,
-      verified_at < $5::timestamptz - interval '24 hours' as is_old
-    from addresses where account_id = $1 and email = i.email limit 1
-  ) a on true
-  left join lateral (
-    select fields as held from contacts
-    where account_id = $1 and row_id = a.row_id and list_id = $2 limit 1
-  ) c on true`
+  left join lateral (${addressOf}) a on true
+  left join lateral (${contactOf}) c on true`,
+)
 
-export interface LockedAddress {
-  email: string
-  rowId: string
-}
-
-const lockingKnown = (strength: string) => `
+const lockingKnown = (name: string, strength: string) =>
+  statement<{ email: string; rowId: string }>(
+    name,
+    { email: 'text', rowId: 'text' },
+    `
   select i.email, a.row_id as "rowId" from unnest($2::text[]) as i(email)
-  cross join lateral (select row_id from addresses where account_id = $1 and email = i.email for ${strength}) a`
+  cross join lateral (select row_id from addresses where account_id = $1 and email = i.email for ${strength}) a`,
+  )
 
-/** $2 addresses. Share-locks them against removal. Returns `LockedAddress`es. */
-export const sharingKnown = lockingKnown('key share')
+/** $2 addresses. Share-locks them against removal. */
+export const sharingKnown = lockingKnown('share-known-addresses', 'key share')
 /** As `sharingKnown`, with the lock for an update of their verification results. */
-export const lockingForResults = lockingKnown('no key update')
+export const lockingForResults = lockingKnown('lock-verifications', 'no key update')
 
-export interface NewResult extends VerificationResult {
-  email: string
-}
-
-/** $2 `NewResult`s of locked addresses as JSON, $3 now. */
-export const writingResults = `
+/** $2 the results of locked addresses as JSON, each with its `email`, $3 now. */
+export const writingResults = statement(
+  'write-verifications',
+  {},
+  `
   update addresses a set verification_status = x.status, verification_reasons = x.reasons, verified_at = $3
   from (
     select held.address, i.status, i.reasons from jsonb_to_recordset($2::jsonb) as i(email text, status text, reasons text[])
     cross join lateral (select ctid as address from addresses where account_id = $1 and email = i.email limit 1) held
   ) x
-  where a.ctid = x.address`
-
-export interface Change {
-  email: string
-  fields: Fields
-}
-
-export interface Changing {
-  email: string
-  rowId: string
-  previous: Fields
-}
+  where a.ctid = x.address`,
+)
 
 // Locked by this statement and written by the next one, whose snapshot sees earlier commits of other transactions.
-/** $3 `Change`s of contacts in the list as JSON. Locks the contacts that differ, and returns a `Changing` for each. */
-export const lockingChanged = `
+/** $3 `email` and new `fields` of contacts in the list, as JSON. Locks the contacts that differ, and returns their fields so far. */
+export const lockingChanged = statement<{ email: string; rowId: string; previous: Fields }>(
+  'lock-changed',
+  { email: 'text', rowId: 'text', previous: 'jsonb' },
+  `
   select i.email, a.row_id as "rowId", held.previous from jsonb_to_recordset($3::jsonb) as i(email text, fields jsonb)
   cross join lateral (select row_id from addresses where account_id = $1 and email = i.email limit 1) a
   cross join lateral (
     select fields as previous from contacts
     where account_id = $1 and row_id = a.row_id and list_id = $2 and not fields @> i.fields for no key update
-  ) held`
+  ) held`,
+)
 
 /** New fields of a locked contact. */
 export interface LockedChange {
@@ -120,7 +135,10 @@ export interface LockedChange {
 }
 
 /** $2 now, $3 `LockedChange`s as JSON. */
-export const changing = `
+export const changing = statement(
+  'change-contacts',
+  {},
+  `
   update contacts c set fields = c.fields || x.fields, updated_at = $2
   from (
     select held.contact, i.fields from jsonb_to_recordset($3::jsonb) as i("listId" text, "rowId" text, fields jsonb)
@@ -128,19 +146,38 @@ export const changing = `
       select ctid as contact from contacts where account_id = $1 and row_id = i."rowId" and list_id = i."listId" limit 1
     ) held
   ) x
-  where c.ctid = x.contact`
+  where c.ctid = x.contact`,
+)
 
-export interface Addition {
-  email: string
-  rowId: string
-  fields: Fields
-}
-
-/** $3 `Addition`s of known addresses as JSON, $4 now, $5 their status. */
-export const joining = `
+/** $3 `email`, `rowId` and `fields` of known addresses as JSON, $4 now, $5 the status of their contacts. */
+export const joining = statement(
+  'join-contacts',
+  {},
+  `
   insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
   select $1, email, $2, "rowId", fields, $5, $4, $4
-  from jsonb_to_recordset($3::jsonb) as i(email text, "rowId" text, fields jsonb)`
+  from jsonb_to_recordset($3::jsonb) as i(email text, "rowId" text, fields jsonb)`,
+)
+
+const newRows = `
+  select *
+  from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], string_to_array($8, E'\n'))
+    as i(email, row_id, domain, status, reasons, fields)`
+
+const addingContacts = `
+  insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
+  select $1, email, $2, row_id, fields::jsonb, $10, $9, $9
+  from new`
+
+// An address that was not verified has no reasons and no time either.
+const addingAddresses = `
+  insert into addresses (account_id, email, row_id, domain, verification_status, verification_reasons, verified_at)
+  select $1, email, row_id, domain,
+    v.status,
+    case when v.status is not null then string_to_array(coalesce(reasons, ''), ' ') end,
+    case when v.status is not null then $9::timestamptz end
+  from new
+  cross join lateral (select nullif(coalesce(new.status, 'valid'), 'none') as status) v`
 
 // PostgreSQL runs the main statement before `member`: all addresses, then all contacts.
 /**
@@ -148,15 +185,10 @@ export const joining = `
  * (null: `valid`; `none`: not verified), $7 reasons, each as one text with spaces (null: none), $8 fields (`joinFields`), $9 now, $10 the
  * status of the contacts. $6 and $7 may be shorter than the other arrays.
  */
-export const adding = `
-  with new as materialized (
-    select * from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], string_to_array($8, E'\n'))
-      as i(email, row_id, domain, status, reasons, fields)
-  ), member as (
-    insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
-    select $1, email, $2, row_id, fields::jsonb, $10, $9, $9 from new
-  )
-  insert into addresses (account_id, email, row_id, domain, verification_status, verification_reasons, verified_at)
-  select $1, email, row_id, domain, v.status, case when v.status is not null then string_to_array(coalesce(reasons, ''), ' ') end,
-    case when v.status is not null then $9::timestamptz end
-  from new cross join lateral (select nullif(coalesce(new.status, 'valid'), 'none') as status) v`
+export const adding = statement(
+  'add-contacts',
+  {},
+  `
+  with new as materialized (${newRows}), member as (${addingContacts})
+  ${addingAddresses}`,
+)

@@ -9,9 +9,7 @@ import { addNew, joinKnown, viewAdded } from './add.ts'
 import { byText, type Classified, classify, type Draft, type OpenList, openList } from './classify.ts'
 import { addColumns, countContacts } from './count.ts'
 import {
-  type Changing,
   changing,
-  type LockedAddress,
   type LockedChange,
   lockingChanged,
   lockingForResults,
@@ -50,11 +48,8 @@ const lockKnown = async (
   const [joins, verified] = [known.map(({ email }) => email), verifications.map(({ email }) => email)]
   if (joins.length + verified.length === 0) return new Map()
   const emails = verified.length > 0 ? [...new Set([...joins, ...verified])].sort(byText) : joins
-  const [statement, name] =
-    verified.length > 0 ? [lockingForResults, 'lock-verifications'] : [sharingKnown, 'share-known-addresses']
-  const held = await sql<LockedAddress>(statement, [accountId, emails], name)
-  if (verified.length > 0)
-    await sql(writingResults, [accountId, JSON.stringify(verifications), now], 'write-verifications')
+  const held = await sql(verified.length > 0 ? lockingForResults : sharingKnown, [accountId, emails])
+  if (verified.length > 0) await sql(writingResults, [accountId, JSON.stringify(verifications), now])
   return new Map(held.map(({ email, rowId }) => [email, rowId]))
 }
 
@@ -65,11 +60,11 @@ const changeMembers = async (
 ): Promise<Map<string, Fields>> => {
   if (members.length === 0) return new Map()
   const params = [accountId, listId, JSON.stringify(members.map(({ email, fields }) => ({ email, fields })))]
-  const rows = await sql<Changing>(lockingChanged, params, 'lock-changed')
+  const rows = await sql(lockingChanged, params)
   if (rows.length > 0) {
     const fieldsOf = new Map(members.map(({ email, fields }) => [email, fields]))
     const changes = rows.map(({ email, rowId }): LockedChange => ({ listId, rowId, fields: fieldsOf.get(email)! }))
-    await sql(changing, [accountId, now, JSON.stringify(changes)], 'change-contacts')
+    await sql(changing, [accountId, now, JSON.stringify(changes)])
   }
   return new Map(rows.map(({ email, previous }) => [email, previous]))
 }
