@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from 'vitest'
-import { writeContacts } from '../../src/contacts/contacts.ts'
-import { addAddressSignal } from '../../src/contacts/verification/signals.ts'
-import { areLikelyNew } from '../../src/contacts/write/new-addresses.ts'
-import type { TestAccount } from '../support/app.ts'
-import { useContacts } from './support.ts'
+import { writeContacts } from '../../../src/contacts/contacts.ts'
+import { addAddressSignal } from '../../../src/contacts/verification/signals.ts'
+import { areLikelyNew } from '../../../src/contacts/write/new-addresses.ts'
+import type { TestAccount } from '../../support/app.ts'
+import { useContacts } from '../support.ts'
 
 let account: TestAccount
 let listId: string

@@ -10,16 +10,16 @@ import {
   readContactsOf,
   updateContacts,
   writeContacts,
-} from '../../src/contacts/contacts.ts'
-import { startImport, writeBatch } from '../../src/contacts/imports/checkpoint.ts'
-import { countContacts } from '../../src/contacts/write/count.ts'
-import { isUnavailable, openDatabase, SerializationConflict } from '../../src/store/database.ts'
-import type { Work } from '../../src/store/work.ts'
-import type { TestAccount } from '../support/app.ts'
-import { program } from '../support/cli.ts'
-import { untilLocked } from '../support/database.ts'
-import { randomOfTest } from '../support/random.ts'
-import { type ContactsApp, useContacts } from './support.ts'
+} from '../../../src/contacts/contacts.ts'
+import { startImport, writeBatch } from '../../../src/contacts/imports/checkpoint.ts'
+import { countContacts } from '../../../src/contacts/write/count.ts'
+import { isUnavailable, openDatabase, SerializationConflict } from '../../../src/store/database.ts'
+import type { Work } from '../../../src/store/work.ts'
+import type { TestAccount } from '../../support/app.ts'
+import { program } from '../../support/cli.ts'
+import { untilLocked } from '../../support/database.ts'
+import { randomOfTest } from '../../support/random.ts'
+import { type ContactsApp, useContacts } from '../support.ts'
 
 let account: TestAccount
 let listId: string

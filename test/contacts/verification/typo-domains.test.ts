@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isTypoDomain } from '../../src/contacts/verification/typo-domains.ts'
+import { isTypoDomain } from '../../../src/contacts/verification/typo-domains.ts'
 
 test.each([
   'gmial.com',

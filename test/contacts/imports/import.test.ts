@@ -3,8 +3,8 @@ import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type TestAccount, useApp } from '../support/app.ts'
-import { startSvc, svc } from '../support/cli.ts'
+import { type TestAccount, useApp } from '../../support/app.ts'
+import { startSvc, svc } from '../../support/cli.ts'
 
 let account: TestAccount
 let folder: string

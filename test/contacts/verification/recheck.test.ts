@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { addAddressSignal, recheckDomains, reverify, writeContacts } from '../../src/contacts/contacts.ts'
-import type { Sql } from '../../src/store/database.ts'
-import type { TestAccount } from '../support/app.ts'
-import { svc } from '../support/cli.ts'
-import { textOf, untilLocked } from '../support/database.ts'
-import { useContacts } from './support.ts'
+import { addAddressSignal, recheckDomains, reverify, writeContacts } from '../../../src/contacts/contacts.ts'
+import type { Sql } from '../../../src/store/database.ts'
+import type { TestAccount } from '../../support/app.ts'
+import { svc } from '../../support/cli.ts'
+import { textOf, untilLocked } from '../../support/database.ts'
+import { useContacts } from '../support.ts'
 
 const mx = { MX: [[10, 'mx.example.net']] as [number, string][] }
 

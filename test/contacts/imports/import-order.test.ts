@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { finishImport } from '../../src/contacts/imports/checkpoint.ts'
-import { type ImportView, openImport } from '../../src/contacts/imports/imports.ts'
-import { writeBatches } from '../../src/contacts/imports/write.ts'
-import { isContended, noteContention } from '../../src/contacts/write/contention.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
-import { prepareRun } from './support.ts'
+import { finishImport } from '../../../src/contacts/imports/checkpoint.ts'
+import { type ImportView, openImport } from '../../../src/contacts/imports/imports.ts'
+import { writeBatches } from '../../../src/contacts/imports/write.ts'
+import { isContended, noteContention } from '../../../src/contacts/write/contention.ts'
+import { type TestAccount, useApp } from '../../support/app.ts'
+import { prepareRun } from '../support.ts'
 
 /* An import writes two batches at once; the rows that it has committed are always a prefix of its file. */
 

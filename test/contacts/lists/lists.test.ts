@@ -8,9 +8,9 @@ import {
   findList,
   finishListDeletions,
   renameList,
-} from '../../src/contacts/contacts.ts'
-import type { TestAccount } from '../support/app.ts'
-import { useContacts } from './support.ts'
+} from '../../../src/contacts/contacts.ts'
+import type { TestAccount } from '../../support/app.ts'
+import { useContacts } from '../support.ts'
 
 let account: TestAccount
 

@@ -2,11 +2,11 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { readBatches } from '../../src/contacts/imports/batch.ts'
-import { type CsvRow, readCsv } from '../../src/contacts/imports/csv.ts'
-import { openFile } from '../../src/contacts/imports/imports.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
-import { svc } from '../support/cli.ts'
+import { readBatches } from '../../../src/contacts/imports/batch.ts'
+import { type CsvRow, readCsv } from '../../../src/contacts/imports/csv.ts'
+import { openFile } from '../../../src/contacts/imports/imports.ts'
+import { type TestAccount, useApp } from '../../support/app.ts'
+import { svc } from '../../support/cli.ts'
 
 let account: TestAccount
 let folder: string

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { verifyAddresses, writeContacts } from '../../src/contacts/contacts.ts'
-import { createResolver } from '../../src/net/resolver.ts'
-import { useContacts } from './support.ts'
+import { verifyAddresses, writeContacts } from '../../../src/contacts/contacts.ts'
+import { createResolver } from '../../../src/net/resolver.ts'
+import { useContacts } from '../support.ts'
 
 let now = Date.now()
 

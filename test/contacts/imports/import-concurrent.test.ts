@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Counts, findOrCreateList } from '../../src/contacts/imports/imports.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
-import { untilLocked } from '../support/database.ts'
-import { prepareRun } from './support.ts'
+import { type Counts, findOrCreateList } from '../../../src/contacts/imports/imports.ts'
+import { type TestAccount, useApp } from '../../support/app.ts'
+import { untilLocked } from '../../support/database.ts'
+import { prepareRun } from '../support.ts'
 
 let folder: string
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { renameList, upsertContact } from '../../src/contacts/contacts.ts'
-import type { TestAccount } from '../support/app.ts'
-import { useContacts } from './support.ts'
+import { renameList, upsertContact } from '../../../src/contacts/contacts.ts'
+import type { TestAccount } from '../../support/app.ts'
+import { useContacts } from '../support.ts'
 
 let account: TestAccount
 let listId: string

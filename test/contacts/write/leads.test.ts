@@ -6,10 +6,10 @@ import {
   type Lead,
   readContacts,
   writeContacts,
-} from '../../src/contacts/contacts.ts'
-import { applyJourneys } from '../../src/journeys/journeys.ts'
-import { createWebhook } from '../../src/webhooks/webhooks.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+} from '../../../src/contacts/contacts.ts'
+import { applyJourneys } from '../../../src/journeys/journeys.ts'
+import { createWebhook } from '../../../src/webhooks/webhooks.ts'
+import { type TestAccount, useApp } from '../../support/app.ts'
 
 let account: TestAccount
 let listId: string
