@@ -1,6 +1,11 @@
 import type { Sql } from '../store/database.ts'
 
-/** The channel of the jobs that deliver; deliveries/queue/queue.ts describes the notices. */
+/*
+ * Notices to the jobs on their channel. `+<microseconds> <account> <ids>`: these targets of the account have deliveries due since
+ * that time. `-<ids>`: these targets have ended or changed. Anything else: search for due deliveries.
+ */
+
+/** The channel of the jobs that deliver. */
 export const deliveriesChannel = 'svc_deliveries'
 
 /** Number of ids that fit in one notice: PostgreSQL allows 8,000 bytes. */
@@ -20,4 +25,14 @@ export const notifyTargetsChanged = async (sql: Sql, ids: readonly string[]): Pr
   await sql(`select pg_notify('${deliveriesChannel}', '-' || n.ids) from unnest($1::text[]) as n(ids)`, [
     noticesOf(ids),
   ])
+}
+
+type Notice = { since: number; accountId: string; ids: string[] } | { changed: string[] } | null
+
+/** Parses a notice. `since` in microseconds since the epoch; null for a notice that names nothing. */
+export const readNotice = (payload: string): Notice => {
+  const words = payload.slice(1).split(' ')
+  if (payload.startsWith('-')) return { changed: words }
+  const [since, accountId, ...ids] = words
+  return payload.startsWith('+') && accountId ? { since: Number(since), accountId, ids } : null
 }

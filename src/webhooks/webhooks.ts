@@ -4,6 +4,8 @@ import {
   deleteTarget,
   endTargets,
   insertEvents,
+  publicUrl,
+  redirectTarget,
   resealTarget,
   reviveTarget,
   showDelivery,
@@ -13,15 +15,39 @@ import type { EmittedEvent, EventType } from '../events/types.ts'
 import { conflict } from '../lib/problem.ts'
 import type { SecretBox } from '../lib/secrets.ts'
 import { newSigningSecret } from '../lib/signature.ts'
-import type { Work } from '../store/work.ts'
+import type { App, Work } from '../store/work.ts'
+import { inContractOrder } from './webhooks.create.ts'
 import { entitiesOf, lockWebhook, showWebhook } from './webhooks.find.ts'
-import type { NewSubscription, Subscription } from './webhooks.shapes.ts'
+import type { NewSubscription, Subscription, WebhookChange } from './webhooks.shapes.ts'
 
 export { createWebhook } from './webhooks.create.ts'
 export { listWebhooks, showWebhook } from './webhooks.find.ts'
 export { NewSubscription, NewWebhook, Subscription, WebhookChange } from './webhooks.shapes.ts'
-export { updateWebhook } from './webhooks.update.ts'
 export { countPending }
+
+/**
+ * Changes the URL or the events of a subscription. Its id, secret and pending deliveries stay; their next attempts go to the new
+ * URL. Throws Problem `not_found`, or `invalid` for a URL that is not public. Opens its own transaction, after it has resolved the
+ * URL's host name.
+ */
+export const updateWebhook = async (
+  app: App,
+  accountId: string,
+  actor: string,
+  id: string,
+  change: WebhookChange,
+): Promise<Subscription> => {
+  const url = change.url === undefined ? null : await publicUrl(app, change.url)
+  return app.work(accountId, actor, async (work) => {
+    const before = await lockWebhook(work, id)
+    if (change.events) {
+      const [em, { Webhook }] = await entitiesOf(work)
+      await em.nativeUpdate(Webhook, { id }, { events: inContractOrder(change.events) })
+    }
+    if (url !== null && url !== before.url) await redirectTarget(work, id, url)
+    return showWebhook(work, id)
+  })
+}
 
 /** Deletes a subscription and returns the number of cancelled deliveries. Throws Problem `not_found`. */
 export const deleteWebhook = async (work: Work, id: string): Promise<number> => {

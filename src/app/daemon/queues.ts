@@ -1,4 +1,4 @@
-import { deliveriesQueue } from '../../deliveries/queue/claim.ts'
+import { deliveriesQueue } from '../../deliveries/queue/queue.ts'
 import { journeysQueue } from '../../journeys/engine/engine.ts'
 import { sendsQueue } from '../../messages/messages.queue.ts'
 import type { App } from '../../store/work.ts'

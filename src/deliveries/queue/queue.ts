@@ -1,6 +1,6 @@
 import { type Adapter, type Engine, runQueue } from '../../queue/engine.ts'
 import type { App, Report } from '../../store/work.ts'
-import { deliveriesChannel } from '../deliveries.notices.ts'
+import { deliveriesChannel, readNotice } from '../deliveries.notices.ts'
 import type { ClaimedDelivery } from './claim.statement.ts'
 import { claimDue, isTargetDue, releaseClaims, scheduleUnclaimed } from './claim.ts'
 import { createEndpoints } from './endpoints.ts'
@@ -9,26 +9,14 @@ import { createPoster, postTimeoutMs } from './post.ts'
 import { resultOf } from './record.ts'
 import { createRecorder } from './recorder.ts'
 
+export { deliveriesQueue } from './claim.ts'
+
 /** The wait for the next claim while anything is claimed or waits. */
 const busyMs = 2000
 /** Interval of the search in all targets for deliveries that no notice and no due time announced. */
 const searchMs = 30_000
 /** A post that ends this long after its deadline shows that this process was suspended, and says nothing about the endpoint. */
 const suspensionMs = 2000
-
-/*
- * Notices to the jobs on their channel. `+<microseconds> <account> <ids>`: these targets of the account have deliveries due since
- * that time. `-<ids>`: these targets have ended or changed. Anything else: search for due deliveries.
- */
-type Notice = { since: number; accountId: string; ids: string[] } | { changed: string[] } | null
-
-/** Parses a notice. `since` in microseconds since the epoch; null for a notice that names nothing. */
-const readNotice = (payload: string): Notice => {
-  const words = payload.slice(1).split(' ')
-  if (payload.startsWith('-')) return { changed: words }
-  const [since, accountId, ...ids] = words
-  return payload.startsWith('+') && accountId ? { since: Number(since), accountId, ids } : null
-}
 
 const openDeliveries = (
   app: App,
