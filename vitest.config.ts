@@ -20,7 +20,7 @@ const longest = [
   'journeys/queue',
   'embedded/lock',
   'daemon/mail-failures',
-  'messages/relays',
+  'messages/identity/relays',
   'app/operate/status',
   'daemon/silence',
   'accounts/delete',
@@ -29,7 +29,7 @@ const longest = [
   'pages/liveview',
   'daemon/users',
   'contacts/contention',
-  'messages/queue',
+  'messages/outbox/queue',
   'pages/console',
   'cli/broadcasts',
 ]
