@@ -28,7 +28,7 @@ const longest = [
   'daemon/serve',
   'pages/liveview',
   'daemon/users',
-  'contacts/contention',
+  'contacts/write/contention',
   'messages/outbox/queue',
   'pages/console',
   'cli/broadcasts',
