@@ -135,7 +135,7 @@ test('a feature imports only features before it in the order, and only their fro
 })
 
 /** Features whose sub-folders have one front each: the file with the name of the folder. */
-const withFronts = ['contacts', 'deliveries', 'engagement', 'messages', 'webinars']
+const withFronts = ['contacts', 'deliveries', 'engagement', 'journeys', 'messages', 'webinars']
 
 test.each(withFronts)('code outside a sub-folder of %s imports only its front, commands, routes and pages', (name) => {
   const subFolder = (file: string) => new RegExp(`^src/${name}/([a-z]+)/`).exec(file)?.[1]

@@ -1,8 +1,7 @@
-import type { Sources } from './files/resolve.ts'
+import type { Sources } from './files/files.ts'
 
 export { EntryRequest, startJourneys, triggerJourney, triggerList } from './enrolment/enrolment.ts'
-export { type Applied, applyJourneys, checkStepUrls } from './files/files.ts'
-export type { Sources } from './files/resolve.ts'
+export { type Applied, applyJourneys, checkStepUrls, type Sources } from './files/files.ts'
 export {
   findJourney,
   type JourneyDetail,

@@ -9,6 +9,7 @@ import { type JourneyDetail, type JourneyView, journeysNamed } from '../journeys
 import { checkJourney, type UrlFaults } from './check.ts'
 
 export { checkStepUrls } from './check.ts'
+export type { Sources } from './resolve.ts'
 
 /** The outcome of one document; times in epoch ms. `id` is null if a dry run would create the journey. */
 export interface Applied extends Omit<JourneyView, 'id'> {

@@ -1,13 +1,13 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { openApp } from '../../src/app/app.ts'
-import { readConfig } from '../../src/app/config.ts'
-import { journeyMails } from '../../src/app/journeys.mail.ts'
-import { upsertContact } from '../../src/contacts/contacts.ts'
-import { findDue } from '../../src/journeys/engine/due.ts'
-import { runJourneys } from '../../src/journeys/engine/engine.ts'
-import { startApp, type TestApp } from '../support/app.ts'
-import { type FaultSeen, type JourneyBench, journeyBench } from '../support/journeys.ts'
+import { openApp } from '../../../src/app/app.ts'
+import { readConfig } from '../../../src/app/config.ts'
+import { journeyMails } from '../../../src/app/journeys.mail.ts'
+import { upsertContact } from '../../../src/contacts/contacts.ts'
+import { findDue } from '../../../src/journeys/engine/due.ts'
+import { runJourneys } from '../../../src/journeys/engine/engine.ts'
+import { startApp, type TestApp } from '../../support/app.ts'
+import { type FaultSeen, type JourneyBench, journeyBench } from '../../support/journeys.ts'
 
 let target: TestApp
 let bench: JourneyBench

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { changeDeal, createDeal, NewDeal } from '../../src/deals/deals.ts'
-import { useApp } from '../support/app.ts'
-import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
-import { useReceiver } from '../support/receiver.ts'
+import { changeDeal, createDeal, NewDeal } from '../../../src/deals/deals.ts'
+import { useApp } from '../../support/app.ts'
+import { day, type JourneyBench, journeyBench, testClock } from '../../support/journeys.ts'
+import { useReceiver } from '../../support/receiver.ts'
 
 const clock = testClock()
 let bench: JourneyBench

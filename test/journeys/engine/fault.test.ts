@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { listRuns } from '../../src/journeys/journeys.ts'
-import { useApp } from '../support/app.ts'
-import { day, type FaultSeen, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
+import { listRuns } from '../../../src/journeys/journeys.ts'
+import { useApp } from '../../support/app.ts'
+import { day, type FaultSeen, type JourneyBench, journeyBench, testClock } from '../../support/journeys.ts'
 
 const clock = testClock()
 let bench: JourneyBench
@@ -75,7 +75,7 @@ test('a run whose timeout meets an error keeps its place: a later event is too l
   clock.advance(day)
   await breakContact('bad@example.com')
   await bench.drain([])
-  const { createDeal, NewDeal } = await import('../../src/deals/deals.ts')
+  const { createDeal, NewDeal } = await import('../../../src/deals/deals.ts')
   await bench.work((work) =>
     createDeal(work, NewDeal.parse({ title: 'T', email: 'bad@example.com' }), { source: 'api' }),
   )

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for one side of a step
 import { expect, test } from 'vitest'
-import { durationMs, type Step } from '../../src/journeys/definition/definition.ts'
-import { after, type Cursor, firstCursor, into, pathOf, stepAt } from '../../src/journeys/definition/walk.ts'
+import { durationMs, type Step } from '../../../src/journeys/definition/definition.ts'
+import { after, type Cursor, firstCursor, into, pathOf, stepAt } from '../../../src/journeys/definition/walk.ts'
 
 const leaf = (field: string): Step => ({ kind: 'update-field', field, value: 'x' })
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createDeal, listDeals, NewDeal } from '../../src/deals/deals.ts'
-import { useApp } from '../support/app.ts'
-import { journeyBench } from '../support/journeys.ts'
+import { createDeal, listDeals, NewDeal } from '../../../src/deals/deals.ts'
+import { useApp } from '../../support/app.ts'
+import { journeyBench } from '../../support/journeys.ts'
 
 const target = useApp()
 

@@ -1,16 +1,16 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for one side of a step
 
 import { beforeAll, describe, expect, test } from 'vitest'
-import { createList } from '../../src/contacts/contacts.ts'
-import { createCourse } from '../../src/courses/courses.ts'
-import { createPipeline, listPipelines, type PipelineView } from '../../src/deals/deals.ts'
-import { eventTypes } from '../../src/events/types.ts'
-import { applyJourneys, findJourney } from '../../src/journeys/journeys.ts'
-import { notFound } from '../../src/lib/problem.ts'
-import { applyProjects } from '../../src/studio/studio.ts'
-import { createWebinar } from '../../src/webinars/webinars.ts'
-import { useAccount, useApp } from '../support/app.ts'
-import { plainProject } from '../support/projects.ts'
+import { createList } from '../../../src/contacts/contacts.ts'
+import { createCourse } from '../../../src/courses/courses.ts'
+import { createPipeline, listPipelines, type PipelineView } from '../../../src/deals/deals.ts'
+import { eventTypes } from '../../../src/events/types.ts'
+import { applyJourneys, findJourney } from '../../../src/journeys/journeys.ts'
+import { notFound } from '../../../src/lib/problem.ts'
+import { applyProjects } from '../../../src/studio/studio.ts'
+import { createWebinar } from '../../../src/webinars/webinars.ts'
+import { useAccount, useApp } from '../../support/app.ts'
+import { plainProject } from '../../support/projects.ts'
 
 let listId: string
 let sales: PipelineView

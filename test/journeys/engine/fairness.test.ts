@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { journeyMails } from '../../src/app/journeys.mail.ts'
-import { runJourneys } from '../../src/journeys/engine/engine.ts'
-import { useApp } from '../support/app.ts'
-import { journeyBench } from '../support/journeys.ts'
+import { journeyMails } from '../../../src/app/journeys.mail.ts'
+import { runJourneys } from '../../../src/journeys/engine/engine.ts'
+import { useApp } from '../../support/app.ts'
+import { journeyBench } from '../../support/journeys.ts'
 
 const target = useApp()
 

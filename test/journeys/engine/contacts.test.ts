@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
-import { eraseContact, listLists } from '../../src/contacts/contacts.ts'
-import { useApp } from '../support/app.ts'
-import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
+import { eraseContact, listLists } from '../../../src/contacts/contacts.ts'
+import { useApp } from '../../support/app.ts'
+import { day, type JourneyBench, journeyBench, testClock } from '../../support/journeys.ts'
 
 const clock = testClock()
 let bench: JourneyBench

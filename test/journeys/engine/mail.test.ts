@@ -1,13 +1,13 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
 import { beforeAll, beforeEach, expect, test } from 'vitest'
-import { emit } from '../../src/events/emit.ts'
-import { sampleEvent } from '../../src/events/samples.ts'
-import type { SuppressionReason } from '../../src/messages/messages.ts'
-import { addSender, suppressAddresses } from '../../src/messages/messages.ts'
-import { applyProjects } from '../../src/studio/studio.ts'
-import { useApp } from '../support/app.ts'
-import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
-import { plainProject, plainProjects } from '../support/projects.ts'
+import { emit } from '../../../src/events/emit.ts'
+import { sampleEvent } from '../../../src/events/samples.ts'
+import type { SuppressionReason } from '../../../src/messages/messages.ts'
+import { addSender, suppressAddresses } from '../../../src/messages/messages.ts'
+import { applyProjects } from '../../../src/studio/studio.ts'
+import { useApp } from '../../support/app.ts'
+import { day, type JourneyBench, journeyBench, testClock } from '../../support/journeys.ts'
+import { plainProject, plainProjects } from '../../support/projects.ts'
 
 const clock = testClock()
 const studio = plainProjects()

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
-import { writeContacts } from '../../src/contacts/contacts.ts'
-import { createCourse } from '../../src/courses/courses.ts'
+import { writeContacts } from '../../../src/contacts/contacts.ts'
+import { createCourse } from '../../../src/courses/courses.ts'
 import {
   changeDeal,
   createDeal,
@@ -9,19 +9,19 @@ import {
   findStage,
   NewDeal,
   NewPipeline,
-} from '../../src/deals/deals.ts'
-import { emit } from '../../src/events/emit.ts'
-import { sampleEvent } from '../../src/events/samples.ts'
-import type { EventData } from '../../src/events/shapes.ts'
-import { createForm, FormFile } from '../../src/forms/forms.ts'
-import { doStep } from '../../src/journeys/engine/steps.effects.ts'
-import { startJourneys } from '../../src/journeys/journeys.ts'
-import { applyProjects } from '../../src/studio/studio.ts'
-import { createWebinar } from '../../src/webinars/webinars.ts'
-import { useApp } from '../support/app.ts'
-import { untilLocked } from '../support/database.ts'
-import { type JourneyBench, journeyBench } from '../support/journeys.ts'
-import { plainProject } from '../support/projects.ts'
+} from '../../../src/deals/deals.ts'
+import { emit } from '../../../src/events/emit.ts'
+import { sampleEvent } from '../../../src/events/samples.ts'
+import type { EventData } from '../../../src/events/shapes.ts'
+import { createForm, FormFile } from '../../../src/forms/forms.ts'
+import { doStep } from '../../../src/journeys/engine/steps.effects.ts'
+import { startJourneys } from '../../../src/journeys/journeys.ts'
+import { applyProjects } from '../../../src/studio/studio.ts'
+import { createWebinar } from '../../../src/webinars/webinars.ts'
+import { useApp } from '../../support/app.ts'
+import { untilLocked } from '../../support/database.ts'
+import { type JourneyBench, journeyBench } from '../../support/journeys.ts'
+import { plainProject } from '../../support/projects.ts'
 
 let bench: JourneyBench
 let listId: string

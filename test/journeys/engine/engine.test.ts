@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
 import { beforeEach, expect, test } from 'vitest'
-import { changeDeal, createDeal, createPipeline, dealHistory, listDeals, NewDeal } from '../../src/deals/deals.ts'
-import { listRuns, showRun } from '../../src/journeys/journeys.ts'
-import { useApp } from '../support/app.ts'
-import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
+import { changeDeal, createDeal, createPipeline, dealHistory, listDeals, NewDeal } from '../../../src/deals/deals.ts'
+import { listRuns, showRun } from '../../../src/journeys/journeys.ts'
+import { useApp } from '../../support/app.ts'
+import { day, type JourneyBench, journeyBench, testClock } from '../../support/journeys.ts'
 
 const clock = testClock()
 let bench: JourneyBench
