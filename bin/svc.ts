@@ -11,7 +11,7 @@ if (directory) process.env.NODE_COMPILE_CACHE ??= directory
 const { buildProgram, runProgram } = await import('../src/cli/program.ts')
 const { loadCommands } = await import('../src/app/commands.ts')
 
-const open = async () => (await import('../src/app/operate/open.ts')).openForCommand()
+const open = async () => (await import('../src/app/open.ts')).openForCommand()
 
 const loadChoices = async () => (await import('../src/app/choices.ts')).choicesOf
 

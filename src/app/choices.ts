@@ -2,7 +2,7 @@ import type { Choice } from '../cli/ask.ts'
 import type { Choices, ChoicesOf } from '../cli/choices.ts'
 import type { Context } from '../cli/command.ts'
 import { quantity } from '../lib/quantity.ts'
-import { closedValues } from './operate/completion.values.ts'
+import { closedValues } from './closed-values.ts'
 
 /*
  * The values of flags and arguments, for questions on a terminal and for suggestions after a mistyped value. Flags and

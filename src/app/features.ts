@@ -84,7 +84,7 @@ export const loadPages = async (consoleUrl?: string): Promise<Page[]> => {
   const [kinds, forms, { homePage }, liveview, ...modules] = await Promise.all([
     loadBlocks(),
     loadBlockForms(),
-    import('./daemon/home.page.ts'),
+    import('./home.page.ts'),
     import('../engagement/liveview/liveview.pages.ts'),
     import('../messages/suppression/unsubscribe.pages.ts'),
     import('../engagement/tracking/tracking.pages.ts'),

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import type { Command } from 'commander'
 import type { Page } from '../lib/cursor.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
@@ -120,3 +121,17 @@ export const examples = (...lines: readonly string[]): string =>
 
 /** Collects the values of an option that may be repeated. */
 export const gather = (value: string, earlier: string[]): string[] => [...earlier, value]
+
+/**
+ * Makes V8 collect garbage early, for commands that stream. By default V8 trades memory for time: it keeps about 150 MB of
+ * dead rows beside 35 MB of live data. A command that waits for the database has time to spare. Call this before anything
+ * is loaded (in a `preAction` hook), since the heap does not shrink again.
+ */
+export const collectEarly = (): void => {
+  setFlagsFromString('--semi-space-growth-factor=1')
+  setFlagsFromString('--heap-growing-percent=40')
+}
+
+/** Whether a command is the default verb of its noun, which commander has no public property for. */
+export const isDefault = (noun: Command, command: Command): boolean =>
+  (noun as Command & { _defaultCommandName?: string | null })._defaultCommandName === command.name()

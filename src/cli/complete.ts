@@ -1,4 +1,5 @@
 import type { Argument, Command, Option } from 'commander'
+import { isDefault } from './command.ts'
 
 /** A completion of a word of a command line; `:files` stands for file names. */
 export interface Candidate {
@@ -16,10 +17,7 @@ export const pathOf = (command: Command): string =>
   command.parent?.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
 
 /** Returns the default verb of a noun (docs/reference/cli.md#conventions). */
-const defaultOf = (command: Command): Command | undefined => {
-  const name = (command as unknown as { _defaultCommandName: string | null })._defaultCommandName
-  return command.commands.find((child) => child.name() === name)
-}
+const defaultOf = (command: Command): Command | undefined => command.commands.find((child) => isDefault(command, child))
 
 /** Returns the commands whose flags are valid here: the default verb, the command and its parents. */
 const scopeOf = (command: Command): Command[] => {

@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from 'node:util'
 import type { Command } from 'commander'
 import { notFound, Problem } from '../lib/problem.ts'
+import { widthOf, wrapped } from './draw/draw.ts'
 import { openFile, temporaryFile } from './open.ts'
 import { harmless, type Output } from './output.ts'
-import { widthOf, wrapped } from './table.ts'
 
 /** Adds `--html`, `--source` and `--open` to a command that shows an email; `showLetter` prints it. */
 export const lettered = (command: Command, source: string): Command =>

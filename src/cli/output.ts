@@ -5,18 +5,23 @@ import {
   type Cell,
   type Column,
   cellOf,
+  chosen,
+  chosenColumns,
+  drawObject,
+  fitted,
   harmless,
   jsonText,
   type Money,
   moment,
   moneyText,
+  plainRows,
   printable,
+  requireKnown,
+  rowsDrawer,
   span,
-} from './cells.ts'
-import { drawObject, plainRows, rowsDrawer } from './draw.ts'
-import { chosen, chosenColumns, requireKnown } from './fields.ts'
+  wrapped,
+} from './draw/draw.ts'
 import { asTyped } from './next.ts'
-import { fitted, wrapped } from './table.ts'
 
 export { type Cell, type Column, fitted, harmless, jsonText, type Money, moneyText, printable, span }
 

@@ -2,7 +2,7 @@ import { Command, CommanderError, Help } from 'commander'
 import { nearest } from '../lib/nearest.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import type { ChoicesOf } from './choices.ts'
-import type { Cli, CommandSet } from './command.ts'
+import { type Cli, type CommandSet, isDefault } from './command.ts'
 import { fullCommand } from './next.ts'
 import { isPerson, type Open, reportFailure, runner } from './run.ts'
 import { version } from './version.ts'
@@ -76,9 +76,6 @@ const configure = (parent: Command): void => {
     if (isDefault(parent, command) && command.registeredArguments.length === 0) refuseUnknown(parent, command)
   }
 }
-
-const isDefault = (parent: Command, command: Command): boolean =>
-  (parent as unknown as { _defaultCommandName: string | null })._defaultCommandName === command.name()
 
 /** Refuses an unknown verb by its name. Otherwise the parser would call it an excess argument of the noun's default verb. */
 const refuseUnknown = (noun: Command, list: Command): void => {

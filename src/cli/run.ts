@@ -224,7 +224,7 @@ const withAskedArguments = async <Args extends unknown[]>(
   )
   if (lacking.length === 0) return args
   const [{ askValue, placeOfArgument }, choicesOf] = await Promise.all([import('./choices.ts'), loadChoices()])
-  const all = [...args] as unknown as Args
+  const all = [...args] as Args
   for (const { argument, at } of lacking) {
     const values = await askValue(context, command, placeOfArgument(argument), choicesOf)
     all[at] = argument.variadic ? values : values.join(',')

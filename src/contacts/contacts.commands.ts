@@ -5,12 +5,12 @@ import {
   type Confirmation,
   type Context,
   changing,
+  collectEarly,
   confirmed,
   examples,
   gather,
   paged,
 } from '../cli/command.ts'
-import { collectEarly } from '../cli/memory.ts'
 import { type Column, jsonText } from '../cli/output.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { Problem, shown } from '../lib/problem.ts'

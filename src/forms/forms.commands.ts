@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandSet, type Confirmation, confirmed, examples, gather } from '../cli/command.ts'
+import { readSource } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
-import { readSource } from '../cli/source.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import type { AppliedForm, FormView } from './forms.ts'
 

@@ -72,6 +72,8 @@ export type Route = Definition<z.ZodType, z.ZodType, z.ZodType> & {
   authorize?(call: { app: App; params: unknown }): void
 }
 
+// The casts drop the types that the shapes give the input: the server validates it with the same shapes before it calls `handle`.
+
 /** Declares a route. The server adds authentication, limits, validation, errors and the entry in the OpenAPI document. */
 export const route = <P extends Shape = undefined, Q extends Shape = undefined, B extends Shape = undefined>(
   definition: Definition<P, Q, B>,

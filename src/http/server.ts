@@ -198,6 +198,7 @@ export const buildServer = async (
   { onAnswered, metrics, jobs = () => undefined }: Observers = {},
 ): Promise<Server> => {
   let draining = false
+  // The cast drops the logger's own type, which every type of Fastify would have to repeat.
   const server = fastify({
     loggerInstance: logger,
     genReqId: () => newId('log', Date.now()).replace('log_', 'req_'),

@@ -9,8 +9,8 @@ import {
   examples,
   paged,
 } from '../cli/command.ts'
+import { readSource } from '../cli/input.ts'
 import { type Column, printable } from '../cli/output.ts'
-import { readSource } from '../cli/source.ts'
 import { rollingBack } from '../cli/trial.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'

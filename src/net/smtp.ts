@@ -262,6 +262,7 @@ export const createSmtpClient = (resolver: Pick<Resolver, 'addresses'>): SmtpCli
           sent.started ??= sent.start()
           message.setRaw(Readable.from(contentOf(sent), { objectMode: false }))
           const stream = create(...args)
+          // A stream of Node, which nodemailer's types describe by less.
           sent.stream = stream as unknown as Readable
           return stream
         }

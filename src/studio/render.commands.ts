@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { type Cli, examples, gather } from '../cli/command.ts'
+import { readSource } from '../cli/input.ts'
 import { openFile, temporaryFile } from '../cli/open.ts'
 import { printable } from '../cli/output.ts'
-import { readSource } from '../cli/source.ts'
 import { noSuch, Problem } from '../lib/problem.ts'
 
 interface RenderFlags {

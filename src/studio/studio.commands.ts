@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandSet, type Confirmation, confirmed, examples } from '../cli/command.ts'
+import { readSource } from '../cli/input.ts'
 import { type Column, jsonText } from '../cli/output.ts'
-import { readSource } from '../cli/source.ts'
 import { quantity } from '../lib/quantity.ts'
 import { addRender } from './render.commands.ts'
 import type { AppliedProject, ProjectDetail, ProjectView } from './studio.ts'

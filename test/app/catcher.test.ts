@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openCatcher } from '../../src/app/catcher/catcher.ts'
 import { catcherFile, readConfig } from '../../src/app/config.ts'
-import { openCatcher } from '../../src/app/dev/catcher.ts'
 
 let folder: string
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readQueues } from '../../src/app/daemon/queues.ts'
+import { readQueues } from '../../src/app/queues.ts'
 import { useApp } from '../support/app.ts'
 import { emitEvents, subscribe } from '../support/deliveries.ts'
 import { journeyBench } from '../support/journeys.ts'

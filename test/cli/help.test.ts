@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
+import { closedValues } from '../../src/app/closed-values.ts'
 import { loadCommands } from '../../src/app/commands.ts'
-import { closedValues } from '../../src/app/operate/completion.values.ts'
 import { fullCommand } from '../../src/cli/next.ts'
 import { buildProgram } from '../../src/cli/program.ts'
 

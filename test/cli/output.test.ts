@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { expect, test, vi } from 'vitest'
+import { widthOf } from '../../src/cli/draw/draw.ts'
 import { type Column, createOutput, type Format, span, type Terminal } from '../../src/cli/output.ts'
-import { widthOf } from '../../src/cli/table.ts'
 
 // Times are shown in the time zone of the terminal.
 vi.hoisted(() => {

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import PostalMime from 'postal-mime'
-import { caughtIds, readCaught } from '../../src/app/dev/catcher.ts'
+import { caughtIds, readCaught } from '../../src/app/catcher/catcher.ts'
 import { startDevelopment } from '../../src/app/dev/dev.ts'
 import { executablePath, launchOptions, screens } from '../support/screens.ts'
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { loadCommands } from '../../src/app/commands.ts'
-import { openForCommand } from '../../src/app/operate/open.ts'
+import { openForCommand } from '../../src/app/open.ts'
 import { buildProgram, runProgram } from '../../src/cli/program.ts'
 
 /*

@@ -19,7 +19,7 @@ const openPrivate = (fs: typeof import('node:fs'), path: string): number => {
 const backup = async (context: Context, file: string): Promise<void> => {
   const { out, signal } = context
   const [{ openForInspection }, { writeBackup }, { version }, fs] = await Promise.all([
-    import('../operate/open.ts'),
+    import('../open.ts'),
     import('../../store/backup/backup.ts'),
     import('../../cli/version.ts'),
     import('node:fs'),
@@ -62,7 +62,7 @@ const restore = async (context: Context, file: string, dryRun: boolean): Promise
   const { out, signal } = context
   const [{ openApp }, { readRestoreTarget }, { readBackup }, { secretFingerprint }, fs] = await Promise.all([
     import('../app.ts'),
-    import('../operate/open.ts'),
+    import('../open.ts'),
     import('../../store/backup/backup.ts'),
     import('../../lib/secrets.ts'),
     import('node:fs'),

@@ -2,8 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseDuration } from '../../lib/since.ts'
 import type { ClockView } from '../../store/clock.ts'
-import { mailModes, setMode } from '../dev/catcher.mode.ts'
-import { caughtIds, removeCaught } from '../dev/catcher.ts'
+import { caughtIds, mailModes, removeCaught, setMode } from '../catcher/catcher.ts'
 
 /** Moves the clock of the database, as `svc clock` does. */
 export interface ConsoleClock {

@@ -1,5 +1,5 @@
 import { type Html, type HtmlPart, html } from '../../pages/html.ts'
-import type { MailSetting } from '../dev/catcher.mode.ts'
+import type { MailSetting } from '../catcher/catcher.ts'
 import type { Topic } from './console.feed.ts'
 
 export interface ConsoleView {

@@ -1,6 +1,6 @@
 import { invocation } from '../../cli/next.ts'
 import { type Html, html } from '../../pages/html.ts'
-import { type MailMode, mailModes } from '../dev/catcher.mode.ts'
+import { type MailMode, mailModes } from '../catcher/catcher.ts'
 import { backTo, type ConsoleView, number, type Surroundings, timeOf } from './console.frame.ts'
 import type { MailDigest, MailPage, ShownMail } from './console.mails.ts'
 

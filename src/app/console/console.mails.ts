@@ -1,7 +1,15 @@
 import type { Attachment, Email } from 'postal-mime'
-import type { MailView } from '../dev/catcher.read.ts'
-import { attachmentBytes, attachmentName, detailOf, type MailDetail, parseMail, viewOf } from '../dev/catcher.read.ts'
-import { caughtIds, readCaught } from '../dev/catcher.ts'
+import {
+  attachmentBytes,
+  attachmentName,
+  caughtIds,
+  detailOf,
+  type MailDetail,
+  type MailView,
+  parseMail,
+  readCaught,
+  viewOf,
+} from '../catcher/catcher.ts'
 
 /** A summary of an email for lists. Cached, since parsing an email takes a millisecond. */
 export interface MailDigest extends MailView {

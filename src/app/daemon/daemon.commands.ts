@@ -14,7 +14,7 @@ const serve = async (context: Context, parts: DaemonParts): Promise<void> => {
   const [{ startDaemon }, { readConfig, daemonConfig }, { readExisting }] = await Promise.all([
     import('./daemon.ts'),
     import('../config.ts'),
-    import('../operate/open.ts'),
+    import('../open.ts'),
   ])
   const daemon = await startDaemon(daemonConfig(parts.api ? readConfig() : readExisting()), parts)
   // Without a terminal the JSON log has a line for this.
@@ -63,7 +63,7 @@ export const commands: CommandSet = (cli) => {
     const [{ readPlaces }, { keepsSecret, keptSecret }, { requireDatabase }, { openDatabase }] = await Promise.all([
       import('../config.ts'),
       import('../secret.ts'),
-      import('../operate/open.ts'),
+      import('../open.ts'),
       import('../../store/database.ts'),
     ])
     const places = readPlaces()

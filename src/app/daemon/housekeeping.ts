@@ -15,7 +15,7 @@ import { singleLocks } from '../../lib/locks.ts'
 import { dropContents } from '../../messages/messages.retention.ts'
 import type { Report } from '../../store/work.ts'
 import type { OpenApp } from '../app.ts'
-import type { KindOf } from './schedule.ts'
+import type { KindOf } from '../schedule.ts'
 
 const day = 86_400_000
 /** Deliveries, their attempts and their events are kept this long after they ended. */

@@ -5,7 +5,7 @@ import type { Report } from '../../store/work.ts'
 import { type OpenApp, openApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import { loadListeners } from '../features.ts'
-import { type JobName, jobNames, type KindOf, schedule } from './schedule.ts'
+import { type JobName, jobNames, type KindOf, schedule } from '../schedule.ts'
 
 /** The data of a job's thread. The process has already opened its database. */
 export interface JobData {

@@ -31,7 +31,7 @@ export const commands: CommandSet = (cli) => {
       cli.run(
         async ({ out }) => {
           const [{ openForInspection }, { readJobs }] = await Promise.all([
-            import('../operate/open.ts'),
+            import('../open.ts'),
             import('./jobs.status.ts'),
           ])
           const app = await openForInspection('require')

@@ -1,7 +1,7 @@
 import { readProcesses } from '../../store/processes.ts'
 import type { OpenApp } from '../app.ts'
-import { type QueueDepth, readQueues } from './queues.ts'
-import { schedule } from './schedule.ts'
+import { type QueueDepth, readQueues } from '../queues.ts'
+import { schedule } from '../schedule.ts'
 
 /** A job, and the processes that currently run it, found by their connections; `connectedAt` in epoch ms. */
 export interface JobView {

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import Bree from 'bree'
 import type { Logger } from 'pino'
 import { createBeats } from '../../lib/beats.ts'
+import { jobNames, schedule } from '../schedule.ts'
 import type { JobData } from './job.ts'
 import { type JobStates, waitAfter, watchJobs } from './jobs.states.ts'
-import { jobNames, schedule } from './schedule.ts'
 
 export interface Jobs {
   states(): JobStates

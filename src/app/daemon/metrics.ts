@@ -3,8 +3,8 @@ import type { Metrics } from '../../http/metrics.ts'
 import { bucketBounds, type CounterName, type Counters, type Durations } from '../../lib/counters.ts'
 import { isUnavailable } from '../../store/database.ts'
 import type { App } from '../../store/work.ts'
+import { type QueueDepth, readQueues } from '../queues.ts'
 import type { JobStates } from './jobs.states.ts'
-import { type QueueDepth, readQueues } from './queues.ts'
 
 /** The minimum time between two reads of the queues, for any number of scrapers. */
 const queuesMs = 10_000

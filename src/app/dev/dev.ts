@@ -5,6 +5,8 @@ import type { Sql } from '../../store/database.ts'
 import { type Config, dataDirOf, demoFile, readConfig } from '../config.ts'
 import { claimFolder } from './claim.ts'
 
+export { picturePath } from './picture.ts'
+
 export interface Development {
   config: Config
   url: string
@@ -36,9 +38,9 @@ const loadParts = async (isFirst: boolean) => {
   const [daemon, console, mail, demo, sample, clock] = await Promise.all([
     import('../daemon/daemon.ts'),
     import('../console/console.ts'),
-    import('./catcher.ts'),
+    import('../catcher/catcher.ts'),
     import('./demo.ts'),
-    import('./sample.ts'),
+    import('./picture.ts'),
     import('../../store/clock.ts'),
     import('../../http/server.ts'),
     import('../features.ts').then(({ loadRoutes, loadPages, loadEntities }) =>

@@ -1,3 +1,5 @@
+import type { Page } from '../../pages/page.ts'
+
 /** A picture of 560 by 200 pixels, at double density, for the sample project. It is a PNG, since email clients show no SVG. */
 const encoded = [
   'iVBORw0KGgoAAAANSUhEUgAABGAAAAGQCAMAAADWeuYlAAAAdVBMVEX96ND72bULWlUNaWMPdm75yZqPs62pxr3/////898eKTtek43CQQwShXv4',
@@ -59,4 +61,14 @@ const encoded = [
   'CTCSACNJgJEEGEmAkSTASAKMJMBIEmAkAUYSYCQJMJIAIwkwknRe/wdEEAnlxUf3VwAAAABJRU5ErkJggg==',
 ]
 
-export const harbourPng: Buffer = Buffer.from(encoded.join(''), 'base64')
+const harbourPng: Buffer = Buffer.from(encoded.join(''), 'base64')
+
+export const picturePath = '/sample/harbour.png'
+
+/** Returns the URL of the sample project's picture, which `samplePages` serve. */
+export const pictureUrl = (publicUrl: string): string => new URL(picturePath, publicUrl).href
+
+/** A page that only `svc dev` serves: the picture of the sample project. */
+export const samplePages: readonly Page[] = [
+  { method: 'GET', path: picturePath, handle: async () => ({ type: 'image/png', content: harbourPng }) },
+]

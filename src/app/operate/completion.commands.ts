@@ -1,6 +1,7 @@
 import { type CommandSet, examples } from '../../cli/command.ts'
 import { invocation } from '../../cli/next.ts'
 import { Problem } from '../../lib/problem.ts'
+import type { Shell } from '../closed-values.ts'
 
 /** `svc completion bash|zsh|fish`, and the hidden command that their scripts call at each tab (docs/reference/cli.md#status-doctor-and-config). */
 export const commands: CommandSet = (cli) => {
@@ -14,7 +15,8 @@ export const commands: CommandSet = (cli) => {
     .action(
       cli.run(
         async ({ out }, shell?: string) => {
-          const { scripts, shells } = await import('./completion.scripts.ts')
+          const { scripts } = await import('./completion.scripts.ts')
+          const shells = Object.keys(scripts) as Shell[]
           const known = shells.find((name) => name === shell)
           if (!known)
             throw new Problem('usage', `The shell must be one of ${shells.join(', ')}`, { hint: 'svc completion bash' })
@@ -39,7 +41,7 @@ export const commands: CommandSet = (cli) => {
           const [{ buildProgram }, { complete }, { closedValues }, { loadCommands }] = await Promise.all([
             import('../../cli/program.ts'),
             import('../../cli/complete.ts'),
-            import('./completion.values.ts'),
+            import('../closed-values.ts'),
             import('../commands.ts'),
           ])
           const program = buildProgram(await loadCommands(words.slice(0, -1)), () =>

@@ -1,3 +1,5 @@
+import type { Shell } from '../closed-values.ts'
+
 /*
  * Each shell calls `svc completion words` with the words up to the cursor. It prints one completion a line, then a tab and a
  * description. `:files` requests the shell's own completion of file names.
@@ -51,7 +53,5 @@ end
 complete -c svc -k -f -a '(__svc_complete)'
 `
 
-export const shells = ['bash', 'zsh', 'fish'] as const
-
 /** The completion script of each shell, for `source <(svc completion bash)`. */
-export const scripts: Readonly<Record<(typeof shells)[number], string>> = { bash, zsh, fish }
+export const scripts: Readonly<Record<Shell, string>> = { bash, zsh, fish }

@@ -5,7 +5,7 @@ import { readFingerprint } from '../../store/installation.ts'
 import { schemaState } from '../../store/schema.ts'
 import type { OpenApp } from '../app.ts'
 import { type Check, fail, ok, warn } from './doctor.check.ts'
-import { sealedColumns } from './sealed.ts'
+import { sealedColumns } from './rotate.ts'
 import { databasePlace } from './status.ts'
 
 const leastVersion = 15

@@ -3,11 +3,11 @@ import { readDaemonSettings, readPublicUrl } from '../../store/installation.ts'
 import { readProcesses } from '../../store/processes.ts'
 import { type OpenApp, openApp } from '../app.ts'
 import { type Config, inspectConfig, sharedSettings } from '../config.ts'
+import { findDatabase } from '../open.ts'
 import { type Check, fail, reasonOf, warn } from './doctor.check.ts'
 import { checkDatabase } from './doctor.database.ts'
 import { checkNode, checkPlace, checkServing, checkSettings, type Daemons } from './doctor.machine.ts'
 import { checkDns, checkRelays } from './doctor.net.ts'
-import { findDatabase } from './open.ts'
 
 const unchecked = (why: string): Check[] =>
   ['database', 'schema', 'clock', 'secret', 'relay'].map((name) =>

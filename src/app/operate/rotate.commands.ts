@@ -28,7 +28,7 @@ const rotate = async (context: Context, flags: Flags): Promise<void> => {
     { openForInspection },
     { rotateSecret, usesSecret },
     { findDraft, keepDraft, keepsSecret, nextSecret, writeDraft },
-  ] = await Promise.all([import('./open.ts'), import('./rotate.ts'), import('../secret.ts')])
+  ] = await Promise.all([import('../open.ts'), import('./rotate.ts'), import('../secret.ts')])
   const isKept = keepsSecret()
   if (given === null && !isKept)
     throw new Problem('usage', 'Missing --secret-file, or SVC_NEW_SECRET: the new secret', {

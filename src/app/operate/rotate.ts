@@ -5,7 +5,27 @@ import type { Database, Sql } from '../../store/database.ts'
 import { lockInstallation, readFingerprint, replaceSecret } from '../../store/installation.ts'
 import { readOtherProcesses } from '../../store/processes.ts'
 import { formerKeys } from '../app.ts'
-import { type SealedColumn, sealedColumns } from './sealed.ts'
+
+/** A column of texts sealed with `SVC_SECRET`, and the SQL expression of the context that each text was sealed with. */
+interface SealedColumn {
+  table: string
+  column: string
+  /** Unique in the table. */
+  context: string
+}
+
+/** Every column of the database that holds sealed texts. */
+export const sealedColumns: readonly SealedColumn[] = [
+  { table: 'delivery_targets', column: 'sealed_secret', context: 'id' },
+  { table: 'relays', column: 'sealed_password', context: 'account_id' },
+  { table: 'domains', column: 'sealed_key', context: `account_id || ' ' || domain` },
+  { table: 'bounce_mailboxes', column: 'sealed_password', context: `'bounces ' || account_id` },
+  { table: 'payment_providers', column: 'sealed_key', context: 'account_id' },
+  { table: 'payment_providers', column: 'sealed_webhook_secret', context: 'account_id' },
+  { table: 'payment_providers', column: 'former_sealed_key', context: 'account_id' },
+  { table: 'payment_providers', column: 'former_sealed_webhook_secret', context: 'account_id' },
+  { table: 'installation', column: 'sealed_former_keys', context: `'installation'` },
+]
 
 /** Rows of each update. */
 const atOnce = 1000

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { relative, span } from '../../cli/cells.ts'
 import { type CommandSet, type Context, examples } from '../../cli/command.ts'
-import { drawObject } from '../../cli/draw.ts'
+import { drawObject, relative, span } from '../../cli/draw/draw.ts'
 import { type Cell, fitted } from '../../cli/output.ts'
 import { hasScreen, onScreen } from '../../cli/screen.ts'
 import { number, quantity } from '../../lib/quantity.ts'
@@ -112,7 +111,7 @@ export const commands: CommandSet = (cli) => {
         async (context, options: { watch?: boolean }) => {
           const { out, exit } = context
           const [{ openForInspection }, { readStatus }, { version }] = await Promise.all([
-            import('./open.ts'),
+            import('../open.ts'),
             import('./status.ts'),
             import('../../cli/version.ts'),
           ])

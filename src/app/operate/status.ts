@@ -4,8 +4,8 @@ import { countMessagesSince } from '../../messages/messages.ts'
 import { readProcesses } from '../../store/processes.ts'
 import { schemaState } from '../../store/schema.ts'
 import type { OpenApp } from '../app.ts'
-import { type QueueDepth, readQueues } from '../daemon/queues.ts'
-import { schedule } from '../daemon/schedule.ts'
+import { type QueueDepth, readQueues } from '../queues.ts'
+import { schedule } from '../schedule.ts'
 
 const hourMs = 3_600_000
 /** An account is near a limit from this share of it on; at most `mostNear` are shown. */

@@ -1,7 +1,14 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, type Confirmation, type Context, examples, paged } from '../../cli/command.ts'
-import { collectEarly } from '../../cli/memory.ts'
+import {
+  type Cli,
+  type CommandSet,
+  type Confirmation,
+  type Context,
+  collectEarly,
+  examples,
+  paged,
+} from '../../cli/command.ts'
 import type { Column } from '../../cli/output.ts'
 import type { PageFlags } from '../../lib/page.ts'
 import { Problem } from '../../lib/problem.ts'

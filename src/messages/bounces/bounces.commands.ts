@@ -1,8 +1,15 @@
 import { createReadStream } from 'node:fs'
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, type Confirmation, changing, confirmed, examples } from '../../cli/command.ts'
+import {
+  type Cli,
+  type CommandSet,
+  type Confirmation,
+  changing,
+  collectEarly,
+  confirmed,
+  examples,
+} from '../../cli/command.ts'
 import { passwordQuestion, readSecret } from '../../cli/input.ts'
-import { collectEarly } from '../../cli/memory.ts'
 import { notFound, Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 

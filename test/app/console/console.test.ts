@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { readMode, setMode } from '../../../src/app/dev/catcher.mode.ts'
-import { caughtIds, removeCaught } from '../../../src/app/dev/catcher.ts'
+import { readMode, setMode } from '../../../src/app/catcher/catcher.mode.ts'
+import { caughtIds, removeCaught } from '../../../src/app/catcher/catcher.ts'
 import { showClock } from '../../../src/store/clock.ts'
 import { startConsole, type TestConsole } from '../../support/console.ts'
 

@@ -12,6 +12,22 @@ import {
 } from './cells.ts'
 import { drawRows, type Layout, layOut, widthOf, wrapped } from './table.ts'
 
+export {
+  type Cell,
+  type Column,
+  cellOf,
+  harmless,
+  jsonText,
+  type Money,
+  moment,
+  moneyText,
+  printable,
+  relative,
+  span,
+} from './cells.ts'
+export { chosen, chosenColumns, requireKnown } from './fields.ts'
+export { fitted, widthOf, wrapped } from './table.ts'
+
 interface Drawing {
   /** Cells of the terminal's line. */
   columns: number

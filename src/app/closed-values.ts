@@ -1,14 +1,16 @@
-import { paymentStatuses } from '../../checkout/checkout.find.ts'
-import { stageKinds } from '../../deals/deals.shapes.ts'
-import { deliveryStatuses } from '../../deliveries/deliveries.find.ts'
-import { eventTypes } from '../../events/types.ts'
-import { runStatuses, triggerKinds } from '../../journeys/definition/definition.ts'
-import { messageStatuses } from '../../messages/messages.shapes.ts'
-import { suppressionReasons } from '../../messages/suppression/suppression.ts'
-import { mailModes } from '../dev/catcher.mode.ts'
-import { shells } from './completion.scripts.ts'
+import { paymentStatuses } from '../checkout/checkout.find.ts'
+import { stageKinds } from '../deals/deals.shapes.ts'
+import { deliveryStatuses } from '../deliveries/deliveries.find.ts'
+import { eventTypes } from '../events/types.ts'
+import { runStatuses, triggerKinds } from '../journeys/definition/definition.ts'
+import { messageStatuses } from '../messages/messages.shapes.ts'
+import { suppressionReasons } from '../messages/suppression/suppression.ts'
+import { mailModes } from './catcher/catcher.ts'
 
 const plans = ['free', 'starter', 'pro', 'business', 'unlimited']
+/** Shells that `svc completion` supports. */
+const shells = ['bash', 'zsh', 'fish'] as const
+export type Shell = (typeof shells)[number]
 const bookingStatuses = ['confirmed', 'cancelled']
 
 /** The closed sets of values of flags and arguments, by command. */

@@ -1,10 +1,22 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { SMTPServer } from 'smtp-server'
 import { makeInside, writeInside } from '../../embedded/folder.ts'
 import { newId } from '../../lib/ids.ts'
 import { catcherFile, mailFolder } from '../config.ts'
 import { readMode, setMode, takeMode } from './catcher.mode.ts'
+import type { CaughtMail } from './catcher.read.ts'
+
+export { type MailMode, type MailSetting, mailModes, readMode, setMode } from './catcher.mode.ts'
+export {
+  attachmentBytes,
+  attachmentName,
+  type CaughtMail,
+  detailOf,
+  type MailDetail,
+  type MailView,
+  parseMail,
+  viewOf,
+} from './catcher.read.ts'
 
 /** The catcher keeps the newest emails and deletes older ones. */
 const keptMails = 1000
@@ -19,16 +31,6 @@ export interface Catcher {
   /** Accepts all messages again, including held ones, so that no sender waits when the catcher closes. */
   release(): void
   close(): Promise<void>
-}
-
-/** A caught email: a file in the mail folder, named by its id. Ids sort by time. */
-export interface CaughtMail {
-  id: string
-  from: string
-  to: string[]
-  /** epoch ms */
-  at: number
-  raw: string
 }
 
 const fileOf = (dataDir: string, id: string) => join(mailFolder(dataDir), `${id}.json`)
@@ -131,6 +133,8 @@ export const openCatcher = async (port: number, dataDir: string, now: () => Date
   // A mode does not outlive the process that used it.
   setMode(dataDir, 'accept', null)
   const responder = createResponder(dataDir)
+  // Loaded here: completion and the commands of caught email need only the rest of this file.
+  const { SMTPServer } = await import('smtp-server')
   const server = new SMTPServer({
     disabledCommands: ['STARTTLS'],
     authOptional: true,

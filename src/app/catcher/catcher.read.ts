@@ -1,5 +1,14 @@
 import type { Attachment, Email } from 'postal-mime'
-import type { CaughtMail } from './catcher.ts'
+
+/** A caught email: a file in the mail folder, named by its id. Ids sort by time. */
+export interface CaughtMail {
+  id: string
+  from: string
+  to: string[]
+  /** epoch ms */
+  at: number
+  raw: string
+}
 
 /** A caught email in lists; `at` in epoch ms. */
 export interface MailView {

@@ -1,10 +1,10 @@
 import { existsSync, lstatSync } from 'node:fs'
 import { join } from 'node:path'
-import { Problem } from '../../lib/problem.ts'
-import type { SchemaRule } from '../../store/schema.ts'
-import { type OpenApp, openApp } from '../app.ts'
-import { type Config, inspectConfig } from '../config.ts'
-import { keptSecret } from '../secret.ts'
+import { Problem } from '../lib/problem.ts'
+import type { SchemaRule } from '../store/schema.ts'
+import { type OpenApp, openApp } from './app.ts'
+import { type Config, inspectConfig } from './config.ts'
+import { keptSecret } from './secret.ts'
 
 type Place = Pick<Config, 'databaseUrl' | 'dataDir'>
 

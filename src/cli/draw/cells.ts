@@ -1,5 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
-import { number } from '../lib/quantity.ts'
+import { number } from '../../lib/quantity.ts'
 
 /** An amount of money: `29.00 EUR` for people. In a pipe it is the number, and the currency has its own column. */
 export interface Money {

@@ -1,5 +1,5 @@
-import { html } from '../../pages/html.ts'
-import type { Page } from '../../pages/page.ts'
+import { html } from '../pages/html.ts'
+import type { Page } from '../pages/page.ts'
 
 const consoleLine = (url: string) => html`<li>
 <a href="${url}">Console</a> of <code>svc dev</code>: caught email, webhooks, API calls and the clock

@@ -77,7 +77,7 @@ const find = async ({ to, subject }: Filter, limit: number): Promise<CaughtMail[
 /** Returns how far the development clock, which dates caught emails, is ahead; 0 if the database is unavailable. */
 const aheadMs = async (): Promise<number> => {
   try {
-    const { openForInspection } = await import('../operate/open.ts')
+    const { openForInspection } = await import('../open.ts')
     const app = await openForInspection()
     try {
       return app.now().getTime() - Date.now()

@@ -1,7 +1,7 @@
-import { deliveriesQueue } from '../../deliveries/queue/queue.ts'
-import { journeysQueue } from '../../journeys/engine/engine.ts'
-import { sendsQueue } from '../../messages/messages.queue.ts'
-import type { App } from '../../store/work.ts'
+import { deliveriesQueue } from '../deliveries/queue/queue.ts'
+import { journeysQueue } from '../journeys/engine/engine.ts'
+import { sendsQueue } from '../messages/messages.queue.ts'
+import type { App } from '../store/work.ts'
 
 /** The number of due items of a queue, and for how long the oldest has been due, in seconds (0 without due items). */
 export interface QueueDepth {

@@ -1,4 +1,4 @@
-import { Problem, shown } from '../lib/problem.ts'
+import { Problem, shown } from '../../lib/problem.ts'
 import { type Column, cellOf, headingOf } from './cells.ts'
 
 type Fields = readonly string[] | null
