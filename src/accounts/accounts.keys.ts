@@ -38,7 +38,7 @@ const view = ({ id, name, prefix, lastFour, createdAt, revokedAt }: Omit<ApiKey,
   revokedAt: revokedAt?.getTime() ?? null,
 })
 
-const entitiesOf = (work: Work) => Promise.all([work.em(), import('./accounts.entities.ts')])
+const entitiesOf = (work: Work) => work.em(import('./accounts.entities.ts'))
 
 /** Creates a key. Only this result contains it: the database keeps its SHA-256, a prefix and the last four characters. */
 export const createKey = async (

@@ -36,7 +36,7 @@ const view = (plan: Plan): PlanView => ({
   webinarCourses: plan.webinarCourses,
 })
 
-const entitiesOf = (operation: Operation) => Promise.all([operation.em(), import('./accounts.entities.ts')])
+const entitiesOf = (operation: Operation) => operation.em(import('./accounts.entities.ts'))
 
 const findPlan = async (operation: Operation, name: string): Promise<Plan> => {
   const [em, { Plan }] = await entitiesOf(operation)
@@ -61,6 +61,7 @@ export const setPlanLimits = async (
   const plan = await findPlan(operation, name)
   for (const [limitName, value] of Object.entries(parse(PlanChange, change)))
     if (value !== undefined) Object.assign(plan, { [limitName]: value })
-  await (await operation.em()).flush()
+  const [em] = await entitiesOf(operation)
+  await em.flush()
   return view(plan)
 }

@@ -14,12 +14,13 @@ import { guardStatement } from '../store/account-guard.ts'
 import { type Clock, localClock, markDevelopment, openClock, requireDevelopment } from '../store/clock.ts'
 import { type Client, isUnavailable, openDatabase, queueSettings, type Sql, unavailable } from '../store/database.ts'
 import { checkSecret, readFormerKeys, readPublicUrl } from '../store/installation.ts'
+import type { Orm } from '../store/orm.ts'
 import { connectionName } from '../store/processes.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Operation, Report } from '../store/work.ts'
 import { createStates } from '../store/work-state.ts'
 import type { Config } from './config.ts'
-import { bindable, loadEntities, loadListeners, loadPersonalData, projects, sources } from './features.ts'
+import { bindable, loadListeners, loadPersonalData, projects, sources } from './features.ts'
 
 export interface OpenApp extends App {
   readonly config: Config
@@ -94,7 +95,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     await checkSchema(database, server.url(), schema)
     if (schema !== 'ignore') await checkSecret(database.sql, secretFingerprint(config.secret))
     const own = options.links ? await withLinks(config, database.sql, options.links) : config
-    let loading: Promise<EntityManagers> | undefined
+    let loading: Promise<Orm> | undefined
     const orm = () => {
       loading ??= loadOrm(server.url())
       return loading
@@ -253,18 +254,12 @@ const lazySmtp = (open: () => Promise<SmtpClient>): SmtpClient => {
   }
 }
 
-type EntityManagers = (client: Client, accountId: string | null) => EntityManager
-
-const loadOrm = async (databaseUrl: string): Promise<EntityManagers> => {
-  const [{ openOrm, entityManager }, entities] = await Promise.all([import('../store/orm.ts'), loadEntities()])
-  const orm = await openOrm(entities, databaseUrl)
-  return (client, accountId) => entityManager(orm, client, accountId)
-}
+const loadOrm = async (databaseUrl: string): Promise<Orm> => (await import('../store/orm.ts')).openOrm(databaseUrl)
 
 interface Parts {
   sql: Sql
   client: Client
-  orm(): Promise<EntityManagers>
+  orm(): Promise<Orm>
   actor: string
   now: Date
   count: Counters['count']
@@ -278,7 +273,7 @@ interface Unit extends Operation {
 
 /** Creates an operation. `em` is created at its first use: a fork and its Kysely cost more than some whole operations. */
 const operation = ({ sql, client, orm, actor, now, count, accountId }: Parts): Unit => {
-  let em: Promise<EntityManager> | undefined
+  let manager: Promise<EntityManager> | undefined
   const endings: (() => Promise<void>)[] = []
   return {
     sql,
@@ -287,9 +282,11 @@ const operation = ({ sql, client, orm, actor, now, count, accountId }: Parts): U
     count,
     listeners: loadListeners,
     sources,
-    em() {
-      em ??= orm().then((managers) => managers(client, accountId ?? null))
-      return em
+    async em(entities) {
+      const [{ discover }, module] = await Promise.all([orm(), entities])
+      discover(module)
+      manager ??= orm().then((opened) => opened.manager(client, accountId ?? null))
+      return [await manager, module]
     },
     last: (run) => void endings.push(run),
     async ended(result) {

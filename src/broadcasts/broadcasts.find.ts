@@ -26,7 +26,7 @@ export interface BroadcastView {
 }
 
 /** The EntityManager of the unit of work and the entity, loaded on the first call. */
-export const entitiesOf = (work: Work) => Promise.all([work.em(), import('./broadcasts.entities.ts')])
+export const entitiesOf = (work: Work) => work.em(import('./broadcasts.entities.ts'))
 
 // Adds the counters that the broadcast's row does not include yet, so that the numbers are exact without counting messages.
 const selecting = `

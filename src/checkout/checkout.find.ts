@@ -49,7 +49,7 @@ const viewOf = (row: Row): PaymentView => ({
   paidAt: row.paidAt?.getTime() ?? null,
 })
 
-const entitiesOf = (work: Work) => Promise.all([work.em(), import('./checkout.entities.ts')])
+const entitiesOf = (work: Work) => work.em(import('./checkout.entities.ts'))
 
 /** Returns a page of the account's payments, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listPayments = async (

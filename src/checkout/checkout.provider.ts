@@ -67,7 +67,7 @@ const webhookUrlOf = ({ config }: Pick<App, 'config'>, accountId: string): strin
 
 const testView: ProviderView = { provider: 'test', keyLast4: null, webhookUrl: null }
 
-const entitiesOf = (work: Work) => Promise.all([work.em(), import('./checkout.entities.ts')])
+const entitiesOf = (work: Work) => work.em(import('./checkout.entities.ts'))
 
 /** Returns the account's provider for display. Throws Problem `not_found` if payments are not set up. */
 export const showProvider = async (app: Pick<App, 'config'>, work: Work): Promise<ProviderView> => {

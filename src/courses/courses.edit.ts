@@ -29,7 +29,8 @@ export const publishCourse = async (work: Work, ref: string, published: boolean)
   const course = await loadCourseNamed(work, ref)
   if (course.published !== published) {
     Object.assign(course, { published, updatedAt: work.now })
-    await (await work.em()).flush()
+    const [em] = await entitiesOf(work)
+    await em.flush()
   }
   return viewCourse(course)
 }

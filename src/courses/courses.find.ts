@@ -35,7 +35,7 @@ export const viewCourse = ({ id, title, published, lessonCount, createdAt, updat
   updatedAt: updatedAt.getTime(),
 })
 
-export const entitiesOf = (work: Work) => Promise.all([work.em(), import('./courses.entities.ts')])
+export const entitiesOf = (work: Work) => work.em(import('./courses.entities.ts'))
 
 /** Returns all courses, newest first. */
 export const listCourses = async (work: Work): Promise<CourseView[]> => {

@@ -58,7 +58,7 @@ export const ensureDefault = async (work: Work): Promise<void> => {
 }
 
 /** MikroORM and the entities of pipelines. Both are loaded at the first call: processes that only write deals need neither. */
-export const entitiesOf = (work: Work) => Promise.all([work.em(), import('./deals.entities.ts')])
+export const entitiesOf = (work: Work) => work.em(import('./deals.entities.ts'))
 
 /** Returns the pipelines of stages that are in board order. */
 export const viewPipelines = (stages: readonly Stage[]): PipelineView[] =>

@@ -84,7 +84,8 @@ const lockStages = async (work: Work, pipelineId: string): Promise<Stage[]> => {
 
 /** Writes the changed stages and returns their pipeline. */
 const savedPipeline = async (work: Work, pipelineId: string): Promise<PipelineView> => {
-  await (await work.em()).flush()
+  const [em] = await entitiesOf(work)
+  await em.flush()
   return findPipeline(work, pipelineId)
 }
 

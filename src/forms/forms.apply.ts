@@ -63,7 +63,8 @@ const insert = async (work: Work, draft: Draft): Promise<Form> => {
 
 const update = async (work: Work, form: Entity, draft: Draft): Promise<void> => {
   Object.assign(form, draft, { updatedAt: work.now })
-  await (await work.em()).flush()
+  const [em] = await entitiesOf(work)
+  await em.flush()
   await keepColumns(work, draft)
 }
 

@@ -45,7 +45,7 @@ export const viewForm = (
 ): FormView => ({ id, name, listId, fields, doubleOptIn, origins, url: `${publicUrl}/f/${id}`, createdAt, updatedAt })
 
 /** The entities are loaded on demand: processes that only take signups never need them. */
-export const entitiesOf = (work: Work) => Promise.all([work.em(), import('./forms.entities.ts')])
+export const entitiesOf = (work: Work) => work.em(import('./forms.entities.ts'))
 
 /** Returns the account's forms, ordered by name. */
 export const listForms = async (work: Work): Promise<Form[]> => {

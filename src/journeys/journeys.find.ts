@@ -115,7 +115,7 @@ export const lockJourney = async ({ sql, accountId }: Reader, id: string): Promi
 /** Enables or disables a journey. A disabled journey takes no new contacts; its open runs continue. Throws Problem `not_found`. */
 export const switchJourney = async (work: Work, ref: string, enabled: boolean): Promise<JourneyView> => {
   const { id } = await findJourney(work, ref)
-  const [em, { Journey }] = await Promise.all([work.em(), import('./journeys.entities.ts')])
+  const [em, { Journey }] = await work.em(import('./journeys.entities.ts'))
   await em.nativeUpdate(Journey, { id, enabled: !enabled }, { enabled, updatedAt: work.now })
   const { version, definition, ...journey } = await findJourney(work, id)
   return journey

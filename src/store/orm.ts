@@ -1,25 +1,14 @@
-import { Migrator } from '@mikro-orm/migrations'
 import { type EntityManager, MikroORM, type Options } from '@mikro-orm/postgresql'
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
 import type { Client } from './database.ts'
 
-/** The settings that the product and the tests share. */
-const settings = (entities: NonNullable<Options['entities']>): Options => ({
-  entities,
-  extensions: [Migrator],
-  ensureDatabase: false,
-  // If on, every find joins the filtered relations, and a locking find locks the joined rows too, which causes deadlocks.
-  autoJoinRefsForFilters: false,
-  discovery: { warnWhenNoEntities: false, checkDuplicateTableNames: true },
-  logger: () => {},
-})
-
-/**
- * Opens MikroORM without a pool of its own: each EntityManager works on the connection, and so in the transaction, of its unit of
- * work.
- */
-export const openOrm = async (entities: NonNullable<Options['entities']>, url: string): Promise<MikroORM> =>
-  MikroORM.init({ ...settings(entities), clientUrl: url, connect: false } as Options) as unknown as MikroORM
+/** MikroORM of a process. Discovering all entities would take as long as loading it, so each feature's are discovered at first use. */
+export interface Orm {
+  /** Makes the entities that a module exports known. Nothing happens if they are. */
+  discover(module: object): void
+  /** Returns an EntityManager in the transaction that is open on `client`, filtered to `accountId` (null: tenant tables fail closed). */
+  manager(client: Client, accountId: string | null): EntityManager
+}
 
 /** Returns a Kysely over one checked-out connection, which the caller releases. The casts: Kysely uses only these members. */
 const pinned = (client: Client) => {
@@ -28,10 +17,33 @@ const pinned = (client: Client) => {
   return new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
 }
 
-/** Returns an EntityManager in the transaction that is open on `client`, filtered to `accountId` (null: tenant tables fail closed). */
-export const entityManager = (orm: MikroORM, client: Client, accountId: string | null): EntityManager => {
-  const em = orm.em.fork() as unknown as EntityManager
-  em.setTransactionContext(pinned(client) as never)
-  if (accountId) em.setFilterParams('tenant', { accountId })
-  return em
+/**
+ * Opens MikroORM without a pool of its own: each EntityManager works on the connection, and so in the transaction, of its unit of
+ * work.
+ */
+export const openOrm = async (url: string): Promise<Orm> => {
+  const options: Options = {
+    entities: [],
+    ensureDatabase: false,
+    // If on, every find joins the filtered relations, and a locking find locks the joined rows too, which causes deadlocks.
+    autoJoinRefsForFilters: false,
+    discovery: { warnWhenNoEntities: false, checkDuplicateTableNames: true },
+    logger: () => {},
+    clientUrl: url,
+  }
+  const orm = await MikroORM.init(options)
+  const known = new WeakSet<object>()
+  return {
+    discover(module) {
+      if (known.has(module)) return
+      orm.discoverEntity(Object.values(module))
+      known.add(module)
+    },
+    manager(client, accountId) {
+      const em = orm.em.fork()
+      em.setTransactionContext(pinned(client) as never)
+      if (accountId) em.setFilterParams('tenant', { accountId })
+      return em
+    },
+  }
 }

@@ -39,7 +39,7 @@ export const newTargetState = {
 }
 
 /** The EntityManager of the unit of work and the entity. They are loaded on the first call, because listeners must not load them. */
-export const entitiesOf = (work: Work) => Promise.all([work.em(), import('./webhooks.entities.ts')])
+export const entitiesOf = (work: Work) => work.em(import('./webhooks.entities.ts'))
 
 const selecting = `
   select w.id, w.api_key_id as "apiKeyId", t.url, w.events, w.created_via as "createdVia", t.status,

@@ -43,9 +43,7 @@ const loadParts = async (isFirst: boolean) => {
     import('./picture.ts'),
     import('../../store/clock.ts'),
     import('../../http/server.ts'),
-    import('../features.ts').then(({ loadRoutes, loadPages, loadEntities }) =>
-      Promise.all([loadRoutes(), loadPages(), isFirst && loadEntities()]),
-    ),
+    import('../features.ts').then(({ loadRoutes, loadPages }) => Promise.all([loadRoutes(), loadPages()])),
     isFirst && import('../../store/orm.ts'),
   ])
   return { ...daemon, ...console, ...mail, ...demo, ...sample, ...clock }

@@ -99,7 +99,7 @@ const nameOf = (given: string): string => {
   return name
 }
 
-const entitiesOf = (work: Work) => Promise.all([work.em(), import('../contacts.entities.ts')])
+const entitiesOf = (work: Work) => work.em(import('../contacts.entities.ts'))
 
 const nameTaken = (name: string) => conflict(`There is already a list named ${shown(name)}`)
 

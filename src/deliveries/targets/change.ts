@@ -14,7 +14,7 @@ export const publicUrl = async ({ config, resolver }: App, url: string): Promise
   return /^[\x21-\x7e]+$/.test(url) ? url : href
 }
 
-const entitiesOf = (work: Work) => Promise.all([work.em(), import('../deliveries.entities.ts')])
+const entitiesOf = (work: Work) => work.em(import('../deliveries.entities.ts'))
 
 type NewTarget = Pick<DeliveryTarget, 'id' | 'kind' | 'url'> & { ownerId?: string; sealedSecret: string }
 

@@ -29,7 +29,7 @@ const currentOf = async (work: Work, { id, name }: JourneyFile): Promise<Journey
 /** How long after its replacement a version is first checked for runs. By then no open transaction enters contacts into it. */
 const firstCheckMs = 3_600_000
 
-const entitiesOf = (work: Work) => Promise.all([work.em(), import('../journeys.entities.ts')])
+const entitiesOf = (work: Work) => work.em(import('../journeys.entities.ts'))
 
 /** Inserts a version with its exit rules, and plans the first check of the version that it replaces. */
 const insertVersion = async (work: Work, journeyId: string, version: number, definition: Definition): Promise<void> => {

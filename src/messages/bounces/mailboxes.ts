@@ -65,7 +65,7 @@ const parseUrl = (text: string): Omit<ImapAccess, 'password'> => {
   }
 }
 
-const entitiesOf = (work: Work) => Promise.all([work.em(), import('../messages.entities.ts')])
+const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
 
 /** Sets or replaces the mailbox that the account's reports are read from. Its password is stored sealed. Throws Problem `invalid`. */
 export const setMailbox = async (

@@ -33,7 +33,7 @@ export const dkimSelector = 'svc1'
 
 export const domainContext = (accountId: string, domain: string): string => `${accountId} ${domain}`
 
-const entitiesOf = (work: Work) => Promise.all([work.em(), import('../messages.entities.ts')])
+const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
 
 /**
  * Returns an SPF record that allows the relay's host and marks other senders as suspicious (`~all`). It is a suggestion: only the
@@ -147,7 +147,7 @@ export const verifyDomain = async (app: App, accountId: string, actor: string, t
     return (texts ? isFound(record, texts) : record.found) ? record.purpose : []
   })
   return app.work(accountId, actor, async (work) => {
-    const [em, { LockMode }] = await Promise.all([work.em(), import('@mikro-orm/postgresql')])
+    const [[em], { LockMode }] = await Promise.all([entitiesOf(work), import('@mikro-orm/postgresql')])
     const row = await readDomain(work, domain, { lockMode: LockMode.PESSIMISTIC_WRITE })
     const isOwned = row.status === 'verified' || found.includes('ownership')
     row.status = found.includes('dkim') && isOwned ? 'verified' : 'pending'

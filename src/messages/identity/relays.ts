@@ -54,7 +54,7 @@ const parseBounceAddress = (text: string): string => {
   return address
 }
 
-const entitiesOf = (work: Work) => Promise.all([work.em(), import('../messages.entities.ts')])
+const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
 
 interface RelayInput {
   url: string

@@ -24,7 +24,7 @@ const view = ({ id, email, name, replyTo, isDefault, createdAt }: Sender): Sende
   createdAt: createdAt.getTime(),
 })
 
-const entitiesOf = (work: Work) => Promise.all([work.em(), import('../messages.entities.ts')])
+const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
 
 const readSenders = async (work: Work): Promise<Sender[]> => {
   const [em, { Sender }] = await entitiesOf(work)
@@ -63,7 +63,7 @@ export const findSender = async (work: Work, ref: string): Promise<SenderView> =
 /** Makes a sender (id or address) the default, for messages that name no sender. Throws Problem `not_found`. */
 export const makeDefaultSender = async (work: Work, ref: string): Promise<SenderView> => {
   await lockAccount(work)
-  const [em, senders] = await Promise.all([work.em(), readSenders(work)])
+  const [[em], senders] = await Promise.all([entitiesOf(work), readSenders(work)])
   const chosen = requireSender(senders, ref)
   for (const sender of senders) if (sender !== chosen) sender.isDefault = false
   // Flushed by itself: a unique index allows one default at any moment.
@@ -75,7 +75,7 @@ export const makeDefaultSender = async (work: Work, ref: string): Promise<Sender
 
 /** Deletes a sender (id or address). If it was the default, the account has none afterwards. Throws Problem `not_found`. */
 export const deleteSender = async (work: Work, ref: string): Promise<SenderView> => {
-  const [em, senders] = await Promise.all([work.em(), readSenders(work)])
+  const [[em], senders] = await Promise.all([entitiesOf(work), readSenders(work)])
   const sender = requireSender(senders, ref)
   await em.remove(sender).flush()
   return view(sender)

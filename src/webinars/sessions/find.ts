@@ -39,7 +39,7 @@ export const viewWebinar = (webinar: WebinarRow | Webinar): WebinarView => ({
   updatedAt: webinar.updatedAt.getTime(),
 })
 
-export const entitiesOf = (work: Work) => Promise.all([work.em(), import('../webinars.entities.ts')])
+export const entitiesOf = (work: Work) => work.em(import('../webinars.entities.ts'))
 
 /** Returns the webinars, optionally of one access mode, newest first. */
 export const listWebinars = async (
