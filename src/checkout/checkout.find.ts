@@ -28,62 +28,56 @@ export interface PaymentView {
   paidAt: number | null
 }
 
+const columns = `id, status, amount, currency, items, email, project_id as "projectId", message_id as "messageId",
+  block_id as "blockId", provider, created_at as "createdAt", paid_at as "paidAt"`
+
 type Row = Omit<PaymentView, 'amount' | 'createdAt' | 'paidAt'> & {
   amount: string
   createdAt: Date
-  paidAt?: Date | null | undefined
+  paidAt: Date | null
 }
 
 const viewOf = (row: Row): PaymentView => ({
-  id: row.id,
-  status: row.status,
+  ...row,
   amount: toNumber(row.amount),
-  currency: row.currency,
   items: shownItems(row.items),
-  email: row.email,
-  projectId: row.projectId,
-  messageId: row.messageId,
-  blockId: row.blockId,
-  provider: row.provider,
   createdAt: row.createdAt.getTime(),
   paidAt: row.paidAt?.getTime() ?? null,
 })
 
-const entitiesOf = (work: Work) => work.em(import('./checkout.entities.ts'))
+type Reader = Pick<Work, 'sql' | 'accountId'>
 
 /** Returns a page of the account's payments, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listPayments = async (
-  work: Work,
+  { sql, accountId }: Reader,
   { status }: { status: PaymentView['status'] | null },
   { limit, cursor }: PageRequest,
 ): Promise<Page<PaymentView>> => {
-  const [em, { PaymentOrder }] = await entitiesOf(work)
-  const where = {
-    ...(cursor !== undefined && { id: { $lt: idOfCursor('pay', cursor) } }),
-    ...(status !== null && { status }),
-  }
-  const orders = await em.find(PaymentOrder, where, { orderBy: { id: 'desc' }, limit: limit + 1 })
-  return pageOf(orders.map(viewOf), limit)
+  const before = cursor === undefined ? null : idOfCursor('pay', cursor)
+  const rows = await sql<Row>(
+    `select ${columns} from payment_orders
+     where account_id = $1 and ($2::text is null or id < $2) and ($3::text is null or status = $3)
+     order by id desc limit $4`,
+    [accountId, before, status, limit + 1],
+  )
+  return pageOf(rows.map(viewOf), limit)
 }
 
 /** Returns all payments of a normalised address, oldest first. */
-export const paymentsOf = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  email: string,
-): Promise<PaymentView[]> => {
+export const paymentsOf = async ({ sql, accountId }: Reader, email: string): Promise<PaymentView[]> => {
   const rows = await sql<Row>(
-    `select id, status, amount, currency, items, email, project_id as "projectId", message_id as "messageId",
-       block_id as "blockId", provider, created_at as "createdAt", paid_at as "paidAt"
-     from payment_orders where account_id = $1 and email = $2 order by id`,
+    `select ${columns} from payment_orders where account_id = $1 and email = $2 order by id`,
     [accountId, email],
   )
   return rows.map(viewOf)
 }
 
 /** Returns a payment by its id. Throws Problem `not_found`. */
-export const showPayment = async (work: Work, id: string): Promise<PaymentView> => {
-  const [em, { PaymentOrder }] = await entitiesOf(work)
-  const order = await em.findOne(PaymentOrder, { id })
-  if (!order) throw noSuch('payment', id, { hint: 'svc payments list' })
-  return viewOf(order)
+export const showPayment = async ({ sql, accountId }: Reader, id: string): Promise<PaymentView> => {
+  const [row] = await sql<Row>(`select ${columns} from payment_orders where account_id = $1 and id = $2`, [
+    accountId,
+    id,
+  ])
+  if (!row) throw noSuch('payment', id, { hint: 'svc payments list' })
+  return viewOf(row)
 }

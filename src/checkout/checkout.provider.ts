@@ -67,14 +67,14 @@ const webhookUrlOf = ({ config }: Pick<App, 'config'>, accountId: string): strin
 
 const testView: ProviderView = { provider: 'test', keyLast4: null, webhookUrl: null }
 
-const entitiesOf = (work: Work) => work.em(import('./checkout.entities.ts'))
-
 /** Returns the account's provider for display. Throws Problem `not_found` if payments are not set up. */
-export const showProvider = async (app: Pick<App, 'config'>, work: Work): Promise<ProviderView> => {
-  const [em, { StoredPaymentProvider }] = await entitiesOf(work)
-  const stored = await em.findOne(StoredPaymentProvider, {})
-  if (stored) return { provider: 'stripe', keyLast4: stored.keyLast4, webhookUrl: webhookUrlOf(app, work.accountId) }
-  if (await isDevelopment(work.sql)) return testView
+export const showProvider = async (app: Pick<App, 'config'>, { sql, accountId }: Unit): Promise<ProviderView> => {
+  const [stored] = await sql<{ keyLast4: string }>(
+    'select key_last4 as "keyLast4" from payment_providers where account_id = $1',
+    [accountId],
+  )
+  if (stored) return { provider: 'stripe', keyLast4: stored.keyLast4, webhookUrl: webhookUrlOf(app, accountId) }
+  if (await isDevelopment(sql)) return testView
   throw notFound('Payments are not set up', { hint: 'svc payments provider set --provider stripe' })
 }
 
@@ -128,14 +128,17 @@ export const setStripe = async (
 }
 
 /** Returns the number of open payments at the account's own provider. */
-export const countOpenPayments = async (work: Work): Promise<number> => {
-  const [em, { PaymentOrder }] = await entitiesOf(work)
-  return em.count(PaymentOrder, { status: 'open', provider: { $ne: 'test' } })
+export const countOpenPayments = async ({ sql, accountId }: Unit): Promise<number> => {
+  const [row] = await sql<{ count: number }>(
+    `select count(*) as count from payment_orders where account_id = $1 and status = 'open' and provider <> 'test'`,
+    [accountId],
+  )
+  return row!.count
 }
 
 /** Removes the account's own provider. Returns whether it had one. */
 export const unsetProvider = async (work: Work): Promise<boolean> => {
-  const [em, { StoredPaymentProvider }] = await entitiesOf(work)
+  const [em, { StoredPaymentProvider }] = await work.em(import('./checkout.entities.ts'))
   return (await em.nativeDelete(StoredPaymentProvider, {})) > 0
 }
 

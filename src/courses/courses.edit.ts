@@ -3,12 +3,14 @@ import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { text } from '../lib/text.ts'
 import type { Work } from '../store/work.ts'
-import { type CourseView, entitiesOf, type LessonView, loadCourseNamed, viewCourse } from './courses.find.ts'
+import { type CourseView, findCourseNamed, type LessonView, theCourse, viewCourse } from './courses.find.ts'
 
 const Title = text(200).trim().min(1, 'is required')
 
 const NewCourse = z.object({ title: Title, published: z.boolean().default(false) })
 const NewLesson = z.object({ title: Title, content: text(100_000).trim().min(1, 'is required') })
+
+const entitiesOf = (work: Work) => work.em(import('./courses.entities.ts'))
 
 /** Creates a course. Titles need not be unique. Throws Problem `invalid`. */
 export const createCourse = async (work: Work, input: z.input<typeof NewCourse>): Promise<CourseView> => {
@@ -26,10 +28,10 @@ export const createCourse = async (work: Work, input: z.input<typeof NewCourse>)
  * Problem `not_found`, or `conflict` if several courses have the title.
  */
 export const publishCourse = async (work: Work, ref: string, published: boolean): Promise<CourseView> => {
-  const course = await loadCourseNamed(work, ref)
+  const [em, { Course }] = await entitiesOf(work)
+  const course = theCourse(await em.find(Course, { $or: [{ id: ref }, { title: ref }] }), ref)
   if (course.published !== published) {
     Object.assign(course, { published, updatedAt: work.now })
-    const [em] = await entitiesOf(work)
     await em.flush()
   }
   return viewCourse(course)
@@ -43,7 +45,7 @@ export const addLesson = async (
 ): Promise<LessonView & { courseId: string }> => {
   const { title, content } = parse(NewLesson, input)
   const { sql, accountId, now } = work
-  const { id: courseId } = await loadCourseNamed(work, ref)
+  const { id: courseId } = await findCourseNamed(work, ref)
   // Locks the course, so that concurrent calls get successive positions.
   await sql('update courses set updated_at = $3 where account_id = $1 and id = $2', [accountId, courseId, now])
   const [lesson] = await sql<LessonView>(

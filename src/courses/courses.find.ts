@@ -35,12 +35,15 @@ export const viewCourse = ({ id, title, published, lessonCount, createdAt, updat
   updatedAt: updatedAt.getTime(),
 })
 
-export const entitiesOf = (work: Work) => work.em(import('./courses.entities.ts'))
+const columns = `c.id, c.title, c.published, c.created_at as "createdAt", c.updated_at as "updatedAt",
+  (select count(*) from lessons l where l.account_id = c.account_id and l.course_id = c.id) as "lessonCount"`
 
 /** Returns all courses, newest first. */
-export const listCourses = async (work: Work): Promise<CourseView[]> => {
-  const [em, { Course }] = await entitiesOf(work)
-  return (await em.find(Course, {}, { orderBy: { id: 'desc' } })).map(viewCourse)
+export const listCourses = async ({ sql, accountId }: Reader): Promise<CourseView[]> => {
+  const rows = await sql<Row>(`select ${columns} from courses c where c.account_id = $1 order by c.id desc`, [
+    accountId,
+  ])
+  return rows.map(viewCourse)
 }
 
 const readCourse = statement<Row>(
@@ -53,9 +56,7 @@ const readCourse = statement<Row>(
     createdAt: 'timestamptz',
     updatedAt: 'timestamptz',
   },
-  `select c.id, c.title, c.published, c.created_at as "createdAt", c.updated_at as "updatedAt",
-     (select count(*) from lessons l where l.account_id = c.account_id and l.course_id = c.id) as "lessonCount"
-   from courses c where c.account_id = $1 and c.id = $2`,
+  `select ${columns} from courses c where c.account_id = $1 and c.id = $2`,
 )
 
 /** Returns null for an unknown id and for another account's course. */
@@ -71,12 +72,13 @@ export const findCourse = async (reader: Reader, id: string): Promise<CourseView
   return course
 }
 
-/** Returns the course with the id or unique title `ref`. Throws Problem `not_found`, or `conflict` if several courses have the title. */
-export const loadCourseNamed = async (work: Work, ref: string): Promise<Course> => {
-  const [em, { Course }] = await entitiesOf(work)
-  const found = await em.find(Course, { $or: [{ id: ref }, { title: ref }] })
-  const [course] = found.length > 1 ? found.filter(({ id }) => id === ref) : found
+/**
+ * Returns the course with the id or unique title `ref`, of all that have it as their id or title. Throws Problem `not_found`, or
+ * `conflict` if several courses have the title.
+ */
+export const theCourse = <Found extends { id: string }>(found: readonly Found[], ref: string): Found => {
   if (found.length === 0) throw noSuch('course', ref, { hint: 'svc courses list' })
+  const [course] = found.length > 1 ? found.filter(({ id }) => id === ref) : found
   if (!course)
     throw conflict(`${found.length} courses have the title ${shown(ref)}`, {
       hint: 'name one by its id: svc courses list',
@@ -84,17 +86,24 @@ export const loadCourseNamed = async (work: Work, ref: string): Promise<Course> 
   return course
 }
 
-/** As `loadCourseNamed`, for display. */
-export const findCourseNamed = async (work: Work, ref: string): Promise<CourseView> =>
-  viewCourse(await loadCourseNamed(work, ref))
+/** Finds a course by its id or unique title. Throws Problem `not_found`, or `conflict` if several courses have the title. */
+export const findCourseNamed = async ({ sql, accountId }: Reader, ref: string): Promise<CourseView> => {
+  const rows = await sql<Row>(
+    `select ${columns} from courses c where c.account_id = $1 and (c.id = $2 or c.title = $2)`,
+    [accountId, ref],
+  )
+  return viewCourse(theCourse(rows, ref))
+}
+
+const readLessons = statement<LessonView>(
+  'lessons-of-course',
+  { id: 'text', title: 'text', content: 'text', position: 'int4' },
+  'select id, title, content, position from lessons where account_id = $1 and course_id = $2 order by position',
+)
 
 /** Returns the lessons in order. */
-export const lessonsOf = async (work: Work, courseId: string): Promise<LessonView[]> => {
-  const [em, { Lesson }] = await entitiesOf(work)
-  return (await em.find(Lesson, { courseId }, { orderBy: { position: 'asc' } })).map(
-    ({ id, title, content, position }) => ({ id, title, content, position }),
-  )
-}
+export const lessonsOf = ({ sql, accountId }: Reader, courseId: string): Promise<LessonView[]> =>
+  sql(readLessons, [accountId, courseId])
 
 const readActiveKey = statement(
   'is-entitled',

@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, shown } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
-import type { Stage } from './deals.entities.ts'
 import { NewPipeline, type PipelineView } from './deals.shapes.ts'
 
 /** The first pipeline of every account, and the default stages of a new pipeline (docs/reference/rules.md#pipelines). */
@@ -15,9 +15,6 @@ const defaultStages: PipelineInput['stages'] = [
   { name: 'Won', kind: 'won' },
   { name: 'Lost', kind: 'lost' },
 ]
-
-/** The order of a pipeline's stages on the board. */
-export const boardOrder = { position: 'asc', id: 'asc' } as const
 
 interface PipelineInput {
   name: string
@@ -57,24 +54,16 @@ export const ensureDefault = async (work: Work): Promise<void> => {
   await insertPipeline(work, { name: defaultName, isDefault: true, stages: defaultStages })
 }
 
-/** MikroORM and the entities of pipelines. Both are loaded at the first call: processes that only write deals need neither. */
-export const entitiesOf = (work: Work) => work.em(import('./deals.entities.ts'))
+const readingPipelines = statement<PipelineView>(
+  'list-pipelines',
+  { id: 'text', name: 'text', isDefault: 'bool', stages: 'json' },
+  `select p.id, p.name, p.is_default as "isDefault",
+     json_agg(json_build_object('id', s.id, 'name', s.name, 'kind', s.kind) order by s.position, s.id) as stages
+   from pipelines p join stages s on s.pipeline_id = p.id
+   where p.account_id = $1 group by p.id order by p.is_default desc, p.id`,
+)
 
-/** Returns the pipelines of stages that are in board order. */
-export const viewPipelines = (stages: readonly Stage[]): PipelineView[] =>
-  [...Map.groupBy(stages, ({ pipeline }) => pipeline)].map(([{ id, name, isDefault }, own]) => ({
-    id,
-    name,
-    isDefault,
-    stages: own.map((stage) => ({ id: stage.id, name: stage.name, kind: stage.kind })),
-  }))
-
-const readPipelines = async (work: Work): Promise<PipelineView[]> => {
-  const [em, { Stage }] = await entitiesOf(work)
-  const orderBy = { pipeline: { isDefault: 'desc', id: 'asc' }, ...boardOrder } as const
-  // Without the identity map, so that a second read in the unit of work sees what SQL has changed since.
-  return viewPipelines(await em.find(Stage, {}, { populate: ['pipeline'], orderBy, disableIdentityMap: true }))
-}
+const readPipelines = ({ sql, accountId }: Work): Promise<PipelineView[]> => sql(readingPipelines, [accountId])
 
 /** Returns the pipelines, the default one first. Creates it if the account has none (GET /pipelines). */
 export const listPipelines = async (work: Work): Promise<PipelineView[]> => {

@@ -6,7 +6,7 @@ import type { Work } from '../store/work.ts'
 import { lockBoard } from './deals.board.ts'
 import { moveDeals } from './deals.change.ts'
 import type { Stage } from './deals.entities.ts'
-import { boardOrder, entitiesOf, findPipeline, listPipelines, viewPipelines } from './deals.pipelines.ts'
+import { findPipeline, listPipelines } from './deals.pipelines.ts'
 import { Name, type PipelineView, type StageKind, type StageView } from './deals.shapes.ts'
 
 /*
@@ -75,11 +75,15 @@ const lockPipeline = async ({ sql, accountId }: Work, id: string): Promise<void>
   await sql('select 1 from pipelines where account_id = $1 and id = $2 for no key update', [accountId, id])
 }
 
+/** MikroORM and the entities of pipelines. Both are loaded at the first change of a stage: reading stages needs neither. */
+const entitiesOf = (work: Work) => work.em(import('./deals.entities.ts'))
+
 /** Locks the pipeline, and returns its stages as entities in board order. */
 const lockStages = async (work: Work, pipelineId: string): Promise<Stage[]> => {
   await lockPipeline(work, pipelineId)
   const [em, { Stage }] = await entitiesOf(work)
-  return em.find(Stage, { pipeline: pipelineId }, { populate: ['pipeline'], orderBy: boardOrder, refresh: true })
+  const orderBy = { position: 'asc', id: 'asc' } as const
+  return em.find(Stage, { pipeline: pipelineId }, { populate: ['pipeline'], orderBy, refresh: true })
 }
 
 /** Writes the changed stages and returns their pipeline. */
@@ -150,7 +154,13 @@ export const reorderStages = async (
 ): Promise<PipelineView> => {
   const { id: pipelineId } = await findPipeline(work, pipelineRef)
   const stages = await lockStages(work, pipelineId)
-  const pipeline = viewPipelines(stages)[0]!
+  const { id, name, isDefault } = stages[0]!.pipeline
+  const pipeline = {
+    id,
+    name,
+    isDefault,
+    stages: stages.map((stage) => ({ id: stage.id, name: stage.name, kind: stage.kind })),
+  }
   const first = refs.map((ref) => stageOf(pipeline, ref).id)
   const order = [...new Set([...first, ...stages.map(({ id }) => id)])]
   for (const stage of stages) stage.position = order.indexOf(stage.id) + 1

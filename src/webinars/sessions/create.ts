@@ -4,7 +4,7 @@ import { findCourse } from '../../courses/courses.ts'
 import { newId } from '../../lib/ids.ts'
 import { Problem } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
-import { entitiesOf, viewWebinar } from './find.ts'
+import { viewWebinar } from './find.ts'
 import type { NewWebinar, WebinarView } from './shapes.ts'
 
 const refusals = {
@@ -36,7 +36,7 @@ export const createWebinar = async (work: Work, input: z.output<typeof NewWebina
   const { title, accessMode, scheduledAt = null, courseId = null, capacity = null, streamUrl = null } = input
   await requireLive(work, { withCourse: courseId !== null })
   if (courseId !== null) await findCourse(work, courseId)
-  const [em, { Webinar }] = await entitiesOf(work)
+  const [em, { Webinar }] = await work.em(import('../webinars.entities.ts'))
   const webinar = em.create(Webinar, {
     accountId,
     id: newId('web', now.getTime()),

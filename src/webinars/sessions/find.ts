@@ -39,34 +39,47 @@ export const viewWebinar = (webinar: WebinarRow | Webinar): WebinarView => ({
   updatedAt: webinar.updatedAt.getTime(),
 })
 
-export const entitiesOf = (work: Work) => work.em(import('../webinars.entities.ts'))
+type Reader = Pick<Work, 'sql' | 'accountId'>
+
+const columns = `id, title, access_mode as "accessMode", status, scheduled_at as "scheduledAt", started_at as "startedAt",
+  ended_at as "endedAt", course_id as "courseId", capacity, stream_url as "streamUrl",
+  registered_count as "registeredCount", waitlisted_count as "waitlistedCount", created_at as "createdAt",
+  updated_at as "updatedAt"`
 
 /** Returns the webinars, optionally of one access mode, newest first. */
 export const listWebinars = async (
-  work: Work,
-  filter: { accessMode?: WebinarView['accessMode'] } = {},
+  { sql, accountId }: Reader,
+  { accessMode }: { accessMode?: WebinarView['accessMode'] } = {},
 ): Promise<WebinarView[]> => {
-  const [em, { Webinar }] = await entitiesOf(work)
-  return (await em.find(Webinar, filter, { orderBy: { id: 'desc' } })).map(viewWebinar)
+  const rows = await sql<WebinarRow>(
+    `select ${columns} from webinars where account_id = $1 and ($2::text is null or access_mode = $2) order by id desc`,
+    [accountId, accessMode ?? null],
+  )
+  return rows.map(viewWebinar)
 }
 
 /** Finds a webinar by its id or unique title. Throws Problem `not_found`, or `conflict` if several webinars have the title. */
-export const findWebinar = async (work: Work, ref: string): Promise<WebinarView> => {
-  const [em, { Webinar }] = await entitiesOf(work)
-  const found = await em.find(Webinar, { $or: [{ id: ref }, { title: ref }] })
-  const [webinar] = found.length > 1 ? found.filter(({ id }) => id === ref) : found
-  if (found.length === 0) throw noSuch('webinar', ref, { hint: 'svc webinars list' })
-  if (!webinar)
+export const findWebinar = async ({ sql, accountId }: Reader, ref: string): Promise<WebinarView> => {
+  const rows = await sql<WebinarRow>(
+    `select ${columns} from webinars where account_id = $1 and (id = $2 or title = $2) order by id = $2 desc, id limit 2`,
+    [accountId, ref],
+  )
+  const [first] = rows
+  if (!first) throw noSuch('webinar', ref, { hint: 'svc webinars list' })
+  if (first.id !== ref && rows.length > 1)
     throw conflict(`More than one webinar has the title ${shown(ref)}`, {
       hint: 'name one by its id: svc webinars list',
     })
-  return viewWebinar(webinar)
+  return viewWebinar(first)
 }
 
 /** Returns the stream's URL, or null if it is not set. Only for the operator: the API does not show it. */
-export const findStream = async (work: Work, id: string): Promise<string | null> => {
-  const [em, { Webinar }] = await entitiesOf(work)
-  return (await em.findOne(Webinar, { id }))?.streamUrl ?? null
+export const findStream = async ({ sql, accountId }: Reader, id: string): Promise<string | null> => {
+  const [row] = await sql<Pick<WebinarRow, 'streamUrl'>>(
+    'select stream_url as "streamUrl" from webinars where account_id = $1 and id = $2',
+    [accountId, id],
+  )
+  return row?.streamUrl ?? null
 }
 
 const lockingWebinar = (name: string, lock: string) =>
@@ -88,11 +101,7 @@ const lockingWebinar = (name: string, lock: string) =>
       createdAt: 'timestamptz',
       updatedAt: 'timestamptz',
     },
-    `select id, title, access_mode as "accessMode", status, scheduled_at as "scheduledAt", started_at as "startedAt",
-       ended_at as "endedAt", course_id as "courseId", capacity, stream_url as "streamUrl",
-       registered_count as "registeredCount", waitlisted_count as "waitlistedCount", created_at as "createdAt",
-       updated_at as "updatedAt"
-     from webinars where account_id = $1 and id = $2 for ${lock}`,
+    `select ${columns} from webinars where account_id = $1 and id = $2 for ${lock}`,
   )
 
 /** The lock of a change of seats, and the lock that allows concurrent readers, such as reminders. */
@@ -106,7 +115,7 @@ const locking = {
  * `not_found` for an unknown or foreign webinar.
  */
 export const lockWebinar = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: Reader,
   id: string,
   purpose: keyof typeof locking = 'change',
 ): Promise<WebinarRow> => {
