@@ -26,6 +26,22 @@ export interface PlanView {
   webinarCourses: boolean
 }
 
+const columns = `name, contacts, sends, send_api_calls as "sendApiCalls", embed_api as "embedApi",
+  broadcast_minutes as "broadcastMinutes", webinar_courses as "webinarCourses"`
+
+const planNotFound = (name: string) => noSuch('plan', name, { hint: 'svc plans list' })
+
+/** Returns all plans, ordered by their positions. */
+export const listPlans = ({ sql }: Operation): Promise<PlanView[]> =>
+  sql<PlanView>(`select ${columns} from plans order by position`)
+
+/** Throws Problem `not_found`. */
+export const showPlan = async ({ sql }: Operation, name: string): Promise<PlanView> => {
+  const [plan] = await sql<PlanView>(`select ${columns} from plans where name = $1`, [name])
+  if (!plan) throw planNotFound(name)
+  return plan
+}
+
 const view = (plan: Plan): PlanView => ({
   name: plan.name,
   contacts: plan.contacts ?? null,
@@ -36,32 +52,16 @@ const view = (plan: Plan): PlanView => ({
   webinarCourses: plan.webinarCourses,
 })
 
-const entitiesOf = (operation: Operation) => operation.em(import('./accounts.entities.ts'))
-
-const findPlan = async (operation: Operation, name: string): Promise<Plan> => {
-  const [em, { Plan }] = await entitiesOf(operation)
-  const plan = await em.findOne(Plan, { name })
-  if (!plan) throw noSuch('plan', name, { hint: 'svc plans list' })
-  return plan
-}
-
-export const listPlans = async (operation: Operation): Promise<PlanView[]> => {
-  const [em, { Plan }] = await entitiesOf(operation)
-  return (await em.find(Plan, {}, { orderBy: { position: 'asc' } })).map(view)
-}
-
-export const showPlan = async (operation: Operation, name: string): Promise<PlanView> =>
-  view(await findPlan(operation, name))
-
 export const setPlanLimits = async (
   operation: Operation,
   name: string,
   change: z.input<typeof PlanChange>,
 ): Promise<PlanView> => {
-  const plan = await findPlan(operation, name)
+  const [em, { Plan }] = await operation.em(import('./accounts.entities.ts'))
+  const plan = await em.findOne(Plan, { name })
+  if (!plan) throw planNotFound(name)
   for (const [limitName, value] of Object.entries(parse(PlanChange, change)))
     if (value !== undefined) Object.assign(plan, { [limitName]: value })
-  const [em] = await entitiesOf(operation)
   await em.flush()
   return view(plan)
 }

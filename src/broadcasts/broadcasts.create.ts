@@ -6,7 +6,7 @@ import { text } from '../lib/text.ts'
 import { countRecipients } from '../messages/messages.ts'
 import type { Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
-import { type BroadcastView, entitiesOf, showBroadcast } from './broadcasts.find.ts'
+import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
 
 const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
@@ -46,7 +46,7 @@ export const createBroadcast = async (work: Work, input: NewBroadcast): Promise<
   const project = await findProject(work, input.project)
   if (at && at <= now) throw invalid('at must be in the future')
   const { recipients } = await countRecipients(work, listId)
-  const [em, { Broadcast }] = await entitiesOf(work)
+  const [em, { Broadcast }] = await work.em(import('./broadcasts.entities.ts'))
   const broadcast = em.create(Broadcast, {
     id: newId('bct', now.getTime()),
     accountId,

@@ -25,9 +25,6 @@ export interface BroadcastView {
   createdAt: number
 }
 
-/** The EntityManager of the unit of work and the entity, loaded on the first call. */
-export const entitiesOf = (work: Work) => work.em(import('./broadcasts.entities.ts'))
-
 // Adds the counters that the broadcast's row does not include yet, so that the numbers are exact without counting messages.
 const selecting = `
   select b.id, b.name, b.status, b.list_id as "listId", b.project_id as "projectId",

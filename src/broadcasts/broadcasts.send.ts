@@ -4,7 +4,7 @@ import { conflict, Problem } from '../lib/problem.ts'
 import { countRecipients, dropBatch, type From, requireMethod } from '../messages/messages.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
-import { type BroadcastView, entitiesOf, showBroadcast } from './broadcasts.find.ts'
+import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
 
 /** What sending a broadcast now would do. */
 export interface Plan {
@@ -28,14 +28,17 @@ export interface Plan {
  * draft, `invalid` if the account can't send, `limited` if the quota of sends is too small in the month in which it begins.
  */
 export const planBroadcast = async (app: App, work: Work, id: string): Promise<Plan> => {
-  const { now } = work
+  const { sql, accountId, now } = work
   const { status, ...refs } = await showBroadcast(work, id)
   if (status !== 'draft') throw conflict(`The broadcast ${id} is ${status}: only a draft can be sent`)
   const { id: listId, name: listName } = await findList(work, refs.listId)
   const { id: projectId, name } = await findProject(work, refs.projectId)
-  const [em, { Broadcast }] = await entitiesOf(work)
-  const { subject, scheduledAt } = await em.findOneOrFail(Broadcast, { id })
-  const at = scheduledAt && scheduledAt > now ? scheduledAt : null
+  const [row] = await sql<{ subject: string | null; at: Date | null }>(
+    `select subject, case when scheduled_at > $3 then scheduled_at end as at from broadcasts
+     where account_id = $1 and id = $2`,
+    [accountId, id, now],
+  )
+  const { subject, at } = row!
   const from = await requireMethod(app, work)
   const { recipients, suppressed } = await countRecipients(work, listId)
   const mails = recipients - suppressed

@@ -5,9 +5,10 @@ import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
 import { conflict, noSuch, Problem, shown } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import type { Form as Entity } from './forms.entities.ts'
-import { entitiesOf, type Form, formOf, formsNamed } from './forms.find.ts'
+import { type Form, formsNamed } from './forms.find.ts'
 import { FormFile } from './forms.shapes.ts'
+
+const entitiesOf = (work: Work) => work.em(import('./forms.entities.ts'))
 
 /** The result of applying one document. `id` is null if a dry run would create the form. */
 export interface AppliedForm extends Omit<Form, 'id'> {
@@ -55,16 +56,16 @@ const nameTaken = (name: string) => conflict(`There is already a form named ${sh
 const insert = async (work: Work, draft: Draft): Promise<Form> => {
   const { accountId, now } = work
   const [em, { Form }] = await entitiesOf(work)
-  const form = em.create(Form, { id: newId('frm', now.getTime()), accountId, ...draft, createdAt: now, updatedAt: now })
+  const id = newId('frm', now.getTime())
+  em.create(Form, { id, accountId, ...draft, createdAt: now, updatedAt: now })
   await em.flush()
   await keepColumns(work, draft)
-  return formOf(form)
+  return { id, ...draft, createdAt: now.getTime(), updatedAt: now.getTime() }
 }
 
-const update = async (work: Work, form: Entity, draft: Draft): Promise<void> => {
-  Object.assign(form, draft, { updatedAt: work.now })
-  const [em] = await entitiesOf(work)
-  await em.flush()
+const update = async (work: Work, id: string, draft: Draft): Promise<void> => {
+  const [em, { Form }] = await entitiesOf(work)
+  await em.nativeUpdate(Form, { id }, { ...draft, updatedAt: work.now })
   await keepColumns(work, draft)
 }
 
@@ -90,7 +91,7 @@ const checkForm = async (work: Work, document: unknown): Promise<Checked<FormFil
   }
 }
 
-const currentOf = async (work: Work, { id, name }: FormFile): Promise<Entity | undefined> => {
+const currentOf = async (work: Work, { id, name }: FormFile): Promise<Form | undefined> => {
   const found = await formsNamed(work, { id: id ?? null, name })
   if (id === undefined) return found[0]
   if (found[0]?.id !== id) throw noSuch('form', id, { hint: 'svc forms list' })
@@ -106,10 +107,9 @@ const applyOne = async (work: Work, file: FormFile & Draft, dryRun: boolean): Pr
     const form = dryRun ? { id: null, ...draft, createdAt: nowMs, updatedAt: nowMs } : await insert(work, draft)
     return { ...form, outcome: 'created' }
   }
-  const form = formOf(current)
-  if (isDeepStrictEqual(draft, draftOf(form))) return { ...form, outcome: 'unchanged' }
-  if (!dryRun) await update(work, current, draft)
-  return { ...form, ...draft, updatedAt: nowMs, outcome: 'updated' }
+  if (isDeepStrictEqual(draft, draftOf(current))) return { ...current, outcome: 'unchanged' }
+  if (!dryRun) await update(work, current.id, draft)
+  return { ...current, ...draft, updatedAt: nowMs, outcome: 'updated' }
 }
 
 /**

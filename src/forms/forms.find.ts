@@ -26,8 +26,7 @@ export interface FormView extends Form {
 
 type Row = Pick<Entity, 'id' | 'name' | 'listId' | 'fields' | 'doubleOptIn' | 'origins' | 'createdAt' | 'updatedAt'>
 
-/** Returns the form of a row or an entity. */
-export const formOf = (row: Row): Form => ({
+const formOf = (row: Row): Form => ({
   id: row.id,
   name: row.name,
   listId: row.listId,
@@ -44,31 +43,6 @@ export const viewForm = (
   publicUrl: string,
 ): FormView => ({ id, name, listId, fields, doubleOptIn, origins, url: `${publicUrl}/f/${id}`, createdAt, updatedAt })
 
-/** The entities are loaded on demand: processes that only take signups never need them. */
-export const entitiesOf = (work: Work) => work.em(import('./forms.entities.ts'))
-
-/** Returns the account's forms, ordered by name. */
-export const listForms = async (work: Work): Promise<Form[]> => {
-  const [em, { Form }] = await entitiesOf(work)
-  return (await em.find(Form, {}, { orderBy: { id: 'asc' } })).sort(byName('name')).map(formOf)
-}
-
-/** Returns the forms with the id or the name, at most two. The one with the id is first. */
-export const formsNamed = async (work: Work, { id, name }: { id: string | null; name: string }): Promise<Entity[]> => {
-  const [em, { Form }] = await entitiesOf(work)
-  const forms = await em.find(Form, { $or: [{ name }, ...(id === null ? [] : [{ id }])] })
-  return forms.sort((a, b) => Number(b.id === id) - Number(a.id === id))
-}
-
-const formNotFound = (ref: string) => noSuch('form', ref, { hint: 'svc forms list' })
-
-/** Finds a form by id, else by name. Throws Problem `not_found`, also for a form of another account. */
-export const findForm = async (work: Work, ref: string): Promise<Form> => {
-  const [form] = await formsNamed(work, { id: ref, name: ref })
-  if (!form) throw formNotFound(ref)
-  return formOf(form)
-}
-
 const columns = `f.id, f.name, f.list_id as "listId", f.fields, f.double_opt_in as "doubleOptIn", f.origins,
   f.created_at as "createdAt", f.updated_at as "updatedAt"`
 
@@ -82,6 +56,33 @@ const types = {
   createdAt: 'timestamptz',
   updatedAt: 'timestamptz',
 } as const
+
+/** Returns the account's forms, ordered by name. */
+export const listForms = async ({ sql, accountId }: Work): Promise<Form[]> =>
+  (await sql<Row>(`select ${columns} from forms f where f.account_id = $1 order by f.id`, [accountId]))
+    .sort(byName('name'))
+    .map(formOf)
+
+const readingNamedForms = statement<Row>(
+  'forms-named',
+  types,
+  `select ${columns} from forms f where f.account_id = $1 and (f.id = $2 or f.name = $3) order by f.id = $2 desc`,
+)
+
+/** Returns the forms with the id or the name, at most two. The one with the id is first. */
+export const formsNamed = async (
+  { sql, accountId }: Work,
+  { id, name }: { id: string | null; name: string },
+): Promise<Form[]> => (await sql(readingNamedForms, [accountId, id, name])).map(formOf)
+
+const formNotFound = (ref: string) => noSuch('form', ref, { hint: 'svc forms list' })
+
+/** Finds a form by id, else by name. Throws Problem `not_found`, also for a form of another account. */
+export const findForm = async (work: Work, ref: string): Promise<Form> => {
+  const [form] = await formsNamed(work, { id: ref, name: ref })
+  if (!form) throw formNotFound(ref)
+  return form
+}
 
 const readingForm = statement<Row>(
   'read-form',

@@ -1,7 +1,6 @@
 import { invalid, notFound } from '../../lib/problem.ts'
 import { type ImapAccess, MailboxFailure, withMailbox } from '../../net/imap.ts'
 import type { App, Work } from '../../store/work.ts'
-import type { BounceMailbox } from '../messages.entities.ts'
 
 export interface MailboxView {
   /** Without its password. */
@@ -15,7 +14,7 @@ export interface MailboxView {
 
 /** A mailbox as it is stored. */
 export interface StoredMailbox extends Omit<ImapAccess, 'password'> {
-  sealedPassword?: string | null | undefined
+  sealedPassword: string | null
 }
 
 export const mailboxColumns = `b.host, b.port, b.is_secure as "isSecure", b.username, b.folder,
@@ -29,7 +28,7 @@ export const accessOf = (
   accountId: string,
   { sealedPassword, host, port, isSecure, username, folder }: StoredMailbox,
 ): ImapAccess => {
-  const password = sealedPassword ? box.open(sealedPassword, contextOf(accountId)) : ''
+  const password = sealedPassword !== null ? box.open(sealedPassword, contextOf(accountId)) : ''
   return { host, port, isSecure, username, password, folder }
 }
 
@@ -78,28 +77,26 @@ export const setMailbox = async (
   const sealedPassword = password === null ? null : box.seal(password, contextOf(accountId))
   const [em, { BounceMailbox }] = await entitiesOf(work)
   await em.upsert(BounceMailbox, { accountId, ...mailbox, sealedPassword, updatedAt: now, readAt: null, error: null })
-  // Where this unit of work has read the row before, `upsert` has only changed the entity.
+  // If this unit of work has written the row before, `upsert` has only changed the entity.
   await em.flush()
   return { url: urlOf(mailbox), password: password !== null, readAt: null, error: null }
 }
 
-const requireMailbox = async (work: Work): Promise<BounceMailbox> => {
-  const [em, { BounceMailbox }] = await entitiesOf(work)
-  const mailbox = await em.findOne(BounceMailbox, { accountId: work.accountId })
+type Row = StoredMailbox & Pick<MailboxView, 'error'> & { readAt: Date | null }
+
+const requireMailbox = async ({ sql, accountId }: Work): Promise<Row> => {
+  const [mailbox] = await sql<Row>(
+    `select ${mailboxColumns}, b.read_at as "readAt", b.error from bounce_mailboxes b where b.account_id = $1`,
+    [accountId],
+  )
   if (!mailbox) throw notFound('There is no mailbox for reports', { hint: 'svc bounces mailbox set' })
   return mailbox
 }
 
 /** Throws Problem `not_found`. */
 export const showMailbox = async (work: Work): Promise<MailboxView> => {
-  const mailbox = await requireMailbox(work)
-  const { sealedPassword, readAt, error } = mailbox
-  return {
-    url: urlOf(mailbox),
-    password: Boolean(sealedPassword),
-    readAt: readAt?.getTime() ?? null,
-    error: error ?? null,
-  }
+  const { sealedPassword, readAt, error, ...mailbox } = await requireMailbox(work)
+  return { url: urlOf(mailbox), password: sealedPassword !== null, readAt: readAt?.getTime() ?? null, error }
 }
 
 /** Deletes the mailbox and its password. Returns whether there was one. */

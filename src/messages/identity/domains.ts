@@ -1,7 +1,6 @@
 import { generateKeyPair, randomBytes } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import { promisify } from 'node:util'
-import type { FindOneOptions } from '@mikro-orm/postgresql'
 import { isEmailSyntax } from '../../lib/email.ts'
 import { conflict, invalid, noSuch, shown } from '../../lib/problem.ts'
 import { isDuplicate } from '../../store/database.ts'
@@ -26,6 +25,10 @@ export interface DomainView {
   records: DomainRecord[]
 }
 
+type Row = Pick<Domain, 'domain' | 'status' | 'token' | 'publicKey' | 'found'>
+
+const columns = 'domain, status, token, public_key as "publicKey", found'
+
 const dnsMs = 5000
 
 /** The DKIM selector: keys are published at `svc1._domainkey.<domain>`. */
@@ -41,7 +44,7 @@ const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
  */
 const spfOf = (relayHost: string | null): string => `v=spf1 mx${relayHost ? ` a:${relayHost}` : ''} ~all`
 
-const recordsOf = ({ domain, token, publicKey, found }: Domain, relayHost: string | null): DomainRecord[] => {
+const recordsOf = ({ domain, token, publicKey, found }: Row, relayHost: string | null): DomainRecord[] => {
   const record = (purpose: RecordPurpose, name: string, value: string): DomainRecord => ({
     purpose,
     type: 'TXT',
@@ -63,7 +66,7 @@ const relayHost = (app: Pick<App, 'config'>, work: Work): Promise<string | null>
     () => null,
   )
 
-const viewOf = async (app: Pick<App, 'config'>, work: Work, row: Domain): Promise<DomainView> => ({
+const viewOf = async (app: Pick<App, 'config'>, work: Work, row: Row): Promise<DomainView> => ({
   domain: row.domain,
   status: row.status,
   records: recordsOf(row, await relayHost(app, work)),
@@ -101,21 +104,23 @@ export const addDomain = async (app: App, accountId: string, actor: string, text
   })
 }
 
-const readDomain = async (work: Work, text: string, options: FindOneOptions<Domain> = {}): Promise<Domain> => {
-  const domain = parseDomain(text)
-  const [em, { Domain }] = await entitiesOf(work)
-  const row = await em.findOne(Domain, { domain }, options)
-  if (!row) throw noSuch('domain', domain, { hint: 'svc domains list' })
-  return row
-}
+const domainNotFound = (domain: string) => noSuch('domain', domain, { hint: 'svc domains list' })
 
 /** Throws Problem `not_found`. */
-export const showDomain = async (app: Pick<App, 'config'>, work: Work, domain: string): Promise<DomainView> =>
-  viewOf(app, work, await readDomain(work, domain))
+export const showDomain = async (app: Pick<App, 'config'>, work: Work, text: string): Promise<DomainView> => {
+  const domain = parseDomain(text)
+  const [row] = await work.sql<Row>(`select ${columns} from domains where account_id = $1 and domain = $2`, [
+    work.accountId,
+    domain,
+  ])
+  if (!row) throw domainNotFound(domain)
+  return viewOf(app, work, row)
+}
 
 export const listDomains = async (app: Pick<App, 'config'>, work: Work): Promise<DomainView[]> => {
-  const [em, { Domain }] = await entitiesOf(work)
-  const rows = await em.find(Domain, {}, { orderBy: { domain: 'asc' } })
+  const rows = await work.sql<Row>(`select ${columns} from domains where account_id = $1 order by domain`, [
+    work.accountId,
+  ])
   const host = await relayHost(app, work)
   return rows.map((row) => ({ domain: row.domain, status: row.status, records: recordsOf(row, host) }))
 }
@@ -147,8 +152,9 @@ export const verifyDomain = async (app: App, accountId: string, actor: string, t
     return (texts ? isFound(record, texts) : record.found) ? record.purpose : []
   })
   return app.work(accountId, actor, async (work) => {
-    const [[em], { LockMode }] = await Promise.all([entitiesOf(work), import('@mikro-orm/postgresql')])
-    const row = await readDomain(work, domain, { lockMode: LockMode.PESSIMISTIC_WRITE })
+    const [[em, { Domain }], { LockMode }] = await Promise.all([entitiesOf(work), import('@mikro-orm/postgresql')])
+    const row = await em.findOne(Domain, { domain }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+    if (!row) throw domainNotFound(domain)
     const isOwned = row.status === 'verified' || found.includes('ownership')
     row.status = found.includes('dkim') && isOwned ? 'verified' : 'pending'
     row.found = found

@@ -3,9 +3,8 @@ import { parse } from '../../lib/parse.ts'
 import { invalid, notFound } from '../../lib/problem.ts'
 import type { RelayAccess, SendOutcome, Verified } from '../../net/smtp.ts'
 import type { App, Work } from '../../store/work.ts'
-import type { Relay } from '../messages.entities.ts'
 import { Recipient } from '../messages.shapes.ts'
-import { accessOf, relayOfUrl } from './access.ts'
+import { accessOf, relayColumns, relayOfUrl, type StoredRelay } from './access.ts'
 import { readMethod } from './method.ts'
 
 export interface RelayView {
@@ -18,8 +17,8 @@ export interface RelayView {
   bounceAddress: string | null
 }
 
-const urlOf = ({ host, port, isSecure, isTlsOptional, username }: Omit<RelayAccess, 'password'> | Relay): string => {
-  const user = username == null ? '' : `${encodeURIComponent(username)}@`
+const urlOf = ({ host, port, isSecure, isTlsOptional, username }: Omit<RelayAccess, 'password'>): string => {
+  const user = username === null ? '' : `${encodeURIComponent(username)}@`
   return `${isSecure ? 'smtps' : 'smtp'}://${user}${host.includes(':') ? `[${host}]` : host}:${port}${isTlsOptional ? '?tls=optional' : ''}`
 }
 
@@ -74,7 +73,7 @@ export const setRelay = async ({ box }: Pick<App, 'box'>, work: Work, input: Rel
   const access = { host, port, isSecure, isTlsOptional, username, sealedPassword, bounceAddress }
   const [em, { Relay }] = await entitiesOf(work)
   await em.upsert(Relay, { accountId, ...access, updatedAt: now })
-  // Where this unit of work has read the row before, `upsert` has only changed the entity.
+  // If this unit of work has written the row before, `upsert` has only changed the entity.
   await em.flush()
   return {
     url: urlOf({ host, port, isSecure, isTlsOptional, username }),
@@ -84,10 +83,8 @@ export const setRelay = async ({ box }: Pick<App, 'box'>, work: Work, input: Rel
   }
 }
 
-const readRelay = async (work: Work): Promise<Relay | null> => {
-  const [em, { Relay }] = await entitiesOf(work)
-  return em.findOne(Relay, { accountId: work.accountId })
-}
+const readRelay = async ({ sql, accountId }: Work): Promise<StoredRelay | null> =>
+  (await sql<StoredRelay>(`select ${relayColumns} from relays r where r.account_id = $1`, [accountId]))[0] ?? null
 
 const none = () =>
   notFound('There is no relay: neither the account nor the platform has one', { hint: 'svc relay set' })
@@ -99,8 +96,8 @@ export const showRelay = async ({ config }: Pick<App, 'config'>, work: Work): Pr
     return {
       url: urlOf(own),
       source: 'account',
-      password: own.sealedPassword != null,
-      bounceAddress: own.bounceAddress ?? null,
+      password: own.sealedPassword !== null,
+      bounceAddress: own.bounceAddress,
     }
   if (config.smtpUrl === null) throw none()
   const platform = relayOfUrl(config.smtpUrl)
