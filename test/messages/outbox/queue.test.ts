@@ -6,6 +6,7 @@ import { setRelay } from '../../../src/messages/identity/identity.ts'
 import { suppressAddresses, takeBatchCounts } from '../../../src/messages/messages.ts'
 import { freeClaims, runMail } from '../../../src/messages/outbox/outbox.ts'
 import { findClaims } from '../../../src/queue/claims.ts'
+import type { Sql } from '../../../src/store/database.ts'
 import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { freePort } from '../../support/daemon.ts'
 import { eventually } from '../../support/deliveries.ts'
@@ -189,20 +190,23 @@ test('two loops share the queue: each message is sent once', async () => {
 
 test('messages announced during a claim are claimed by the next one', async () => {
   let claims = 0
-  const sql = (async (text: string, params?: unknown[], name?: string) => {
-    const rows = await t.app.sql(text, params, name)
-    if (name !== 'claim-messages' || rows.length === 0 || ++claims > 1) return rows
+  const sql = (async (...[query, params]: Parameters<Sql>) => {
+    const rows = await t.app.sql(query, params)
+    if (typeof query === 'string' || query.name !== 'claim-messages' || rows.length === 0 || ++claims > 1) return rows
     await queueMany(t.app, account.id, 1)
     await sleep(200)
     return rows
   }) as typeof t.app.sql
   const stop = new AbortController()
   const running = runMail({ ...t.app, sql }, stop.signal)
+  ends.push(async () => {
+    stop.abort()
+    await running
+  })
   await sleep(300)
   await queueMany(t.app, account.id, 1)
   await sink.arrived(2, 3000)
-  stop.abort()
-  await running
+  expect(claims).toBeGreaterThan(0)
 })
 
 test('a locked row delays no other message', async () => {
