@@ -1,5 +1,9 @@
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+// Shared by the workers and by every `svc` that the tests start: loading modules was a quarter of the suite's CPU time.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/tests')
 
 /** Starts patterns.test.ts first. It is small but takes a minute; ordered by size it would run last, when the other workers are idle. */
 class PatternsFirst extends BaseSequencer {

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { enableCache } from './cache.mjs'
 
 const needed = 26
 
@@ -30,8 +31,10 @@ const runWith = (node, program) => {
   // The path that was typed, for the commands that svc suggests (src/cli/next.ts).
   const env = { ...process.env, SVC_STARTED_AS: process.argv[1] }
   const child = spawn(node, [program, ...process.argv.slice(2)], { stdio: 'inherit', env })
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => child.kill(name))
-  child.on('exit', (status, signal) => process.exit(status ?? 128 + constants.signals[signal]))
+  for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) process.on(name, () => child.kill(name))
+  child.on('exit', (status, signal) =>
+    process.exit(status ?? 128 + constants.signals[/** @type {NodeJS.Signals} */ (signal)]),
+  )
 }
 
 /**
@@ -42,8 +45,12 @@ const runWith = (node, program) => {
 export const launch = async (name) => {
   const program = [`./${name}.ts`, `../dist/bin/${name}.js`]
     .map((file) => fileURLToPath(new URL(file, import.meta.url)))
-    .find(existsSync)
-  if (Number.parseInt(process.versions.node, 10) >= needed) return import(program)
+    .find((file) => existsSync(file))
+  if (!program) throw new Error(`${name} is not built: npm run build`)
+  if (Number.parseInt(process.versions.node, 10) >= needed) {
+    enableCache()
+    return import(program)
+  }
   const node = ownNode()
   if (node) return runWith(node, program)
   process.stderr.write(

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { asTyped } from '../../src/cli/next.ts'
+import { inherited } from '../support/cli.ts'
 
 /*
  * What svc prints to be typed next works as it stands, however svc was started: from the PATH, by npx or npm, by a path.
@@ -22,7 +23,7 @@ const run = (line: string, env: Record<string, string> = {}, cwd = folder): Prom
   new Promise((resolve, reject) => {
     const child = spawn('bash', ['-c', line], {
       cwd,
-      env: { HOME: folder, PATH: process.env.PATH, SVC_DATA_DIR: join(folder, 'data'), ...env },
+      env: { ...inherited(), HOME: folder, SVC_DATA_DIR: join(folder, 'data'), ...env },
     })
     let stderr = ''
     child.stderr.setEncoding('utf8').on('data', (text) => {

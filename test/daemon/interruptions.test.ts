@@ -10,7 +10,7 @@ import { createAccount } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { stopEmbedded } from '../../src/embedded/embedded.ts'
-import { program, startSvc, svc } from '../support/cli.ts'
+import { inherited, program, startSvc, svc } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 import { untilLocked } from '../support/database.ts'
 
@@ -65,7 +65,7 @@ test.each([
   expect(existsSync(pidFile())).toBe(false)
 })
 
-const shellEnv = () => ({ PATH: process.env.PATH, ...target.env, NODE: process.execPath, SVC: program })
+const shellEnv = () => ({ ...inherited(), ...target.env, NODE: process.execPath, SVC: program })
 const shell = (line: string) => spawn('sh', ['-c', line], { env: shellEnv() })
 
 test('an export whose reader stops early ends with exit 0 and leaves no server', async () => {

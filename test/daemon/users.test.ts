@@ -86,6 +86,29 @@ test.runIf(canName)(
   60_000,
 )
 
+describe('the compile cache', () => {
+  /** Runs a command with this home folder. It may write nothing into the temporary folder. */
+  const runAtHome = async (home: string) => {
+    const temporary = await mkdtemp(join(top, 'tmp-'))
+    expect(
+      await svcProcess({ env: { HOME: home, TMPDIR: temporary, NODE_COMPILE_CACHE: '' } }, ['--version']),
+    ).toMatchObject({ status: 0 })
+    expect(await readdir(temporary)).toEqual([])
+  }
+
+  test('is in the user’s own cache folder, not in the temporary folder of all users', async () => {
+    const home = await mkdtemp(join(top, 'home-'))
+    await runAtHome(home)
+    expect(await readdir(join(home, '.cache/svc'))).toHaveLength(1)
+  })
+
+  test.runIf(isRoot)('is not used in a home folder that belongs to another user', async () => {
+    const home = join(top, 'nameless')
+    await runAtHome(home)
+    expect(await readdir(home)).not.toContain('.cache')
+  })
+})
+
 /** Runs a command as root of a user namespace that maps only this id, to a plain user outside. */
 const runAsSoleRoot = (dataDir: string, args: string[], env: Record<string, string> = {}) =>
   svcProcess({ env: { SVC_DATA_DIR: dataDir, ...env } }, args, {

@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { stopEmbedded } from '../../src/embedded/embedded.ts'
-import { program } from '../support/cli.ts'
+import { inherited, program } from '../support/cli.ts'
 import { clusterSource, isRoot, query, startUser } from './support.ts'
 
 const putCluster = clusterSource()
@@ -30,7 +30,7 @@ let vault: string
 
 const svc = async (dataDir: string, args: string[], { as = {}, env = {} }: { as?: object; env?: object } = {}) => {
   const child = spawn(process.execPath, [program, ...args], {
-    env: { PATH: process.env.PATH, SVC_DATA_DIR: dataDir, ...env },
+    env: { ...inherited(), SVC_DATA_DIR: dataDir, ...env },
     cwd: '/',
     ...as,
   })

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Embedded, openEmbedded, stopEmbedded } from '../../src/embedded/embedded.ts'
-import { program } from '../support/cli.ts'
+import { inherited, program } from '../support/cli.ts'
 import { clusterSource, identity, isRoot, postmasterPid, query, startUser, type User } from './support.ts'
 
 /** Returns a prefix that runs a command with its own process ids, IPC and mounts, like a container. */
@@ -44,7 +44,7 @@ const user = (dir = dataDir, inside: string[] = []): User => {
 
 const svc = async (inside: string[], dir: string, args: string[]) => {
   const [first, ...others] = [...inside, process.execPath, program, ...args]
-  const child = spawn(first!, others, { env: { PATH: process.env.PATH, SVC_DATA_DIR: dir } })
+  const child = spawn(first!, others, { env: { ...inherited(), SVC_DATA_DIR: dir } })
   children.push(child)
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text) => {

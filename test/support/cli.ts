@@ -22,6 +22,12 @@ interface Options {
   as?: { uid: number; gid: number }
 }
 
+/** The part of this process's environment that every `svc` gets. */
+export const inherited = (): Record<string, string> => {
+  const { PATH = '', HOME = '', NODE_COMPILE_CACHE } = process.env
+  return { PATH, HOME, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) }
+}
+
 /** Starts the real CLI as a separate process, with only the environment of `target`. */
 export const startSvc = (
   target: { env: Record<string, string> },
@@ -30,7 +36,7 @@ export const startSvc = (
 ) =>
   spawn(runner, [...flags, program, ...args], {
     ...as,
-    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...target.env, ...env },
+    env: { ...inherited(), ...target.env, ...env },
     ...(cwd && { cwd }),
   })
 
@@ -92,7 +98,7 @@ export const svc = async (
     const asked: Asked = {
       args,
       cwd,
-      env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...target.env, ...env },
+      env: { ...inherited(), ...target.env, ...env },
       stdin: Buffer.from(stdin).toString('base64'),
     }
     child.send(asked)

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { program } from './cli.ts'
+import { inherited, program } from './cli.ts'
 
 /** `script` of util-linux, which runs a command on its own terminal. */
 export const hasPty = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0
@@ -27,7 +27,7 @@ export const dialogue = (
 ): Promise<OnTerminal> =>
   new Promise((resolve, reject) => {
     const command = [process.execPath, program, ...args].map(quoted).join(' ')
-    const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TERM: 'xterm', ...target.env }
+    const env = { ...inherited(), TERM: 'xterm', ...target.env }
     const size = `stty cols ${columns} rows ${rows}`
     const child = spawn('script', ['-qec', `${size}; ${command}`, '/dev/null'], { env })
     const left = [...steps]

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { svc } from './cli.ts'
+import { inherited, svc } from './cli.ts'
 
 /** The pages whose commands are tested, in the order in which a reader may run them. */
 const pages = [
@@ -117,7 +117,7 @@ export const openShell = async (folder: string): Promise<Shell> => {
     new Promise((resolve, reject) => {
       const child = spawn('bash', ['-euo', 'pipefail', '-c', [...before, line].join('\n')], {
         cwd: folder,
-        env: { PATH: `${bin}:${process.env.PATH}`, HOME: folder, ...env },
+        env: { ...inherited(), PATH: `${bin}:${process.env.PATH}`, HOME: folder, ...env },
         stdio: ['ignore', 'pipe', 'pipe'],
       })
       let text = ''

@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { program } from '../support/cli.ts'
+import { inherited, program } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { openDnsServer } from '../support/dns.ts'
@@ -73,6 +73,7 @@ const walk = async ({ columns, rows }: (typeof sizes)[number], port: number): Pr
     cloneDatabase(),
   ])
   const env = {
+    ...inherited(),
     PATH: `${bin}:${process.env.PATH}`,
     HOME: folder,
     TERM: 'xterm-256color',

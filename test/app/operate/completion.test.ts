@@ -9,7 +9,7 @@ import { closedValues } from '../../../src/app/closed-values.ts'
 import { loadCommands } from '../../../src/app/commands.ts'
 import { type Candidate, complete } from '../../../src/cli/complete.ts'
 import { buildProgram } from '../../../src/cli/program.ts'
-import { program as entry, svc } from '../../support/cli.ts'
+import { program as entry, inherited, svc } from '../../support/cli.ts'
 
 const run = promisify(execFile)
 let folder: string
@@ -29,7 +29,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-completion-'))
   await writeFile(join(folder, 'svc'), `#!/bin/sh\nexec "${process.execPath}" "${entry}" "$@"\n`)
   await chmod(join(folder, 'svc'), 0o755)
-  env = { PATH: `${folder}${delimiter}${process.env.PATH}`, HOME: folder, TERM: 'dumb' }
+  env = { ...inherited(), PATH: `${folder}${delimiter}${process.env.PATH}`, HOME: folder, TERM: 'dumb' }
   for (const shell of ['bash', 'zsh', 'fish'])
     await writeFile(join(folder, shell), (await svc({ env: {} }, ['completion', shell])).stdout)
 })

@@ -16,7 +16,7 @@ import { countContacts } from '../../../src/contacts/write/count.ts'
 import { isUnavailable, openDatabase, SerializationConflict } from '../../../src/store/database.ts'
 import type { Work } from '../../../src/store/work.ts'
 import type { TestAccount } from '../../support/app.ts'
-import { program } from '../../support/cli.ts'
+import { inherited, program } from '../../support/cli.ts'
 import { untilLocked } from '../../support/database.ts'
 import { randomOfTest } from '../../support/random.ts'
 import { type ContactsApp, useContacts } from '../support.ts'
@@ -276,7 +276,7 @@ test('a unit of work with more new columns than a list can have writes nothing',
 
 test('a command that is killed while it deletes a list leaves exact counts, and the jobs finish the deletion', async () => {
   const id = await bigList(20_000)
-  const env = { ...app.env, PATH: process.env.PATH, HOME: process.env.HOME, SVC_ACCOUNT: account.id }
+  const env = { ...inherited(), ...app.env, SVC_ACCOUNT: account.id }
   const child = spawn(process.execPath, [program, 'lists', 'delete', 'Big', '--yes'], {
     env,
     stdio: ['ignore', 'ignore', 'inherit'],
