@@ -1,6 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { chmod, mkdtemp, readdir, rm, statfs, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { openEmbedded } from '../../src/embedded/embedded.ts'
@@ -27,10 +29,56 @@ export const urlOf = (serverUrl: string, database: string): string =>
 // Tests crash processes, never the machine: without fsync the same statements take a fraction of the time.
 const fast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' }
 
+const memory = '/dev/shm'
+const prefix = 'svc-test-'
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** Removes the folders of test runs that were killed: they would occupy memory until the next boot. */
+const removeOrphans = async (): Promise<void> => {
+  const orphans = (await readdir(memory)).filter(
+    (name) => name.startsWith(prefix) && !isRunning(Number(name.slice(prefix.length).split('-')[0])),
+  )
+  // Those of other users stay.
+  await Promise.all(orphans.map((name) => rm(join(memory, name), { recursive: true, force: true }).catch(() => {})))
+}
+
+/**
+ * Creates the temporary folder of the test run in memory: there, a test that clones the template and drops the clone takes 50 ms
+ * of CPU time instead of 280. Returns undefined if the memory is too small, or if no program may be run from it.
+ */
+const createInMemory = async (): Promise<string | undefined> => {
+  // The largest tests together fill 2 GB.
+  const enough = 8e9
+  let folder: string | undefined
+  try {
+    await removeOrphans()
+    const { bavail, bsize } = await statfs(memory)
+    if (bavail * bsize < enough || process.availableMemory() < enough) return
+    folder = await mkdtemp(join(memory, `${prefix}${process.pid}-`))
+    // Tests work in it as other users too.
+    await chmod(folder, 0o755)
+    const script = join(folder, 'script')
+    await writeFile(script, '#!/bin/sh\n', { mode: 0o755 })
+    await promisify(execFile)(script)
+    return folder
+  } catch {
+    if (folder) await rm(folder, { recursive: true, force: true })
+  }
+}
+
 /** Runs once per test run: opens a server (DATABASE_URL, or an embedded one in a temporary folder) with a migrated template. */
 export default async (project: TestProject): Promise<() => Promise<void>> => {
   const given = process.env.DATABASE_URL
-  const folder = given ? null : await mkdtemp(join(tmpdir(), 'svc-test-'))
+  const temporary = await createInMemory()
+  if (temporary) process.env.TMPDIR = temporary
+  const folder = given ? null : await mkdtemp(join(tmpdir(), prefix))
   const embedded = folder ? await openEmbedded(folder, { settings: fast }) : null
   const serverUrl = given ?? embedded!.url
   const template = `svc_template_${process.pid}`
@@ -44,6 +92,6 @@ export default async (project: TestProject): Promise<() => Promise<void>> => {
   return async () => {
     await onServer(serverUrl, `drop database if exists ${template} with (force)`)
     await embedded?.close()
-    if (folder) await rm(folder, { recursive: true, force: true })
+    for (const created of [folder, temporary]) if (created) await rm(created, { recursive: true, force: true })
   }
 }
