@@ -77,7 +77,7 @@ const shown = (found: Import[]) => found.map(({ from, to }) => `${from} -> ${to}
 /** The imports from `http/`, `cli/` and `pages/` that features may have: types, and a few named files. */
 const isEdgeShape = ({ from, to, typeOnly }: Import) =>
   (/\.routes\.ts$/.test(from) && to === 'src/http/route.ts') ||
-  (/\.(pages|mails)\.ts$/.test(from) && /^src\/pages\/(page|html|plain-mail)\.ts$/.test(to)) ||
+  (/\.(pages|views|mails)\.ts$/.test(from) && /^src\/pages\/(page|html|plain-mail)\.ts$/.test(to)) ||
   (/\.commands\.ts$/.test(from) &&
     /^src\/cli\/(ask|command|input|letter|open|output|progress|screen|trial)\.ts$/.test(to)) ||
   (typeOnly && /^src\/(http|cli)\//.test(to) && feature(from) >= 0)
@@ -192,7 +192,8 @@ test('operations take the time from their unit of work, never from the clock', (
 
 test('the lines of page templates have at most 130 characters', () => {
   const templates = files.filter(
-    (file) => /\.(pages?|mails)\.ts$/.test(file) || /^src\/(pages|app\/console|engagement\/liveview)\//.test(file),
+    (file) =>
+      /\.(pages?|views|mails)\.ts$/.test(file) || /^src\/(pages|app\/console|engagement\/liveview)\//.test(file),
   )
   expect(templates.length).toBeGreaterThan(20)
   const lines = templates.flatMap((file) =>

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
-import { owned, tenantFilter } from '../store/owned.ts'
+import { owned, tenantFilter } from '../store/tenant.ts'
 
 /** Limits of an account. null: unlimited (docs/reference/limits.md#plans-and-quotas). */
 const PlanSchema = defineEntity({

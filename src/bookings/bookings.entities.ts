@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
-import { tenantFilter } from '../store/owned.ts'
+import { tenantFilter } from '../store/tenant.ts'
 
 /** A time that a recipient booked from an email. A move keeps the booking; a booking after its end is a new row. */
 const BookingSchema = defineEntity({

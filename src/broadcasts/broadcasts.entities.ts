@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
-import { owned, tenantFilter } from '../store/owned.ts'
+import { owned, tenantFilter } from '../store/tenant.ts'
 
 /** A marketing email to every active contact of a list. Its messages are the batch with its id. */
 const BroadcastSchema = defineEntity({

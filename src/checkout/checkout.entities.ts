@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
-import { tenantFilter } from '../store/owned.ts'
+import { tenantFilter } from '../store/tenant.ts'
 
 /** The payment provider of an account. */
 const PaymentProviderSchema = defineEntity({

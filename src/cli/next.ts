@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import type { Command } from 'commander'
 import { shellWord } from '../lib/shell.ts'
 
-/** Returns the command with its parents: `svc pipelines stages add`. */
+/** Returns the full name of a command: `svc pipelines stages add`. */
 export const fullCommand = (command: Command): string =>
   command.parent ? `${fullCommand(command.parent)} ${command.name()}` : command.name()
 
@@ -12,7 +12,7 @@ export const withFlags = (...flags: readonly string[]): string =>
   ['svc', ...process.argv.slice(2).map(shellWord), ...flags].join(' ')
 
 /** Returns a flag with its placeholder, as its command declares it: `--name <name>`. */
-export const givenFlag = (command: Command, name: string): string => {
+export const declaredFlag = (command: Command, name: string): string => {
   const option = command.options.find(({ long }) => long === `--${name}`)
   return option?.flags.replace(/^-\w, /, '') ?? `--${name} <${name}>`
 }
@@ -28,7 +28,7 @@ export const invocation = ({ env, argv } = process): string => {
   return basename(typed) !== 'svc' || isOnPath || !existsSync(typed) ? 'svc' : shellWord(typed)
 }
 
-/** Returns a hint with its `svc` commands as they can be typed here. */
+/** Returns a hint with its `svc` commands as they can be typed here. A command begins a hint, or follows punctuation, `or` or `run`. */
 export const asTyped = (hint: string): string => {
   const typed = invocation()
   return typed === 'svc' ? hint : hint.replace(/(?<=^|[:;,] |\(|\bor |\brun )svc (?=[a-z])/g, () => `${typed} `)

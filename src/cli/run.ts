@@ -6,7 +6,7 @@ import type { App, Operation } from '../store/work.ts'
 import type { ChoicesOf } from './choices.ts'
 import { type Context, isChanging, type RunOptions } from './command.ts'
 import { type Interruption, watchInterruption } from './interruption.ts'
-import { asTyped, fullCommand, givenFlag, withFlags } from './next.ts'
+import { asTyped, declaredFlag, fullCommand, withFlags } from './next.ts'
 import { createOutput, type Format, jsonText, type Output, printable } from './output.ts'
 import { showPages } from './pages.ts'
 import { createProgress, noProgress } from './progress.ts'
@@ -196,7 +196,7 @@ const createContext = (
       const lacking = Object.keys(flags).filter((name) => flags[name] === undefined)
       if (lacking.length > 0 && !isPerson()) {
         throw new Problem('usage', `Missing ${lacking.map((name) => `--${name}`).join(', ')}`, {
-          hint: withFlags(...lacking.map((name) => givenFlag(command, name))),
+          hint: withFlags(...lacking.map((name) => declaredFlag(command, name))),
         })
       }
       const answers: Record<string, string | undefined> = { ...flags }

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
-import { tenantFilter } from '../store/owned.ts'
+import { tenantFilter } from '../store/tenant.ts'
 
 const CourseSchema = defineEntity({
   name: 'Course',

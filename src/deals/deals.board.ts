@@ -5,11 +5,12 @@ import type { Work } from '../store/work.ts'
  * The lock order for deals:
  *
  *   1. the account's board (advisory): shared to create, move or change deals; exclusive to delete a stage or change its kind;
- *   2. the pipeline, to change its stages; the stage that a deal is put into (key share);
+ *   2. the pipeline, to change its stages; the stage that a new deal is put into (key share);
  *   3. deals, in the order of their ids if a statement locks several;
- *   4. rows that the listeners of deal events lock (webhooks, journey runs).
+ *   4. the stage that a deal moves to (key share): to change or delete it, a transaction needs the exclusive board first;
+ *   5. rows that the listeners of deal events lock (webhooks, journey runs).
  *
- * A batch of journey runs locks several deals in turn, with the events in between, so it holds locks of all four kinds when it locks
+ * A batch of journey runs locks several deals in turn, with the events in between, so it holds locks of all kinds when it locks
  * the next deal. That can't deadlock: only a transaction with the exclusive lock on the board locks all deals of a stage, and the
  * batch takes the shared lock before any other lock.
  */

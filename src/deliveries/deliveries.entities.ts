@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
-import { owned, tenantFilter } from '../store/owned.ts'
+import { owned, tenantFilter } from '../store/tenant.ts'
 
 /**
  * Where deliveries go: an account's subscription (its row in `webhooks` has the same id), a project's webhook, or the

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
-import { tenantFilter } from '../store/owned.ts'
+import { tenantFilter } from '../store/tenant.ts'
 
 /** What recipients did with their emails. The primary key is what counts once; a changed answer updates its row. */
 const InteractionSchema = defineEntity({

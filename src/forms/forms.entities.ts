@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
-import { owned, tenantFilter } from '../store/owned.ts'
+import { owned, tenantFilter } from '../store/tenant.ts'
 import type { FormField } from '../studio/studio.ts'
 
 /** A signup form of a list. If the list is deleted, the form stays for the operator, but its page does not exist any more. */
@@ -13,10 +13,10 @@ const FormSchema = defineEntity({
     ...owned,
     name: p.text(),
     listId: p.text().collation('C'),
-    /** Its fields beside the email address. */
+    /** Its fields besides the email address. */
     fields: p.json<FormField[]>(),
     doubleOptIn: p.boolean(),
-    /** Sites whose scripts may post to it. */
+    /** Origins whose scripts may submit the form. */
     origins: p.array(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
@@ -26,9 +26,9 @@ export class Form extends FormSchema.class {}
 FormSchema.setClass(Form)
 
 /**
- * An unconfirmed signup, whose contact was sent a confirmation link. The contact is pending; or it is active, and unsubscribed before
- * or changes its fields. The row is deleted when the signup is confirmed, the contact is deleted, or the link expires. It contains
- * no address.
+ * An unconfirmed signup, whose contact was sent a confirmation link. The contact is either pending, or active: then it was
+ * unsubscribed, or the signup changes its fields. The row is deleted when the signup is confirmed, the contact is activated in
+ * another way or deleted, or the link expires. The row contains no email address.
  */
 const FormSignupSchema = defineEntity({
   name: 'FormSignup',

@@ -23,7 +23,7 @@ import {
   type Submission,
   submitForm,
 } from './forms.ts'
-import { closedPage, confirmedPage, formPage, noForm, questionPage, thanksPage } from './signup.pages.ts'
+import { closedPage, confirmedPage, formPage, noForm, questionPage, thanksPage } from './forms.views.ts'
 
 /*
  * The pages of signup forms (docs/reference/pages.md#signup-forms): the form, its submissions by browsers and by scripts, and the

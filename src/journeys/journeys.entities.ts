@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
-import { owned, tenantFilter } from '../store/owned.ts'
+import { owned, tenantFilter } from '../store/tenant.ts'
 import { type Cursor, type Definition, runStatuses } from './definition/definition.ts'
 
 const JourneySchema = defineEntity({

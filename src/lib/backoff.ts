@@ -1,7 +1,7 @@
 const minutes = 60_000
 const hours = 60 * minutes
 
-/** The waits between the attempts of a webhook delivery, in ms (docs/reference/events.md#retries). */
+/** The waits between the attempts of a webhook delivery or of a queued message, in ms (docs/reference/events.md#retries). */
 const intervals = [10_000, 1 * minutes, 5 * minutes, 15 * minutes, 1 * hours, 2 * hours, 4 * hours] as const
 
 /** Converts a `Retry-After` to ms: adds up to 20 % of jitter, so that retries don't arrive at once, and caps the result. */

@@ -11,7 +11,7 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
 export interface ReceivedWebhook {
   /** `ok`, or the reason to refuse the delivery with 401. */
   verdict: Verdict
-  /** Claimed by the sender; trust it only if the verdict is `ok`. Empty if missing. */
+  /** Not authenticated unless the verdict is `ok`. Empty if missing. */
   id: string
   type: string
   /** The parsed body, `{ id, type, createdAt, data }`, or null if it is not JSON. */
@@ -43,9 +43,9 @@ const parse = (text: string): unknown => {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /**
- * Verifies a received delivery: the signature of the raw body, in constant time, and that it was signed within the last five
- * minutes (docs/reference/events.md#signature). `secret` is the subscription's, `whsec_…`; pass both while you rotate it.
- * Throws TypeError if a secret is empty.
+ * Verifies a received delivery: the signature of the raw body, in constant time, and that its timestamp is at most
+ * `toleranceSeconds` before or after now (docs/reference/events.md#signature). `secret` is the subscription's, `whsec_…`. While you
+ * rotate it, pass the old and the new one. Throws TypeError if a secret is empty.
  */
 export const verifyWebhook = (
   secret: string | readonly string[],

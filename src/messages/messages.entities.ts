@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
-import { owned, tenantFilter } from '../store/owned.ts'
+import { owned, tenantFilter } from '../store/tenant.ts'
 import { messageStatuses } from './messages.shapes.ts'
 
 /** An account's own SMTP relay. An account without one uses the platform's. */

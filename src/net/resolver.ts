@@ -7,7 +7,7 @@ import { createFairSemaphore } from './fair-semaphore.ts'
 import { openHosts } from './hosts.ts'
 
 /** The DNS result for a mail domain (RFC 5321 section 5.1, RFC 7505). */
-export type MailFact = 'mx' | 'null_mx' | 'no_mx' | 'domain_not_found' | 'timeout' | 'error'
+export type MxResult = 'mx' | 'null_mx' | 'no_mx' | 'domain_not_found' | 'timeout' | 'error'
 
 export interface Resolver {
   /** Returns the addresses of a host name, at least one. Rejects with a `code` of node:dns otherwise, `ETIMEOUT` after `limitMs`. */
@@ -16,7 +16,7 @@ export interface Resolver {
    * Whether a domain, in any script, accepts mail. Never rejects. Returns `timeout` after `limitMs`, or null if no query was sent
    * until then because queries of other owners used all permits.
    */
-  mail(domain: string, limitMs: number, owner?: unknown): Promise<MailFact | null>
+  mail(domain: string, limitMs: number, owner?: unknown): Promise<MxResult | null>
   /** Returns the TXT records of a name, each joined to one text; null: no answer within `limitMs`. Never rejects. */
   texts(name: string, limitMs: number): Promise<string[] | null>
   /** Cancels running queries. */
@@ -58,7 +58,7 @@ const queryAddresses = async (queries: Queries, hostname: string): Promise<Addre
   return found
 }
 
-const queryMail = async (queries: Queries, domain: string): Promise<MailFact> => {
+const queryMail = async (queries: Queries, domain: string): Promise<MxResult> => {
   try {
     const records = await queries.resolveMx(domain)
     return records.every(({ exchange }) => exchange === '' || exchange === '.') ? 'null_mx' : 'mx'
@@ -73,7 +73,7 @@ const queryMail = async (queries: Queries, domain: string): Promise<MailFact> =>
   }
 }
 
-const mailFailure = (error: unknown, absent: MailFact): MailFact =>
+const mailFailure = (error: unknown, absent: MxResult): MxResult =>
   isAbsent(error) ? absent : isTimeout(error) ? 'timeout' : 'error'
 
 /** Parses the comma-separated name servers of `SVC_DNS_SERVERS`. Throws Problem `configuration`. */

@@ -23,7 +23,9 @@ const appliedColumns: Column<AppliedProject>[] = [
 const addApply = (noun: Command, cli: Cli): void => {
   noun
     .command('apply')
-    .description('Create or update projects from a JSON or YAML file: by id where it has one, else by name')
+    .description(
+      'Create or update projects from a JSON or YAML file, matched by id if the document has one, otherwise by name',
+    )
     .addHelpText(
       'after',
       examples('svc projects apply -f welcome.yaml', 'svc projects apply -f welcome.yaml --dry-run'),
@@ -41,7 +43,7 @@ const addApply = (noun: Command, cli: Cli): void => {
         const documents = readDocuments(await readSource(file, maxFileBytes))
         const dryRun = flags.dryRun ?? false
         const applied = await work((w) => applyProjects(w, documents, { dryRun }))
-        // Rendered now, so that the first email does not wait for it and the daemon does not load MJML.
+        // Loading a template renders and stores it: the first email does not wait for it, and the daemon does not load MJML.
         const accountId = (await account()).id
         if (!dryRun) for (const { id, version } of applied) await loadTemplate(app, { accountId, id: id!, version })
         if (applied.length === 1) out.one({ ...applied[0]!, ...(dryRun && { dryRun }) })
@@ -98,9 +100,9 @@ const addDelete = (noun: Command, cli: Cli): void => {
         return { id: project.id, name: project.name, ...(await planDeletion(w, project.id)) }
       })
       const users = `${quantity(uses.bindings, 'binding')} and ${quantity(uses.broadcasts, 'unsent broadcast')}`
-      const what = `delete the project ${name}, which ${users} use; sent emails stay as they are`
-      const isMeant = await confirm(what, flags, { id, name, ...uses })
-      if (!isMeant) return
+      const what = `delete the project ${name} (used by ${users}; sent emails keep their content)`
+      const isConfirmed = await confirm(what, flags, { id, name, ...uses })
+      if (!isConfirmed) return
       await work((w) => deleteProject(w, id))
       out.one({ id, name })
     }),

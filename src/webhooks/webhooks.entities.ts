@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
-import { owned, tenantFilter } from '../store/owned.ts'
+import { owned, tenantFilter } from '../store/tenant.ts'
 
 /** An account's subscription to events. URL, secret and state are those of the delivery target with the same id. */
 const WebhookSchema = defineEntity({

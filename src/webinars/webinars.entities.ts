@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
-import { tenantFilter } from '../store/owned.ts'
+import { tenantFilter } from '../store/tenant.ts'
 
 /** Transactions that change registrations lock the webinar and update its counts. */
 const WebinarSchema = defineEntity({

@@ -79,7 +79,7 @@ test(`${seconds} s of concurrent work of all kinds: no deadlock, no orphaned row
   const ended: string[] = []
   const doomed: string[] = []
   await Promise.all([
-    // Creates deals; each starts a journey, which moves it.
+    // Creates deals; each starts a journey, which moves the deal.
     repeat(20, (round) =>
       inWork(account, (work) =>
         createDeal(work, NewDeal.parse({ title: `D${round}`, email: `p${round % 50}@mixed.example` }), {

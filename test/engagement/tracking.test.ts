@@ -34,7 +34,8 @@ afterAll(() => engaged.close())
 
 const ask = (path: string, headers: Record<string, string> = person) => t.request('GET', path as '/', { headers })
 const head = (path: string) => t.server.fastify.inject({ method: 'HEAD', url: path, headers: person })
-const told = async () => (await t.events(account.id)).map(({ data }) => [data.interaction.kind, data.interaction.value])
+const emittedInteractions = async () =>
+  (await t.events(account.id)).map(({ data }) => [data.interaction.kind, data.interaction.value])
 const score = async () => {
   const [row] = await t.app.sql<{ points: number }>('select points from lead_scores where account_id = $1', [
     account.id,
@@ -42,13 +43,13 @@ const score = async () => {
   return Math.round(row?.points ?? 0)
 }
 
-test('a link in the email redirects with 302 to its URL and fires once per link and message', async () => {
+test('a link in the email redirects with 302 to its URL and emits one event per link and message', async () => {
   const [harbour, start] = mail.clicks
   const reply = await ask(harbour!)
   expect([reply.status, reply.headers.location]).toEqual([302, 'https://example.com/harbour'])
   await ask(harbour!)
   expect((await ask(start!)).headers.location).toBe('https://example.com/start?email=')
-  expect(await told()).toEqual([
+  expect(await emittedInteractions()).toEqual([
     ['click', 'https://example.com/harbour'],
     ['click', 'https://example.com/start?email='],
   ])
@@ -90,7 +91,7 @@ test('non-ASCII characters are encoded in the redirect URL, over a real connecti
     [302, 'https://xn--bcher-kva.example/%C3%A9'],
     [302, 'https://example.com/hello/Zo%C3%AB%20%F0%9F%8E%81?n=Zo%C3%AB%20%F0%9F%8E%81'],
   ])
-  expect(await told()).toHaveLength(3)
+  expect(await emittedInteractions()).toHaveLength(3)
 })
 
 test.each([
@@ -98,13 +99,13 @@ test.each([
   'YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html',
 ])('an open through a mail provider’s proxy counts as a person’s, a click does not: %s', async (agent) => {
   await ask(mail.open, { 'user-agent': agent })
-  expect(await told()).toEqual([['open', null]])
+  expect(await emittedInteractions()).toEqual([['open', null]])
   expect(await score()).toBe(1)
   await ask(mail.clicks[0]!, { 'user-agent': agent })
-  expect(await told()).toHaveLength(1)
+  expect(await emittedInteractions()).toHaveLength(1)
   // A prefetch by the proxy still counts as a machine.
   await ask((await sendProject(t, sink, account)).open, { 'user-agent': agent, purpose: 'prefetch' })
-  expect(await told()).toHaveLength(1)
+  expect(await emittedInteractions()).toHaveLength(1)
 })
 
 test('opens and clicks without a User-Agent count as a machine’s', async () => {
@@ -112,7 +113,7 @@ test('opens and clicks without a User-Agent count as a machine’s', async () =>
   const bare = { 'user-agent': '' }
   await ask(mail.open, bare)
   await ask(mail.clicks[0]!, bare)
-  expect(await told()).toEqual([])
+  expect(await emittedInteractions()).toEqual([])
   expect(await score()).toBe(0)
   expect(isMachine({ method: 'GET', headers: {} }, 'open')).toBe(true)
 })
@@ -122,7 +123,7 @@ test('an open returns a GIF of one pixel and fires once per message', async () =
   expect([reply.status, reply.headers['content-type']]).toEqual([200, 'image/gif'])
   expect(reply.headers['cache-control']).toBe('private, no-store')
   await ask(mail.open)
-  expect(await told()).toEqual([['open', null]])
+  expect(await emittedInteractions()).toEqual([['open', null]])
 })
 
 test.each([
@@ -137,15 +138,15 @@ test.each([
       }),
   ],
 ])(
-  'what a machine does is kept as its own, neither told nor scored, and a person counts after it: %s',
+  'a click by a machine is stored with isBot, emits no event and adds no score; a later click by a person counts: %s',
   async (_, visit) => {
     await visit()
-    expect(await told()).toEqual([])
+    expect(await emittedInteractions()).toEqual([])
     expect(await score()).toBe(0)
     const rows = await t.app.sql('select kind, is_bot as "isBot" from interactions where account_id = $1', [account.id])
     expect(rows).toEqual([{ kind: 'click', isBot: true }])
     await ask(mail.clicks[0]!)
-    expect(await told()).toHaveLength(1)
+    expect(await emittedInteractions()).toHaveLength(1)
     expect(await score()).toBe(3)
   },
 )
@@ -162,5 +163,5 @@ test('a changed or foreign token is 404, and no link redirects to a URL that is 
     mail.open.replace('.gif', ''),
   ]
   for (const path of paths) expect([path, (await ask(path)).status]).toEqual([path, 404])
-  expect(await told()).toEqual([])
+  expect(await emittedInteractions()).toEqual([])
 })

@@ -13,7 +13,7 @@ export interface FormsApp extends TestApp {
 
 export const publicUrl = 'https://svc.example'
 
-/** The app with its own DNS server, in which `acme.test` accepts mail. */
+/** Starts the app with its own DNS server, in which `acme.test` accepts mail. */
 export const startForms = async ({ env, ...options }: StartOptions = {}): Promise<FormsApp> => {
   const dns = await openDnsServer()
   dns.set('acme.test', { MX: [[10, 'mx.acme.test']] })
@@ -32,7 +32,7 @@ export interface FormBench {
   account: TestAccount
   listId: string
   form(file?: object): Promise<FormView>
-  /** Returns the emitted events, unordered, each type with its data. */
+  /** Returns the data of one event of each emitted type. `types` counts the events. */
   // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an event
   events(): Promise<Record<string, any>>
   types(): Promise<string[]>
@@ -43,7 +43,7 @@ export interface FormBench {
   link(): Promise<string>
 }
 
-/** An account that can send, with a list and a subscription to all events of forms and contacts. */
+/** Creates an account that can send, with a list and a subscription to all events of forms and contacts. */
 export const formBench = async (t: TestApp, plan = 'unlimited'): Promise<FormBench> => {
   const account = await t.account({ plan })
   const { id: listId } = await t.app.work(account.id, 'cli:test', async (w) => {
@@ -68,8 +68,8 @@ export const formBench = async (t: TestApp, plan = 'unlimited'): Promise<FormBen
     listId,
     mails,
     async form(file = {}) {
-      const whole = FormFile.parse({ name: `Form ${++forms}`, list: 'Leads', fields: ['first_name'], ...file })
-      return viewForm(await t.app.work(account.id, 'cli:test', (w) => createForm(w, whole)), publicUrl)
+      const formFile = FormFile.parse({ name: `Form ${++forms}`, list: 'Leads', fields: ['first_name'], ...file })
+      return viewForm(await t.app.work(account.id, 'cli:test', (w) => createForm(w, formFile)), publicUrl)
     },
     async events() {
       return Object.fromEntries((await t.events(account.id)).map(({ type, data }) => [type, data]))

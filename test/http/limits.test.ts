@@ -66,7 +66,7 @@ test('the limit is exact across daemons that share the database', async () => {
   expect(admitted.filter((a) => a!.remaining >= 0)).toHaveLength(60)
 })
 
-test('concurrent calls of one key are counted by few statements, each with its own number', async () => {
+test('concurrent calls of one key are counted by at most three statements, each with its own number', async () => {
   const { key } = await t.account()
   const asked: unknown[] = []
   const sql: Sql = (...statement) => {
@@ -83,7 +83,7 @@ test('concurrent calls of one key are counted by few statements, each with its o
   expect((await t.request('GET', '/pipelines', { key })).headers['ratelimit-remaining']).toBe('59')
 })
 
-test('concurrent calls of different keys and families are counted by one statement, each in its own window', async () => {
+test('concurrent calls of different keys and families are counted by at most three statements, each in its own window', async () => {
   const accounts = [await t.account(), await t.account(), await t.account()]
   const asked: unknown[] = []
   const sql: Sql = (...statement) => {
@@ -110,7 +110,8 @@ test('concurrent calls of different keys and families are counted by one stateme
 test('the purge of old windows does not deadlock with calls that share a statement', async () => {
   const keys = [await t.account(), await t.account(), await t.account()]
   const [first, second, third] = keys.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1))
-  // The purge would find them in this order, the calls lock the first before the second.
+  // Without an order, the purge would lock rows as they were inserted: it would hold the second and wait for the third, while the
+  // calls hold the first and wait for the second. Both would deadlock once the purge came to the first.
   for (const { keyId } of [second!, third!, first!])
     await t.app.sql(
       `insert into rate_windows (key_id, family, started_at, used) values ($1, 'deals', now() - interval '2 hours', 9)`,

@@ -6,7 +6,7 @@ import { Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 import { findList } from '../lists/lists.ts'
 import { mapColumns } from './columns.ts'
-import type { ImportOptions, Inspected, Source } from './imports.ts'
+import type { FileFormat, ImportOptions, Source } from './imports.ts'
 
 /*
  * The questions before an import on a terminal: shows how the file is read, and asks which column becomes which field and whether to
@@ -20,7 +20,7 @@ const sampleWidth = 24
 
 const short = (text: string, width: number) => fitted(printable(text), width)
 
-const samplesOf = ({ samples }: Inspected, at: number): string =>
+const samplesOf = ({ samples }: FileFormat, at: number): string =>
   short(
     samples
       .map((values) => values[at] ?? '')
@@ -41,7 +41,7 @@ const targetsOf = (headers: readonly string[], map: Readonly<Record<string, stri
   }
 }
 
-const askColumn = (message: string, file: Inspected, targets: readonly string[] | null): Promise<string> =>
+const askColumn = (message: string, file: FileFormat, targets: readonly string[] | null): Promise<string> =>
   askChoice(message, [
     ...(targets ? [{ value: '', name: 'Continue' }] : []),
     ...file.headers.flatMap((header, at) => {
@@ -53,7 +53,7 @@ const askColumn = (message: string, file: Inspected, targets: readonly string[] 
   ])
 
 /** Asks for changes of the mapping until the person continues. */
-const askMap = async ({ out }: Context, file: Inspected): Promise<Record<string, string>> => {
+const askMap = async ({ out }: Context, file: FileFormat): Promise<Record<string, string>> => {
   let map: Record<string, string> = {}
   for (;;) {
     const targets = targetsOf(file.headers, map)
@@ -96,7 +96,7 @@ interface Given {
 export interface Arranged {
   options: ImportOptions
   createList: boolean
-  file: Inspected
+  file: FileFormat
 }
 
 /** Shows how the file is read, and asks for absent options. Returns null if the person declines. */

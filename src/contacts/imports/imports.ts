@@ -10,7 +10,7 @@ export {
 export { parseMap } from './columns.ts'
 export type { Counts } from './counts.ts'
 export { openFile, openStdin, type Source } from './file.ts'
-export { type Inspected, inspectFile } from './inspect.ts'
+export { type FileFormat, inspectFile } from './inspect.ts'
 export { findOrCreateList, prepareImport, targetList } from './prepare.ts'
 export { previewImport } from './preview.ts'
 export { checkRejectsFile, listRejects, reasonsOf, writeRejects } from './rejects.ts'

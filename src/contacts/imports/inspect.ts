@@ -1,20 +1,23 @@
 import { readCsv } from './csv.ts'
 import type { Source } from './file.ts'
 
-/** The form of a file, detected before the import. */
-export interface Inspected {
+/** The detected format of a file. */
+export interface FileFormat {
   encoding: string
   delimiter: string
   headers: string[]
-  /** Its first readable rows. */
+  /** The file's first readable rows. */
   samples: string[][]
 }
 
 /** Bytes to read for detecting the encoding. */
 const headBytes = 1024 * 1024
-const mostSamples = 5
+const maxSamples = 5
 
-/** Returns `utf-8` if the beginning of the file is valid UTF-8, or has a byte order mark; else `latin1`. */
+/**
+ * Returns `utf-8` if the beginning of the file is valid UTF-8, otherwise `latin1`. For a file with a byte order mark of UTF-16 it
+ * returns `utf-8` too: `readCsv` follows the mark, whatever the encoding is.
+ */
 const encodingOf = async (source: Source): Promise<string> => {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let bytes = 0
@@ -33,13 +36,17 @@ const encodingOf = async (source: Source): Promise<string> => {
 }
 
 /** Inspects a file that can be read again. `encoding`: the one from `--encoding`; undefined: detect it. */
-export const inspectFile = async (source: Source, encoding?: string): Promise<Inspected> => {
-  const found = encoding ?? (await encodingOf(source))
-  const { delimiter, headers, rows } = await readCsv({ bytes: source.open(), reopen: source.open, encoding: found })
+export const inspectFile = async (source: Source, encoding?: string): Promise<FileFormat> => {
+  const encodingInUse = encoding ?? (await encodingOf(source))
+  const { delimiter, headers, rows } = await readCsv({
+    bytes: source.open(),
+    reopen: source.open,
+    encoding: encodingInUse,
+  })
   const samples: string[][] = []
   for await (const { values, fault } of rows) {
     if (!fault) samples.push(values)
-    if (samples.length === mostSamples) break
+    if (samples.length === maxSamples) break
   }
-  return { encoding: found, delimiter, headers, samples }
+  return { encoding: encodingInUse, delimiter, headers, samples }
 }

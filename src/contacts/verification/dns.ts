@@ -1,4 +1,4 @@
-import type { MailFact, Resolver } from '../../net/resolver.ts'
+import type { MxResult, Resolver } from '../../net/resolver.ts'
 import { opaqueArray } from '../../store/arrays.ts'
 import { statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
@@ -11,7 +11,7 @@ const fullQueryMs = 0.9 * dnsLimitMs
 /** Concurrent queries; each needs a socket. */
 const queriesAtOnce = 64
 
-const lifetimesMs: Record<MailFact, number> = {
+const lifetimesMs: Record<MxResult, number> = {
   mx: 24 * 3_600_000,
   null_mx: 3_600_000,
   no_mx: 3_600_000,
@@ -34,8 +34,8 @@ const askDns = async (
   { resolver }: Verifier,
   domains: readonly string[],
   { isPatient, signal }: LookupOptions,
-): Promise<Map<string, MailFact>> => {
-  const facts = new Map<string, MailFact>()
+): Promise<Map<string, MxResult>> => {
+  const facts = new Map<string, MxResult>()
   const endsAt = isPatient ? Number.POSITIVE_INFINITY : performance.now() + dnsLimitMs
   const queue = domains.values()
   const ask = async () => {
@@ -53,7 +53,7 @@ const askDns = async (
 }
 
 /** Caches answers. Of two concurrent answers the one with the longer lifetime stays, so a time-out never replaces an answer. */
-const keepFacts = async ({ sql, now }: Verifier, facts: ReadonlyMap<string, MailFact>): Promise<void> => {
+const keepFacts = async ({ sql, now }: Verifier, facts: ReadonlyMap<string, MxResult>): Promise<void> => {
   const rows = [...facts].sort(([a], [b]) => (a < b ? -1 : 1))
   await sql(
     `insert into mail_domains (domain, finding, expires_at) select * from unnest($1::text[], $2::text[], $3::timestamptz[])
@@ -72,7 +72,7 @@ const maxRemembered = 20_000
 /** Domains that accept mail, with the expiry of the cached answer. Such an answer does not change before it expires. */
 const remembered = new WeakMap<Resolver, Map<string, Date>>()
 
-const readingFacts = statement<{ domain: string; finding: MailFact; expiresAt: Date }>(
+const readingFacts = statement<{ domain: string; finding: MxResult; expiresAt: Date }>(
   'mail-facts',
   { domain: 'text', finding: 'text', expiresAt: 'timestamptz' },
   `select domain, finding, expires_at as "expiresAt" from mail_domains
@@ -83,7 +83,7 @@ const readingFacts = statement<{ domain: string; finding: MailFact; expiresAt: D
 const cachedFacts = async ({ sql, resolver, now }: Verifier, domains: readonly string[]) => {
   const at = now()
   const ends = remembered.getOrInsertComputed(resolver, () => new Map())
-  const facts = new Map<string, MailFact>()
+  const facts = new Map<string, MxResult>()
   for (const domain of domains) if ((ends.get(domain) ?? 0) > at) facts.set(domain, 'mx')
   const others = domains.filter((domain) => !facts.has(domain))
   if (others.length === 0) return facts
@@ -104,7 +104,7 @@ export const mailFacts = async (
   app: Verifier,
   domains: readonly string[],
   asking: LookupOptions = {},
-): Promise<Map<string, MailFact>> => {
+): Promise<Map<string, MxResult>> => {
   if (domains.length === 0) return new Map()
   const facts = await cachedFacts(app, domains)
   const unknown = domains.filter((domain) => !facts.has(domain))

@@ -1,4 +1,4 @@
-import type { MailFact } from '../../net/resolver.ts'
+import type { MxResult } from '../../net/resolver.ts'
 import { type LookupOptions, mailFacts, type Verifier } from './dns.ts'
 import { type DomainFacts, domainFacts } from './domains.ts'
 import { type Reason, resultOf, type VerificationResult } from './result.ts'
@@ -33,7 +33,7 @@ let blocklist: ReadonlySet<string> | undefined
 const loadBlocklist = async (): Promise<ReadonlySet<string>> =>
   (blocklist ??= (await import('disposable-email-domains-js')).disposableEmailBlocklistSet())
 
-const dnsReasons: Record<MailFact, Reason | null> = {
+const dnsReasons: Record<MxResult, Reason | null> = {
   mx: null,
   null_mx: 'null_mx',
   no_mx: 'no_mx',
@@ -42,7 +42,7 @@ const dnsReasons: Record<MailFact, Reason | null> = {
   error: 'dns_error',
 }
 
-const classifyAddress = (email: string, { disposable, typo }: DomainFacts, fact: MailFact): VerificationResult => {
+const classifyAddress = (email: string, { disposable, typo }: DomainFacts, fact: MxResult): VerificationResult => {
   const dns = dnsReasons[fact]
   const reasons: Reason[] = dns ? [dns] : []
   if (disposable) reasons.push('disposable')

@@ -1,5 +1,6 @@
 export { createTarget, publicUrl, redirectTarget, resealTarget } from './change.ts'
 export { closeTargets, deleteTarget, endTargets, lockTargets, reviveTarget } from './end.ts'
+export { cancelLeftovers, cancelWithoutTarget, findLeftovers } from './ended-targets.ts'
 export {
   countPending,
   findProjectTarget,
@@ -11,4 +12,3 @@ export {
   readTargetState,
   type TargetState,
 } from './find.ts'
-export { cancelLeftovers, cancelWithoutTarget, findLeftovers } from './leftovers.ts'

@@ -1,7 +1,7 @@
 import { type Html, html } from '../../pages/html.ts'
 import type { FormField } from '../../studio/studio.ts'
 import { maxTextLength } from '../interactions/interactions.ts'
-import { type BlockForm, type BlockPage, type Entered, enteredInto } from './forms.pages.ts'
+import { type BlockForm, type BlockPage, type Entered, enteredInto } from './blocks.views.ts'
 
 /*
  * Votes, ratings, quizzes and forms on the page. Each option is a submit button, so one click answers, even without scripts. An

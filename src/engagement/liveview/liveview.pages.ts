@@ -5,7 +5,7 @@ import type { App } from '../../store/work.ts'
 import { type Block, headingLevels, type LeafBlock, leavesOf } from '../../studio/studio.ts'
 import { findSentByToken, type SentMail } from '../engagement.sent.ts'
 import type { BlockKind } from '../interactions/interactions.ts'
-import type { BlockForm, BlockPage, Entered } from './forms.pages.ts'
+import type { BlockForm, BlockPage, Entered } from './blocks.views.ts'
 import { liveViewStyle } from './style.ts'
 import { answerBlock, filledLeaves, type LiveView, showLiveView } from './view.ts'
 

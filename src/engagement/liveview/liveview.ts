@@ -1,2 +1,2 @@
-export { type BlockForm, enteredInto } from './forms.pages.ts'
+export { type BlockForm, enteredInto } from './blocks.views.ts'
 export { filledLeaves, showLiveView } from './view.ts'

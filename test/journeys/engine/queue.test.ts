@@ -49,7 +49,7 @@ const until = async (isDone: () => Promise<boolean>) => {
   }
 }
 
-const areDone = (journey: string) => async () => {
+const areAllRunsEnded = (journey: string) => async () => {
   const rows = await target.app.sql(
     `select from journey_runs where account_id = $1 and journey_id = $2 and status in ('running', 'waiting') limit 1`,
     [bench.account.id, journey],
@@ -100,15 +100,15 @@ const startMixed = async (count: number) => {
   return journey
 }
 
-test('three engines on one database do each step once, and share the work', { timeout: 90_000 }, async () => {
+test('three engines on one database do each step once', { timeout: 90_000 }, async () => {
   const journey = await startMixed(400)
   const engines = await Promise.all(['one', 'two', 'three'].map(startEngine))
-  await until(areDone(journey))
+  await until(areAllRunsEnded(journey))
   await expectOnce(journey, 400)
   expect(engines.flatMap(({ faults }) => faults)).toEqual([])
 })
 
-test('repeatedly cut connections lose no step and repeat none', { timeout: 90_000 }, async () => {
+test('repeatedly cut connections neither lose nor repeat a step', { timeout: 90_000 }, async () => {
   const journey = await startMixed(300)
   const engines = await Promise.all(['svc cut 1', 'svc cut 2'].map(startEngine))
   for (let cut = 0; cut < 8; cut++) {
@@ -118,7 +118,7 @@ test('repeatedly cut connections lose no step and repeat none', { timeout: 90_00
        where datname = current_database() and application_name like 'svc cut%'`,
     )
   }
-  await until(areDone(journey))
+  await until(areAllRunsEnded(journey))
   await expectOnce(journey, 300)
   expect(engines.flatMap(({ faults }) => faults)).toEqual([])
 })
@@ -135,7 +135,7 @@ const onOwnDatabase = async () => {
   listId = await bench.list('Leads')
 }
 
-test('two journeys over the contacts of a list, concurrent with writers of both lists, do not deadlock and count correctly', {
+test('journeys that update the same contacts while other transactions write to both lists do not deadlock, and the row count stays correct', {
   timeout: 120_000,
 }, async () => {
   await onOwnDatabase()
@@ -147,6 +147,7 @@ test('two journeys over the contacts of a list, concurrent with writers of both 
   ]
   const journeys = [
     await bench.apply({ name: 'One', trigger, steps: steps('one'), exitOn: ['deal-won'] }),
+    // The reverse order makes the two journeys lock contact and list in opposite orders.
     await bench.apply({ name: 'Two', trigger, steps: steps('two').reverse() }),
     await bench.apply({
       name: 'Three',
@@ -171,7 +172,7 @@ test('two journeys over the contacts of a list, concurrent with writers of both 
     }
   }
   const writers = [write(customers, 0), write(customers, 101), write(listId, 202), write(listId, 303)]
-  await until(async () => (await areDone(journeys[0]!)()) && (await areDone(journeys[1]!)()))
+  await until(async () => (await areAllRunsEnded(journeys[0]!)()) && (await areAllRunsEnded(journeys[1]!)()))
   isOver = true
   await Promise.all(writers)
   expect(await deadlocks()).toBe(before)
@@ -188,7 +189,7 @@ test('two journeys over the contacts of a list, concurrent with writers of both 
   expect(engines.flatMap(({ faults }) => faults)).toEqual([])
 })
 
-/** Returns the rows of runs that scans read, and the entries of all indexes. */
+/** Returns the rows of runs and their log that sequential scans have read, and the entries that their indexes have returned. */
 const reads = async () => {
   await target.app.sql('select pg_stat_clear_snapshot(), pg_stat_force_next_flush()')
   await new Promise((resolve) => setTimeout(resolve, 1200))
@@ -200,7 +201,7 @@ const reads = async () => {
 }
 
 test.each(['empty', 'full'])(
-  'after an analyze while the queue was %s its statements still use indexes, row by row',
+  'statements of the queue use indexes, row by row, even if the tables were analyzed while the queue was %s',
   { timeout: 90_000 },
   async (state) => {
     await onOwnDatabase()
@@ -249,15 +250,15 @@ test('the cost of finding due runs does not grow with waiting runs or accounts',
     from generate_series(1, $3) n`
   const now = target.app.now().getTime()
   await target.app.sql(insert, [2, new Date(now - 1000), 20, 'due'])
-  const room = { total: 512, accounts: new Map(), accountDefault: 256, except: [] }
+  const capacity = { total: 512, accounts: new Map(), accountDefault: 256, except: [] }
   const cost = async () => {
     const before = await reads()
-    const { runs } = await findDue(target.app.database, target.app.now(), room)
+    const { runs } = await findDue(target.app.database, target.app.now(), capacity)
     expect(runs).toHaveLength(20)
     const after = await reads()
     return after.entries - before.entries + after.scanned - before.scanned
   }
-  const alone = await cost()
+  const baseline = await cost()
   await target.app.sql(insert, [5000, new Date(now + 3_600_000), 50_000, 'later'])
-  expect(await cost()).toBeLessThan(1.5 * alone)
+  expect(await cost()).toBeLessThan(1.5 * baseline)
 })
