@@ -87,7 +87,7 @@ export const listAccounts = async ({ sql }: Operation): Promise<AccountView[]> =
   (await sql<AccountRow>(`${selecting} order by id`)).sort(byName('name')).map(view)
 
 /** Finds an account by id or name, except one that is being deleted. Throws Problem `not_found`. */
-export const findAccount = async ({ sql }: Operation, ref: string): Promise<AccountView> => {
+const findAccount = async ({ sql }: Operation, ref: string): Promise<AccountView> => {
   const [account] = await sql<AccountRow>(`${selecting} and (id = $1 or name = $1) order by id = $1 desc limit 1`, [
     ref,
   ])

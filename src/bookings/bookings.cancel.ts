@@ -13,7 +13,7 @@ import {
   viewBooking,
 } from './bookings.view.ts'
 
-export interface Cancellation {
+interface Cancellation {
   by: 'attendee' | 'host'
   /** null: no reason was given. */
   reason: string | null

@@ -5,7 +5,7 @@ import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type BookingRow, type BookingView, bookingColumns, viewBooking } from './bookings.view.ts'
 
-export interface BookingFilter {
+interface BookingFilter {
   status: BookingView['status'] | null
   /** Normalised. */
   email: string | null

@@ -14,7 +14,7 @@ export type ProviderKind = 'stripe' | 'test'
 export type Provider = { kind: 'stripe'; key: string; formerKey: string | null } | { kind: 'test' }
 
 /** A provider as `svc payments provider` shows it. */
-export interface ProviderView {
+interface ProviderView {
   provider: ProviderKind
   /** The last 4 characters of Stripe's secret key. */
   keyLast4: string | null

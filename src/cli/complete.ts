@@ -8,7 +8,7 @@ export interface Candidate {
 }
 
 /** Closed sets of values by command and flag (`sends list --status`) or argument (`events send <type>`). */
-export type ClosedValues = Readonly<Record<string, readonly string[]>>
+type ClosedValues = Readonly<Record<string, readonly string[]>>
 
 const files: Candidate = { value: ':files', about: '' }
 

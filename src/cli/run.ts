@@ -30,7 +30,7 @@ const statuses: Record<ProblemKind, number> = {
 /** How long closing may take if the database is unavailable. */
 const closeMs = 3000
 
-export interface GlobalOptions {
+interface GlobalOptions {
   json?: boolean
   jsonl?: boolean
   quiet?: boolean

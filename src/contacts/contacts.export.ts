@@ -7,7 +7,7 @@ import type { Contact } from './contacts.view.ts'
 import type { ContactListView } from './lists/lists.ts'
 
 /** `csv`: address and fields, in a form that an import accepts. `jsonl` and `json`: complete contacts (docs/reference/api.md#contact). */
-export type ExportFormat = 'csv' | 'jsonl' | 'json'
+type ExportFormat = 'csv' | 'jsonl' | 'json'
 
 const jsonl = (contacts: readonly Contact[]) => contacts.map((contact) => `${JSON.stringify(contact)}\n`).join('')
 

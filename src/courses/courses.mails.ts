@@ -3,10 +3,10 @@ import { type PlainMail, plainMail } from '../pages/plain-mail.ts'
 import type { App, Work } from '../store/work.ts'
 import { mailedPortalUrl } from './courses.links.ts'
 
-export type CourseEvent = 'enrolled' | 'completed'
+type CourseEvent = 'enrolled' | 'completed'
 
 /** Builds the email for events without a bound project. `portalUrl` is empty if the account has no portal. */
-export const plainMailOf = (
+const plainMailOf = (
   event: CourseEvent,
   { email, title, portalUrl }: { email: string; title: string; portalUrl: string },
 ): PlainMail => {

@@ -11,7 +11,7 @@ const EpochMs = z.int().meta({ description: 'epoch ms' })
 const Email = z.string().meta({ format: 'email' })
 const Named = z.strictObject({ id: z.string(), name: z.string() })
 
-export const VerificationShape = z.strictObject({
+const VerificationShape = z.strictObject({
   status: z.enum(['valid', 'risky', 'invalid', 'unknown']),
   reasons: z.array(z.string()),
   checkedAt: EpochMs,

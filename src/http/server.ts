@@ -29,7 +29,7 @@ import { type OpenApi, openApiOf } from './openapi.ts'
 import { addPages, answerPageNotFound, isPageUrl } from './pages.ts'
 import type { Answer, Route } from './route.ts'
 
-export const apiPrefix = '/api/v1'
+const apiPrefix = '/api/v1'
 
 /** Time limit for the headers and body of a request. */
 const requestTimeoutMs = 60_000

@@ -1,5 +1,5 @@
 /** The time of each thread's last heartbeat or poll, in memory that the threads share. */
-export interface Beats {
+interface Beats {
   /** Shared with the threads. */
   readonly memory: SharedArrayBuffer
   beat(name: string): void

@@ -12,7 +12,7 @@ export type ProblemKind =
   | 'upstream' // 502, exit 7: a service that we call refused the request or did not answer
   | 'unavailable' // 503, exit 7
 
-export interface ProblemDetail {
+interface ProblemDetail {
   /** A next step for the terminal (`next: svc …`). HTTP never shows it. */
   hint?: string
   /** Seconds until a retry makes sense: becomes `Retry-After`. */

@@ -17,7 +17,7 @@ const stampPurposes = ['bounce'] as const
 
 /** The purpose of a token. Each purpose has its own key, so a token works only for its own purpose. */
 export type TokenPurpose = (typeof tokenPurposes)[number]
-export type StampPurpose = (typeof stampPurposes)[number]
+type StampPurpose = (typeof stampPurposes)[number]
 type Purpose = TokenPurpose | StampPurpose
 
 /** The key of each purpose under one secret, in base64url. The keys sign and verify links; they can't decrypt stored secrets. */

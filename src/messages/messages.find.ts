@@ -41,7 +41,7 @@ export interface MessageDetail extends MessageView {
   queue: { state: 'queued' | 'claimed' | 'handing'; tries: number; dueAt: number | null } | null
 }
 
-export interface MessageFilter {
+interface MessageFilter {
   status: MessageView['status'] | null
   /** Normalised. */
   email: string | null

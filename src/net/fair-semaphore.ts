@@ -1,5 +1,5 @@
 /** Permits that waiting owners get in turn. */
-export interface FairSemaphore {
+interface FairSemaphore {
   /** Resolves to whether a permit was free within `limitMs`. A caller that got one must call `leave`. */
   enter(owner: unknown, limitMs: number): Promise<boolean>
   leave(): void

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { type Address, bareHost } from './addresses.ts'
 
 /** The names of a hosts file. */
-export interface Hosts {
+interface Hosts {
   /** Returns the addresses of a name; empty if the file does not have it, or can't be read. */
   find(hostname: string): Address[]
 }

@@ -8,7 +8,7 @@ import { createLookups } from './lookups.ts'
 
 export type { PostOutcome } from './exchange.ts'
 
-export interface PostRequest {
+interface PostRequest {
   headers: Record<string, string>
   body: string | Buffer
   timeoutMs: number

@@ -20,7 +20,7 @@ export interface ImapAccess {
 /** The server refused or did not answer; the message is a sentence for the operator. */
 export class MailboxFailure extends Error {}
 
-export interface Mailbox {
+interface Mailbox {
   /** Returns the UIDs of unread messages, oldest first. */
   unseen(): Promise<number[]>
   /** Returns the first `maxBytes` of a message, which stays unread; null: the message no longer exists. */

@@ -24,7 +24,7 @@ export const addressesOf = async (
 }
 
 /** Opens a TCP connection to a relay, at any address. Rejects after `limitMs` in all. */
-export const dialRelay = async (
+const dialRelay = async (
   resolver: Pick<Resolver, 'addresses'>,
   host: string,
   port: number,

@@ -57,7 +57,7 @@ export interface SmtpClient {
 }
 
 /** Connections of this process to one relay. */
-export const connectionsPerRelay = 5
+const connectionsPerRelay = 5
 /** Limit for look-up and connection: less than a caller of POST /send waits, so that the caller gets the error. */
 const dialMs = 8000
 const greetingMs = 30_000

@@ -18,7 +18,7 @@ export interface ReturnUrls {
 }
 
 /** A payment. Amounts are in the currency's minor units. */
-export interface CheckoutRequest {
+interface CheckoutRequest {
   /** Idempotency key: repeated requests return the same session. */
   id: string
   currency: string

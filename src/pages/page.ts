@@ -22,7 +22,7 @@ export interface PageView {
 }
 
 /** Redirects the browser: with 303 after a POST, so that a reload does not post again, else with 302. */
-export interface Redirect {
+interface Redirect {
   redirect: string
 }
 

@@ -32,7 +32,7 @@ export const ownedRows = (table: string, more = '', claims = '$1'): string => `
   jsonb_to_recordset(${claims}::jsonb) as c(${columns}${more}) cross join lateral (${matching(table)} for update skip locked) l`
 
 /** Returns the ids of the claims that are still the newest, locked or not. */
-export const stillOurs = async (sql: Sql, table: string, claims: readonly Claim[]): Promise<Set<string>> => {
+const stillOurs = async (sql: Sql, table: string, claims: readonly Claim[]): Promise<Set<string>> => {
   if (claims.length === 0) return new Set()
   const rows = await sql<{ id: string }>(
     `select c.id from jsonb_to_recordset($1::jsonb) as c(${columns}) cross join lateral (${matching(table)} limit 1) l`,

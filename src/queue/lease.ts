@@ -38,7 +38,7 @@ export interface LeaseEvents {
   died(ids: readonly number[]): Promise<boolean>
 }
 
-export interface Lease {
+interface Lease {
   /** The worker's id; null without a confirmed session: then nothing may be claimed, and no claim may be started. */
   readonly id: number | null
   /** Ends the session. Deletes the row if `isEmpty` resolves to true (no claims); otherwise the worker that frees the claims does. */

@@ -46,7 +46,7 @@ export const createBell = () => {
   }
 }
 
-export type Bell = ReturnType<typeof createBell>
+type Bell = ReturnType<typeof createBell>
 
 /** Resolves once `running` has settled, or after `ms`: the database may be unavailable. */
 export const within = async (ms: number, running: Promise<unknown>): Promise<void> => {

@@ -12,7 +12,7 @@ const thisProcess = `${process.pid}@${hostname().slice(0, 30)}`
 /** Returns the application_name of this process's connections for `part` (`svc mail`): `svc mail 4242@web-1`. */
 export const connectionName = (part: string): string => `${part} ${thisProcess}`
 
-export interface ConnectedProcess {
+interface ConnectedProcess {
   /** `<pid>@<host>` */
   process: string
   /** The purposes of its connections, sorted: `daemon`, `jobs`, `cli`, or the name of a job. */

@@ -11,7 +11,7 @@ import type { Database } from './database.ts'
  */
 export type SchemaRule = 'require' | 'migrate' | 'fresh' | 'ignore'
 
-export interface SchemaState {
+interface SchemaState {
   applied: string[]
   pending: string[]
   /** Applied by a later version of svc than this one. */

@@ -13,7 +13,7 @@ const maxKept = 100
 const maxKeptLength = 250_000
 
 /** Identifies a version; `id` is the project's. */
-export interface VersionRef {
+interface VersionRef {
   accountId: string
   id: string
   version: number

@@ -89,7 +89,7 @@ const clockButton = (value: string, label: string): Html =>
   html`<button name="by" value="${value}" id="clock-${value}" form="clock-form">${label}</button>`
 
 /** Returns the clock with its buttons. */
-export const clockBar = ({ now, offsetMs, path }: Surroundings): Html => {
+const clockBar = ({ now, offsetMs, path }: Surroundings): Html => {
   const isMoved = Math.abs(offsetMs) >= 1000
   return html`<section class="clock" aria-label="Clock">
 <form id="clock-form" method="post" action="/clock">${backTo(path)}</form>

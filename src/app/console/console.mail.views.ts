@@ -81,10 +81,10 @@ ${olderLink(page, search)}`,
 
 /** The views of an email. */
 export const mailTabs = ['html', 'text', 'headers', 'source'] as const
-export type MailTab = (typeof mailTabs)[number]
+type MailTab = (typeof mailTabs)[number]
 const tabNames = { html: 'HTML', text: 'Text', headers: 'Headers', source: 'Source' }
 
-export interface MailLook {
+interface MailLook {
   tab: MailTab
   /** Whether the frame is as wide as a phone. */
   isNarrow: boolean

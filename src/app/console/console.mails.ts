@@ -110,7 +110,6 @@ export const openMails = (dataDir: string) => {
     },
   }
 }
-export type Mails = ReturnType<typeof openMails>
 
 const attachmentOf = (attachment: Attachment, nth: number) => ({
   name: attachmentName(attachment, nth),

@@ -19,7 +19,7 @@ const formLimit = 4096
 /** Requests of probes, scrapers and the sample picture, which the console does not list. */
 const hiddenPaths = ['/healthz', '/readyz', '/metrics', picturePath]
 
-export interface ConsoleOptions {
+interface ConsoleOptions {
   port: number
   /** The secret part of the receiver's path. */
   token: string

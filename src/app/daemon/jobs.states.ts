@@ -2,7 +2,7 @@
  * `down`: the last run failed, and the current one has not run for 10 s yet. `stalled`: the thread runs, but its worker
  * has completed neither a heartbeat nor a poll for 15 s.
  */
-export type JobState = 'ok' | 'down' | 'stalled'
+type JobState = 'ok' | 'down' | 'stalled'
 
 /** The states of this process's jobs, by name. */
 export type JobStates = Readonly<Record<string, JobState>>

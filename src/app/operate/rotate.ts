@@ -30,7 +30,7 @@ export const sealedColumns: readonly SealedColumn[] = [
 /** Rows of each update. */
 const atOnce = 1000
 
-export interface Rotation {
+interface Rotation {
   from: string
   to: string
   /** Invalidates links that were signed with the old secret, because it leaked. */

@@ -93,7 +93,7 @@ interface Given {
   encoding?: string
 }
 
-export interface Arranged {
+interface Arranged {
   options: ImportOptions
   createList: boolean
   file: FileFormat

@@ -6,7 +6,7 @@ import type { Columns } from './columns.ts'
 import type { CsvRow } from './csv.ts'
 
 /** Maximum rows for each transaction: a larger write fires no events (docs/reference/events.md#sources). */
-export const batchRows = 500
+const batchRows = 500
 /** A batch with long rows ends earlier, so that memory stays constant. */
 const batchCharacters = 500_000
 
@@ -81,7 +81,7 @@ const merge = (into: Record<string, string>, fields: Readonly<Record<string, str
 }
 
 /** Splits rows into writes and rejects. For repeated addresses the last values win, or with `keepFirst` the first. */
-export const toBatch = (rows: readonly CsvRow[], columns: Columns, keepFirst: boolean): Batch => {
+const toBatch = (rows: readonly CsvRow[], columns: Columns, keepFirst: boolean): Batch => {
   const writes = new Map<string, ContactWrite>()
   const repeats = new Map<string, Repeats>()
   const rejects: Reject[] = []

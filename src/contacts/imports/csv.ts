@@ -7,14 +7,14 @@ import { type CsvRow, openQuote, takeApart } from './quotes.ts'
 
 export type { CsvRow }
 
-export interface CsvFile {
+interface CsvFile {
   delimiter: string
   headers: string[]
   /** In the order of the file, without empty lines. Can be read once. */
   rows: AsyncIterable<CsvRow>
 }
 
-export interface CsvSource {
+interface CsvSource {
   /** Opens the file again from its start; null: it can be read only once (standard input). */
   reopen: (() => Bytes) | null
   bytes: Bytes

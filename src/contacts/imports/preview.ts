@@ -8,7 +8,7 @@ import type { ImportOptions } from './checkpoint.ts'
 import { addCounts, type Counts, countRows, noCounts } from './counts.ts'
 import type { Prepared } from './prepare.ts'
 
-export interface Preview extends Counts {
+interface Preview extends Counts {
   rows: number
   /** Number of events that would fire, by type; 0 without subscribers. */
   events: { 'contact.created': number; 'contact.updated': number }

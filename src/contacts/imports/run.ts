@@ -9,7 +9,7 @@ import type { Prepared } from './prepare.ts'
 import { writeRejects } from './rejects.ts'
 import { type VerifiedBatch, type Writer, writeBatches } from './write.ts'
 
-export interface ImportRun extends Writer {
+interface ImportRun extends Writer {
   /** Called after each batch with the number of imported rows. */
   onBatch?(rows: number): void
 }

@@ -12,7 +12,7 @@ export interface Table {
   end(): void
 }
 
-export interface TableOptions {
+interface TableOptions {
   /** The value of `--map`. */
   map: string
   encoding: string

@@ -16,7 +16,7 @@ const listed = 'contacts c join contact_lists l on l.account_id = c.account_id a
 const columns = 'c.list_id as "listId", c.row_id as "rowId", c.email'
 
 /** Identifies a contact: a normalised address, optionally with `listId` and `rowId`; or `listId` and `rowId`. */
-export interface ContactName {
+interface ContactName {
   email?: string | undefined
   listId?: string | undefined
   rowId?: string | undefined

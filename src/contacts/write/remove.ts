@@ -24,7 +24,7 @@ export const notifyRemoved = async (work: Work, removed: Removed): Promise<void>
 }
 
 /** Locks an address, before its contacts, and returns its row id; null if the account does not have it. */
-export const lockAddress = async ({ sql, accountId }: Work, email: string): Promise<string | null> => {
+const lockAddress = async ({ sql, accountId }: Work, email: string): Promise<string | null> => {
   const [row] = await sql<{ rowId: string }>(
     'select row_id as "rowId" from addresses where account_id = $1 and email = $2 for update',
     [accountId, email],

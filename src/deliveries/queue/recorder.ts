@@ -12,7 +12,7 @@ const effectsSize = 100
 const firstWaitMs = 1000
 const longestWaitMs = 60_000
 
-export interface Recorder {
+interface Recorder {
   add(result: Result, effect: TargetEffect): void
   /** The database accepts no results at the moment: further claims would only repeat posts. */
   readonly isStuck: boolean

@@ -19,7 +19,7 @@ import type { BlockOf } from './blocks.ts'
  * deleted list, a full plan or a list with 40 columns loses nothing.
  */
 
-export type Verdicts = Awaited<ReturnType<typeof verifyAddresses>>
+type Verdicts = Awaited<ReturnType<typeof verifyAddresses>>
 
 /** Verifies the recipient's address, which uses DNS: call it before the unit of work. */
 export const verifyRecipient = async (app: App, sent: SentMail, { props }: BlockOf<'form'>): Promise<Verdicts> =>

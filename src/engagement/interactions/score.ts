@@ -79,7 +79,7 @@ export const addToScore = async (work: Work, email: string, kind: Interaction['k
 }
 
 /** The current lead score (`svc score`). `updatedAt` in epoch ms; null if the address was never scored. */
-export interface ScoreView {
+interface ScoreView {
   email: string
   score: number
   threshold: number

@@ -11,7 +11,7 @@ import type { Effect, RunAtStep, StepOf } from './steps.types.ts'
  */
 
 /** An email of a run. `key` is unique for run and step: at most one email is sent for it. */
-export interface JourneyMail {
+interface JourneyMail {
   key: string
   journeyId: string
   contact: Contact

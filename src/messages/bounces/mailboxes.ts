@@ -2,7 +2,7 @@ import { invalid, notFound } from '../../lib/problem.ts'
 import { type ImapAccess, MailboxFailure, withMailbox } from '../../net/imap.ts'
 import type { App, Work } from '../../store/work.ts'
 
-export interface MailboxView {
+interface MailboxView {
   /** Without its password. */
   url: string
   /** Whether a password is stored. */

@@ -7,7 +7,7 @@ import { Recipient } from '../messages.shapes.ts'
 import { accessOf, relayColumns, relayOfUrl, type StoredRelay } from './access.ts'
 import { readMethod } from './method.ts'
 
-export interface RelayView {
+interface RelayView {
   /** Without its password. */
   url: string
   /** Its owner: the account, or the platform (SVC_SMTP_URL). */

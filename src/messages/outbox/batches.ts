@@ -10,7 +10,7 @@ import { mailChannel } from './claim.ts'
  */
 
 /** Number of ended messages of a batch, by status. */
-export interface BatchCounts {
+interface BatchCounts {
   sent: number
   failed: number
   suppressed: number

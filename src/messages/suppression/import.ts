@@ -3,7 +3,7 @@ import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../../lib/email.t
 import type { Work } from '../../store/work.ts'
 import { type SuppressionReason, suppressAddresses, suppressionReasons } from './suppress.ts'
 
-export interface SuppressionCounts {
+interface SuppressionCounts {
   rows: number
   added: number
   /** Addresses that were suppressed for that reason before. */
