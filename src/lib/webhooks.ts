@@ -6,7 +6,7 @@ import { idempotencyKeyHeader, signatureHeader, timestampHeader, type Verdict, v
 export type { Verdict } from './signature.ts'
 
 /** Headers of Node or of a framework, with names in any case, or a `Headers` of fetch. */
-type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
+export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
 export interface ReceivedWebhook {
   /** `ok`, or the reason to refuse the delivery with 401. */

@@ -148,7 +148,10 @@ test('projects delete counts the bindings and the unsent broadcasts that use the
   await run('bindings', 'set', `webinar:${id}`, 'reminder', 'Spring')
   await run('broadcasts', 'create', '--list', 'People', '--project', 'Spring')
   const asked = await run('projects', 'delete', 'Spring')
-  expect([asked.status, asked.stderr]).toEqual([2, expect.stringContaining('1 binding and 1 unsent broadcast use')])
+  expect([asked.status, asked.stderr]).toEqual([
+    2,
+    expect.stringContaining('(used by 1 binding and 1 unsent broadcast; sent emails keep their content)'),
+  ])
   const dry = await run('projects', 'delete', 'Spring', '--dry-run', '--json')
   expect(dry.json).toMatchObject({ dryRun: true, name: 'Spring', bindings: 1, broadcasts: 1 })
   expect((await run('projects', 'show', 'Spring')).status).toBe(0)
