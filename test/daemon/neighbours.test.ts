@@ -130,7 +130,7 @@ test('a webhook deleted with 100,000 pending deliveries delays neither other acc
   const moved = eventually(async () => {
     const left = await t.app.sql('select from pending_deliveries where target_id = $1 limit 1', [id])
     return left.length === 0
-  }, 60_000).finally(() => {
+  }, 120_000).finally(() => {
     isMoved = true
   })
   await emitEvents(t.app, bad.id)
@@ -174,7 +174,7 @@ test('payloads of 5 MB to a slow endpoint delay no other account', async () => {
   await start()
   await theirs.arrived(1)
   await staysHealthy({ least: 150 })
-}, 60_000)
+}, 120_000)
 
 test('an endpoint that answers 429 with Retry-After gets no more of its backlog, and other accounts are not delayed', async () => {
   const { id } = await subscribe(t.app, bad.id, `${theirs.url}/busy`)
