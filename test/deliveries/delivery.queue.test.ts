@@ -312,7 +312,10 @@ describe('the loop', () => {
     const loop = startDeliveries(own)
     for (let i = 1; i <= 3; i++) {
       await receiver.arrived(i * 200)
-      await t.app.sql(`select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'victim %'`)
+      await t.app.sql(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and application_name like 'victim %'`,
+      )
     }
     await eventually(async () => (await counts()).delivered === 1000, 40_000)
     expect(new Set(keys()).size).toBe(1000)

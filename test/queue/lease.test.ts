@@ -30,7 +30,8 @@ test('a worker that loses its connection keeps its id, and the other workers con
   await ready(two.lease)
   const { id } = one.lease
   await t.app.sql(
-    `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = $1 and pid <> pg_backend_pid()`,
+    `select pg_terminate_backend(pid) from pg_locks join pg_database d on d.oid = database
+     where locktype = 'advisory' and objid = $1 and pid <> pg_backend_pid() and datname = current_database()`,
     [id],
   )
   await vi.waitFor(() => expect(one.lease.id).toBeNull(), { timeout: 10_000 })

@@ -80,7 +80,8 @@ export const hold = async (url: string, statement: string, params: unknown[]): P
 
 /** Starts a process, and waits until its delivery thread listens for notifications. */
 export const startWorking = async (app: OpenApp, start: () => Promise<Daemon>): Promise<Daemon> => {
-  const newest = async () => (await app.sql<{ id: number }>('select coalesce(max(id), 0) as id from workers'))[0]!.id
+  const newest = async () =>
+    (await app.sql<{ id: number }>("select coalesce(max(id), 0) as id from workers where job = 'deliveries'"))[0]!.id
   const before = await newest()
   const daemon = await start()
   await eventually(async () => (await newest()) > before)
