@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { enableCache } from './cache.mjs'
+import { prepareProcess } from './prepare.mjs'
 
 const needed = 26
 
@@ -48,7 +48,7 @@ export const launch = async (name) => {
     .find((file) => existsSync(file))
   if (!program) throw new Error(`${name} is not built: npm run build`)
   if (Number.parseInt(process.versions.node, 10) >= needed) {
-    enableCache()
+    prepareProcess()
     return import(program)
   }
   const node = ownNode()

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { enableCache } from './cache.mjs'
+import { prepareProcess } from './prepare.mjs'
 
-enableCache()
+prepareProcess()
 
 const { buildProgram, runProgram } = await import('../src/cli/program.ts')
 const { loadCommands } = await import('../src/app/commands.ts')

@@ -14,7 +14,7 @@ const reconcileMs = 30_000
 const restFactor = 50
 /** A claim of this worker that the process does not know may be in an answer on its way: it is freed if it still exists this much later. */
 const confirmMs = 2000
-/** The server may go on with a statement whose connection is lost, or whose process died: for this long the engine reconciles every `confirmMs`. */
+/** The server may complete a statement after its client died or lost the connection: for this long the engine reconciles every `confirmMs`. */
 const unsureMs = 10_000
 /** Closing takes at most this long, even if the database is unavailable; then the worker leaves within `leaveMs`. */
 const closeMs = 6000
@@ -191,7 +191,7 @@ export const openQueue = <C extends Claim>(
       // A round that is already running does not know of them.
       while (reconciling) await reconciling
       const isEmpty = (await reconcile(ids)) === 0
-      // A claim that a dead worker sent may still run, and ends without that worker's row.
+      // The server may complete a claim of the dead worker after its row is deleted.
       engine.reconcileSoon()
       return isEmpty
     },

@@ -88,11 +88,10 @@ test.runIf(canName)(
 
 describe('the compile cache', () => {
   /** Runs a command with this home folder. It may write nothing into the temporary folder. */
-  const runAtHome = async (home: string) => {
+  const runAtHome = async (home: string, others: Record<string, string> = {}) => {
     const temporary = await mkdtemp(join(top, 'tmp-'))
-    expect(
-      await svcProcess({ env: { HOME: home, TMPDIR: temporary, NODE_COMPILE_CACHE: '' } }, ['--version']),
-    ).toMatchObject({ status: 0 })
+    const env = { HOME: home, TMPDIR: temporary, NODE_COMPILE_CACHE: '', ...others }
+    expect(await svcProcess({ env }, ['--version'])).toMatchObject({ status: 0 })
     expect(await readdir(temporary)).toEqual([])
   }
 
@@ -106,6 +105,19 @@ describe('the compile cache', () => {
     const home = join(top, 'nameless')
     await runAtHome(home)
     expect(await readdir(home)).not.toContain('.cache')
+  })
+
+  test('is in XDG_CACHE_HOME if that is set', async () => {
+    const [home, cache] = [await mkdtemp(join(top, 'home-')), await mkdtemp(join(top, 'cache-'))]
+    await runAtHome(home, { XDG_CACHE_HOME: cache })
+    expect([await readdir(home), await readdir(cache)]).toEqual([[], ['svc']])
+  })
+
+  test.runIf(isRoot)('is not used in an XDG_CACHE_HOME that belongs to another user', async () => {
+    const cache = await mkdtemp(join(top, 'cache-'))
+    await chown(cache, nameless.uid, nameless.gid)
+    await runAtHome(await mkdtemp(join(top, 'home-')), { XDG_CACHE_HOME: cache })
+    expect(await readdir(cache)).toEqual([])
   })
 })
 
