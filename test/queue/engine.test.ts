@@ -59,9 +59,9 @@ test('a worker that returns after it was found dead keeps its claims', async () 
       await vi.waitFor(() => expect(free).toHaveBeenCalled(), { timeout: 20_000 })
       await returned.query('select pg_advisory_lock($1, $2)', [lockClasses.worker, worker])
     })
-    // A round that began before the worker returned may still free the claim: the next heartbeat sees the session.
-    await t.app.sql('update items set worker = $1', [worker])
+    // A round that began before the worker returned may still free the claim: later heartbeats see the session.
     await rounds(3)
+    await t.app.sql('update items set worker = $1', [worker])
     free.mockClear()
     queue.reconcileSoon()
     await rounds(5)
