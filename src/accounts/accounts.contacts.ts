@@ -1,4 +1,4 @@
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
 /* The number of contacts of an account and the limit of its plan. Parameters such as `account` are SQL expressions. */
@@ -18,7 +18,7 @@ export const countingContacts = (account: string, units: string, after: string):
       and (${units} < 0 or coalesce((select contacts from plans where name = a.plan), 2147483647) >= contact_count + ${units})
     returning 1`
 
-const readingLeft = statement<{ left: number | null }>(
+const readingLeft = preparedStatement<{ left: number | null }>(
   'contacts-left',
   { left: 'int4' },
   `select ${contactsLeft('$1')} as left`,

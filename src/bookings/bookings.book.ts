@@ -4,7 +4,7 @@ import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
 import { conflict, type Problem } from '../lib/problem.ts'
 import { oneLine } from '../lib/text.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type NotifyContext, notifyAttendee } from './bookings.notify.ts'
 import { isOffered } from './bookings.slots.ts'
@@ -32,7 +32,7 @@ const timeUnavailable = (): Problem => conflict('This time is no longer availabl
 
 type BookingBlock = BlockOf<'booking'>
 
-const lockingCurrent = statement<BookingRow>(
+const lockingCurrent = preparedStatement<BookingRow>(
   'lock-booking-of-answer',
   bookingTypes,
   `select ${bookingColumns} from bookings
@@ -50,7 +50,7 @@ const lockCurrentBooking = async (
 }
 
 // No booking is longer than a day (studio.blocks.ts).
-const readingOverlaps = statement(
+const readingOverlaps = preparedStatement(
   'overlapping-bookings',
   {},
   `select from booking_slots
@@ -69,7 +69,7 @@ const requireFreeTime = async (
   if (taken.length > 0) throw timeUnavailable()
 }
 
-const insertingSlot = statement(
+const insertingSlot = preparedStatement(
   'take-booking-time',
   {},
   `insert into booking_slots (account_id, project_id, block_id, start_at, end_at, booking_id)
@@ -98,7 +98,7 @@ const spanOf = ({ props }: BookingBlock, startAt: number): Span => ({
   endAt: startAt + props.durationMinutes * 60_000,
 })
 
-const readingRecent = statement(
+const readingRecent = preparedStatement(
   'bookings-of-a-day',
   {},
   `select from bookings
@@ -115,7 +115,7 @@ const requireBelowDailyLimit = async (
   if (recent.length === maxBookingsPerDay) throw conflict('Too many bookings were made here today: try again tomorrow')
 }
 
-const inserting = statement<BookingRow>(
+const inserting = preparedStatement<BookingRow>(
   'insert-booking',
   bookingTypes,
   `insert into bookings (account_id, id, project_id, message_id, block_id, status, title, start_at, end_at, timezone, name,
@@ -139,14 +139,14 @@ const insertBooking = async (
   return row ?? null
 }
 
-const movingSlot = statement(
+const movingSlot = preparedStatement(
   'move-booking-time',
   {},
   `update booking_slots set start_at = $5, end_at = $6
    where account_id = $1 and project_id = $2 and block_id = $3 and start_at = $4`,
 )
 
-const moving = statement<BookingRow>(
+const moving = preparedStatement<BookingRow>(
   'move-booking',
   bookingTypes,
   `update bookings set start_at = $3, end_at = $4, name = coalesce($5, name), sequence = sequence + 1, updated_at = $6
@@ -169,7 +169,7 @@ const moveBooking = async (
   return row!
 }
 
-const replacing = statement(
+const replacing = preparedStatement(
   'replace-booking',
   {},
   'update bookings set is_replaced = true where account_id = $1 and id = $2',

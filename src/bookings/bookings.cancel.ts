@@ -1,7 +1,7 @@
 import { withdrawInteraction } from '../engagement/engagement.ts'
 import { emit } from '../events/emit.ts'
 import { noSuch } from '../lib/problem.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type NotifyContext, notifyAttendee } from './bookings.notify.ts'
 import {
@@ -22,7 +22,7 @@ interface Cancellation {
 /** In characters. */
 export const reasonMaxLength = 1000
 
-const deletingSlot = statement(
+const deletingSlot = preparedStatement(
   'free-booking-start',
   {},
   'delete from booking_slots where account_id = $1 and project_id = $2 and block_id = $3 and start_at = $4',
@@ -31,7 +31,7 @@ const deletingSlot = statement(
 const releaseTime = (work: Work, { projectId, blockId, startAt }: BookingRow) =>
   work.sql(deletingSlot, [work.accountId, projectId, blockId, new Date(startAt)])
 
-const ending = statement<BookingRow>(
+const ending = preparedStatement<BookingRow>(
   'end-booking',
   bookingTypes,
   `update bookings set status = 'cancelled', cancelled_by = $3, reason = $4, cancelled_at = $5, updated_at = $5,

@@ -1,7 +1,7 @@
 import { decodeCursor, encodeCursor, idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { invalid, noSuch } from '../lib/problem.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type BookingRow, type BookingView, bookingColumns, viewBooking } from './bookings.view.ts'
 
@@ -68,7 +68,7 @@ interface TakenTime {
   endAt: number
 }
 
-const readingTaken = statement<{ startAt: Date; endAt: Date }>(
+const readingTaken = preparedStatement<{ startAt: Date; endAt: Date }>(
   'taken-booking-times',
   { startAt: 'timestamptz', endAt: 'timestamptz' },
   // No booking is longer than a day (studio.blocks.ts).

@@ -2,7 +2,7 @@ import { Problem } from '../lib/problem.ts'
 import { hasBatchCounts } from '../messages/messages.ts'
 import { runSchedule } from '../queue/loop.ts'
 import { isUnavailable } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { App, Report } from '../store/work.ts'
 import { advanceBroadcast } from './broadcasts.step.ts'
 
@@ -20,7 +20,7 @@ interface OpenBroadcast {
   isDue: boolean
 }
 
-const findOpen = statement<OpenBroadcast>(
+const findOpen = preparedStatement<OpenBroadcast>(
   'find-broadcasts',
   { accountId: 'text', id: 'text', isDue: 'bool' },
   `select account_id as "accountId", id,

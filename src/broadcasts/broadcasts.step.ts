@@ -9,7 +9,7 @@ import {
   releaseMails,
   takeBatchCounts,
 } from '../messages/messages.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 
 /*
@@ -50,7 +50,7 @@ interface State {
  */
 export type Step = { isMore: boolean; waitMs: number | null } | null
 
-const lockOpen = statement<State>(
+const lockOpen = preparedStatement<State>(
   'lock-broadcast',
   {
     ...{ id: 'text', status: 'text', listId: 'text', projectId: 'text', subject: 'text', rate: 'int4' },
@@ -72,7 +72,7 @@ const lock = async ({ sql, accountId }: Work, id: string): Promise<State | null>
   return (await sql(lockOpen, [accountId, id]))[0] ?? null
 }
 
-const saveState = statement(
+const saveState = preparedStatement(
   'save-broadcast',
   {},
   `update broadcasts

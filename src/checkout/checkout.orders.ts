@@ -4,7 +4,7 @@ import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
 import { toNumber } from '../lib/money.ts'
 import type { CheckoutEvent, CheckoutSession } from '../net/stripe.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type CheckoutItem, loadVersion } from '../studio/studio.ts'
 import type { ProviderKind } from './checkout.provider.ts'
@@ -76,7 +76,7 @@ export const loadOrder = async ({ sql }: Pick<Work, 'sql'>, accountId: string, i
 }
 
 // Statuses are compared in `lockOrder`: after waiting for a lock the rows are current, but sorted by their former values.
-const lockingOrders = statement<OrderRow>(
+const lockingOrders = preparedStatement<OrderRow>(
   'lock-payment-order',
   columnTypes,
   `select ${columns} from payment_orders
@@ -98,7 +98,7 @@ export const lockOrder = async (
 const amountOf = (items: readonly CheckoutItem[]): number =>
   items.reduce((cents, { amount, quantity }) => cents + Math.round(amount * 100) * quantity, 0) / 100
 
-const addOrder = statement<OrderRow>(
+const addOrder = preparedStatement<OrderRow>(
   'add-payment-order',
   columnTypes,
   `insert into payment_orders (account_id, id, message_id, block_id, project_id, project_version, email, currency, amount,
@@ -126,7 +126,7 @@ export const insertOrder = async (
 
 const defaultSessionMs = 24 * 60 * 60_000
 
-const writeSession = statement<{ url: string }>(
+const writeSession = preparedStatement<{ url: string }>(
   'record-payment-session',
   { url: 'text' },
   `update payment_orders set session_id = coalesce(session_id, $3), session_url = coalesce(session_url, $4),
@@ -147,7 +147,7 @@ export const recordSession = async (
   return row?.url ?? session.url
 }
 
-const expireOrder = statement(
+const expireOrder = preparedStatement(
   'close-payment-order',
   {},
   `update payment_orders set status = 'expired' where account_id = $1 and id = $2 and status = 'open'`,
@@ -158,7 +158,7 @@ export const closeOrder = async ({ sql, accountId }: Work, id: string): Promise<
   await sql(expireOrder, [accountId, id])
 }
 
-const lockingSession = statement<{ id: string }>(
+const lockingSession = preparedStatement<{ id: string }>(
   'payment-order-of-session',
   { id: 'text' },
   `update payment_orders set session_id = $2
@@ -189,7 +189,7 @@ interface Paid {
   items: CheckoutItem[]
 }
 
-const markPaid = statement<Paid>(
+const markPaid = preparedStatement<Paid>(
   'settle-payment-order',
   {
     id: 'text',

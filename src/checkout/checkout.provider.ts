@@ -1,6 +1,6 @@
 import { invalid, notFound, Problem } from '../lib/problem.ts'
 import { isDevelopment } from '../store/clock.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 
 /*
@@ -24,7 +24,7 @@ interface ProviderView {
 
 type Unit = Pick<Work, 'sql' | 'accountId'>
 
-const readProvider = statement<{ sealedKey: string; formerSealedKey: string | null }>(
+const readProvider = preparedStatement<{ sealedKey: string; formerSealedKey: string | null }>(
   'payment-provider',
   { sealedKey: 'text', formerSealedKey: 'text' },
   `select sealed_key as "sealedKey", former_sealed_key as "formerSealedKey" from payment_providers where account_id = $1`,
@@ -43,7 +43,7 @@ export const findProvider = async ({ box }: Pick<App, 'box'>, { sql, accountId }
   return (await isDevelopment(sql)) ? { kind: 'test' } : null
 }
 
-const readWebhookSecrets = statement<{ sealed: string[] }>(
+const readWebhookSecrets = preparedStatement<{ sealed: string[] }>(
   'payment-webhook-secrets',
   { sealed: '_text' },
   `select array_remove(array[sealed_webhook_secret, former_sealed_webhook_secret], null) as sealed

@@ -4,7 +4,7 @@ import { newId } from '../lib/ids.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
 import { opaqueArray } from '../store/arrays.ts'
 import { forceIndexOrder, isSharedFailure, type Sql } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import {
   type Contact,
@@ -27,7 +27,7 @@ interface Question {
 
 // Reads and records in one statement: every read is recorded, in one round trip. It inserts rows outside a unit of work, so it calls
 // the account guard once for each account.
-const recordedRead = statement<ContactRow & { place: number }>(
+const recordedRead = preparedStatement<ContactRow & { place: number }>(
   'find-contacts',
   { ...contactTypes, place: 'int4' },
   `
@@ -91,7 +91,7 @@ export const findContacts = async (reader: Reader, { email, listId }: Question):
   return found
 }
 
-const readingContacts = statement<ContactRow>(
+const readingContacts = preparedStatement<ContactRow>(
   'read-contacts',
   contactTypes,
   `select ${contactColumns} from ${contactsOfAddress}
@@ -109,7 +109,7 @@ export const readContacts = async (
   return rows.map(viewContact)
 }
 
-const readingContactsOf = statement<ContactRow>(
+const readingContactsOf = preparedStatement<ContactRow>(
   'read-contacts-of',
   contactTypes,
   `select ${contactColumns} from ${contactsOfAddress}
@@ -126,7 +126,7 @@ export const readContactsOf = async (
 }
 
 // $2 addresses, $3 the list.
-const readingMembers = statement<ContactRow>(
+const readingMembers = preparedStatement<ContactRow>(
   'read-members',
   contactTypes,
   `select ${contactColumns} from unnest(${opaqueArray('$2')}) as i(email)
@@ -153,7 +153,7 @@ export const readMembers = async (
 }
 
 // $2 addresses, $3 the list.
-const findingMembers = statement<{ email: string }>(
+const findingMembers = preparedStatement<{ email: string }>(
   'find-members',
   { email: 'text' },
   `select i.email from unnest(${opaqueArray('$2')}) as i(email)
@@ -225,7 +225,7 @@ export interface Recipient {
 }
 
 // `|| ''` hides the account, so that the planner uses the list's index: without statistics it would read and sort the account's contacts.
-const readingRecipients = statement<Recipient>(
+const readingRecipients = preparedStatement<Recipient>(
   'read-recipients',
   { rowId: 'text', email: 'text', fields: 'jsonb' },
   `select row_id as "rowId", email, fields from contacts

@@ -1,4 +1,4 @@
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
 /*
@@ -31,7 +31,7 @@ export const contactsOf = (account: string, email: string): string =>
     cross join lateral (select list_id, row_id from contacts where account_id = a.account_id and row_id = a.row_id offset 0) c
     where a.account_id = ${account} and a.email = ${email})`
 
-const locking = statement<{ count: number }>(
+const locking = preparedStatement<{ count: number }>(
   'lock-entrants',
   { count: 'int8' },
   `select count(*) from (
@@ -51,7 +51,7 @@ export const lockContacts = async (
   await sql(locking, [accountId, contacts.map(({ email }) => email), contacts.map(({ listId }) => listId)])
 }
 
-const readRowIds = statement<{ email: string; rowId: string }>(
+const readRowIds = preparedStatement<{ email: string; rowId: string }>(
   'row-ids',
   { email: 'text', rowId: 'text' },
   'select email, row_id as "rowId" from addresses where account_id = $1 and email = any($2)',

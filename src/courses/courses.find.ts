@@ -1,5 +1,5 @@
 import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { Course } from './courses.entities.ts'
 
@@ -46,7 +46,7 @@ export const listCourses = async ({ sql, accountId }: Reader): Promise<CourseVie
   return rows.map(viewCourse)
 }
 
-const readCourse = statement<Row>(
+const readCourse = preparedStatement<Row>(
   'course-by-id',
   {
     id: 'text',
@@ -95,7 +95,7 @@ export const findCourseNamed = async ({ sql, accountId }: Reader, ref: string): 
   return viewCourse(theCourse(rows, ref))
 }
 
-const readLessons = statement<LessonView>(
+const readLessons = preparedStatement<LessonView>(
   'lessons-of-course',
   { id: 'text', title: 'text', content: 'text', position: 'int4' },
   'select id, title, content, position from lessons where account_id = $1 and course_id = $2 order by position',
@@ -105,7 +105,7 @@ const readLessons = statement<LessonView>(
 export const lessonsOf = ({ sql, accountId }: Reader, courseId: string): Promise<LessonView[]> =>
   sql(readLessons, [accountId, courseId])
 
-const readActiveKey = statement(
+const readActiveKey = preparedStatement(
   'is-entitled',
   {},
   'select from enrolments where account_id = $1 and member_id = $2 and active limit 1',

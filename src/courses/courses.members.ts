@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { emailAddress } from '../lib/address.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { findCourse, isEntitled, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
@@ -19,7 +19,7 @@ export const EnrolmentBody = z
 export const EnrolmentResult = z.object({ subscriberId: z.string(), active: z.boolean() })
 export type EnrolmentResult = z.infer<typeof EnrolmentResult>
 
-const lockingMember = statement<{ id: string }>(
+const lockingMember = preparedStatement<{ id: string }>(
   'lock-member',
   { id: 'text' },
   `insert into members (account_id, id, email, created_at) values ($1, $2, $3, $4)
@@ -32,7 +32,7 @@ const lockMember = async ({ sql, accountId, now }: Work, email: string): Promise
   return member!.id
 }
 
-const activatingKey = statement<{ isActivated: boolean }>(
+const activatingKey = preparedStatement<{ isActivated: boolean }>(
   'activate-key',
   { isActivated: 'bool' },
   `insert into enrolments as e (account_id, member_id, course_id, active, created_at, updated_at)

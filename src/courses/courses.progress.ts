@@ -1,6 +1,6 @@
 import { byName } from '../lib/names.ts'
 import { notFound, Problem } from '../lib/problem.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { type CourseView, courseById, isEntitled, type LessonView, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
@@ -27,7 +27,7 @@ export const entitledEmail = async (reader: Reader, memberId: string): Promise<s
   return member && (await isEntitled(reader, memberId)) ? member.email : null
 }
 
-const readLessons = statement<Progress['lessons'][number]>(
+const readLessons = preparedStatement<Progress['lessons'][number]>(
   'read-progress',
   { id: 'text', title: 'text', content: 'text', position: 'int4', isFinished: 'bool' },
   `select l.id, l.title, l.content, l.position, f.lesson_id is not null as "isFinished"

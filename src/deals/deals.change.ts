@@ -1,6 +1,6 @@
 import { emit } from '../events/emit.ts'
 import { invalid, noSuch, notFound } from '../lib/problem.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { onSharedBoard } from './deals.board.ts'
 import type { DealChange, StageKind } from './deals.shapes.ts'
@@ -16,7 +16,7 @@ interface Locked extends Values {
 
 // The deal's row is locked in a subquery of its own. With a join, PostgreSQL would recheck the condition after the wait against the
 // old version of the other row, and could lose the deal.
-const lockingDeal = statement<Locked>(
+const lockingDeal = preparedStatement<Locked>(
   'lock-deal',
   { title: 'text', value: 'numeric', currency: 'text', stageId: 'text', toKind: 'text' },
   `with deal as materialized (
@@ -35,7 +35,7 @@ const lockDeal = async ({ sql, accountId }: Work, id: string, stageId: string | 
   return row
 }
 
-const readDeal = statement<DealRow>(
+const readDeal = preparedStatement<DealRow>(
   'show-deal',
   dealTypes,
   `select ${dealColumns} from deals d where d.account_id = $1 and d.id = $2`,
@@ -48,7 +48,7 @@ export const showDeal = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId
   return viewDeal(row)
 }
 
-const updateDeal = statement<DealRow>(
+const updateDeal = preparedStatement<DealRow>(
   'update-deal',
   dealTypes,
   `

@@ -2,7 +2,7 @@ import { type ContactPlace, locating, locatingBy } from '../contacts/contacts.ts
 import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
 import { notFound } from '../lib/problem.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { NewDeal } from './deals.shapes.ts'
 import { type Deal, type DealRow, dealColumns, dealTypes, viewDeal } from './deals.shapes.ts'
@@ -14,7 +14,7 @@ export interface DealOrigin {
   idempotencyKey?: string | undefined
 }
 
-const readDealOfKey = statement<DealRow>(
+const readDealOfKey = preparedStatement<DealRow>(
   'deal-of-key',
   dealTypes,
   `select ${dealColumns} from deals d where d.account_id = $1 and d.idempotency_key = $2`,
@@ -32,7 +32,7 @@ export const dealOfKey = async (
 // One statement finds the contact and inserts the deal and its history, because each round trip would cost as much again. A second
 // call with the same idempotency key waits here until the first one commits or rolls back.
 const insertDeal = (kind: keyof typeof locating) =>
-  statement<ContactPlace & { isCreated: boolean }>(
+  preparedStatement<ContactPlace & { isCreated: boolean }>(
     `create-deal-${kind}`,
     { listId: 'text', rowId: 'text', email: 'text', isCreated: 'bool' },
     `with contact as materialized (${locating[kind]}), inserted as (

@@ -1,6 +1,6 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { toNumber } from '../lib/money.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { showDeal } from './deals.change.ts'
 import type { PipelineView, StageView } from './deals.shapes.ts'
@@ -57,7 +57,7 @@ export const dealHistory = async (work: Work, id: string): Promise<DealMoveView[
   return rows.map((row) => ({ ...row, at: row.at.getTime() }))
 }
 
-const readDealOf = statement<DealRow>(
+const readDealOf = preparedStatement<DealRow>(
   'deal-of-contact',
   dealTypes,
   `select ${dealColumns} from deals d

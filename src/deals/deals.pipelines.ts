@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, shown } from '../lib/problem.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { NewPipeline, type PipelineView } from './deals.shapes.ts'
 
@@ -54,7 +54,7 @@ export const ensureDefault = async (work: Work): Promise<void> => {
   await insertPipeline(work, { name: defaultName, isDefault: true, stages: defaultStages })
 }
 
-const readingPipelines = statement<PipelineView>(
+const readingPipelines = preparedStatement<PipelineView>(
   'list-pipelines',
   { id: 'text', name: 'text', isDefault: 'bool', stages: 'json' },
   `select p.id, p.name, p.is_default as "isDefault",

@@ -1,5 +1,5 @@
 import { invalid, notFound } from '../lib/problem.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { onSharedBoard } from './deals.board.ts'
 import { ensureDefault } from './deals.pipelines.ts'
@@ -20,7 +20,7 @@ export interface TargetStage {
 }
 
 const target = (name: string, from: string) =>
-  statement<TargetStage>(
+  preparedStatement<TargetStage>(
     name,
     { id: 'text', pipelineId: 'text', name: 'text', kind: 'text' },
     `select s.id, s.pipeline_id as "pipelineId", s.name, s.kind from ${from}`,

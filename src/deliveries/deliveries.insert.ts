@@ -3,7 +3,7 @@ import type { EmittedEvent } from '../events/types.ts'
 import { newId } from '../lib/ids.ts'
 import { textArray } from '../store/arrays.ts'
 import { SerializationConflict } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { deliveriesChannel, noticesOf } from './deliveries.notices.ts'
 
@@ -33,7 +33,7 @@ export interface Caller {
  * Inserts deliveries and the events that they deliver, and notifies the jobs. Reads the clock once. An event may go to the targets
  * of several listeners: it is stored once. The notices have the targets and the due time of the first delivery.
  */
-const insertDeliveries = statement<{ pg_notify: '' }>(
+const insertDeliveries = preparedStatement<{ pg_notify: '' }>(
   'insert-deliveries',
   { pg_notify: 'void' },
   `with clock as materialized (
@@ -130,7 +130,7 @@ const callTypes = { journey: 'journey.webhook' } satisfies Record<Caller['kind']
  * Inserts missing targets, and locks the others so that the purge can't delete them; returns a row for each. A target that the
  * purge deletes during the statement is not among the rows: the next try inserts it again.
  */
-const lockCallTargets = statement<{ id: string }>(
+const lockCallTargets = preparedStatement<{ id: string }>(
   'lock-call-targets',
   { id: 'text' },
   `with inserted as (

@@ -1,4 +1,5 @@
 import { newId } from '../lib/ids.ts'
+import type { Statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
 import { buildData, type EventInput } from './builders.ts'
@@ -27,11 +28,13 @@ const readInterested = async ({ sql, accountId, listeners }: Work, type: EventTy
   const receivers = (await listeners()).flatMap(({ events }) => events ?? [])
   if (receivers.length === 0) return []
   const conditions = receivers.map(({ wanted }) => `(${wanted})`)
-  const [answer] = await sql<{ wanted: boolean[] }>(
-    `select array[${conditions.join(', ')}] as wanted`,
-    [accountId, type],
-    'wanted-events',
-  )
+  const wantedEvents: Statement<{ wanted: boolean[] }> = {
+    name: 'wanted-events',
+    columns: { wanted: '_bool' },
+    text: `select array[${conditions.join(', ')}] as wanted`,
+    isPrepared: true,
+  }
+  const [answer] = await sql(wantedEvents, [accountId, type])
   return receivers.filter((_, i) => answer!.wanted[i])
 }
 

@@ -1,7 +1,7 @@
 import { confirmLead, contactAt, writeContacts } from '../contacts/contacts.ts'
 import { Problem } from '../lib/problem.ts'
 import { removeSuppressions } from '../messages/messages.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 
 /** The signup that a confirmation link belongs to. */
@@ -22,13 +22,13 @@ const signupOf = (locking = '') => `
   left join form_signups s on s.account_id = $1 and s.list_id = $2 and s.row_id = $3
   where (c.status = 'active' or s.form_id is not null)`
 
-const readingSignup = statement<Pick<Signup, 'email' | 'formName'>>(
+const readingSignup = preparedStatement<Pick<Signup, 'email' | 'formName'>>(
   'read-signup',
   { email: 'text', formName: 'text' },
   `select c.email, s.form_name as "formName" ${signupOf()} and account_guard($1)`,
 )
 
-const lockingSignup = statement<{
+const lockingSignup = preparedStatement<{
   email: string
   status: 'active' | 'pending'
   formId: string | null
@@ -39,7 +39,7 @@ const lockingSignup = statement<{
   `select c.email, c.status, s.form_id as "formId", s.form_name as "formName" ${signupOf('for no key update')}`,
 )
 
-const endingSignup = statement<{ fields: Record<string, string> | null }>(
+const endingSignup = preparedStatement<{ fields: Record<string, string> | null }>(
   'end-signup',
   { fields: 'jsonb' },
   'delete from form_signups where account_id = $1 and list_id = $2 and row_id = $3 returning fields',

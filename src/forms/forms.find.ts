@@ -2,7 +2,7 @@ import { activeAccounts } from '../accounts/accounts.ts'
 import { isList } from '../contacts/contacts.ts'
 import { byName } from '../lib/names.ts'
 import { noSuch } from '../lib/problem.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
 import type { Form as Entity } from './forms.entities.ts'
@@ -63,7 +63,7 @@ export const listForms = async ({ sql, accountId }: Work): Promise<Form[]> =>
     .sort(byName('name'))
     .map(formOf)
 
-const readingNamedForms = statement<Row>(
+const readingNamedForms = preparedStatement<Row>(
   'forms-named',
   types,
   `select ${columns} from forms f where f.account_id = $1 and (f.id = $2 or f.name = $3) order by f.id = $2 desc`,
@@ -84,7 +84,7 @@ export const findForm = async (work: Work, ref: string): Promise<Form> => {
   return form
 }
 
-const readingForm = statement<Row>(
+const readingForm = preparedStatement<Row>(
   'read-form',
   types,
   `select ${columns} from forms f where f.account_id = $1 and f.id = $2`,
@@ -102,7 +102,7 @@ export interface PublicForm extends Form {
   accountId: string
 }
 
-const readingPublicForm = statement<Row & { accountId: string }>(
+const readingPublicForm = preparedStatement<Row & { accountId: string }>(
   'find-public-form',
   { ...types, accountId: 'text' },
   `select ${columns}, f.account_id as "accountId"

@@ -1,7 +1,7 @@
 import { type Contact, contactAt, lockContact } from '../contacts/contacts.ts'
 import { hasFailed, queueMessage, statusOf } from '../messages/messages.ts'
 import { inBatches } from '../store/batches.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { confirmMail } from './forms.mails.ts'
 
@@ -47,7 +47,7 @@ interface Last {
   tries: number
 }
 
-const readingLast = statement<Last>(
+const readingLast = preparedStatement<Last>(
   'last-confirm-mail',
   { mailedAt: 'timestamptz', messageId: 'text', tries: 'int4' },
   `select mailed_at as "mailedAt", message_id as "messageId", tries from form_signups
@@ -68,7 +68,7 @@ const lockSignup = async (
 const hasMailFailed = async (work: Work, { messageId }: Last): Promise<boolean> =>
   messageId !== null && (await statusOf(work, messageId)) === 'failed'
 
-const savingSignup = statement(
+const savingSignup = preparedStatement(
   'save-signup',
   {},
   `insert into form_signups (account_id, row_id, list_id, form_id, form_name, fields, mailed_at, message_id)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { noSuch, notFound } from '../lib/problem.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { Definition, TriggerKind } from './definition/definition.ts'
 
@@ -39,7 +39,7 @@ const view = ({ id, name, enabled, triggerKind, createdAt, updatedAt }: Row<Jour
   updatedAt: updatedAt.getTime(),
 })
 
-const readJourneys = statement<Row<JourneyView>>(
+const readJourneys = preparedStatement<Row<JourneyView>>(
   'list-journeys',
   {
     id: 'text',
@@ -57,7 +57,7 @@ const readJourneys = statement<Row<JourneyView>>(
 export const listJourneys = async ({ sql, accountId }: Reader, triggerKind?: string): Promise<JourneyView[]> =>
   (await sql(readJourneys, [accountId, triggerKind ?? null])).map(view)
 
-const readName = statement<{ name: string }>(
+const readName = preparedStatement<{ name: string }>(
   'journey-name',
   { name: 'text' },
   'select name from journeys where account_id = $1 and id = $2',
@@ -97,7 +97,7 @@ export interface OpenJourney {
   definition: Definition
 }
 
-const locking = statement<OpenJourney>(
+const locking = preparedStatement<OpenJourney>(
   'lock-journey',
   { id: 'text', enabled: 'bool', triggerKind: 'text', version: 'int4', definition: 'jsonb' },
   `select j.id, j.enabled, j.trigger_kind as "triggerKind", j.version, v.definition from journeys j

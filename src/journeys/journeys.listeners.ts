@@ -3,7 +3,7 @@ import { eraseCalls } from '../deliveries/deliveries.ts'
 import { type EmittedEvent, type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
 import type { SuppressionReason } from '../messages/messages.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
 import { exitRules, type TriggerKind, triggerKinds } from './definition/definition.ts'
@@ -37,7 +37,7 @@ interface Interests {
   exits: string[]
 }
 
-const readingInterests = statement<Interests>(
+const readingInterests = preparedStatement<Interests>(
   'journey-interests',
   { triggers: '_text', awaited: '_text', exits: '_text' },
   `select

@@ -6,7 +6,7 @@ import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
 import { opaqueArray } from '../store/arrays.ts'
 import type { Sql } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { heldUntil } from './messages.queue.ts'
 import { messageStatuses } from './messages.shapes.ts'
@@ -68,7 +68,7 @@ const fromColumns = `case when m.from_email is not null
 export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData",
   ${epochMs('m.dropped_at')} as "contentDroppedAt"`
 
-const readStatus = statement<{ status: MessageView['status'] }>(
+const readStatus = preparedStatement<{ status: MessageView['status'] }>(
   'message-status',
   { status: 'text' },
   'select status from messages where account_id = $1 and id = $2',
@@ -140,7 +140,7 @@ export interface MessageKey {
   id: string
 }
 
-const readProjectMails = statement<ProjectMail & { place: number }>(
+const readProjectMails = preparedStatement<ProjectMail & { place: number }>(
   'project-mails',
   {
     ...{ place: 'int4', accountId: 'text', id: 'text', email: 'text', rowId: 'text', from: 'json', replyTo: 'text' },

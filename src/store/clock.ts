@@ -1,5 +1,6 @@
 import { Problem } from '../lib/problem.ts'
 import type { Database, Sql } from './database.ts'
+import { preparedStatement } from './statement.ts'
 import { listen } from './wakeup.ts'
 
 /*
@@ -88,9 +89,10 @@ export const markDevelopment = async (sql: Sql): Promise<void> => {
   await sql('insert into development_clock (id, offset_ms) values (1, 0) on conflict do nothing')
 }
 
+const readMark = preparedStatement('is-development', {}, 'select from development_clock')
+
 /** Whether `svc dev` has marked the database as a development database. */
-export const isDevelopment = async (sql: Sql): Promise<boolean> =>
-  (await sql('select from development_clock', [], 'is-development')).length > 0
+export const isDevelopment = async (sql: Sql): Promise<boolean> => (await sql(readMark)).length > 0
 
 /**
  * Keeps `svc dev` from using a database that it did not create. Throws Problem `configuration` if the database is not marked and

@@ -14,7 +14,7 @@ export {
   unavailable,
 } from './faults.ts'
 
-/** Runs one statement with bound parameters (`$1`) and returns its rows. A declared statement stays prepared on the connection. */
+/** Runs one statement with bound parameters (`$1`) and returns its rows. */
 export type Sql = <Row extends object = Record<string, unknown>>(
   query: string | Statement<Row>,
   params?: readonly unknown[],
@@ -59,13 +59,10 @@ types.setTypeParser(20, Number)
 
 const sqlOn =
   (client: { query(config: pg.QueryConfig): Promise<pg.QueryResult> }): Sql =>
-  async <Row extends object>(query: string | Statement<Row>, params: readonly unknown[] = [], name?: string) => {
-    const values = params as unknown[]
-    const config =
-      typeof query === 'string'
-        ? { text: query, values, ...(name && { name }) }
-        : { text: query.text, name: query.name, values }
-    return (await client.query(config)).rows as Row[]
+  async <Row extends object>(query: string | Statement<Row>, params: readonly unknown[] = [], given?: string) => {
+    const { text, name } =
+      typeof query === 'string' ? { text: query, name: given } : query.isPrepared ? query : { text: query.text }
+    return (await client.query({ text, name, values: params as unknown[] })).rows as Row[]
   }
 
 /** Each repetition follows a commit of another transaction: more than a few are rare. */

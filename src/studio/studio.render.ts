@@ -1,6 +1,7 @@
 import { createCache } from '../lib/cache.ts'
 import { noSuch } from '../lib/problem.ts'
 import { tagParts } from '../lib/tags.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 import type { Content } from './studio.blocks.ts'
 import { fillTemplate, type Links, type Mail, type MergeData, type Template } from './studio.template.ts'
@@ -29,20 +30,16 @@ const render = async (content: Content): Promise<Template> => {
   }
 }
 
-interface Row {
-  content: Content
-  template: Template | null
-  renderer: number | null
-}
+const readTemplate = preparedStatement<{ content: Content; template: Template | null }>(
+  'load-template',
+  { content: 'jsonb', template: 'jsonb' },
+  `select case when renderer = $4 then null else content end as content, case when renderer = $4 then template end as template
+   from project_versions where account_id = $1 and project_id = $2 and version = $3`,
+)
 
 const load = async ({ sql }: Pick<App, 'sql'>, { accountId, id, version }: VersionRef): Promise<Template> => {
   const key = [accountId, id, version]
-  const [row] = await sql<Row>(
-    `select case when renderer = $4 then null else content end as content, case when renderer = $4 then template end as template
-     from project_versions where account_id = $1 and project_id = $2 and version = $3`,
-    [...key, renderer],
-    'load-template',
-  )
+  const [row] = await sql(readTemplate, [...key, renderer])
   if (!row) throw noSuch('project', id, { hint: 'svc projects list' })
   if (row.template) return row.template
   const template = await render(row.content)

@@ -6,7 +6,7 @@ import {
   pendingOf,
   type Wanting,
 } from '../deliveries/deliveries.ts'
-import { statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
 
@@ -14,7 +14,7 @@ import { stateKey } from '../store/work-state.ts'
 
 const active = `from webhooks w ${joinTarget('w')} where w.account_id = $1 and t.status = 'active'`
 
-const activeSubscriptions = statement<{ id: string; events: string[] }>(
+const activeSubscriptions = preparedStatement<{ id: string; events: string[] }>(
   'active-subscriptions',
   { id: 'text', events: '_text' },
   `select w.id, w.events ${active} order by w.id`,

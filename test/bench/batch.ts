@@ -7,7 +7,7 @@ import { buildServer } from '../../src/http/server.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Database, Sql } from '../../src/store/database.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
-import { type Bench, benchAccount, interleaved, type Row, row } from './support.ts'
+import { type Bench, benchAccount, interleaved, named, type Row, row } from './support.ts'
 
 const batchSize = 500
 const batches = 40
@@ -53,12 +53,14 @@ const rawRows = (rows: readonly Person[]): RawRow[] =>
 
 const upsertRaw = (sql: Sql, rows: readonly RawRow[]) =>
   sql(
-    `insert into raw_contacts (id, list_id, email, fields, created_at, updated_at)
+    named(
+      'raw_upsert',
+      `insert into raw_contacts (id, list_id, email, fields, created_at, updated_at)
      select id, 'list', email, fields, now(), now() from jsonb_to_recordset($1::jsonb) as r(id text, email text, fields jsonb)
      on conflict (list_id, email) do update set fields = raw_contacts.fields || excluded.fields, updated_at = now()
        where raw_contacts.fields || excluded.fields is distinct from raw_contacts.fields`,
+    ),
     [JSON.stringify(rows)],
-    'raw_upsert',
   )
 
 export const rawUpsert = (database: Database, rows: readonly Person[]) => upsertRaw(database.sql, rawRows(rows))
@@ -86,17 +88,21 @@ const rawUpsertTold = ({ transaction }: Database, given: readonly Person[]) =>
     })
     const json = JSON.stringify(events)
     await sql(
-      `insert into raw_events select 'account', id, 'contact.created', payload, now()
+      named(
+        'raw_events',
+        `insert into raw_events select 'account', id, 'contact.created', payload, now()
        from jsonb_to_recordset($1::jsonb) as r(id text, payload text)`,
+      ),
       [json],
-      'raw_events',
     )
     await sql(
-      `insert into raw_deliveries (account_id, id, target_id, key, type, created_at, bytes, due_at)
+      named(
+        'raw_deliveries',
+        `insert into raw_deliveries (account_id, id, target_id, key, type, created_at, bytes, due_at)
        select 'account', delivery, 'target', id, 'contact.created', now(), bytes, now()
        from jsonb_to_recordset($1::jsonb) as r(id text, delivery text, bytes int)`,
+      ),
       [json],
-      'raw_deliveries',
     )
   })
 

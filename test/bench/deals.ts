@@ -7,23 +7,27 @@ import { buildServer } from '../../src/http/server.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Database, Sql } from '../../src/store/database.ts'
 import { type ApiCall, type Holder, openCallers, openHolders, portOf } from './callers.ts'
-import { type Bench, interleaved, type Row, row } from './support.ts'
+import { type Bench, interleaved, named, type Row, row } from './support.ts'
 
 const calls = 3_200
 const addresses = 10_000
 
 const admit = async (database: Database, authorization: unknown) => {
   const hash = createHash('sha256').update(String(authorization).slice(7)).digest('hex')
-  const [key] = await database.sql<{ id: string; account_id: string }>(
-    'select id, account_id from api_keys where hash = $1 and revoked_at is null',
+  const [key] = await database.sql(
+    named<{ id: string; account_id: string }>(
+      'bare_key',
+      'select id, account_id from api_keys where hash = $1 and revoked_at is null',
+    ),
     [hash],
-    'bare_key',
   )
   await database.sql(
-    `insert into rate_windows as w (key_id, family, started_at, used) values ($1, 'bare', now(), 1)
+    named(
+      'bare_limit',
+      `insert into rate_windows as w (key_id, family, started_at, used) values ($1, 'bare', now(), 1)
      on conflict (key_id, family) do update set used = w.used + 1 returning used`,
+    ),
     [key!.id],
-    'bare_limit',
   )
   return key!
 }
@@ -38,10 +42,12 @@ const record = (
   to: string,
 ) =>
   sql(
-    `insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
+    named(
+      'bare_history',
+      `insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
      values ($1, $2, $3, $4, $5, $6, now())`,
+    ),
     [accountId, id, number, actor, from, to],
-    'bare_history',
   )
 
 /** The limit: a bare Fastify and pg that read and write the same rows in one transaction, without input checks. */
@@ -51,27 +57,33 @@ const bareServer = (database: Database) => {
     const key = await admit(database, request.headers.authorization)
     const { title, email, value } = request.body as { title: string; email: string; value: number }
     const deal = await database.transaction(async (sql) => {
-      const [stage] = await sql<{ id: string; pipeline_id: string; name: string; kind: string }>(
-        `select s.* from stages s join pipelines p on p.id = s.pipeline_id
+      const [stage] = await sql(
+        named<{ id: string; pipeline_id: string; name: string; kind: string }>(
+          'bare_stage',
+          `select s.* from stages s join pipelines p on p.id = s.pipeline_id
          where p.account_id = $1 and p.is_default and s.kind = 'open' order by s.position limit 1`,
+        ),
         [key.account_id],
-        'bare_stage',
       )
-      const [contact] = await sql<{ list_id: string; row_id: string }>(
-        `select list_id, row_id from contacts
+      const [contact] = await sql(
+        named<{ list_id: string; row_id: string }>(
+          'bare_contact',
+          `select list_id, row_id from contacts
          where account_id = $1 and row_id = (select row_id from addresses where account_id = $1 and email = $2)
          order by updated_at desc limit 1`,
+        ),
         [key.account_id, email],
-        'bare_contact',
       )
-      const [made] = await sql<{ id: string }>(
-        `insert into deals (account_id, id, title, value, currency, pipeline_id, stage_id, status, source, list_id, row_id, email, moves, created_at, updated_at)
+      const [made] = await sql(
+        named<{ id: string }>(
+          'bare_insert',
+          `insert into deals (account_id, id, title, value, currency, pipeline_id, stage_id, status, source, list_id, row_id, email, moves, created_at, updated_at)
          values ($1, $2, $3, $4, 'USD', $5, $6, $7, 'api', $8, $9, $10, 1, now(), now()) returning *`,
+        ),
         [
           ...[key.account_id, newId('deal', Date.now()), title, value, stage!.pipeline_id, stage!.id, stage!.kind],
           ...[contact!.list_id, contact!.row_id, email],
         ],
-        'bare_insert',
       )
       await record(sql, key.account_id, made!.id, 1, key.id, null, stage!.id)
       return made
@@ -83,21 +95,24 @@ const bareServer = (database: Database) => {
     const { id } = request.params as { id: string }
     const { stageId } = request.body as { stageId: string }
     return database.transaction(async (sql) => {
-      const [before] = await sql<{ stage_id: string; moves: number }>(
-        'select * from deals where account_id = $1 and id = $2 for update',
+      const [before] = await sql(
+        named<{ stage_id: string; moves: number }>(
+          'bare_lock',
+          'select * from deals where account_id = $1 and id = $2 for update',
+        ),
         [key.account_id, id],
-        'bare_lock',
       )
-      const [stage] = await sql<{ kind: string }>(
-        'select kind from stages where account_id = $1 and id = $2',
+      const [stage] = await sql(
+        named<{ kind: string }>('bare_target', 'select kind from stages where account_id = $1 and id = $2'),
         [key.account_id, stageId],
-        'bare_target',
       )
       const [deal] = await sql(
-        `update deals set stage_id = $3, status = $4, moves = moves + 1, updated_at = now()
+        named(
+          'bare_update',
+          `update deals set stage_id = $3, status = $4, moves = moves + 1, updated_at = now()
          where account_id = $1 and id = $2 returning *`,
+        ),
         [key.account_id, id, stageId, stage!.kind],
-        'bare_update',
       )
       await record(sql, key.account_id, id, before!.moves + 1, key.id, before!.stage_id, stageId)
       return { deal, moved: true }

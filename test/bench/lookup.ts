@@ -6,7 +6,7 @@ import { buildServer } from '../../src/http/server.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Database } from '../../src/store/database.ts'
 import { type Holder, openCallers, openHolders, portOf } from './callers.ts'
-import { type Bench, interleaved, type Row, row } from './support.ts'
+import { type Bench, interleaved, named, type Row, row } from './support.ts'
 
 const calls = 6_400
 const addresses = 10_000
@@ -16,29 +16,37 @@ const bareServer = (database: Database) => {
   const server = fastify()
   server.get('/contacts', async (request) => {
     const hash = createHash('sha256').update(String(request.headers.authorization).slice(7)).digest('hex')
-    const [key] = await database.sql<{ id: string; account_id: string }>(
-      'select id, account_id from api_keys where hash = $1 and revoked_at is null',
+    const [key] = await database.sql(
+      named<{ id: string; account_id: string }>(
+        'bare_key',
+        'select id, account_id from api_keys where hash = $1 and revoked_at is null',
+      ),
       [hash],
-      'bare_key',
     )
     await database.sql(
-      `insert into rate_windows as w (key_id, family, started_at, used) values ($1, 'bare', now(), 1)
+      named(
+        'bare_limit',
+        `insert into rate_windows as w (key_id, family, started_at, used) values ($1, 'bare', now(), 1)
        on conflict (key_id, family) do update set used = w.used + 1 returning used`,
+      ),
       [key!.id],
-      'bare_limit',
     )
     const { email } = request.query as { email: string }
     const contacts = await database.sql(
-      `select c.*, l.name, a.verification_status from contacts c join contact_lists l on l.id = c.list_id
+      named(
+        'bare_read',
+        `select c.*, l.name, a.verification_status from contacts c join contact_lists l on l.id = c.list_id
        join addresses a on a.account_id = c.account_id and a.row_id = c.row_id
        where a.account_id = $1 and a.email = $2 order by c.updated_at desc`,
+      ),
       [key!.account_id, email],
-      'bare_read',
     )
     await database.sql(
-      'insert into access_log (account_id, id, at, actor, email, found) values ($1, $2, now(), $3, $4, $5)',
+      named(
+        'bare_log',
+        'insert into access_log (account_id, id, at, actor, email, found) values ($1, $2, now(), $3, $4, $5)',
+      ),
       [key!.account_id, newId('log', Date.now()), key!.id, email, contacts.length],
-      'bare_log',
     )
     return { contacts }
   })

@@ -9,26 +9,30 @@ import { newId } from '../../src/lib/ids.ts'
 import type { Database, Sql } from '../../src/store/database.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import { knowDomain, type Person, person } from './batch.ts'
-import { type Bench, benchAccount, interleaved, type Row, row } from './support.ts'
+import { type Bench, benchAccount, interleaved, named, type Row, row } from './support.ts'
 
 const connections = 32
 const calls = 2_000
 
 /** Writes an address and its contact as raw upserts. Returns the contact. */
 const upsert = async (sql: Sql, accountId: string, listId: string, { email, ...fields }: Person) => {
-  const [address] = await sql<{ row_id: string }>(
-    `insert into raw_addresses (account_id, email, row_id) values ($1, $2, $3)
+  const [address] = await sql(
+    named<{ row_id: string }>(
+      'bare_address',
+      `insert into raw_addresses (account_id, email, row_id) values ($1, $2, $3)
      on conflict (account_id, email) do update set row_id = raw_addresses.row_id returning row_id`,
+    ),
     [accountId, email, newId('row', Date.now())],
-    'bare_address',
   )
   const [contact] = await sql(
-    `insert into raw_members as m (account_id, email, list_id, row_id, fields, updated_at)
+    named(
+      'bare_contact',
+      `insert into raw_members as m (account_id, email, list_id, row_id, fields, updated_at)
      values ($1, $2, $3, $4, $5, now())
      on conflict (account_id, email, list_id) do update set fields = m.fields || excluded.fields, updated_at = now()
      returning *`,
+    ),
     [accountId, email, listId, address!.row_id, JSON.stringify(fields)],
-    'bare_contact',
   )
   return contact
 }
@@ -36,10 +40,12 @@ const upsert = async (sql: Sql, accountId: string, listId: string, { email, ...f
 /** Reads an existing contact and writes nothing. */
 const read = async (sql: Sql, accountId: string, listId: string, { email, ...fields }: Person) => {
   const [contact] = await sql(
-    `select m.* from raw_members m join raw_addresses a on a.account_id = m.account_id and a.email = m.email
+    named(
+      'bare_read',
+      `select m.* from raw_members m join raw_addresses a on a.account_id = m.account_id and a.email = m.email
      where m.account_id = $1 and m.email = $2 and m.list_id = $3 and m.fields @> $4::jsonb`,
+    ),
     [accountId, email, listId, JSON.stringify(fields)],
-    'bare_read',
   )
   return contact
 }
@@ -47,10 +53,12 @@ const read = async (sql: Sql, accountId: string, listId: string, { email, ...fie
 const tell = (sql: Sql, accountId: string, contact: unknown) => {
   const id = newId('evt', Date.now())
   return sql(
-    `with e as (insert into raw_events (account_id, id, payload) values ($1, $2, $3))
+    named(
+      'bare_event',
+      `with e as (insert into raw_events (account_id, id, payload) values ($1, $2, $3))
      insert into raw_deliveries (account_id, id, event_id, due_at) values ($1, $4, $2, now())`,
+    ),
     [accountId, id, JSON.stringify({ id, type: 'contact.created', data: { contact } }), newId('dlv', Date.now())],
-    'bare_event',
   )
 }
 
@@ -72,23 +80,22 @@ const bareServer = (database: Database, isTelling: () => boolean) => {
   const server = fastify()
   server.post('/api/v1/contacts', async (request, reply) => {
     const hash = createHash('sha256').update(String(request.headers.authorization).slice(7)).digest('hex')
-    const [key] = await database.sql<{ account_id: string }>(
-      'select id, account_id from api_keys where hash = $1 and revoked_at is null',
+    const [key] = await database.sql(
+      named<{ account_id: string }>(
+        'bare_key',
+        'select id, account_id from api_keys where hash = $1 and revoked_at is null',
+      ),
       [hash],
-      'bare_key',
     )
     const { listId, email, fields } = request.body as { listId: string; email: string; fields: Record<string, string> }
     const accountId = key!.account_id
     const [list] = await database.sql(
-      'select * from contact_lists where account_id = $1 and id = $2',
+      named('bare_list', 'select * from contact_lists where account_id = $1 and id = $2'),
       [accountId, listId],
-      'bare_list',
     )
-    await database.sql(
-      'select finding from mail_domains where domain = $1',
-      [email.slice(email.indexOf('@') + 1)],
-      'bare_domain',
-    )
+    await database.sql(named('bare_domain', 'select finding from mail_domains where domain = $1'), [
+      email.slice(email.indexOf('@') + 1),
+    ])
     const input = { email, ...fields }
     const found = await read(database.sql, accountId, listId, input)
     if (found) return { created: 0, updated: 1, skipped: 0, contact: { ...list, ...found } }

@@ -7,7 +7,16 @@ import { readConfig } from '../../src/app/config.ts'
 import { openEmbedded } from '../../src/embedded/embedded.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { migrate } from '../../src/store/schema.ts'
+import type { Statement } from '../../src/store/statement.ts'
 import { urlOf } from '../support/global.ts'
+
+/** A statement that stays prepared under its name. Its columns are not declared, so nothing compares them. */
+export const named = <Row extends object = Record<string, unknown>>(name: string, text: string): Statement<Row> => ({
+  name,
+  text,
+  columns: {} as Statement<Row>['columns'],
+  isPrepared: true,
+})
 
 /** One figure beside its limit, measured in the same run. */
 export interface Row {

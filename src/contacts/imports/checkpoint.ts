@@ -2,7 +2,7 @@ import { idOfCursor, type Page, pageOf } from '../../lib/cursor.ts'
 import { newId } from '../../lib/ids.ts'
 import type { PageRequest } from '../../lib/page.ts'
 import { conflict, noSuch, Problem } from '../../lib/problem.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { findMembers } from '../contacts.find.ts'
 import type { VerificationResult } from '../verification/verification.ts'
@@ -125,7 +125,7 @@ const addRejects = async ({ sql, accountId }: Work, id: string, rejects: readonl
   )
 }
 
-const advancing = statement<{ durability: string }>(
+const advancing = preparedStatement<{ durability: string }>(
   'import-advance',
   { durability: 'text' },
   `update imports set status = 'running', rows_done = rows_done + $4, created = created + $5, updated = updated + $6,

@@ -4,7 +4,7 @@ import { byName } from '../../lib/names.ts'
 import { conflict, invalid, noSuch, notFound, shown } from '../../lib/problem.ts'
 import { text } from '../../lib/text.ts'
 import { isDuplicate } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { maxColumns, normalizeFields, tooManyColumns } from '../contacts.fields.ts'
 
@@ -24,7 +24,7 @@ type Row = Omit<ContactListView, 'createdAt' | 'updatedAt'> & { createdAt: Date;
 
 const columns = 'id, name, fields, row_count as "rowCount", created_at as "createdAt", updated_at as "updatedAt"'
 
-const listingLists = statement<Row>(
+const listingLists = preparedStatement<Row>(
   'list-lists',
   { id: 'text', name: 'text', fields: '_text', rowCount: 'int4', createdAt: 'timestamptz', updatedAt: 'timestamptz' },
   `select ${columns} from contact_lists where account_id = $1 order by id`,
@@ -50,7 +50,7 @@ export const extendColumns = (fields: readonly string[], names: Iterable<string>
 export const listLists = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<ContactListView[]> =>
   (await sql(listingLists, [accountId])).sort(byName('name')).map(view)
 
-const requiringList = statement<{ name: string; fields: string[] }>(
+const requiringList = preparedStatement<{ name: string; fields: string[] }>(
   'require-list',
   { name: 'text', fields: '_text' },
   'select name, fields from contact_lists where account_id = $1 and id = $2',

@@ -1,6 +1,6 @@
 import type { MxResult, Resolver } from '../../net/resolver.ts'
 import { opaqueArray } from '../../store/arrays.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 
 export type Verifier = Pick<App, 'sql' | 'resolver' | 'now'>
@@ -72,7 +72,7 @@ const maxRemembered = 20_000
 /** Domains that accept mail, with the expiry of the cached answer. Such an answer does not change before it expires. */
 const remembered = new WeakMap<Resolver, Map<string, Date>>()
 
-const readingFacts = statement<{ domain: string; finding: MxResult; expiresAt: Date }>(
+const readingFacts = preparedStatement<{ domain: string; finding: MxResult; expiresAt: Date }>(
   'mail-facts',
   { domain: 'text', finding: 'text', expiresAt: 'timestamptz' },
   `select domain, finding, expires_at as "expiresAt" from mail_domains

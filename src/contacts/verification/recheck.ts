@@ -1,5 +1,5 @@
 import type { Sql } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import { mailFacts, type Verifier } from './dns.ts'
 import { isInconclusive } from './result.ts'
@@ -28,7 +28,7 @@ interface Place {
 }
 
 // The conditions match only the partial index in this order, whatever the planner's statistics are.
-const readingInconclusive = statement<Place>(
+const readingInconclusive = preparedStatement<Place>(
   'next-in-doubt',
   { accountId: 'text', email: 'text' },
   `select account_id as "accountId", email from addresses

@@ -1,4 +1,4 @@
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App, Operation } from '../../store/work.ts'
 import type { LookupOptions, Verifier } from './dns.ts'
 import { inconclusiveReasons, isInconclusive, type VerificationResult } from './result.ts'
@@ -8,7 +8,7 @@ import { verifyAddresses } from './verify.ts'
 /** SQL for results without an answer from DNS: the condition of the index `addresses_in_doubt_index`. */
 export const isInconclusiveSql = `verification_status <> 'valid' and verification_reasons && '{${inconclusiveReasons}}'::text[]`
 
-const lockingAddresses = statement(
+const lockingAddresses = preparedStatement(
   'lock-addresses',
   {},
   `
@@ -19,7 +19,7 @@ const lockingAddresses = statement(
   ) held`,
 )
 
-const writingResults = statement<{ email: string }>(
+const writingResults = preparedStatement<{ email: string }>(
   'save-results',
   { email: 'text' },
   `

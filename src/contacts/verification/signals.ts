@@ -1,5 +1,5 @@
 import type { Sql } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { resultOf, type VerificationResult } from './result.ts'
 
@@ -16,7 +16,7 @@ export interface VerifiedAddress extends VerificationResult {
   email: string
 }
 
-const readingSignals = statement<{ accountId: string; email: string; findings: AddressSignal[] }>(
+const readingSignals = preparedStatement<{ accountId: string; email: string; findings: AddressSignal[] }>(
   'findings-of',
   { accountId: 'text', email: 'text', findings: '_text' },
   `select f.account_id as "accountId", f.email, array_agg(f.finding) as findings

@@ -1,7 +1,7 @@
 import { contactsLeft } from '../../accounts/accounts.ts'
 import { notFound } from '../../lib/problem.ts'
 import { textArray } from '../../store/arrays.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { ContactWrite } from '../contacts.fields.ts'
 import { isInconclusive, resultOf, type VerificationResult, withSignals } from '../verification/verification.ts'
@@ -23,7 +23,7 @@ export interface OpenList {
   hasSignals: boolean
 }
 
-const openingList = statement<OpenList>(
+const openingList = preparedStatement<OpenList>(
   'open-list',
   { id: 'text', name: 'text', fields: '_text', capacity: 'int4', hasSignals: 'bool' },
   `select l.id, l.name, l.fields, ${contactsLeft('$1')} as capacity,

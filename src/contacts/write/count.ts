@@ -1,6 +1,6 @@
 import { countingContacts } from '../../accounts/accounts.ts'
 import { SerializationConflict } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { stateKey } from '../../store/work-state.ts'
 import { maxColumns } from '../contacts.fields.ts'
@@ -35,7 +35,7 @@ const pendingCounts = stateKey((work) => {
 
 // The account's update depends on the list's, which fixes their order. The limit is checked again here, under the row lock: capacity
 // that was seen before may be gone.
-const counting = statement<{ lists: string[]; isCounted: boolean }>(
+const counting = preparedStatement<{ lists: string[]; isCounted: boolean }>(
   'count-contacts',
   { lists: '_text', isCounted: 'bool' },
   `

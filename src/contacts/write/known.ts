@@ -1,5 +1,5 @@
 import { emit, isWanted } from '../../events/emit.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Fields } from '../contacts.fields.ts'
 import { findMembers, readContactsOf } from '../contacts.find.ts'
@@ -23,7 +23,7 @@ export interface ContactUpdate {
 const byEmail = (a: { email: string }, b: { email: string }) => (a.email < b.email ? -1 : 1)
 
 // Locked by this statement and written by a later one, whose snapshot sees earlier commits of other transactions.
-const lockingContacts = statement<ContactUpdate & { rowId: string }>(
+const lockingContacts = preparedStatement<ContactUpdate & { rowId: string }>(
   'lock-contacts',
   { email: 'text', listId: 'text', rowId: 'text', fields: 'jsonb' },
   `
@@ -71,7 +71,7 @@ export const updateContacts = async (
   return outcomes
 }
 
-const joining = statement<{ email: string }>(
+const joining = preparedStatement<{ email: string }>(
   'join-list',
   { email: 'text' },
   `

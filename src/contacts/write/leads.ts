@@ -1,6 +1,6 @@
 import { emit } from '../../events/emit.ts'
 import type { EventData } from '../../events/shapes.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Fields } from '../contacts.fields.ts'
 import { readContacts } from '../contacts.find.ts'
@@ -27,7 +27,7 @@ export interface Lead extends LeadCause {
 const emitNewLead = (work: Work, contact: Contact, { source, form }: LeadCause): Promise<void> =>
   emit(work, 'lead.new', () => [{ contact, source, form }])
 
-const activating = statement<{ email: string }>(
+const activating = preparedStatement<{ email: string }>(
   'activate-contact',
   { email: 'text' },
   `update contacts set status = 'active', updated_at = $4

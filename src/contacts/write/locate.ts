@@ -1,4 +1,4 @@
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { contactAt } from '../contacts.rows.ts'
 import type { Contact } from '../contacts.view.ts'
@@ -47,7 +47,7 @@ export const locatingBy = (
 })
 
 const locate = (kind: keyof typeof locating) =>
-  statement<ContactPlace>(`locate-${kind}`, { listId: 'text', rowId: 'text', email: 'text' }, locating[kind])
+  preparedStatement<ContactPlace>(`locate-${kind}`, { listId: 'text', rowId: 'text', email: 'text' }, locating[kind])
 const locates = { row: locate('row'), email: locate('email') }
 
 /** Returns the matching contact; without `listId`, from the most recently updated list with the address. null: none matches. */
@@ -60,7 +60,7 @@ export const locateContact = async (
   return place ?? null
 }
 
-const lockingContact = statement<Pick<Contact, 'status'>>(
+const lockingContact = preparedStatement<Pick<Contact, 'status'>>(
   'lock-contact',
   { status: 'text' },
   `select status from ${contactAt('$1', '$2', '$3', 'for no key update')} c`,

@@ -1,5 +1,5 @@
 import { noSuch } from '../../lib/problem.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { PersonalDataPart, Work } from '../../store/work.ts'
 import { hasPersonalData } from '../contacts.personal-data.ts'
 import { countContacts } from './count.ts'
@@ -96,7 +96,7 @@ export const eraseContact = async (
   return { email, ...counts }
 }
 
-const leaving = statement<{ addresses: number }>(
+const leaving = preparedStatement<{ addresses: number }>(
   'leave-list',
   { addresses: 'int8' },
   `

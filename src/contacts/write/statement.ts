@@ -1,5 +1,5 @@
 import { opaqueArray } from '../../store/arrays.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Fields } from '../contacts.fields.ts'
 import type { AddressSignal, VerificationResult } from '../verification/verification.ts'
 
@@ -74,7 +74,7 @@ const contactOf = `
   limit 1`
 
 /** $3 addresses, $4 their fields (`joinFields`), $5 now. Returns one `Probed`. Locks nothing. */
-export const probing = statement<Probed>(
+export const probing = preparedStatement<Probed>(
   'probe-contacts',
   { kinds: 'text', verifications: 'json', findings: 'json' },
   `
@@ -87,7 +87,7 @@ export const probing = statement<Probed>(
 )
 
 const lockingKnown = (name: string, strength: string) =>
-  statement<{ email: string; rowId: string }>(
+  preparedStatement<{ email: string; rowId: string }>(
     name,
     { email: 'text', rowId: 'text' },
     `
@@ -101,7 +101,7 @@ export const sharingKnown = lockingKnown('share-known-addresses', 'key share')
 export const lockingForResults = lockingKnown('lock-verifications', 'no key update')
 
 /** $2 the results of locked addresses as JSON, each with its `email`, $3 now. */
-export const writingResults = statement(
+export const writingResults = preparedStatement(
   'write-verifications',
   {},
   `
@@ -115,7 +115,7 @@ export const writingResults = statement(
 
 // Locked by this statement and written by the next one, whose snapshot sees earlier commits of other transactions.
 /** $3 `email` and new `fields` of contacts in the list, as JSON. Locks the contacts that differ, and returns their fields so far. */
-export const lockingChanged = statement<{ email: string; rowId: string; previous: Fields }>(
+export const lockingChanged = preparedStatement<{ email: string; rowId: string; previous: Fields }>(
   'lock-changed',
   { email: 'text', rowId: 'text', previous: 'jsonb' },
   `
@@ -135,7 +135,7 @@ export interface LockedChange {
 }
 
 /** $2 now, $3 `LockedChange`s as JSON. */
-export const changing = statement(
+export const changing = preparedStatement(
   'change-contacts',
   {},
   `
@@ -150,7 +150,7 @@ export const changing = statement(
 )
 
 /** $3 `email`, `rowId` and `fields` of known addresses as JSON, $4 now, $5 the status of their contacts. */
-export const joining = statement(
+export const joining = preparedStatement(
   'join-contacts',
   {},
   `
@@ -185,7 +185,7 @@ const addingAddresses = `
  * (null: `valid`; `none`: not verified), $7 reasons, each as one text with spaces (null: none), $8 fields (`joinFields`), $9 now, $10 the
  * status of the contacts. $6 and $7 may be shorter than the other arrays.
  */
-export const adding = statement(
+export const adding = preparedStatement(
   'add-contacts',
   {},
   `

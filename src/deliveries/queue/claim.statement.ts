@@ -1,5 +1,5 @@
 import type { Claim } from '../../queue/claims.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 
 /** A claimed delivery with everything that posting it needs. */
 export interface ClaimedDelivery extends Claim {
@@ -278,7 +278,7 @@ const parts = [
 ]
 
 /** Claims due deliveries. Its rows have everything that posting them needs. */
-export const claimDeliveries = statement<Omit<ClaimedDelivery, 'worker'>>(
+export const claimDeliveries = preparedStatement<Omit<ClaimedDelivery, 'worker'>>(
   'claim-deliveries',
   {
     ...{ accountId: 'text', id: 'text', targetId: 'text', kind: 'text', key: 'text', claim: 'int4', tries: 'int4' },

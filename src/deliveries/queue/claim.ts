@@ -1,7 +1,7 @@
 import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { QueueView } from '../../queue/loop.ts'
 import type { Sql } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import { type ClaimedDelivery, claimDeliveries } from './claim.statement.ts'
 
 /*
@@ -86,7 +86,7 @@ export const lowerDueTimes = (rows: string, condition = 'true') => `
   ) m where t.ctid = m.row returning t.id`
 
 /** Frees the rows of claims (`$1`), which can't be recorded after that, and makes their targets due. */
-const freeDeliveries = statement<{ id: string }>(
+const freeDeliveries = preparedStatement<{ id: string }>(
   'free-deliveries',
   { id: 'text' },
   `with freed as (

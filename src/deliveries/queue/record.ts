@@ -2,7 +2,7 @@ import { askedQuietMs, nextRetryMs, timeoutBackoffMs } from '../../lib/backoff.t
 import type { PostOutcome } from '../../net/http.ts'
 import { ownedRows, splitByOutcome } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { CallEnd } from '../deliveries.cancel.ts'
 import type { DeliveryAttempt } from '../deliveries.entities.ts'
 import type { ClaimedDelivery } from './claim.statement.ts'
@@ -76,7 +76,7 @@ const resultColumns = ', tries int, status text, "waitMs" float8, attempt jsonb,
  * Records results (`$1`, as `encode` returns them): a failed attempt with tries left sets the due time of the next one, every other
  * result moves the delivery to history. Skips rows that another transaction has locked, so that no other result waits for them.
  */
-const recordDeliveries = statement<Row>(
+const recordDeliveries = preparedStatement<Row>(
   'record-deliveries',
   { id: 'text', attempts: 'int4', dueAt: 'int8' },
   `with clock as materialized (
@@ -156,7 +156,7 @@ const agesOf = ({ deliveredAt, failedAt, ...summary }: Summary) => {
  * Writes summaries (`$1`, as `agesOf` returns them). A quiet time puts off the next due time, and a retry lowers it to its own but
  * not below a quiet time. A changed due time has a new version, so that no claim overwrites it with what it computed before.
  */
-const summarizeTargets = statement<{ id: string }>(
+const summarizeTargets = preparedStatement<{ id: string }>(
   'summarize-targets',
   { id: 'text' },
   `with summary as materialized (

@@ -1,12 +1,12 @@
 import { Problem } from '../../lib/problem.ts'
 import type { Sql } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import { cancelled, notifyEnded } from '../deliveries.cancel.ts'
 
 const leftoverBatch = 1000
 
-const cancelBatch = statement<{ count: number; last: string | null }>(
+const cancelBatch = preparedStatement<{ count: number; last: string | null }>(
   'cancel-leftovers',
   { count: 'int8', last: 'text' },
   `with ${cancelled(`
@@ -35,7 +35,7 @@ export const cancelLeftovers = async (sql: Sql, id: string, signal: AbortSignal)
   }
 }
 
-const findWaiting = statement<{ id: string; accountId: string; exists: boolean }>(
+const findWaiting = preparedStatement<{ id: string; accountId: string; exists: boolean }>(
   'find-leftovers',
   { id: 'text', accountId: 'text', exists: 'bool' },
   `with recursive waiting as (

@@ -1,4 +1,4 @@
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { DeliveryTarget } from '../deliveries.entities.ts'
 
@@ -70,7 +70,7 @@ const activeOfProjects = `from delivery_targets where account_id = $1 and kind =
 /** SQL condition: whether a project of the account `$1` has an active target. */
 export const hasProjectTargets = `exists (select ${activeOfProjects})`
 
-const projectTargets = statement<Pick<ProjectTarget, 'id' | 'projectId'>>(
+const projectTargets = preparedStatement<Pick<ProjectTarget, 'id' | 'projectId'>>(
   'project-targets',
   { id: 'text', projectId: 'text' },
   `select id, owner_id as "projectId" ${activeOfProjects}`,

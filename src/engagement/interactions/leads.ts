@@ -9,7 +9,7 @@ import {
 } from '../../contacts/contacts.ts'
 import { emit } from '../../events/emit.ts'
 import { Problem } from '../../lib/problem.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { SentMail } from '../engagement.sent.ts'
 import type { BlockOf } from './blocks.ts'
@@ -63,7 +63,7 @@ const saveAnswer = async (
   )
 }
 
-const otherForm = statement(
+const otherForm = preparedStatement(
   'first-form',
   {},
   `select from interactions

@@ -4,7 +4,7 @@ import { newId } from '../../lib/ids.ts'
 import type { MessageKey } from '../../messages/messages.ts'
 import { opaqueArray } from '../../store/arrays.ts'
 import { isSharedFailure } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { Interaction } from '../engagement.entities.ts'
 import type { SentMail } from '../engagement.sent.ts'
@@ -31,7 +31,7 @@ export type InteractionValue = Scalar | Record<string, Scalar>
 export type Recorded = 'first' | 'changed' | 'same'
 
 const record = (name: string, onConflict: string) =>
-  statement<{ isNew: boolean }>(
+  preparedStatement<{ isNew: boolean }>(
     name,
     { isNew: 'bool' },
     `insert into interactions (account_id, message_id, kind, block_id, link, is_bot, id, project_id, email, value, at)
@@ -113,7 +113,13 @@ export type AnswerState = Record<string, { kind: InteractionKind; value: unknown
 
 const maxCallsPerStatement = 64
 
-const findAnswers = statement<{ place: number; blockId: string; kind: InteractionKind; value: unknown; at: Date }>(
+const findAnswers = preparedStatement<{
+  place: number
+  blockId: string
+  kind: InteractionKind
+  value: unknown
+  at: Date
+}>(
   'answer-states',
   { place: 'int4', blockId: 'text', kind: 'text', value: 'jsonb', at: 'timestamptz' },
   `select k.place::int, i.*

@@ -1,6 +1,6 @@
 import { readContacts } from '../../contacts/contacts.ts'
 import { emit } from '../../events/emit.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Interaction } from '../engagement.entities.ts'
 
@@ -33,7 +33,7 @@ const decayed = ({ points: full, at }: Score, now: Date): number =>
 
 const shown = (score: number): number => Math.round(score * 100) / 100
 
-const lockOrCreate = statement<Score>(
+const lockOrCreate = preparedStatement<Score>(
   'lock-lead-score',
   { points: 'float8', at: 'timestamptz', isHot: 'bool' },
   `insert into lead_scores (account_id, email, points, at, is_hot)
@@ -42,7 +42,7 @@ const lockOrCreate = statement<Score>(
    returning points, at, is_hot as "isHot"`,
 )
 
-const updateScore = statement(
+const updateScore = preparedStatement(
   'set-lead-score',
   {},
   'update lead_scores set points = $3, at = $4, is_hot = $5 where account_id = $1 and email = $2',

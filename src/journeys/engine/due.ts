@@ -2,7 +2,7 @@ import { closedAccountIds } from '../../accounts/accounts.ts'
 import { lockKey } from '../../lib/locks.ts'
 import type { QueueView } from '../../queue/loop.ts'
 import type { Database, Sql } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Cursor } from '../definition/definition.ts'
 
@@ -54,13 +54,13 @@ const isAlive = `account_id <> all(array${closedAccountIds})`
 
 const dueTypes = { accountId: 'text', id: 'text', journeyId: 'text', place: 'text' } as const
 
-const walkInOrder = statement<{ set_config: string }>(
+const walkInOrder = preparedStatement<{ set_config: string }>(
   'walk-in-order',
   { set_config: 'text' },
   `select ${rowByRow}, ${inOrder}`,
 )
 
-const oldest = statement<DueRun>(
+const oldest = preparedStatement<DueRun>(
   'oldest-due',
   dueTypes,
   `select ${columns} from journey_runs
@@ -69,7 +69,7 @@ const oldest = statement<DueRun>(
 
 // `turn` reads one index entry for each account with open runs. Each account with due runs contributes its oldest ones, at most
 // twice its even share: that limits unneeded rows, and fills the capacity that accounts with few runs leave.
-const fair = statement<DueRun>(
+const fair = preparedStatement<DueRun>(
   'fair-due',
   dueTypes,
   `with recursive turn as (
@@ -147,7 +147,7 @@ export interface OpenRun {
 /** A unit of work that waits longer for a lock fails, so that the worker continues with other runs. */
 const lockTimeout = '1s'
 
-const taking = statement<{ id: string }>(
+const taking = preparedStatement<{ id: string }>(
   'take-runs',
   { id: 'text' },
   `with settings as materialized (select ${rowByRow}, set_config('lock_timeout', '${lockTimeout}', true))
@@ -156,7 +156,7 @@ const taking = statement<{ id: string }>(
 )
 
 // A later statement than the one that locks: it sees all that was committed before the locks were released.
-const reading = statement<OpenRun>(
+const reading = preparedStatement<OpenRun>(
   'read-runs',
   {
     id: 'text',

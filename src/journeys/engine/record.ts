@@ -1,6 +1,6 @@
 import { cut } from '../../lib/text.ts'
 import { isDuplicate } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { journeyStateOf, maxRunsPerRoot } from '../journeys.cause.ts'
 import type { RunState } from './states.ts'
@@ -18,7 +18,7 @@ export interface StepDone {
 export class StaleRun extends Error {}
 
 // Rows are updated by ctid, so that the only plan looks the runs up one by one, in the given order.
-const recording = statement<{ moved: number }>(
+const recording = preparedStatement<{ moved: number }>(
   'record-moves',
   { moved: 'int8' },
   `with done as (

@@ -1,6 +1,6 @@
 import { isContact, lockContacts } from '../../contacts/contacts.ts'
 import { idAt } from '../../lib/ids.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { type Definition, firstCursor, type TriggerKind } from '../definition/definition.ts'
 import { causeFor, journeyStateOf, maxDepth, maxRunsPerRoot } from '../journeys.cause.ts'
@@ -28,7 +28,7 @@ export interface EnterableJourney {
   definition: Definition
 }
 
-const readEnabled = statement<EnterableJourney>(
+const readEnabled = preparedStatement<EnterableJourney>(
   'enabled-journeys',
   { id: 'text', version: 'int4', definition: 'jsonb' },
   `select j.id, j.version, v.definition from (

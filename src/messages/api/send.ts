@@ -3,7 +3,7 @@ import { usedUp } from '../../accounts/accounts.ts'
 import { coalesceCalls } from '../../lib/coalesce.ts'
 import { Problem } from '../../lib/problem.ts'
 import { isSharedFailure, isUnavailable, unavailable } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import { senderOf } from '../outbox/outbox.ts'
 import { type Call, quotaProblem, type Reserved, reserve } from './reserve.ts'
@@ -57,7 +57,7 @@ const resultOf = ({ id, status, reason, error }: StoredResult): SendResult => ({
   ...(error !== null && { error }),
 })
 
-const readOfKey = statement<StoredResult>(
+const readOfKey = preparedStatement<StoredResult>(
   'message-of-key',
   { id: 'text', status: 'text', reason: 'text', error: 'text' },
   'select id, status, reason, error from messages where account_id = $1 and key = $2',

@@ -1,6 +1,6 @@
 import { lockKey } from '../../lib/locks.ts'
 import { Problem } from '../../lib/problem.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { suppressAndFlag } from '../suppression/suppression.ts'
 import type { Report } from './report.ts'
@@ -25,7 +25,7 @@ const outcomes = {
 const softLimit = 3
 const softDays = 7
 
-const readReported = statement<Reported & { domain: string }>(
+const readReported = preparedStatement<Reported & { domain: string }>(
   'message-of-report',
   { accountId: 'text', id: 'text', domain: 'text' },
   `select account_id as "accountId", id, split_part(from_email, '@', -1) as domain from messages

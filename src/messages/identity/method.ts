@@ -1,6 +1,6 @@
 import { emailDomain } from '../../lib/email.ts'
 import { invalid, Problem } from '../../lib/problem.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { asciiAddress } from '../messages.shapes.ts'
 import { relayColumns, type StoredRelay } from './access.ts'
@@ -33,7 +33,7 @@ interface Setup {
 }
 
 /** $2 ids of senders, $3 addresses of senders, $4 domains. */
-const reading = statement<Setup>(
+const reading = preparedStatement<Setup>(
   'sending-method',
   { relay: 'json', senders: 'json', domains: '_text' },
   `select

@@ -1,5 +1,5 @@
 import { activeContacts, invalidEmails } from '../../contacts/contacts.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { heldUntil } from '../messages.queue.ts'
 import { mailChannel } from './claim.ts'
@@ -28,7 +28,7 @@ export const batchCounts = (account: string, id: string) => `(
   from message_tallies where account_id = ${account} and batch = ${id}
 )`
 
-const takeCounts = statement<{ status: keyof BatchCounts; count: number }>(
+const takeCounts = preparedStatement<{ status: keyof BatchCounts; count: number }>(
   'take-tally',
   { status: 'text', count: 'int4' },
   `with taken as (delete from message_tallies where account_id = $1 and batch = $2 returning status, count)

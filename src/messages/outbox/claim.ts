@@ -1,7 +1,7 @@
 import { activeAccounts } from '../../accounts/accounts.ts'
 import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import { relayColumns, type StoredRelay } from '../identity/identity.ts'
 import { countEnds } from '../messages.queue.ts'
@@ -80,7 +80,7 @@ export interface Found extends Stream {
 type ClaimedRow = Found & Omit<ClaimedMessage, 'id' | 'worker' | 'content' | 'retryMs'> & { id: string | null }
 
 // Rows are addressed by ctid and joined laterally, as in deliveries, so that the planner can only choose the index scan.
-const claiming = statement<ClaimedRow>(
+const claiming = preparedStatement<ClaimedRow>(
   'claim-messages',
   {
     ...{ accountId: 'text', batch: 'text', found: 'int8', last: 'int8', id: 'text', claim: 'int4', tries: 'int4' },
@@ -136,7 +136,7 @@ export const claimDue = async (
 }
 
 /** Releases claims (`$1`), due again after `$2` ms, and notifies the mail jobs. */
-const releasing = statement<{ id: string }>(
+const releasing = preparedStatement<{ id: string }>(
   'release-messages',
   { id: 'text' },
   `
@@ -195,7 +195,7 @@ export const freeClaims = async (
   counters.count('sends', 'failed', row!.failed)
 }
 
-const findingDue = statement<Stream & { since: number }>(
+const findingDue = preparedStatement<Stream & { since: number }>(
   'find-due-messages',
   { accountId: 'text', batch: 'text', since: 'int8' },
   `with recursive waiting as (

@@ -1,6 +1,6 @@
 import { newId } from '../../lib/ids.ts'
 import { rowset } from '../../store/rowset.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { heldUntil } from '../messages.queue.ts'
 import type { MessageType } from '../messages.shapes.ts'
@@ -121,7 +121,7 @@ const queueing = `
   from draft d join inserted i on i.id = d.id, clock where i.status = 'pending'`
 
 /** $1 account, $2 now, $3 worker, $4 batch, $5 whether the batch is held, then `drafts`. */
-const inserting = statement<Inserted & { dueAt: number }>(
+const inserting = preparedStatement<Inserted & { dueAt: number }>(
   'insert-messages',
   { id: 'text', status: 'text', reason: 'text', error: 'text', sealedKey: 'text', dueAt: 'int8' },
   `with clock as materialized (

@@ -1,14 +1,14 @@
 import { activeAccounts } from '../../accounts/accounts.ts'
 import { claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import { suppressedReason } from '../suppression/suppression.ts'
 import { type ClaimedMessage, type Content, queueTable } from './claim.ts'
 
 /** `reason`: why its recipient is suppressed now; null: it may be sent. */
 export type Loaded = Content & { reason: string | null }
 
-const loading = statement<Loaded>(
+const loading = preparedStatement<Loaded>(
   'load-messages',
   {
     ...{

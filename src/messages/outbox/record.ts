@@ -2,7 +2,7 @@ import { nextRetryMs } from '../../lib/backoff.ts'
 import type { SendOutcome } from '../../net/smtp.ts'
 import { claimsJson, ownedRows, splitByOutcome } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import { countEnds } from '../messages.queue.ts'
 import { type ClaimedMessage, queueTable, unknownState } from './claim.ts'
 import { marking } from './mark.ts'
@@ -75,7 +75,7 @@ const suppressingLater = (ended: string) => `
 // Skips locked rows of both tables, so that no other result waits for them. A connection that has finished one message takes the
 // next at once. Recording the one and marking the other in the same statement saves a commit, and after a crash at most one message
 // of the connection is in an unknown state.
-const recording = statement<{ id: string }>(
+const recording = preparedStatement<{ id: string }>(
   'record-messages',
   { id: 'text' },
   `
@@ -107,7 +107,7 @@ const recording = statement<{ id: string }>(
 
 // Records a relay's reply that arrives after another worker presumed this one dead and ended the message. Only the worker that
 // marked the message can have a reply, and no other worker claims a marked message, so the reply belongs to this row.
-const correcting = statement<{ id: string }>(
+const correcting = preparedStatement<{ id: string }>(
   'correct-messages',
   { id: 'text' },
   `

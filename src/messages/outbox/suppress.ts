@@ -1,6 +1,6 @@
 import { Problem } from '../../lib/problem.ts'
 import { isUnavailable } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
 import { suppressAndFlag } from '../suppression/suppression.ts'
 
@@ -29,7 +29,7 @@ interface Pending {
   messageId: string
 }
 
-const findPending = statement<Pending>(
+const findPending = preparedStatement<Pending>(
   'pending-suppressions',
   { accountId: 'text', messageId: 'text' },
   `select account_id as "accountId", message_id as "messageId" from pending_suppressions

@@ -2,7 +2,7 @@ import { invalidReason, pendingReason, verificationReasons } from '../../contact
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page.ts'
 import { shellWord } from '../../lib/shell.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { SuppressionReason } from './suppress.ts'
 
@@ -12,7 +12,7 @@ export interface SuppressionView {
   createdAt: number
 }
 
-const findReason = statement(
+const findReason = preparedStatement(
   'is-suppressed',
   {},
   'select from suppressions where account_id = $1 and email = $2 and reason = $3',

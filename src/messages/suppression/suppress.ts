@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { addAddressSignal, removeAddressSignals } from '../../contacts/contacts.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 
 export const suppressionReasons = ['complained', 'bounced', 'manual', 'unsubscribed'] as const
 export type SuppressionReason = (typeof suppressionReasons)[number]
 export const SuppressionReasonShape = z.enum(suppressionReasons)
 
-const insertReasons = statement<{ email: string }>(
+const insertReasons = preparedStatement<{ email: string }>(
   'suppress-addresses',
   { email: 'text' },
   `insert into suppressions (account_id, email, reason, created_at)

@@ -1,6 +1,6 @@
 import { ICalCalendar, ICalCalendarMethod } from 'ical-generator'
 import { activeAccounts } from '../../accounts/accounts.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import type { WebinarRow } from '../sessions/sessions.ts'
 
@@ -16,7 +16,7 @@ export interface Place {
   streamUrl: string | null
 }
 
-const readPlace = statement<Place>(
+const readPlace = preparedStatement<Place>(
   'place-of-token',
   {
     accountId: 'text',

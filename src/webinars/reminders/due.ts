@@ -1,7 +1,7 @@
 import { Problem } from '../../lib/problem.ts'
 import { runSchedule } from '../../queue/loop.ts'
 import { isBusy, isUnavailable } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App, Report, Work } from '../../store/work.ts'
 import { type Attendee, notifyAttendees } from '../emails/emails.ts'
 import { lockWebinar } from '../sessions/sessions.ts'
@@ -42,7 +42,7 @@ interface DueWebinar {
   webinarId: string
 }
 
-const readDue = statement<DueWebinar>(
+const readDue = preparedStatement<DueWebinar>(
   'due-reminders',
   { accountId: 'text', webinarId: 'text' },
   `select distinct account_id as "accountId", webinar_id as "webinarId" from webinar_registrations

@@ -4,7 +4,7 @@ import { coalesceCalls } from '../../lib/coalesce.ts'
 import { newId } from '../../lib/ids.ts'
 import { invalid } from '../../lib/problem.ts'
 import { isSharedFailure } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { type Attendee, linksOf, type MailApp, notifyAttendees } from '../emails/emails.ts'
 import { firstReminderAt } from '../reminders/reminders.ts'
@@ -17,7 +17,7 @@ interface Seated extends Attendee {
   status: RegistrationResult['status']
 }
 
-const readRegistrations = statement<Seated>(
+const readRegistrations = preparedStatement<Seated>(
   'registrations-of-emails',
   { id: 'text', email: 'text', name: 'text', status: 'text' },
   `select id, email, name, status from webinar_registrations
@@ -25,7 +25,7 @@ const readRegistrations = statement<Seated>(
 )
 
 // Requires the webinar's lock, which also protects its numbers.
-const insertRegistrations = statement(
+const insertRegistrations = preparedStatement(
   'register-attendees',
   {},
   `with counted as (

@@ -1,5 +1,5 @@
 import { conflict, noSuch, notFound, shown } from '../../lib/problem.ts'
-import { statement } from '../../store/statement.ts'
+import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Webinar } from '../webinars.entities.ts'
 import type { WebinarView } from './shapes.ts'
@@ -83,7 +83,7 @@ export const findStream = async ({ sql, accountId }: Reader, id: string): Promis
 }
 
 const lockingWebinar = (name: string, lock: string) =>
-  statement<WebinarRow>(
+  preparedStatement<WebinarRow>(
     name,
     {
       id: 'text',

@@ -41,9 +41,9 @@ beforeEach(async () => {
 const hasLooked = async (from: number): Promise<boolean> => {
   const names: (string | undefined)[] = []
   await app.app.work(account.id, 'cli:test', (work) => {
-    const sql: typeof work.sql = (text, params, name) => {
-      names.push(typeof text === 'string' ? name : text.name)
-      return work.sql(text, params, name)
+    const sql: typeof work.sql = (query, params) => {
+      names.push(typeof query === 'string' ? undefined : query.name)
+      return work.sql(query, params)
     }
     const writes = people(from).map(({ email, n }) => ({ email, fields: { n } }))
     return writeContacts({ ...work, sql }, listId, writes, new Map())
