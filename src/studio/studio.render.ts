@@ -7,7 +7,7 @@ import type { Content } from './studio.blocks.ts'
 import { fillTemplate, type Links, type Mail, type MergeData, type Template } from './studio.template.ts'
 
 /** Increase it with every change of the rendered output: stored templates of a lower revision are rendered again. */
-const renderer = 2
+const renderer = 3
 
 /** A process caches the templates that it used last, about 25 kB each. Templates over `maxKeptLength` characters are not cached. */
 const maxKept = 100

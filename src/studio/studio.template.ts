@@ -1,5 +1,5 @@
 import { escapeHtml } from '../lib/html.ts'
-import type { TagPart } from '../lib/tags.ts'
+import { type Tag, type TagPart, tagValue } from '../lib/tags.ts'
 import { fillUrl, type UrlKind, type UrlPart } from './studio.urls.ts'
 
 /** The URLs in an email that are specific to the recipient. The caller signs them. */
@@ -54,13 +54,14 @@ interface Filling {
 
 const plain = (text: string): string => text
 
-const read = (data: MergeData, field: string): string => (Object.hasOwn(data, field) ? data[field]! : '')
+const read = (data: MergeData, tag: Tag): string =>
+  tagValue(tag, (field) => (Object.hasOwn(data, field) ? data[field] : undefined))
 
 const fillTagParts = (parts: readonly TagPart[], data: MergeData): string =>
-  parts.map((part) => (typeof part === 'string' ? part : read(data, part.tag))).join('')
+  parts.map((part) => (typeof part === 'string' ? part : read(data, part))).join('')
 
 const fillLink = ({ links, data }: Filling, { url, kind }: { url: readonly UrlPart[]; kind: UrlKind }): string => {
-  const filled = fillUrl(url, (field) => read(data, field), kind)
+  const filled = fillUrl(url, (tag) => read(data, tag), kind)
   // An unsafe URL is replaced by one without effect.
   if (filled === null) return kind === 'link' ? '#' : ''
   return kind === 'link' ? links.click(filled) : filled
@@ -68,7 +69,7 @@ const fillLink = ({ links, data }: Filling, { url, kind }: { url: readonly UrlPa
 
 const fillPart = (part: Exclude<Part, string>, filling: Filling): string => {
   const { links, data, write } = filling
-  if ('tag' in part) return write(read(data, part.tag))
+  if ('tag' in part) return write(read(data, part))
   if ('url' in part) return write(fillLink(filling, part))
   if ('answer' in part) return write(links.answer(part.answer, fillTagParts(part.value, data)))
   if ('given' in part) return links[part.given] === null ? '' : fill(part.parts, filling)

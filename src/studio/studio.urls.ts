@@ -1,7 +1,7 @@
-import { type TagPart, tagParts } from '../lib/tags.ts'
+import { type Tag, type TagPart, tagParts } from '../lib/tags.ts'
 
 /** A piece of a URL that is split at its merge tags. A tag in the value of a parameter is percent-encoded (`encode`). */
-export type UrlPart = TagPart | { tag: string; encode: true }
+export type UrlPart = TagPart | (Tag & { encode: true })
 
 const schemes = { link: /^(https?:\/\/|mailto:)/i, image: /^https?:\/\//i }
 /** Decides the allowed schemes: links may also be mailto. */
@@ -40,14 +40,14 @@ export const urlParts = (url: string): UrlPart[] => {
 /** Returns the URL filled with merge data; null if its scheme is not http, https or (links) mailto. */
 export const fillUrl = (
   parts: readonly UrlPart[],
-  read: (field: string) => string,
+  read: (tag: Tag) => string,
   kind: UrlKind = 'link',
 ): string | null => {
   // A URL without merge tags was checked when the project was applied.
   if (parts.length === 1 && typeof parts[0] === 'string') return parts[0]
   const filled = parts.map((part) => {
     if (typeof part === 'string') return part
-    return 'encode' in part ? encodeURIComponent(read(part.tag).toWellFormed()) : read(part.tag)
+    return 'encode' in part ? encodeURIComponent(read(part).toWellFormed()) : read(part)
   })
   const url = filled.join('').trim()
   if (!schemes[kind].test(url) || !URL.canParse(url)) return null

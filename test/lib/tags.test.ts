@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest'
 import { fillTags, tagParts } from '../../src/lib/tags.ts'
 
-const read = (field: string) => new Map([['name', 'Ada']]).get(field)
+const read = (field: string) =>
+  new Map([
+    ['name', 'Ada'],
+    ['city', ''],
+  ]).get(field)
 
 test.each([
   ['Hello {{ name }}, {{name}}!', 'Hello Ada, Ada!'],
@@ -10,6 +14,18 @@ test.each([
   ['{ name } {{ name }', '{ name } {{ name }'],
   ['{{{ name }}}', '{Ada}'],
   ['{{\nname\n}}', 'Ada'],
+  ['{{ name | "there" }}', 'Ada'],
+  ['{{ nobody | "there" }}', 'there'],
+  ['{{nobody|"there"}}', 'there'],
+  ['{{ city | "your town" }}', 'your town'],
+  ['{{ nobody | "a | b" }}', 'a | b'],
+  ['{{ nobody | "" }}', ''],
+  ['{{ nobody | " " }}', ' '],
+  ['{{ nobody | there }}', ''],
+  ["{{ nobody | 'there' }}", ''],
+  ['{{ nobody | "there }}', ''],
+  ['{{ nobody "there" }}', ''],
+  ['{{ " }}', ''],
 ])('%j is filled to %j', (text, filled) => {
   expect(fillTags(text, read)).toBe(filled)
 })
@@ -20,6 +36,7 @@ test('a value that looks like a tag is not replaced', () => {
 
 test('a text is split at its tags, without empty parts', () => {
   expect(tagParts('{{ a }}{{ b }} and {{c}}')).toEqual([{ tag: 'a' }, { tag: 'b' }, ' and ', { tag: 'c' }])
+  expect(tagParts('{{ a | "b" }}!')).toEqual([{ tag: 'a', fallback: 'b' }, '!'])
   expect(tagParts('')).toEqual([])
 })
 
@@ -27,5 +44,7 @@ test('an unclosed tag takes linear time', () => {
   const began = performance.now()
   fillTags(`{{${' '.repeat(1_000_000)}`, read)
   fillTags('{{'.repeat(500_000), read)
+  fillTags(`{{${' | "'.repeat(500_000)}}}`, read)
+  fillTags(`{{${'"'.repeat(1_000_000)}}}`, read)
   expect(performance.now() - began).toBeLessThan(1_000)
 })

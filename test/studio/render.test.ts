@@ -70,6 +70,33 @@ describe('merge tags', () => {
     expect(text).toContain(`T ${evil}`)
   })
 
+  test.each(places)(
+    'in a %s a fallback stands for a missing or empty value, and is escaped like it',
+    async (_, block) => {
+      const withFallback = JSON.parse(JSON.stringify(block).replaceAll('{{ x }}', '{{ x | \\"<i>\\" }}'))
+      for (const data of [{}, { x: '' }]) {
+        const { html, text } = await render(projectOf([withFallback]), data)
+        expect(html).toContain('T &lt;i&gt;')
+        expect(html).not.toContain('<i>')
+        expect(text).toContain('T <i>')
+      }
+      expect((await render(projectOf([withFallback]), { x: 'Ada' })).text).toContain('T Ada')
+    },
+  )
+
+  test('a fallback in a link is percent-encoded in a parameter, and an unsafe one has no effect', async () => {
+    const urls = [
+      'https://example.com/?to={{ x | "a b&c" }}',
+      '{{ x | "https://example.com/start" }}',
+      '{{ x | "javascript:alert(1)" }}',
+    ]
+    const document = projectOf(urls.map((url) => ({ type: 'button', props: { label: 'Go', url } })))
+    const { html } = await render(document, {}, { click: (url) => url })
+    expect(html).toContain('href="https://example.com/?to=a%20b%26c"')
+    expect(html).toContain('href="https://example.com/start"')
+    expect(html).not.toContain('javascript')
+  })
+
   test.each(places)('in a %s the author’s markup is escaped', async (_, block) => {
     const written = JSON.parse(JSON.stringify(block).replaceAll('{{ x }}', `<i title='&amp;'>`))
     const { html } = await render(projectOf([written]))
@@ -241,7 +268,7 @@ describe('versions', () => {
     expect(await stored(id!)).toEqual([{ version: 1, renderer: null }])
     const [one, two] = await Promise.all([at(1), at(1)])
     expect(one).toEqual(two)
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 2 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 3 }])
     await apply(say('second'))
     expect((await at(2)).text).toContain('second')
     expect(await at(1)).toEqual(one)
@@ -271,7 +298,7 @@ describe('versions', () => {
       links: testLinks,
     })
     expect(mail.text).toContain('new')
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 2 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 3 }])
   })
 
   test('a deleted project is not found, and its sent emails stay', async () => {

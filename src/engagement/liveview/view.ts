@@ -1,5 +1,5 @@
 import { notFound } from '../../lib/problem.ts'
-import { fillTags } from '../../lib/tags.ts'
+import { fillTags, tagValue } from '../../lib/tags.ts'
 import type { App } from '../../store/work.ts'
 import {
   type Block,
@@ -27,15 +27,16 @@ export interface LiveView {
   createdAt: number
 }
 
-type Read = (field: string) => string
+type Read = (field: string) => string | undefined
 
 const reader =
   ({ mergeData }: SentMail): Read =>
   (field) =>
-    Object.hasOwn(mergeData, field) ? mergeData[field]! : ''
+    Object.hasOwn(mergeData, field) ? mergeData[field] : undefined
 
 /** Returns a filled URL; empty if it is not safe. */
-const filledUrl = (url: string, read: Read, kind: UrlKind): string => fillUrl(urlParts(url), read, kind) ?? ''
+const filledUrl = (url: string, read: Read, kind: UrlKind): string =>
+  fillUrl(urlParts(url), (tag) => tagValue(tag, read), kind) ?? ''
 
 const urlKinds = new Map<string, UrlKind>([
   ['src', 'image'],

@@ -46,7 +46,11 @@ const serve = async (listener: RequestListener): Promise<string> => {
 
 test('a webhook step posts once, with the key of run and step, and continues at 2xx', async () => {
   const journey = await onAdded([
-    { kind: 'webhook', url: `${receiver.url}/one`, body: { hello: '{{ name }}', list: [1, '{{ email }}'] } },
+    {
+      kind: 'webhook',
+      url: `${receiver.url}/one`,
+      body: { hello: '{{ name }}', list: [1, '{{ email }}', '{{ nobody | "there" }}'] },
+    },
     { kind: 'webhook', url: `${receiver.url}/two` },
   ])
   await bench.add(listId, ['ada@example.com'], { name: 'Ada' })
@@ -54,7 +58,7 @@ test('a webhook step posts once, with the key of run and step, and continues at 
   const [run] = await bench.runs(journey)
   expect(run).toMatchObject({ status: 'completed', log: [{ outcome: 'answered 200' }, { outcome: 'answered 200' }] })
   const [one, two] = receiver.requests.splice(0)
-  expect(JSON.parse(String(one!.body))).toEqual({ hello: 'Ada', list: [1, 'ada@example.com'] })
+  expect(JSON.parse(String(one!.body))).toEqual({ hello: 'Ada', list: [1, 'ada@example.com', 'there'] })
   expect(one!.headers['x-service-idempotency-key']).toBe(`${run!.id}:0`)
   expect(JSON.parse(String(two!.body))).toMatchObject({
     journey: { id: journey, name: 'J' },

@@ -36,6 +36,14 @@ test('the subject of the call takes precedence; its tags are filled, unknown one
   expect((await sink.arrived(1))[0]!.header('subject')).toBe('x'.repeat(200))
 })
 
+test('a fallback in the subject stands for a missing or empty value', async () => {
+  await send({
+    subject: '{{ name | "there" }}, {{ nobody | "you" }}{{ empty | "!" }}',
+    mergeData: { name: 'Ada', empty: '' },
+  })
+  expect((await sink.arrived(1))[0]!.header('subject')).toBe('Ada, you!')
+})
+
 test('merge data is flat: nested values are dropped, null becomes empty, other values become text', async () => {
   const mergeData = { name: 'Ada', none: null, yes: true, count: 2.5, list: [1], deep: { a: 1 } }
   expect((await send({ mergeData })).body.status).toBe('sent')
