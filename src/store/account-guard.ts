@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { lockKey } from '../lib/locks.ts'
 import type { Sql } from './database.ts'
+import { statement } from './statement.ts'
 
 /*
  * The account guard: no row of an account outlives the account. `account_guard(id)` (in the migrations) takes the account's lock,
@@ -13,10 +14,14 @@ import type { Sql } from './database.ts'
 export const guardStatement = (accountId: string): string =>
   `select account_guard(${pg.escapeLiteral(accountId)}) as lives`
 
+const tryAccountLock = statement<{ idle: boolean }>(
+  'try-account-lock',
+  { idle: 'bool' },
+  `select pg_try_advisory_xact_lock(${lockKey('account', '$1')}) as idle`,
+)
+
 /** Whether no transaction of the account is running. Never waits, so that no other transaction has to queue behind it. */
 export const isAccountIdle = async (sql: Sql, accountId: string): Promise<boolean> => {
-  const [row] = await sql<{ idle: boolean }>(`select pg_try_advisory_xact_lock(${lockKey('account', '$1')}) as idle`, [
-    accountId,
-  ])
+  const [row] = await sql(tryAccountLock, [accountId])
   return row!.idle
 }

@@ -1,6 +1,7 @@
 import { Problem } from '../lib/problem.ts'
 import type { Database, Sql } from './database.ts'
-import { preparedStatement } from './statement.ts'
+import { readTableNames } from './schema.ts'
+import { preparedStatement, type Statement, statement } from './statement.ts'
 import { listen } from './wakeup.ts'
 
 /*
@@ -54,12 +55,16 @@ interface Reading {
   offsetMs: number | null
 }
 
+const readServerTime = statement<{ at: number; offsetMs: number | null }>(
+  'server-time',
+  { at: 'float8', offsetMs: 'int8' },
+  `select extract(epoch from clock_timestamp())::float8 * 1000 as at,
+     (select offset_ms from development_clock) as "offsetMs"`,
+)
+
 const readClock = async (sql: Sql): Promise<Reading> => {
   const sentAt = Date.now()
-  const [row] = await sql<{ at: number; offsetMs: number | null }>(
-    `select extract(epoch from clock_timestamp())::float8 * 1000 as at,
-       (select offset_ms from development_clock) as "offsetMs"`,
-  )
+  const [row] = await sql(readServerTime)
   const { at, offsetMs } = row!
   // Date.now() is truncated to whole ms: the true time may be almost 1 ms later.
   return { least: at - Date.now() - 1, most: at - sentAt, offsetMs }
@@ -84,9 +89,15 @@ const firstReading = async (sql: Sql): Promise<Reading> => {
   return best
 }
 
+const insertMark = statement(
+  'mark-development',
+  {},
+  'insert into development_clock (id, offset_ms) values (1, 0) on conflict do nothing',
+)
+
 /** Marks the database as a development database, whose clock may be moved. */
 export const markDevelopment = async (sql: Sql): Promise<void> => {
-  await sql('insert into development_clock (id, offset_ms) values (1, 0) on conflict do nothing')
+  await sql(insertMark)
 }
 
 const readMark = preparedStatement('is-development', {}, 'select from development_clock')
@@ -99,11 +110,9 @@ export const isDevelopment = async (sql: Sql): Promise<boolean> => (await sql(re
  * is in use (`isUsed`), or has tables of another program.
  */
 export const requireDevelopment = async (sql: Sql, isUsed: () => Promise<boolean>): Promise<void> => {
-  const tables = await sql<{ name: string }>(
-    'select tablename as name from pg_tables where schemaname = current_schema()',
-  )
+  const tables = await readTableNames(sql)
   if (tables.length === 0) return
-  if (tables.some(({ name }) => name === 'development_clock')) {
+  if (tables.includes('development_clock')) {
     if ((await isDevelopment(sql)) || !(await isUsed())) return
   }
   throw new Problem('configuration', 'DATABASE_URL names a database that has data and that svc dev did not make', {
@@ -159,27 +168,39 @@ const notDevelopment = () =>
   })
 
 const view = `floor(extract(epoch from clock_timestamp()) * 1000)::bigint + offset_ms as now, offset_ms as "offsetMs"`
+const viewTypes = { now: 'int8', offsetMs: 'int8' } as const
+
+const readView = statement<ClockView>('show-clock', viewTypes, `select ${view} from development_clock`)
 
 /** Returns the clock of a development database. Throws Problem `forbidden` for any other database. */
 export const showClock = async (sql: Sql): Promise<ClockView> => {
-  const [shown] = await sql<ClockView>(`select ${view} from development_clock`)
+  const [shown] = await sql(readView)
   if (!shown) throw notDevelopment()
   return shown
 }
 
-const change = async (sql: Sql, offset: string, params: readonly unknown[] = []): Promise<ClockView> => {
-  const [moved] = await sql<ClockView & { notified: string }>(
+type Moved = ClockView & { notified: '' }
+
+const moving = (name: string, offset: string) =>
+  statement<Moved>(
+    name,
+    { ...viewTypes, notified: 'void' },
     `with moved as (update development_clock set offset_ms = ${offset} returning offset_ms)
      select ${view}, pg_notify('${channel}', '') as notified from moved`,
-    params,
   )
+
+const advance = moving('advance-clock', 'offset_ms + $1')
+const reset = moving('reset-clock', '0')
+
+const change = async (sql: Sql, move: Statement<Moved>, params?: readonly unknown[]): Promise<ClockView> => {
+  const [moved] = await sql(move, params)
   if (!moved) throw notDevelopment()
   const { now, offsetMs } = moved
   return { now, offsetMs }
 }
 
 /** Moves the clock of a development database forward by `byMs`. Throws Problem `forbidden` for any other database. */
-export const advanceClock = (sql: Sql, byMs: number): Promise<ClockView> => change(sql, 'offset_ms + $1', [byMs])
+export const advanceClock = (sql: Sql, byMs: number): Promise<ClockView> => change(sql, advance, [byMs])
 
 /** Sets the clock of a development database back to the system time. Throws Problem `forbidden` for any other database. */
-export const resetClock = (sql: Sql): Promise<ClockView> => change(sql, '0')
+export const resetClock = (sql: Sql): Promise<ClockView> => change(sql, reset)

@@ -57,7 +57,8 @@ const closeMs = 1000
 const types = new pg.TypeOverrides()
 types.setTypeParser(20, Number)
 
-const sqlOn =
+/** Returns the `Sql` of one connection. */
+export const sqlOn =
   (client: { query(config: pg.QueryConfig): Promise<pg.QueryResult> }): Sql =>
   async <Row extends object>(query: string | Statement<Row>, params: readonly unknown[] = [], given?: string) => {
     const { text, name } =

@@ -1,11 +1,24 @@
 import { Problem } from '../lib/problem.ts'
 import type { Sql } from './database.ts'
+import { statement } from './statement.ts'
+
+const fingerprintOf = statement<{ fingerprint: string }>(
+  'installation-fingerprint',
+  { fingerprint: 'text' },
+  'select secret_fingerprint as fingerprint from installation',
+)
 
 /** Returns the fingerprint of the secret that the database was set up with; undefined: no process has opened it yet. */
 export const readFingerprint = async (sql: Sql): Promise<string | undefined> => {
-  const [row] = await sql<{ fingerprint: string }>('select secret_fingerprint as fingerprint from installation')
+  const [row] = await sql(fingerprintOf)
   return row?.fingerprint
 }
+
+const insertFingerprint = statement(
+  'insert-installation',
+  {},
+  'insert into installation (id, secret_fingerprint) values (1, $1) on conflict do nothing',
+)
 
 /**
  * Requires the secret that the database was first opened with. With another one the process could open nothing that is sealed
@@ -15,8 +28,7 @@ export const readFingerprint = async (sql: Sql): Promise<string | undefined> => 
 export const checkSecret = async (sql: Sql, fingerprint: string): Promise<void> => {
   let kept = await readFingerprint(sql)
   if (kept === undefined) {
-    const insert = 'insert into installation (id, secret_fingerprint) values (1, $1) on conflict do nothing'
-    await sql(insert, [fingerprint])
+    await sql(insertFingerprint, [fingerprint])
     kept = await readFingerprint(sql)
   }
   if (kept === fingerprint) return
@@ -25,49 +37,78 @@ export const checkSecret = async (sql: Sql, fingerprint: string): Promise<void> 
   })
 }
 
+const publicUrl = statement<{ url: string | null }>(
+  'read-public-url',
+  { url: 'text' },
+  'select public_url as url from installation',
+)
+
 /** Returns the public URL of the daemon that started last; null: no daemon has started. */
 export const readPublicUrl = async (sql: Sql): Promise<string | null> => {
-  const [row] = await sql<{ url: string | null }>('select public_url as url from installation')
+  const [row] = await sql(publicUrl)
   return row?.url ?? null
 }
 
+const daemonSettings = statement<{ settings: Record<string, unknown> | null }>(
+  'read-daemon-settings',
+  { settings: 'jsonb' },
+  'select daemon_settings as settings from installation',
+)
+
 /** Returns the settings of the daemon that started last; null: no daemon has started. */
 export const readDaemonSettings = async (sql: Sql): Promise<Record<string, unknown> | null> => {
-  const [row] = await sql<{ settings: Record<string, unknown> | null }>(
-    'select daemon_settings as settings from installation',
-  )
+  const [row] = await sql(daemonSettings)
   return row?.settings ?? null
 }
 
+const updateDaemonSettings = statement('keep-daemon-settings', {}, 'update installation set daemon_settings = $1')
+
 /** Stores the settings of a daemon that serves the API: `svc doctor` compares its own with them. */
 export const keepDaemonSettings = async (sql: Sql, settings: Record<string, unknown>): Promise<void> => {
-  await sql('update installation set daemon_settings = $1', [JSON.stringify(settings)])
+  await sql(updateDaemonSettings, [JSON.stringify(settings)])
 }
+
+const updatePublicUrl = statement(
+  'keep-public-url',
+  {},
+  'update installation set public_url = $1 where public_url is distinct from $1',
+)
 
 /** Stores the public URL of a daemon that serves the API: commands use the same one. */
 export const keepPublicUrl = async (sql: Sql, url: string): Promise<void> => {
-  await sql('update installation set public_url = $1 where public_url is distinct from $1', [url])
+  await sql(updatePublicUrl, [url])
 }
+
+const lockTable = statement('lock-installation', {}, 'lock table installation in access exclusive mode')
 
 /** Locks out every starting process until the end of the transaction: each reads the fingerprint of the secret first. */
 export const lockInstallation = async (sql: Sql): Promise<void> => {
-  await sql('lock table installation in access exclusive mode')
+  await sql(lockTable)
 }
+
+const upsertSecret = statement(
+  'replace-secret',
+  {},
+  `insert into installation (id, secret_fingerprint, sealed_former_keys) values (1, $1, $2)
+   on conflict (id) do update set secret_fingerprint = excluded.secret_fingerprint,
+     sealed_former_keys = excluded.sealed_former_keys`,
+)
 
 /** Replaces the fingerprint of the secret, and the sealed keys of former secrets; null: none. */
 export const replaceSecret = async (sql: Sql, fingerprint: string, sealedFormerKeys: string | null): Promise<void> => {
-  await sql(
-    `insert into installation (id, secret_fingerprint, sealed_former_keys) values (1, $1, $2)
-     on conflict (id) do update set secret_fingerprint = excluded.secret_fingerprint,
-       sealed_former_keys = excluded.sealed_former_keys`,
-    [fingerprint, sealedFormerKeys],
-  )
+  await sql(upsertSecret, [fingerprint, sealedFormerKeys])
 }
+
+const formerKeys = statement<{ sealed: string | null }>(
+  'read-former-keys',
+  { sealed: 'text' },
+  'select sealed_former_keys as sealed from installation',
+)
 
 /** Returns the sealed keys of former secrets; null if there are none, or if the schema is too old to have the column. */
 export const readFormerKeys = async (sql: Sql): Promise<string | null> => {
   try {
-    const [row] = await sql<{ sealed: string | null }>('select sealed_former_keys as sealed from installation')
+    const [row] = await sql(formerKeys)
     return row?.sealed ?? null
   } catch (error) {
     if (['42P01', '42703'].includes((error as { code?: string }).code ?? '')) return null

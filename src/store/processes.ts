@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import type { Sql } from './database.ts'
+import { statement } from './statement.ts'
 
 /*
  * Processes are found by their connections: each has its purpose and its process in its application_name. A daemon always has a
@@ -29,19 +30,22 @@ interface ConnectedProcess {
 /** A worker sends a heartbeat every 2 s; jobs.states.ts has the same bound. */
 const silentSeconds = 15
 
+const connectedProcesses = statement<ConnectedProcess>(
+  'connected-processes',
+  { process: 'text', parts: '_text', silent: '_text', connectedAt: 'int8' },
+  `select process, array_agg(part order by part) as parts,
+     coalesce(array_agg(part order by part) filter (where asked_at < clock_timestamp() - interval '${silentSeconds} s'), '{}') as silent,
+     floor(extract(epoch from min(connected_at)) * 1000)::int8 as "connectedAt"
+   from (
+     select split_part(application_name, ' ', 3) as process, split_part(application_name, ' ', 2) as part,
+       min(backend_start) as connected_at, max(query_start) filter (where query <> '') as asked_at
+     from pg_stat_activity where datname = current_database() and application_name ~ '^svc [a-z]+ [0-9]+@'
+     group by process, part
+   ) p group by process order by min(connected_at), process`,
+)
+
 /** Returns the processes of svc that are connected to this database, including this one; the longest connected first. */
-export const readProcesses = (sql: Sql): Promise<ConnectedProcess[]> =>
-  sql<ConnectedProcess>(
-    `select process, array_agg(part order by part) as parts,
-       coalesce(array_agg(part order by part) filter (where asked_at < clock_timestamp() - interval '${silentSeconds} s'), '{}') as silent,
-       floor(extract(epoch from min(connected_at)) * 1000)::int8 as "connectedAt"
-     from (
-       select split_part(application_name, ' ', 3) as process, split_part(application_name, ' ', 2) as part,
-         min(backend_start) as connected_at, max(query_start) filter (where query <> '') as asked_at
-       from pg_stat_activity where datname = current_database() and application_name ~ '^svc [a-z]+ [0-9]+@'
-       group by process, part
-     ) p group by process order by min(connected_at), process`,
-  )
+export const readProcesses = (sql: Sql): Promise<ConnectedProcess[]> => sql(connectedProcesses)
 
 /** Returns the other processes: for operations that need the database to themselves. */
 export const readOtherProcesses = async (sql: Sql): Promise<ConnectedProcess[]> =>

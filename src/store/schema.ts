@@ -1,9 +1,11 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import pg from 'pg'
 import { singleLocks } from '../lib/locks.ts'
 import { Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
-import type { Database } from './database.ts'
+import type { Database, Sql } from './database.ts'
+import { statement } from './statement.ts'
 
 /**
  * What a process does about the schema: `require` refuses one that is behind, `migrate` migrates it, `fresh` sets up an empty
@@ -37,15 +39,23 @@ export const requireServer = (version: number): void => {
   throw new Problem('configuration', `The database is PostgreSQL ${major}; svc needs PostgreSQL 15 or newer`)
 }
 
+const readServer = statement<{ version: number; isSetUp: boolean }>(
+  'server-version',
+  { version: 'int4', isSetUp: 'bool' },
+  `select current_setting('server_version_num')::int as version, to_regclass('mikro_orm_migrations') is not null as "isSetUp"`,
+)
+
+const appliedMigrations = statement<{ name: string }>(
+  'applied-migrations',
+  { name: 'text' },
+  'select name::text as name from mikro_orm_migrations order by id',
+)
+
 /** Returns which migrations the database has and which it lacks. Throws Problem `configuration` for a server that is too old. */
 export const schemaState = async (database: Database): Promise<SchemaState> => {
-  const [server] = await database.sql<{ version: number; isSetUp: boolean }>(
-    `select current_setting('server_version_num')::int as version, to_regclass('mikro_orm_migrations') is not null as "isSetUp"`,
-  )
+  const [server] = await database.sql(readServer)
   requireServer(server!.version)
-  const rows = server!.isSetUp
-    ? await database.sql<{ name: string }>('select name from mikro_orm_migrations order by id')
-    : []
+  const rows = server!.isSetUp ? await database.sql(appliedMigrations) : []
   const applied = rows.map((row) => row.name)
   const ours = knownMigrations()
   return {
@@ -55,10 +65,12 @@ export const schemaState = async (database: Database): Promise<SchemaState> => {
   }
 }
 
+// A read-only server refuses this like a write, although it locks no row.
+const lockNoRow = statement('lock-no-row', {}, 'select from installation where false for share')
+
 /** Rejects as unavailable if the server accepts no writes: a standby, a demoted leader, or read-only by its settings. */
 export const requireWritable = async ({ sql }: Pick<Database, 'sql'>): Promise<void> => {
-  // A read-only server refuses this like a write, although it locks no row.
-  await sql('select from installation where false for share')
+  await sql(lockNoRow)
 }
 
 /** Returns why this program can't work on a schema; null if it can. */
@@ -119,17 +131,34 @@ export const checkSchema = async (database: Database, databaseUrl: string, rule:
   }
 }
 
+const lockMigration = statement<{ locked: '' }>(
+  'lock-migration',
+  { locked: 'void' },
+  'select pg_advisory_xact_lock($1) as locked',
+)
+
+const tableNames = statement<{ name: string }>(
+  'table-names',
+  { name: 'text' },
+  'select tablename::text as name from pg_tables where schemaname = current_schema()',
+)
+
+/** Returns the names of all tables in the schema. */
+export const readTableNames = async (sql: Sql): Promise<string[]> => (await sql(tableNames)).map(({ name }) => name)
+
+const functionSignatures = statement<{ signature: string }>(
+  'function-signatures',
+  { signature: 'text' },
+  `select p.oid::regprocedure::text as signature from pg_proc p where pronamespace = current_schema()::regnamespace
+   and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')`,
+)
+
 /** Drops all tables and functions of the schema. Concurrent statements fail until `migrate` has set it up again. */
 export const resetSchema = (database: Database): Promise<void> =>
   database.transaction(async (sql) => {
-    await sql('select pg_advisory_xact_lock($1)', [singleLocks.migration])
-    const tables = await sql<{ name: string }>(
-      `select quote_ident(tablename) as name from pg_tables where schemaname = current_schema()`,
-    )
-    if (tables.length > 0) await sql(`drop table ${tables.map((table) => table.name).join(', ')} cascade`)
-    const functions = await sql<{ name: string }>(
-      `select p.oid::regprocedure as name from pg_proc p where pronamespace = current_schema()::regnamespace
-       and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')`,
-    )
-    if (functions.length > 0) await sql(`drop function ${functions.map(({ name }) => name).join(', ')}`)
+    await sql(lockMigration, [singleLocks.migration])
+    const tables = await readTableNames(sql)
+    if (tables.length > 0) await sql(`drop table ${tables.map(pg.escapeIdentifier).join(', ')} cascade`)
+    const functions = await sql(functionSignatures)
+    if (functions.length > 0) await sql(`drop function ${functions.map(({ signature }) => signature).join(', ')}`)
   })

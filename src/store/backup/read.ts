@@ -1,14 +1,15 @@
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createZstdDecompress } from 'node:zlib'
-import type pg from 'pg'
+import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { conflict, Problem } from '../../lib/problem.ts'
-import type { Database, Sql } from '../database.ts'
+import { type Database, sqlOn } from '../database.ts'
 import { readOtherProcesses } from '../processes.ts'
-import { knownMigrations, migrate, resetSchema, schemaState } from '../schema.ts'
+import { knownMigrations, migrate, readTableNames, resetSchema, schemaState } from '../schema.ts'
+import { statement } from '../statement.ts'
 import { damaged, End, type Frame, frameKinds, Header, parseFrame, readFrames, TableHead } from './format.ts'
-import { copyColumns, countLines, quoteName, readBackedUp, readSequences } from './write.ts'
+import { backedUpSequences, backedUpTables, copyColumns, countLines } from './write.ts'
 
 /** Tables that have rows in a database that was set up but never used. */
 const setUp = ['mikro_orm_migrations', 'plans', 'installation', 'workers', 'development_clock', 'rate_windows']
@@ -17,14 +18,14 @@ const setUp = ['mikro_orm_migrations', 'plans', 'installation', 'workers', 'deve
 const requireEmpty = async ({ sql }: Database): Promise<void> => {
   const [other] = await readOtherProcesses(sql)
   if (other) throw conflict(`A process of svc uses the database: ${other.process}`, { hint: 'stop it, then restore' })
-  const tables = (
-    await sql<{ name: string }>(`select tablename::text as name from pg_tables where schemaname = current_schema()`)
-  ).map(({ name }) => name)
+  const tables = await readTableNames(sql)
   if (tables.length > 0 && !tables.includes('mikro_orm_migrations'))
     throw conflict('The database has tables of another program', { hint: 'set DATABASE_URL to an empty database' })
   for (const name of tables) {
     if (setUp.includes(name)) continue
-    const [row] = await sql<{ hasRows: boolean }>(`select exists (select from ${quoteName(name)}) as "hasRows"`)
+    const [row] = await sql<{ hasRows: boolean }>(
+      `select exists (select from ${pg.escapeIdentifier(name)}) as "hasRows"`,
+    )
     if (row!.hasRows)
       throw conflict(`The database already has data (${name})`, {
         hint: 'set DATABASE_URL to an empty database, or empty this one: svc db reset',
@@ -113,6 +114,12 @@ const compareCounts = async (client: pg.Client, place: (table: string) => string
 /** Whether the error is of PostgreSQL's classes data, constraint or syntax: the rows do not fit the table. */
 const isOfContent = (error: unknown): boolean => /^(22|23|42)/.test(String((error as { code?: string }).code))
 
+const currentSchema = statement<{ schema: string }>(
+  'current-schema',
+  { schema: 'text' },
+  'select current_schema()::text as schema',
+)
+
 const load = async (
   database: Database,
   frames: AsyncGenerator<Frame, undefined>,
@@ -124,15 +131,12 @@ const load = async (
   let total = 0
   try {
     await client.query('begin')
-    const sql = (async (text: string) => (await client.query(text)).rows) as Sql
-    const [current] = await sql<{ schema: string }>('select current_schema() as schema')
-    const place = (name: string) => `${quoteName(current!.schema)}.${quoteName(name)}`
-    const tables = await readBackedUp(sql)
-    const others = await sql<{ name: string }>(
-      `select tablename::text as name from pg_tables
-       where schemaname = current_schema() and tablename <> 'mikro_orm_migrations'`,
-    )
-    await client.query(`truncate ${others.map(({ name }) => place(name)).join(', ')}`)
+    const sql = sqlOn(client)
+    const [current] = await sql(currentSchema)
+    const place = (name: string) => `${pg.escapeIdentifier(current!.schema)}.${pg.escapeIdentifier(name)}`
+    const tables = await sql(backedUpTables)
+    const others = (await readTableNames(sql)).filter((name) => name !== 'mikro_orm_migrations')
+    await client.query(`truncate ${others.map(place).join(', ')}`)
     const expectation = createExpectation(tables)
     const end = await readTables(frames, async (head, data) => {
       expectation.meet(head)
@@ -150,7 +154,7 @@ const load = async (
     await check(end)
     expectation.requireWhole(end)
     await compareCounts(client, place, end)
-    const sequences = new Set((await readSequences(sql)).map(({ name }) => name))
+    const sequences = new Set((await sql(backedUpSequences)).map(({ name }) => name))
     for (const [name, value] of Object.entries(end.sequences)) {
       if (!sequences.has(name)) throw damaged()
       await client.query('select setval($1::regclass, $2)', [place(name), value])
@@ -168,7 +172,7 @@ const load = async (
 /** Returns the tables of the backup's schema if the database has the same schema; otherwise null. */
 const expectedTables = async (database: Database, { migrations }: Header): Promise<TableHead[] | null> => {
   const { applied } = await schemaState(database)
-  return applied.toSorted().join() === migrations.toSorted().join() ? readBackedUp(database.sql) : null
+  return applied.toSorted().join() === migrations.toSorted().join() ? database.sql(backedUpTables) : null
 }
 
 interface Restored {

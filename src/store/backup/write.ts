@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
-import type pg from 'pg'
+import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
-import type { Database, Sql } from '../database.ts'
+import { type Database, sqlOn } from '../database.ts'
 import { readFingerprint } from '../installation.ts'
 import { schemaState } from '../schema.ts'
+import { statement } from '../statement.ts'
 import {
   dataBytes,
   encodeFrame,
@@ -25,25 +26,33 @@ export interface Table extends TableHead {
 }
 
 /** The tables in a backup: all but the list of migrations, which a restore writes itself, and unlogged tables. */
-const selectTables = `
-  select c.relname as "table", greatest(c.reltuples, 0)::float8 as estimate,
-    (select array_agg(a.attname::text order by a.attnum) from pg_attribute a
-     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '') as columns,
-    array(select f.relname::text from pg_constraint r join pg_class f on f.oid = r.confrelid
-     where r.conrelid = c.oid and r.contype = 'f' and f.oid <> c.oid) as needs
-  from pg_class c
-  where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relpersistence = 'p'
-    and c.relname <> 'mikro_orm_migrations'
-  order by c.relname`
+export const backedUpTables = statement<Table>(
+  'backed-up-tables',
+  { table: 'text', columns: '_text', needs: '_text', estimate: 'float8' },
+  `select c.relname::text as "table", greatest(c.reltuples, 0)::float8 as estimate,
+     (select array_agg(a.attname::text order by a.attnum) from pg_attribute a
+      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '') as columns,
+     array(select f.relname::text from pg_constraint r join pg_class f on f.oid = r.confrelid
+      where r.conrelid = c.oid and r.contype = 'f' and f.oid <> c.oid) as needs
+   from pg_class c
+   where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relpersistence = 'p'
+     and c.relname <> 'mikro_orm_migrations'
+   order by c.relname`,
+)
 
-export const readBackedUp = (sql: Sql): Promise<Table[]> => sql<Table>(selectTables)
+/** The sequences of a backup with their values; null for one that was never used. */
+export const backedUpSequences = statement<{ name: string; value: number | null }>(
+  'backed-up-sequences',
+  { name: 'text', value: 'int8' },
+  `select sequencename::text as name, last_value as value from pg_sequences
+   where schemaname = current_schema() and sequencename not like 'mikro_orm%'`,
+)
 
-/** Returns the sequences of a backup with their values; null for one that was never used. */
-export const readSequences = (sql: Sql): Promise<{ name: string; value: string | null }[]> =>
-  sql(
-    `select sequencename::text as name, last_value as value from pg_sequences
-     where schemaname = current_schema() and sequencename not like 'mikro_orm%'`,
-  )
+const readTime = statement<{ at: number }>(
+  'backup-time',
+  { at: 'float8' },
+  'select floor(extract(epoch from now()) * 1000)::float8 as at',
+)
 
 /** Returns the tables in the order of their foreign keys: a referenced table comes first. */
 const inOrder = (tables: readonly Table[]): Table[] => {
@@ -64,10 +73,8 @@ export const countLines = (chunk: Buffer): number => {
   return lines
 }
 
-export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`
-
 /** Returns the columns of a table as COPY takes them: `("id", "name")`. */
-export const copyColumns = ({ columns }: TableHead): string => `(${columns.map(quoteName).join(', ')})`
+export const copyColumns = ({ columns }: TableHead): string => `(${columns.map(pg.escapeIdentifier).join(', ')})`
 
 /** Reports progress: the rows so far, and the estimated total. */
 type OnRows = (rows: number, estimate: number) => void
@@ -84,19 +91,21 @@ async function* framesOf(
     return frame
   }
   const json = (kind: FrameKind, value: object) => hashed(encodeJson(kind, value))
-  const sql = (async (text: string) => (await client.query(text)).rows) as Sql
+  const sql = sqlOn(client)
   const { applied: migrations } = await schemaState({ ...database, sql })
-  const [clock] = await sql<{ at: number }>('select floor(extract(epoch from now()) * 1000)::float8 as at')
+  const [clock] = await sql(readTime)
   const secretFingerprint = (await readFingerprint(sql)) ?? null
   const header: Header = { format: 'svc backup 1', version, createdAt: clock!.at, migrations, secretFingerprint }
   yield json(frameKinds.header, header)
-  const tables = inOrder(await readBackedUp(sql))
+  const tables = inOrder(await sql(backedUpTables))
   const estimate = tables.reduce((sum, table) => sum + table.estimate, 0)
   const rows: Record<string, number> = {}
   let done = 0
   for (const { table, columns } of tables) {
     yield json(frameKinds.table, { table, columns })
-    const stream = client.query(copyTo(`copy ${quoteName(table)} ${copyColumns({ table, columns })} to stdout`))
+    const stream = client.query(
+      copyTo(`copy ${pg.escapeIdentifier(table)} ${copyColumns({ table, columns })} to stdout`),
+    )
     for await (const chunk of stream) {
       const data = chunk as Buffer
       for (let at = 0; at < data.length; at += dataBytes)
@@ -107,8 +116,8 @@ async function* framesOf(
     rows[table] = stream.rowCount
   }
   // Read after the rows: a sequence may be ahead of them but never behind.
-  const used = (await readSequences(sql)).filter(({ value }) => value !== null)
-  const sequences = Object.fromEntries(used.map(({ name, value }) => [name, Number(value)]))
+  const used = (await sql(backedUpSequences)).filter(({ value }) => value !== null)
+  const sequences = Object.fromEntries(used.map(({ name, value }) => [name, value!]))
   yield encodeJson(frameKinds.end, { rows, sequences, sha256: hash.digest('hex') })
 }
 
