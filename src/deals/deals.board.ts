@@ -1,4 +1,5 @@
 import { lockKey } from '../lib/locks.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
 /*
@@ -20,12 +21,24 @@ const lock = lockKey('board', '$1')
 /** A condition that takes the shared lock on the board of account `$1`, for the statement that locks the first deal or stage. */
 export const onSharedBoard = `pg_advisory_xact_lock_shared(${lock}) is not null`
 
+const takeShared = statement<{ locked: '' }>(
+  'share-board',
+  { locked: 'void' },
+  `select pg_advisory_xact_lock_shared(${lock}) as locked`,
+)
+
 /** Takes the shared lock on the board. Call it first in a unit of work that locks other rows before its first deal. */
 export const shareBoard = async ({ sql, accountId }: Work): Promise<void> => {
-  await sql(`select pg_advisory_xact_lock_shared(${lock})`, [accountId])
+  await sql(takeShared, [accountId])
 }
+
+const takeExclusive = statement<{ locked: '' }>(
+  'lock-board',
+  { locked: 'void' },
+  `select pg_advisory_xact_lock(${lock}) as locked`,
+)
 
 /** Takes the exclusive lock on the board: no other transaction creates, moves or changes deals. Call it before any other lock. */
 export const lockBoard = async ({ sql, accountId }: Work): Promise<void> => {
-  await sql(`select pg_advisory_xact_lock(${lock})`, [accountId])
+  await sql(takeExclusive, [accountId])
 }

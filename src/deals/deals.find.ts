@@ -1,6 +1,6 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { toNumber } from '../lib/money.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { showDeal } from './deals.change.ts'
 import type { PipelineView, StageView } from './deals.shapes.ts'
@@ -46,14 +46,19 @@ export interface DealMoveView {
   at: number
 }
 
+type MoveRow = Omit<DealMoveView, 'at'> & { at: Date }
+
+const readMoves = statement<MoveRow>(
+  'deal-moves',
+  { actor: 'text', from: 'text', to: 'text', at: 'timestamptz' },
+  `select actor, from_stage_id as "from", to_stage_id as "to", at from deal_history
+   where account_id = $1 and deal_id = $2 order by number`,
+)
+
 /** Returns the moves of a deal, oldest first. Throws Problem `not_found`. */
 export const dealHistory = async (work: Work, id: string): Promise<DealMoveView[]> => {
   await showDeal(work, id)
-  const rows = await work.sql<Omit<DealMoveView, 'at'> & { at: Date }>(
-    `select actor, from_stage_id as "from", to_stage_id as "to", at from deal_history
-     where account_id = $1 and deal_id = $2 order by number`,
-    [work.accountId, id],
-  )
+  const rows = await work.sql(readMoves, [work.accountId, id])
   return rows.map((row) => ({ ...row, at: row.at.getTime() }))
 }
 
@@ -93,20 +98,26 @@ export interface Board {
   stages: BoardStage[]
 }
 
+const sumStages = statement<{ stageId: string; currency: string; count: number; total: string }>(
+  'sum-stages',
+  { stageId: 'text', currency: 'text', count: 'int8', total: 'numeric' },
+  `select stage_id as "stageId", currency, count(*), sum(value) as total from deals
+   where account_id = $1 and stage_id = any($2) group by stage_id, currency order by currency`,
+)
+
+const newestOfStages = statement<DealRow>(
+  'newest-of-stages',
+  dealTypes,
+  `select ${dealColumns} from unnest($2::text[]) as stage(id) cross join lateral (
+     select * from deals where account_id = $1 and stage_id = stage.id order by id desc limit $3
+   ) d order by d.id desc`,
+)
+
 /** Returns a pipeline's stages in board order, each with its count, its sums and its newest `limit` deals. */
 export const boardOf = async ({ sql, accountId }: Work, pipeline: PipelineView, limit: number): Promise<Board> => {
   const ids = pipeline.stages.map(({ id }) => id)
-  const sums = await sql<{ stageId: string; currency: string; count: number; total: string }>(
-    `select stage_id as "stageId", currency, count(*), sum(value) as total from deals
-     where account_id = $1 and stage_id = any($2) group by stage_id, currency order by currency`,
-    [accountId, ids],
-  )
-  const rows = await sql<DealRow>(
-    `select ${dealColumns} from unnest($2::text[]) as stage(id) cross join lateral (
-       select * from deals where account_id = $1 and stage_id = stage.id order by id desc limit $3
-     ) d order by d.id desc`,
-    [accountId, ids, limit],
-  )
+  const sums = await sql(sumStages, [accountId, ids])
+  const rows = await sql(newestOfStages, [accountId, ids, limit])
   const stages = pipeline.stages.map((stage) => {
     const own = sums.filter(({ stageId }) => stageId === stage.id)
     return {

@@ -1,14 +1,18 @@
+import { statement } from '../store/statement.ts'
 import type { PersonalDataPart } from '../store/work.ts'
-import { type DealRow, dealColumns, viewDeal } from './deals.shapes.ts'
+import { type DealRow, dealColumns, dealTypes, viewDeal } from './deals.shapes.ts'
+
+const readDeals = statement<DealRow>(
+  'deals-of-email',
+  dealTypes,
+  `select ${dealColumns} from deals d where d.account_id = $1 and d.email = $2 order by d.id`,
+)
 
 /** The deals of an address. */
 export const personalData: PersonalDataPart = {
   name: 'deals',
   async read({ sql, accountId }, email) {
-    const rows = await sql<DealRow>(
-      `select ${dealColumns} from deals d where d.account_id = $1 and d.email = $2 order by d.id`,
-      [accountId, email],
-    )
+    const rows = await sql(readDeals, [accountId, email])
     return rows.map(viewDeal)
   },
 }

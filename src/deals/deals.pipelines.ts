@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, shown } from '../lib/problem.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { NewPipeline, type PipelineView } from './deals.shapes.ts'
 
@@ -22,30 +22,33 @@ interface PipelineInput {
   stages: { name: string; kind: 'open' | 'won' | 'lost' }[]
 }
 
+const insertWithStages = statement<{ id: string }>(
+  'insert-pipeline',
+  { id: 'text' },
+  `with inserted as (
+     insert into pipelines (id, account_id, name, is_default, created_at) values ($2, $1, $3, $4, $5)
+     on conflict do nothing returning id
+   )
+   insert into stages (id, account_id, pipeline_id, name, kind, position)
+   select s.id, $1, inserted.id, s.name, s.kind, s.position
+   from inserted cross join unnest($6::text[], $7::text[], $8::text[]) with ordinality as s(id, name, kind, position)
+   returning id`,
+)
+
 /** Inserts a pipeline and returns its id; null if one exists. Waits for a concurrent insert of the same one. */
 const insertPipeline = async (work: Work, { name, isDefault, stages }: PipelineInput): Promise<string | null> => {
   const { sql, accountId, now } = work
   const id = newId('pipe', now.getTime())
-  const rows = await sql(
-    `with inserted as (
-       insert into pipelines (id, account_id, name, is_default, created_at) values ($2, $1, $3, $4, $5)
-       on conflict do nothing returning id
-     )
-     insert into stages (id, account_id, pipeline_id, name, kind, position)
-     select s.id, $1, inserted.id, s.name, s.kind, s.position
-     from inserted cross join unnest($6::text[], $7::text[], $8::text[]) with ordinality as s(id, name, kind, position)
-     returning id`,
-    [
-      accountId,
-      id,
-      name,
-      isDefault,
-      now,
-      stages.map(() => newId('stg', now.getTime())),
-      stages.map((stage) => stage.name),
-      stages.map((stage) => stage.kind),
-    ],
-  )
+  const rows = await sql(insertWithStages, [
+    accountId,
+    id,
+    name,
+    isDefault,
+    now,
+    stages.map(() => newId('stg', now.getTime())),
+    stages.map((stage) => stage.name),
+    stages.map((stage) => stage.kind),
+  ])
   return rows.length > 0 ? id : null
 }
 
@@ -91,16 +94,31 @@ export const createPipeline = async (work: Work, input: z.input<typeof NewPipeli
   return findPipeline(work, id)
 }
 
+const lockPipelines = statement(
+  'lock-pipelines',
+  {},
+  'select from pipelines where account_id = $1 order by id for no key update',
+)
+
+const clearDefault = statement(
+  'clear-default-pipeline',
+  {},
+  'update pipelines set is_default = false where account_id = $1 and is_default and id <> $2',
+)
+
+const setDefault = statement(
+  'set-default-pipeline',
+  {},
+  'update pipelines set is_default = true where account_id = $1 and id = $2',
+)
+
 /** Makes a pipeline (id or name) the default for new deals. Throws Problem `not_found`. */
 export const setDefaultPipeline = async (work: Work, ref: string): Promise<PipelineView> => {
   const { sql, accountId } = work
   const { id } = await findPipeline(work, ref)
   // Serialises concurrent calls: between the two updates the account has no default pipeline.
-  await sql('select 1 from pipelines where account_id = $1 order by id for no key update', [accountId])
-  await sql('update pipelines set is_default = false where account_id = $1 and is_default and id <> $2', [
-    accountId,
-    id,
-  ])
-  await sql('update pipelines set is_default = true where account_id = $1 and id = $2', [accountId, id])
+  await sql(lockPipelines, [accountId])
+  await sql(clearDefault, [accountId, id])
+  await sql(setDefault, [accountId, id])
   return findPipeline(work, id)
 }

@@ -2,6 +2,7 @@ import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, invalid, notFound, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { lockBoard } from './deals.board.ts'
 import { moveDeals } from './deals.change.ts'
@@ -70,9 +71,15 @@ export const findStage = async (
     ? stageIn(await listPipelines(work), ref, '', preferredId)
     : stageOf(await findPipeline(work, pipelineRef), ref)
 
+const lockRow = statement(
+  'lock-pipeline',
+  {},
+  'select from pipelines where account_id = $1 and id = $2 for no key update',
+)
+
 /** Locks the pipeline against changes of its stages. */
 const lockPipeline = async ({ sql, accountId }: Work, id: string): Promise<void> => {
-  await sql('select 1 from pipelines where account_id = $1 and id = $2 for no key update', [accountId, id])
+  await sql(lockRow, [accountId, id])
 }
 
 /** MikroORM and the entities of pipelines. Both are loaded at the first change of a stage: reading stages needs neither. */
@@ -93,13 +100,15 @@ const savedPipeline = async (work: Work, pipelineId: string): Promise<PipelineVi
   return findPipeline(work, pipelineId)
 }
 
+// No other transaction has this lock. But `for key share` ignores a plain update: because of this lock, a transaction that waited
+// for the board rereads the stage.
+const lockStageRow = statement('lock-stage', {}, 'select from stages where account_id = $1 and id = $2 for update')
+
 /** Locks the board, the pipeline and the stage, and returns the stage. Throws Problem `not_found` if it was deleted. */
 const lockStage = async (work: Work, { id, pipeline }: FoundStage): Promise<FoundStage> => {
   await lockBoard(work)
   await lockPipeline(work, pipeline.id)
-  // No other transaction has this lock. But `for key share` ignores a plain update: because of this lock, a transaction that waited
-  // for the board rereads the stage.
-  await work.sql('select 1 from stages where account_id = $1 and id = $2 for update', [work.accountId, id])
+  await work.sql(lockStageRow, [work.accountId, id])
   return findStage(work, id, pipeline.id)
 }
 
@@ -167,6 +176,17 @@ export const reorderStages = async (
   return savedPipeline(work, pipelineId)
 }
 
+const updateKind = statement('set-stage-kind', {}, 'update stages set kind = $3 where account_id = $1 and id = $2')
+
+const updateStatuses = statement<{ deals: number }>(
+  'set-status-of-stage',
+  { deals: 'int8' },
+  `with changed as (
+     update deals set status = $3, updated_at = $4 where account_id = $1 and stage_id = $2 and status <> $3 returning 1
+   )
+   select count(*) as deals from changed`,
+)
+
 /**
  * Changes a stage's kind and the status of its deals. Because the deals do not move, there is no history entry and no event.
  * `deals` in the result is the number of changed deals. Throws Problem `conflict` for the last open stage of the pipeline.
@@ -179,25 +199,24 @@ export const setStageKind = async (
   const stage = await lockStage(work, found)
   if (kind !== 'open') requireOtherOpen(stage)
   const { sql, accountId, now } = work
-  await sql('update stages set kind = $3 where account_id = $1 and id = $2', [accountId, stage.id, kind])
-  const [changed] = await sql<{ deals: number }>(
-    `with changed as (
-       update deals set status = $3, updated_at = $4 where account_id = $1 and stage_id = $2 and status <> $3 returning 1
-     )
-     select count(*) as deals from changed`,
-    [accountId, stage.id, kind, now],
-  )
+  await sql(updateKind, [accountId, stage.id, kind])
+  const [changed] = await sql(updateStatuses, [accountId, stage.id, kind, now])
   return { pipeline: await findPipeline(work, stage.pipeline.id), deals: changed!.deals }
 }
 
+const countOfStage = statement<{ deals: number }>(
+  'count-deals-of-stage',
+  { deals: 'int8' },
+  'select count(*) as deals from deals where account_id = $1 and stage_id = $2',
+)
+
 /** Returns the number of deals in a stage. */
 export const countDeals = async ({ sql, accountId }: Work, stageId: string): Promise<number> => {
-  const [row] = await sql<{ deals: number }>(
-    'select count(*) as deals from deals where account_id = $1 and stage_id = $2',
-    [accountId, stageId],
-  )
+  const [row] = await sql(countOfStage, [accountId, stageId])
   return row!.deals
 }
+
+const deleteStageRow = statement('delete-stage', {}, 'delete from stages where account_id = $1 and id = $2')
 
 /**
  * Deletes a stage. Its deals move to `to`, a stage of the same pipeline, each with a history entry and a `deal.stage_changed`
@@ -215,7 +234,7 @@ export const deleteStage = async (
   if (deals > 0 && to === null)
     throw invalid(`${stage.name} has ${quantity(deals, 'deal')}: name the stage that gets them`)
   const moved = to === null ? 0 : await moveTo(work, stage, to)
-  await work.sql('delete from stages where account_id = $1 and id = $2', [work.accountId, stage.id])
+  await work.sql(deleteStageRow, [work.accountId, stage.id])
   return { pipeline: await findPipeline(work, stage.pipeline.id), moved }
 }
 

@@ -1,5 +1,5 @@
 import { invalid, notFound } from '../lib/problem.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { onSharedBoard } from './deals.board.ts'
 import { ensureDefault } from './deals.pipelines.ts'
@@ -46,8 +46,10 @@ const firstOpenOfDefault = target(
 
 const noPipeline = () => notFound('There is no such pipeline')
 
+const pipelineExists = statement('pipeline-exists', {}, 'select from pipelines where account_id = $1 and id = $2')
+
 const requirePipeline = async ({ sql, accountId }: Work, pipelineId: string): Promise<void> => {
-  const [row] = await sql('select 1 from pipelines where account_id = $1 and id = $2', [accountId, pipelineId])
+  const [row] = await sql(pipelineExists, [accountId, pipelineId])
   if (!row) throw noPipeline()
 }
 
