@@ -5,8 +5,8 @@ import type { LifecycleEvent, Subject } from './lifecycle.bindings.ts'
 /** An email that an event of a course or a webinar causes. */
 export interface LifecycleMail {
   subject: Subject
-  /** The event, which is part of the message's source. `waitlisted` and `cancelled` can't be bound, so their email is always plain. */
-  event: LifecycleEvent | 'waitlisted' | 'cancelled'
+  /** The event, which is part of the message's source. The events that can't be bound always have the plain email. */
+  event: LifecycleEvent | 'waitlisted' | 'moved' | 'cancelled'
   /** Normalised. */
   to: string
   /** Idempotency key: the account sends at most one message for it. null: none. */
@@ -14,7 +14,7 @@ export interface LifecycleMail {
   /** The merge fields of a project's email (docs/reference/mail.md#lifecycle-emails). */
   mergeData: Record<string, string>
   /** The email without a binding, or if the bound project was deleted. */
-  plain: { subject: string; html: string; text: string }
+  plain: { subject: string; html: string; text: string; calendar?: string }
 }
 
 const keyOf = ({ kind, id }: Subject, event: string): string => `${kind} ${id} ${event}`
@@ -59,14 +59,13 @@ export const queueLifecycleMails = async (
   const bound = await boundProjects(app, work, mails)
   const queued = mails.map(({ subject, event, to, key, mergeData, plain }): QueuedMail => {
     const projectId = bound.get(keyOf(subject, event))
+    const { subject: title, ...content } = plain
     return {
       to,
       type: 'transactional',
       key,
       source: { kind: 'lifecycle', id: `${subject.id}:${event}` },
-      ...(projectId === undefined
-        ? { subject: plain.subject, content: { html: plain.html, text: plain.text } }
-        : { content: { projectId, mergeData } }),
+      ...(projectId === undefined ? { subject: title, content } : { content: { projectId, mergeData } }),
     }
   })
   return queueMails(app, work, queued)

@@ -61,6 +61,7 @@ export {
   queueMessage,
   releaseMails,
   takeBatchCounts,
+  withdrawMails,
 } from './outbox/outbox.ts'
 export {
   importSuppressions,

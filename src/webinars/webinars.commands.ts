@@ -55,14 +55,18 @@ const addReads = (noun: Command, cli: Cli): void => {
     .argument('<webinar>', 'id or title')
     .action(
       cli.run(async ({ app, out, work }, ref: string) => {
-        const { findStream, findWebinar } = await import('./webinars.ts')
-        const { webinar, stream } = await work(async (w) => {
+        const { findReplay, findStream, findWebinar } = await import('./webinars.ts')
+        const { webinar, stream, replay } = await work(async (w) => {
           const webinar = await findWebinar(w, ref)
-          return { webinar, stream: await findStream(w, webinar.id) }
+          return {
+            webinar,
+            stream: await findStream(w, webinar.id),
+            replay: await findReplay(w, webinar.id),
+          }
         })
         // Each registration has a join page of its own: its link is in the emails.
         const register = `POST ${app.config.publicUrl}/api/v1/webinars/${webinar.id}/register`
-        out.one(webinar, { ...webinar, ...(webinar.accessMode === 'registration' && { register }), stream })
+        out.one(webinar, { ...webinar, ...(webinar.accessMode === 'registration' && { register }), stream, replay })
       }),
     )
 
@@ -92,6 +96,8 @@ const addReads = (noun: Command, cli: Cli): void => {
       }),
     )
 }
+
+const isCount = (text: string): boolean => /^\d+$/.test(text)
 
 interface CreateFlags {
   title?: string
@@ -134,7 +140,7 @@ const addCreate = (noun: Command, cli: Cli): void => {
             import('../lib/problem.ts'),
           ])
         const { at, capacity, course, accessMode, stream } = flags
-        if (capacity !== undefined && !/^\d+$/.test(capacity))
+        if (capacity !== undefined && !isCount(capacity))
           throw new Problem('usage', '--capacity must be a whole number, 0 or more')
         const webinar = await work(async (w) =>
           createWebinar(
@@ -152,6 +158,73 @@ const addCreate = (noun: Command, cli: Cli): void => {
         out.one(webinar)
       }),
     )
+}
+
+interface UpdateFlags extends Confirmation {
+  title?: string
+  at?: string
+  capacity?: string
+  stream?: string
+  replayUrl?: string
+}
+
+/** Returns the change that the flags ask for. Throws Problem `usage` or `invalid`. */
+const parseChange = async ({ title, at, capacity, stream, replayUrl }: UpdateFlags, nowMs: number) => {
+  const [{ WebinarChange }, { parse }, { parseTime }, { Problem }] = await Promise.all([
+    import('./webinars.ts'),
+    import('../lib/parse.ts'),
+    import('../lib/since.ts'),
+    import('../lib/problem.ts'),
+  ])
+  if ([title, at, capacity, stream, replayUrl].every((flag) => flag === undefined))
+    throw new Problem('usage', 'Nothing to change: give --title, --at, --capacity, --stream or --replay-url')
+  if (capacity !== undefined && capacity !== 'none' && !isCount(capacity))
+    throw new Problem('usage', '--capacity must be a whole number, 0 or more, or none')
+  return parse(WebinarChange, {
+    ...(title !== undefined && { title }),
+    ...(at !== undefined && { scheduledAt: parseTime(at, nowMs) }),
+    ...(capacity !== undefined && { capacity: capacity === 'none' ? null : Number(capacity) }),
+    ...(stream !== undefined && { streamUrl: stream }),
+    ...(replayUrl !== undefined && { replayUrl }),
+  })
+}
+
+const addUpdate = (noun: Command, cli: Cli): void => {
+  confirmed(
+    noun
+      .command('update')
+      .description('Change a scheduled or live webinar; a new time emails everyone who has registered')
+      .addHelpText(
+        'after',
+        examples(
+          'svc webinars update Launch --at 2026-12-02T17:00:00Z --dry-run',
+          'svc webinars update Launch --capacity 200 --replay-url https://stream.example/recording --yes',
+        ),
+      )
+      .argument('<webinar>', 'id or title')
+      .option('--title <title>', 'its title')
+      .option('--at <time>', 'its new time: a time such as 2026-12-01T17:00:00Z, or a duration from now such as 2d')
+      .option(
+        '--capacity <n|none>',
+        'number of seats; more of them go to the waitlist in its order, fewer take none away',
+      )
+      .option('--stream <url>', 'URL that the join page opens while the webinar is live')
+      .option('--replay-url <url>', 'URL of the recording, which the join page shows after the end'),
+    'show what would change, and how many people would get an email',
+  ).action(
+    cli.run(async ({ app, out, trial, work, confirm }, ref: string, flags: UpdateFlags) => {
+      const change = await parseChange(flags, app.now().getTime())
+      const { findWebinar, updateWebinar } = await import('./webinars.ts')
+      const { id, title } = await work((w) => findWebinar(w, ref))
+      // Fails before the confirmation if the webinar can't be changed. Only a change that emails people asks.
+      const { webinar, moved, promoted } = await trial((w) => updateWebinar(app, w, id, change))
+      const mails = moved + promoted
+      const what = `change ${title}${mails > 0 ? ` and email ${quantity(mails, 'person', 'people')}` : ''}`
+      const asked = { ...flags, yes: flags.yes || mails === 0 }
+      if (!(await confirm(what, asked, { ...webinar, moved, promoted, mails }))) return
+      out.one((await work((w) => updateWebinar(app, w, id, change))).webinar)
+    }),
+  )
 }
 
 const addRun = (noun: Command, cli: Cli): void => {
@@ -272,6 +345,7 @@ export const commands: CommandSet = (cli) => {
   const noun = cli.noun('webinars')
   addReads(noun, cli)
   addCreate(noun, cli)
+  addUpdate(noun, cli)
   addRun(noun, cli)
   addPromote(noun, cli)
   addFree(noun, cli)

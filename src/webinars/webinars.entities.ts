@@ -20,6 +20,10 @@ const WebinarSchema = defineEntity({
     capacity: p.integer().nullable(),
     /** The URL that the join page opens while the webinar is live. */
     streamUrl: p.text().nullable(),
+    /** The URL of the recording, which the join page shows after the end. */
+    replayUrl: p.text().nullable(),
+    /** How many times it was moved to a new time: the SEQUENCE of its calendar entry. */
+    sequence: p.integer().default(0),
     registeredCount: p.integer(),
     waitlistedCount: p.integer(),
     /** The number of the newest registration. */

@@ -7,6 +7,7 @@ export {
 } from './seats/seats.ts'
 export {
   createWebinar,
+  findReplay,
   findStream,
   findWebinar,
   listWebinars,
@@ -16,10 +17,12 @@ export {
   requireLive,
   StreamUrl,
   WebinarBody,
+  WebinarChange,
   WebinarShape,
   type WebinarView,
 } from './sessions/sessions.ts'
 export { cancelWebinar, endWebinar, startWebinar } from './webinars.run.ts'
+export { updateWebinar } from './webinars.update.ts'
 
 declare module '../store/work.ts' {
   interface Listener {

@@ -54,6 +54,7 @@ test('every verb that deletes takes --yes and --dry-run, and so does every comma
     'deliveries replay',
     'deliveries cancel',
     'webinars cancel',
+    'webinars update',
   ]
   const asking = [...named, ...many, 'bookings cancel', 'bounces ingest', 'contacts import', 'db reset']
   expect(named.length).toBeGreaterThan(10)

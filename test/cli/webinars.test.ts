@@ -165,3 +165,61 @@ test('the seat of an erased person is freed for the first in line; the seat of a
   expect(await mailed(t, account)).toContain('bob@people.example You are registered: Full')
   expect(await statuses(bob.id, '--yes')).toBe(6)
 })
+
+test('update asks only if it emails people; --dry-run counts them and changes nothing', async () => {
+  const { id } = await json('webinars', 'create', '--title', 'Growing', '--at', '2d', '--capacity', '1')
+  for (const name of ['ada', 'bob']) await register(t, account, id, `${name}@people.example`)
+  const before = await json('webinars', 'show', id)
+  const flags = ['--title', 'Later', '--stream', 'https://s.example/1', '--replay-url', 'https://s.example/2']
+  expect(await json('webinars', 'update', id, ...flags)).toMatchObject({ id, title: 'Later', capacity: 1 })
+  expect((await run('webinars', 'show', id)).stdout).toContain(
+    'stream\thttps://s.example/1\nreplay\thttps://s.example/2\n',
+  )
+  const at = ['--at', '2099-01-05T17:00:00Z']
+  for (const [change, people, planned] of [
+    [at, '2 people', { moved: 2, promoted: 0, mails: 2 }],
+    [['--capacity', '2'], '1 person', { moved: 0, promoted: 1, mails: 1 }],
+    [[...at, '--capacity', 'none'], '2 people', { moved: 1, promoted: 1, mails: 2, capacity: null }],
+  ] as const) {
+    const asked = await run('webinars', 'update', 'Later', ...change)
+    expect([asked.status, asked.stdout]).toEqual([2, ''])
+    expect(asked.stderr).toContain(`This would change Later and email ${people}: it needs --yes`)
+    const dry = await run('webinars', 'update', 'Later', ...change, '--dry-run', '--json')
+    expect([dry.status, dry.json]).toEqual([0, expect.objectContaining({ dryRun: true, id, ...planned })])
+  }
+  expect(await json('webinars', 'show', id)).toMatchObject({ scheduledAt: before.scheduledAt, waitlistedCount: 1 })
+  expect(await mailed(t, account)).toHaveLength(2)
+  const moved = await json('webinars', 'update', id, ...at, '--capacity', 'none', '--yes')
+  expect(moved).toEqual({
+    ...before,
+    title: 'Later',
+    scheduledAt: Date.UTC(2099, 0, 5, 17),
+    capacity: null,
+    registeredCount: 2,
+    waitlistedCount: 0,
+    updatedAt: expect.any(Number),
+  })
+  expect((await mailed(t, account)).filter((mail) => mail.endsWith('Later'))).toEqual([
+    'ada@people.example New time: Later',
+    'bob@people.example You are registered: Later',
+  ])
+  const foreign = (await t.account()).id
+  await demand('webinars', [
+    [2, 'update', id],
+    [2, 'update', id, '--at', '2020-01-01'],
+    [2, 'update', id, '--at', 'tomorrow'],
+    [2, 'update', id, '--capacity', '-1'],
+    [2, 'update', id, '--capacity', 'many'],
+    [2, 'update', id, '--title', ' '],
+    [2, 'update', id, '--replay-url', 'javascript:alert(1)'],
+    [3, 'update', 'web_none', '--title', 'x'],
+  ])
+  expect((await svc(t, ['webinars', 'update', id, '--title', 'x', '--account', foreign])).status).toBe(3)
+  await json('webinars', 'start', id)
+  await demand('webinars', [
+    [6, 'update', id, '--at', '2d', '--yes'],
+    [0, 'update', id, '--title', 'Now'],
+  ])
+  await json('webinars', 'end', id)
+  expect((await run('webinars', 'update', id, '--title', 'x')).status).toBe(6)
+})

@@ -40,6 +40,30 @@ const when = ({ scheduledAt }: MailFacts, verb: string): string[] =>
 const calendar = ({ scheduledAt, links }: MailFacts) =>
   scheduledAt ? [{ label: 'Add to your calendar', url: links.calendar }] : []
 
+/** The beginning of an email about a new time. */
+const movedParts = (facts: MailFacts): string[] => [
+  `Hello ${facts.name},`,
+  `${facts.title} has a new time.`,
+  ...when(facts, 'begins'),
+]
+
+/** For a person with a seat. The calendar entry is attached. */
+export const movedMail = (facts: MailFacts): PlainMail =>
+  plainMail(`New time: ${facts.title}`, [
+    ...movedParts(facts),
+    'You keep your seat. The attached file updates your calendar.',
+    { label: 'Join the session', url: facts.links.join, button: true },
+    { label: 'Can’t come? Cancel my registration', url: facts.links.cancel },
+  ])
+
+/** For a person on the waitlist, who has no link to join and no calendar entry. */
+export const movedWaitlistMail = (facts: MailFacts): PlainMail =>
+  plainMail(`New time: ${facts.title}`, [
+    ...movedParts(facts),
+    'You keep your place on the waitlist.',
+    { label: 'Leave the waitlist', url: facts.links.leave },
+  ])
+
 /** For a person who got a seat, directly or from the waitlist. */
 export const confirmationMail = (facts: MailFacts): PlainMail =>
   plainMail(`You are registered: ${facts.title}`, [

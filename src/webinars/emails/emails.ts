@@ -6,12 +6,16 @@ import {
   confirmationMail,
   linksOf,
   type MailFacts,
+  movedMail,
+  movedWaitlistMail,
   reminderMail,
   timeText,
   waitlistMail,
 } from './attendee.mails.ts'
+import { calendarOf } from './calendar.ts'
 
 export { linksOf, timeText } from './attendee.mails.ts'
+export { calendarOf } from './calendar.ts'
 
 /** The recipient of an email. */
 export interface Attendee {
@@ -22,12 +26,14 @@ export interface Attendee {
 }
 
 /** The kinds of emails. `registered` and `reminder` can be bound to a project; the others are always plain (docs/reference/mail.md#lifecycle-emails). */
-type Notice = 'registered' | 'reminder' | 'waitlisted' | 'cancelled'
+type Notice = 'registered' | 'reminder' | 'waitlisted' | 'moved' | 'moved on the waitlist' | 'cancelled'
 
 const plainOf: Record<Notice, (facts: MailFacts) => LifecycleMail['plain']> = {
   registered: confirmationMail,
   reminder: reminderMail,
   waitlisted: waitlistMail,
+  moved: movedMail,
+  'moved on the waitlist': movedWaitlistMail,
   cancelled: cancellationMail,
 }
 
@@ -44,19 +50,19 @@ const batchSize = 500
 export const notifyAttendees = async (
   app: MailApp,
   work: Work,
-  webinar: Pick<WebinarRow, 'id' | 'title' | 'scheduledAt'>,
+  webinar: WebinarRow,
   notice: Notice,
   attendees: readonly Attendee[],
   keyOf: (attendee: Attendee) => string | null = () => null,
 ): Promise<void> => {
-  const { id: webinarId, title, scheduledAt } = webinar
+  const { id: webinarId, title, scheduledAt, sequence } = webinar
   for (let from = 0; from < attendees.length; from += batchSize) {
     const mails = attendees.slice(from, from + batchSize).map((attendee): LifecycleMail => {
       const { id, email, name } = attendee
       const links = linksOf(app, work.accountId, id)
       return {
         subject: { kind: 'webinar', id: webinarId },
-        event: notice,
+        event: notice === 'moved on the waitlist' ? 'moved' : notice,
         to: email,
         key: keyOf(attendee),
         mergeData: {
@@ -67,7 +73,20 @@ export const notifyAttendees = async (
           joinUrl: links.join,
           cancelUrl: links.cancel,
         },
-        plain: plainOf[notice]({ name, title, scheduledAt, links }),
+        plain: {
+          ...plainOf[notice]({ name, title, scheduledAt, links }),
+          ...(notice === 'moved' &&
+            scheduledAt && {
+              calendar: calendarOf({
+                id: webinarId,
+                title,
+                scheduledAt,
+                sequence,
+                joinUrl: links.join,
+                stamp: work.now,
+              }),
+            }),
+        },
       }
     })
     await queueLifecycleMails(app, work, mails)

@@ -1,10 +1,10 @@
 import { type Html, html } from '../../pages/html.ts'
 import { notFoundPage, type Page, type PageView } from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
-import { linksOf, timeText } from '../emails/emails.ts'
+import { calendarOf, linksOf, timeText } from '../emails/emails.ts'
 import { cancelRegistration } from '../seats/seats.ts'
 import { joinScript } from './join.script.ts'
-import { calendarOf, type Place, placeOf } from './place.ts'
+import { type Place, placeOf } from './place.ts'
 
 const style = `
 .act {
@@ -87,7 +87,15 @@ ${timeOf(place)}
     { script: joinScript },
   )
 
-const closed = ({ title }: Place, text: string): PageView => view(title, html`<h1>${title}</h1>\n<p>${text}</p>`)
+const closed = ({ title, status, registration, replayUrl }: Place, text: string): PageView => {
+  const isReplayed = status === 'ended' && registration === 'confirmed' && replayUrl !== null
+  return view(
+    title,
+    html`<h1>${title}</h1>
+<p>${text}</p>
+${isReplayed && html`<p><a class="act" href="${replayUrl}" rel="noreferrer">Watch the recording</a></p>`}`,
+  )
+}
 
 const join: Page = {
   method: 'GET',
@@ -110,10 +118,10 @@ const calendar: Page = {
   handle: async ({ app, params }) => {
     const place = await placeOf(app, params.token!)
     if (!place?.scheduledAt || place.registration !== 'confirmed' || place.status === 'cancelled') return notFoundPage
-    const { webinarId: id, title, scheduledAt } = place
+    const { webinarId: id, title, scheduledAt, sequence } = place
     return {
       type: 'text/calendar; charset=utf-8; method=PUBLISH',
-      content: calendarOf({ id, title, scheduledAt, joinUrl: path(app, place).join, stamp: app.now() }),
+      content: calendarOf({ id, title, scheduledAt, sequence, joinUrl: path(app, place).join, stamp: app.now() }),
       headers: { 'content-disposition': 'attachment; filename="session.ics"' },
     }
   },

@@ -1,4 +1,3 @@
-import { ICalCalendar, ICalCalendarMethod } from 'ical-generator'
 import { activeAccounts } from '../../accounts/accounts.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
@@ -14,6 +13,8 @@ export interface Place {
   status: WebinarRow['status']
   scheduledAt: Date | null
   streamUrl: string | null
+  replayUrl: string | null
+  sequence: number
 }
 
 const readPlace = preparedStatement<Place>(
@@ -27,9 +28,12 @@ const readPlace = preparedStatement<Place>(
     status: 'text',
     scheduledAt: 'timestamptz',
     streamUrl: 'text',
+    replayUrl: 'text',
+    sequence: 'int4',
   },
   `select r.account_id as "accountId", r.id as "registrationId", r.status as registration, w.id as "webinarId", w.title,
-     w.status, w.scheduled_at as "scheduledAt", w.stream_url as "streamUrl"
+     w.status, w.scheduled_at as "scheduledAt", w.stream_url as "streamUrl",
+     w.replay_url as "replayUrl", w.sequence
    from webinar_registrations r
    join webinars w on w.account_id = r.account_id and w.id = r.webinar_id
    join ${activeAccounts} a on a.id = r.account_id
@@ -46,29 +50,4 @@ export const placeOf = async (
   if (!accountId || !registrationId) return null
   const [place] = await sql(readPlace, [accountId, registrationId])
   return place ?? null
-}
-
-/** Webinars have no planned end. Calendars show an hour. */
-const assumedMs = 3_600_000
-
-/** Returns the session as an iCalendar file (RFC 5545). `stamp` is the time of its creation. */
-export const calendarOf = (session: {
-  id: string
-  title: string
-  scheduledAt: Date
-  joinUrl: string
-  stamp: Date
-}): string => {
-  const { id, title, scheduledAt, joinUrl, stamp } = session
-  const calendar = new ICalCalendar({ prodId: '//svc//webinars//EN', method: ICalCalendarMethod.PUBLISH })
-  calendar.createEvent({
-    id: `${id}@${new URL(joinUrl).hostname}`,
-    stamp,
-    start: scheduledAt,
-    end: new Date(scheduledAt.getTime() + assumedMs),
-    summary: title,
-    description: `Join: ${joinUrl}`,
-    url: joinUrl,
-  })
-  return calendar.toString()
 }

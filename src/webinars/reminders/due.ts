@@ -5,7 +5,7 @@ import { preparedStatement } from '../../store/statement.ts'
 import type { App, Report, Work } from '../../store/work.ts'
 import { type Attendee, notifyAttendees } from '../emails/emails.ts'
 import { lockWebinar } from '../sessions/sessions.ts'
-import { cancelReminders, hourBefore } from './schedule.ts'
+import { cancelReminders, hourBefore, reminderKey } from './schedule.ts'
 
 const batchSize = 200
 const webinarsAtOnce = 100
@@ -14,7 +14,7 @@ const webinarsAtOnce = 100
 const remindBatch = async (app: App, work: Work, webinarId: string): Promise<boolean> => {
   const { sql, accountId, now } = work
   const webinar = await lockWebinar(work, webinarId, 'read')
-  const { status, scheduledAt } = webinar
+  const { status, scheduledAt, sequence } = webinar
   if (status !== 'scheduled' || !scheduledAt || now >= scheduledAt) {
     await cancelReminders(work, webinarId)
     return false
@@ -27,13 +27,13 @@ const remindBatch = async (app: App, work: Work, webinarId: string): Promise<boo
   if (due.length === 0) return false
   // If both reminders are overdue, only the later one is sent.
   const lastAt = hourBefore(scheduledAt)
-  const [kind, nextAt] = now < lastAt ? ['24h', lastAt] : ['1h', null]
+  const [kind, nextAt] = now < lastAt ? (['24h', lastAt] as const) : (['1h', null] as const)
   await sql('update webinar_registrations set remind_at = $3 where account_id = $1 and id = any($2)', [
     accountId,
     due.map(({ id }) => id),
     nextAt,
   ])
-  await notifyAttendees(app, work, webinar, 'reminder', due, ({ id }) => `reminder:${id}:${kind}`)
+  await notifyAttendees(app, work, webinar, 'reminder', due, ({ id }) => reminderKey(id, kind, sequence))
   return due.length === batchSize
 }
 

@@ -28,6 +28,10 @@ export const firstReminderAt = ({ status, scheduledAt }: WebinarRow, now: Date):
   return at < scheduledAt ? at : null
 }
 
+/** Returns the key of a reminder's email. A webinar that was moved has new reminders. */
+export const reminderKey = (registrationId: string, kind: '24h' | '1h', sequence: number): string =>
+  `reminder:${registrationId}:${kind}${sequence > 0 ? `:${sequence}` : ''}`
+
 /** Cancels all pending reminders of the webinar. */
 export const cancelReminders = async ({ sql, accountId }: Work, webinarId: string): Promise<void> => {
   await sql(

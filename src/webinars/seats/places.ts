@@ -33,30 +33,45 @@ export const publishSeats = async (
   await notifyAttendees(app, work, webinar, 'registered', attendees)
 }
 
-/** Moves an attendee from the waitlist to a seat, and updates the counts in `webinar`. */
-const assignSeat = async (app: MailApp, work: Work, webinar: WebinarRow, attendee: Attendee): Promise<void> => {
+/** Moves attendees from the waitlist to seats, and updates the counts in `webinar`. */
+const assignSeats = async (
+  app: MailApp,
+  work: Work,
+  webinar: WebinarRow,
+  attendees: readonly Attendee[],
+): Promise<void> => {
   const { sql, accountId, now } = work
+  const ids = attendees.map(({ id }) => id)
   await sql(
     `with counted as (
-       update webinars set registered_count = registered_count + 1, waitlisted_count = waitlisted_count - 1
+       update webinars set registered_count = registered_count + cardinality($3::text[]),
+         waitlisted_count = waitlisted_count - cardinality($3::text[])
        where account_id = $1 and id = $2
      )
-     update webinar_registrations set status = 'confirmed', remind_at = $4, updated_at = $5 where account_id = $1 and id = $3`,
-    [accountId, webinar.id, attendee.id, firstReminderAt(webinar, now), now],
+     update webinar_registrations set status = 'confirmed', remind_at = $4, updated_at = $5
+     where account_id = $1 and id = any($3)`,
+    [accountId, webinar.id, ids, firstReminderAt(webinar, now), now],
   )
-  webinar.registeredCount++
-  webinar.waitlistedCount--
-  await publishSeats(app, work, webinar, [attendee])
+  webinar.registeredCount += attendees.length
+  webinar.waitlistedCount -= attendees.length
+  await publishSeats(app, work, webinar, attendees)
 }
 
-/** Returns the first attendee on the waitlist. */
-const firstOnWaitlist = async ({ sql, accountId }: Work, webinarId: string): Promise<Attendee | undefined> => {
-  const [first] = await sql<Attendee>(
+/** Returns the first attendees on the waitlist, at most `count`, in their order. */
+const firstOnWaitlist = ({ sql, accountId }: Work, webinarId: string, count: number): Promise<Attendee[]> =>
+  sql<Attendee>(
     `select id, email, name from webinar_registrations
-     where account_id = $1 and webinar_id = $2 and status = 'waitlisted' order by number limit 1`,
-    [accountId, webinarId],
+     where account_id = $1 and webinar_id = $2 and status = 'waitlisted' order by number limit $3`,
+    [accountId, webinarId, count],
   )
-  return first
+
+/** Gives the free seats of a locked webinar to the first attendees on the waitlist, who get the confirmation. Returns their ids. */
+export const fillSeats = async (app: MailApp, work: Work, webinar: WebinarRow): Promise<Set<string>> => {
+  const { id, capacity, registeredCount, waitlistedCount } = webinar
+  const free = capacity === null ? waitlistedCount : Math.min(capacity - registeredCount, waitlistedCount)
+  const next = free > 0 ? await firstOnWaitlist(work, id, free) : []
+  if (next.length > 0) await assignSeats(app, work, webinar, next)
+  return new Set(next.map((attendee) => attendee.id))
 }
 
 interface Registration extends Attendee {
@@ -95,8 +110,7 @@ const vacate = async (app: MailApp, work: Work, webinar: WebinarRow, { id, statu
   )
   if (status !== 'confirmed') return
   webinar.registeredCount--
-  const next = hasFreeSeat(webinar) ? await firstOnWaitlist(work, webinar.id) : undefined
-  if (next) await assignSeat(app, work, webinar, next)
+  await fillSeats(app, work, webinar)
 }
 
 /**
@@ -149,8 +163,8 @@ export const promoteRegistration = async (
   const registration = registrationId === null ? undefined : await requireRegistration(work, webinarId, registrationId)
   if (registration?.status === 'confirmed') return registration.id
   if (registration?.status === 'cancelled') throw conflict('The registration was cancelled')
-  const next = registration ?? (await firstOnWaitlist(work, webinarId))
+  const next = registration ?? (await firstOnWaitlist(work, webinarId, 1))[0]
   if (!next) throw conflict('The waitlist is empty')
-  await assignSeat(app, work, webinar, next)
+  await assignSeats(app, work, webinar, [next])
   return next.id
 }

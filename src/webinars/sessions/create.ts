@@ -47,6 +47,8 @@ export const createWebinar = async (work: Work, input: z.output<typeof NewWebina
     courseId,
     capacity,
     streamUrl,
+    replayUrl: null,
+    sequence: 0,
     registeredCount: 0,
     waitlistedCount: 0,
     lastNumber: 0,

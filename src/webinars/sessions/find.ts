@@ -16,13 +16,15 @@ export interface WebinarRow {
   courseId: string | null
   capacity: number | null
   streamUrl: string | null
+  replayUrl: string | null
+  sequence: number
   registeredCount: number
   waitlistedCount: number
   createdAt: Date
   updatedAt: Date
 }
 
-/** Returns the public view, without the stream's URL. */
+/** Returns the public view, without the URLs of the stream and the recording. */
 export const viewWebinar = (webinar: WebinarRow | Webinar): WebinarView => ({
   id: webinar.id,
   title: webinar.title,
@@ -43,7 +45,7 @@ type Reader = Pick<Work, 'sql' | 'accountId'>
 
 const columns = `id, title, access_mode as "accessMode", status, scheduled_at as "scheduledAt", started_at as "startedAt",
   ended_at as "endedAt", course_id as "courseId", capacity, stream_url as "streamUrl",
-  registered_count as "registeredCount", waitlisted_count as "waitlistedCount", created_at as "createdAt",
+  replay_url as "replayUrl", sequence, registered_count as "registeredCount", waitlisted_count as "waitlistedCount", created_at as "createdAt",
   updated_at as "updatedAt"`
 
 /** Returns the webinars, optionally of one access mode, newest first. */
@@ -73,14 +75,21 @@ export const findWebinar = async ({ sql, accountId }: Reader, ref: string): Prom
   return viewWebinar(first)
 }
 
+const urlOf =
+  (column: string) =>
+  async ({ sql, accountId }: Reader, id: string): Promise<string | null> => {
+    const [row] = await sql<{ url: string | null }>(
+      `select ${column} as url from webinars where account_id = $1 and id = $2`,
+      [accountId, id],
+    )
+    return row?.url ?? null
+  }
+
 /** Returns the stream's URL, or null if it is not set. Only for the operator: the API does not show it. */
-export const findStream = async ({ sql, accountId }: Reader, id: string): Promise<string | null> => {
-  const [row] = await sql<Pick<WebinarRow, 'streamUrl'>>(
-    'select stream_url as "streamUrl" from webinars where account_id = $1 and id = $2',
-    [accountId, id],
-  )
-  return row?.streamUrl ?? null
-}
+export const findStream = urlOf('stream_url')
+
+/** Returns the recording's URL, or null if it is not set. Only for the operator. */
+export const findReplay = urlOf('replay_url')
 
 const lockingWebinar = (name: string, lock: string) =>
   preparedStatement<WebinarRow>(
@@ -96,6 +105,8 @@ const lockingWebinar = (name: string, lock: string) =>
       courseId: 'text',
       capacity: 'int4',
       streamUrl: 'text',
+      replayUrl: 'text',
+      sequence: 'int4',
       registeredCount: 'int4',
       waitlistedCount: 'int4',
       createdAt: 'timestamptz',

@@ -1,11 +1,12 @@
 export { createWebinar, requireLive } from './create.ts'
-export { findStream, findWebinar, listWebinars, lockWebinar, viewWebinar, type WebinarRow } from './find.ts'
+export { findReplay, findStream, findWebinar, listWebinars, lockWebinar, viewWebinar, type WebinarRow } from './find.ts'
 export {
   NewWebinar,
   RegistrationBody,
   RegistrationResult,
   StreamUrl,
   WebinarBody,
+  WebinarChange,
   WebinarShape,
   type WebinarView,
 } from './shapes.ts'

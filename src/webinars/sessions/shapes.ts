@@ -28,6 +28,18 @@ export const NewWebinar = WebinarBody.extend({
   streamUrl: StreamUrl.nullish(),
 })
 
+/** A change of a webinar in the terminal. A property that is left out keeps its value. */
+export const WebinarChange = z
+  .object({
+    title: WebinarBody.shape.title,
+    scheduledAt: z.int().min(0).max(latestMs),
+    /** null: no limit. */
+    capacity: z.int().min(0).max(largestInt).nullable(),
+    streamUrl: StreamUrl,
+    replayUrl: StreamUrl,
+  })
+  .partial()
+
 /** A webinar in the API and the terminal. Times in epoch ms (docs/reference/api.md#webinar). */
 export const WebinarShape = z
   .object({

@@ -1,0 +1,46 @@
+import { returnQuota } from '../../accounts/accounts.ts'
+import { statement } from '../../store/statement.ts'
+import type { Work } from '../../store/work.ts'
+import { unknownState } from './claim.ts'
+
+const withdrawing = statement<{ month: string; waited: number; taken: number }>(
+  'withdraw-messages',
+  { month: 'text', waited: 'int8', taken: 'int8' },
+  `with gone as (
+     delete from message_queue q using messages m
+     where m.account_id = $1 and m.key = any($2) and q.account_id = $1 and q.id = m.id returning q.id, q.is_handing
+   ), ended as (
+     update messages m set status = 'failed', error = case when g.is_handing then '${unknownState}' else $3 end,
+       finished_at = $4
+     from gone g where m.account_id = $1 and m.id = g.id returning m.created_at, g.is_handing
+   )
+   select to_char(created_at at time zone 'UTC', 'YYYY-MM-01') as month, count(*) filter (where not is_handing) as waited,
+     count(*) filter (where is_handing) as taken
+   from ended group by 1`,
+)
+
+const pageSize = 1000
+
+/**
+ * Ends single messages that have not been sent, by their keys, as failed with `error`, and returns their volume to the quota.
+ * A message that a connection has taken can't be called back: its state is unknown until the relay's answer corrects it, and it is
+ * not tried again.
+ */
+export const withdrawMails = async (work: Work, keys: readonly string[], error: string): Promise<void> => {
+  const { sql, accountId, now, count } = work
+  const months = new Map<string, number>()
+  for (let from = 0; from < keys.length; from += pageSize) {
+    for (const { month, waited, taken } of await sql(withdrawing, [
+      accountId,
+      keys.slice(from, from + pageSize),
+      error,
+      now,
+    ])) {
+      months.set(month, (months.get(month) ?? 0) + waited)
+      count('sends', 'failed', waited + taken)
+    }
+  }
+  work.last(async () => {
+    for (const [month, units] of months) if (units > 0) await returnQuota(work, 'sends', month, units)
+  })
+}

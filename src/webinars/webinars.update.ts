@@ -1,0 +1,112 @@
+import type { z } from 'zod'
+import { conflict, Problem } from '../lib/problem.ts'
+import { withdrawMails } from '../messages/messages.ts'
+import { statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
+import { type Attendee, type MailApp, notifyAttendees } from './emails/emails.ts'
+import { firstReminderAt, reminderKey } from './reminders/reminders.ts'
+import { fillSeats, requireOpen } from './seats/seats.ts'
+import { lockWebinar, viewWebinar, type WebinarChange, type WebinarRow, type WebinarView } from './sessions/sessions.ts'
+
+type Change = z.output<typeof WebinarChange>
+
+/** The result of a change, and how many people it emails. */
+export interface WebinarUpdate {
+  webinar: WebinarView
+  /** People with a seat or on the waitlist who get an email about the new time. */
+  moved: number
+  /** People who get a seat from the waitlist, and the confirmation. */
+  promoted: number
+}
+
+interface Registrant extends Attendee {
+  status: 'confirmed' | 'waitlisted'
+}
+
+const readRegistrants = statement<Registrant>(
+  'registrants-of-webinar',
+  { id: 'text', email: 'text', name: 'text', status: 'text' },
+  `select id, email, name, status from webinar_registrations
+   where account_id = $1 and webinar_id = $2 and status <> 'cancelled' and email <> '' order by number`,
+)
+
+const restartReminders = statement(
+  'restart-reminders',
+  {},
+  `update webinar_registrations set remind_at = $3
+   where account_id = $1 and webinar_id = $2 and status = 'confirmed' and email <> ''`,
+)
+
+const movedKey = (registrationId: string, sequence: number): string => `moved:${registrationId}:${sequence}`
+
+/** The error of an email that says the old time. */
+const withdrawnSentence = 'The webinar was moved to a new time'
+
+/**
+ * Restarts the reminders for the new time of a locked webinar, and withdraws unsent emails about the time `before` it: reminders,
+ * and news of an earlier move.
+ */
+const restart = async (
+  work: Work,
+  webinar: WebinarRow,
+  before: WebinarRow,
+  registrants: readonly Registrant[],
+): Promise<void> => {
+  await work.sql(restartReminders, [work.accountId, webinar.id, firstReminderAt(webinar, work.now)])
+  const { sequence } = before
+  const keys = registrants.flatMap(({ id }) => [
+    reminderKey(id, '24h', sequence),
+    reminderKey(id, '1h', sequence),
+    movedKey(id, sequence),
+  ])
+  await withdrawMails(work, keys, withdrawnSentence)
+}
+
+/** Returns the webinar with the changed properties. Throws Problem `conflict` for the time of a live webinar. */
+const changed = (webinar: WebinarRow, change: Change): WebinarRow => {
+  const { title = webinar.title, capacity = webinar.capacity, scheduledAt } = change
+  const { streamUrl = webinar.streamUrl, replayUrl = webinar.replayUrl } = change
+  const given = { title, capacity, streamUrl, replayUrl }
+  if (scheduledAt === undefined) return { ...webinar, ...given }
+  if (webinar.status === 'live') throw conflict('The webinar is live: its time can’t be changed')
+  const isMoved = scheduledAt !== webinar.scheduledAt?.getTime()
+  return {
+    ...webinar,
+    ...given,
+    ...(isMoved && { scheduledAt: new Date(scheduledAt), sequence: webinar.sequence + 1 }),
+  }
+}
+
+/**
+ * Changes a scheduled or live webinar (`svc webinars update`). A new time emails everyone with a seat, with a calendar entry, and
+ * everyone on the waitlist; the reminders start again. Seats that more capacity frees go to the first on the waitlist, with the
+ * confirmation. Less capacity takes no seat away. Throws Problem `not_found`, `usage` for a time in the past, `conflict` if the
+ * webinar has ended, was cancelled, or is live and gets a time.
+ */
+export const updateWebinar = async (app: MailApp, work: Work, id: string, change: Change): Promise<WebinarUpdate> => {
+  const { sql, accountId, now } = work
+  if (change.scheduledAt !== undefined && change.scheduledAt <= now.getTime())
+    throw new Problem('usage', 'The new time must be in the future')
+  const before = await lockWebinar(work, id)
+  requireOpen(before)
+  const webinar = changed(before, change)
+  const settings = ['title', 'scheduledAt', 'capacity', 'streamUrl', 'replayUrl', 'sequence'] as const
+  const differing = settings.filter((name) => webinar[name] !== before[name])
+  if (differing.length === 0) return { webinar: viewWebinar(before), moved: 0, promoted: 0 }
+  webinar.updatedAt = now
+  const [em, { Webinar }] = await work.em(import('./webinars.entities.ts'))
+  const values = Object.fromEntries(differing.map((name) => [name, webinar[name]]))
+  await em.nativeUpdate(Webinar, { id }, { ...values, updatedAt: now })
+  const isMoved = webinar.sequence > before.sequence
+  const registrants = isMoved ? await sql(readRegistrants, [accountId, id]) : []
+  if (isMoved) await restart(work, webinar, before, registrants)
+  const promoted = await fillSeats(app, work, webinar)
+  const seated = registrants.filter(({ status }) => status === 'confirmed')
+  const waiting = registrants.filter(
+    ({ id: registrationId, status }) => status === 'waitlisted' && !promoted.has(registrationId),
+  )
+  const keyOf = ({ id: registrationId }: Attendee) => movedKey(registrationId, webinar.sequence)
+  await notifyAttendees(app, work, webinar, 'moved', seated, keyOf)
+  await notifyAttendees(app, work, webinar, 'moved on the waitlist', waiting, keyOf)
+  return { webinar: viewWebinar(webinar), moved: seated.length + waiting.length, promoted: promoted.size }
+}
