@@ -5,6 +5,7 @@ import { clientOf } from '../net/addresses.ts'
 import { opaqueArray } from '../store/arrays.ts'
 import { inBatches } from '../store/batches.ts'
 import { isSharedFailure, type Sql } from '../store/database.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 
 export interface Admission {
@@ -34,7 +35,10 @@ const secondsLeft = (startedAt: string) => `ceil(extract(epoch from ${startedAt}
 // One statement: key, limit and account cost one round trip, and a revoked key is refused at once because nothing is cached.
 // The time is the database's, so all daemons share one window. Windows are locked in key order, so daemons that count the same
 // keys can't deadlock.
-const admission = `
+const countCalls = preparedStatement<Admission & { place: number }>(
+  'admit',
+  { place: 'int4', keyId: 'text', accountId: 'text', remaining: 'int4', resetSeconds: 'int4' },
+  `
   with asked as materialized (
     select * from unnest(${opaqueArray('$1')}, $2::text[], $3::int[]) with ordinality as a(hash, family, calls, place)
   ), caller as materialized (
@@ -47,7 +51,8 @@ const admission = `
   select caller.place::int, caller.id as "keyId", caller.account_id as "accountId",
     coalesce($4::int - counted.used, 0) as remaining,
     coalesce(${secondsLeft('counted.started_at')}, 60) as "resetSeconds"
-  from caller left join counted on counted.key_id = caller.id and counted.family = caller.family`
+  from caller left join counted on counted.key_id = caller.id and counted.family = caller.family`,
+)
 
 interface Asked {
   hash: string
@@ -70,8 +75,7 @@ const admitTogether = coalesceCalls(
     const asked = [...windows.values()]
     const params = [asked.map((w) => w.hash), asked.map((w) => w.family), asked.map((w) => w.calls), limit]
     const admissions: (Admission | undefined)[] = []
-    for (const { place, ...admitted } of await sql<Admission & { place: number }>(admission, params, 'admit'))
-      admissions[place - 1] = admitted
+    for (const { place, ...admitted } of await sql(countCalls, params)) admissions[place - 1] = admitted
     return nth.map(({ window, n }) => {
       const admitted = admissions[window.place]
       if (!admitted || limit === 0) return admitted ?? null
@@ -93,9 +97,12 @@ export const admit = (
   limit: number,
 ): Promise<Admission | null> => admitTogether({ sql, limit }, database, String(limit), { hash: hashKey(key), family })
 
-const countingClient = `
-  insert into rate_windows as w (key_id, family, started_at, used) values ($1, $2, now(), 1) ${countOn('$3')}
-  returning used, ${secondsLeft('started_at')} as "resetSeconds"`
+const countClientCall = preparedStatement<{ used: number; resetSeconds: number }>(
+  'admit-client',
+  { used: 'int4', resetSeconds: 'int4' },
+  `insert into rate_windows as w (key_id, family, started_at, used) values ($1, $2, now(), 1) ${countOn('$3')}
+   returning used, ${secondsLeft('started_at')} as "resetSeconds"`,
+)
 
 /**
  * Counts a call without a key against the client's network address, as `admit` counts calls with a key. `limit`: calls a minute;
@@ -103,39 +110,41 @@ const countingClient = `
  */
 export const requireAdmission = async (sql: Sql, family: string, address: string, limit: number): Promise<void> => {
   if (limit === 0) return
-  const [window] = await sql<{ used: number; resetSeconds: number }>(
-    countingClient,
-    [clientOf(address), family, limit],
-    'admit-client',
-  )
+  const [window] = await sql(countClientCall, [clientOf(address), family, limit])
   const { used, resetSeconds } = window!
   if (used > limit)
     throw new Problem('limited', 'Too many submissions in a minute', { retryAfterSeconds: Math.max(resetSeconds, 1) })
 }
 
-// Locks in the same order as `admission`: calls that are being counted may hold locks on some of the windows.
+// Locks in the same order as `countCalls`: calls that are being counted may hold locks on some of the windows.
+const deleteKeyWindows = statement(
+  'delete-rate-windows-of-account',
+  {},
+  `with theirs as materialized (
+     select key_id, family from rate_windows where key_id in (select id from api_keys where account_id = $1)
+     order by key_id, family for update
+   )
+   delete from rate_windows w using theirs where w.key_id = theirs.key_id and w.family = theirs.family`,
+)
+
 /** Deletes the rate-limit windows of an account's keys. */
 export const deleteWindows = async ({ sql }: Pick<App, 'sql'>, accountId: string): Promise<void> => {
-  await sql(
-    `with theirs as materialized (
-       select key_id, family from rate_windows where key_id in (select id from api_keys where account_id = $1)
-       order by key_id, family for update
-     )
-     delete from rate_windows w using theirs where w.key_id = theirs.key_id and w.family = theirs.family`,
-    [accountId],
-  )
+  await sql(deleteKeyWindows, [accountId])
 }
 
 // `skip locked`: a window that counts a call at this moment is still in use, so it stays.
-const oldWindows = `
-  with old as materialized (
+const deleteOldWindows = statement<{ count: number }>(
+  'delete-old-rate-windows',
+  { count: 'int8' },
+  `with old as materialized (
     select ctid as row from rate_windows where started_at < now() - interval '1 hour' order by started_at limit $1
     for update skip locked
-  ), gone as (
-    delete from rate_windows where ctid = any(array(select row from old)) returning 1
-  )
-  select count(*) from gone`
+   ), gone as (
+     delete from rate_windows where ctid = any(array(select row from old)) returning 1
+   )
+   select count(*) from gone`,
+)
 
 /** Deletes rate-limit windows that started over an hour ago, in batches with pauses. Returns the number of deleted windows. */
 export const purgeRateWindows = ({ sql }: Pick<App, 'sql'>, signal?: AbortSignal, batchSize = 1000): Promise<number> =>
-  inBatches(batchSize, async () => (await sql<{ count: number }>(oldWindows, [batchSize]))[0]!.count, signal)
+  inBatches(batchSize, async () => (await sql(deleteOldWindows, [batchSize]))[0]!.count, signal)

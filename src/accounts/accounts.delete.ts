@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { noSuch } from '../lib/problem.ts'
 import { isAccountIdle } from '../store/account-guard.ts'
 import { forceIndexOrder } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Operation, Work } from '../store/work.ts'
 import { createStates } from '../store/work-state.ts'
 import { deleteWindows } from './accounts.admission.ts'
@@ -33,12 +34,15 @@ export interface Deletion {
   onBatch?(rows: number): void
 }
 
+const findAnyAccount = statement<{ id: string; name: string }>(
+  'find-account-even-closed',
+  { id: 'text', name: 'text' },
+  'select id, name from accounts where id = $1 or name = $1 order by id = $1 desc limit 1',
+)
+
 /** Finds an account by id or name, also one whose deletion has begun. Throws Problem `not_found`. */
 export const findDeletable = async ({ sql }: Operation, ref: string): Promise<{ id: string; name: string }> => {
-  const [account] = await sql<{ id: string; name: string }>(
-    'select id, name from accounts where id = $1 or name = $1 order by id = $1 desc limit 1',
-    [ref],
-  )
+  const [account] = await sql(findAnyAccount, [ref])
   if (!account) throw noSuch('account', ref, { hint: 'svc accounts list' })
   return account
 }
@@ -50,7 +54,10 @@ interface OwnedTable {
 }
 
 // Read from the catalogue, so that no table of a new feature is forgotten. Referring tables come before referenced ones.
-const ownedTables = `
+const readOwnedTables = statement<OwnedTable>(
+  'read-tables-of-accounts',
+  { name: 'text', key: '_text' },
+  `
   with recursive owned as (
     select c.oid as id, c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
     where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and a.attname = 'account_id'
@@ -60,7 +67,7 @@ const ownedTables = `
     select f.confrelid, reference.depth + 1
     from reference join pg_constraint f on f.contype = 'f' and f.conrelid = reference.id and f.confrelid <> f.conrelid
   ) cycle id set is_cycle using path
-  select owned.name, (
+  select owned.name::text, (
     select coalesce(
       array_agg(quote_ident(a.attname) order by array_position(p.conkey, a.attnum)) filter (where a.attname <> 'account_id'),
       '{account_id}'
@@ -68,13 +75,14 @@ const ownedTables = `
     where p.conrelid = owned.id and p.contype = 'p'
   )::text[] as key
   from owned join reference on reference.id = owned.id group by owned.id, owned.name
-  order by max(reference.depth), owned.name`
+  order by max(reference.depth), owned.name`,
+)
 
 const identifier = (name: string) => `"${name.replaceAll('"', '""')}"`
 
 /** Returns the number of rows that the account owns, by table. One snapshot, because jobs move rows between tables. */
 export const countOwned = async ({ sql }: Pick<Operation, 'sql'>, id: string): Promise<Record<string, number>> => {
-  const tables = await sql<OwnedTable>(ownedTables)
+  const tables = await sql(readOwnedTables)
   const counting = tables.map(
     ({ name }, i) => `select ${i} as at, count(*) as n from ${identifier(name)} where account_id = $1`,
   )
@@ -82,16 +90,25 @@ export const countOwned = async ({ sql }: Pick<Operation, 'sql'>, id: string): P
   return Object.fromEntries(counts.filter(({ n }) => n > 0).map(({ at, n }) => [tables[at]!.name, n]))
 }
 
+const markDeleted = statement<{ id: string }>(
+  'mark-account-deleted',
+  { id: 'text' },
+  'update accounts set deleted_at = coalesce(deleted_at, $2) where id = $1 returning id',
+)
+
+const revokeKeys = statement(
+  'revoke-keys-of-account',
+  {},
+  'update api_keys set revoked_at = $2 where account_id = $1 and revoked_at is null',
+)
+
 /** Marks the account as deleted, revokes its keys, and has listeners cancel its deliveries and messages. Throws Problem `not_found`. */
 const close = async (app: App, id: string, actor: string): Promise<void> => {
   await app.operate(actor, async ({ sql, now }) => {
     // Locks the account before its keys, as the creation of a webhook does.
-    const rows = await sql('update accounts set deleted_at = coalesce(deleted_at, $2) where id = $1 returning 1', [
-      id,
-      now,
-    ])
+    const rows = await sql(markDeleted, [id, now])
     if (rows.length === 0) throw noSuch('account', id, { hint: 'svc accounts list' })
-    await sql('update api_keys set revoked_at = $2 where account_id = $1 and revoked_at is null', [id, now])
+    await sql(revokeKeys, [id, now])
   })
   await app.operate(actor, async (operation) => {
     const work: Work = { ...operation, accountId: id, state: createStates() }
@@ -128,10 +145,10 @@ const sweep = async (
 ): Promise<number> => {
   let count = 0
   for (let last: string[] = []; !deletion.signal?.aborted; ) {
-    const statement = batchOf(table, last.length === 0)
+    const deletingBatch = batchOf(table, last.length === 0)
     const startedAt = performance.now()
     const [batch] = await database.transaction(
-      (sql) => sql<{ gone: number; last: string[] }>(statement, [id, ...last]),
+      (sql) => sql<{ gone: number; last: string[] }>(deletingBatch, [id, ...last]),
       forceIndexOrder,
     )
     if (!batch) break
@@ -145,6 +162,8 @@ const sweep = async (
 
 const isEmpty = async ({ sql }: App, id: string, { name }: OwnedTable): Promise<boolean> =>
   (await sql(`select from ${identifier(name)} where account_id = $1 limit 1`, [id])).length === 0
+
+const deleteAccountRow = statement('delete-account', {}, 'delete from accounts where id = $1')
 
 /**
  * Deletes the account (id) with everything that it owns, and returns the number of rows that this run deleted, by table. From
@@ -162,7 +181,7 @@ export const deleteAccount = async (
   await until(() => isAccountIdle(app.sql, id), signal)
   await deleteWindows(app, id)
   let total = 0
-  const tables = await app.sql<OwnedTable>(ownedTables)
+  const tables = await app.sql(readOwnedTables)
   const areEmpty = async () => {
     for (const table of tables) if (!(await isEmpty(app, id, table))) return false
     return true
@@ -179,6 +198,6 @@ export const deleteAccount = async (
     }
     return areEmpty()
   }, signal)
-  if (!signal?.aborted) await app.sql('delete from accounts where id = $1', [id])
+  if (!signal?.aborted) await app.sql(deleteAccountRow, [id])
   return { deleted, isDone: !signal?.aborted }
 }

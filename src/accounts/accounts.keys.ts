@@ -4,6 +4,7 @@ import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { noSuch } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { hashKey } from './accounts.admission.ts'
 import type { ApiKey } from './accounts.entities.ts'
@@ -29,7 +30,9 @@ const newKeyText = (): string => {
   return `svc_live_${digits.padStart(43, '0')}`
 }
 
-const view = ({ id, name, prefix, lastFour, createdAt, revokedAt }: Omit<ApiKey, 'accountId' | 'hash'>): KeyView => ({
+type Row = Pick<ApiKey, 'id' | 'name' | 'prefix' | 'lastFour' | 'createdAt' | 'revokedAt'>
+
+const view = ({ id, name, prefix, lastFour, createdAt, revokedAt }: Row): KeyView => ({
   id,
   name,
   prefix,
@@ -64,14 +67,18 @@ export const createKey = async (
   return { id, name, prefix, key }
 }
 
+const readKeys = statement<Row>(
+  'list-keys',
+  {
+    ...{ id: 'text', name: 'text', prefix: 'text', lastFour: 'text' },
+    ...{ createdAt: 'timestamptz', revokedAt: 'timestamptz' },
+  },
+  `select id, name, prefix, last_four as "lastFour", created_at as "createdAt", revoked_at as "revokedAt"
+   from api_keys where account_id = $1 order by id desc`,
+)
+
 export const listKeys = async ({ sql, accountId }: Work): Promise<KeyView[]> =>
-  (
-    await sql<Omit<ApiKey, 'accountId' | 'hash'>>(
-      `select id, name, prefix, last_four as "lastFour", created_at as "createdAt", revoked_at as "revokedAt"
-       from api_keys where account_id = $1 order by id desc`,
-      [accountId],
-    )
-  ).map(view)
+  (await sql(readKeys, [accountId])).map(view)
 
 const keyNotFound = (id: string) => noSuch('key', id, { hint: 'svc keys list' })
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { parse } from '../lib/parse.ts'
 import { noSuch } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Operation } from '../store/work.ts'
 import type { Plan } from './accounts.entities.ts'
 
@@ -29,15 +30,28 @@ export interface PlanView {
 const columns = `name, contacts, sends, send_api_calls as "sendApiCalls", embed_api as "embedApi",
   broadcast_minutes as "broadcastMinutes", webinar_courses as "webinarCourses"`
 
+const types = {
+  name: 'text',
+  contacts: 'int4',
+  sends: 'int4',
+  sendApiCalls: 'int4',
+  embedApi: 'int4',
+  broadcastMinutes: 'int4',
+  webinarCourses: 'bool',
+} as const
+
 const planNotFound = (name: string) => noSuch('plan', name, { hint: 'svc plans list' })
 
+const readPlans = statement<PlanView>('list-plans', types, `select ${columns} from plans order by position`)
+
 /** Returns all plans, ordered by their positions. */
-export const listPlans = ({ sql }: Operation): Promise<PlanView[]> =>
-  sql<PlanView>(`select ${columns} from plans order by position`)
+export const listPlans = ({ sql }: Operation): Promise<PlanView[]> => sql(readPlans)
+
+const readPlan = statement<PlanView>('read-plan', types, `select ${columns} from plans where name = $1`)
 
 /** Throws Problem `not_found`. */
 export const showPlan = async ({ sql }: Operation, name: string): Promise<PlanView> => {
-  const [plan] = await sql<PlanView>(`select ${columns} from plans where name = $1`, [name])
+  const [plan] = await sql(readPlan, [name])
   if (!plan) throw planNotFound(name)
   return plan
 }

@@ -1,4 +1,5 @@
 import { notFound, Problem } from '../lib/problem.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Operation, Work } from '../store/work.ts'
 
 /** The monthly quotas of a plan, by the column that holds the limit. */
@@ -17,13 +18,18 @@ const month = (now: Date): string => `${now.toISOString().slice(0, 7)}-01`
 export const secondsToNextMonth = (now: Date): number =>
   Math.ceil((Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1) - now.getTime()) / 1000)
 
-// The limit of each quota in the account's plan, as `l(quota, most)`.
-const limits = `accounts a join plans p on p.name = a.plan cross join lateral (values ${Object.entries(limitColumns)
+const limitsOfPlan = `(values ${Object.entries(limitColumns)
   .map(([quota, column]) => `('${quota}', p.${column})`)
   .join(', ')}) l(quota, most)`
 
+// The limit of each quota in the account's plan, as `l(quota, most)`.
+const limits = `accounts a join plans p on p.name = a.plan cross join lateral ${limitsOfPlan}`
+
 // Rows are locked in the order of the quota names, so transactions that take several quotas can't deadlock.
-const taking = `
+const addUses = preparedStatement<{ quota: Quota; most: number | null; isTaken: boolean }>(
+  'take-quotas',
+  { quota: 'text', most: 'int4', isTaken: 'bool' },
+  `
   with asked as materialized (
     select w.quota, w.units, l.most
     from ${limits} join unnest($2::text[], $3::int[]) as w(quota, units) on w.quota = l.quota where a.id = $1
@@ -34,7 +40,8 @@ const taking = `
       where q.used + excluded.used <= coalesce((select most from asked where asked.quota = excluded.quota), 2147483647)
     returning quota
   )
-  select asked.quota, asked.most, taken.quota is not null as "isTaken" from asked left join taken on taken.quota = asked.quota`
+  select asked.quota, asked.most, taken.quota is not null as "isTaken" from asked left join taken on taken.quota = asked.quota`,
+)
 
 /**
  * Takes units of monthly quotas, all or nothing for each quota, and returns the refused ones. One statement does it, so
@@ -45,11 +52,7 @@ export const takeQuotas = async (
   { sql, accountId, now }: Work,
   units: Partial<Record<Quota, number>>,
 ): Promise<Map<Quota, 'used up' | 'not in plan'>> => {
-  const rows = await sql<{ quota: Quota; most: number | null; isTaken: boolean }>(
-    taking,
-    [accountId, Object.keys(units), Object.values(units), month(now)],
-    'take-quotas',
-  )
+  const rows = await sql(addUses, [accountId, Object.keys(units), Object.values(units), month(now)])
   if (rows.length < Object.keys(units).length) throw notFound('There is no such account')
   const refused = rows.filter(({ isTaken }) => !isTaken)
   return new Map(refused.map(({ quota, most }) => [quota, most === 0 ? 'not in plan' : 'used up']))
@@ -59,36 +62,46 @@ export const takeQuotas = async (
 export const takeQuota = async (work: Work, quota: Quota, units = 1): Promise<'taken' | 'used up' | 'not in plan'> =>
   (await takeQuotas(work, { [quota]: units })).get(quota) ?? 'taken'
 
+const readQuota = statement<{ limit: number | null; used: number }>(
+  'read-quota',
+  { limit: 'int4', used: 'int4' },
+  `select l.most as limit, coalesce(q.used, 0) as used from ${limits}
+     left join quota_uses q on q.account_id = a.id and q.quota = l.quota and q.month = $3
+   where a.id = $1 and l.quota = $2`,
+)
+
 /** Returns whether any of a monthly quota is left, and takes nothing. Throws Problem `not_found` if the account is gone. */
 export const quotaState = async (
   { sql, accountId, now }: Pick<Work, 'sql' | 'accountId' | 'now'>,
   quota: Quota,
 ): Promise<'left' | 'used up' | 'not in plan'> => {
-  const [plan] = await sql<{ limit: number | null; used: number }>(
-    `select p.${limitColumns[quota]} as limit, coalesce(q.used, 0) as used from accounts a join plans p on p.name = a.plan
-     left join quota_uses q on q.account_id = a.id and q.quota = $2 and q.month = $3 where a.id = $1`,
-    [accountId, quota, month(now)],
-  )
+  const [plan] = await sql(readQuota, [accountId, quota, month(now)])
   if (!plan) throw notFound('There is no such account')
   if (plan.limit === 0) return 'not in plan'
   return plan.limit === null || plan.used < plan.limit ? 'left' : 'used up'
 }
 
+const addUse = statement(
+  'count-use-of-quota',
+  {},
+  `insert into quota_uses as q (account_id, quota, month, used) values ($1, $2, $3, $4)
+   on conflict (account_id, quota, month) do update set used = q.used + excluded.used`,
+)
+
 /** Adds units even if they exceed the limit. Call it last in a unit of work. */
 export const countUse = async ({ sql, accountId, now }: Work, quota: Quota, units: number): Promise<void> => {
-  await sql(
-    `insert into quota_uses as q (account_id, quota, month, used) values ($1, $2, $3, $4)
-     on conflict (account_id, quota, month) do update set used = q.used + excluded.used`,
-    [accountId, quota, month(now), units],
-  )
+  await sql(addUse, [accountId, quota, month(now), units])
 }
+
+const readWebinarCourses = statement<{ webinarCourses: boolean }>(
+  'plan-has-webinar-courses',
+  { webinarCourses: 'bool' },
+  'select p.webinar_courses as "webinarCourses" from accounts a join plans p on p.name = a.plan where a.id = $1',
+)
 
 /** Returns whether the account's plan allows a course in a webinar. */
 export const showsCourses = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<boolean> => {
-  const [plan] = await sql<{ webinarCourses: boolean }>(
-    'select p.webinar_courses as "webinarCourses" from accounts a join plans p on p.name = a.plan where a.id = $1',
-    [accountId],
-  )
+  const [plan] = await sql(readWebinarCourses, [accountId])
   return plan?.webinarCourses ?? false
 }
 
@@ -99,19 +112,28 @@ export interface Usage {
   limit: number | null
 }
 
+const readLimits = statement<Record<Quota | 'contacts' | 'contactCount', number | null>>(
+  'read-limits-of-account',
+  {
+    ...{ contacts: 'int4', sends: 'int4', sendApiCalls: 'int4', embedApi: 'int4', broadcastMinutes: 'int4' },
+    contactCount: 'int4',
+  },
+  `select p.contacts, p.sends, p.send_api_calls as "sendApiCalls", p.embed_api as "embedApi",
+     p.broadcast_minutes as "broadcastMinutes", a.contact_count as "contactCount"
+   from accounts a join plans p on p.name = a.plan where a.id = $1`,
+)
+
+const readUses = statement<{ quota: Quota; used: number }>(
+  'read-uses-of-quotas',
+  { quota: 'text', used: 'int4' },
+  'select quota, used from quota_uses where account_id = $1 and month = $2',
+)
+
 /** Returns the account's use of each limit of its plan: this month's for monthly quotas. Throws Problem `not_found`. */
 export const accountUsage = async ({ sql, now }: Operation, accountId: string): Promise<Usage[]> => {
-  const [plan] = await sql<Record<Quota | 'contacts' | 'contactCount', number | null>>(
-    `select p.contacts, p.sends, p.send_api_calls as "sendApiCalls", p.embed_api as "embedApi",
-       p.broadcast_minutes as "broadcastMinutes", a.contact_count as "contactCount"
-     from accounts a join plans p on p.name = a.plan where a.id = $1`,
-    [accountId],
-  )
+  const [plan] = await sql(readLimits, [accountId])
   if (!plan) throw notFound('There is no such account')
-  const uses = await sql<{ quota: Quota; used: number }>(
-    'select quota, used from quota_uses where account_id = $1 and month = $2',
-    [accountId, month(now)],
-  )
+  const uses = await sql(readUses, [accountId, month(now)])
   const used = (quota: Quota) => uses.find((use) => use.quota === quota)?.used ?? 0
   const quotas = Object.keys(limitColumns) as Quota[]
   return [
@@ -119,6 +141,22 @@ export const accountUsage = async ({ sql, now }: Operation, accountId: string): 
     ...quotas.map((quota) => ({ quota, used: used(quota), limit: plan[quota] })),
   ]
 }
+
+type NearLimit = Usage & { accountId: string; account: string }
+
+const readNearLimits = statement<NearLimit>(
+  'limits-nearly-reached',
+  { accountId: 'text', account: 'text', quota: 'text', used: 'int4', limit: 'int4' },
+  `select a.id as "accountId", a.name as account, l.quota, l.used, l.units as "limit"
+   from accounts a join plans p on p.name = a.plan cross join lateral (
+     select 'contacts' as quota, p.contacts as units, a.contact_count as used
+     union all
+     select q.quota, l.most, q.used from quota_uses q join ${limitsOfPlan} on l.quota = q.quota
+     where q.account_id = a.id and q.month = $1
+   ) l
+   where a.deleted_at is null and l.units > 0 and l.used >= l.units * $2::float8
+   order by l.used::float8 / l.units desc, a.id, l.quota limit $3`,
+)
 
 /**
  * Returns the limits of which at least `share` (0 to 1) is used, fullest first, at most `most` rows. Leaves out limits of 0 and accounts
@@ -128,50 +166,40 @@ export const nearLimits = (
   { sql, now }: Pick<Operation, 'sql' | 'now'>,
   share: number,
   most: number,
-): Promise<(Usage & { accountId: string; account: string })[]> =>
-  sql(
-    `select a.id as "accountId", a.name as account, l.quota, l.used, l.units as "limit"
-     from accounts a join plans p on p.name = a.plan cross join lateral (
-       select 'contacts' as quota, p.contacts as units, a.contact_count as used
-       union all
-       select q.quota, l.units, q.used from quota_uses q
-         join (values ${Object.entries(limitColumns)
-           .map(([quota, column]) => `('${quota}', p.${column})`)
-           .join(', ')}) l(quota, units) on l.quota = q.quota
-         where q.account_id = a.id and q.month = $1
-     ) l
-     where a.deleted_at is null and l.units > 0 and l.used >= l.units * $2::float8
-     order by l.used::float8 / l.units desc, a.id, l.quota limit $3`,
-    [month(now), share, most],
-  )
+): Promise<NearLimit[]> => sql(readNearLimits, [month(now), share, most])
 
 /** Takes up to `units` of a monthly quota, as many as are left, and returns the number taken. Call it last in a unit of work. */
 export const takeQuotaUpTo = async (work: Work, quota: Quota, units: number): Promise<number> => {
   const { sql, accountId, now } = work
   if (units === 0 || (await takeQuota(work, quota, units)) === 'taken') return units
-  const [use] = await sql<{ left: number }>(
-    `select p.${limitColumns[quota]} - coalesce(q.used, 0) as left from accounts a join plans p on p.name = a.plan
-     left join quota_uses q on q.account_id = a.id and q.quota = $2 and q.month = $3 where a.id = $1`,
-    [accountId, quota, month(now)],
-  )
-  const granted = Math.max(0, Math.min(units, use?.left ?? 0))
+  const [quotaNow] = await sql(readQuota, [accountId, quota, month(now)])
+  const left = quotaNow?.limit ? quotaNow.limit - quotaNow.used : 0
+  const granted = Math.max(0, Math.min(units, left))
   return granted > 0 && (await takeQuota(work, quota, granted)) === 'taken' ? granted : 0
 }
+
+const findUsedUp = preparedStatement<{ quota: Quota }>(
+  'used-up-quotas',
+  { quota: 'text' },
+  `select l.quota from ${limits}
+     left join quota_uses q on q.account_id = a.id and q.quota = l.quota and q.month = $2
+   where a.id = $1 and l.quota = any($3) and l.most <= coalesce(q.used, 0)`,
+)
 
 /** Returns the quotas that have nothing left, and takes nothing. */
 export const usedUp = async (
   { sql, accountId, now }: Pick<Work, 'sql' | 'accountId' | 'now'>,
   quotas: readonly Quota[],
 ): Promise<Quota[]> => {
-  const rows = await sql<{ quota: Quota }>(
-    `select l.quota from ${limits}
-       left join quota_uses q on q.account_id = a.id and q.quota = l.quota and q.month = $2
-     where a.id = $1 and l.quota = any($3) and l.most <= coalesce(q.used, 0)`,
-    [accountId, month(now), quotas],
-    'used-up-quotas',
-  )
+  const rows = await sql(findUsedUp, [accountId, month(now), quotas])
   return quotas.filter((quota) => rows.some((row) => row.quota === quota))
 }
+
+const subtractUse = statement(
+  'return-quota',
+  {},
+  'update quota_uses set used = greatest(used - $4, 0) where account_id = $1 and quota = $2 and month = $3',
+)
 
 /** Returns unused units to the quota of a month (`2026-11-01`). Call it last in a unit of work. */
 export const returnQuota = async (
@@ -180,12 +208,7 @@ export const returnQuota = async (
   ofMonth: string,
   units: number,
 ): Promise<void> => {
-  await sql('update quota_uses set used = greatest(used - $4, 0) where account_id = $1 and quota = $2 and month = $3', [
-    accountId,
-    quota,
-    ofMonth,
-    units,
-  ])
+  await sql(subtractUse, [accountId, quota, ofMonth, units])
 }
 
 /** Returns the units left of a monthly quota in the month of `at`; null: unlimited. */
@@ -194,13 +217,8 @@ export const quotaLeft = async (
   quota: Quota,
   at: Date,
 ): Promise<number | null> => {
-  const [row] = await sql<{ left: number | null }>(
-    `select greatest(p.${limitColumns[quota]} - coalesce(q.used, 0), 0) as left from accounts a join plans p on p.name = a.plan
-     left join quota_uses q on q.account_id = a.id and q.quota = $2 and q.month = $3
-     where a.id = $1 and p.${limitColumns[quota]} is not null`,
-    [accountId, quota, month(at)],
-  )
-  return row ? row.left : null
+  const [plan] = await sql(readQuota, [accountId, quota, month(at)])
+  return plan && plan.limit !== null ? Math.max(plan.limit - plan.used, 0) : null
 }
 
 const refusal = (state: 'used up' | 'not in plan', now: Date): Problem =>

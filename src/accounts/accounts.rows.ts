@@ -1,5 +1,6 @@
 import { notFound } from '../lib/problem.ts'
 import type { Sql } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
 /** SQL from item: the accounts that are not being deleted, with `id` and `name`. The planner merges it into the statement. */
@@ -11,20 +12,26 @@ export const allAccounts = '(select id from accounts)'
 /** SQL query, in parentheses: the ids of the accounts that are being deleted. */
 export const closedAccountIds = '(select id from accounts where deleted_at is not null)'
 
+const findAnyAccount = statement('find-any-account', {}, 'select from accounts limit 1')
+
 /** Returns whether the installation has an account, also one that is being deleted. */
 export const hasAccounts = async ({ sql }: Pick<Work, 'sql'>): Promise<boolean> =>
-  (await sql('select from accounts limit 1')).length > 0
+  (await sql(findAnyAccount)).length > 0
+
+const findAccount = statement('find-account-by-id', {}, 'select from accounts where id = $1')
 
 /** Returns whether the account exists, also while it is being deleted. */
 export const hasAccount = async ({ sql }: Pick<Work, 'sql'>, id: string): Promise<boolean> =>
-  (await sql('select from accounts where id = $1', [id])).length > 0
+  (await sql(findAccount, [id])).length > 0
+
+const lockRow = statement('lock-account', {}, 'select from accounts where id = $1 for no key update')
 
 /**
  * Locks the account's row until the end of the transaction: the second of two concurrent calls waits, and then sees what the
  * first one wrote. Throws Problem `not_found`.
  */
 export const lockAccount = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<void> => {
-  const locked = await sql('select from accounts where id = $1 for no key update', [accountId])
+  const locked = await sql(lockRow, [accountId])
   if (locked.length === 0) throw notFound('There is no such account')
 }
 
@@ -48,6 +55,12 @@ export const countByStatus = async <Status extends string>(
   return Object.fromEntries(statuses.map((status) => [status, counts.get(status) ?? 0])) as Record<Status, number>
 }
 
+const lockApiKey = statement(
+  'lock-active-key',
+  {},
+  'select from api_keys where account_id = $1 and id = $2 and revoked_at is null for share',
+)
+
 /**
  * Locks a key against revocation until the end of the transaction, and returns whether it is active: a concurrent revocation waits
  * and then sees what this transaction wrote.
@@ -55,10 +68,4 @@ export const countByStatus = async <Status extends string>(
 export const lockActiveKey = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
-): Promise<boolean> => {
-  const locked = await sql('select from api_keys where account_id = $1 and id = $2 and revoked_at is null for share', [
-    accountId,
-    id,
-  ])
-  return locked.length > 0
-}
+): Promise<boolean> => (await sql(lockApiKey, [accountId, id])).length > 0

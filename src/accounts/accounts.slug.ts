@@ -1,5 +1,6 @@
 import { lockKey } from '../lib/locks.ts'
 import { conflict, invalid, notFound, shown } from '../lib/problem.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Operation, Work } from '../store/work.ts'
 
 const pattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
@@ -14,6 +15,18 @@ const reserved = new Set(
 /** Returns whether paths that begin with this segment belong to the server, so no account can claim it. */
 export const isReservedSlug = (slug: string): boolean => slug.length === 1 || reserved.has(slug)
 
+// One claim at a time: the second of two claims for a slug gets a clear error instead of a violated index.
+const lockSlugs = statement('lock-slugs', {}, `select from pg_advisory_xact_lock(${lockKey('slugs')})`)
+
+const setSlug = statement<{ id: string }>(
+  'set-slug',
+  { id: 'text' },
+  `update accounts set slug = $2
+   where id = $1 and deleted_at is null and not exists (select from accounts where slug = $2 and id <> $1) returning id`,
+)
+
+const findActive = statement('find-active-account', {}, 'select from accounts where id = $1 and deleted_at is null')
+
 /**
  * Claims a slug for the portal URLs of an account (id), and frees its previous one. Throws Problem `invalid` if the slug is not a
  * host name label or is reserved, `conflict` if another account has it, `not_found` if the account is deleted or being deleted.
@@ -21,36 +34,35 @@ export const isReservedSlug = (slug: string): boolean => slug.length === 1 || re
 export const takeSlug = async ({ sql }: Operation, accountId: string, slug: string): Promise<void> => {
   if (!pattern.test(slug)) throw invalid('slug must be 1 to 63 lower-case letters, digits and inner hyphens')
   if (isReservedSlug(slug)) throw invalid(`The slug ${shown(slug)} is reserved`)
-  // One claim at a time: the second of two claims for a slug gets a clear error instead of a violated index.
-  await sql(`select pg_advisory_xact_lock(${lockKey('slugs')})`)
-  const rows = await sql(
-    `update accounts set slug = $2
-     where id = $1 and deleted_at is null and not exists (select from accounts where slug = $2 and id <> $1) returning 1`,
-    [accountId, slug],
-  )
+  await sql(lockSlugs)
+  const rows = await sql(setSlug, [accountId, slug])
   if (rows.length > 0) return
-  const existing = await sql('select from accounts where id = $1 and deleted_at is null', [accountId])
+  const existing = await sql(findActive, [accountId])
   throw existing.length > 0 ? conflict(`The slug ${shown(slug)} is taken`) : notFound('There is no such account')
 }
 
+const readSlug = preparedStatement<{ slug: string | null }>(
+  'slug-of',
+  { slug: 'text' },
+  'select slug from accounts where id = $1',
+)
+
 /** Returns the account's slug; null if it has claimed none. Throws Problem `not_found` if the account is gone. */
 export const slugOf = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<string | null> => {
-  const [account] = await sql<{ slug: string | null }>(
-    'select slug from accounts where id = $1',
-    [accountId],
-    'slug-of',
-  )
+  const [account] = await sql(readSlug, [accountId])
   if (!account) throw notFound('There is no such account')
   return account.slug
 }
 
+const findBySlug = preparedStatement<{ id: string }>(
+  'account-of-slug',
+  { id: 'text' },
+  'select id from accounts where slug = $1 and deleted_at is null',
+)
+
 /** Returns the id of the account with the slug; null if there is none or it is being deleted. */
 export const accountOfSlug = async ({ sql }: Pick<App, 'sql'>, slug: string): Promise<string | null> => {
   if (!pattern.test(slug)) return null
-  const [account] = await sql<{ id: string }>(
-    'select id from accounts where slug = $1 and deleted_at is null',
-    [slug],
-    'account-of-slug',
-  )
+  const [account] = await sql(findBySlug, [slug])
   return account?.id ?? null
 }

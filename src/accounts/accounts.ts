@@ -4,6 +4,7 @@ import { byName } from '../lib/names.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, Problem, shown } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
+import { statement } from '../store/statement.ts'
 import type { Operation } from '../store/work.ts'
 import { takeSlug } from './accounts.slug.ts'
 
@@ -59,43 +60,68 @@ const view = ({ createdAt, ...account }: AccountRow): AccountView => ({ ...accou
 // SQL instead of entities: every command of an account runs these first, and would otherwise have to load MikroORM.
 const columns = 'id, name, slug, plan, contact_count as "contactCount", created_at as "createdAt"'
 const selecting = `select ${columns} from accounts where deleted_at is null`
+const types = {
+  id: 'text',
+  name: 'text',
+  slug: 'text',
+  plan: 'text',
+  contactCount: 'int4',
+  createdAt: 'timestamptz',
+} as const
+
+const findPlan = statement('find-plan', {}, 'select from plans where name = $1')
 
 const requirePlan = async ({ sql }: Operation, name: string): Promise<void> => {
-  const known = await sql('select from plans where name = $1', [name])
+  const known = await sql(findPlan, [name])
   if (known.length === 0) throw noSuch('plan', name, { hint: 'svc plans list' })
 }
+
+const insertAccount = statement<AccountRow>(
+  'insert-account',
+  types,
+  `insert into accounts (id, name, plan, created_at) values ($1, $2, $3, $4) on conflict (name) do nothing returning ${columns}`,
+)
+
+const findClosedByName = statement<{ id: string }>(
+  'find-closed-account-by-name',
+  { id: 'text' },
+  'select id from accounts where name = $1 and deleted_at is not null',
+)
 
 /** Throws Problem `conflict` if the name is taken, also by an account that is still being deleted; `not_found` for an unknown plan. */
 export const createAccount = async (operation: Operation, input: z.input<typeof NewAccount>): Promise<AccountView> => {
   const { name, plan } = parse(NewAccount, input)
   await requirePlan(operation, plan)
   const { sql, now } = operation
-  const [account] = await sql<AccountRow>(
-    `insert into accounts (id, name, plan, created_at) values ($1, $2, $3, $4) on conflict (name) do nothing returning ${columns}`,
-    [newId('acc', now.getTime()), name, plan, now],
-  )
+  const [account] = await sql(insertAccount, [newId('acc', now.getTime()), name, plan, now])
   if (account) return view(account)
-  const [namesake] = await sql<{ id: string }>('select id from accounts where name = $1 and deleted_at is not null', [
-    name,
-  ])
+  const [namesake] = await sql(findClosedByName, [name])
   throw namesake
     ? conflict(`The account ${shown(name)} is still being deleted`, { hint: `svc accounts delete ${namesake.id}` })
     : conflict(`There is already an account named ${shown(name)}`)
 }
 
+const readAccounts = statement<AccountRow>('list-accounts', types, `${selecting} order by id`)
+
 export const listAccounts = async ({ sql }: Operation): Promise<AccountView[]> =>
-  (await sql<AccountRow>(`${selecting} order by id`)).sort(byName('name')).map(view)
+  (await sql(readAccounts)).sort(byName('name')).map(view)
+
+const readAccount = statement<AccountRow>(
+  'find-account',
+  types,
+  `${selecting} and (id = $1 or name = $1) order by id = $1 desc limit 1`,
+)
 
 /** Finds an account by id or name, except one that is being deleted. Throws Problem `not_found`. */
 const findAccount = async ({ sql }: Operation, ref: string): Promise<AccountView> => {
-  const [account] = await sql<AccountRow>(`${selecting} and (id = $1 or name = $1) order by id = $1 desc limit 1`, [
-    ref,
-  ])
+  const [account] = await sql(readAccount, [ref])
   if (!account) throw noSuch('account', ref, { hint: 'svc accounts list' })
   return view(account)
 }
 
 export const showAccount = findAccount
+
+const readFirstAccounts = statement<AccountRow>('first-accounts', types, `${selecting} order by name limit 21`)
 
 /**
  * Returns the account for a command: the named one, or the only one (docs/reference/cli.md#conventions). Throws Problem `not_found`, or
@@ -103,7 +129,7 @@ export const showAccount = findAccount
  */
 export const chooseAccount = async (operation: Operation, ref?: string): Promise<{ id: string; name: string }> => {
   if (ref) return findAccount(operation, ref)
-  const accounts = await operation.sql<AccountRow>(`${selecting} order by name limit 21`)
+  const accounts = await operation.sql(readFirstAccounts)
   if (accounts.length === 1) return accounts[0]!
   if (accounts.length === 0)
     throw new Problem('not_found', 'There is no account yet', { hint: 'svc accounts create --name <name>' })
@@ -117,10 +143,12 @@ export const chooseAccount = async (operation: Operation, ref?: string): Promise
   })
 }
 
+const updatePlan = statement('set-plan-of-account', {}, 'update accounts set plan = $2 where id = $1')
+
 export const setPlan = async (operation: Operation, ref: string, plan: string): Promise<AccountView> => {
   const account = await findAccount(operation, ref)
   await requirePlan(operation, plan)
-  await operation.sql('update accounts set plan = $2 where id = $1', [account.id, plan])
+  await operation.sql(updatePlan, [account.id, plan])
   return { ...account, plan }
 }
 
