@@ -4,7 +4,7 @@ import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
 import { conflict, type Problem } from '../lib/problem.ts'
 import { oneLine } from '../lib/text.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type NotifyContext, notifyAttendee } from './bookings.notify.ts'
 import { isOffered } from './bookings.slots.ts'
@@ -58,13 +58,15 @@ const readingOverlaps = preparedStatement(
      and start_at < $6 and end_at > $5 and start_at > $5::timestamptz - interval '1 day' limit 1`,
 )
 
+const lockCalendar = statement('lock-calendar', {}, `select from pg_advisory_xact_lock(${lockKey('calendar', '$1')})`)
+
 /** Locks the booking's calendar. Throws Problem `conflict` if the time overlaps another booking. */
 const requireFreeTime = async (
   { sql, accountId }: Work,
   { id, projectId, blockId }: BookingRow,
   { startAt, endAt }: Span,
 ): Promise<void> => {
-  await sql(`select pg_advisory_xact_lock(${lockKey('calendar', '$1')})`, [`${accountId} ${projectId} ${blockId}`])
+  await sql(lockCalendar, [`${accountId} ${projectId} ${blockId}`])
   const taken = await sql(readingOverlaps, [accountId, projectId, blockId, id, new Date(startAt), new Date(endAt)])
   if (taken.length > 0) throw timeUnavailable()
 }

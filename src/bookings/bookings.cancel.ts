@@ -1,7 +1,7 @@
 import { withdrawInteraction } from '../engagement/engagement.ts'
 import { emit } from '../events/emit.ts'
 import { noSuch } from '../lib/problem.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type NotifyContext, notifyAttendee } from './bookings.notify.ts'
 import {
@@ -48,6 +48,12 @@ const endBooking = async (work: Work, booking: BookingRow, by: Cancellation['by'
   return row!
 }
 
+const lockBooking = preparedStatement<BookingRow>(
+  'lock-booking',
+  bookingTypes,
+  `select ${bookingColumns} from bookings where account_id = $1 and id = $2 for update`,
+)
+
 /**
  * Cancels a booking, fires `booking.cancelled`, and sends the attendee an email that removes the booking from their calendar.
  * Returns `cancelled` false, and changes nothing, if the booking was already cancelled or has ended. Throws Problem `not_found`.
@@ -58,11 +64,7 @@ export const cancelBooking = async (
   id: string,
   { by, reason }: Cancellation,
 ): Promise<{ booking: BookingView; cancelled: boolean }> => {
-  const [current] = await work.sql<BookingRow>(
-    `select ${bookingColumns} from bookings where account_id = $1 and id = $2 for update`,
-    [work.accountId, id],
-    'lock-booking',
-  )
+  const [current] = await work.sql(lockBooking, [work.accountId, id])
   if (!current) throw noSuch('booking', id, { hint: 'svc bookings list' })
   if (current.status === 'cancelled' || current.endAt <= work.now.getTime())
     return { booking: viewBooking(current), cancelled: false }
@@ -72,21 +74,27 @@ export const cancelBooking = async (
   return { booking: viewBooking(booking), cancelled: true }
 }
 
+const lockBookingsOf = statement<BookingRow>(
+  'lock-bookings-of-address',
+  bookingTypes,
+  `select ${bookingColumns} from bookings where account_id = $1 and email = $2 order by id for update`,
+)
+
+const eraseBookings = statement(
+  'erase-bookings-of-address',
+  {},
+  `update bookings set name = '', email = '', reason = null where account_id = $1 and email = $2`,
+)
+
 /**
  * Removes an erased address from its bookings. Times of future bookings are released without an event or an email, because there
  * is no attendee left to notify.
  */
 export const eraseAttendee = async (work: Work, email: string): Promise<void> => {
   const { sql, accountId, now } = work
-  const rows = await sql<BookingRow>(
-    `select ${bookingColumns} from bookings where account_id = $1 and email = $2 order by id for update`,
-    [accountId, email],
-  )
+  const rows = await sql(lockBookingsOf, [accountId, email])
   for (const row of rows) {
     if (row.status === 'confirmed' && row.endAt > now.getTime()) await endBooking(work, row, null, null)
   }
-  await sql(`update bookings set name = '', email = '', reason = null where account_id = $1 and email = $2`, [
-    accountId,
-    email,
-  ])
+  await sql(eraseBookings, [accountId, email])
 }

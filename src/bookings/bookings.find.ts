@@ -1,15 +1,24 @@
 import { decodeCursor, encodeCursor, idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { invalid, noSuch } from '../lib/problem.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
-import { type BookingRow, type BookingView, bookingColumns, viewBooking } from './bookings.view.ts'
+import { type BookingRow, type BookingView, bookingColumns, bookingTypes, viewBooking } from './bookings.view.ts'
 
 interface BookingFilter {
   status: BookingView['status'] | null
   /** Normalised. */
   email: string | null
 }
+
+const readPage = statement<BookingRow>(
+  'list-bookings',
+  bookingTypes,
+  `select ${bookingColumns} from bookings
+   where account_id = $1 and ($2::text is null or id < $2) and ($3::text is null or status = $3)
+     and ($4::text is null or email = $4)
+   order by id desc limit $5`,
+)
 
 /** Returns a page of the account's bookings, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listBookings = async (
@@ -18,15 +27,18 @@ export const listBookings = async (
   { limit, cursor }: PageRequest,
 ): Promise<Page<BookingView>> => {
   const before = cursor === undefined ? null : idOfCursor('bkg', cursor)
-  const rows = await sql<BookingRow>(
-    `select ${bookingColumns} from bookings
-     where account_id = $1 and ($2::text is null or id < $2) and ($3::text is null or status = $3)
-       and ($4::text is null or email = $4)
-     order by id desc limit $5`,
-    [accountId, before, status, email, limit + 1],
-  )
+  const rows = await sql(readPage, [accountId, before, status, email, limit + 1])
   return pageOf(rows.map(viewBooking), limit)
 }
+
+const readUpcoming = statement<BookingRow>(
+  'list-upcoming-bookings',
+  bookingTypes,
+  `select ${bookingColumns} from bookings
+   where account_id = $1 and status = 'confirmed' and start_at >= $2 and ($3::timestamptz is null or (start_at, id) > ($3, $4))
+     and ($5::text is null or email = $5)
+   order by start_at, id limit $6`,
+)
 
 /** Returns a page of confirmed bookings in the future, earliest first. Throws Problem `invalid` for a bad cursor. */
 export const listUpcoming = async (
@@ -36,28 +48,26 @@ export const listUpcoming = async (
 ): Promise<Page<BookingView>> => {
   const [start = '', id = ''] = cursor === undefined ? [] : decodeCursor(cursor, 2)
   if (cursor !== undefined && !/^\d{1,15}$/.test(start)) throw invalid('cursor is not valid')
-  const rows = await sql<BookingRow>(
-    `select ${bookingColumns} from bookings
-     where account_id = $1 and status = 'confirmed' and start_at >= $2 and ($3::timestamptz is null or (start_at, id) > ($3, $4))
-       and ($5::text is null or email = $5)
-     order by start_at, id limit $6`,
-    [accountId, now, cursor === undefined ? null : new Date(Number(start)), id, email, limit + 1],
-  )
+  const after = cursor === undefined ? null : new Date(Number(start))
+  const rows = await sql(readUpcoming, [accountId, now, after, id, email, limit + 1])
   const page = rows.slice(0, limit)
   const last = page.at(-1)
   const isMore = rows.length > limit && last
   return { rows: page.map(viewBooking), nextCursor: isMore ? encodeCursor([String(last.startAt), last.id]) : null }
 }
 
+const readBooking = statement<BookingRow>(
+  'read-booking',
+  bookingTypes,
+  `select ${bookingColumns} from bookings where account_id = $1 and id = $2`,
+)
+
 /** Returns a booking by its id. Throws Problem `not_found`. */
 export const showBooking = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
 ): Promise<BookingView> => {
-  const [row] = await sql<BookingRow>(`select ${bookingColumns} from bookings where account_id = $1 and id = $2`, [
-    accountId,
-    id,
-  ])
+  const [row] = await sql(readBooking, [accountId, id])
   if (!row) throw noSuch('booking', id, { hint: 'svc bookings list' })
   return viewBooking(row)
 }

@@ -2,6 +2,7 @@ import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
 import { batchCounts } from '../messages/messages.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 
 /**
@@ -33,30 +34,56 @@ const selecting = `
     b.suppressed + t.suppressed as suppressed, (extract(epoch from b.created_at) * 1000)::int8 as "createdAt"
   from broadcasts b cross join lateral ${batchCounts('b.account_id', 'b.id')} t`
 
+const types = {
+  id: 'text',
+  name: 'text',
+  status: 'text',
+  listId: 'text',
+  projectId: 'text',
+  scheduledAt: 'int8',
+  recipients: 'int4',
+  queued: 'int4',
+  sent: 'int4',
+  failed: 'int4',
+  suppressed: 'int4',
+  createdAt: 'int8',
+} as const
+
+const readPage = statement<BroadcastView>(
+  'list-broadcasts',
+  types,
+  `${selecting} where b.account_id = $1 and ($2::text is null or b.id < $2) order by b.id desc limit $3`,
+)
+
 /** Returns a page of the account's broadcasts, newest first. */
 export const listBroadcasts = async (
   { sql, accountId }: Work,
   { limit, cursor }: PageRequest,
 ): Promise<Page<BroadcastView>> => {
   const before = cursor === undefined ? null : decodeCursor(cursor, 1)[0]
-  const rows = await sql<BroadcastView>(
-    `${selecting} where b.account_id = $1 and ($2::text is null or b.id < $2) order by b.id desc limit $3`,
-    [accountId, before, limit + 1],
-  )
+  const rows = await sql(readPage, [accountId, before, limit + 1])
   return pageOf(rows, limit)
 }
 
+const readBroadcast = statement<BroadcastView>(
+  'read-broadcast',
+  types,
+  `${selecting} where b.account_id = $1 and b.id = $2`,
+)
+
 /** Throws Problem `not_found`. */
 export const showBroadcast = async ({ sql, accountId }: Work, id: string): Promise<BroadcastView> => {
-  const [row] = await sql<BroadcastView>(`${selecting} where b.account_id = $1 and b.id = $2`, [accountId, id])
+  const [row] = await sql(readBroadcast, [accountId, id])
   if (!row) throw noSuch('broadcast', id, { hint: 'svc broadcasts list' })
   return row
 }
 
+const findMailJob = statement(
+  'find-mail-job',
+  {},
+  `select from pg_stat_activity where datname = current_database() and application_name like 'svc mail %' limit 1`,
+)
+
 /** Returns whether a mail job is running in any process, recognised by the name of its database connections. */
-export const isMailJobRunning = async ({ sql }: Pick<App, 'sql'>): Promise<boolean> => {
-  const rows = await sql(
-    `select from pg_stat_activity where datname = current_database() and application_name like 'svc mail %' limit 1`,
-  )
-  return rows.length > 0
-}
+export const isMailJobRunning = async ({ sql }: Pick<App, 'sql'>): Promise<boolean> =>
+  (await sql(findMailJob)).length > 0

@@ -1,9 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 import { advanceBroadcast } from './broadcasts.step.ts'
 
 /** Wait while another process takes a step of the same broadcast. */
 const lockedMs = 50
+
+const readIsOpen = statement<{ isOpen: boolean }>(
+  'is-broadcast-open',
+  { isOpen: 'bool' },
+  `select finished_at is null and checkpoint is not null as "isOpen" from broadcasts where account_id = $1 and id = $2`,
+)
 
 /**
  * Takes the steps of a broadcast until all its messages are queued (or ended, if it is cancelled), or until `signal` is aborted. A
@@ -15,13 +22,7 @@ export const queueBroadcast = async (
   id: string,
   { actor, signal, onStep }: { actor: string; signal: AbortSignal; onStep(): Promise<void> },
 ): Promise<void> => {
-  const isOpen = async () => {
-    const [row] = await app.sql<{ isOpen: boolean }>(
-      `select finished_at is null and checkpoint is not null as "isOpen" from broadcasts where account_id = $1 and id = $2`,
-      [accountId, id],
-    )
-    return row?.isOpen ?? false
-  }
+  const isOpen = async () => (await app.sql(readIsOpen, [accountId, id]))[0]?.isOpen ?? false
   while (!signal.aborted) {
     const step = await app.work(accountId, actor, (work) => advanceBroadcast(app, work, id))
     await onStep()

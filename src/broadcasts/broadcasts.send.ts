@@ -2,6 +2,7 @@ import { quotaLeft } from '../accounts/accounts.ts'
 import { findList } from '../contacts/contacts.ts'
 import { conflict, Problem } from '../lib/problem.ts'
 import { countRecipients, dropBatch, type From, requireMethod } from '../messages/messages.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
@@ -23,6 +24,13 @@ export interface Plan {
   suppressed: number
 }
 
+const readSchedule = statement<{ subject: string | null; at: Date | null }>(
+  'read-schedule-of-broadcast',
+  { subject: 'text', at: 'timestamptz' },
+  `select subject, case when scheduled_at > $3 then scheduled_at end as at from broadcasts
+   where account_id = $1 and id = $2`,
+)
+
 /**
  * Returns what sending a draft would do. Throws Problem `not_found` for the broadcast, its list or its project, `conflict` if it is no
  * draft, `invalid` if the account can't send, `limited` if the quota of sends is too small in the month in which it begins.
@@ -33,11 +41,7 @@ export const planBroadcast = async (app: App, work: Work, id: string): Promise<P
   if (status !== 'draft') throw conflict(`The broadcast ${id} is ${status}: only a draft can be sent`)
   const { id: listId, name: listName } = await findList(work, refs.listId)
   const { id: projectId, name } = await findProject(work, refs.projectId)
-  const [row] = await sql<{ subject: string | null; at: Date | null }>(
-    `select subject, case when scheduled_at > $3 then scheduled_at end as at from broadcasts
-     where account_id = $1 and id = $2`,
-    [accountId, id, now],
-  )
+  const [row] = await sql(readSchedule, [accountId, id, now])
   const { subject, at } = row!
   const from = await requireMethod(app, work)
   const { recipients, suppressed } = await countRecipients(work, listId)
@@ -54,22 +58,39 @@ export const planBroadcast = async (app: App, work: Work, id: string): Promise<P
   return { listId, listName, projectId, subject: subject ?? name, from, at, recipients, mails, suppressed }
 }
 
+const lockBroadcast = statement<{ status: BroadcastView['status']; hasBegun: boolean }>(
+  'lock-broadcast-to-change',
+  { status: 'text', hasBegun: 'bool' },
+  `select status, started_at is not null as "hasBegun" from broadcasts where account_id = $1 and id = $2
+   for no key update`,
+)
+
+const scheduleBroadcast = statement(
+  'schedule-broadcast',
+  {},
+  `update broadcasts set status = 'scheduled', recipients = $3 where account_id = $1 and id = $2`,
+)
+
+const notifyJobs = statement('notify-broadcasts', {}, `select from pg_notify('svc_broadcasts', '')`)
+
 /**
  * Sends a draft: it begins at its time, or with the next step (`advanceBroadcast`). If several calls race, exactly one sends it.
  * Throws as `planBroadcast` does.
  */
 export const sendBroadcast = async (app: App, work: Work, id: string): Promise<BroadcastView> => {
   const { sql, accountId } = work
-  await sql('select from broadcasts where account_id = $1 and id = $2 for no key update', [accountId, id])
+  await sql(lockBroadcast, [accountId, id])
   const { recipients } = await planBroadcast(app, work, id)
-  await sql(`update broadcasts set status = 'scheduled', recipients = $3 where account_id = $1 and id = $2`, [
-    accountId,
-    id,
-    recipients,
-  ])
-  await sql(`select pg_notify('svc_broadcasts', '')`)
+  await sql(scheduleBroadcast, [accountId, id, recipients])
+  await sql(notifyJobs)
   return showBroadcast(work, id)
 }
+
+const markCancelled = statement(
+  'mark-broadcast-cancelled',
+  {},
+  `update broadcasts set status = 'cancelled', checkpoint = '', finished_at = $3 where account_id = $1 and id = $2`,
+)
 
 /**
  * Cancels a broadcast. After the commit no message of it is sent, except those that a connection has taken. The following steps
@@ -77,19 +98,12 @@ export const sendBroadcast = async (app: App, work: Work, id: string): Promise<B
  */
 export const cancelBroadcast = async (work: Work, id: string): Promise<BroadcastView> => {
   const { sql, accountId, now } = work
-  const [row] = await sql<{ status: string; hasBegun: boolean }>(
-    `select status, started_at is not null as "hasBegun" from broadcasts where account_id = $1 and id = $2
-     for no key update`,
-    [accountId, id],
-  )
+  const [row] = await sql(lockBroadcast, [accountId, id])
   const view = await showBroadcast(work, id)
   if (row!.status === 'done') throw conflict(`The broadcast ${id} is done`)
   if (row!.status === 'cancelled') return view
   if (row!.hasBegun) await dropBatch(work, id)
-  await sql(
-    `update broadcasts set status = 'cancelled', checkpoint = '', finished_at = $3 where account_id = $1 and id = $2`,
-    [accountId, id, row!.hasBegun ? null : now],
-  )
-  await sql(`select pg_notify('svc_broadcasts', '')`)
+  await sql(markCancelled, [accountId, id, row!.hasBegun ? null : now])
+  await sql(notifyJobs)
   return showBroadcast(work, id)
 }

@@ -9,7 +9,7 @@ import {
   releaseMails,
   takeBatchCounts,
 } from '../messages/messages.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 
 /*
@@ -66,9 +66,15 @@ const lockOpen = preparedStatement<State>(
    for no key update skip locked`,
 )
 
+// Reads recipients in the order of the list's index. Without current statistics the planner may choose a bitmap scan and a sort.
+const setUpStep = statement<{ lockTimeout: string; bitmapScan: string }>(
+  'set-up-broadcast-step',
+  { lockTimeout: 'text', bitmapScan: 'text' },
+  `select set_config('lock_timeout', '1s', true) as "lockTimeout", set_config('enable_bitmapscan', 'off', true) as "bitmapScan"`,
+)
+
 const lock = async ({ sql, accountId }: Work, id: string): Promise<State | null> => {
-  // Reads recipients in the order of the list's index. Without current statistics the planner may choose a bitmap scan and a sort.
-  await sql(`select set_config('lock_timeout', '1s', true), set_config('enable_bitmapscan', 'off', true)`)
+  await sql(setUpStep)
   return (await sql(lockOpen, [accountId, id]))[0] ?? null
 }
 

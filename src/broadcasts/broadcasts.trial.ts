@@ -1,9 +1,16 @@
 import { readContacts } from '../contacts/contacts.ts'
 import { parse } from '../lib/parse.ts'
 import { fillSubject, Recipient, type SendBody, type SendResult, sendMessage } from '../messages/messages.ts'
+import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 import { findProject, previewLinks, renderProject } from '../studio/studio.ts'
 import { showBroadcast } from './broadcasts.find.ts'
+
+const readSubject = statement<{ subject: string | null }>(
+  'read-subject-of-broadcast',
+  { subject: 'text' },
+  'select subject from broadcasts where account_id = $1 and id = $2',
+)
 
 /**
  * Sends one email as the broadcast would, to an address of the operator's choice. Merge fields are filled if the list has the
@@ -20,10 +27,7 @@ export const testBroadcast = async (
   const email = parse(Recipient, to, 'to')
   const { project, subject, fields } = await app.work(accountId, actor, async (work) => {
     const { listId, projectId } = await showBroadcast(work, id)
-    const [row] = await work.sql<{ subject: string | null }>(
-      'select subject from broadcasts where account_id = $1 and id = $2',
-      [accountId, id],
-    )
+    const [row] = await work.sql(readSubject, [accountId, id])
     const [contact] = await readContacts(work, email, listId)
     return { project: await findProject(work, projectId), ...row!, fields: contact?.fields }
   })

@@ -2,6 +2,7 @@ import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { toNumber } from '../lib/money.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { CheckoutItem } from '../studio/studio.ts'
 import { type Order, shownItems } from './checkout.orders.ts'
@@ -37,6 +38,21 @@ type Row = Omit<PaymentView, 'amount' | 'createdAt' | 'paidAt'> & {
   paidAt: Date | null
 }
 
+const types = {
+  id: 'text',
+  status: 'text',
+  amount: 'numeric',
+  currency: 'text',
+  items: 'jsonb',
+  email: 'text',
+  projectId: 'text',
+  messageId: 'text',
+  blockId: 'text',
+  provider: 'text',
+  createdAt: 'timestamptz',
+  paidAt: 'timestamptz',
+} as const
+
 const viewOf = (row: Row): PaymentView => ({
   ...row,
   amount: toNumber(row.amount),
@@ -47,6 +63,14 @@ const viewOf = (row: Row): PaymentView => ({
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
+const readPage = statement<Row>(
+  'list-payments',
+  types,
+  `select ${columns} from payment_orders
+   where account_id = $1 and ($2::text is null or id < $2) and ($3::text is null or status = $3)
+   order by id desc limit $4`,
+)
+
 /** Returns a page of the account's payments, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listPayments = async (
   { sql, accountId }: Reader,
@@ -54,30 +78,29 @@ export const listPayments = async (
   { limit, cursor }: PageRequest,
 ): Promise<Page<PaymentView>> => {
   const before = cursor === undefined ? null : idOfCursor('pay', cursor)
-  const rows = await sql<Row>(
-    `select ${columns} from payment_orders
-     where account_id = $1 and ($2::text is null or id < $2) and ($3::text is null or status = $3)
-     order by id desc limit $4`,
-    [accountId, before, status, limit + 1],
-  )
+  const rows = await sql(readPage, [accountId, before, status, limit + 1])
   return pageOf(rows.map(viewOf), limit)
 }
 
+const readPaymentsOf = statement<Row>(
+  'payments-of-address',
+  types,
+  `select ${columns} from payment_orders where account_id = $1 and email = $2 order by id`,
+)
+
 /** Returns all payments of a normalised address, oldest first. */
-export const paymentsOf = async ({ sql, accountId }: Reader, email: string): Promise<PaymentView[]> => {
-  const rows = await sql<Row>(
-    `select ${columns} from payment_orders where account_id = $1 and email = $2 order by id`,
-    [accountId, email],
-  )
-  return rows.map(viewOf)
-}
+export const paymentsOf = async ({ sql, accountId }: Reader, email: string): Promise<PaymentView[]> =>
+  (await sql(readPaymentsOf, [accountId, email])).map(viewOf)
+
+const readPayment = statement<Row>(
+  'read-payment',
+  types,
+  `select ${columns} from payment_orders where account_id = $1 and id = $2`,
+)
 
 /** Returns a payment by its id. Throws Problem `not_found`. */
 export const showPayment = async ({ sql, accountId }: Reader, id: string): Promise<PaymentView> => {
-  const [row] = await sql<Row>(`select ${columns} from payment_orders where account_id = $1 and id = $2`, [
-    accountId,
-    id,
-  ])
+  const [row] = await sql(readPayment, [accountId, id])
   if (!row) throw noSuch('payment', id, { hint: 'svc payments list' })
   return viewOf(row)
 }

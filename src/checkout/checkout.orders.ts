@@ -4,7 +4,7 @@ import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
 import { toNumber } from '../lib/money.ts'
 import type { CheckoutEvent, CheckoutSession } from '../net/stripe.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type CheckoutItem, loadVersion } from '../studio/studio.ts'
 import type { ProviderKind } from './checkout.provider.ts'
@@ -66,12 +66,15 @@ const orderOf = ({ sessionId, sessionUrl, sessionEndsAt, sessionKey, ...order }:
   session: sessionId === null ? null : { id: sessionId, url: sessionUrl, endsAt: sessionEndsAt, key: sessionKey },
 })
 
+const readOrder = statement<OrderRow>(
+  'read-payment-order',
+  columnTypes,
+  `select ${columns} from payment_orders where account_id = $1 and id = $2`,
+)
+
 /** Returns an order by its id; null if the account has no such order. Runs outside of any transaction. */
 export const loadOrder = async ({ sql }: Pick<Work, 'sql'>, accountId: string, id: string): Promise<Order | null> => {
-  const [row] = await sql<OrderRow>(`select ${columns} from payment_orders where account_id = $1 and id = $2`, [
-    accountId,
-    id,
-  ])
+  const [row] = await sql(readOrder, [accountId, id])
   return row ? orderOf(row) : null
 }
 

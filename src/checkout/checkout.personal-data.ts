@@ -1,3 +1,4 @@
+import { statement } from '../store/statement.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
 
 /** The payments of an address, open ones included, in the export of its personal data. */
@@ -7,10 +8,16 @@ export const personalData: PersonalDataPart = {
   read: async (reader, email) => (await import('./checkout.find.ts')).paymentsOf(reader, email),
 }
 
+const erasePayer = statement(
+  'erase-payer',
+  {},
+  `update payment_orders set email = '' where account_id = $1 and email = $2`,
+)
+
 /** Payments are business records and stay when their payer is erased; the address is removed from them. */
 export const forgetPayer: Listener = {
   async contactsRemoved({ sql, accountId }, { listId, email }) {
     if (listId !== undefined || email === undefined) return
-    await sql(`update payment_orders set email = '' where account_id = $1 and email = $2`, [accountId, email])
+    await sql(erasePayer, [accountId, email])
   },
 }

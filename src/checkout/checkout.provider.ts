@@ -1,6 +1,6 @@
 import { invalid, notFound, Problem } from '../lib/problem.ts'
 import { isDevelopment } from '../store/clock.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 
 /*
@@ -67,12 +67,15 @@ const webhookUrlOf = ({ config }: Pick<App, 'config'>, accountId: string): strin
 
 const testView: ProviderView = { provider: 'test', keyLast4: null, webhookUrl: null }
 
+const readKeyEnd = statement<{ keyLast4: string }>(
+  'read-end-of-payment-key',
+  { keyLast4: 'text' },
+  'select key_last4 as "keyLast4" from payment_providers where account_id = $1',
+)
+
 /** Returns the account's provider for display. Throws Problem `not_found` if payments are not set up. */
 export const showProvider = async (app: Pick<App, 'config'>, { sql, accountId }: Unit): Promise<ProviderView> => {
-  const [stored] = await sql<{ keyLast4: string }>(
-    'select key_last4 as "keyLast4" from payment_providers where account_id = $1',
-    [accountId],
-  )
+  const [stored] = await sql(readKeyEnd, [accountId])
   if (stored) return { provider: 'stripe', keyLast4: stored.keyLast4, webhookUrl: webhookUrlOf(app, accountId) }
   if (await isDevelopment(sql)) return testView
   throw notFound('Payments are not set up', { hint: 'svc payments provider set --provider stripe' })
@@ -95,6 +98,24 @@ const checkStripe = ({ key, webhookSecret }: StripeInput): void => {
     throw invalid('webhook-secret must be the signing secret of a Stripe webhook (whsec_…)')
 }
 
+const lockSecrets = statement<{ key: string; secret: string }>(
+  'lock-payment-provider',
+  { key: 'text', secret: 'text' },
+  'select sealed_key as key, sealed_webhook_secret as secret from payment_providers where account_id = $1 for update',
+)
+
+const writeSecrets = statement(
+  'set-payment-provider',
+  {},
+  `insert into payment_providers as p (account_id, provider, sealed_key, sealed_webhook_secret, key_last4, updated_at)
+   values ($1, 'stripe', $2, $3, $4, $5)
+   on conflict (account_id) do update set provider = excluded.provider, sealed_key = excluded.sealed_key,
+     sealed_webhook_secret = excluded.sealed_webhook_secret, key_last4 = excluded.key_last4, updated_at = excluded.updated_at,
+     former_sealed_key = case when $6 then p.sealed_key else p.former_sealed_key end,
+     former_sealed_webhook_secret =
+       case when $6 then p.sealed_webhook_secret else p.former_sealed_webhook_secret end`,
+)
+
 /**
  * Makes Stripe the account's provider. Both secrets are stored sealed; the former ones are kept until the next change. Throws
  * Problem `invalid`.
@@ -109,32 +130,21 @@ export const setStripe = async (
   const keyLast4 = key.slice(-4)
   const seal = (plain: string) => app.box.seal(plain, accountId)
   const open = (sealed: string) => app.box.open(sealed, accountId)
-  const [stored] = await sql<{ key: string; secret: string }>(
-    'select sealed_key as key, sealed_webhook_secret as secret from payment_providers where account_id = $1 for update',
-    [accountId],
-  )
+  const [stored] = await sql(lockSecrets, [accountId])
   const isChanged = stored !== undefined && (open(stored.key) !== key || open(stored.secret) !== webhookSecret)
-  await sql(
-    `insert into payment_providers as p (account_id, provider, sealed_key, sealed_webhook_secret, key_last4, updated_at)
-     values ($1, 'stripe', $2, $3, $4, $5)
-     on conflict (account_id) do update set provider = excluded.provider, sealed_key = excluded.sealed_key,
-       sealed_webhook_secret = excluded.sealed_webhook_secret, key_last4 = excluded.key_last4, updated_at = excluded.updated_at,
-       former_sealed_key = case when $6 then p.sealed_key else p.former_sealed_key end,
-       former_sealed_webhook_secret =
-         case when $6 then p.sealed_webhook_secret else p.former_sealed_webhook_secret end`,
-    [accountId, seal(key), seal(webhookSecret), keyLast4, now, isChanged],
-  )
+  await sql(writeSecrets, [accountId, seal(key), seal(webhookSecret), keyLast4, now, isChanged])
   return { provider: 'stripe', keyLast4, webhookUrl: webhookUrlOf(app, accountId) }
 }
 
+const countOpen = statement<{ count: number }>(
+  'count-open-payments',
+  { count: 'int8' },
+  `select count(*) as count from payment_orders where account_id = $1 and status = 'open' and provider <> 'test'`,
+)
+
 /** Returns the number of open payments at the account's own provider. */
-export const countOpenPayments = async ({ sql, accountId }: Unit): Promise<number> => {
-  const [row] = await sql<{ count: number }>(
-    `select count(*) as count from payment_orders where account_id = $1 and status = 'open' and provider <> 'test'`,
-    [accountId],
-  )
-  return row!.count
-}
+export const countOpenPayments = async ({ sql, accountId }: Unit): Promise<number> =>
+  (await sql(countOpen, [accountId]))[0]!.count
 
 /** Removes the account's own provider. Returns whether it had one. */
 export const unsetProvider = async (work: Work): Promise<boolean> => {

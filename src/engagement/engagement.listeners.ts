@@ -6,6 +6,7 @@ import {
   listProjectTargets,
 } from '../deliveries/deliveries.ts'
 import type { EventData } from '../events/shapes.ts'
+import { statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
 
@@ -31,19 +32,29 @@ export const deliverToProjects: Listener = {
   },
 }
 
+const findUnnamed = statement<{ id: string }>(
+  'find-unnamed-form-answers',
+  { id: 'text' },
+  `select e.id from interactions i ${joinEventsAt('i')} and e.type = 'form.submitted'
+     and strpos(e.payload, '"form":{"id":' || to_json(i.block_id)::text || ',') > 0 and strpos(e.payload, '"contact":null') > 0
+   where i.account_id = $1 and i.email = $2 and i.kind = 'form'`,
+)
+
 /**
  * Returns the `form.submitted` events of an address that was in no list at the time. They name no contact, so they are matched by
  * the time in their ids (an answer and its event share it) and by their form.
  */
-const unnamedAnswers = async ({ sql, accountId }: Work, email: string): Promise<string[]> => {
-  const events = await sql<{ id: string }>(
-    `select e.id from interactions i ${joinEventsAt('i')} and e.type = 'form.submitted'
-       and strpos(e.payload, '"form":{"id":' || to_json(i.block_id)::text || ',') > 0 and strpos(e.payload, '"contact":null') > 0
-     where i.account_id = $1 and i.email = $2 and i.kind = 'form'`,
-    [accountId, email],
-  )
-  return events.map(({ id }) => id)
-}
+const unnamedAnswers = async ({ sql, accountId }: Work, email: string): Promise<string[]> =>
+  (await sql(findUnnamed, [accountId, email])).map(({ id }) => id)
+
+const eraseInteractions = statement(
+  'erase-interactions',
+  {},
+  `update interactions set email = '', value = case when kind = 'form' then 'null'::jsonb else value end
+   where account_id = $1 and email = $2`,
+)
+
+const deleteScore = statement('delete-lead-score', {}, 'delete from lead_scores where account_id = $1 and email = $2')
 
 /** Interactions of an erased address stay counted; the address and texts of forms are removed. */
 export const forgetInteractions: Listener = {
@@ -51,11 +62,7 @@ export const forgetInteractions: Listener = {
     const { sql, accountId } = work
     if (listId !== undefined || email === undefined) return
     await eraseEvents(work, await unnamedAnswers(work, email))
-    await sql(
-      `update interactions set email = '', value = case when kind = 'form' then 'null'::jsonb else value end
-       where account_id = $1 and email = $2`,
-      [accountId, email],
-    )
-    await sql('delete from lead_scores where account_id = $1 and email = $2', [accountId, email])
+    await sql(eraseInteractions, [accountId, email])
+    await sql(deleteScore, [accountId, email])
   },
 }

@@ -4,7 +4,7 @@ import { newId } from '../../lib/ids.ts'
 import type { MessageKey } from '../../messages/messages.ts'
 import { opaqueArray } from '../../store/arrays.ts'
 import { isSharedFailure } from '../../store/database.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { Interaction } from '../engagement.entities.ts'
 import type { SentMail } from '../engagement.sent.ts'
@@ -95,6 +95,12 @@ export const recordInteraction = async (work: Work, sent: SentMail, interaction:
   return recorded
 }
 
+const deleteAnswer = statement(
+  'delete-answer',
+  {},
+  'delete from interactions where account_id = $1 and message_id = $2 and kind = $3 and block_id = $4 and not is_bot',
+)
+
 /** Deletes an answer, so that its block can be answered again. */
 export const withdrawInteraction = async (
   { sql, accountId }: Work,
@@ -102,10 +108,7 @@ export const withdrawInteraction = async (
   kind: InteractionKind,
   blockId: string,
 ): Promise<void> => {
-  await sql(
-    'delete from interactions where account_id = $1 and message_id = $2 and kind = $3 and block_id = $4 and not is_bot',
-    [accountId, messageId, kind, blockId],
-  )
+  await sql(deleteAnswer, [accountId, messageId, kind, blockId])
 }
 
 /** The recipient's answers in an email, by block id. `answeredAt` in epoch ms. */

@@ -2,6 +2,7 @@ import { idOfCursor, type Page, pageOf } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page.ts'
 import { joinMessage, sourceOfMessage } from '../../messages/messages.ts'
 import { inBatches } from '../../store/batches.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { findProject, leavesOf, loadProject } from '../../studio/studio.ts'
 import type { InteractionKind } from './record.ts'
@@ -18,6 +19,20 @@ export interface ResponseView {
   at: number
 }
 
+const readResponses = statement<ResponseView>(
+  'list-responses',
+  {
+    ...{ id: 'text', kind: 'text', blockId: 'text', value: 'jsonb', email: 'text', messageId: 'text' },
+    ...{ source: 'json', at: 'int8' },
+  },
+  `select i.id, i.kind, nullif(i.block_id, '') as "blockId", i.value, i.email, i.message_id as "messageId",
+     ${sourceOfMessage} as source,
+     (extract(epoch from i.at) * 1000)::int8 as at
+   from interactions i ${joinMessage('i')}
+   where i.account_id = $1 and i.project_id = $2 and ($3::text is null or i.id < $3) and not i.is_bot
+   order by i.id desc limit $4`,
+)
+
 /**
  * Returns a page of the interactions with the emails of a project (id or name), newest first, without those of machines. Throws
  * Problem `not_found`, and `invalid` for a bad cursor.
@@ -28,15 +43,8 @@ export const listResponses = async (
   { limit, cursor }: PageRequest,
 ): Promise<Page<ResponseView>> => {
   const { id } = await findProject(work, ref)
-  const rows = await work.sql<ResponseView>(
-    `select i.id, i.kind, nullif(i.block_id, '') as "blockId", i.value, i.email, i.message_id as "messageId",
-       ${sourceOfMessage} as source,
-       (extract(epoch from i.at) * 1000)::int8 as at
-     from interactions i ${joinMessage('i')}
-     where i.account_id = $1 and i.project_id = $2 and ($3::text is null or i.id < $3) and not i.is_bot
-     order by i.id desc limit $4`,
-    [work.accountId, id, cursor ? idOfCursor('int', cursor) : null, limit + 1],
-  )
+  const before = cursor ? idOfCursor('int', cursor) : null
+  const rows = await work.sql(readResponses, [work.accountId, id, before, limit + 1])
   return pageOf(rows, limit)
 }
 
@@ -72,12 +80,17 @@ export const labelsOf = async (work: Work, ref: string): Promise<Labels> => {
   )
 }
 
-interface Row {
+const countAnswers = statement<{
   kind: InteractionKind
   blockId: string
   value: string | number | null
   count: number
-}
+}>(
+  'count-answers',
+  { kind: 'text', blockId: 'text', value: 'jsonb', count: 'int8' },
+  `select kind, block_id as "blockId", case when kind in ('vote', 'rating', 'quiz') then value end as value, count(*) as count
+   from interactions where account_id = $1 and project_id = $2 and not is_bot group by 1, 2, 3 order by count(*) desc`,
+)
 
 const optionsOf = (block: ReturnType<typeof leavesOf>[number]): (string | number)[] => {
   if (block.type === 'vote' || block.type === 'quiz') return block.props.options
@@ -87,11 +100,7 @@ const optionsOf = (block: ReturnType<typeof leavesOf>[number]): (string | number
 /** Counts the answers to a project. Values that the newest version does not offer come last. Throws Problem `not_found`. */
 export const summarizeResponses = async (work: Work, ref: string): Promise<ProjectSummary> => {
   const { id, content } = await loadProject(work, ref)
-  const rows = await work.sql<Row>(
-    `select kind, block_id as "blockId", case when kind in ('vote', 'rating', 'quiz') then value end as value, count(*) as count
-     from interactions where account_id = $1 and project_id = $2 and not is_bot group by 1, 2, 3 order by count(*) desc`,
-    [work.accountId, id],
-  )
+  const rows = await work.sql(countAnswers, [work.accountId, id])
   const counts: ProjectSummary['counts'] = {}
   for (const { kind, count } of rows) counts[kind] = (counts[kind] ?? 0) + count
   const blocks = leavesOf(content.blocks).flatMap((block): BlockSummary[] => {
@@ -119,12 +128,15 @@ export const summarizeResponses = async (work: Work, ref: string): Promise<Proje
 }
 
 // Only forms contain free text: all other answers are options, numbers, times and amounts.
-const dropping = `
-  with old as materialized (
-    select ctid as row from interactions where kind = 'form' and value is not null and at < $1 order by at limit $2
-    for update skip locked
-  )
-  update interactions i set value = null from old where i.ctid = old.row returning 1`
+const dropOldTexts = statement<{ id: string }>(
+  'drop-old-texts',
+  { id: 'text' },
+  `with old as materialized (
+     select ctid as row from interactions where kind = 'form' and value is not null and at < $1 order by at limit $2
+     for update skip locked
+   )
+   update interactions i set value = null from old where i.ctid = old.row returning i.id`,
+)
 
 /**
  * Drops the texts of form answers older than `before`; the answers themselves stay. Works in batches with pauses, until none is left
@@ -135,4 +147,4 @@ export const dropTexts = (
   before: Date,
   signal?: AbortSignal,
   batchSize = 500,
-): Promise<number> => inBatches(batchSize, async () => (await sql(dropping, [before, batchSize])).length, signal)
+): Promise<number> => inBatches(batchSize, async () => (await sql(dropOldTexts, [before, batchSize])).length, signal)

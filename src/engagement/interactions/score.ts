@@ -1,6 +1,6 @@
 import { readContacts } from '../../contacts/contacts.ts'
 import { emit } from '../../events/emit.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Interaction } from '../engagement.entities.ts'
 
@@ -33,9 +33,11 @@ const decayed = ({ points: full, at }: Score, now: Date): number =>
 
 const shown = (score: number): number => Math.round(score * 100) / 100
 
+const types = { points: 'float8', at: 'timestamptz', isHot: 'bool' } as const
+
 const lockOrCreate = preparedStatement<Score>(
   'lock-lead-score',
-  { points: 'float8', at: 'timestamptz', isHot: 'bool' },
+  types,
   `insert into lead_scores (account_id, email, points, at, is_hot)
    values ($1, $2, 0, $3, false)
    on conflict (account_id, email) do update set is_hot = lead_scores.is_hot
@@ -87,12 +89,15 @@ interface ScoreView {
   updatedAt: number | null
 }
 
+const readScore = statement<Score>(
+  'read-lead-score',
+  types,
+  'select points, at, is_hot as "isHot" from lead_scores where account_id = $1 and email = $2',
+)
+
 /** Returns the score of a normalised address at `work.now`; 0 for an unknown address. */
 export const showScore = async ({ sql, accountId, now }: Work, email: string): Promise<ScoreView> => {
-  const [row] = await sql<Score>(
-    'select points, at, is_hot as "isHot" from lead_scores where account_id = $1 and email = $2',
-    [accountId, email],
-  )
+  const [row] = await sql(readScore, [accountId, email])
   const score = row ? decayed(row, now) : 0
   const hot = row?.isHot === true && score >= coldBelow
   return { email, score: shown(score), threshold: hotAt, hot, updatedAt: row ? row.at.getTime() : null }
