@@ -1,3 +1,4 @@
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
 const columns = 'account_id, id, target_id, key, type, body, tries, attempts, created_at'
@@ -14,11 +15,15 @@ export const cancelled = (doomed: string) => `
   )`
 
 /**
- * Returns a statement that cancels the pending deliveries `p` that match, and returns their `count`. A running attempt no longer
+ * Declares a statement that cancels the pending deliveries `p` that match, and returns their `count`. A running attempt no longer
  * finds the row of its claim, so its result is not recorded.
  */
-export const cancelling = (where: string) =>
-  `with ${cancelled(`select account_id, id from pending_deliveries p where ${where}`)} select count(*) as count from gone`
+export const cancelling = (name: string, where: string) =>
+  statement<{ count: number }>(
+    name,
+    { count: 'int8' },
+    `with ${cancelled(`select account_id, id from pending_deliveries p where ${where}`)} select count(*) as count from gone`,
+  )
 
 /** The end of a delivery that a caller waits for. */
 export interface CallEnd {
@@ -36,11 +41,13 @@ export const notifyEnded = async (work: Work, ended: readonly CallEnd[]): Promis
   for (const listener of await work.listeners()) await listener.deliveriesEnded?.(work, ended)
 }
 
+const cancelUnlocked = cancelling('cancel-calls', 'p.account_id = $1 and p.id = any($2) for update skip locked')
+
 /**
  * Cancels those of the deliveries that are still pending, without notifying the listeners: the caller no longer waits for them.
  * Skips a delivery whose result is just being recorded.
  */
 export const cancelCalls = async ({ sql, accountId }: Work, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return
-  await sql(cancelling('p.account_id = $1 and p.id = any($2) for update skip locked'), [accountId, ids])
+  await sql(cancelUnlocked, [accountId, ids])
 }

@@ -1,5 +1,7 @@
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { cancelled, notifyEnded } from './deliveries.cancel.ts'
+import type { DeliveryAttempt } from './deliveries.entities.ts'
 import { notifyTargetsChanged } from './deliveries.notices.ts'
 
 /*
@@ -21,12 +23,15 @@ type Reader = Pick<Work, 'sql' | 'accountId'>
 /** All event builders write the address of a contact, deal, recipient or attendee in this form. */
 const naming = (email: string): string => `"email":${JSON.stringify(email)}`
 
+const findEventsNaming = statement<{ id: string; payload: string }>(
+  'find-events-naming',
+  { id: 'text', payload: 'text' },
+  'select id, payload from events where account_id = $1 and strpos(payload, $2) > 0 order by id',
+)
+
 /** Returns the account's events that contain a normalised address, oldest first. */
 export const eventsNaming = ({ sql, accountId }: Reader, email: string): Promise<{ id: string; payload: string }[]> =>
-  sql('select id, payload from events where account_id = $1 and strpos(payload, $2) > 0 order by id', [
-    accountId,
-    naming(email),
-  ])
+  sql(findEventsNaming, [accountId, naming(email)])
 
 /** SQL join: the events `e` of the account of `row` whose ids have the same time as the id of `row`. */
 export const joinEventsAt = (row: string) => `
@@ -44,40 +49,81 @@ const ofCallers = (table: string) => `
 
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
-const shownOf = (found: string) => `
-  select id, key as "eventId", target_id as "webhookId", type, status, body::json as body, attempts, ${epochMs('created_at')} as "createdAt",
-    ${epochMs('finished_at')} as "finishedAt"
-  from (${found}) d order by id`
+/** A delivery in an export of personal data. Times in epoch ms. */
+interface ExportedDelivery {
+  id: string
+  eventId: string
+  webhookId: string
+  type: string
+  status: string
+  body: unknown
+  attempts: DeliveryAttempt[]
+  createdAt: number
+  finishedAt: number | null
+}
+
+const exportDeliveries = (name: string, found: string) =>
+  statement<ExportedDelivery>(
+    name,
+    {
+      id: 'text',
+      eventId: 'text',
+      webhookId: 'text',
+      type: 'text',
+      status: 'text',
+      body: 'json',
+      attempts: 'jsonb',
+      createdAt: 'int8',
+      finishedAt: 'int8',
+    },
+    `select id, key as "eventId", target_id as "webhookId", type, status, body::json as body, attempts,
+       ${epochMs('created_at')} as "createdAt", ${epochMs('finished_at')} as "finishedAt"
+     from (${found}) d order by id`,
+  )
+
+const exportOfEvents = exportDeliveries('export-deliveries-of-events', ofEvents('deliveries'))
+const exportOfCallers = exportDeliveries('export-deliveries-of-callers', ofCallers('deliveries'))
 
 /** Returns the deliveries of events, as `svc contacts export --email` shows them. */
 export const deliveriesOfEvents = ({ sql, accountId }: Reader, ids: readonly string[]): Promise<object[]> =>
-  sql(shownOf(ofEvents('deliveries')), [accountId, ids])
+  sql(exportOfEvents, [accountId, ids])
 
 /** Returns the deliveries of callers (their keys begin with the caller's id and a colon), in the same form. */
 export const deliveriesOfCallers = ({ sql, accountId }: Reader, ids: readonly string[]): Promise<object[]> =>
-  sql(shownOf(ofCallers('deliveries')), [accountId, ids])
+  sql(exportOfCallers, [accountId, ids])
 
 const blankAttempts = `(
   select coalesce(jsonb_agg(a.attempt || '{"snippet":""}' order by a.n), '[]')
   from jsonb_array_elements(d.attempts) with ordinality as a(attempt, n)
 )`
 
-const blankEnded = (found: string) => `
-  update ended_deliveries d set attempts = ${blankAttempts}, body = case when d.body is not null then '${erasedData}' end
-  from (${found}) f where d.account_id = f.account_id and d.id = f.id`
+/** Pending deliveries move to history first; `blank` blanks them there. */
+const erasureOf = (kind: string, found: (table: string) => string) => ({
+  cancel: statement<{ id: string; targetId: string; attempts: number }>(
+    `cancel-erased-${kind}`,
+    { id: 'text', targetId: 'text', attempts: 'int4' },
+    `with ${cancelled(`select account_id, id from (${found('pending_deliveries')} order by d.id for update of d) d`)}
+     select id, target_id as "targetId", jsonb_array_length(attempts) as attempts from gone`,
+  ),
+  blank: statement(
+    `blank-deliveries-of-${kind}`,
+    {},
+    `update ended_deliveries d set attempts = ${blankAttempts}, body = case when d.body is not null then '${erasedData}' end
+     from (${found('ended_deliveries')}) f where d.account_id = f.account_id and d.id = f.id`,
+  ),
+})
 
-// Pending deliveries move to history first; a later statement blanks them there.
-const cancelling = (found: string) => `
-  with ${cancelled(`select account_id, id from (${found} order by d.id for update of d) d`)}
-  select id, target_id as "targetId", jsonb_array_length(attempts) as attempts from gone`
+const erasureOfEvents = erasureOf('events', ofEvents)
+const erasureOfCalls = erasureOf('calls', ofCallers)
 
-const erase = async (work: Work, of: (table: string) => string, ids: readonly string[]): Promise<void> => {
+const erase = async (
+  work: Work,
+  { cancel, blank }: ReturnType<typeof erasureOf>,
+  ids: readonly string[],
+): Promise<void> => {
   const { sql, accountId } = work
-  const rows = await sql<{ id: string; targetId: string; attempts: number }>(cancelling(of('pending_deliveries')), [
-    accountId,
-    ids,
-  ])
-  await sql(blankEnded(of('ended_deliveries')), [accountId, ids])
+  const rows = await sql(cancel, [accountId, ids])
+  await sql(blank, [accountId, ids])
   const ended = { status: 'cancelled', lastStatus: null, lastError: 'The contact was erased' } as const
   await notifyEnded(
     work,
@@ -86,18 +132,21 @@ const erase = async (work: Work, of: (table: string) => string, ids: readonly st
   await notifyTargetsChanged(sql, [...new Set(rows.map(({ targetId }) => targetId))])
 }
 
+const blankEvents = statement(
+  'blank-events',
+  {},
+  `update events set payload = left(payload, strpos(payload, ',"data":') - 1) || '${erasedEnd}'
+   where account_id = $1 and id = any($2)`,
+)
+
 /** Blanks events and the receivers' answers to them, and cancels their pending deliveries. */
 export const eraseEvents = async (work: Work, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return
-  await work.sql(
-    `update events set payload = left(payload, strpos(payload, ',"data":') - 1) || '${erasedEnd}'
-     where account_id = $1 and id = any($2)`,
-    [work.accountId, ids],
-  )
-  await erase(work, ofEvents, ids)
+  await work.sql(blankEvents, [work.accountId, ids])
+  await erase(work, erasureOfEvents, ids)
 }
 
 /** Blanks bodies of callers and the receivers' answers, cancels the pending deliveries, and notifies the callers. */
 export const eraseCalls = async (work: Work, callerIds: readonly string[]): Promise<void> => {
-  if (callerIds.length > 0) await erase(work, ofCallers, callerIds)
+  if (callerIds.length > 0) await erase(work, erasureOfCalls, callerIds)
 }

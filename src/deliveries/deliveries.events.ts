@@ -5,10 +5,19 @@ import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
 /** A filter of events; `since` in epoch ms. */
 export const EventFilter = z.object({ type: EventName.optional(), since: z.int().optional() })
+
+const listPayloads = statement<{ payload: string }>(
+  'list-events',
+  { payload: 'text' },
+  `select payload from events
+   where account_id = $1 and id >= $2 and ($3::text is null or id < $3) and ($4::text is null or type = $4)
+   order by id desc limit $5`,
+)
 
 /** Returns a page of the stored events, newest first, as they are delivered. Throws Problem `invalid` for a bad cursor. */
 export const listEvents = async (
@@ -16,17 +25,30 @@ export const listEvents = async (
   { type, since }: z.output<typeof EventFilter>,
   { limit, cursor }: PageRequest,
 ): Promise<Page<EmittedEvent>> => {
-  const rows = await sql<{ payload: string }>(
-    `select payload from events
-     where account_id = $1 and id >= $2 and ($3::text is null or id < $3) and ($4::text is null or type = $4)
-     order by id desc limit $5`,
-    [accountId, idAt('evt', since ?? 0), cursor ? idOfCursor('evt', cursor) : null, type ?? null, limit + 1],
-  )
+  const rows = await sql(listPayloads, [
+    accountId,
+    idAt('evt', since ?? 0),
+    cursor ? idOfCursor('evt', cursor) : null,
+    type ?? null,
+    limit + 1,
+  ])
   return pageOf(
     rows.map((row) => JSON.parse(row.payload)),
     limit,
   )
 }
+
+const findRecentEvents = statement<{ id: string }>(
+  'find-recent-events',
+  { id: 'text' },
+  'select id from events where account_id = $1 and id >= $2 and ($3::text is null or type = $3) order by id desc limit $4',
+)
+
+const readPayloads = statement<{ payload: string }>(
+  'read-events',
+  { payload: 'text' },
+  'select payload from events where account_id = $1 and id = any($2) order by id',
+)
 
 /** Maximum number of events that each call reads, newest first. */
 const maxRead = 5000
@@ -44,28 +66,20 @@ export const newEvents = (
   let known: Set<string> | undefined
   return async ({ sql, accountId, now }) => {
     const oldestNewMs = now.getTime() - maxCommitDelayMs
-    const found = await sql<{ id: string }>(
-      `select id from events where account_id = $1 and id >= $2 and ($3::text is null or type = $3) order by id desc limit $4`,
-      [accountId, idAt('evt', known ? oldestNewMs : Math.min(oldestNewMs, sinceMs)), type ?? null, maxRead],
-    )
+    const since = idAt('evt', known ? oldestNewMs : Math.min(oldestNewMs, sinceMs))
+    const found = await sql(findRecentEvents, [accountId, since, type ?? null, maxRead])
     const ids = found.map(({ id }) => id)
     const fresh = ids.filter((id) => (known ? !known.has(id) : id >= idAt('evt', sinceMs)))
     known = new Set(ids)
     if (fresh.length === 0) return []
-    const rows = await sql<{ payload: string }>(
-      'select payload from events where account_id = $1 and id = any($2) order by id',
-      [accountId, fresh],
-    )
+    const rows = await sql(readPayloads, [accountId, fresh])
     return rows.map((row) => JSON.parse(row.payload))
   }
 }
 
 /** Returns an event as it is delivered. Throws Problem `not_found`. */
 export const showEvent = async ({ sql, accountId }: Work, id: string): Promise<EmittedEvent> => {
-  const [row] = await sql<{ payload: string }>('select payload from events where account_id = $1 and id = $2', [
-    accountId,
-    id,
-  ])
+  const [row] = await sql(readPayloads, [accountId, [id]])
   if (!row) throw noSuch('event', id, { hint: 'svc events list' })
   return JSON.parse(row.payload)
 }

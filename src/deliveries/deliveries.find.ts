@@ -8,6 +8,7 @@ import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { Sql } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { DeliveryAttempt } from './deliveries.entities.ts'
 
@@ -95,7 +96,11 @@ export const branchesOf = ({ status, webhook }: DeliveryFilter, conditions: read
  * For the rest of the transaction each branch of a page or count uses its index, whatever share of the table the planner
  * estimates.
  */
-const byIndex = (sql: Sql) => sql(`select set_config('enable_seqscan', 'off', true)`)
+const readByIndex = statement<{ set_config: string }>(
+  'read-deliveries-by-index',
+  { set_config: 'text' },
+  `select set_config('enable_seqscan', 'off', true)`,
+)
 
 /** Returns a page of deliveries, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listDeliveries = async (
@@ -107,7 +112,7 @@ export const listDeliveries = async (
   if (cursor) conditions.push(`d.id < ${bind(idOfCursor('dlv', cursor))}`)
   const branches = branchesOf(filter, conditions)
   const count = bind(limit + 1)
-  await byIndex(sql)
+  await sql(readByIndex)
   const newest = branches.map((branch) => `(select ${columns} from (${branch}) d order by d.id desc limit ${count})`)
   const rows = await sql<DeliveryView>(
     `select * from (${newest.join(' union all ')}) d order by id desc limit ${count}`,
@@ -116,18 +121,33 @@ export const listDeliveries = async (
   return pageOf(rows, limit)
 }
 
+const readPayload = `coalesce(d.body, (select e.payload from events e where e.account_id = d.account_id and e.id = d.key))`
+
+const readDelivery = statement<DeliveryView & { history: DeliveryAttempt[]; payload: string }>(
+  'read-delivery',
+  {
+    id: 'text',
+    eventId: 'text',
+    webhookId: 'text',
+    type: 'text',
+    status: 'text',
+    attempts: 'int4',
+    lastStatus: 'int4',
+    lastError: 'text',
+    nextAttemptAt: 'int8',
+    createdAt: 'int8',
+    finishedAt: 'int8',
+    history: 'jsonb',
+    payload: 'text',
+  },
+  branchesOf({}, ['d.account_id = $1', 'd.id = $2'])
+    .map((branch) => `select ${columns}, d.attempts as history, ${readPayload} as payload from (${branch}) d`)
+    .join(' union all '),
+)
+
 /** Returns a delivery with its attempts and body. Throws Problem `not_found`. */
 export const showDelivery = async ({ sql, accountId }: Work, id: string): Promise<DeliveryDetail> => {
-  const branches = branchesOf({}, ['d.account_id = $1', 'd.id = $2'])
-  const [row] = await sql<DeliveryView & { history: DeliveryAttempt[]; payload: string }>(
-    branches
-      .map((branch) => {
-        const payload = `coalesce(d.body, (select e.payload from events e where e.account_id = d.account_id and e.id = d.key))`
-        return `select ${columns}, d.attempts as history, ${payload} as payload from (${branch}) d`
-      })
-      .join(' union all '),
-    [accountId, id],
-  )
+  const [row] = await sql(readDelivery, [accountId, id])
   if (!row) throw noSuch('delivery', id, { hint: 'svc deliveries list' })
   const { history, payload, ...view } = row
   return { ...view, history, event: JSON.parse(payload) }
@@ -137,15 +157,18 @@ export const showDelivery = async ({ sql, accountId }: Work, id: string): Promis
 export const countDeliveriesSince = (sql: Sql, sinceMs: number): Promise<Counts> =>
   countByStatus(sql, 'deliveries', idAt('dlv', sinceMs), deliveryStatuses)
 
+const readLastError = statement<{ error: string | null }>(
+  'read-last-error',
+  { error: 'text' },
+  `select attempts -> -1 ->> 'error' as error from deliveries where account_id = $1 and id = $2`,
+)
+
 /** Returns why the last attempt of a delivery failed; null if it did not fail, or there is no such delivery or attempt. */
 export const findLastError = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
 ): Promise<string | null> => {
-  const [row] = await sql<{ error: string | null }>(
-    `select attempts -> -1 ->> 'error' as error from deliveries where account_id = $1 and id = $2`,
-    [accountId, id],
-  )
+  const [row] = await sql(readLastError, [accountId, id])
   return row?.error ?? null
 }
 
@@ -172,7 +195,7 @@ export const deliveryStats = async (
   const { conditions, params, bind } = matching(accountId, { type, since })
   const [, ...more] = conditions
   const where = ['d.target_id = t.id', ...more].join(' and ')
-  await byIndex(sql)
+  await sql(readByIndex)
   const rows = await sql<Record<keyof Counts | 'oldestDueAt', number | null> & { id: string; url: string | null }>(
     `select t.id, case when t.status <> 'deleted' then t.url end as url, c.* from (
        select id, url, status from delivery_targets

@@ -1,4 +1,5 @@
 import type { Sql } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
 
 /*
  * Notices to the jobs on their channel. `+<microseconds> <account> <ids>`: these targets of the account have deliveries due since
@@ -17,14 +18,18 @@ export const noticesOf = (ids: readonly string[]): string[] =>
     ids.slice(i * idsPerNotice, (i + 1) * idsPerNotice).join(' '),
   )
 
+const notifyOfTargets = statement<{ pg_notify: '' }>(
+  'notify-of-targets',
+  { pg_notify: 'void' },
+  `select pg_notify('${deliveriesChannel}', '-' || n.ids) from unnest($1::text[]) as n(ids)`,
+)
+
 /**
  * Notifies the jobs that the targets have ended, or have another secret or URL. The jobs give back the claims that wait for them,
  * and cancel the deliveries of those that have ended.
  */
 export const notifyTargetsChanged = async (sql: Sql, ids: readonly string[]): Promise<void> => {
-  await sql(`select pg_notify('${deliveriesChannel}', '-' || n.ids) from unnest($1::text[]) as n(ids)`, [
-    noticesOf(ids),
-  ])
+  await sql(notifyOfTargets, [noticesOf(ids)])
 }
 
 type Notice = { since: number; accountId: string; ids: string[] } | { changed: string[] } | null

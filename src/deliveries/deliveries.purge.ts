@@ -1,5 +1,6 @@
 import { inBatches } from '../store/batches.ts'
 import type { Sql } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 
 /*
@@ -14,28 +15,37 @@ interface Old {
   targetId: string
 }
 
-const findOld = `
-  select account_id as "accountId", id, target_id as "targetId" from ended_deliveries
-  where finished_at < $1 and created_at < $1 order by finished_at limit $2`
+const findOld = statement<Old>(
+  'find-old-deliveries',
+  { accountId: 'text', id: 'text', targetId: 'text' },
+  `select account_id as "accountId", id, target_id as "targetId" from ended_deliveries
+   where finished_at < $1 and created_at < $1 order by finished_at limit $2`,
+)
 
 const isPendingFor = (target: string) => `exists (select from pending_deliveries d where d.target_id = ${target}.id)`
 const hasEndedFor = (target: string, more = '') =>
   `exists (select from ended_deliveries d where d.account_id = ${target}.account_id and d.target_id = ${target}.id ${more})`
 
 // Only targets whose last deliveries are about to be deleted: a target in use is not locked.
-const lockTargets = `
-  select t.id from delivery_targets t
-  where t.id = any($1) and t.kind = 'journey' and not ${isPendingFor('t')} and not ${hasEndedFor('t', 'and d.id <> all($2)')}
-  order by t.id for update`
+const lockTargets = statement<{ id: string }>(
+  'lock-targets-without-deliveries',
+  { id: 'text' },
+  `select t.id from delivery_targets t
+   where t.id = any($1) and t.kind = 'journey' and not ${isPendingFor('t')} and not ${hasEndedFor('t', 'and d.id <> all($2)')}
+   order by t.id for update`,
+)
 
-const deleteDeliveries = `
-  with old as materialized (
-    select d.row from unnest($1::text[], $2::text[]) as o(account, id) cross join lateral (
-      select ctid as row from ended_deliveries
-      where account_id = o.account and id = o.id and finished_at < $3 for update skip locked
-    ) d
-  )
-  delete from ended_deliveries where ctid = any(array(select row from old)) returning account_id as "accountId", key`
+const deleteDeliveries = statement<{ accountId: string; key: string }>(
+  'delete-old-deliveries',
+  { accountId: 'text', key: 'text' },
+  `with old as materialized (
+     select d.row from unnest($1::text[], $2::text[]) as o(account, id) cross join lateral (
+       select ctid as row from ended_deliveries
+       where account_id = o.account and id = o.id and finished_at < $3 for update skip locked
+     ) d
+   )
+   delete from ended_deliveries where ctid = any(array(select row from old)) returning account_id as "accountId", key`,
+)
 
 // An event and its deliveries have the same time in their ids, so this range contains all of them.
 const without = (table: string) => `not exists (
@@ -43,30 +53,32 @@ const without = (table: string) => `not exists (
     and d.id between 'dlv_' || substr(e.id, 5, 10) and 'dlv_' || substr(e.id, 5, 10) || 'zzzzzzzzzzzzzzzz'
 )`
 
-const deleteEvents = `
-  delete from events where ctid = any(array(
-    select e.row from (select distinct * from unnest($1::text[], $2::text[]) as o(account, id)) o cross join lateral (
-      select ctid as row from events e
-      where account_id = o.account and id = o.id and ${without('pending_deliveries')} and ${without('ended_deliveries')}
-      offset 0
-    ) e
-  )) returning 1`
+const deleteEvents = statement<{ id: string }>(
+  'delete-events-without-deliveries',
+  { id: 'text' },
+  `delete from events where ctid = any(array(
+     select e.row from (select distinct * from unnest($1::text[], $2::text[]) as o(account, id)) o cross join lateral (
+       select ctid as row from events e
+       where account_id = o.account and id = o.id and ${without('pending_deliveries')} and ${without('ended_deliveries')}
+       offset 0
+     ) e
+   )) returning id`,
+)
 
-const deleteTargets = `
-  delete from delivery_targets t
-  where t.id = any($1) and not ${isPendingFor('t')} and not ${hasEndedFor('t')} returning 1`
+const deleteTargets = statement<{ id: string }>(
+  'delete-targets-without-deliveries',
+  { id: 'text' },
+  `delete from delivery_targets t
+   where t.id = any($1) and not ${isPendingFor('t')} and not ${hasEndedFor('t')} returning id`,
+)
 
 const purgeBatch = async (sql: Sql, before: Date, size: number): Promise<{ deliveries: number; events: number }> => {
-  const old = await sql<Old>(findOld, [before, size])
+  const old = await sql(findOld, [before, size])
   if (old.length === 0) return { deliveries: 0, events: 0 }
   const ids = old.map(({ id }) => id)
   const targetIds = [...new Set(old.map(({ targetId }) => targetId))]
-  const targets = await sql<{ id: string }>(lockTargets, [targetIds, ids])
-  const gone = await sql<{ accountId: string; key: string }>(deleteDeliveries, [
-    old.map(({ accountId }) => accountId),
-    ids,
-    before,
-  ])
+  const targets = await sql(lockTargets, [targetIds, ids])
+  const gone = await sql(deleteDeliveries, [old.map(({ accountId }) => accountId), ids, before])
   const events = await sql(deleteEvents, [gone.map(({ accountId }) => accountId), gone.map(({ key }) => key)])
   if (targets.length > 0) await sql(deleteTargets, [targets.map(({ id }) => id)])
   return { deliveries: gone.length, events: events.length }
@@ -92,10 +104,13 @@ export const purgeDeliveries = async (
   return total
 }
 
-const lockDeleted = `
-  select t.id from delivery_targets t
-  where t.status = 'deleted' and t.deleted_at < $1 and not ${isPendingFor('t')} and not ${hasEndedFor('t')}
-  order by t.deleted_at limit $2 for update skip locked`
+const lockDeleted = statement<{ id: string }>(
+  'lock-deleted-targets',
+  { id: 'text' },
+  `select t.id from delivery_targets t
+   where t.status = 'deleted' and t.deleted_at < $1 and not ${isPendingFor('t')} and not ${hasEndedFor('t')}
+   order by t.deleted_at limit $2 for update skip locked`,
+)
 
 /**
  * Deletes the targets of subscriptions that were deleted before `before` and have no deliveries. `before` must be so long ago that
@@ -108,11 +123,18 @@ export const purgeTargets = (
   batchSize = 500,
 ): Promise<number> => {
   const batch = async (sql: Sql) => {
-    const targets = await sql<{ id: string }>(lockDeleted, [before, batchSize])
+    const targets = await sql(lockDeleted, [before, batchSize])
     return (await sql(deleteTargets, [targets.map(({ id }) => id)])).length
   }
   return inBatches(batchSize, () => database.transaction(batch), signal)
 }
+
+const deletionFrom = (table: string) =>
+  statement(`delete-from-${table}`, {}, `delete from ${table} where account_id = $1 and id = $2`)
+
+const deletePending = deletionFrom('pending_deliveries')
+const deleteEnded = deletionFrom('ended_deliveries')
+const deleteEvent = deletionFrom('events')
 
 /** Deletes a delivery and its event without a trace: those that a command sent to itself. */
 export const removeDelivery = async (
@@ -120,8 +142,7 @@ export const removeDelivery = async (
   deliveryId: string,
   eventId: string,
 ): Promise<void> => {
-  for (const table of ['pending_deliveries', 'ended_deliveries']) {
-    await sql(`delete from ${table} where account_id = $1 and id = $2`, [accountId, deliveryId])
-  }
-  await sql('delete from events where account_id = $1 and id = $2', [accountId, eventId])
+  await sql(deletePending, [accountId, deliveryId])
+  await sql(deleteEnded, [accountId, deliveryId])
+  await sql(deleteEvent, [accountId, eventId])
 }

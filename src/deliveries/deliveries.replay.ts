@@ -1,5 +1,6 @@
 import { idAt } from '../lib/ids.ts'
 import { noSuch } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { cancelled, notifyEnded } from './deliveries.cancel.ts'
 import { isErased } from './deliveries.erase.ts'
@@ -47,14 +48,17 @@ export const countDeliveries = async (
   return row!
 }
 
+const findAbsent = statement<{ id: string }>(
+  'find-absent-delivery',
+  { id: 'text' },
+  `select id from unnest($2::text[]) as given(id)
+   where not exists (select from pending_deliveries d where d.account_id = $1 and d.id = given.id)
+     and not exists (select from ended_deliveries d where d.account_id = $1 and d.id = given.id) limit 1`,
+)
+
 /** Throws Problem `not_found` for the first id that is not a delivery of the account. */
 export const requireDeliveries = async ({ sql, accountId }: Work, ids: readonly string[]): Promise<void> => {
-  const [absent] = await sql<{ id: string }>(
-    `select id from unnest($2::text[]) as given(id)
-     where not exists (select from pending_deliveries d where d.account_id = $1 and d.id = given.id)
-       and not exists (select from ended_deliveries d where d.account_id = $1 and d.id = given.id) limit 1`,
-    [accountId, ids],
-  )
+  const [absent] = await sql(findAbsent, [accountId, ids])
   if (absent) throw noSuch('delivery', absent.id, { hint: 'svc deliveries list' })
 }
 
@@ -73,6 +77,19 @@ const batchOf = (accountId: string, filter: DeliveryFilter, { startedAt, next = 
 
 const result = `select (select count(*) from batch) as matched, (select count(*) from changed) as changed,
   (select max(id) from batch) as next`
+
+/** Lowers the due times of targets to those of their deliveries, and wakes the jobs. */
+const lowerDueTimes = statement<{ pg_notify: '' }>(
+  'lower-due-times',
+  { pg_notify: 'void' },
+  `with lowered as (
+     update delivery_targets t set next_due_at = least(t.next_due_at, p.due_at), version = version + 1
+     from unnest($2::text[]) as o(id) cross join lateral (
+       select due_at from pending_deliveries where target_id = o.id and worker is null order by due_at limit 1
+     ) p where t.account_id = $1 and t.id = o.id
+   )
+   select pg_notify('${deliveriesChannel}', '')`,
+)
 
 /**
  * Makes deliveries pending again with a new retry schedule: same body and idempotency key, to the target's current URL. Skips
@@ -112,22 +129,9 @@ export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, 
     params,
   )
   const { targets, ...done } = row!
-  if (done.changed > 0) await lowerDueTimes(work, targets)
+  if (done.changed > 0) await sql(lowerDueTimes, [accountId, targets])
   return done
 }
-
-/** Lowers the due times of targets to those of their deliveries, and wakes the jobs. */
-const lowerDueTimes = ({ sql, accountId }: Work, ids: readonly string[]) =>
-  sql(
-    `with lowered as (
-       update delivery_targets t set next_due_at = least(t.next_due_at, p.due_at), version = version + 1
-       from unnest($2::text[]) as o(id) cross join lateral (
-         select due_at from pending_deliveries where target_id = o.id and worker is null order by due_at limit 1
-       ) p where t.account_id = $1 and t.id = o.id
-     )
-     select pg_notify('${deliveriesChannel}', '')`,
-    [accountId, ids],
-  )
 
 /** Cancels the matching deliveries that are pending, and notifies callers that wait for them. */
 export const cancelBatch = async (work: Work, filter: DeliveryFilter, run: Run): Promise<Batch> => {

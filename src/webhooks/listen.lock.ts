@@ -1,5 +1,6 @@
 import { joinTarget } from '../deliveries/deliveries.ts'
 import { lockClasses } from '../lib/locks.ts'
+import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 import { deleteWebhook } from './webhooks.ts'
 
@@ -47,6 +48,12 @@ export const openListenerLock = (database: App['database'], url: string): Listen
   }
 }
 
+const findTemporary = statement<{ id: string; url: string }>(
+  'find-temporary-subscriptions',
+  { id: 'text', url: 'text' },
+  `select w.id, t.url from webhooks w ${joinTarget('w')} where w.account_id = $1 and w.temporary order by w.id`,
+)
+
 /** Removes the account's temporary subscriptions whose listeners were killed. */
 export const removeOrphanedSubscriptions = async (
   app: App,
@@ -54,18 +61,20 @@ export const removeOrphanedSubscriptions = async (
   actor: string,
   lock: ListenerLock,
 ): Promise<void> => {
-  const found = await app.sql<{ id: string; url: string }>(
-    `select w.id, t.url from webhooks w ${joinTarget('w')} where w.account_id = $1 and w.temporary order by w.id`,
-    [accountId],
-  )
-  for (const { id, url } of found) {
+  for (const { id, url } of await app.sql(findTemporary, [accountId])) {
     await lock.whileFree(url, () => removeSubscription(app, accountId, actor, id))
   }
 }
 
+const lockSubscription = statement(
+  'lock-subscription',
+  {},
+  'select from webhooks where account_id = $1 and id = $2 for update',
+)
+
 /** Removes a subscription, if it still exists, with its pending deliveries. */
 export const removeSubscription = async (app: App, accountId: string, actor: string, id: string): Promise<void> =>
   app.work(accountId, actor, async (work) => {
-    const [row] = await work.sql('select from webhooks where account_id = $1 and id = $2 for update', [accountId, id])
+    const [row] = await work.sql(lockSubscription, [accountId, id])
     if (row) await deleteWebhook(work, id)
   })

@@ -6,7 +6,7 @@ import {
   pendingOf,
   type Wanting,
 } from '../deliveries/deliveries.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
 
@@ -25,6 +25,19 @@ const readSubscriptions = ({ sql, accountId }: Work): Promise<Wanting[]> => sql(
 
 const subscriptions = stateKey(readSubscriptions)
 
+const findOfKey = statement<{ id: string }>(
+  'find-subscriptions-of-key',
+  { id: 'text' },
+  'select id from webhooks where account_id = $1 and api_key_id = $2',
+)
+
+const countOfKey = statement<{ subscriptions: number; deliveries: number }>(
+  'count-subscriptions-of-key',
+  { subscriptions: 'int8', deliveries: 'int8' },
+  `select count(*) as subscriptions, coalesce(sum(${pendingOf('w')}), 0)::int8 as deliveries
+   ${active} and w.api_key_id = $2`,
+)
+
 /** Delivers events to the webhooks that subscribed to them (docs/reference/events.md#delivery). */
 export const deliverEvents: Listener = {
   events: {
@@ -35,11 +48,7 @@ export const deliverEvents: Listener = {
   },
 
   async keyRevoked(work, keyId) {
-    const { sql, accountId } = work
-    const webhooks = await sql<{ id: string }>('select id from webhooks where account_id = $1 and api_key_id = $2', [
-      accountId,
-      keyId,
-    ])
+    const webhooks = await work.sql(findOfKey, [work.accountId, keyId])
     await endTargets(
       work,
       webhooks.map((row) => row.id),
@@ -48,11 +57,7 @@ export const deliverEvents: Listener = {
   },
 
   async keyEnds({ sql, accountId }, keyId) {
-    const [ends] = await sql<{ subscriptions: number; deliveries: number }>(
-      `select count(*) as subscriptions, coalesce(sum(${pendingOf('w')}), 0)::int8 as deliveries
-       ${active} and w.api_key_id = $2`,
-      [accountId, keyId],
-    )
+    const [ends] = await sql(countOfKey, [accountId, keyId])
     return ends!
   },
 

@@ -1,7 +1,7 @@
 import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { QueueView } from '../../queue/loop.ts'
 import type { Sql } from '../../store/database.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import { type ClaimedDelivery, claimDeliveries } from './claim.statement.ts'
 
 /*
@@ -114,23 +114,28 @@ export const releaseClaims = async (sql: Sql, claims: readonly Claim[]): Promise
   return new Set(rows.map(({ id }) => id))
 }
 
+const isLate = (target: string, dueAt: string) =>
+  `(${target}.next_due_at is null or ${target}.next_due_at > greatest(${dueAt}, ${target}.quiet_until))`
+
+const scheduleLate = statement<{ isLeft: boolean }>(
+  'schedule-late-targets',
+  { isLeft: 'bool' },
+  `with late as materialized (
+     select t.id, p.due_at from delivery_targets t cross join lateral (
+       select due_at from pending_deliveries where target_id = t.id and worker is null order by due_at limit 1
+     ) p where t.status = 'active' and ${isLate('t', 'p.due_at')}
+   ), put as (
+     ${lowerDueTimes('select id, due_at from late', isLate('delivery_targets', 'm.due_at'))}
+   )
+   select (select count(*) from late) > (select count(*) from put) as "isLeft"`,
+)
+
 /**
  * Makes every target with unclaimed deliveries due by time: no notice announced them, or the process that knew of them has ended.
  * Reads one index entry for each active target, and its claimed deliveries. Returns whether some targets are left because another
  * transaction has them locked.
  */
 export const scheduleUnclaimed = async (sql: Sql): Promise<boolean> => {
-  const isLate = (target: string, dueAt: string) =>
-    `(${target}.next_due_at is null or ${target}.next_due_at > greatest(${dueAt}, ${target}.quiet_until))`
-  const [row] = await sql<{ isLeft: boolean }>(
-    `with late as materialized (
-       select t.id, p.due_at from delivery_targets t cross join lateral (
-         select due_at from pending_deliveries where target_id = t.id and worker is null order by due_at limit 1
-       ) p where t.status = 'active' and ${isLate('t', 'p.due_at')}
-     ), put as (
-       ${lowerDueTimes('select id, due_at from late', isLate('delivery_targets', 'm.due_at'))}
-     )
-     select (select count(*) from late) > (select count(*) from put) as "isLeft"`,
-  )
+  const [row] = await sql(scheduleLate)
   return row!.isLeft
 }

@@ -1,5 +1,6 @@
 import { Problem } from '../../lib/problem.ts'
 import { isUnavailable } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { notifyEnded } from '../deliveries.cancel.ts'
 import { endTargets, lockTargets } from '../targets/targets.ts'
@@ -11,20 +12,29 @@ const atOnce = 2
 /** A transaction that waits longer for a lock is tried again later; the others continue. */
 const lockWaitMs = 100
 
+const explainGone = statement(
+  'explain-gone-target',
+  {},
+  `update delivery_targets set last_failure_at = svc_now(), last_error = 'answered ${goneStatus}'
+   where account_id = $1 and id = $2 and disabled_reason = 'gone'`,
+)
+
 const endGone = async (work: Work, targetId: string) => {
   await endTargets(work, [targetId], 'gone')
-  await work.sql(
-    `update delivery_targets set last_failure_at = svc_now(), last_error = 'answered ${goneStatus}'
-     where account_id = $1 and id = $2 and disabled_reason = 'gone'`,
-    [work.accountId, targetId],
-  )
+  await work.sql(explainGone, [work.accountId, targetId])
 }
+
+const limitLockWait = statement<{ set_config: string }>(
+  'limit-lock-wait-of-record',
+  { set_config: 'text' },
+  `select set_config('lock_timeout', '${lockWaitMs}ms', true)`,
+)
 
 /** Records results of one target. 410 ends a subscription and its pending deliveries; a journey is notified of the end of its call. */
 const write = (app: App, results: readonly Result[]): Promise<Recorded> => {
   const { kind, accountId, targetId } = results[0]!.claimed
   return app.work(accountId, 'job:deliveries', async (work) => {
-    await work.sql(`select set_config('lock_timeout', '${lockWaitMs}ms', true)`)
+    await work.sql(limitLockWait)
     // Every transaction that locks both locks the target before its deliveries.
     if (kind !== 'journey') await lockTargets(work.sql, accountId, [targetId])
     const recorded = await recordResults(work.sql, results)

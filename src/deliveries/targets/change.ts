@@ -1,5 +1,6 @@
 import { parseCidrs } from '../../net/addresses.ts'
 import { checkWebhookUrl } from '../../net/webhook-url.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { DeliveryTarget } from '../deliveries.entities.ts'
 import { notifyTargetsChanged } from '../deliveries.notices.ts'
@@ -26,6 +27,13 @@ export const createTarget = async (work: Work, target: NewTarget): Promise<void>
   await em.flush()
 }
 
+const redirect = statement<{ sealed: string }>(
+  'redirect-target',
+  { sealed: 'text' },
+  `update delivery_targets set url = $3, timeouts = 0, quiet_until = null
+   where account_id = $1 and id = $2 and status <> 'deleted' returning sealed_secret as sealed`,
+)
+
 /**
  * Changes the URL from the next attempt on. Time-outs and quiet time are reset: they belong to the old endpoint. Returns the
  * sealed secret; undefined for a deleted target, which stays as it is.
@@ -35,11 +43,7 @@ export const redirectTarget = async (
   id: string,
   url: string,
 ): Promise<string | undefined> => {
-  const [row] = await sql<{ sealed: string }>(
-    `update delivery_targets set url = $3, timeouts = 0, quiet_until = null
-     where account_id = $1 and id = $2 and status <> 'deleted' returning sealed_secret as sealed`,
-    [accountId, id, url],
-  )
+  const [row] = await sql(redirect, [accountId, id, url])
   if (row) await notifyTargetsChanged(sql, [id])
   return row?.sealed
 }

@@ -1,4 +1,5 @@
 import type { Sql } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { cancelling } from '../deliveries.cancel.ts'
 import { notifyTargetsChanged } from '../deliveries.notices.ts'
@@ -12,19 +13,29 @@ import { notifyTargetsChanged } from '../deliveries.notices.ts'
 /** Number of deliveries that are moved in the transaction that ends their target. */
 const atOnce = 10_000
 
+const lockRows = statement<{ id: string; status: string }>(
+  'lock-targets',
+  { id: 'text', status: 'text' },
+  `select id, status from delivery_targets
+   where account_id = $1 and ($2::text[] is null or id = any($2)) order by id for no key update`,
+)
+
 /** Locks the account's targets, or those named, in the order of their ids. Returns the ids of the active ones. */
 export const lockTargets = async (
   sql: Sql,
   accountId: string,
   ids: readonly string[] | null = null,
 ): Promise<string[]> => {
-  const rows = await sql<{ id: string; status: string }>(
-    `select id, status from delivery_targets
-     where account_id = $1 and ($2::text[] is null or id = any($2)) order by id for no key update`,
-    [accountId, ids],
-  )
+  const rows = await sql(lockRows, [accountId, ids])
   return rows.flatMap(({ id, status }) => (status === 'active' ? id : []))
 }
+
+const disableActive = statement(
+  'disable-active-targets',
+  {},
+  `update delivery_targets set status = 'disabled', disabled_reason = $3, next_due_at = null
+   where account_id = $1 and id = any($2) and status = 'active'`,
+)
 
 /** Ends active targets for `reason`, in the unit of work. Returns how many deliveries it cancelled; the jobs cancel the rest. */
 export const endTargets = async (
@@ -34,48 +45,58 @@ export const endTargets = async (
 ): Promise<number> => {
   if (ids.length === 0) return 0
   await lockTargets(sql, accountId, ids)
-  await sql(
-    `update delivery_targets set status = 'disabled', disabled_reason = $3, next_due_at = null
-     where account_id = $1 and id = any($2) and status = 'active'`,
-    [accountId, ids, reason],
-  )
+  await sql(disableActive, [accountId, ids, reason])
   return cancelPending(sql, accountId, ids)
 }
+
+const disableAll = statement(
+  'disable-all-targets',
+  {},
+  `update delivery_targets set status = 'disabled', next_due_at = null where account_id = $1`,
+)
 
 /** Ends every target of an account that is being deleted: after the commit nothing is posted. The rows are deleted with the account. */
 export const closeTargets = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<void> => {
   const ids = await lockTargets(sql, accountId)
   if (ids.length === 0) return
-  await sql(`update delivery_targets set status = 'disabled', next_due_at = null where account_id = $1`, [accountId])
+  await sql(disableAll, [accountId])
   await notifyTargetsChanged(sql, ids)
 }
 
+const markDeleted = statement(
+  'mark-target-deleted',
+  {},
+  `update delivery_targets set status = 'deleted', deleted_at = $3, next_due_at = null where account_id = $1 and id = $2`,
+)
+
 /** Deletes a target, in the unit of work. Returns how many deliveries it cancelled; the jobs cancel the rest. */
 export const deleteTarget = async ({ sql, accountId, now }: Work, id: string): Promise<number> => {
-  await sql(
-    `update delivery_targets set status = 'deleted', deleted_at = $3, next_due_at = null where account_id = $1 and id = $2`,
-    [accountId, id, now],
-  )
+  await sql(markDeleted, [accountId, id, now])
   return cancelPending(sql, accountId, [id])
 }
+
+const revive = statement(
+  'revive-target',
+  {},
+  `update delivery_targets set status = 'active', disabled_reason = null, timeouts = 0, quiet_until = null
+   where account_id = $1 and id = $2`,
+)
 
 /** Makes a target active again. Deliveries that were pending when it ended stay cancelled. */
 export const reviveTarget = async ({ sql, accountId }: Work, id: string): Promise<void> => {
   await lockTargets(sql, accountId, [id])
   for (let count = atOnce; count === atOnce; ) count = await cancelPending(sql, accountId, [id])
-  await sql(
-    `update delivery_targets set status = 'active', disabled_reason = null, timeouts = 0, quiet_until = null
-     where account_id = $1 and id = $2`,
-    [accountId, id],
-  )
+  await sql(revive, [accountId, id])
 }
+
+const cancelSome = cancelling(
+  'cancel-deliveries-of-targets',
+  `p.account_id = $1 and p.target_id = any($2) limit ${atOnce} for update`,
+)
 
 /** Cancels at most 10,000 pending deliveries of targets that the caller has ended; the jobs cancel the rest. Returns the number. */
 const cancelPending = async (sql: Sql, accountId: string, ids: readonly string[]): Promise<number> => {
-  const [row] = await sql<{ count: number }>(
-    cancelling(`p.account_id = $1 and p.target_id = any($2) limit ${atOnce} for update`),
-    [accountId, ids],
-  )
+  const [row] = await sql(cancelSome, [accountId, ids])
   await notifyTargetsChanged(sql, ids)
   return row!.count
 }

@@ -1,6 +1,6 @@
 import { Problem } from '../../lib/problem.ts'
 import type { Sql } from '../../store/database.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import { cancelled, notifyEnded } from '../deliveries.cancel.ts'
 
@@ -68,6 +68,14 @@ export const findLeftovers = async (
   return { ended: rows.flatMap(({ id, exists }) => (exists ? id : [])), missing: rows.filter(({ exists }) => !exists) }
 }
 
+const cancelMissing = statement<{ id: string; attempts: number }>(
+  'cancel-deliveries-without-target',
+  { id: 'text', attempts: 'int4' },
+  `with ${cancelled(`select account_id, id from pending_deliveries where account_id = $1 and target_id = $2
+     and not exists (select from delivery_targets where id = $2) limit ${leftoverBatch} for update skip locked`)}
+   select id, jsonb_array_length(attempts) as attempts from gone`,
+)
+
 /** Cancels pending deliveries of a target that does not exist, notifies the runs that wait for them, and returns the number. */
 export const cancelWithoutTarget = async (
   app: Pick<App, 'work'>,
@@ -75,12 +83,7 @@ export const cancelWithoutTarget = async (
 ): Promise<number> => {
   try {
     return await app.work(accountId, 'job:deliveries', async (work) => {
-      const rows = await work.sql<{ id: string; attempts: number }>(
-        `with ${cancelled(`select account_id, id from pending_deliveries where account_id = $1 and target_id = $2
-           and not exists (select from delivery_targets where id = $2) limit ${leftoverBatch} for update skip locked`)}
-         select id, jsonb_array_length(attempts) as attempts from gone`,
-        [accountId, id],
-      )
+      const rows = await work.sql(cancelMissing, [accountId, id])
       const ended = { status: 'cancelled', lastStatus: null, lastError: 'The target no longer exists' } as const
       await notifyEnded(
         work,

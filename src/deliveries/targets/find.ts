@@ -1,4 +1,4 @@
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { DeliveryTarget } from '../deliveries.entities.ts'
 
@@ -10,12 +10,15 @@ export const joinTarget = (owner: string) =>
 export const pendingOf = (owner: string) =>
   `(select count(*) from pending_deliveries d where d.account_id = ${owner}.account_id and d.target_id = ${owner}.id)`
 
+const countPendingOf = statement<{ count: number }>(
+  'count-pending-deliveries',
+  { count: 'int8' },
+  'select count(*) from pending_deliveries where account_id = $1 and target_id = $2',
+)
+
 /** Returns the number of pending deliveries of a target. */
 export const countPending = async ({ sql, accountId }: Work, id: string): Promise<number> => {
-  const [row] = await sql<{ count: number }>(
-    'select count(*) from pending_deliveries where account_id = $1 and target_id = $2',
-    [accountId, id],
-  )
+  const [row] = await sql(countPendingOf, [accountId, id])
   return row!.count
 }
 
@@ -26,19 +29,22 @@ export interface TargetState {
   overdue: boolean
 }
 
+const readState = statement<TargetState>(
+  'read-target-state',
+  { status: 'text', disabledReason: 'text', overdue: 'bool' },
+  `select status, disabled_reason as "disabledReason", exists (
+     select from pending_deliveries where account_id = $1 and target_id = $2 and due_at < $3 and worker is null
+   ) as overdue
+   from delivery_targets where account_id = $1 and id = $2 and status <> 'deleted'`,
+)
+
 /** Returns the state of a target; null if it does not exist or is deleted. */
 export const readTargetState = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
   overdueSince: Date,
 ): Promise<TargetState | null> => {
-  const [state] = await sql<TargetState>(
-    `select status, disabled_reason as "disabledReason", exists (
-       select from pending_deliveries where account_id = $1 and target_id = $2 and due_at < $3 and worker is null
-     ) as overdue
-     from delivery_targets where account_id = $1 and id = $2 and status <> 'deleted'`,
-    [accountId, id, overdueSince],
-  )
+  const [state] = await sql(readState, [accountId, id, overdueSince])
   return state ?? null
 }
 
@@ -50,18 +56,24 @@ export interface ProjectTarget {
   status: 'active' | 'disabled'
 }
 
+const readingProjectTarget = (name: string, lock = '') =>
+  statement<ProjectTarget>(
+    name,
+    { id: 'text', projectId: 'text', url: 'text', status: 'text' },
+    `select id, owner_id as "projectId", url, status from delivery_targets
+     where account_id = $1 and kind = 'project' and owner_id = $2 and status <> 'deleted' ${lock}`,
+  )
+
+const readProjectTarget = readingProjectTarget('read-project-target')
+const lockProjectTarget = readingProjectTarget('lock-project-target', 'for no key update')
+
 /** Returns the target of a project; null if it has none. `lock` keeps other transactions from changing it. */
 export const findProjectTarget = async (
   { sql, accountId }: Work,
   projectId: string,
   { lock }: { lock: boolean },
 ): Promise<ProjectTarget | null> => {
-  const [row] = await sql<ProjectTarget>(
-    `select id, owner_id as "projectId", url, status from delivery_targets
-     where account_id = $1 and kind = 'project' and owner_id = $2 and status <> 'deleted'
-     ${lock ? 'for no key update' : ''}`,
-    [accountId, projectId],
-  )
+  const [row] = await sql(lock ? lockProjectTarget : readProjectTarget, [accountId, projectId])
   return row ?? null
 }
 
