@@ -1,4 +1,5 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
 export interface AccessView {
@@ -12,17 +13,20 @@ export interface AccessView {
   found: number
 }
 
+const readPage = statement<Omit<AccessView, 'at'> & { at: Date }>(
+  'list-access',
+  { id: 'text', at: 'timestamptz', actor: 'text', email: 'text', listId: 'text', found: 'int4' },
+  `select id, at, actor, email, list_id as "listId", found from access_log
+   where account_id = $1 and ($2::text is null or id < $2) order by id desc limit $3`,
+)
+
 /** Returns a page of the account's access log, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listAccess = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   { limit, cursor }: { limit: number; cursor?: string | undefined },
 ): Promise<Page<AccessView>> => {
   const before = cursor === undefined ? null : idOfCursor('log', cursor)
-  const rows = await sql<Omit<AccessView, 'at'> & { at: Date }>(
-    `select id, at, actor, email, list_id as "listId", found from access_log
-     where account_id = $1 and ($2::text is null or id < $2) order by id desc limit $3`,
-    [accountId, before, limit + 1],
-  )
+  const rows = await sql(readPage, [accountId, before, limit + 1])
   return pageOf(
     rows.map(({ at, ...entry }) => ({ ...entry, at: at.getTime() })),
     limit,

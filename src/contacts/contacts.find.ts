@@ -4,7 +4,7 @@ import { newId } from '../lib/ids.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
 import { opaqueArray } from '../store/arrays.ts'
 import { forceIndexOrder, isSharedFailure, type Sql } from '../store/database.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import {
   type Contact,
@@ -183,20 +183,20 @@ export const showContact = async (work: Pick<Work, 'sql' | 'accountId'>, email: 
 
 // `|| ''` hides the account from the planner, so that it uses the list's index; with `forceIndexOrder` it does not sort.
 /** Reads a page of one list in the order of `rowId`: the order in which the addresses were added to the account. */
-const pageOfList = (sql: Work['sql'], accountId: string, listId: string, after: string, limit: number) =>
-  sql<ContactRow>(
-    `select ${contactColumns} from (
-       select * from contacts where account_id || '' = $1 and list_id = $2 and row_id > $3 order by row_id limit $4
-     ) c ${joinedToContact} order by c.row_id`,
-    [accountId, listId, after, limit],
-  )
+const pageOfList = statement<ContactRow>(
+  'page-of-list',
+  contactTypes,
+  `select ${contactColumns} from (
+     select * from contacts where account_id || '' = $1 and list_id = $2 and row_id > $3 order by row_id limit $4
+   ) c ${joinedToContact} order by c.row_id`,
+)
 
-const pageOfAll = (sql: Work['sql'], accountId: string, [email, listId]: readonly string[], limit: number) =>
-  sql<ContactRow>(
-    `select ${contactColumns} from ${contactsOfAddress}
-     where a.account_id = $1 and a.email >= $2 and (a.email > $2 or c.list_id > $3) order by a.email, c.list_id limit $4`,
-    [accountId, email, listId, limit],
-  )
+const pageOfAll = statement<ContactRow>(
+  'page-of-contacts',
+  contactTypes,
+  `select ${contactColumns} from ${contactsOfAddress}
+   where a.account_id = $1 and a.email >= $2 and (a.email > $2 or c.list_id > $3) order by a.email, c.list_id limit $4`,
+)
 
 /** Returns a page of contacts: of one list (id or name) by row id, or of all lists by address. Throws Problem `not_found`, or `invalid` for a bad cursor. */
 export const listContacts = async (
@@ -209,8 +209,8 @@ export const listContacts = async (
   const key = cursor === undefined ? ['', ''].slice(0, keyLength) : decodeCursor(cursor, keyLength)
   const rows =
     list === undefined
-      ? await pageOfAll(sql, accountId, key, limit + 1)
-      : await pageOfList(sql, accountId, (await findList(work, list)).id, key[0]!, limit + 1)
+      ? await sql(pageOfAll, [accountId, ...key, limit + 1])
+      : await sql(pageOfList, [accountId, (await findList(work, list)).id, ...key, limit + 1])
   const page = rows.slice(0, limit).map(viewContact)
   const last = page.at(-1)
   const nextKey = list === undefined ? [last?.email ?? '', last?.listId ?? ''] : [last?.rowId ?? '']
@@ -252,7 +252,7 @@ export async function* exportContacts(
   for (let after = ''; ; ) {
     const from = after
     const rows = await database.transaction(
-      (sql) => pageOfList(sql, accountId, listId, from, exportPage),
+      (sql) => sql(pageOfList, [accountId, listId, from, exportPage]),
       forceIndexOrder,
     )
     if (rows.length > 0) yield rows.map(viewContact)

@@ -1,40 +1,47 @@
 import { notFound, shown } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { App, PersonalDataPart, Work } from '../store/work.ts'
 import { readContacts } from './contacts.find.ts'
 import type { Contact } from './contacts.view.ts'
 
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
+const findingsOf = statement<{ finding: string; createdAt: number }>(
+  'export-findings',
+  { finding: 'text', createdAt: 'int8' },
+  `select finding, ${epochMs('created_at')} as "createdAt" from address_findings
+   where account_id = $1 and email = $2 order by finding`,
+)
+
+const rejectsOf = statement<{ importId: string; line: number; email: string; reason: string }>(
+  'export-import-rejects',
+  { importId: 'text', line: 'int4', email: 'text', reason: 'text' },
+  `select import_id as "importId", line, email, reason from import_rejects
+   where account_id = $1 and lower(trim(email)) = $2 order by import_id, line`,
+)
+
+const readsOf = statement<{ id: string; at: number; actor: string; listId: string | null; found: number }>(
+  'export-access-log',
+  { id: 'text', at: 'int8', actor: 'text', listId: 'text', found: 'int4' },
+  `select id, ${epochMs('at')} as at, actor, list_id as "listId", found from access_log
+   where account_id = $1 and email = $2 order by id`,
+)
+
 /** Personal data about an address beside its contacts. */
 export const personalData: readonly PersonalDataPart[] = [
   {
     name: 'findings',
-    read: ({ sql, accountId }, email) =>
-      sql(
-        `select finding, ${epochMs('created_at')} as "createdAt" from address_findings
-         where account_id = $1 and email = $2 order by finding`,
-        [accountId, email],
-      ),
+    read: ({ sql, accountId }, email) => sql(findingsOf, [accountId, email]),
   },
   {
     name: 'importRejects',
-    read: ({ sql, accountId }, email) =>
-      sql(
-        `select import_id as "importId", line, email, reason from import_rejects
-         where account_id = $1 and lower(trim(email)) = $2 order by import_id, line`,
-        [accountId, email],
-      ),
+    read: ({ sql, accountId }, email) => sql(rejectsOf, [accountId, email]),
   },
   {
     name: 'accessLog',
     // Kept as the record of who has read the data.
     staysAtErasure: true,
-    read: ({ sql, accountId }, email) =>
-      sql(
-        `select id, ${epochMs('at')} as at, actor, list_id as "listId", found from access_log
-         where account_id = $1 and email = $2 order by id`,
-        [accountId, email],
-      ),
+    read: ({ sql, accountId }, email) => sql(readsOf, [accountId, email]),
   },
 ]
 

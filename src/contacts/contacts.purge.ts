@@ -2,6 +2,7 @@ import { allAccounts } from '../accounts/accounts.ts'
 import { idAt } from '../lib/ids.ts'
 import { inBatches } from '../store/batches.ts'
 import { forceIndexOrder } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 
 /*
@@ -9,18 +10,24 @@ import type { App } from '../store/work.ts'
  * after the previous one, so that it does not scan deleted rows. Rows are identified by ctid, because they are never updated.
  */
 
-const oldReaders = `
-  select a.id from ${allAccounts} a cross join lateral (
-    select from access_log l where l.account_id = a.id and l.id < $1 order by l.id limit 1
-  ) l`
+const findOldReaders = statement<{ id: string }>(
+  'find-old-readers',
+  { id: 'text' },
+  `select a.id from ${allAccounts} a cross join lateral (
+     select from access_log l where l.account_id = a.id and l.id < $1 order by l.id limit 1
+   ) l`,
+)
 
-const oldReads = `
-  with old as materialized (
-    select ctid as row, id from access_log where account_id = $1 and id > $2 and id < $3 order by id limit $4
-  ), gone as (
-    delete from access_log where ctid = any(array(select row from old)) returning 1
-  )
-  select (select count(*) from gone) as gone, max(id) as last from old`
+const deleteReads = statement<{ gone: number; last: string | null }>(
+  'delete-old-reads',
+  { gone: 'int8', last: 'text' },
+  `with old as materialized (
+     select ctid as row, id from access_log where account_id = $1 and id > $2 and id < $3 order by id limit $4
+   ), gone as (
+     delete from access_log where ctid = any(array(select row from old)) returning 1
+   )
+   select (select count(*) from gone) as gone, max(id) as last from old`,
+)
 
 /** For an import that never finished, the start time counts. */
 const oldImports = `
@@ -31,29 +38,39 @@ const oldImports = `
 
 const hasRejects = 'exists (select from import_rejects r where r.account_id = i.account_id and r.import_id = i.id)'
 
-const oldRejects = `
-  with old as materialized (
-    select ctid as row, line from import_rejects where account_id = $1 and import_id = $2 and line > $3
-    order by line limit $4
-  ), gone as (
-    delete from import_rejects where ctid = any(array(select row from old)) returning 1
-  )
-  select (select count(*) from gone) as gone, max(line) as last from old`
+const findRejected = statement<{ account_id: string; id: string }>(
+  'find-old-imports-with-rejects',
+  { account_id: 'text', id: 'text' },
+  `${oldImports} where ${hasRejects}`,
+)
 
-const lockImports = `
-  select o.id from (${oldImports} where not ${hasRejects} limit $3) o cross join lateral (
-    select from imports where id = o.id for update skip locked
-  ) locked`
+const deleteRejects = statement<{ gone: number; last: number | null }>(
+  'delete-old-rejects',
+  { gone: 'int8', last: 'int4' },
+  `with old as materialized (
+     select ctid as row, line from import_rejects where account_id = $1 and import_id = $2 and line > $3
+     order by line limit $4
+   ), gone as (
+     delete from import_rejects where ctid = any(array(select row from old)) returning 1
+   )
+   select (select count(*) from gone) as gone, max(line) as last from old`,
+)
+
+const lockImports = statement<{ id: string }>(
+  'lock-old-imports',
+  { id: 'text' },
+  `select o.id from (${oldImports} where not ${hasRejects} limit $3) o cross join lateral (
+     select from imports where id = o.id for update skip locked
+   ) locked`,
+)
 
 // A separate statement, whose snapshot sees rejects that a resumed import has written meanwhile.
-const deleteImports = `
-  delete from imports i
-  where i.id = any($1) and coalesce(i.finished_at, i.started_at) < $2 and not ${hasRejects} returning 1`
-
-interface Batch<Key> {
-  gone: number
-  last: Key | null
-}
+const deleteImports = statement<{ id: string }>(
+  'delete-old-imports',
+  { id: 'text' },
+  `delete from imports i
+   where i.id = any($1) and coalesce(i.finished_at, i.started_at) < $2 and not ${hasRejects} returning id`,
+)
 
 /**
  * Deletes access log entries from before `before`, in small batches with pauses, until none is left or `signal` is aborted. Returns the
@@ -67,13 +84,10 @@ export const purgeAccessLog = async (
 ): Promise<number> => {
   const bound = idAt('log', before.getTime())
   let total = 0
-  for (const { id } of await sql<{ id: string }>(oldReaders, [bound])) {
+  for (const { id } of await sql(findOldReaders, [bound])) {
     let last = ''
     const batch = async () => {
-      const [row] = await database.transaction(
-        (tx) => tx<Batch<string>>(oldReads, [id, last, bound, batchSize]),
-        forceIndexOrder,
-      )
+      const [row] = await database.transaction((tx) => tx(deleteReads, [id, last, bound, batchSize]), forceIndexOrder)
       last = row!.last ?? last
       return row!.gone
     }
@@ -95,15 +109,12 @@ export const purgeImports = async (
 ): Promise<number> => {
   const latest = new Date(Math.max(before.getTime(), rejectsBefore.getTime()))
   let total = 0
-  const rejected = await sql<{ account_id: string; id: string }>(`${oldImports} where ${hasRejects}`, [
-    idAt('imp', latest.getTime()),
-    latest,
-  ])
+  const rejected = await sql(findRejected, [idAt('imp', latest.getTime()), latest])
   for (const { account_id: accountId, id } of rejected) {
     let last = 0
     const batch = async () => {
       const [row] = await database.transaction(
-        (tx) => tx<Batch<number>>(oldRejects, [accountId, id, last, batchSize]),
+        (tx) => tx(deleteRejects, [accountId, id, last, batchSize]),
         forceIndexOrder,
       )
       last = row!.last ?? last
@@ -113,19 +124,22 @@ export const purgeImports = async (
   }
   const batch = () =>
     database.transaction(async (tx) => {
-      const old = await tx<{ id: string }>(lockImports, [idAt('imp', before.getTime()), before, batchSize])
+      const old = await tx(lockImports, [idAt('imp', before.getTime()), before, batchSize])
       return (await tx(deleteImports, [old.map(({ id }) => id), before])).length
     })
   return total + (await inBatches(batchSize, batch, signal))
 }
 
-const oldDomains = `
-  with old as materialized (
-    select ctid as row from mail_domains where expires_at < $1 order by expires_at limit $2 for update skip locked
-  ), gone as (
-    delete from mail_domains where ctid = any(array(select row from old)) returning 1
-  )
-  select count(*) as gone from gone`
+const deleteDomains = statement<{ gone: number }>(
+  'delete-old-mail-domains',
+  { gone: 'int8' },
+  `with old as materialized (
+     select ctid as row from mail_domains where expires_at < $1 order by expires_at limit $2 for update skip locked
+   ), gone as (
+     delete from mail_domains where ctid = any(array(select row from old)) returning 1
+   )
+   select count(*) as gone from gone`,
+)
 
 /** Deletes cached DNS answers that expired before `before`, in batches with pauses. Returns the number of deleted rows. */
 export const purgeMailDomains = (
@@ -133,5 +147,4 @@ export const purgeMailDomains = (
   before: Date,
   signal?: AbortSignal,
   batchSize = 1000,
-): Promise<number> =>
-  inBatches(batchSize, async () => (await sql<{ gone: number }>(oldDomains, [before, batchSize]))[0]!.gone, signal)
+): Promise<number> => inBatches(batchSize, async () => (await sql(deleteDomains, [before, batchSize]))[0]!.gone, signal)

@@ -1,3 +1,4 @@
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
 /*
@@ -28,11 +29,14 @@ export const invalidEmails = (account: string): string =>
 export const activeContacts = (account: string, list: string): string =>
   `(select * from contacts where account_id || '' = ${account} and list_id = ${list} and status = 'active') c`
 
+const readReasons = statement<{ reasons: string[] | null }>(
+  'verification-reasons',
+  { reasons: '_text' },
+  'select verification_reasons as reasons from addresses where account_id = $1 and email = $2',
+)
+
 /** Returns why verification doubts a normalised address or rejected it. Empty if the account does not have it. */
 export const verificationReasons = async ({ sql, accountId }: Work, email: string): Promise<string[]> => {
-  const [row] = await sql<{ reasons: string[] | null }>(
-    'select verification_reasons as reasons from addresses where account_id = $1 and email = $2',
-    [accountId, email],
-  )
+  const [row] = await sql(readReasons, [accountId, email])
   return row?.reasons ?? []
 }

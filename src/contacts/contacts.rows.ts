@@ -1,4 +1,4 @@
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
 /*
@@ -67,19 +67,22 @@ export const rowIdsOf = async (
   return new Map(rows.map(({ email, rowId }) => [email, rowId]))
 }
 
+const findNewestLists = statement<{ email: string; listId: string }>(
+  'newest-lists',
+  { email: 'text', listId: 'text' },
+  `select i.email, c.list_id as "listId" from unnest($2::text[]) as i(email) cross join lateral (
+     select c.list_id from contacts c join contact_lists l on l.account_id = c.account_id and l.id = c.list_id
+     where c.account_id = $1 and c.row_id = (select row_id from addresses where account_id = $1 and email = i.email)
+     order by l.updated_at desc, l.id limit 1
+   ) c`,
+)
+
 /** Returns the most recently updated list of each of the normalised addresses that is in one. */
 export const newestListsOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   emails: readonly string[],
 ): Promise<Map<string, string>> => {
   if (emails.length === 0) return new Map()
-  const rows = await sql<{ email: string; listId: string }>(
-    `select i.email, c.list_id as "listId" from unnest($2::text[]) as i(email) cross join lateral (
-       select c.list_id from contacts c join contact_lists l on l.account_id = c.account_id and l.id = c.list_id
-       where c.account_id = $1 and c.row_id = (select row_id from addresses where account_id = $1 and email = i.email)
-       order by l.updated_at desc, l.id limit 1
-     ) c`,
-    [accountId, emails],
-  )
+  const rows = await sql(findNewestLists, [accountId, emails])
   return new Map(rows.map(({ email, listId }) => [email, listId]))
 }

@@ -16,6 +16,7 @@ import { type Database, openDatabase, type Sql } from '../../src/store/database.
 import type { App, Work } from '../../src/store/work.ts'
 import { createStates } from '../../src/store/work-state.ts'
 import { useAccount, useApp } from '../support/app.ts'
+import { textOf } from '../support/database.ts'
 
 let lists: { old: string; fresh: string }
 
@@ -177,8 +178,8 @@ test('what the deletion of a list removes is counted by key, even in an account 
   const newer = await t.account()
   const list = await t.app.work(newer.id, 'cli:test', (work) => createList(work, { name: 'new' }))
   let plan = ''
-  const sql = async (text: string, params: unknown[]) => {
-    plan = JSON.stringify(await t.app.sql(`explain ${text}`, params))
+  const sql = async (query: Parameters<Sql>[0], params: unknown[]) => {
+    plan = JSON.stringify(await t.app.sql(`explain ${textOf(query)}`, params))
     return [{}]
   }
   await countRemoval({ sql: sql as unknown as Sql, accountId: newer.id }, list.id)

@@ -2,7 +2,7 @@ import { idOfCursor, type Page, pageOf } from '../../lib/cursor.ts'
 import { newId } from '../../lib/ids.ts'
 import type { PageRequest } from '../../lib/page.ts'
 import { conflict, noSuch, Problem } from '../../lib/problem.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { findMembers } from '../contacts.find.ts'
 import type { VerificationResult } from '../verification/verification.ts'
@@ -43,6 +43,23 @@ interface Row extends Omit<OpenImport, 'startedAt' | 'finishedAt'> {
   finishedAt: Date | null
 }
 
+const columnTypes = {
+  id: 'text',
+  listId: 'text',
+  file: 'text',
+  fileSha256: 'text',
+  options: 'jsonb',
+  status: 'text',
+  rows: 'int4',
+  created: 'int4',
+  updated: 'int4',
+  unchanged: 'int4',
+  skipped: 'int4',
+  rejected: 'int4',
+  startedAt: 'timestamptz',
+  finishedAt: 'timestamptz',
+} as const
+
 const columns = `id, list_id as "listId", file, file_sha256 as "fileSha256", options, status, rows_done as rows, created, updated,
   unchanged, skipped, rejected, started_at as "startedAt", finished_at as "finishedAt"`
 
@@ -57,21 +74,30 @@ const viewOf = (row: Row): ImportView => {
   return view
 }
 
+const readPage = statement<Row>(
+  'list-imports',
+  columnTypes,
+  `select ${columns} from imports where account_id = $1 and ($2::text is null or id < $2) order by id desc limit $3`,
+)
+
 /** Lists imports, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listImports = async (
   { sql, accountId }: Work,
   { limit, cursor }: PageRequest,
 ): Promise<Page<ImportView>> => {
   const before = cursor === undefined ? null : idOfCursor('imp', cursor)
-  const rows = await sql<Row>(
-    `select ${columns} from imports where account_id = $1 and ($2::text is null or id < $2) order by id desc limit $3`,
-    [accountId, before, limit + 1],
-  )
+  const rows = await sql(readPage, [accountId, before, limit + 1])
   return pageOf(rows.map(viewOf), limit)
 }
 
+const readImport = statement<Row>(
+  'read-import',
+  columnTypes,
+  `select ${columns} from imports where account_id = $1 and id = $2`,
+)
+
 const findImport = async ({ sql, accountId }: Work, id: string): Promise<Row> => {
-  const [row] = await sql<Row>(`select ${columns} from imports where account_id = $1 and id = $2`, [accountId, id])
+  const [row] = await sql(readImport, [accountId, id])
   if (!row) throw noSuch('import', id, { hint: 'svc imports list' })
   return row
 }
@@ -82,18 +108,28 @@ export const openImport = async (work: Work, id: string): Promise<OpenImport> =>
 /** Throws Problem `not_found`. */
 export const showImport = async (work: Work, id: string): Promise<ImportView> => viewOf(await findImport(work, id))
 
+const insertImport = statement<Row>(
+  'insert-import',
+  columnTypes,
+  `insert into imports (id, account_id, list_id, file, file_sha256, options, status, started_at)
+   values ($1, $2, $3, $4, $5, $6, 'running', $7) returning ${columns}`,
+)
+
 /** Creates the record of an import before its first batch. */
 export const startImport = async (
   { sql, accountId, now }: Work,
   { listId, file, sha256, options }: { listId: string; file: string; sha256: string | null; options: ImportOptions },
 ): Promise<OpenImport> => {
-  const [row] = await sql<Row>(
-    `insert into imports (id, account_id, list_id, file, file_sha256, options, status, started_at)
-     values ($1, $2, $3, $4, $5, $6, 'running', $7) returning ${columns}`,
-    [newId('imp', now.getTime()), accountId, listId, file, sha256, JSON.stringify(options), now],
-  )
+  const id = newId('imp', now.getTime())
+  const [row] = await sql(insertImport, [id, accountId, listId, file, sha256, JSON.stringify(options), now])
   return openOf(row!)
 }
+
+const readRowsDone = statement<{ rows: number }>(
+  'read-rows-done',
+  { rows: 'int4' },
+  'select rows_done as rows from imports where account_id = $1 and id = $2',
+)
 
 /** Returns why the checkpoint is not where this process left it: another process advanced it, or a crash of the database reset it. */
 const checkpointConflict = async (
@@ -101,10 +137,7 @@ const checkpointConflict = async (
   id: string,
   rowsDone: number,
 ): Promise<Problem> => {
-  const [row] = await sql<{ rows: number }>('select rows_done as rows from imports where account_id = $1 and id = $2', [
-    accountId,
-    id,
-  ])
+  const [row] = await sql(readRowsDone, [accountId, id])
   if (row && row.rows < rowsDone)
     return new Problem(
       'unavailable',
@@ -116,13 +149,16 @@ const checkpointConflict = async (
   return conflict(`Another process is running the import ${id}`, { hint: `svc imports show ${id}` })
 }
 
+const insertRejects = statement(
+  'insert-rejects',
+  {},
+  `insert into import_rejects (account_id, import_id, line, email, reason)
+   select $1, $2, line, email, reason from jsonb_to_recordset($3::jsonb) as r (line int, email text, reason text)`,
+)
+
 const addRejects = async ({ sql, accountId }: Work, id: string, rejects: readonly Reject[]): Promise<void> => {
   if (rejects.length === 0) return
-  await sql(
-    `insert into import_rejects (account_id, import_id, line, email, reason)
-     select $1, $2, line, email, reason from jsonb_to_recordset($3::jsonb) as r (line int, email text, reason text)`,
-    [accountId, id, JSON.stringify(rejects)],
-  )
+  await sql(insertRejects, [accountId, id, JSON.stringify(rejects)])
 }
 
 const advancing = preparedStatement<{ durability: string }>(
@@ -183,21 +219,27 @@ export const writeBatch = async (
   return counts
 }
 
+const markStopped = statement(
+  'stop-import',
+  {},
+  `update imports set status = 'stopped' where account_id = $1 and id = $2 and rows_done = $3 and status = 'running'`,
+)
+
 /** Marks the import as stopped, unless another process has continued it meanwhile. */
 export const stopImport = async (work: Work, id: string, rowsDone: number): Promise<void> => {
-  await work.sql(
-    `update imports set status = 'stopped' where account_id = $1 and id = $2 and rows_done = $3 and status = 'running'`,
-    [work.accountId, id, rowsDone],
-  )
+  await work.sql(markStopped, [work.accountId, id, rowsDone])
 }
+
+const markDone = statement<{ id: string }>(
+  'finish-import',
+  { id: 'text' },
+  `update imports set status = 'done', finished_at = $4
+   where account_id = $1 and id = $2 and rows_done = $3 and status <> 'done' returning id`,
+)
 
 /** Marks the import as done. Throws Problem `conflict` if another process has continued it. */
 export const finishImport = async (work: Work, id: string, rowsDone: number): Promise<ImportView> => {
-  const ended = await work.sql(
-    `update imports set status = 'done', finished_at = $4
-     where account_id = $1 and id = $2 and rows_done = $3 and status <> 'done' returning 1`,
-    [work.accountId, id, rowsDone, work.now],
-  )
+  const ended = await work.sql(markDone, [work.accountId, id, rowsDone, work.now])
   if (ended.length === 0) throw await checkpointConflict(work, id, rowsDone)
   return showImport(work, id)
 }

@@ -4,35 +4,41 @@ import { csvLine } from '../../lib/csv.ts'
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page.ts'
 import { invalid, Problem } from '../../lib/problem.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Reject } from './batch.ts'
 import { showImport } from './checkpoint.ts'
+
+const readPage = statement<Reject>(
+  'list-rejects',
+  { line: 'int4', email: 'text', reason: 'text' },
+  `select line, email, reason from import_rejects where account_id = $1 and import_id = $2 and line > $3
+   order by line limit $4`,
+)
 
 /** Lists rejects in the order of the file; `cursor` is the last line of the previous page. Throws Problem `not_found` for the import, `invalid` for a bad cursor. */
 export const listRejects = async (work: Work, id: string, { limit, cursor }: PageRequest): Promise<Page<Reject>> => {
   const after = cursor === undefined ? 0 : Number(decodeCursor(cursor, 1)[0])
   if (!Number.isSafeInteger(after)) throw invalid('cursor is not valid')
   await showImport(work, id)
-  const rows = await work.sql<Reject>(
-    `select line, email, reason from import_rejects where account_id = $1 and import_id = $2 and line > $3
-     order by line limit $4`,
-    [work.accountId, id, after, limit + 1],
-  )
+  const rows = await work.sql(readPage, [work.accountId, id, after, limit + 1])
   const rejects = rows.slice(0, limit)
   return { rows: rejects, nextCursor: rows.length > limit ? encodeCursor([String(rejects.at(-1)!.line)]) : null }
 }
+
+const countReasons = statement<{ reason: string; rows: number }>(
+  'count-reject-reasons',
+  { reason: 'text', rows: 'int8' },
+  `select reason, count(*) as rows from import_rejects where account_id = $1 and import_id = $2
+   group by reason order by rows desc, reason limit $3`,
+)
 
 /** Returns the most frequent reasons with their numbers of rows. */
 export const reasonsOf = (
   { sql, accountId }: Work,
   id: string,
   limit = 3,
-): Promise<{ reason: string; rows: number }[]> =>
-  sql<{ reason: string; rows: number }>(
-    `select reason, count(*) as rows from import_rejects where account_id = $1 and import_id = $2
-     group by reason order by rows desc, reason limit $3`,
-    [accountId, id, limit],
-  )
+): Promise<{ reason: string; rows: number }[]> => sql(countReasons, [accountId, id, limit])
 
 type WorkOpener = <T>(run: (work: Work) => Promise<T>) => Promise<T>
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { VerificationResult } from '../verification/verification.ts'
 import { GiveWay, isContended, writeFairly } from '../write/write.ts'
@@ -41,8 +42,11 @@ const checkMs = 100
 /** Longest wait for the batch ahead: longer than any wait for a lock. */
 const maxWaitMs = 6_000
 
-const isBlocking =
-  'select exists (select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))) as "isBlocking"'
+const checkBlocking = statement<{ isBlocking: boolean }>(
+  'is-blocking',
+  { isBlocking: 'bool' },
+  'select exists (select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))) as "isBlocking"',
+)
 
 /**
  * Waits, inside the transaction of a batch, for the commit of the batch ahead. That one may be blocked on a lock that this
@@ -56,7 +60,7 @@ const waitFor = async ({ sql }: Work, { counts, gaveWay }: Writing): Promise<voi
     const outcome = await Promise.race([isDone, hasToQueue, sleep(checkMs, null, { ref: false })])
     if (outcome === true) return
     if (outcome === false) break
-    const [row] = await sql<{ isBlocking: boolean }>(isBlocking)
+    const [row] = await sql(checkBlocking)
     if (row!.isBlocking) break
   }
   throw new GiveWay()

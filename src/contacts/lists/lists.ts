@@ -4,7 +4,7 @@ import { byName } from '../../lib/names.ts'
 import { conflict, invalid, noSuch, notFound, shown } from '../../lib/problem.ts'
 import { text } from '../../lib/text.ts'
 import { isDuplicate } from '../../store/database.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { maxColumns, normalizeFields, tooManyColumns } from '../contacts.fields.ts'
 
@@ -24,9 +24,18 @@ type Row = Omit<ContactListView, 'createdAt' | 'updatedAt'> & { createdAt: Date;
 
 const columns = 'id, name, fields, row_count as "rowCount", created_at as "createdAt", updated_at as "updatedAt"'
 
+const columnTypes = {
+  id: 'text',
+  name: 'text',
+  fields: '_text',
+  rowCount: 'int4',
+  createdAt: 'timestamptz',
+  updatedAt: 'timestamptz',
+} as const
+
 const listingLists = preparedStatement<Row>(
   'list-lists',
-  { id: 'text', name: 'text', fields: '_text', rowCount: 'int4', createdAt: 'timestamptz', updatedAt: 'timestamptz' },
+  columnTypes,
   `select ${columns} from contact_lists where account_id = $1 order by id`,
 )
 
@@ -66,30 +75,36 @@ export const requireList = async (
   return list
 }
 
+const readList = statement<Row>(
+  'find-list',
+  columnTypes,
+  `select ${columns} from contact_lists where account_id = $1 and (id = $2 or name = $2) order by id = $2 desc limit 1`,
+)
+
 // SQL instead of the entity: imports and commands of other features begin with this lookup, and would otherwise load MikroORM.
 /** Finds a list by id, else by name. Throws Problem `not_found`. */
 export const findList = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   ref: string,
 ): Promise<ContactListView> => {
-  const [list] = await sql<Row>(
-    `select ${columns} from contact_lists where account_id = $1 and (id = $2 or name = $2) order by id = $2 desc limit 1`,
-    [accountId, ref],
-  )
+  const [list] = await sql(readList, [accountId, ref])
   if (!list) throw noSuch('list', ref, { hint: 'svc lists list' })
   return view(list)
 }
+
+const countActiveOf = statement<{ count: number; hasList: boolean }>(
+  'count-active-contacts',
+  { count: 'int8', hasList: 'bool' },
+  `select count(*), exists (select from contact_lists where account_id = $1 and id = $2) as "hasList"
+   from contacts where account_id || '' = $1 and list_id = $2 and status = 'active'`,
+)
 
 /** Counts the active contacts of a list. Returns null if the account has no such list, for example because it was deleted. */
 export const countActive = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
 ): Promise<number | null> => {
-  const [row] = await sql<{ count: number; hasList: boolean }>(
-    `select count(*), exists (select from contact_lists where account_id = $1 and id = $2) as "hasList"
-     from contacts where account_id || '' = $1 and list_id = $2 and status = 'active'`,
-    [accountId, listId],
-  )
+  const [row] = await sql(countActiveOf, [accountId, listId])
   return row!.hasList ? row!.count : null
 }
 

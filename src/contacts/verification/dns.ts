@@ -1,6 +1,6 @@
 import type { MxResult, Resolver } from '../../net/resolver.ts'
 import { opaqueArray } from '../../store/arrays.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 
 export type Verifier = Pick<App, 'sql' | 'resolver' | 'now'>
@@ -52,19 +52,22 @@ const askDns = async (
   return facts
 }
 
+const cacheFacts = statement(
+  'cache-mail-facts',
+  {},
+  `insert into mail_domains (domain, finding, expires_at) select * from unnest($1::text[], $2::text[], $3::timestamptz[])
+   on conflict (domain) do update set finding = excluded.finding, expires_at = excluded.expires_at
+     where mail_domains.expires_at < excluded.expires_at`,
+)
+
 /** Caches answers. Of two concurrent answers the one with the longer lifetime stays, so a time-out never replaces an answer. */
 const keepFacts = async ({ sql, now }: Verifier, facts: ReadonlyMap<string, MxResult>): Promise<void> => {
   const rows = [...facts].sort(([a], [b]) => (a < b ? -1 : 1))
-  await sql(
-    `insert into mail_domains (domain, finding, expires_at) select * from unnest($1::text[], $2::text[], $3::timestamptz[])
-     on conflict (domain) do update set finding = excluded.finding, expires_at = excluded.expires_at
-       where mail_domains.expires_at < excluded.expires_at`,
-    [
-      rows.map(([domain]) => domain),
-      rows.map(([, fact]) => fact),
-      rows.map(([, fact]) => new Date(now().getTime() + lifetimesMs[fact])),
-    ],
-  )
+  await sql(cacheFacts, [
+    rows.map(([domain]) => domain),
+    rows.map(([, fact]) => fact),
+    rows.map(([, fact]) => new Date(now().getTime() + lifetimesMs[fact])),
+  ])
 }
 
 const maxRemembered = 20_000

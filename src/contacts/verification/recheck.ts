@@ -1,5 +1,5 @@
 import type { Sql } from '../../store/database.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import { mailFacts, type Verifier } from './dns.ts'
 import { isInconclusive } from './result.ts'
@@ -11,16 +11,19 @@ const maxDomains = 200
 const pageSize = 500
 
 // The recursion steps through the index from domain to domain: a million addresses of one domain are one step.
-const dueDomains = `
-  with recursive doubtful(domain) as (
-    (select domain from addresses where ${isInconclusiveSql} order by domain limit 1)
-    union all
-    select (select domain from addresses where ${isInconclusiveSql} and domain > d.domain order by domain limit 1)
-    from doubtful d where d.domain is not null
-  )
-  select d.domain from doubtful d left join mail_domains m on m.domain = d.domain
-  where d.domain is not null and (m.domain is null or m.expires_at <= $1 or m.finding not in ('timeout', 'error'))
-  order by m.expires_at nulls first, d.domain limit ${maxDomains}`
+const findDueDomains = statement<{ domain: string }>(
+  'find-due-domains',
+  { domain: 'text' },
+  `with recursive doubtful(domain) as (
+     (select domain from addresses where ${isInconclusiveSql} order by domain limit 1)
+     union all
+     select (select domain from addresses where ${isInconclusiveSql} and domain > d.domain order by domain limit 1)
+     from doubtful d where d.domain is not null
+   )
+   select d.domain from doubtful d left join mail_domains m on m.domain = d.domain
+   where d.domain is not null and (m.domain is null or m.expires_at <= $1 or m.finding not in ('timeout', 'error'))
+   order by m.expires_at nulls first, d.domain limit ${maxDomains}`,
+)
 
 interface Place {
   accountId: string
@@ -64,7 +67,7 @@ const recheckDomain = async (app: Rechecker, domain: string, signal: AbortSignal
  * early if `signal` is aborted.
  */
 export const recheckDomains = async (app: Rechecker, signal: AbortSignal): Promise<number> => {
-  const due = await app.sql<{ domain: string }>(dueDomains, [app.now()])
+  const due = await app.sql(findDueDomains, [app.now()])
   const facts = await mailFacts(
     app,
     due.map((row) => row.domain),

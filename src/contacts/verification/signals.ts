@@ -1,5 +1,5 @@
 import type { Sql } from '../../store/database.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { resultOf, type VerificationResult } from './result.ts'
 
@@ -38,34 +38,49 @@ export const withSignals = async <Row extends VerifiedAddress>(sql: Sql, verifie
   })
 }
 
+const lockReasons = statement<{ reasons: string[] | null }>(
+  'lock-verification-reasons',
+  { reasons: '_text' },
+  'select verification_reasons as reasons from addresses where account_id = $1 and email = $2 for no key update',
+)
+
+const updateResult = statement(
+  'update-verification-result',
+  {},
+  `update addresses set verification_status = $3, verification_reasons = $4, verified_at = $5
+   where account_id = $1 and email = $2 and (verification_status, verification_reasons) is distinct from ($3, $4)`,
+)
+
 /** Locks the address first, so that the second of two changes sees the first. Contacts do not change, so no event fires. */
 const changeResult = async (
   { sql, accountId, now }: Work,
   email: string,
   change: (reasons: readonly string[]) => string[],
 ): Promise<void> => {
-  const [held] = await sql<{ reasons: string[] | null }>(
-    `select verification_reasons as reasons from addresses where account_id = $1 and email = $2 for no key update`,
-    [accountId, email],
-  )
+  const [held] = await sql(lockReasons, [accountId, email])
   if (!held) return
   const { status, reasons } = resultOf(change(held.reasons ?? []))
-  await sql(
-    `update addresses set verification_status = $3, verification_reasons = $4, verified_at = $5
-     where account_id = $1 and email = $2 and (verification_status, verification_reasons) is distinct from ($3, $4)`,
-    [accountId, email, status, reasons, now],
-  )
+  await sql(updateResult, [accountId, email, status, reasons, now])
 }
+
+const insertSignal = statement(
+  'insert-address-signal',
+  {},
+  `insert into address_findings (account_id, email, finding, created_at) values ($1, $2, $3, $4) on conflict do nothing`,
+)
 
 /** Stores a signal of a normalised address. From then on its result is `invalid` (`hard_bounced`), or at best `risky` (`complained`). */
 export const addAddressSignal = async (work: Work, email: string, finding: AddressSignal): Promise<void> => {
   const { sql, accountId, now } = work
   await changeResult(work, email, (reasons) => [...reasons, finding])
-  await sql(
-    `insert into address_findings (account_id, email, finding, created_at) values ($1, $2, $3, $4) on conflict do nothing`,
-    [accountId, email, finding, now],
-  )
+  await sql(insertSignal, [accountId, email, finding, now])
 }
+
+const deleteSignals = statement<{ finding: string }>(
+  'delete-address-signals',
+  { finding: 'text' },
+  'delete from address_findings where account_id = $1 and email = $2 and finding = any($3) returning finding',
+)
 
 /** Removes signals of a normalised address, and restores the verification result without them. */
 export const removeAddressSignals = async (
@@ -74,10 +89,7 @@ export const removeAddressSignals = async (
   findings: readonly AddressSignal[],
 ): Promise<void> => {
   const { sql, accountId } = work
-  const dropped = await sql<{ finding: string }>(
-    'delete from address_findings where account_id = $1 and email = $2 and finding = any($3) returning finding',
-    [accountId, email, findings],
-  )
+  const dropped = await sql(deleteSignals, [accountId, email, findings])
   if (dropped.length === 0) return
   const gone = dropped.map(({ finding }) => finding)
   await changeResult(work, email, (reasons) => reasons.filter((reason) => !gone.includes(reason)))

@@ -1,5 +1,6 @@
 import { lockKey } from '../../lib/locks.ts'
 import { SerializationConflict } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 
 /*
@@ -85,9 +86,15 @@ const queued = new WeakSet<Work>()
 /** Returns whether the unit of work must take the account's ticket before it adds contacts. */
 export const isQueued = (work: Work): boolean => queued.has(work)
 
+const lockTicket = statement<{ pg_advisory_xact_lock: '' }>(
+  'take-ticket',
+  { pg_advisory_xact_lock: 'void' },
+  `select pg_advisory_xact_lock(${lockKey('contactCapacity', '$1')})`,
+)
+
 /** Takes the account's ticket (an advisory lock) until the unit of work ends. */
 export const takeTicket = async ({ sql, accountId }: Work): Promise<void> => {
-  await sql(`select pg_advisory_xact_lock(${lockKey('contactCapacity', '$1')})`, [accountId])
+  await sql(lockTicket, [accountId])
 }
 
 /** Takes the ticket if the unit of work is queued. Call it before locking other rows in a unit of work that adds contacts. */

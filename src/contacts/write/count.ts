@@ -1,6 +1,6 @@
 import { countingContacts } from '../../accounts/accounts.ts'
 import { SerializationConflict } from '../../store/database.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { stateKey } from '../../store/work-state.ts'
 import { maxColumns } from '../contacts.fields.ts'
@@ -52,26 +52,30 @@ const counting = preparedStatement<{ lists: string[]; isCounted: boolean }>(
 
 const counted = ({ rows }: PendingCounts) => [...rows].filter(([, count]) => count !== 0)
 
-const lockLists =
-  'select id, fields from contact_lists where account_id = $1 and id = any($2) order by id for no key update'
+const lockLists = statement<{ id: string; fields: string[] }>(
+  'lock-lists',
+  { id: 'text', fields: '_text' },
+  'select id, fields from contact_lists where account_id = $1 and id = any($2) order by id for no key update',
+)
+
+const updateColumns = statement(
+  'update-columns-of-list',
+  {},
+  'update contact_lists set fields = $3, updated_at = $4 where account_id = $1 and id = $2',
+)
 
 /** Adds the new columns. If there are any, locks all lists that the unit of work changes, in the order of their ids. */
 const writeColumns = async ({ sql, accountId, now }: Work, pending: PendingCounts): Promise<void> => {
   const { columns } = pending
   if (columns.size === 0) return
   const ids = new Set([...columns.keys(), ...counted(pending).map(([id]) => id)])
-  const lists = await sql<{ id: string; fields: string[] }>(lockLists, [accountId, [...ids]])
+  const lists = await sql(lockLists, [accountId, [...ids]])
   for (const [id, names] of columns) {
     const list = lists.find((one) => one.id === id)
     const fields = new Set([...(list?.fields ?? []), ...names])
     if (!list || fields.size > maxColumns) throw outdated()
     if (fields.size === list.fields.length) continue
-    await sql('update contact_lists set fields = $3, updated_at = $4 where account_id = $1 and id = $2', [
-      accountId,
-      id,
-      [...fields],
-      now,
-    ])
+    await sql(updateColumns, [accountId, id, [...fields], now])
   }
 }
 

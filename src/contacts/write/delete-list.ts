@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { activeAccounts } from '../../accounts/accounts.ts'
 import { forceIndexOrder } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { findList } from '../lists/lists.ts'
 import { countContacts } from './count.ts'
@@ -31,18 +32,32 @@ export interface Removal {
   addresses: number
 }
 
+const findDeleted = statement<DeletedList>(
+  'find-deleted-list',
+  { id: 'text', name: 'text' },
+  `select id, name from deleted_lists
+   where account_id = $1 and (id = $2 or name = $2 and not exists (select from contact_lists where account_id = $1 and name = $2))
+   order by id = $2 desc limit 1`,
+)
+
 /** Finds a list by id, else by name, also one whose deletion has begun. Throws Problem `not_found`. */
 export const findDeletable = async (work: Pick<Work, 'sql' | 'accountId'>, ref: string): Promise<DeletedList> => {
-  const [deleted] = await work.sql<DeletedList>(
-    `select id, name from deleted_lists
-     where account_id = $1 and (id = $2 or name = $2 and not exists (select from contact_lists where account_id = $1 and name = $2))
-     order by id = $2 desc limit 1`,
-    [work.accountId, ref],
-  )
+  const [deleted] = await work.sql(findDeleted, [work.accountId, ref])
   if (deleted) return deleted
   const { id, name } = await findList(work, ref)
   return { id, name }
 }
+
+const removalTypes = { contacts: 'int8', addresses: 'int8' } as const
+
+const countRemoved = statement<Removal>(
+  'count-removal-of-list',
+  removalTypes,
+  `select (select count(*) from contacts where account_id = $1 and list_id = $2) as contacts, (
+     select count(*) from contacts c where c.account_id || '' = $1 and c.list_id = $2
+       and not exists (select from contacts o where o.account_id = $1 and o.row_id = c.row_id and o.list_id <> $2 offset 0)
+   ) as addresses`,
+)
 
 /**
  * Counts what the deletion of a list would remove. `offset 0` makes PostgreSQL look up each contact by key: if it takes the list for
@@ -52,59 +67,72 @@ export const countRemoval = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
 ): Promise<Removal> => {
-  const [removal] = await sql<Removal>(
-    `select (select count(*) from contacts where account_id = $1 and list_id = $2) as contacts, (
-       select count(*) from contacts c where c.account_id || '' = $1 and c.list_id = $2
-         and not exists (select from contacts o where o.account_id = $1 and o.row_id = c.row_id and o.list_id <> $2 offset 0)
-     ) as addresses`,
-    [accountId, listId],
-  )
+  const [removal] = await sql(countRemoved, [accountId, listId])
   return removal!
 }
 
 // A transaction that adds contacts updates the list's row at its end. It either commits before this statement, or finds no list and
 // rolls back.
-const close = ({ sql, accountId, now }: Work, listId: string) =>
-  sql(
-    `with closed as (delete from contact_lists where account_id = $1 and id = $2 returning id, account_id, name)
-     insert into deleted_lists (id, account_id, name, started_at) select id, account_id, name, $3 from closed`,
-    [accountId, listId, now],
-  )
+const closeList = statement(
+  'close-list',
+  {},
+  `with closed as (delete from contact_lists where account_id = $1 and id = $2 returning id, account_id, name)
+   insert into deleted_lists (id, account_id, name, started_at) select id, account_id, name, $3 from closed`,
+)
 
 // One batch of a list at a time: a second process waits for the batch of the first, then continues after it.
-const lockDeletedList = 'select 1 from deleted_lists where account_id = $1 and id = $2 for update'
+const lockDeletedList = statement(
+  'lock-deleted-list',
+  {},
+  'select from deleted_lists where account_id = $1 and id = $2 for update',
+)
+
+const forgetDeletedList = statement(
+  'forget-deleted-list',
+  {},
+  'delete from deleted_lists where account_id = $1 and id = $2',
+)
 
 // `|| ''` hides the account from the planner, so that it uses the list's index, which has this order.
 const ofList = `account_id || '' = $1 and list_id = $2 and row_id > $3`
 
 // Locks the addresses in order, before the contacts, as every writer does. A transaction that adds one of them to another list holds
 // its lock.
-const lockBatch = `
-  select count(*) as count, max(row_id) as last from (
-    select c.row_id from (
-      select * from (select row_id, email from contacts where ${ofList} order by row_id limit ${batchSize}) batch order by email
-    ) c cross join lateral (select from addresses where account_id = $1 and email = c.email for update) a
-  ) locked`
+const lockBatch = statement<{ count: number; last: string | null }>(
+  'lock-addresses-of-deleted-list',
+  { count: 'int8', last: 'text' },
+  `select count(*) as count, max(row_id) as last from (
+     select c.row_id from (
+       select * from (select row_id, email from contacts where ${ofList} order by row_id limit ${batchSize}) batch order by email
+     ) c cross join lateral (select from addresses where account_id = $1 and email = c.email for update) a
+   ) locked`,
+)
 
-const lockContacts = `
-  select count(*) from (
-    select from contacts where ${ofList} and row_id <= $4 order by email for update
-  ) locked`
+const lockContacts = statement<{ count: number }>(
+  'lock-contacts-of-deleted-list',
+  { count: 'int8' },
+  `select count(*) from (
+     select from contacts where ${ofList} and row_id <= $4 order by email for update
+   ) locked`,
+)
 
 // A separate statement, whose snapshot sees the lists that the addresses have joined meanwhile.
-const deleteBatch = `
-  with gone as (
-    delete from contacts where ${ofList} and row_id <= $4 returning email, row_id
-  ), orphans as (
-    delete from addresses where ctid = any(array(
-      select a.row from gone g
-      cross join lateral (select ctid as row from addresses where account_id = $1 and email = g.email limit 1) a
-      where not exists (
-        select from contacts c where c.account_id = $1 and c.row_id = g.row_id and c.list_id <> $2 offset 0
-      )
-    )) returning 1
-  )
-  select (select count(*) from gone) as contacts, (select count(*) from orphans) as addresses`
+const deleteBatch = statement<Removal>(
+  'delete-contacts-of-deleted-list',
+  removalTypes,
+  `with gone as (
+     delete from contacts where ${ofList} and row_id <= $4 returning email, row_id
+   ), orphans as (
+     delete from addresses where ctid = any(array(
+       select a.row from gone g
+       cross join lateral (select ctid as row from addresses where account_id = $1 and email = g.email limit 1) a
+       where not exists (
+         select from contacts c where c.account_id = $1 and c.row_id = g.row_id and c.list_id <> $2 offset 0
+       )
+     )) returning 1
+   )
+   select (select count(*) from gone) as contacts, (select count(*) from orphans) as addresses`,
+)
 
 interface Swept extends Removal {
   /** The last deleted row id; null: no contacts are left. */
@@ -116,14 +144,14 @@ const sweepBatch = async (work: Work, listId: string, after: string): Promise<Sw
   const nothing = { contacts: 0, addresses: 0, last: null }
   await sql(forceIndexOrder)
   if ((await sql(lockDeletedList, [accountId, listId])).length === 0) return nothing
-  const [locked] = await sql<{ count: number; last: string | null }>(lockBatch, [accountId, listId, after])
+  const [locked] = await sql(lockBatch, [accountId, listId, after])
   const { last } = locked!
   if (last === null) {
-    await sql('delete from deleted_lists where account_id = $1 and id = $2', [accountId, listId])
+    await sql(forgetDeletedList, [accountId, listId])
     return nothing
   }
   await sql(lockContacts, [accountId, listId, after, last])
-  const [removal] = await sql<Removal>(deleteBatch, [accountId, listId, after, last])
+  const [removal] = await sql(deleteBatch, [accountId, listId, after, last])
   countContacts(work, null, 0, -removal!.addresses)
   return { ...removal!, last }
 }
@@ -168,17 +196,20 @@ export const deleteList = async (
   listId: string,
   deletion: ListDeletion,
 ): Promise<Removal & { isDone: boolean }> => {
-  await app.work(accountId, deletion.actor, (work) => close(work, listId))
+  await app.work(accountId, deletion.actor, ({ sql, now }) => sql(closeList, [accountId, listId, now]))
   return sweepList(app, accountId, listId, deletion)
 }
 
+const findUnfinished = statement<{ id: string; accountId: string }>(
+  'find-unfinished-list-deletions',
+  { id: 'text', accountId: 'text' },
+  `select l.id, l.account_id as "accountId" from deleted_lists l
+     join ${activeAccounts} a on a.id = l.account_id order by l.id`,
+)
+
 /** Continues interrupted deletions of lists. If another process is deleting the same list, the two alternate batches. */
 export const finishListDeletions = async (app: Pick<App, 'sql' | 'work'>, signal: AbortSignal): Promise<void> => {
-  const rows = await app.sql<{ id: string; accountId: string }>(
-    `select l.id, l.account_id as "accountId" from deleted_lists l
-       join ${activeAccounts} a on a.id = l.account_id order by l.id`,
-  )
-  for (const { id, accountId } of rows) {
+  for (const { id, accountId } of await app.sql(findUnfinished)) {
     if (signal.aborted) return
     await sweepList(app, accountId, id, { actor: 'job:housekeeping', signal })
   }

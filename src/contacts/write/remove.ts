@@ -1,5 +1,5 @@
 import { noSuch } from '../../lib/problem.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { PersonalDataPart, Work } from '../../store/work.ts'
 import { hasPersonalData } from '../contacts.personal-data.ts'
 import { countContacts } from './count.ts'
@@ -23,12 +23,15 @@ export const notifyRemoved = async (work: Work, removed: Removed): Promise<void>
   for (const listener of await work.listeners()) await listener.contactsRemoved?.(work, removed)
 }
 
+const lockRowId = statement<{ rowId: string }>(
+  'lock-address',
+  { rowId: 'text' },
+  'select row_id as "rowId" from addresses where account_id = $1 and email = $2 for update',
+)
+
 /** Locks an address, before its contacts, and returns its row id; null if the account does not have it. */
 const lockAddress = async ({ sql, accountId }: Work, email: string): Promise<string | null> => {
-  const [row] = await sql<{ rowId: string }>(
-    'select row_id as "rowId" from addresses where account_id = $1 and email = $2 for update',
-    [accountId, email],
-  )
+  const [row] = await sql(lockRowId, [accountId, email])
   return row?.rowId ?? null
 }
 
@@ -40,28 +43,37 @@ export interface Erasure {
 }
 
 // Lock order: contacts, then rejects and signals, then the counters at the end of the unit of work.
-const lockMemberships = `
-  select list_id as "listId", exists (select from contact_lists where id = list_id) as "isListed"
-  from contacts where account_id = $1 and row_id = $2 order by list_id for update`
+const lockMemberships = statement<{ listId: string; isListed: boolean }>(
+  'lock-memberships',
+  { listId: 'text', isListed: 'bool' },
+  `select list_id as "listId", exists (select from contact_lists where id = list_id) as "isListed"
+   from contacts where account_id = $1 and row_id = $2 order by list_id for update`,
+)
 
-const erase = `
-  with gone as (
-    delete from contacts where account_id = $1 and row_id = $3
-  ), address as (
-    delete from addresses where account_id = $1 and email = $2 and row_id = $3 returning 1
-  ), shown as (
-    delete from address_findings where account_id = $1 and email = $2
-  ), rejected as (
-    delete from import_rejects where account_id = $1 and lower(trim(email)) = $2 returning 1
-  )
-  select (select count(*) from address) as addresses, (select count(*) from rejected) as rejects`
+const erase = statement<{ addresses: number; rejects: number }>(
+  'erase-contact',
+  { addresses: 'int8', rejects: 'int8' },
+  `with gone as (
+     delete from contacts where account_id = $1 and row_id = $3
+   ), address as (
+     delete from addresses where account_id = $1 and email = $2 and row_id = $3 returning 1
+   ), shown as (
+     delete from address_findings where account_id = $1 and email = $2
+   ), rejected as (
+     delete from import_rejects where account_id = $1 and lower(trim(email)) = $2 returning 1
+   )
+   select (select count(*) from address) as addresses, (select count(*) from rejected) as rejects`,
+)
 
-const countErasure = `
-  select (
-      select count(*) from contacts c join contact_lists l on l.id = c.list_id
-      where c.account_id = $1 and c.row_id = (select row_id from addresses where account_id = $1 and email = $2)
-    ) as contacts,
-    (select count(*) from import_rejects where account_id = $1 and lower(trim(email)) = $2) as rejects`
+const countErasure = statement<Omit<Erasure, 'email'>>(
+  'count-erasure',
+  { contacts: 'int8', rejects: 'int8' },
+  `select (
+       select count(*) from contacts c join contact_lists l on l.id = c.list_id
+       where c.account_id = $1 and c.row_id = (select row_id from addresses where account_id = $1 and email = $2)
+     ) as contacts,
+     (select count(*) from import_rejects where account_id = $1 and lower(trim(email)) = $2) as rejects`,
+)
 
 /**
  * Removes a normalised address from every list, with its verification result and its rejected import rows; `dryRun` only counts.
@@ -79,13 +91,13 @@ export const eraseContact = async (
       throw noSuch('contact', email)
   }
   if (dryRun) {
-    const [counts] = await sql<Omit<Erasure, 'email'>>(countErasure, [accountId, email])
+    const [counts] = await sql(countErasure, [accountId, email])
     await requireSome(counts!)
     return { email, ...counts! }
   }
   const rowId = await lockAddress(work, email)
-  const rows = await sql<{ listId: string; isListed: boolean }>(lockMemberships, [accountId, rowId])
-  const [gone] = await sql<{ addresses: number; rejects: number }>(erase, [accountId, email, rowId])
+  const rows = await sql(lockMemberships, [accountId, rowId])
+  const [gone] = await sql(erase, [accountId, email, rowId])
   const { addresses, rejects } = gone!
   // Contacts of a list that is being deleted still exist for a while, but are not visible.
   const counts = { contacts: rows.filter(({ isListed }) => isListed).length, rejects }
