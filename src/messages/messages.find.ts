@@ -6,7 +6,7 @@ import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
 import { opaqueArray } from '../store/arrays.ts'
 import type { Sql } from '../store/database.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { heldUntil } from './messages.queue.ts'
 import { messageStatuses } from './messages.shapes.ts'
@@ -64,9 +64,36 @@ const columns = `m.id, m.status, m.reason, m.error, m.type, m.email as "to", m.s
 const fromColumns = `case when m.from_email is not null
     then json_build_object('email', m.from_email, 'name', m.from_name) end as "from", m.reply_to as "replyTo"`
 
+const types = {
+  id: 'text',
+  status: 'text',
+  reason: 'text',
+  error: 'text',
+  type: 'text',
+  to: 'text',
+  subject: 'text',
+  projectId: 'text',
+  source: 'json',
+  createdAt: 'int8',
+  finishedAt: 'int8',
+} as const
+
 /** The columns of a `MessageDetail`, for `from messages m`. */
 export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData",
   ${epochMs('m.dropped_at')} as "contentDroppedAt"`
+
+/** The types of `detailColumns`. */
+export const detailTypes = {
+  ...types,
+  from: 'json',
+  replyTo: 'text',
+  html: 'text',
+  text: 'text',
+  calendar: 'text',
+  projectVersion: 'int4',
+  mergeData: 'jsonb',
+  contentDroppedAt: 'int8',
+} as const
 
 const readStatus = preparedStatement<{ status: MessageView['status'] }>(
   'message-status',
@@ -83,6 +110,15 @@ export const statusOf = async (
   return row?.status ?? null
 }
 
+const readPage = statement<MessageView>(
+  'list-messages',
+  types,
+  `select ${columns} from messages m
+   where m.account_id = $1 and ($2::text is null or m.id < $2) and ($3::text is null or m.status = $3)
+     and ($4::text is null or m.email = $4) and ($5::text is null or m.id >= $5)
+   order by m.id desc limit $6`,
+)
+
 /** Returns a page of the account's messages, newest first. */
 export const listMessages = async (
   { sql, accountId }: Work,
@@ -90,27 +126,24 @@ export const listMessages = async (
   { limit, cursor }: PageRequest,
 ): Promise<Page<MessageView>> => {
   const before = cursor === undefined ? null : decodeCursor(cursor, 1)[0]
-  const rows = await sql<MessageView>(
-    `select ${columns} from messages m
-     where m.account_id = $1 and ($2::text is null or m.id < $2) and ($3::text is null or m.status = $3)
-       and ($4::text is null or m.email = $4) and ($5::text is null or m.id >= $5)
-     order by m.id desc limit $6`,
-    [accountId, before, status, email, sinceId, limit + 1],
-  )
+  const rows = await sql(readPage, [accountId, before, status, email, sinceId, limit + 1])
   return pageOf(rows, limit)
 }
 
+const readDetail = statement<MessageDetail>(
+  'read-message',
+  { ...detailTypes, queue: 'json' },
+  `select ${detailColumns},
+     case when q.id is not null then json_build_object(
+       'state', case when q.is_handing then 'handing' when q.worker is not null then 'claimed' else 'queued' end,
+       'tries', q.tries, 'dueAt', case when q.due_at < ${heldUntil} then ${epochMs('q.due_at')} end) end as queue
+   from messages m left join message_queue q on q.account_id = m.account_id and q.id = m.id
+   where m.account_id = $1 and m.id = $2`,
+)
+
 /** Throws Problem `not_found`. */
 export const showMessage = async ({ sql, accountId }: Work, id: string): Promise<MessageDetail> => {
-  const [row] = await sql<MessageDetail>(
-    `select ${detailColumns},
-       case when q.id is not null then json_build_object(
-         'state', case when q.is_handing then 'handing' when q.worker is not null then 'claimed' else 'queued' end,
-         'tries', q.tries, 'dueAt', case when q.due_at < ${heldUntil} then ${epochMs('q.due_at')} end) end as queue
-     from messages m left join message_queue q on q.account_id = m.account_id and q.id = m.id
-     where m.account_id = $1 and m.id = $2`,
-    [accountId, id],
-  )
+  const [row] = await sql(readDetail, [accountId, id])
   if (!row) throw noSuch('send', id, { hint: 'svc sends list' })
   return row
 }

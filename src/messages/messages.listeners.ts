@@ -1,5 +1,24 @@
+import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
 import { countEnds } from './messages.queue.ts'
+
+const dropQueued = statement(
+  'drop-messages-to-recipient',
+  {},
+  `with gone as (
+     delete from message_queue q using messages m
+     where m.account_id = $1 and m.email = $2 and q.account_id = $1 and q.id = m.id returning q.account_id, q.batch
+   ) ${countEnds(`select account_id, batch, 'failed' as status from gone`)}`,
+)
+
+const blankMessages = statement(
+  'blank-messages-to-recipient',
+  {},
+  `update messages set email = '', subject = '', html = null, text = null, calendar = null, merge_data = null,
+     error = case when status = 'pending' or strpos(lower(error), $2) > 0 then 'The contact was erased' else error end,
+     status = case when status = 'pending' then 'failed' else status end, finished_at = coalesce(finished_at, $3)
+   where account_id = $1 and email = $2`,
+)
 
 /**
  * Erases a recipient. Messages stay as a record that they were sent, without the address and without content that may name the
@@ -10,19 +29,7 @@ export const forgetRecipients: Listener = {
   async contactsRemoved({ sql, accountId, now }, { listId, email }) {
     if (listId !== undefined || email === undefined) return
     // The queue is locked before the messages, in the same order as everywhere else (docs/locking.md).
-    await sql(
-      `with gone as (
-         delete from message_queue q using messages m
-         where m.account_id = $1 and m.email = $2 and q.account_id = $1 and q.id = m.id returning q.account_id, q.batch
-       ) ${countEnds(`select account_id, batch, 'failed' as status from gone`)}`,
-      [accountId, email],
-    )
-    await sql(
-      `update messages set email = '', subject = '', html = null, text = null, calendar = null, merge_data = null,
-         error = case when status = 'pending' or strpos(lower(error), $2) > 0 then 'The contact was erased' else error end,
-         status = case when status = 'pending' then 'failed' else status end, finished_at = coalesce(finished_at, $3)
-       where account_id = $1 and email = $2`,
-      [accountId, email, now],
-    )
+    await sql(dropQueued, [accountId, email])
+    await sql(blankMessages, [accountId, email, now])
   },
 }

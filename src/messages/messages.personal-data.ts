@@ -1,28 +1,33 @@
+import { statement } from '../store/statement.ts'
 import type { PersonalDataPart } from '../store/work.ts'
-import { detailColumns, epochMs } from './messages.find.ts'
+import { detailColumns, detailTypes, epochMs, type MessageDetail } from './messages.find.ts'
+
+const messagesTo = statement<Omit<MessageDetail, 'queue'> & { reports: { kind: string; at: number }[] }>(
+  'export-messages',
+  { ...detailTypes, reports: 'json' },
+  `select ${detailColumns}, (
+     select coalesce(json_agg(json_build_object('kind', r.kind, 'at', ${epochMs('r.created_at')}) order by r.created_at), '[]')
+     from message_reports r where r.account_id = m.account_id and r.message_id = m.id
+   ) as reports
+   from messages m where m.account_id = $1 and m.email = $2 order by m.id`,
+)
+
+const suppressionsOf = statement<{ reason: string; createdAt: number }>(
+  'export-suppressions',
+  { reason: 'text', createdAt: 'int8' },
+  `select reason, ${epochMs('created_at')} as "createdAt" from suppressions
+   where account_id = $1 and email = $2 order by reason`,
+)
 
 /** The messages to an address with their content and delivery reports, and the address's suppressions. */
 export const personalData: readonly PersonalDataPart[] = [
   {
     name: 'messages',
-    read: ({ sql, accountId }, email) =>
-      sql(
-        `select ${detailColumns}, (
-           select coalesce(json_agg(json_build_object('kind', r.kind, 'at', ${epochMs('r.created_at')}) order by r.created_at), '[]')
-           from message_reports r where r.account_id = m.account_id and r.message_id = m.id
-         ) as reports
-         from messages m where m.account_id = $1 and m.email = $2 order by m.id`,
-        [accountId, email],
-      ),
+    read: ({ sql, accountId }, email) => sql(messagesTo, [accountId, email]),
   },
   {
     name: 'suppressions',
     staysAtErasure: true,
-    read: ({ sql, accountId }, email) =>
-      sql(
-        `select reason, ${epochMs('created_at')} as "createdAt" from suppressions
-         where account_id = $1 and email = $2 order by reason`,
-        [accountId, email],
-      ),
+    read: ({ sql, accountId }, email) => sql(suppressionsOf, [accountId, email]),
   },
 ]

@@ -1,6 +1,7 @@
 import { Problem } from '../lib/problem.ts'
 import { inBatches } from '../store/batches.ts'
 import type { Sql } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 import { linkFields, loadVersion } from '../studio/studio.ts'
 
@@ -18,25 +19,31 @@ interface Row {
 }
 
 /** Each page continues after the last row of the previous one, so that pending messages are read once in a run, not once a page. */
-const findContents = `
-  select account_id as "accountId", id, project_id as "projectId", project_version as "projectVersion",
-    created_at::text as "createdAt"
-  from messages where dropped_at is null and created_at < $1 and (created_at, id) > ($2::timestamptz, $3)
-  order by created_at, id limit $4`
+const findContents = statement<Row>(
+  'find-old-contents',
+  { accountId: 'text', id: 'text', projectId: 'text', projectVersion: 'int4', createdAt: 'text' },
+  `select account_id as "accountId", id, project_id as "projectId", project_version as "projectVersion",
+     created_at::text as "createdAt"
+   from messages where dropped_at is null and created_at < $1 and (created_at, id) > ($2::timestamptz, $3)
+   order by created_at, id limit $4`,
+)
 
-const dropping = `
-  with old as materialized (
-    select m.row, p.kept from unnest($1::text[], $2::text[], $3::text[]) as p(account, id, kept) cross join lateral (
-      select ctid as row from messages
-      where account_id = p.account and id = p.id and dropped_at is null and finished_at < $4 for update skip locked
-    ) m
-  )
-  update messages m set html = null, text = null, calendar = null, dropped_at = $5, merge_data = case
-      when m.merge_data is not null then (
-        select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(m.merge_data) f where old.kept::jsonb ? f.key
-      )
-    end
-  from old where m.ctid = old.row returning 1`
+const dropFound = statement<{ id: string }>(
+  'drop-contents',
+  { id: 'text' },
+  `with old as materialized (
+     select m.row, p.kept from unnest($1::text[], $2::text[], $3::text[]) as p(account, id, kept) cross join lateral (
+       select ctid as row from messages
+       where account_id = p.account and id = p.id and dropped_at is null and finished_at < $4 for update skip locked
+     ) m
+   )
+   update messages m set html = null, text = null, calendar = null, dropped_at = $5, merge_data = case
+       when m.merge_data is not null then (
+         select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(m.merge_data) f where old.kept::jsonb ? f.key
+       )
+     end
+   from old where m.ctid = old.row returning m.id`,
+)
 
 /** Returns the merge fields to keep: those of links. A deleted version has none, because its links lead nowhere. */
 const keptFields = async (sql: Sql, { accountId, projectId, projectVersion }: Row): Promise<string[]> => {
@@ -62,13 +69,13 @@ export const dropContents = async (
   let last = { createdAt: '-infinity', id: '' }
   let total = 0
   const batch = async (): Promise<number> => {
-    const page = await sql<Row>(findContents, [before, last.createdAt, last.id, batchSize])
+    const page = await sql(findContents, [before, last.createdAt, last.id, batchSize])
     if (page.length === 0) return 0
     last = page.at(-1)!
     const kept: string[] = []
     for (const row of page) kept.push(JSON.stringify(await keptFields(sql, row)))
     const params = [page.map(({ accountId }) => accountId), page.map(({ id }) => id), kept, before, now()]
-    total += (await sql(dropping, params)).length
+    total += (await sql(dropFound, params)).length
     return page.length
   }
   await inBatches(batchSize, batch, signal)

@@ -3,9 +3,10 @@ import { lockClasses } from '../../lib/locks.ts'
 import { MailboxFailure, withMailbox } from '../../net/imap.ts'
 import { createBell, repeatUntil } from '../../queue/loop.ts'
 import { isUnavailable } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
 import { ingestMessage } from './ingest.ts'
-import { accessOf, mailboxColumns, type StoredMailbox } from './mailboxes.ts'
+import { accessOf, mailboxColumns, mailboxTypes, type StoredMailbox } from './mailboxes.ts'
 import { maxMessageBytes } from './split.ts'
 
 /*
@@ -50,14 +51,23 @@ const readMailbox = async (app: App, mailbox: DueMailbox, signal: AbortSignal, r
   })
 }
 
+const findUnread = statement<DueMailbox>(
+  'find-due-mailboxes',
+  { accountId: 'text', ...mailboxTypes },
+  `select b.account_id as "accountId", ${mailboxColumns} from bounce_mailboxes b
+   join ${activeAccounts} a on a.id = b.account_id
+   where (b.read_at is null or b.read_at <= $1) and ($2::text is null or b.account_id = $2)
+   order by b.read_at nulls first, b.account_id`,
+)
+
 const findDue = (app: App, accountId: string | null): Promise<DueMailbox[]> =>
-  app.sql<DueMailbox>(
-    `select b.account_id as "accountId", ${mailboxColumns} from bounce_mailboxes b
-     join ${activeAccounts} a on a.id = b.account_id
-     where (b.read_at is null or b.read_at <= $1) and ($2::text is null or b.account_id = $2)
-     order by b.read_at nulls first, b.account_id`,
-    [new Date(app.now().getTime() - everyMs + slackMs), accountId],
-  )
+  app.sql(findUnread, [new Date(app.now().getTime() - everyMs + slackMs), accountId])
+
+const noteRead = statement(
+  'note-mailbox-read',
+  {},
+  'update bounce_mailboxes set read_at = $2, error = $3 where account_id = $1',
+)
 
 /**
  * Reads each account's mailbox that has not been read for a minute, unless another process reads it, and stores the result. An
@@ -89,11 +99,7 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
       if (!mailbox || signal.aborted) return
       const error = await attempt(mailbox)
       if (signal.aborted) return
-      await app.sql('update bounce_mailboxes set read_at = $2, error = $3 where account_id = $1', [
-        accountId,
-        app.now(),
-        error,
-      ])
+      await app.sql(noteRead, [accountId, app.now(), error])
     } finally {
       await guard.query('select pg_advisory_unlock($1, hashtext($2))', [lockClasses.mailbox, accountId])
     }

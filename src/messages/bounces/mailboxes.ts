@@ -1,5 +1,6 @@
 import { invalid, notFound } from '../../lib/problem.ts'
 import { type ImapAccess, MailboxFailure, withMailbox } from '../../net/imap.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 
 interface MailboxView {
@@ -19,6 +20,16 @@ export interface StoredMailbox extends Omit<ImapAccess, 'password'> {
 
 export const mailboxColumns = `b.host, b.port, b.is_secure as "isSecure", b.username, b.folder,
   b.sealed_password as "sealedPassword"`
+
+/** The types of `mailboxColumns`. */
+export const mailboxTypes = {
+  host: 'text',
+  port: 'int4',
+  isSecure: 'bool',
+  username: 'text',
+  folder: 'text',
+  sealedPassword: 'text',
+} as const
 
 const contextOf = (accountId: string): string => `bounces ${accountId}`
 
@@ -84,11 +95,14 @@ export const setMailbox = async (
 
 type Row = StoredMailbox & Pick<MailboxView, 'error'> & { readAt: Date | null }
 
+const readMailbox = statement<Row>(
+  'read-mailbox',
+  { ...mailboxTypes, readAt: 'timestamptz', error: 'text' },
+  `select ${mailboxColumns}, b.read_at as "readAt", b.error from bounce_mailboxes b where b.account_id = $1`,
+)
+
 const requireMailbox = async ({ sql, accountId }: Work): Promise<Row> => {
-  const [mailbox] = await sql<Row>(
-    `select ${mailboxColumns}, b.read_at as "readAt", b.error from bounce_mailboxes b where b.account_id = $1`,
-    [accountId],
-  )
+  const [mailbox] = await sql(readMailbox, [accountId])
   if (!mailbox) throw notFound('There is no mailbox for reports', { hint: 'svc bounces mailbox set' })
   return mailbox
 }

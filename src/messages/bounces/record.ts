@@ -1,6 +1,6 @@
 import { lockKey } from '../../lib/locks.ts'
 import { Problem } from '../../lib/problem.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { suppressAndFlag } from '../suppression/suppression.ts'
 import type { Report } from './report.ts'
@@ -47,37 +47,49 @@ const findReported = async (
   return rows.find(({ domain }) => proven || domain === original!.domain) ?? null
 }
 
+const findReport = statement(
+  'find-report',
+  {},
+  'select from message_reports where account_id = $1 and message_id = $2 and fingerprint = $3',
+)
+
 const isKnown = async ({ sql }: Pick<App, 'sql'>, { accountId, id }: Reported, { fingerprint }: Report) =>
-  (
-    await sql('select from message_reports where account_id = $1 and message_id = $2 and fingerprint = $3', [
-      accountId,
-      id,
-      fingerprint,
-    ])
-  ).length > 0
+  (await sql(findReport, [accountId, id, fingerprint])).length > 0
+
+const lockRecipient = statement<{ pg_advisory_xact_lock: '' }>(
+  'lock-recipient',
+  { pg_advisory_xact_lock: 'void' },
+  `select pg_advisory_xact_lock(${lockKey('recipient', '$1')})`,
+)
+
+const countSoftBounces = statement<{ failures: number }>(
+  'count-soft-bounces',
+  { failures: 'int8' },
+  `select count(*) as failures from messages m join message_reports r on r.account_id = m.account_id and r.message_id = m.id
+   where m.account_id = $1 and m.email = $2 and r.kind = 'soft' and r.created_at > $3::timestamptz - $4 * interval '1 day'`,
+)
 
 /** Returns whether the address has reached the limit of soft bounces. The lock makes concurrent reports count one after another. */
 const hasReachedSoftLimit = async ({ sql, accountId, now }: Work, email: string): Promise<boolean> => {
-  await sql(`select pg_advisory_xact_lock(${lockKey('recipient', '$1')})`, [`${accountId} ${email}`])
-  const [row] = await sql<{ failures: number }>(
-    `select count(*) as failures from messages m join message_reports r on r.account_id = m.account_id and r.message_id = m.id
-     where m.account_id = $1 and m.email = $2 and r.kind = 'soft' and r.created_at > $3::timestamptz - $4 * interval '1 day'`,
-    [accountId, email, now, softDays],
-  )
+  await sql(lockRecipient, [`${accountId} ${email}`])
+  const [row] = await sql(countSoftBounces, [accountId, email, now, softDays])
   return row!.failures >= softLimit
 }
+
+const addReport = statement<{ email: string }>(
+  'add-report',
+  { email: 'text' },
+  `with added as (
+     insert into message_reports (account_id, message_id, fingerprint, kind, created_at)
+     values ($1, $2, $3, $4, $5) on conflict do nothing returning 1
+   )
+   select m.email from messages m, added where m.account_id = $1 and m.id = $2`,
+)
 
 /** Records a report of a message, and suppresses the message's recipient if necessary. The recipient that the report names is ignored. */
 const record = async (work: Work, id: string, { kind, fingerprint }: Report): Promise<ReportOutcome> => {
   const { sql, accountId, now } = work
-  const [added] = await sql<{ email: string }>(
-    `with added as (
-       insert into message_reports (account_id, message_id, fingerprint, kind, created_at)
-       values ($1, $2, $3, $4, $5) on conflict do nothing returning 1
-     )
-     select m.email from messages m, added where m.account_id = $1 and m.id = $2`,
-    [accountId, id, fingerprint, kind, now],
-  )
+  const [added] = await sql(addReport, [accountId, id, fingerprint, kind, now])
   if (!added) return 'known'
   const { email } = added
   // An erased address is empty in its messages, so it can't be suppressed.

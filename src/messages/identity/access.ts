@@ -15,6 +15,17 @@ export interface StoredRelay {
 export const relayColumns = `r.host, r.port, r.is_secure as "isSecure", r.is_tls_optional as "isTlsOptional", r.username,
   r.sealed_password as "sealedPassword", r.bounce_address as "bounceAddress"`
 
+/** The types of `relayColumns`. */
+export const relayTypes = {
+  host: 'text',
+  port: 'int4',
+  isSecure: 'bool',
+  isTlsOptional: 'bool',
+  username: 'text',
+  sealedPassword: 'text',
+  bounceAddress: 'text',
+} as const
+
 /** Returns the access to a stored relay. `open` opens its sealed password. */
 export const accessOf = (
   { host, port, isSecure, isTlsOptional, username, sealedPassword }: StoredRelay,

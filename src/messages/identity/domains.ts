@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { isEmailSyntax } from '../../lib/email.ts'
 import { conflict, invalid, noSuch, shown } from '../../lib/problem.ts'
 import { isDuplicate } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { Domain } from '../messages.entities.ts'
 import { showRelay } from './relays.ts'
@@ -106,21 +107,30 @@ export const addDomain = async (app: App, accountId: string, actor: string, text
 
 const domainNotFound = (domain: string) => noSuch('domain', domain, { hint: 'svc domains list' })
 
+const columnTypes = { domain: 'text', status: 'text', token: 'text', publicKey: 'text', found: '_text' } as const
+
+const readDomain = statement<Row>(
+  'read-domain',
+  columnTypes,
+  `select ${columns} from domains where account_id = $1 and domain = $2`,
+)
+
+const readDomains = statement<Row>(
+  'read-domains',
+  columnTypes,
+  `select ${columns} from domains where account_id = $1 order by domain`,
+)
+
 /** Throws Problem `not_found`. */
 export const showDomain = async (app: Pick<App, 'config'>, work: Work, text: string): Promise<DomainView> => {
   const domain = parseDomain(text)
-  const [row] = await work.sql<Row>(`select ${columns} from domains where account_id = $1 and domain = $2`, [
-    work.accountId,
-    domain,
-  ])
+  const [row] = await work.sql(readDomain, [work.accountId, domain])
   if (!row) throw domainNotFound(domain)
   return viewOf(app, work, row)
 }
 
 export const listDomains = async (app: Pick<App, 'config'>, work: Work): Promise<DomainView[]> => {
-  const rows = await work.sql<Row>(`select ${columns} from domains where account_id = $1 order by domain`, [
-    work.accountId,
-  ])
+  const rows = await work.sql(readDomains, [work.accountId])
   const host = await relayHost(app, work)
   return rows.map((row) => ({ domain: row.domain, status: row.status, records: recordsOf(row, host) }))
 }

@@ -1,7 +1,8 @@
 import { activeAccounts } from '../../accounts/accounts.ts'
 import type { RelayAccess } from '../../net/smtp.ts'
+import { statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
-import { accessOf, relayColumns, relayOfUrl, type StoredRelay } from './access.ts'
+import { accessOf, relayColumns, relayOfUrl, relayTypes, type StoredRelay } from './access.ts'
 
 export interface KnownRelay {
   /** null: the platform's. */
@@ -12,12 +13,16 @@ export interface KnownRelay {
   access(): RelayAccess
 }
 
+const readRelays = statement<StoredRelay & { accountId: string; account: string }>(
+  'read-relays',
+  { accountId: 'text', account: 'text', ...relayTypes },
+  `select r.account_id as "accountId", a.name as account, ${relayColumns} from relays r
+   join ${activeAccounts} a on a.id = r.account_id order by r.account_id`,
+)
+
 /** Returns the relays of all accounts and of the platform, for `svc doctor`. */
 export const allRelays = async ({ sql, box, config }: Pick<App, 'sql' | 'box' | 'config'>): Promise<KnownRelay[]> => {
-  const rows = await sql<StoredRelay & { accountId: string; account: string }>(
-    `select r.account_id as "accountId", a.name as account, ${relayColumns} from relays r
-     join ${activeAccounts} a on a.id = r.account_id order by r.account_id`,
-  )
+  const rows = await sql(readRelays)
   const stored = rows.map(({ accountId, account, ...relay }): KnownRelay => {
     const access = () => accessOf(relay, (sealed) => box.open(sealed, accountId))
     return { account, host: relay.host, port: relay.port, access }

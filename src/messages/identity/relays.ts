@@ -2,9 +2,10 @@ import { emailDomain, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
 import { parse } from '../../lib/parse.ts'
 import { invalid, notFound } from '../../lib/problem.ts'
 import type { RelayAccess, SendOutcome, Verified } from '../../net/smtp.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { Recipient } from '../messages.shapes.ts'
-import { accessOf, relayColumns, relayOfUrl, type StoredRelay } from './access.ts'
+import { accessOf, relayColumns, relayOfUrl, relayTypes, type StoredRelay } from './access.ts'
 import { readMethod } from './method.ts'
 
 interface RelayView {
@@ -83,15 +84,18 @@ export const setRelay = async ({ box }: Pick<App, 'box'>, work: Work, input: Rel
   }
 }
 
-const readRelay = async ({ sql, accountId }: Work): Promise<StoredRelay | null> =>
-  (await sql<StoredRelay>(`select ${relayColumns} from relays r where r.account_id = $1`, [accountId]))[0] ?? null
+const readOwn = statement<StoredRelay>(
+  'read-relay',
+  relayTypes,
+  `select ${relayColumns} from relays r where r.account_id = $1`,
+)
 
 const none = () =>
   notFound('There is no relay: neither the account nor the platform has one', { hint: 'svc relay set' })
 
 /** Returns the relay that sends the account's email: its own, else the platform's. Throws Problem `not_found` where there is no way. */
 export const showRelay = async ({ config }: Pick<App, 'config'>, work: Work): Promise<RelayView> => {
-  const own = await readRelay(work)
+  const [own] = await work.sql(readOwn, [work.accountId])
   if (own)
     return {
       url: urlOf(own),

@@ -3,6 +3,7 @@ import { lockAccount } from '../../accounts/accounts.ts'
 import { newId } from '../../lib/ids.ts'
 import { parse } from '../../lib/parse.ts'
 import { conflict, noSuch, shown } from '../../lib/problem.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { DisplayName, Recipient } from '../messages.shapes.ts'
 
@@ -19,14 +20,16 @@ export interface SenderView {
 
 const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
 
+const readSenders = statement<SenderView>(
+  'read-senders',
+  { id: 'text', email: 'text', name: 'text', replyTo: 'text', isDefault: 'bool', createdAt: 'int8' },
+  `select id, email, name, reply_to as "replyTo", is_default as "isDefault",
+     (extract(epoch from created_at) * 1000)::int8 as "createdAt"
+   from senders where account_id = $1 order by id`,
+)
+
 /** Returns the account's senders, oldest first. */
-export const listSenders = ({ sql, accountId }: Work): Promise<SenderView[]> =>
-  sql<SenderView>(
-    `select id, email, name, reply_to as "replyTo", is_default as "isDefault",
-       (extract(epoch from created_at) * 1000)::int8 as "createdAt"
-     from senders where account_id = $1 order by id`,
-    [accountId],
-  )
+export const listSenders = ({ sql, accountId }: Work): Promise<SenderView[]> => sql(readSenders, [accountId])
 
 /** By id or address. Throws Problem `not_found`. */
 export const findSender = async (work: Work, ref: string): Promise<SenderView> => {

@@ -1,5 +1,5 @@
 import { activeContacts, invalidEmails } from '../../contacts/contacts.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { heldUntil } from '../messages.queue.ts'
 import { mailChannel } from './claim.ts'
@@ -41,6 +41,28 @@ export const takeBatchCounts = async ({ sql, accountId }: Work, batch: string): 
   return { sent: 0, failed: 0, suppressed: 0, ...Object.fromEntries(rows.map((row) => [row.status, row.count])) }
 }
 
+const releaseHeld = statement<{ pg_notify: '' }>(
+  'release-held-messages',
+  { pg_notify: 'void' },
+  `with clock as materialized (
+     select svc_now() as now
+   ), waiting as materialized (
+     select count(*) as count from (
+       select from message_queue where account_id = $1 and batch = $2 and due_at < ${heldUntil} limit $4
+     ) w
+   ), held as materialized (
+     select ctid as row from message_queue where account_id = $1 and batch = $2 and due_at = ${heldUntil}
+     limit (select greatest(least($3::int, $4::int - count), 0) from waiting) for update skip locked
+   ), numbered as (
+     select row, row_number() over () as nth from held
+   ), released as (
+     update message_queue q set due_at = clock.now + n.nth * interval '1 microsecond'
+     from numbered n, clock where q.ctid = n.row returning q.due_at
+   )
+   select pg_notify('${mailChannel}', (extract(epoch from min(due_at)) * 1e6)::int8 || ' ' || $1 || ' ' || $2)
+   from released having count(*) > 0`,
+)
+
 /**
  * Releases at most `count` held messages of a batch, fewer if more than `most` released ones would wait: the pace is not caught up
  * after a time in which the relay was unavailable.
@@ -50,47 +72,54 @@ export const releaseMails = async (
   batch: string,
   { count, most }: { count: number; most: number },
 ): Promise<void> => {
-  await sql(
-    `with clock as materialized (
-       select svc_now() as now
-     ), waiting as materialized (
-       select count(*) as count from (
-         select from message_queue where account_id = $1 and batch = $2 and due_at < ${heldUntil} limit $4
-       ) w
-     ), held as materialized (
-       select ctid as row from message_queue where account_id = $1 and batch = $2 and due_at = ${heldUntil}
-       limit (select greatest(least($3::int, $4::int - count), 0) from waiting) for update skip locked
-     ), numbered as (
-       select row, row_number() over () as nth from held
-     ), released as (
-       update message_queue q set due_at = clock.now + n.nth * interval '1 microsecond'
-       from numbered n, clock where q.ctid = n.row returning q.due_at
-     )
-     select pg_notify('${mailChannel}', (extract(epoch from min(due_at)) * 1e6)::int8 || ' ' || $1 || ' ' || $2)
-     from released having count(*) > 0`,
-    [accountId, batch, count, most],
-  )
+  await sql(releaseHeld, [accountId, batch, count, most])
 }
+
+const dropWaiting = statement<{ count: number }>(
+  'drop-messages-of-batch',
+  { count: 'int8' },
+  `with gone as (
+     delete from message_queue where account_id = $1 and batch = $2 and not is_handing returning 1
+   ) select count(*) as count from gone`,
+)
 
 /**
  * Removes the messages of a batch from the queue, except those that a connection has taken. Returns their number. `failDropped`
  * then ends them.
  */
 export const dropBatch = async ({ sql, accountId }: Work, batch: string): Promise<number> => {
-  const [row] = await sql<{ count: number }>(
-    `with gone as (
-       delete from message_queue where account_id = $1 and batch = $2 and not is_handing returning 1
-     ) select count(*) as count from gone`,
-    [accountId, batch],
-  )
+  const [row] = await sql(dropWaiting, [accountId, batch])
   return row!.count
 }
 
+const findQueued = statement(
+  'find-message-of-batch',
+  {},
+  'select from message_queue where account_id = $1 and batch = $2 limit 1',
+)
+
 /** Returns whether the queue has no message of a batch any more. All its results are in the counters then. */
 export const isBatchOut = async ({ sql, accountId }: Work, batch: string): Promise<boolean> =>
-  (await sql('select from message_queue where account_id = $1 and batch = $2 limit 1', [accountId, batch])).length === 0
+  (await sql(findQueued, [accountId, batch])).length === 0
 
 const pageSize = 1000
+
+const failPage = statement<{ last: string | null; size: number; month: string | null; count: number }>(
+  'fail-dropped-messages',
+  { last: 'text', size: 'int8', month: 'text', count: 'int8' },
+  `with page as materialized (
+     select id, key, status from messages where account_id = $1 and key > $2 and key < $3 order by key limit ${pageSize}
+   ), ended as (
+     update messages m set status = 'failed', error = $4, finished_at = $5 from page p
+     where m.account_id = $1 and m.id = p.id and p.status = 'pending' and m.status = 'pending'
+       and not exists (select from message_queue q where q.account_id = $1 and q.id = p.id)
+     returning m.created_at
+   ), months as (
+     select to_char(created_at at time zone 'UTC', 'YYYY-MM-01') as month, count(*) as count from ended group by 1
+   )
+   select (select max(key) from page) as last, (select count(*) from page) as size, month, coalesce(count, 0) as count
+   from (select) one left join months on true`,
+)
 
 /**
  * Marks pending messages that are not queued any more as failed, among those whose keys begin with `prefix`. Works on one page of
@@ -103,21 +132,7 @@ export const failDropped = async (
   after: string,
   error: string,
 ): Promise<{ last: string | null; failed: number; months: { month: string; count: number }[] }> => {
-  const rows = await sql<{ last: string | null; size: number; month: string | null; count: number }>(
-    `with page as materialized (
-       select id, key, status from messages where account_id = $1 and key > $2 and key < $3 order by key limit ${pageSize}
-     ), ended as (
-       update messages m set status = 'failed', error = $4, finished_at = $5 from page p
-       where m.account_id = $1 and m.id = p.id and p.status = 'pending' and m.status = 'pending'
-         and not exists (select from message_queue q where q.account_id = $1 and q.id = p.id)
-       returning m.created_at
-     ), months as (
-       select to_char(created_at at time zone 'UTC', 'YYYY-MM-01') as month, count(*) as count from ended group by 1
-     )
-     select (select max(key) from page) as last, (select count(*) from page) as size, month, coalesce(count, 0) as count
-     from (select) one left join months on true`,
-    [accountId, after > prefix ? after : prefix, `${prefix}\u{10FFFF}`, error, now],
-  )
+  const rows = await sql(failPage, [accountId, after > prefix ? after : prefix, `${prefix}\u{10FFFF}`, error, now])
   const { last, size } = rows[0]!
   return {
     last: size < pageSize ? null : last,
@@ -125,6 +140,16 @@ export const failDropped = async (
     months: rows.flatMap(({ month, count }) => (month === null ? [] : { month, count })),
   }
 }
+
+const countActive = statement<{ recipients: number; suppressed: number }>(
+  'count-recipients',
+  { recipients: 'int8', suppressed: 'int8' },
+  `select count(*) as recipients, count(*) filter (where is_suppressed) as suppressed from (
+     select c.email in (select email from suppressions where account_id = $1)
+       or c.email in (${invalidEmails('$1')}) as is_suppressed
+     from ${activeContacts('$1', '$2')}
+   ) c`,
+)
 
 /**
  * Returns the number of active contacts of a list, and how many of them get no marketing. It holds for now: suppression is checked
@@ -134,13 +159,6 @@ export const countRecipients = async (
   { sql, accountId }: Work,
   listId: string,
 ): Promise<{ recipients: number; suppressed: number }> => {
-  const [row] = await sql<{ recipients: number; suppressed: number }>(
-    `select count(*) as recipients, count(*) filter (where is_suppressed) as suppressed from (
-       select c.email in (select email from suppressions where account_id = $1)
-         or c.email in (${invalidEmails('$1')}) as is_suppressed
-       from ${activeContacts('$1', '$2')}
-     ) c`,
-    [accountId, listId],
-  )
+  const [row] = await sql(countActive, [accountId, listId])
   return row!
 }

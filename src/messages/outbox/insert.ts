@@ -1,6 +1,6 @@
 import { newId } from '../../lib/ids.ts'
 import { rowset } from '../../store/rowset.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { heldUntil } from '../messages.queue.ts'
 import type { MessageType } from '../messages.shapes.ts'
@@ -138,6 +138,12 @@ const inserting = preparedStatement<Inserted & { dueAt: number }>(
      ) end as "sealedKey", (extract(epoch from clock.now) * 1e6)::int8 as "dueAt" from inserted i, clock`,
 )
 
+const notifyOfMail = statement<{ pg_notify: '' }>(
+  'notify-of-mail',
+  { pg_notify: 'void' },
+  `select pg_notify('${mailChannel}', $1)`,
+)
+
 /**
  * Inserts messages and queues them, in the transaction of their cause. Decides whether a recipient is suppressed. With `worker` they
  * are inserted as claimed by it; otherwise the mail jobs are notified. Returns the rows in the order of `messages`, undefined for a
@@ -155,11 +161,18 @@ export const insertMessages = async (
   for (const { status } of rows) if (status !== 'pending') count('sends', status)
   const queued = rows.find(({ status }) => status === 'pending')
   if (queued && worker === null && !batch.isHeld) {
-    await sql(`select pg_notify('${mailChannel}', $1)`, [noticeOf(accountId, batch.id, queued.dueAt)])
+    await sql(notifyOfMail, [noticeOf(accountId, batch.id, queued.dueAt)])
   }
   const byId = new Map(rows.map(({ dueAt: _, ...row }) => [row.id, row]))
   return ids.map((id) => byId.get(id))
 }
+
+const failRows = statement(
+  'fail-inserted-messages',
+  {},
+  `with gone as (delete from message_queue where account_id = $1 and id = any($2))
+   update messages set status = 'failed', error = $3, finished_at = $4 where account_id = $1 and id = any($2)`,
+)
 
 /** Marks messages that this transaction inserted as failed, because the quota is used up. */
 export const failInserted = async (
@@ -167,10 +180,6 @@ export const failInserted = async (
   ids: readonly string[],
   error: string,
 ): Promise<void> => {
-  await sql(
-    `with gone as (delete from message_queue where account_id = $1 and id = any($2))
-     update messages set status = 'failed', error = $3, finished_at = $4 where account_id = $1 and id = any($2)`,
-    [accountId, ids, error, now],
-  )
+  await sql(failRows, [accountId, ids, error, now])
   count('sends', 'failed', ids.length)
 }

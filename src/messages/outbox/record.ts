@@ -2,7 +2,7 @@ import { nextRetryMs } from '../../lib/backoff.ts'
 import type { SendOutcome } from '../../net/smtp.ts'
 import { claimsJson, ownedRows, splitByOutcome } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import { countEnds } from '../messages.queue.ts'
 import { type ClaimedMessage, queueTable, unknownState } from './claim.ts'
 import { marking } from './mark.ts'
@@ -142,15 +142,18 @@ const encode = (results: readonly Result[]): string =>
     ),
   )
 
+const findUnknown = statement<{ id: string }>(
+  'find-messages-of-unknown-state',
+  { id: 'text' },
+  `select c.id from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text)
+   join messages m on m.account_id = c."accountId" and m.id = c.id
+   where m.status = 'failed' and m.error = '${unknownState}'`,
+)
+
 /** Returns the ids of messages that still have the error `unknownState`, because their rows were locked. */
 const stillUnknown = async (sql: Sql, results: readonly Result[]): Promise<Set<string>> => {
   if (results.length === 0) return new Set()
-  const rows = await sql<{ id: string }>(
-    `select c.id from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text)
-     join messages m on m.account_id = c."accountId" and m.id = c.id
-     where m.status = 'failed' and m.error = '${unknownState}'`,
-    [encode(results)],
-  )
+  const rows = await sql(findUnknown, [encode(results)])
   return new Set(rows.map(({ id }) => id))
 }
 

@@ -1,6 +1,6 @@
 import { Problem } from '../../lib/problem.ts'
 import { isUnavailable } from '../../store/database.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
 import { suppressAndFlag } from '../suppression/suppression.ts'
 
@@ -36,6 +36,23 @@ const findPending = preparedStatement<Pending>(
    where message_id <> all($1::text[]) order by account_id, message_id limit ${batchSize}`,
 )
 
+const limitLockWait = statement<{ set_config: string }>(
+  'limit-lock-wait-of-suppression',
+  { set_config: 'text' },
+  `select set_config('lock_timeout', '${lockWait}', true)`,
+)
+
+const takePending = statement<{ email: string }>(
+  'take-pending-suppression',
+  { email: 'text' },
+  `with taken as (
+     delete from pending_suppressions where ctid = (
+       select ctid from pending_suppressions where account_id = $1 and message_id = $2 for update skip locked
+     ) returning message_id
+   )
+   select m.email from taken join messages m on m.account_id = $1 and m.id = taken.message_id where m.email <> ''`,
+)
+
 export const createSuppressor = (app: App, report: Report): Suppressor => {
   /** When to retry a message, in ms of `performance.now()`. */
   const retryAt = new Map<string, number>()
@@ -46,16 +63,8 @@ export const createSuppressor = (app: App, report: Report): Suppressor => {
 
   const suppress = ({ accountId, messageId }: Pending): Promise<void> =>
     app.work(accountId, 'job:mail', async (work) => {
-      await work.sql(`select set_config('lock_timeout', '${lockWait}', true)`)
-      const rows = await work.sql<{ email: string }>(
-        `with taken as (
-           delete from pending_suppressions where ctid = (
-             select ctid from pending_suppressions where account_id = $1 and message_id = $2 for update skip locked
-           ) returning message_id
-         )
-         select m.email from taken join messages m on m.account_id = $1 and m.id = taken.message_id where m.email <> ''`,
-        [accountId, messageId],
-      )
+      await work.sql(limitLockWait)
+      const rows = await work.sql(takePending, [accountId, messageId])
       for (const { email } of rows) await suppressAndFlag(work, email, 'bounced')
     })
 

@@ -2,7 +2,7 @@ import { invalidReason, pendingReason, verificationReasons } from '../../contact
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page.ts'
 import { shellWord } from '../../lib/shell.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { SuppressionReason } from './suppress.ts'
 
@@ -25,6 +25,15 @@ export const isSuppressed = async (
   reason: SuppressionReason,
 ): Promise<boolean> => (await sql(findReason, [accountId, email, reason])).length > 0
 
+const readPage = statement<Omit<SuppressionView, 'createdAt'> & { createdAt: Date }>(
+  'list-suppressions',
+  { email: 'text', reason: 'text', createdAt: 'timestamptz' },
+  `select email, reason, created_at as "createdAt" from suppressions
+   where account_id = $1 and (email, reason) > ($2, $3)
+     and ($4::text is null or reason = $4) and ($5::text is null or email = $5)
+   order by email, reason limit $6`,
+)
+
 /** Returns a page of the account's suppressions, ordered by address. */
 export const listSuppressions = async (
   { sql, accountId }: Work,
@@ -32,13 +41,7 @@ export const listSuppressions = async (
   { limit, cursor }: PageRequest,
 ): Promise<Page<SuppressionView>> => {
   const after = cursor === undefined ? ['', ''] : decodeCursor(cursor, 2)
-  const found = await sql<Omit<SuppressionView, 'createdAt'> & { createdAt: Date }>(
-    `select email, reason, created_at as "createdAt" from suppressions
-     where account_id = $1 and (email, reason) > ($2, $3)
-       and ($4::text is null or reason = $4) and ($5::text is null or email = $5)
-     order by email, reason limit $6`,
-    [accountId, ...after, reason, email, limit + 1],
-  )
+  const found = await sql(readPage, [accountId, ...after, reason, email, limit + 1])
   const rows = found.slice(0, limit).map((row) => ({ ...row, createdAt: row.createdAt.getTime() }))
   const last = rows.at(-1)
   return { rows, nextCursor: found.length > limit && last ? encodeCursor([last.email, last.reason]) : null }

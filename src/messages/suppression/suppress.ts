@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { addAddressSignal, removeAddressSignals } from '../../contacts/contacts.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 
 export const suppressionReasons = ['complained', 'bounced', 'manual', 'unsubscribed'] as const
@@ -44,6 +44,13 @@ export const suppressAndFlag = async (work: Work, email: string, reason: keyof t
   await suppressAddresses(work, [email], reason)
 }
 
+const deleteReasons = statement<{ reason: SuppressionReason }>(
+  'delete-suppressions',
+  { reason: 'text' },
+  `delete from suppressions where account_id = $1 and email = $2 and ($3::text is null or reason = $3)
+   returning reason`,
+)
+
 /**
  * Removes suppressions of an address, all of them or the one with `reason`. Returns the removed reasons. It also removes the
  * verification signals of these reasons, which would stop its email too.
@@ -55,10 +62,6 @@ export const removeSuppressions = async (
 ): Promise<SuppressionReason[]> => {
   const removed = Object.entries(signals).flatMap(([name, signal]) => ((reason ?? name) === name ? signal : []))
   await removeAddressSignals(work, email, removed)
-  const rows = await work.sql<{ reason: SuppressionReason }>(
-    `delete from suppressions where account_id = $1 and email = $2 and ($3::text is null or reason = $3)
-     returning reason`,
-    [work.accountId, email, reason],
-  )
+  const rows = await work.sql(deleteReasons, [work.accountId, email, reason])
   return rows.map((row) => row.reason)
 }
