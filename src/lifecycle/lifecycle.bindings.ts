@@ -1,4 +1,5 @@
 import { Problem } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
 
@@ -98,4 +99,15 @@ export const unsetBinding = async ({ sql, accountId }: Work, ref: string, eventN
     [accountId, subject.kind, subject.id, parseEvent(subject, eventName)],
   )
   return rows.length > 0
+}
+
+const deletingBindings = statement(
+  'delete-bindings',
+  {},
+  'delete from lifecycle_bindings where account_id = $1 and subject_kind = $2 and subject_id = $3',
+)
+
+/** Deletes the bindings of a course or webinar that is being deleted. */
+export const deleteBindings = async ({ sql, accountId }: Work, { kind, id }: Subject): Promise<void> => {
+  await sql(deletingBindings, [accountId, kind, id])
 }

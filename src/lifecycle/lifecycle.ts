@@ -1,6 +1,13 @@
 import type { Bindable } from './lifecycle.bindings.ts'
 
-export { type Bindable, type BindingView, listBindings, setBinding, unsetBinding } from './lifecycle.bindings.ts'
+export {
+  type Bindable,
+  type BindingView,
+  deleteBindings,
+  listBindings,
+  setBinding,
+  unsetBinding,
+} from './lifecycle.bindings.ts'
 export { type LifecycleMail, queueLifecycleMails } from './lifecycle.queue.ts'
 
 declare module '../store/work.ts' {

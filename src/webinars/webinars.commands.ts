@@ -286,6 +286,29 @@ const addRun = (noun: Command, cli: Cli): void => {
   )
 }
 
+const addDelete = (noun: Command, cli: Cli): void => {
+  confirmed(
+    noun
+      .command('delete')
+      .description(
+        'Delete a webinar that is over or has no registrations, with the names and addresses of its registrations',
+      )
+      .addHelpText('after', examples('svc webinars delete Launch --dry-run', 'svc webinars delete Launch --yes'))
+      .argument('<webinar>', 'id or title'),
+    'show what would be deleted',
+  ).action(
+    cli.run(async ({ out, trial, work, confirm }, ref: string, flags: Confirmation) => {
+      const { deleteWebinar, findWebinar } = await import('./webinars.ts')
+      const { id, title } = await work((w) => findWebinar(w, ref))
+      // Fails before the confirmation if the webinar can't be deleted.
+      const { registrations } = await trial((w) => deleteWebinar(w, id))
+      const what = `delete ${title} with ${quantity(registrations, 'registration')}`
+      if (!(await confirm(what, flags, { id, title, registrations }))) return
+      out.one({ id, title, ...(await work((w) => deleteWebinar(w, id))) })
+    }),
+  )
+}
+
 const addPromote = (noun: Command, cli: Cli): void => {
   changing(
     noun
@@ -349,4 +372,5 @@ export const commands: CommandSet = (cli) => {
   addRun(noun, cli)
   addPromote(noun, cli)
   addFree(noun, cli)
+  addDelete(noun, cli)
 }

@@ -1,5 +1,6 @@
 import { countUse } from '../accounts/accounts.ts'
 import { conflict } from '../lib/problem.ts'
+import { deleteBindings } from '../lifecycle/lifecycle.ts'
 import type { Work } from '../store/work.ts'
 import { type Attendee, type MailApp, notifyAttendees } from './emails/emails.ts'
 import { cancelReminders } from './reminders/reminders.ts'
@@ -79,4 +80,24 @@ export const cancelWebinar = async (app: MailApp, work: Work, id: string): Promi
   )
   await notifyAttendees(app, work, webinar, 'cancelled', attendees)
   return view
+}
+
+/**
+ * Deletes a webinar that is over or has no registrations, with its bindings and all data of its registrations. Emails stay in the
+ * record of sends, and unsent ones are sent. The minutes of a live one are counted. Returns the number of registrations, including
+ * cancelled ones. Throws Problem `not_found`, `conflict` if people are registered and it is not over.
+ */
+export const deleteWebinar = async (work: Work, id: string): Promise<{ registrations: number }> => {
+  const { status, startedAt, registeredCount, waitlistedCount } = await lockWebinar(work, id)
+  const isOver = status === 'ended' || status === 'cancelled'
+  if (!isOver && registeredCount + waitlistedCount > 0)
+    throw conflict('People are registered for the webinar', {
+      hint: `svc webinars ${status === 'live' ? 'end' : 'cancel'} ${id}`,
+    })
+  const [em, { Webinar, WebinarRegistration }] = await work.em(import('./webinars.entities.ts'))
+  const registrations = await em.nativeDelete(WebinarRegistration, { webinarId: id })
+  await deleteBindings(work, { kind: 'webinar', id })
+  await em.nativeDelete(Webinar, { id })
+  if (status === 'live' && startedAt) await countBroadcast(work, startedAt)
+  return { registrations }
 }

@@ -21,7 +21,7 @@ export {
   WebinarShape,
   type WebinarView,
 } from './sessions/sessions.ts'
-export { cancelWebinar, endWebinar, startWebinar } from './webinars.run.ts'
+export { cancelWebinar, deleteWebinar, endWebinar, startWebinar } from './webinars.run.ts'
 export { updateWebinar } from './webinars.update.ts'
 
 declare module '../store/work.ts' {

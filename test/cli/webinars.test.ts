@@ -223,3 +223,25 @@ test('update asks only if it emails people; --dry-run counts them and changes no
   await json('webinars', 'end', id)
   expect((await run('webinars', 'update', id, '--title', 'x')).status).toBe(6)
 })
+
+test('delete takes a webinar that is over, with its registrations; one with people registered is exit 6', async () => {
+  const { id } = await json('webinars', 'create', '--title', 'Growing', '--at', '2d')
+  await register(t, account, id, 'ada@people.example')
+  await demand('webinars', [
+    [6, 'delete', id, '--yes'],
+    [6, 'delete', id, '--dry-run'],
+    [3, 'delete', 'web_none', '--yes'],
+  ])
+  await json('webinars', 'cancel', id, '--yes')
+  const asked = await run('webinars', 'delete', 'Growing')
+  expect([asked.status, asked.stdout]).toEqual([2, ''])
+  expect(asked.stderr).toContain('This would delete Growing with 1 registration: it needs --yes')
+  const dry = await run('webinars', 'delete', 'Growing', '--dry-run', '--json')
+  expect(dry.json).toEqual({ dryRun: true, id, title: 'Growing', registrations: 1 })
+  expect((await json('webinars', 'registrations', id)).registrations).toHaveLength(1)
+  expect(await json('webinars', 'delete', id, '--yes')).toEqual({ id, title: 'Growing', registrations: 1 })
+  expect((await json('webinars')).webinars).toEqual([])
+  expect((await run('webinars', 'delete', id, '--yes')).status).toBe(3)
+  // The email that said that it was cancelled is still sent.
+  expect(await mailed(t, account)).toContain('ada@people.example Cancelled: Growing')
+})
