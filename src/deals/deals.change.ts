@@ -1,6 +1,6 @@
 import { emit } from '../events/emit.ts'
 import { invalid, noSuch, notFound } from '../lib/problem.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { onSharedBoard } from './deals.board.ts'
 import type { DealChange, StageKind } from './deals.shapes.ts'
@@ -89,6 +89,26 @@ export const changeDeal = async (
   const deal = await write(work, id, { title, value, currency, stageId }, before.toKind)
   if (moved) await emit(work, 'deal.stage_changed', () => [{ deal, fromStageId: before.stageId }])
   return { deal, moved }
+}
+
+const removeDeal = statement(
+  'remove-deal',
+  {},
+  `
+  with history as (delete from deal_history where account_id = $1 and deal_id = $2)
+  delete from deals where account_id = $1 and id = $2`,
+)
+
+/**
+ * Deletes a deal with its history, and returns it. Its events and their deliveries stay, no event fires, and its idempotency key is
+ * free again. Throws Problem `not_found`.
+ */
+export const deleteDeal = async (work: Work, id: string): Promise<Deal> => {
+  // A move that this waits for inserts history, which only a later statement sees.
+  await lockDeal(work, id, null)
+  const deal = await showDeal(work, id)
+  await work.sql(removeDeal, [work.accountId, id])
+  return deal
 }
 
 const batchSize = 1000

@@ -1,5 +1,14 @@
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, type Context, changing, examples, paged } from '../cli/command.ts'
+import {
+  type Cli,
+  type CommandSet,
+  type Confirmation,
+  type Context,
+  changing,
+  confirmed,
+  examples,
+  paged,
+} from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
@@ -201,6 +210,32 @@ const addUpdate = (noun: Command, cli: Cli): void => {
   )
 }
 
+const addDelete = (noun: Command, cli: Cli): void => {
+  confirmed(
+    noun
+      .command('delete')
+      .description('Delete a deal with its history; no event fires')
+      .addHelpText(
+        'after',
+        examples(
+          'svc deals delete deal_01m82xtnhcwm3m04tqw9cdt49w --dry-run',
+          'svc deals delete deal_01m82xtnhcwm3m04tqw9cdt49w --yes',
+        ),
+      )
+      .argument('<id>'),
+    'show what would be deleted',
+  ).action(
+    cli.run(async ({ out, work, confirm }, id: string, flags: Confirmation) => {
+      const { deleteDeal, showDeal } = await import('./deals.ts')
+      const { title, stage, email } = await work((w) => showDeal(w, id))
+      const what = `delete the deal ${title} (${email}, ${stage}) with its history; no event fires`
+      if (!(await confirm(what, flags, { id, title, email, stage }))) return
+      await work((w) => deleteDeal(w, id))
+      out.one({ ok: true, id })
+    }),
+  )
+}
+
 /** `svc deals` */
 export const commands: CommandSet = (cli) => {
   const noun = cli.noun('deals')
@@ -209,4 +244,5 @@ export const commands: CommandSet = (cli) => {
   addCreate(noun, cli)
   addMove(noun, cli)
   addUpdate(noun, cli)
+  addDelete(noun, cli)
 }

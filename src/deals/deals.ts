@@ -1,5 +1,5 @@
 export { shareBoard } from './deals.board.ts'
-export { changeDeal, showDeal } from './deals.change.ts'
+export { changeDeal, deleteDeal, showDeal } from './deals.change.ts'
 export { createDeal, type DealOrigin, dealOfKey } from './deals.create.ts'
 export {
   type Board,

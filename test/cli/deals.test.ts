@@ -200,6 +200,34 @@ describe('svc deals', () => {
     ])
   })
 
+  test('delete removes the deal and its history, fires nothing, and asks first', async () => {
+    const [id, other] = [await newDeal('One'), await newDeal('Two')]
+    await json('deals', 'move', id, '--to', 'Proposal')
+    const before = await types()
+    const dry = await run('deals', 'delete', id, '--dry-run', '--json')
+    expect(dry.json).toEqual({ dryRun: true, id, title: 'One', email, stage: 'Proposal' })
+    expect(dry.stderr).toContain(`delete the deal One (${email}, Proposal) with its history; no event fires`)
+    expectFailure(await run('deals', 'delete', id), 2, /needs --yes/)
+    expect((await json('deals', 'history', id)).history).toHaveLength(2)
+    expect(await json('deals', 'delete', id, '--yes')).toEqual({ ok: true, id })
+    expectFailure(await run('deals', 'show', id), 3, /no deal/)
+    expectFailure(await run('deals', 'delete', id, '--yes'), 3, /no deal/)
+    expect((await json('deals', 'list')).deals.map((deal: { id: string }) => deal.id)).toEqual([other])
+    const rows = await t.app.sql<{ id: string }>('select deal_id as id from deal_history where account_id = $1', [
+      account.id,
+    ])
+    expect(rows).toEqual([{ id: other }])
+    expect(await types()).toEqual(before)
+  })
+
+  test('delete finds no deal of another account', async () => {
+    const id = await newDeal('One')
+    const stranger = await t.account()
+    const ran = await svc(t, ['deals', 'delete', id, '--yes', '--account', stranger.id])
+    expectFailure(ran, 3, /no deal/)
+    expect(await json('deals', 'show', id)).toMatchObject({ id })
+  })
+
   test('board prints rows into a pipe, and pipeline and stages with their deals with --json', async () => {
     const ids = [
       await newDeal('One', '--value', '10.5'),

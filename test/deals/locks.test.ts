@@ -6,6 +6,7 @@ import {
   changeDeal,
   createDeal,
   dealOf,
+  deleteDeal,
   deleteStage,
   findPipeline,
   findStage,
@@ -199,3 +200,30 @@ test.each(['email', 'row'])(
     expect(deals).toEqual([{ title: early, email: '' }])
   },
 )
+
+test('two deletions and moves of one deal at once: one deletion succeeds, and no history stays', async () => {
+  for (let round = 0; round < 20; round++) {
+    const { deal } = await inWork((work) =>
+      createDeal(work, NewDeal.parse({ title: 'Doomed', email: emailOf(1) }), { source: 'api' }),
+    )
+    const { id: stageId } = await inWork((work) => findStage(work, 'Proposal'))
+    const move = () => inWork((work) => changeDeal(work, deal.id, { stageId }))
+    const remove = () => inWork((work) => deleteDeal(work, deal.id))
+    const [, first, second] = await Promise.allSettled([move(), remove(), remove()])
+    expect([first!.status, second!.status].sort()).toEqual(['fulfilled', 'rejected'])
+    await expect(move()).rejects.toMatchObject({ kind: 'not_found' })
+    expect(await t.app.sql('select from deal_history where deal_id = $1', [deal.id])).toEqual([])
+  }
+})
+
+test('the idempotency key of a deleted deal is free again', async () => {
+  const create = () =>
+    inWork((work) =>
+      createDeal(work, NewDeal.parse({ title: 'Kept', email: emailOf(2) }), { source: 'api', idempotencyKey: 'again' }),
+    )
+  const { deal } = await create()
+  expect((await create()).deal.id).toBe(deal.id)
+  await inWork((work) => deleteDeal(work, deal.id))
+  const next = await create()
+  expect([next.created, next.deal.id === deal.id]).toEqual([true, false])
+})

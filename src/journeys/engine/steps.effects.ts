@@ -9,6 +9,7 @@ import {
 } from '../../contacts/contacts.ts'
 import { changeDeal, createDeal, dealOf, NewDeal, shareBoard } from '../../deals/deals.ts'
 import { parse } from '../../lib/parse.ts'
+import { Problem } from '../../lib/problem.ts'
 import { cut } from '../../lib/text.ts'
 import type { Work } from '../../store/work.ts'
 import type { Step } from '../definition/definition.ts'
@@ -96,10 +97,16 @@ const createDeals = async (work: Work, step: StepOf<'create-deal'>, runs: readon
 
 /** Moves the run's own deal, else the contact's newest open deal, in the pipeline of the stage. */
 const moveDeal = async (work: Work, step: StepOf<'move-deal'>, { contact, context }: RunAtStep): Promise<Effect> => {
-  const deal = await dealOf(work, contact, { stageId: step.stage, ids: ownDeals(context) })
-  if (!deal) return { outcome: 'no open deal' }
-  const { moved } = await changeDeal(work, deal.id, { stageId: step.stage })
-  return { outcome: moved ? `${deal.id} moved` : `${deal.id} was there` }
+  for (;;) {
+    const deal = await dealOf(work, contact, { stageId: step.stage, ids: ownDeals(context) })
+    if (!deal) return { outcome: 'no open deal' }
+    const changed = await changeDeal(work, deal.id, { stageId: step.stage }).catch((error) => {
+      // The deal was deleted meanwhile: another one may match.
+      if (error instanceof Problem && error.kind === 'not_found') return null
+      throw error
+    })
+    if (changed) return { outcome: changed.moved ? `${deal.id} moved` : `${deal.id} was there` }
+  }
 }
 
 /**

@@ -1,8 +1,17 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
 import { beforeEach, expect, test } from 'vitest'
-import { changeDeal, createDeal, createPipeline, dealHistory, listDeals, NewDeal } from '../../../src/deals/deals.ts'
+import {
+  changeDeal,
+  createDeal,
+  createPipeline,
+  dealHistory,
+  deleteDeal,
+  listDeals,
+  NewDeal,
+} from '../../../src/deals/deals.ts'
 import { listRuns, showRun } from '../../../src/journeys/journeys.ts'
 import { useApp } from '../../support/app.ts'
+import { untilLocked } from '../../support/database.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../../support/journeys.ts'
 
 const clock = testClock()
@@ -193,6 +202,24 @@ test('without a deal of its own, move-deal moves the newest open one in the pipe
   expect(logs['ada@example.com']).toMatchObject({ log: [{}, { outcome: `${sold.id} moved` }] })
   expect(logs['bob@example.com']).toMatchObject({ status: 'completed', log: [{}, { outcome: 'no open deal' }] })
   expect(await stagesByTitle()).toEqual({ Sold: 'Proposal', Partner: 'New', Bobs: 'New' })
+})
+
+test('a deal that is deleted while a step moves it: the run continues without it', async () => {
+  const journey = await bench.apply({
+    name: 'J',
+    trigger: { kind: 'deal-stage-changed', stage: 'New' },
+    steps: [{ kind: 'move-deal', stage: 'Qualified' }],
+  })
+  await bench.add(listId, ['ada@example.com'])
+  const { id } = await makeDeal('First')
+  const running = await bench.work(async (work) => {
+    await deleteDeal(work, id)
+    const drained = bench.drain()
+    await untilLocked(target.app, 1)
+    return [drained]
+  })
+  await Promise.all(running)
+  expect((await outcomes(journey))[0]).toMatchObject({ status: 'completed', log: ['steps[0] move-deal: no open deal'] })
 })
 
 test('a clock that jumps over a chain of waits completes the run', async () => {
