@@ -13,8 +13,9 @@ import {
 } from '../cli/command.ts'
 import { type Column, jsonText } from '../cli/output.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
-import { Problem, shown } from '../lib/problem.ts'
+import { notFound, Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
+import type { Work } from '../store/work.ts'
 import type { AccessView, Contact } from './contacts.ts'
 import { addImport } from './imports/imports.commands.ts'
 import { lists } from './lists/lists.commands.ts'
@@ -200,6 +201,40 @@ const addWrites = (noun: Command, cli: Cli): void => {
     .action(
       cli.run((context, email: string | undefined, flags: { list?: string }) => verify(context, email, flags.list)),
     )
+
+  confirmed(
+    noun
+      .command('remove')
+      .description('Remove an address from one list; from its last list it leaves the account. No event fires')
+      .addHelpText(
+        'after',
+        examples(
+          'svc contacts remove ada@example.com --list Customers --dry-run',
+          'svc contacts remove ada@example.com --list Customers --yes',
+        ),
+      )
+      .argument('<email>')
+      .option('--list <id|name>', 'the list'),
+    'show what would be removed',
+  ).action(
+    cli.run(async (context, given: string, flags: Confirmation & { list?: string }) => {
+      const { out, work, trial, require, confirm } = context
+      const { list: ref } = await require({ list: flags.list })
+      const { findList, leaveList } = await import('./contacts.ts')
+      const email = await parseEmail(given)
+      const list = await work((w) => findList(w, ref))
+      const remove = async (w: Work) => {
+        const removed = await leaveList(w, list.id, email)
+        if (!removed) throw notFound(`${shown(email)} is not in the list ${shown(list.name)}`)
+        return { email, listId: list.id, ...removed }
+      }
+      const planned = await trial(remove)
+      const rest = planned.addresses > 0 ? 'its last one, so it leaves the account' : 'it stays in its other lists'
+      if (!(await confirm(`remove ${email} from the list ${list.name}; ${rest}; no event fires`, flags, planned)))
+        return
+      out.one(await work(remove))
+    }),
+  )
 
   confirmed(
     noun

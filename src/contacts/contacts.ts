@@ -111,6 +111,8 @@ export const checkRejectsFile = async (...given: Parameters<Imports['checkReject
 
 declare module '../store/work.ts' {
   interface Listener {
+    /** An address will be removed from one list. Called before any lock, for rows that are locked before contacts. */
+    contactLeaving?(work: Work, contact: { listId: string; email: string }): Promise<void>
     /** Contacts were removed: those of a list (`listId`), of an address (`email`), or one contact (both). `rowId` is the address's. */
     contactsRemoved?(work: Work, removed: { listId?: string; email?: string; rowId?: string }): Promise<void>
     /** Contacts that were pending have become active; called in the transaction that confirms them. */

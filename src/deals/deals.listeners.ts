@@ -1,6 +1,7 @@
+import { newestListsOf } from '../contacts/contacts.ts'
 import { statement } from '../store/statement.ts'
-import type { Listener } from '../store/work.ts'
-import { shareBoard } from './deals.board.ts'
+import type { Listener, Work } from '../store/work.ts'
+import { onSharedBoard, shareBoard } from './deals.board.ts'
 
 const lockDealsOf = statement(
   'lock-deals-of-email',
@@ -14,10 +15,40 @@ const clearEmail = statement(
   `update deals set email = '' where account_id = $1 and email = $2`,
 )
 
-/** Removes an erased address from its deals. The deals remain, as business records. */
+const lockDealsIn = statement(
+  'lock-deals-in-list',
+  {},
+  `select from deals where account_id = $1 and email = $2 and list_id = $3 and ${onSharedBoard} order by id for no key update`,
+)
+
+const moveToList = statement(
+  'move-deals-to-list',
+  {},
+  'update deals set list_id = $4, updated_at = $5 where account_id = $1 and row_id = $2 and list_id = $3',
+)
+
+/** Names the most recently updated list that still has the address in the deals of a contact that left its list. */
+const relist = async (work: Work, { listId, email, rowId }: { listId: string; email: string; rowId: string }) => {
+  const list = (await newestListsOf(work, [email])).get(email)
+  if (list !== undefined) await work.sql(moveToList, [work.accountId, rowId, listId, list, work.now])
+}
+
+/**
+ * Removes an erased address from its deals. The deals remain, as business records. If a contact only leaves a list, its deals name
+ * another list of the address.
+ */
 export const forgetErased: Listener = {
-  async contactsRemoved(work, { listId, email }) {
-    if (listId !== undefined || email === undefined) return
+  // A move of a deal can start a journey, which locks the contact: deals are locked before contacts.
+  async contactLeaving({ sql, accountId }, { listId, email }) {
+    await sql(lockDealsIn, [accountId, email, listId])
+  },
+
+  async contactsRemoved(work, { listId, email, rowId }) {
+    if (email === undefined) return
+    if (listId !== undefined) {
+      if (rowId !== undefined) await relist(work, { listId, email, rowId })
+      return
+    }
     const { sql, accountId } = work
     await shareBoard(work)
     await sql(lockDealsOf, [accountId, email])

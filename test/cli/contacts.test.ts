@@ -50,6 +50,51 @@ test('an error repeats at most 100 characters of the input', async () => {
   }
 })
 
+test('remove takes an address out of one list, asks first, and fires nothing', async () => {
+  const [news, other] = [
+    await json(['lists', 'create', '--name', 'News']),
+    await json(['lists', 'create', '--name', 'Other']),
+  ]
+  const email = 'ada@example.org'
+  for (const { id } of [news, other]) await json(['contacts', 'upsert', '--list', id, '--email', email])
+  await json([
+    'webhooks',
+    'create',
+    '--url',
+    'https://hooks.example.com/',
+    '--events',
+    'contact.created,contact.updated',
+  ])
+  const before = await t.events(account.id)
+  const remove = ['contacts', 'remove', ' ADA@example.org', '--list']
+  const planned = { email, listId: news.id, contacts: 1, addresses: 0 }
+  expect(await json([...remove, 'News', '--dry-run'])).toEqual({ dryRun: true, ...planned })
+  expect(await run([...remove, 'News'])).toMatchObject({
+    status: 2,
+    stdout: '',
+    stderr: expect.stringContaining(
+      'This would remove ada@example.org from the list News; it stays in its other lists; no event fires: it needs --yes',
+    ),
+  })
+  expect((await json(['contacts', 'show', email])).contacts).toHaveLength(2)
+  expect(await json([...remove, 'News', '--yes'])).toEqual(planned)
+  expect((await json(['contacts', 'show', email])).contacts).toMatchObject([{ listId: other.id }])
+  expect((await json(['lists'])).lists).toMatchObject([
+    { name: 'News', rowCount: 0 },
+    { name: 'Other', rowCount: 1 },
+  ])
+  expect(await run([...remove, 'News', '--yes'])).toMatchObject({
+    status: 3,
+    stderr: expect.stringContaining('ada@example.org is not in the list News'),
+  })
+  expect(await run([...remove, 'Nowhere', '--yes'])).toMatchObject({ status: 3, stdout: '' })
+  expect(await run(['contacts', 'remove', email, '--yes'])).toMatchObject({ status: 2, stdout: '' })
+  expect((await run([...remove, 'Other'])).stderr).toContain('its last one, so it leaves the account')
+  expect(await json([...remove, 'Other', '--yes'])).toEqual({ ...planned, listId: other.id, addresses: 1 })
+  expect(await run(['contacts', 'show', email])).toMatchObject({ status: 3 })
+  expect(await t.events(account.id)).toEqual(before)
+})
+
 test('a missing flag is named, exit 2, and no question is asked in a pipe', async () => {
   expect(await run(['lists', 'create'])).toMatchObject({
     status: 2,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, expect, test } from 'vitest'
-import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createList, eraseContact, leaveList, writeContacts } from '../../src/contacts/contacts.ts'
 import {
   addStage,
   changeDeal,
@@ -226,4 +226,80 @@ test('the idempotency key of a deleted deal is free again', async () => {
   await inWork((work) => deleteDeal(work, deal.id))
   const next = await create()
   expect([next.created, next.deal.id === deal.id]).toEqual([true, false])
+})
+
+describe('a contact that leaves a list', () => {
+  let lists: string[]
+  let count = 0
+  let email: string
+  let rowId: string
+
+  beforeEach(async () => {
+    email = `leaver${++count}@example.org`
+    lists = await inWork(async (work) => {
+      const ids: string[] = []
+      for (const name of ['Oldest', 'Older', 'Left'])
+        ids.push((await createList(work, { name: `${name} ${count}` })).id)
+      return ids
+    })
+    for (const id of lists) await inWork((work) => writeContacts(work, id, [{ email, fields: {} }], new Map()))
+    const [row] = await t.app.sql<{ rowId: string }>('select row_id as "rowId" from addresses where email = $1', [
+      email,
+    ])
+    rowId = row!.rowId
+  })
+
+  const left = () => lists[2]!
+  const newDeal = (name: object) => (work: Work) =>
+    createDeal(work, NewDeal.parse({ title: 'Plan', ...name }), { source: 'api' })
+  const byRow = () => newDeal({ listId: left(), rowId })
+  const leave = (listId: string) => (work: Work) => leaveList(work, listId, email)
+  const listOf = async ({ deal: { id } }: { deal: { id: string } }) =>
+    (await inWork((work) => showDeal(work, id))).listId
+
+  test('its deals name the most recently updated list that still has the address, and stay in the last one', async () => {
+    const [made, other] = [await inWork(byRow()), await inWork(newDeal({ listId: lists[0], rowId }))]
+    const history = () =>
+      t.app.sql('select * from deal_history where deal_id = any($1) order by 1, 2', [[made.deal.id, other.deal.id]])
+    const before = [await history(), (await t.events(account.id)).length]
+    expect(await inWork(leave(left()))).toEqual({ contacts: 1, addresses: 0 })
+    expect(await inWork((work) => showDeal(work, made.deal.id))).toEqual({ ...made.deal, listId: lists[1] })
+    expect(await listOf(other)).toBe(lists[0])
+    expect(await inWork(leave(lists[1]!))).toEqual({ contacts: 1, addresses: 0 })
+    expect(await listOf(made)).toBe(lists[0])
+    expect(await inWork(leave(lists[0]!))).toEqual({ contacts: 1, addresses: 1 })
+    expect(await inWork((work) => showDeal(work, made.deal.id))).toEqual({ ...made.deal, listId: lists[0] })
+    expect(await t.app.sql('select from addresses where email = $1', [email])).toEqual([])
+    expect([await history(), (await t.events(account.id)).length]).toEqual(before)
+    expect(await inWork(leave(lists[0]!))).toBeNull()
+  })
+
+  test('a deal that is written at that moment names a list that has the contact, in either order', async () => {
+    const [made] = await overlapping(byRow(), leave(left()))
+    expect(made.status).toBe('fulfilled')
+    expect(await listOf((made as PromiseFulfilledResult<Awaited<ReturnType<typeof createDeal>>>).value)).toBe(lists[1])
+    await inWork((work) => writeContacts(work, left(), [{ email, fields: {} }], new Map()))
+    const [, refused] = await overlapping(leave(left()), byRow())
+    expect(refused).toMatchObject({ status: 'rejected', reason: { kind: 'not_found' } })
+    await inWork((work) => writeContacts(work, left(), [{ email, fields: {} }], new Map()))
+    const [, moved] = await overlapping(leave(left()), newDeal({ email }))
+    expect(moved).toMatchObject({ status: 'fulfilled', value: { deal: { listId: lists[1] } } })
+    const wrong = await t.app.sql('select from deals where account_id = $1 and list_id = $2', [account.id, left()])
+    expect(wrong).toEqual([])
+  })
+
+  test('two removals at once: one of them removes it, and the counts stay exact', async () => {
+    const done = await Promise.all([inWork(leave(left())), inWork(leave(left()))])
+    expect(done.filter((removed) => removed !== null)).toHaveLength(1)
+    const all = await Promise.all([inWork(leave(lists[0]!)), inWork(leave(lists[1]!))])
+    expect(all.map((removed) => removed?.addresses).toSorted()).toEqual([0, 1])
+    const rows = await t.app.sql('select from contact_lists where id = any($1) and row_count <> 0', [lists])
+    expect(rows).toEqual([])
+  })
+
+  test('an account’s removal touches nothing of another account', async () => {
+    const stranger = await t.account()
+    expect(await t.app.work(stranger.id, 'cli:test', leave(left()))).toBeNull()
+    expect(await inWork(leave(left()))).toEqual({ contacts: 1, addresses: 0 })
+  })
 })

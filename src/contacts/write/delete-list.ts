@@ -5,7 +5,7 @@ import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { findList } from '../lists/lists.ts'
 import { countContacts } from './count.ts'
-import { notifyRemoved } from './remove.ts'
+import { notifyRemoved, type Removal } from './remove.ts'
 
 /*
  * A list may have millions of contacts, and its deletion must not slow down other work. The first transaction moves the list to
@@ -23,13 +23,6 @@ const pauseFactor = 2
 export interface DeletedList {
   id: string
   name: string
-}
-
-export interface Removal {
-  /** Removed contacts (rows in lists). */
-  contacts: number
-  /** Removed addresses: those that are in no other list. */
-  addresses: number
 }
 
 const findDeleted = statement<DeletedList>(

@@ -23,16 +23,17 @@ interface ContactName {
 }
 
 // Share-locks the address until the transaction ends: a concurrent erasure waits, and then also removes the rows that this transaction
-// creates for the contact. After an earlier erasure there is no contact to find.
+// creates for the contact. After an earlier erasure there is no contact to find. The contact is share-locked after it, because the
+// snapshot of a statement that waited for the address still has a contact that has left its list.
 const byRow = `select ${columns} from ${listed} cross join lateral (
     select from addresses where account_id = $1 and email = c.email for key share
-  ) a where c.account_id = $1 and c.list_id = $3 and c.row_id = $4 and $2::text is null`
+  ) a where c.account_id = $1 and c.list_id = $3 and c.row_id = $4 and $2::text is null for key share of c`
 
 const byEmail = `select ${columns} from ${listed}
   where c.account_id = $1
     and c.row_id = (select row_id from addresses where account_id = $1 and email = $2 for key share)
     and ($3::text is null or c.list_id = $3) and ($4::text is null or c.row_id = $4)
-  order by l.updated_at desc, l.id limit 1`
+  order by l.updated_at desc, l.id limit 1 for key share of c`
 
 /** SQL queries of `locateContact`, for use in a larger statement. Their parameters are `$1` to `$4`. */
 export const locating = { row: byRow, email: byEmail } as const

@@ -18,6 +18,14 @@ export interface Removed {
   rowId?: string
 }
 
+/** What a removal has deleted. */
+export interface Removal {
+  /** Removed contacts (rows in lists). */
+  contacts: number
+  /** Removed addresses: those that are in no other list. */
+  addresses: number
+}
+
 /** Notifies features that refer to contacts, in the same transaction. Removals fire no event. */
 export const notifyRemoved = async (work: Work, removed: Removed): Promise<void> => {
   for (const listener of await work.listeners()) await listener.contactsRemoved?.(work, removed)
@@ -123,16 +131,17 @@ const leaving = preparedStatement<{ addresses: number }>(
 )
 
 /**
- * Removes a normalised address from one list, and returns whether it was in the list. An address that is in no other list is
- * deleted. No event fires.
+ * Removes a normalised address from one list. An address that is in no other list is deleted. Returns how many contacts and
+ * addresses this removed; null if the address is not in the list. No event fires.
  */
-export const leaveList = async (work: Work, listId: string, email: string): Promise<boolean> => {
+export const leaveList = async (work: Work, listId: string, email: string): Promise<Removal | null> => {
   const { sql, accountId } = work
+  for (const listener of await work.listeners()) await listener.contactLeaving?.(work, { listId, email })
   const rowId = await lockAddress(work, email)
-  if (rowId === null) return false
+  if (rowId === null) return null
   const [gone] = await sql(leaving, [accountId, rowId, listId, email])
-  if (!gone) return false
+  if (!gone) return null
   await notifyRemoved(work, { listId, email, rowId })
   countContacts(work, listId, -1, -gone.addresses)
-  return true
+  return { contacts: 1, addresses: gone.addresses }
 }
