@@ -35,6 +35,7 @@ export const closedValues: Readonly<Record<string, readonly string[]>> = {
   'events list --type': eventTypes,
   'events sample <type>': eventTypes,
   'events send <type>': eventTypes,
+  'forms update --double-opt-in': ['yes', 'no'],
   'journeys list --trigger': triggerKinds,
   'journeys runs --status': runStatuses,
   'listen --events': eventTypes,

@@ -3,9 +3,10 @@ import { addColumns, extendColumns, findList, requireList } from '../contacts/co
 import { type Checked, type Fault, faultText, recordOf, requireFiles, shapeFaults } from '../lib/faults.ts'
 import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
+import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, Problem, shown } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import { type Form, formsNamed } from './forms.find.ts'
+import { type Form, findForm, formsNamed } from './forms.find.ts'
 import { FormFile } from './forms.shapes.ts'
 
 const entitiesOf = (work: Work) => work.em(import('./forms.entities.ts'))
@@ -127,6 +128,47 @@ export const applyForms = async (
   const applied: AppliedForm[] = []
   for (const file of files) applied.push(await applyOne(work, file, dryRun))
   return applied
+}
+
+/** What `updateForm` changes; other properties stay. */
+export interface FormChange {
+  name?: string | undefined
+  /** By id or name. */
+  list?: string | undefined
+  /** Names of all fields. A field that the form has keeps its label, type and options. */
+  fields?: readonly string[] | undefined
+  doubleOptIn?: boolean | undefined
+  origins?: readonly string[] | undefined
+}
+
+const changed = <T>(value: T | undefined, before: T): T => (value === undefined ? before : value)
+
+/**
+ * Changes a form (id or name), and returns it. Submissions that have not begun their transaction follow the change; sent confirmation
+ * links stay valid, for the list that they were sent for. Throws Problem `not_found` for the form or its new list, `conflict` if the
+ * name is taken, `invalid` for invalid values and for more than 40 columns.
+ */
+export const updateForm = async (work: Work, ref: string, change: FormChange): Promise<Form> => {
+  await lockForms(work)
+  const current = await findForm(work, ref)
+  const fields = change.fields?.map((name) => current.fields.find((field) => field.name === name) ?? name)
+  const file = parse(FormFile, {
+    name: changed(change.name, current.name),
+    list: changed(change.list, current.listId),
+    fields: changed<readonly unknown[]>(fields, current.fields),
+    doubleOptIn: changed(change.doubleOptIn, current.doubleOptIn),
+    origins: changed(change.origins, current.origins),
+  })
+  // The list of a form may have been deleted: then the form can still be renamed.
+  const usesList = change.list !== undefined || change.fields !== undefined
+  const listId = usesList ? await resolveList(work, file) : current.listId
+  const draft = draftOf({ ...file, listId })
+  if (isDeepStrictEqual(draft, draftOf(current))) return current
+  if ((await formsNamed(work, { id: current.id, name: draft.name })).length > 1) throw nameTaken(draft.name)
+  const [em, { Form }] = await entitiesOf(work)
+  await em.nativeUpdate(Form, { id: current.id }, { ...draft, updatedAt: work.now })
+  if (usesList) await keepColumns(work, draft)
+  return { ...current, ...draft, updatedAt: work.now.getTime() }
 }
 
 /** Deletes a form by its id. Confirmation links that were sent for it stay valid. Throws Problem `not_found`. */

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, type Confirmation, confirmed, examples, gather } from '../cli/command.ts'
+import { type Cli, type CommandSet, type Confirmation, changing, confirmed, examples, gather } from '../cli/command.ts'
 import { readSource } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
 import { Problem, shown } from '../lib/problem.ts'
@@ -58,6 +58,63 @@ const addCreate = (noun: Command, cli: Cli): void => {
         out.one(viewForm(await work((w) => createForm(w, file)), publicUrl))
       }),
     )
+}
+
+/** Returns the values of a flag that replaces all earlier ones; undefined if it was not given. `none` removes them. */
+const replacing = (flag: string, values: readonly string[]): readonly string[] | undefined => {
+  if (values.length === 0) return undefined
+  if (!values.includes('none')) return values
+  if (values.length > 1) throw new Problem('usage', `--${flag} none can't be combined with others`)
+  return []
+}
+
+interface UpdateFlags {
+  name?: string
+  list?: string
+  field: string[]
+  doubleOptIn?: string
+  origin: string[]
+}
+
+const addUpdate = (noun: Command, cli: Cli): void => {
+  changing(
+    noun
+      .command('update')
+      .description('Change a signup form; what is not named stays')
+      .addHelpText(
+        'after',
+        examples(
+          'svc forms update Newsletter --field first_name --field city --double-opt-in yes',
+          'svc forms update Newsletter --list Customers --origin none --dry-run',
+        ),
+      )
+      .argument('<form>', 'id or name')
+      .option('--name <name>', 'its name, unique in the account and shown on its page')
+      .option('--list <id|name>', 'the list that contacts are added to from now on')
+      .option(
+        '--field <name>',
+        'all of its fields (repeatable; none: no field); known ones keep their type',
+        gather,
+        [],
+      )
+      .option('--double-opt-in <yes|no>', 'whether contacts are pending until they confirm by the link in an email')
+      .option('--origin <url>', 'all sites whose scripts may post to it (repeatable; none: no site)', gather, []),
+  ).action(
+    cli.run(async ({ app, out, work }, ref: string, flags: UpdateFlags) => {
+      const { name, list, doubleOptIn: confirms } = flags
+      const [fields, origins] = [replacing('field', flags.field), replacing('origin', flags.origin)]
+      if (confirms !== undefined && confirms !== 'yes' && confirms !== 'no')
+        throw new Problem('usage', '--double-opt-in must be yes or no')
+      const doubleOptIn = confirms === undefined ? undefined : confirms === 'yes'
+      const change = { name, list, fields, origins, doubleOptIn }
+      if (Object.values(change).every((value) => value === undefined))
+        throw new Problem('usage', 'Give at least one of --name, --list, --field, --double-opt-in, --origin')
+      const { updateForm, viewForm } = await import('./forms.ts')
+      // Read before anything is written: it throws if this process would make other links than the daemon.
+      const { publicUrl } = app.config
+      out.one(viewForm(await work((w) => updateForm(w, ref, change)), publicUrl))
+    }),
+  )
 }
 
 const addApply = (noun: Command, cli: Cli): void => {
@@ -185,6 +242,7 @@ const addDelete = (noun: Command, cli: Cli): void => {
 export const commands: CommandSet = (cli) => {
   const noun = cli.noun('forms')
   addCreate(noun, cli)
+  addUpdate(noun, cli)
   addApply(noun, cli)
   addReads(noun, cli)
   addSubmit(noun, cli)

@@ -76,13 +76,17 @@ export const submitForm = async (
   app: Mailer & Pick<App, 'sql' | 'resolver' | 'now' | 'work'>,
   { accountId, actor }: { accountId: string; actor: string },
   formId: string,
-  { email, fields, isHoneypotFilled }: Submission,
+  { email, fields: given, isHoneypotFilled }: Submission,
 ): Promise<SignupStatus> => {
   const verifications = isHoneypotFilled ? new Map() : await verifyAddresses(app, [email])
   return writeFairly(app, accountId, actor, async (work) => {
     const form = await readForm(work, formId)
     const mustConfirm = form.doubleOptIn
     if (isHoneypotFilled) return mustConfirm ? 'pending' : 'active'
+    // The form may have lost fields since the submission was checked: they must not come back as columns of its list.
+    const fields = Object.fromEntries(
+      Object.entries(given).filter(([name]) => form.fields.some((field) => field.name === name)),
+    )
     const cause = { source: 'signup-form', form: { id: form.id, name: form.name } } as const
     const lead = await addLead(work, { ...cause, listId: form.listId, email, fields, verifications, mustConfirm })
     if (!lead) throw conflict("The plan's contact limit is reached")

@@ -1,5 +1,5 @@
 export { type AnswerFault, answerMaxLength } from './forms.answers.ts'
-export { type AppliedForm, applyForms, createForm, deleteForm } from './forms.apply.ts'
+export { type AppliedForm, applyForms, createForm, deleteForm, type FormChange, updateForm } from './forms.apply.ts'
 export { confirmSignup, readSignup, type Signup } from './forms.confirm.ts'
 export {
   type Form,

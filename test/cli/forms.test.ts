@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
+import { createList, deleteList } from '../../src/contacts/contacts.ts'
 import { type FormBench, formBench, publicUrl, useForms } from '../forms/support.ts'
 import { svc } from '../support/cli.ts'
 
@@ -103,6 +104,72 @@ test('submit does the same as the page, and prints the status', async () => {
   expect(await bench.mails()).toHaveLength(1)
   expect((await run(['submit', id, '--email', 'nobody'])).status).toBe(2)
   expect(await run(['submit', id])).toMatchObject({ status: 2, stderr: expect.stringContaining('--email') })
+})
+
+test('update changes what is named: the rest, the id, the URL and the types of known fields stay', async () => {
+  const plan = { name: 'plan', label: 'Your plan', type: 'select', options: ['Small', 'Large'], required: true }
+  await t.app.work(bench.account.id, 'cli:test', (w) => createList(w, { name: 'Members' }))
+  const before = await bench.form({ name: 'News', fields: ['first_name', plan], origins: ['https://shop.example'] })
+  const other = await bench.form({ name: 'Other' })
+  const update = (...flags: string[]) => json('update', before.id, ...flags)
+
+  const dry = await run(['update', 'News', '--name', 'Letters', '--field', 'city', '--dry-run', '--json'])
+  expect([dry.stderr, dry.json]).toEqual([
+    'Nothing was changed.\n',
+    expect.objectContaining({ dryRun: true, name: 'Letters' }),
+  ])
+  expect([await json('show', 'News'), await columns()]).toEqual([before, ['first_name', 'plan']])
+
+  expect(await update('--name', 'Letters')).toEqual({ ...before, name: 'Letters', updatedAt: expect.any(Number) })
+  const fielded = await update('--field', 'city', '--field', 'plan', '--yes')
+  expect(fielded.fields).toEqual([{ name: 'city', label: 'City', type: 'text' }, plan])
+  expect(await columns()).toEqual(['first_name', 'plan', 'city'])
+  expect(await update('--double-opt-in', 'yes')).toMatchObject({ doubleOptIn: true, fields: fielded.fields })
+  expect(await update('--double-opt-in', 'no')).toMatchObject({ doubleOptIn: false })
+  expect(await update('--origin', 'https://a.example', '--origin', 'https://B.example/')).toMatchObject({
+    origins: ['https://a.example', 'https://b.example'],
+  })
+  const bare = await update('--origin', 'none', '--field', 'none')
+  expect(bare).toEqual({ ...before, name: 'Letters', fields: [], origins: [], updatedAt: expect.any(Number) })
+  expect(await update('--origin', 'none')).toEqual(bare)
+  const moved = await update('--list', 'Members', '--field', 'size')
+  expect(moved.listId).not.toBe(before.listId)
+  const { lists } = (await t.request('GET', '/lists', { key: bench.account.key })).body
+  expect(lists.find(({ id }: { id: string }) => id === moved.listId).fields).toEqual(['size'])
+  expect(await json('show', other.id)).toEqual(other)
+})
+
+test('update refuses nothing named (2), an unknown form or list (3), a taken name (6) and invalid values (2), and changes nothing', async () => {
+  const { id } = await bench.form({ name: 'News' })
+  await bench.form({ name: 'Other' })
+  const stranger = await t.account()
+  const before = await json()
+  const status = async (...args: string[]) => (await run(['update', ...args])).status
+  expect(await status(id)).toBe(2)
+  expect(await status('Nothing', '--name', 'X')).toBe(3)
+  expect(await status(id, '--list', 'Nobody', '--name', 'X')).toBe(3)
+  expect(await status(id, '--name', 'Other')).toBe(6)
+  expect(await status(id, '--name', ' ')).toBe(2)
+  expect(await status(id, '--field', 'email')).toBe(2)
+  expect(await status(id, '--field', 'a', '--field', 'none')).toBe(2)
+  expect(await status(id, '--field', 'a', '--field', 'a')).toBe(2)
+  expect(await status(id, '--origin', 'shop.example')).toBe(2)
+  expect(await status(id, '--double-opt-in', 'maybe')).toBe(2)
+  expect(await status(id, '--double-opt-in')).toBe(2)
+  const many = Array.from({ length: 41 }, (_, n) => ['--field', `f${n}`])
+  expect(await status(id, ...many.flat())).toBe(2)
+  expect((await svc(t, ['forms', 'update', id, '--name', 'X', '--account', stranger.id])).status).toBe(3)
+  expect(await json()).toEqual(before)
+})
+
+test('a form whose list was deleted can be renamed, and gets another list', async () => {
+  const { id } = await bench.form({ name: 'News' })
+  await deleteList(t.app, bench.account.id, bench.listId, { actor: 'cli:test' })
+  expect(await json('update', id, '--name', 'Letters')).toMatchObject({ name: 'Letters' })
+  expect((await run(['update', id, '--field', 'city'])).status).toBe(3)
+  const list = await t.app.work(bench.account.id, 'cli:test', (w) => createList(w, { name: 'New' }))
+  expect(await json('update', id, '--list', 'New')).toMatchObject({ name: 'Letters', listId: list.id })
+  expect((await t.request('GET', `/f/${id}`)).status).toBe(200)
 })
 
 test('delete asks, and deletes only the form', async () => {

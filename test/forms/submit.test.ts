@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
+import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import { noteContention } from '../../src/contacts/write/contention.ts'
-import { honeypotName } from '../../src/forms/forms.ts'
+import { honeypotName, requireSubmission, submitForm, updateForm } from '../../src/forms/forms.ts'
 import { holdContactsTicket, untilLocked } from '../support/database.ts'
 import { type FormBench, formBench, urlencoded, useForms } from './support.ts'
 
@@ -349,4 +349,39 @@ test('while writers of new contacts queue, a submission waits in the same queue'
   await untilLocked(t.app, 1)
   await ticket.release()
   expect((await pending).body).toEqual({ ok: true, status: 'active' })
+})
+
+test('a form that is changed while somebody submits: a submission is written as before or as after the change', async () => {
+  const { id } = await bench.form({ fields: ['first_name', 'city'] })
+  const other = await t.app.work(bench.account.id, 'cli:test', (w) => createList(w, { name: 'Other' }))
+  const change = { list: 'Other', fields: ['first_name'], doubleOptIn: true, name: 'Renamed' }
+  const submit = (n: number) =>
+    t.request('POST', `/f/${id}`, { body: { email: `p${n}@acme.test`, first_name: 'Ada', city: 'Rome' } })
+  const [updated, ...answers] = await Promise.all([
+    t.app.work(bench.account.id, 'cli:test', (w) => updateForm(w, id, change)),
+    ...Array.from({ length: 20 }, (_, n) => submit(n)),
+  ])
+  expect(updated.listId).toBe(other.id)
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  const rows = await t.app.sql(
+    `select list_id = $2 as "isAfter", status, fields from contacts where account_id = $1 and email like 'p%'`,
+    [bench.account.id, other.id],
+  )
+  expect(rows).toHaveLength(20)
+  for (const row of rows) {
+    expect([
+      { isAfter: false, status: 'active', fields: { first_name: 'Ada', city: 'Rome' } },
+      { isAfter: true, status: 'pending', fields: { first_name: 'Ada' } },
+    ]).toContainEqual(row)
+  }
+  expect((await submit(20)).body).toEqual({ ok: true, status: 'pending' })
+})
+
+test('what was checked before a field was removed does not bring the field back', async () => {
+  const form = await bench.form({ fields: ['first_name', 'city'] })
+  const submission = requireSubmission(form, { email: 'ada@acme.test', first_name: 'Ada', city: 'Rome' })
+  await t.app.work(bench.account.id, 'cli:test', (w) => updateForm(w, form.id, { fields: ['first_name'] }))
+  await submitForm(t.app, { accountId: bench.account.id, actor: 'cli:test' }, form.id, submission)
+  expect((await bench.contact()).fields).toEqual({ first_name: 'Ada' })
+  expect((await bench.events())['form.submitted'].fields).toEqual({ first_name: 'Ada' })
 })
