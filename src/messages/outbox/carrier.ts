@@ -6,7 +6,7 @@ import type { App, Report } from '../../store/work.ts'
 import type { createRelayQueues } from './capacity.ts'
 import { type ClaimedMessage, type Content, freeClaims, queueTable, releaseClaims } from './claim.ts'
 import { createComposer } from './compose.ts'
-import { loadContents } from './mark.ts'
+import { type Loaded, loadContents } from './mark.ts'
 import { failedResult, type Result, recordResults, resultOfSend, suppressedResult, unrecordable } from './record.ts'
 import { createSuppressor } from './suppress.ts'
 
@@ -40,6 +40,32 @@ interface CarrierCallbacks {
   report: Report
 }
 
+/*
+ * The states of a claimed message in this process. Each row of the table with a transition is one case of `move`.
+ *
+ * | from              | to        | transition | why |
+ * |-------------------|-----------|------------|-----|
+ * | –                 | waiting   |            | capacity.ts: it is claimed, and waits for a slot of its relay |
+ * | waiting           | returned  |            | `giveBack`: its relay is stalled or away, or the process stops |
+ * | waiting           | loading   | load       | a slot is free, and its content must be read |
+ * | waiting, loading  | sending   | send       | its content is known |
+ * | loading           | recording | record     | its recipient is suppressed |
+ * | sending           | recording | record     | the hand-over has an outcome, or the sending method or the project is gone |
+ * | recording         | recording | record     | the database refused the result, and a fixed one replaces it |
+ * | loading, sending  | returned  | withdraw   | nothing was sent: the claim is lost, an unexpected error occurred, or the process stops |
+ * | recording         | ended     | end        | the result is recorded, the claim is lost, or the database refused the fixed result, too |
+ *
+ * A message occupies a slot from `loading` or `sending` on, until it is returned or has ended.
+ */
+type Transition =
+  | { kind: 'load' }
+  | { kind: 'send'; content: Content }
+  | { kind: 'record'; result: Result }
+  /** It is due again after `waitMs`. */
+  | { kind: 'withdraw'; waitMs: number }
+  /** `result` null: nothing was recorded. */
+  | { kind: 'end'; result: Result | null }
+
 /** A message that a connection has taken, and that waits to be marked. `fault`: an unexpected error prevented the mark. */
 interface MarkRequest {
   claimed: ClaimedMessage
@@ -70,27 +96,38 @@ export const createCarrier = (
     freed()
   }
 
-  const done = (claimed: ClaimedMessage, result: Result | null) => {
-    queue.untrack(claimed)
-    settled(claimed, result)
-    freeSlot(claimed)
-  }
-
-  /** Releases a message that occupies a slot; it is due again after `waitMs`. */
-  const withdraw = (claimed: ClaimedMessage, waitMs: number) => {
-    settled(claimed, null)
-    queue.giveBack([{ ...claimed, retryMs: waitMs }])
-    freeSlot(claimed)
-  }
-
-  const recorded = (result: Result) => {
-    const { claimed } = result
-    if (!result.isBounced) return done(claimed, result)
-    // The slot is freed at once; the caller gets the result only after the address is suppressed.
-    queue.untrack(claimed)
+  /** Reports the result to the caller of POST /send: that of a bounced message only after its address is suppressed. */
+  const settle = (claimed: ClaimedMessage, result: Result | null) => {
+    if (!result?.isBounced) return settled(claimed, result)
     const suppressed = Promise.race([suppressor.run(), sleep(suppressMs, undefined, { ref: false })])
     suppressed.then(() => settled(claimed, result))
-    freeSlot(claimed)
+  }
+
+  const move = (claimed: ClaimedMessage, to: Transition): void => {
+    switch (to.kind) {
+      case 'load':
+        loader.push([claimed])
+        break
+      case 'send': {
+        const sending = send(claimed, to.content)
+          .then((next) => move(claimed, next))
+          .finally(() => inProgress.delete(sending))
+        inProgress.add(sending)
+        break
+      }
+      case 'record':
+        recorder.push([to.result])
+        break
+      case 'withdraw':
+        settled(claimed, null)
+        queue.giveBack([{ ...claimed, retryMs: to.waitMs }])
+        freeSlot(claimed)
+        break
+      case 'end':
+        queue.untrack(claimed)
+        settle(claimed, to.result)
+        freeSlot(claimed)
+    }
   }
 
   const recorder = createBatches<Result | MarkRequest>(batchSize, {
@@ -103,20 +140,21 @@ export const createCarrier = (
       for (const { status } of written) if (status !== 'queued') app.counters.count('sends', status)
       for (const { status } of corrected) if (status === 'sent') app.counters.count('sends', status)
       const known = new Set([...written, ...corrected, ...locked])
-      for (const result of [...written, ...corrected]) recorded(result)
-      for (const result of results) if (!known.has(result)) done(result.claimed, null)
+      for (const result of [...written, ...corrected]) move(result.claimed, { kind: 'end', result })
+      for (const result of results) if (!known.has(result)) move(result.claimed, { kind: 'end', result: null })
       return locked
     },
     failed(item, fault) {
       const isGivenUp = isResult(item) && item.isReplacement
       if (!isGivenUp) report(fault, { message: item.claimed.id })
       if (!isResult(item)) item.answer('fault')
-      else if (isGivenUp) done(item.claimed, null)
-      else recorder.push([unrecordable(item)])
+      else
+        move(item.claimed, isGivenUp ? { kind: 'end', result: null } : { kind: 'record', result: unrecordable(item) })
     },
   })
 
-  const handOver = async (claimed: ClaimedMessage, content: Content): Promise<void> => {
+  /** Composes a message and hands it to its relay. */
+  const send = async (claimed: ClaimedMessage, content: Content): Promise<Transition> => {
     let waitMs = 0
     const start = async (): Promise<boolean> => {
       const { promise, resolve: answer } = Promise.withResolvers<'marked' | 'lost' | 'fault'>()
@@ -127,39 +165,36 @@ export const createCarrier = (
     }
     try {
       const composed = await compose(claimed, content)
-      if (!composed) return recorder.push([failedResult(claimed, 'The sending method or the project is gone')])
-      if (isFinishing) return withdraw(claimed, 0)
+      if (!composed)
+        return { kind: 'record', result: failedResult(claimed, 'The sending method or the project is gone') }
+      if (isFinishing) return { kind: 'withdraw', waitMs: 0 }
       const outcome = await app.smtp.send(composed.relay, composed.mail, start)
-      if (outcome.kind === 'withdrawn') return withdraw(claimed, waitMs)
+      if (outcome.kind === 'withdrawn') return { kind: 'withdraw', waitMs }
       const random = Math.random()
       giveBack(relays.answered(claimed, outcome, performance.now(), random))
-      recorder.push([resultOfSend(claimed, outcome, random)])
+      return { kind: 'record', result: resultOfSend(claimed, outcome, random) }
     } catch (fault) {
       // An unexpected error before anything was sent says nothing about the message, so it is tried again.
       report(fault, { message: claimed.id })
-      withdraw(claimed, errorRetryMs)
+      return { kind: 'withdraw', waitMs: errorRetryMs }
     }
   }
 
-  const begin = (claimed: ClaimedMessage, content: Content) => {
-    const handed = handOver(claimed, content).finally(() => inProgress.delete(handed))
-    inProgress.add(handed)
+  const afterLoad = (claimed: ClaimedMessage, content: Loaded | undefined): Transition => {
+    if (!content) return { kind: 'withdraw', waitMs: errorRetryMs }
+    if (content.reason === null) return { kind: 'send', content }
+    return { kind: 'record', result: suppressedResult(claimed, content.reason) }
   }
 
-  const load = createBatches<ClaimedMessage>(batchSize, {
+  const loader = createBatches<ClaimedMessage>(batchSize, {
     async run(batch) {
       const contents = await loadContents(app.sql, batch)
-      for (const claimed of batch) {
-        const content = contents.get(claimed.id)
-        if (!content) withdraw(claimed, errorRetryMs)
-        else if (content.reason !== null) recorder.push([suppressedResult(claimed, content.reason)])
-        else begin(claimed, content)
-      }
+      for (const claimed of batch) move(claimed, afterLoad(claimed, contents.get(claimed.id)))
       return []
     },
     failed(claimed, fault) {
       report(fault, { message: claimed.id })
-      withdraw(claimed, errorRetryMs)
+      move(claimed, { kind: 'withdraw', waitMs: errorRetryMs })
     },
   })
 
@@ -171,15 +206,15 @@ export const createCarrier = (
   const pump = () => {
     if (isFinishing) return
     for (const claimed of relays.next(performance.now())) {
-      if (claimed.content) begin(claimed, claimed.content)
-      else load.push([claimed])
+      const { content } = claimed
+      move(claimed, content ? { kind: 'send', content } : { kind: 'load' })
     }
   }
 
   const allHandedOver = async () => {
     do {
       await Promise.all(inProgress)
-      await load.flush(settleMs)
+      await loader.flush(settleMs)
     } while (inProgress.size > 0)
   }
 
@@ -203,7 +238,7 @@ export const createCarrier = (
       await within(deadlineMs, allHandedOver())
       app.smtp.close()
       await within(settleMs, allHandedOver())
-      await Promise.all([recorder.close(settleMs), load.close(settleMs)])
+      await Promise.all([recorder.close(settleMs), loader.close(settleMs)])
       await within(settleMs, suppressor.close())
     },
   }
