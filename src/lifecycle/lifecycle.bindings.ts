@@ -1,7 +1,7 @@
 import { Problem } from '../lib/problem.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
-import { findProject } from '../studio/studio.ts'
+import { findProject, projectNameOf } from '../studio/studio.ts'
 
 /** The course or webinar that a lifecycle email is about. */
 export interface Subject {
@@ -47,18 +47,27 @@ const parseEvent = ({ kind }: Subject, event: string): LifecycleEvent => {
   return event as LifecycleEvent
 }
 
+const readBindings = statement<Omit<BindingView, 'updatedAt'> & { updatedAt: Date }>(
+  'list-bindings',
+  { subject: 'text', event: 'text', projectId: 'text', projectName: 'text', updatedAt: 'timestamptz' },
+  `select b.subject_kind || ':' || b.subject_id as subject, b.event, b.project_id as "projectId",
+     ${projectNameOf('b.account_id', 'b.project_id')} as "projectName", b.updated_at as "updatedAt"
+   from lifecycle_bindings b where b.account_id = $1 order by b.subject_kind, b.subject_id, b.event`,
+)
+
 /** Returns the account's bindings, ordered by subject, then by event. */
 export const listBindings = async ({ sql, accountId }: Work): Promise<BindingView[]> => {
-  const rows = await sql<Omit<BindingView, 'updatedAt'> & { updatedAt: Date }>(
-    `select b.subject_kind || ':' || b.subject_id as subject, b.event, b.project_id as "projectId",
-       p.name as "projectName", b.updated_at as "updatedAt"
-     from lifecycle_bindings b
-     left join projects p on p.account_id = b.account_id and p.id = b.project_id and p.deleted_at is null
-     where b.account_id = $1 order by b.subject_kind, b.subject_id, b.event`,
-    [accountId],
-  )
+  const rows = await sql(readBindings, [accountId])
   return rows.map((row) => ({ ...row, updatedAt: row.updatedAt.getTime() }))
 }
+
+const upsertBinding = statement(
+  'set-binding',
+  {},
+  `insert into lifecycle_bindings (account_id, subject_kind, subject_id, event, project_id, updated_at)
+   values ($1, $2, $3, $4, $5, $6)
+   on conflict (account_id, subject_kind, subject_id, event) do update set project_id = $5, updated_at = $6`,
+)
 
 /**
  * Binds an event to a project (by id or name), in place of an earlier binding. It applies from the next event on. Throws Problem
@@ -75,12 +84,7 @@ export const setBinding = async (
   const event = parseEvent(subject, eventName)
   const { id } = await bindable[subject.kind](work, subject.id)
   const project = await findProject(work, projectRef)
-  await work.sql(
-    `insert into lifecycle_bindings (account_id, subject_kind, subject_id, event, project_id, updated_at)
-     values ($1, $2, $3, $4, $5, $6)
-     on conflict (account_id, subject_kind, subject_id, event) do update set project_id = $5, updated_at = $6`,
-    [work.accountId, subject.kind, id, event, project.id, work.now],
-  )
+  await work.sql(upsertBinding, [work.accountId, subject.kind, id, event, project.id, work.now])
   return {
     subject: `${subject.kind}:${id}`,
     event,
@@ -90,15 +94,18 @@ export const setBinding = async (
   }
 }
 
+const deleteBinding = statement<{ id: string }>(
+  'delete-binding',
+  { id: 'text' },
+  `delete from lifecycle_bindings where account_id = $1 and subject_kind = $2 and subject_id = $3 and event = $4
+   returning subject_id as id`,
+)
+
 /** Deletes a binding, so that the plain email is sent again. Returns whether there was one. Throws Problem `usage` for a malformed `ref` or event. */
 export const unsetBinding = async ({ sql, accountId }: Work, ref: string, eventName: string): Promise<boolean> => {
   const subject = parseSubject(ref)
-  const rows = await sql(
-    `delete from lifecycle_bindings where account_id = $1 and subject_kind = $2 and subject_id = $3 and event = $4
-     returning 1`,
-    [accountId, subject.kind, subject.id, parseEvent(subject, eventName)],
-  )
-  return rows.length > 0
+  const event = parseEvent(subject, eventName)
+  return (await sql(deleteBinding, [accountId, subject.kind, subject.id, event])).length > 0
 }
 
 const deletingBindings = statement(

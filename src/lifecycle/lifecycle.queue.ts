@@ -1,4 +1,5 @@
 import { type Queued, type QueuedMail, queueMails } from '../messages/messages.ts'
+import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { LifecycleEvent, Subject } from './lifecycle.bindings.ts'
 
@@ -19,6 +20,15 @@ export interface LifecycleMail {
 
 const keyOf = ({ kind, id }: Subject, event: string): string => `${kind} ${id} ${event}`
 
+const findBindings = preparedStatement<Subject & { event: string; projectId: string }>(
+  'lifecycle-bindings-of',
+  { kind: 'text', id: 'text', event: 'text', projectId: 'text' },
+  `select distinct b.subject_kind as kind, b.subject_id as id, b.event, b.project_id as "projectId"
+   from unnest($2::text[], $3::text[], $4::text[]) as m(kind, id, event)
+   join lifecycle_bindings b
+     on b.account_id = $1 and b.subject_kind = m.kind and b.subject_id = m.id and b.event = m.event`,
+)
+
 /** Returns the bound projects that exist, by subject and event. */
 const boundProjects = async (
   { projects }: Pick<App, 'projects'>,
@@ -26,19 +36,12 @@ const boundProjects = async (
   mails: readonly LifecycleMail[],
 ): Promise<Map<string, string>> => {
   if (!projects || mails.length === 0) return new Map()
-  const rows = await work.sql<Subject & { event: string; projectId: string }>(
-    `select distinct b.subject_kind as kind, b.subject_id as id, b.event, b.project_id as "projectId"
-     from unnest($2::text[], $3::text[], $4::text[]) as m(kind, id, event)
-     join lifecycle_bindings b
-       on b.account_id = $1 and b.subject_kind = m.kind and b.subject_id = m.id and b.event = m.event`,
-    [
-      work.accountId,
-      mails.map(({ subject }) => subject.kind),
-      mails.map(({ subject }) => subject.id),
-      mails.map(({ event }) => event),
-    ],
-    'lifecycle-bindings-of',
-  )
+  const rows = await work.sql(findBindings, [
+    work.accountId,
+    mails.map(({ subject }) => subject.kind),
+    mails.map(({ subject }) => subject.id),
+    mails.map(({ event }) => event),
+  ])
   const bound = new Map<string, string>()
   for (const { kind, id, event, projectId } of rows) {
     if (await projects.loadProject(work, projectId)) bound.set(keyOf({ kind, id }, event), projectId)

@@ -1,5 +1,6 @@
 import { createCache } from '../lib/cache.ts'
 import { noSuch } from '../lib/problem.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { Content } from './studio.blocks.ts'
 
@@ -24,6 +25,8 @@ type Row<View> = Omit<View, 'createdAt' | 'updatedAt'> & { createdAt: Date; upda
 
 const columns = 'p.id, p.name, p.version, p.created_at as "createdAt", p.updated_at as "updatedAt"'
 
+const types = { id: 'text', name: 'text', version: 'int4', createdAt: 'timestamptz', updatedAt: 'timestamptz' } as const
+
 const view = ({ id, name, version, createdAt, updatedAt }: Row<ProjectView>): ProjectView => ({
   id,
   name,
@@ -32,28 +35,35 @@ const view = ({ id, name, version, createdAt, updatedAt }: Row<ProjectView>): Pr
   updatedAt: updatedAt.getTime(),
 })
 
+/** SQL expression: the name of a project; null if it was deleted. */
+export const projectNameOf = (account: string, id: string): string =>
+  `(select name from projects where account_id = ${account} and id = ${id} and deleted_at is null)`
+
+const readProjects = statement<Row<ProjectView>>(
+  'list-projects',
+  types,
+  `select ${columns} from projects p where p.account_id = $1 and p.deleted_at is null
+   order by p.updated_at desc, p.id desc`,
+)
+
 /** Returns the account's projects, most recently updated first. */
 export const listProjects = async ({ sql, accountId }: Reader): Promise<ProjectView[]> =>
-  (
-    await sql<Row<ProjectView>>(
-      `select ${columns} from projects p where p.account_id = $1 and p.deleted_at is null
-       order by p.updated_at desc, p.id desc`,
-      [accountId],
-    )
-  ).map(view)
+  (await sql(readProjects, [accountId])).map(view)
+
+const readNamed = preparedStatement<Row<ProjectDetail>>(
+  'projects-named',
+  { ...types, content: 'jsonb' },
+  `select ${columns}, v.content from projects p
+   join project_versions v on v.account_id = p.account_id and v.project_id = p.id and v.version = p.version
+   where p.account_id = $1 and p.deleted_at is null and (p.id = $2 or p.name = $3) order by p.id = $2 desc`,
+)
 
 /** Returns the projects with the id or the name: at most two, the one with the id first. */
 export const projectsNamed = async (
   { sql, accountId }: Reader,
   { id, name }: { id: string | null; name: string },
 ): Promise<ProjectDetail[]> => {
-  const rows = await sql<Row<ProjectDetail>>(
-    `select ${columns}, v.content from projects p
-     join project_versions v on v.account_id = p.account_id and v.project_id = p.id and v.version = p.version
-     where p.account_id = $1 and p.deleted_at is null and (p.id = $2 or p.name = $3) order by p.id = $2 desc`,
-    [accountId, id, name],
-    'projects-named',
-  )
+  const rows = await sql(readNamed, [accountId, id, name])
   return rows.map((row) => ({ ...view(row), content: row.content }))
 }
 
@@ -66,33 +76,43 @@ export const loadProject = async (reader: Reader, ref: string): Promise<ProjectD
   return project
 }
 
+const readProject = preparedStatement<Row<ProjectView>>(
+  'find-project',
+  types,
+  `select ${columns} from projects p where p.account_id = $1 and p.deleted_at is null and (p.id = $2 or p.name = $2)
+   order by p.id = $2 desc limit 1`,
+)
+
 /** Returns a project by id, else by name. Throws Problem `not_found`. */
 export const findProject = async ({ sql, accountId }: Reader, ref: string): Promise<ProjectView> => {
-  const [row] = await sql<Row<ProjectView>>(
-    `select ${columns} from projects p where p.account_id = $1 and p.deleted_at is null and (p.id = $2 or p.name = $2)
-     order by p.id = $2 desc limit 1`,
-    [accountId, ref],
-    'find-project',
-  )
+  const [row] = await sql(readProject, [accountId, ref])
   if (!row) throw noProject(ref)
   return view(row)
 }
 
-const versions = createCache<Content>(100)
+const lockRow = statement(
+  'lock-project',
+  {},
+  'select from projects where account_id = $1 and id = $2 for no key update',
+)
 
 /** Locks a project against other changes until the end of the transaction. */
 export const lockProject = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<void> => {
-  await sql('select from projects where account_id = $1 and id = $2 for no key update', [accountId, id])
+  await sql(lockRow, [accountId, id])
 }
+
+const versions = createCache<Content>(100)
+
+const readVersion = preparedStatement<{ content: Content }>(
+  'load-project-version',
+  { content: 'jsonb' },
+  'select content from project_versions where account_id = $1 and project_id = $2 and version = $3',
+)
 
 /** Returns the content of a version, even if its project was deleted. Throws Problem `not_found`. */
 export const loadVersion = ({ sql, accountId }: Reader, id: string, version: number): Promise<Content> =>
   versions(JSON.stringify([accountId, id, version]), async () => {
-    const [row] = await sql<{ content: Content }>(
-      'select content from project_versions where account_id = $1 and project_id = $2 and version = $3',
-      [accountId, id, version],
-      'load-project-version',
-    )
+    const [row] = await sql(readVersion, [accountId, id, version])
     if (!row) throw noProject(id)
     return row.content
   })

@@ -1,7 +1,7 @@
 import { createCache } from '../lib/cache.ts'
 import { noSuch } from '../lib/problem.ts'
 import { tagParts } from '../lib/tags.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 import type { Content } from './studio.blocks.ts'
 import { fillTemplate, type Links, type Mail, type MergeData, type Template } from './studio.template.ts'
@@ -37,17 +37,20 @@ const readTemplate = preparedStatement<{ content: Content; template: Template | 
    from project_versions where account_id = $1 and project_id = $2 and version = $3`,
 )
 
+const storeTemplate = statement(
+  'store-template',
+  {},
+  `update project_versions set template = $4, renderer = $5 where account_id = $1 and project_id = $2 and version = $3
+     and (renderer is null or renderer < $5)`,
+)
+
 const load = async ({ sql }: Pick<App, 'sql'>, { accountId, id, version }: VersionRef): Promise<Template> => {
   const key = [accountId, id, version]
   const [row] = await sql(readTemplate, [...key, renderer])
   if (!row) throw noSuch('project', id, { hint: 'svc projects list' })
   if (row.template) return row.template
   const template = await render(row.content)
-  await sql(
-    `update project_versions set template = $4, renderer = $5 where account_id = $1 and project_id = $2 and version = $3
-       and (renderer is null or renderer < $5)`,
-    [...key, JSON.stringify(template), renderer],
-  )
+  await sql(storeTemplate, [...key, JSON.stringify(template), renderer])
   return template
 }
 

@@ -16,6 +16,7 @@ export {
   lockProject,
   type ProjectDetail,
   type ProjectView,
+  projectNameOf,
 } from './studio.find.ts'
 export { headingLevels, leavesOf, linkFields } from './studio.outline.ts'
 export { loadTemplate, renderProject } from './studio.render.ts'
