@@ -5,6 +5,7 @@ import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, Problem, shown } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type Form, findForm, formsNamed } from './forms.find.ts'
 import { FormFile } from './forms.shapes.ts'
@@ -47,9 +48,10 @@ const keepColumns = async (work: Work, { listId, fields }: Draft): Promise<void>
   addColumns(work, { id: listId, ...list }, namesOf({ fields }))
 }
 
+const locking = statement('lock-forms', {}, `select from pg_advisory_xact_lock(${lockKey('forms', '$1')})`)
+
 /** Serialises changes of an account's forms, because they read the existing forms before they write. */
-const lockForms = ({ sql, accountId }: Work) =>
-  sql(`select pg_advisory_xact_lock(${lockKey('forms', '$1')})`, [accountId])
+const lockForms = ({ sql, accountId }: Work) => sql(locking, [accountId])
 
 const nameTaken = (name: string) => conflict(`There is already a form named ${shown(name)}`)
 

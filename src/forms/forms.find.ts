@@ -2,7 +2,7 @@ import { activeAccounts } from '../accounts/accounts.ts'
 import { isList } from '../contacts/contacts.ts'
 import { byName } from '../lib/names.ts'
 import { noSuch } from '../lib/problem.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
 import type { Form as Entity } from './forms.entities.ts'
@@ -57,11 +57,15 @@ const types = {
   updatedAt: 'timestamptz',
 } as const
 
+const readForms = statement<Row>(
+  'list-forms',
+  types,
+  `select ${columns} from forms f where f.account_id = $1 order by f.id`,
+)
+
 /** Returns the account's forms, ordered by name. */
 export const listForms = async ({ sql, accountId }: Work): Promise<Form[]> =>
-  (await sql<Row>(`select ${columns} from forms f where f.account_id = $1 order by f.id`, [accountId]))
-    .sort(byName('name'))
-    .map(formOf)
+  (await sql(readForms, [accountId])).sort(byName('name')).map(formOf)
 
 const readingNamedForms = preparedStatement<Row>(
   'forms-named',

@@ -1,7 +1,7 @@
-import { type Contact, contactAt, lockContact } from '../contacts/contacts.ts'
+import { type Contact, contactAt, contactsOf, lockContact } from '../contacts/contacts.ts'
 import { hasFailed, queueMessage, statusOf } from '../messages/messages.ts'
 import { inBatches } from '../store/batches.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { confirmMail } from './forms.mails.ts'
 
@@ -97,16 +97,30 @@ export const sendLink = async (app: Mailer, work: Work, signup: Signup): Promise
   ])
 }
 
-const failedLinks = `
+type Failed = Signup & { accountId: string; tries: number }
+
+const findFailed = statement<Failed>(
+  'find-failed-confirm-mails',
+  {
+    ...{ accountId: 'text', listId: 'text', rowId: 'text', email: 'text' },
+    ...{ form: 'json', fields: 'jsonb', tries: 'int4' },
+  },
+  `
   select s.account_id as "accountId", s.list_id as "listId", s.row_id as "rowId", c.email,
     json_build_object('id', s.form_id, 'name', s.form_name) as form, s.fields, s.tries
   from form_signups s cross join lateral ${contactAt('s.account_id', 's.list_id', 's.row_id')} c
   where s.mailed_at > $1::timestamptz - interval '2 days' and s.mailed_at <= $1::timestamptz - ${backoff} and s.tries < ${maxTries}
     and ${hasFailed('s.account_id', 's.message_id')}
     and account_guard(s.account_id)
-  limit $2`
+  limit $2`,
+)
 
-type Failed = Signup & { accountId: string; tries: number }
+const recordRepeat = statement(
+  'record-repeated-confirm-mail',
+  {},
+  `update form_signups set mailed_at = $4, message_id = $5, tries = tries + 1
+   where account_id = $1 and list_id = $2 and row_id = $3`,
+)
 
 const repeat = (app: App, { accountId, tries, ...signup }: Failed): Promise<number> =>
   app.work(accountId, 'job:forms', async (work) => {
@@ -115,11 +129,7 @@ const repeat = (app: App, { accountId, tries, ...signup }: Failed): Promise<numb
     // The signup was submitted again or confirmed in the meantime.
     if (!last || last.tries !== tries || !(await hasMailFailed(work, last))) return 0
     const messageId = await send(app, work, signup)
-    await work.sql(
-      `update form_signups set mailed_at = $4, message_id = $5, tries = tries + 1
-       where account_id = $1 and list_id = $2 and row_id = $3`,
-      [accountId, listId, rowId, work.now, messageId],
-    )
+    await work.sql(recordRepeat, [accountId, listId, rowId, work.now, messageId])
     return 1
   })
 
@@ -129,7 +139,7 @@ export const resendFailedLinks = (app: App, signal?: AbortSignal, batchSize = 10
     batchSize,
     async () => {
       let count = 0
-      for (const failed of await app.sql<Failed>(failedLinks, [app.now(), batchSize])) {
+      for (const failed of await app.sql(findFailed, [app.now(), batchSize])) {
         if (signal?.aborted) break
         // An error with one link must not delay the others.
         count += await repeat(app, failed).catch((error) => {
@@ -142,18 +152,38 @@ export const resendFailedLinks = (app: App, signal?: AbortSignal, batchSize = 10
     signal,
   )
 
+const deleteExpired = statement<{ rowId: string }>(
+  'delete-expired-signups',
+  { rowId: 'text' },
+  `delete from form_signups where ctid in (
+     select ctid from form_signups where mailed_at < $1 order by mailed_at limit $2 for update skip locked
+   ) returning row_id as "rowId"`,
+)
+
 /** Deletes signups whose link has expired. */
 export const purgeSignups = ({ sql, now }: Pick<App, 'sql' | 'now'>, signal?: AbortSignal, batchSize = 500) =>
   inBatches(
     batchSize,
-    async () =>
-      (
-        await sql(
-          `delete from form_signups where ctid in (
-             select ctid from form_signups where mailed_at < $1 order by mailed_at limit $2 for update skip locked
-           ) returning 1`,
-          [new Date(now().getTime() - confirmMs), batchSize],
-        )
-      ).length,
+    async () => (await sql(deleteExpired, [new Date(now().getTime() - confirmMs), batchSize])).length,
     signal,
   )
+
+interface SignupView {
+  listId: string
+  formId: string
+  fields: Record<string, string> | null
+  /** epoch ms */
+  mailedAt: number
+}
+
+const readSignupsOf = statement<SignupView>(
+  'signups-of-address',
+  { listId: 'text', formId: 'text', fields: 'jsonb', mailedAt: 'int8' },
+  `select s.list_id as "listId", s.form_id as "formId", s.fields, (extract(epoch from s.mailed_at) * 1000)::int8 as "mailedAt"
+   from form_signups s join ${contactsOf('$1', '$2')} c on c.list_id = s.list_id and c.row_id = s.row_id
+   where s.account_id = $1 order by s.list_id`,
+)
+
+/** Returns the unconfirmed signups of a normalised address, ordered by list. */
+export const signupsOf = ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, email: string): Promise<SignupView[]> =>
+  sql(readSignupsOf, [accountId, email])
