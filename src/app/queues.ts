@@ -1,6 +1,7 @@
 import { deliveriesQueue } from '../deliveries/queue/queue.ts'
 import { journeysQueue } from '../journeys/engine/engine.ts'
 import { sendsQueue } from '../messages/messages.queue.ts'
+import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 
 /** The number of due items of a queue, and for how long the oldest has been due, in seconds (0 without due items). */
@@ -14,7 +15,10 @@ const queues = [deliveriesQueue, journeysQueue, sendsQueue]
 
 // Items that wait for their time (a back-off, a journey's wait, a broadcast's rate) do not count: they would hide a queue
 // that is stuck.
-const reading = `
+const readDepths = statement<QueueDepth & { place: number }>(
+  'read-depths-of-queues',
+  { place: 'int4', queue: 'text', depth: 'int8', oldestSeconds: 'float8' },
+  `
   with clock as materialized (select svc_now() as now)
   ${queues
     .map(
@@ -23,10 +27,11 @@ const reading = `
       from (${due}) d`,
     )
     .join(' union all ')}
-  order by place`
+  order by place`,
+)
 
 /** Returns the depth of each queue: `deliveries`, `journeys`, `sends`. Reads only indexes of waiting items, no history. */
 export const readQueues = async ({ sql }: Pick<App, 'sql'>): Promise<QueueDepth[]> => {
-  const rows = await sql<QueueDepth>(reading)
+  const rows = await sql(readDepths)
   return rows.map(({ queue, depth, oldestSeconds }) => ({ queue, depth, oldestSeconds }))
 }

@@ -65,6 +65,16 @@ export const schemaState = async (database: Database): Promise<SchemaState> => {
   }
 }
 
+const readVersionAndSize = statement<{ version: string; size: number }>(
+  'read-version-and-size',
+  { version: 'text', size: 'int8' },
+  `select current_setting('server_version') as version, pg_database_size(current_database()) as size`,
+)
+
+/** Returns the server's version, and the size of the database in bytes. */
+export const describeServer = async ({ sql }: Pick<Database, 'sql'>): Promise<{ version: string; size: number }> =>
+  (await sql(readVersionAndSize))[0]!
+
 // A read-only server refuses this like a write, although it locks no row.
 const lockNoRow = statement('lock-no-row', {}, 'select from installation where false for share')
 

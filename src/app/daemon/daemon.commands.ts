@@ -1,7 +1,14 @@
 import { type CommandSet, type Confirmation, type Context, confirmed, examples } from '../../cli/command.ts'
 import { Problem } from '../../lib/problem.ts'
 import { number } from '../../lib/quantity.ts'
+import { statement } from '../../store/statement.ts'
 import type { DaemonParts } from './daemon.ts'
+
+const readName = statement<{ name: string }>(
+  'read-name-of-database',
+  { name: 'text' },
+  'select current_database()::text as name',
+)
 
 /** Resolves when the process is asked to stop. */
 const stopped = (signal: AbortSignal): Promise<void> =>
@@ -104,12 +111,15 @@ export const commands: CommandSet = (cli) => {
           }
           const { database, close } = await open()
           try {
-            const { schemaState } = await import('../../store/schema.ts')
+            const { describeServer, schemaState } = await import('../../store/schema.ts')
             const { applied, pending, unknown } = await schemaState(database)
-            const [server] = await database.sql<{ version: string; size: number }>(
-              `select current_setting('server_version') as version, pg_database_size(current_database()) as size`,
-            )
-            const state = { database: place, ...server!, applied: applied.length, pending, unknown }
+            const state = {
+              database: place,
+              ...(await describeServer(database)),
+              applied: applied.length,
+              pending,
+              unknown,
+            }
             out.one(state, out.isTerminal ? { ...state, size: `${number(Math.ceil(state.size / 1e6))} MB` } : state)
             if (pending.length > 0 || unknown.length > 0) exit(7)
           } finally {
@@ -151,7 +161,7 @@ export const commands: CommandSet = (cli) => {
       async ({ out, confirm }, options: Confirmation) => {
         const app = await open()
         try {
-          const [row] = await app.database.sql<{ name: string }>('select current_database() as name')
+          const [row] = await app.database.sql(readName)
           const planned = { database: row?.name }
           if (!(await confirm(`delete everything in the database ${row?.name}`, options, planned))) return
           const { migrate, resetSchema } = await import('../../store/schema.ts')

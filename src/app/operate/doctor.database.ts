@@ -3,6 +3,7 @@ import { quantity } from '../../lib/quantity.ts'
 import { secretFingerprint } from '../../lib/secrets.ts'
 import { readFingerprint } from '../../store/installation.ts'
 import { schemaState } from '../../store/schema.ts'
+import { statement } from '../../store/statement.ts'
 import type { OpenApp } from '../app.ts'
 import { type Check, fail, ok, warn } from './doctor.check.ts'
 import { sealedColumns } from './rotate.ts'
@@ -13,11 +14,15 @@ const [farMs, tooFarMs] = [1000, 60_000]
 /** At most this many texts of each column are opened, as a sample. */
 const openedOfEach = 100
 
+const readVersion = statement<{ version: string; number: number }>(
+  'read-version-of-server',
+  { version: 'text', number: 'int4' },
+  `select current_setting('server_version') as version, current_setting('server_version_num')::int as number`,
+)
+
 const checkVersion = async (app: OpenApp): Promise<Check> => {
   const { sql } = app
-  const [row] = await sql<{ version: string; number: number }>(
-    `select current_setting('server_version') as version, current_setting('server_version_num')::int as number`,
-  )
+  const [row] = await sql(readVersion)
   const { version, number } = row!
   return number >= leastVersion * 10_000
     ? ok('database', `PostgreSQL ${version}, ${databasePlace(app)}`)
@@ -49,10 +54,8 @@ const checkSecret = async ({ sql, box, config }: OpenApp): Promise<Check> => {
   if (kept !== undefined && kept !== secretFingerprint(config.secret))
     return fail('secret', 'SVC_SECRET is not the secret of this database: set the one that it was set up with')
   let opened = 0
-  for (const { table, column, context } of sealedColumns) {
-    const rows = await sql<{ sealed: string; context: string }>(
-      `select ${column} as sealed, ${context} as context from ${table} where ${column} is not null limit ${openedOfEach}`,
-    )
+  for (const { table, reading } of sealedColumns) {
+    const rows = await sql(reading, [openedOfEach])
     for (const row of rows) {
       try {
         box.open(row.sealed, row.context)

@@ -4,27 +4,42 @@ import { tokenKeys } from '../../lib/token.ts'
 import type { Database, Sql } from '../../store/database.ts'
 import { lockInstallation, readFingerprint, replaceSecret } from '../../store/installation.ts'
 import { readOtherProcesses } from '../../store/processes.ts'
+import { statement } from '../../store/statement.ts'
 import { formerKeys } from '../app.ts'
 
-/** A column of texts sealed with `SVC_SECRET`, and the SQL expression of the context that each text was sealed with. */
-interface SealedColumn {
-  table: string
-  column: string
-  /** Unique in the table. */
-  context: string
-}
+/**
+ * A column of texts sealed with `SVC_SECRET`. `context`: SQL expression of the context that each text was sealed with, unique in the
+ * table.
+ */
+const sealedColumn = (table: string, column: string, context: string) => ({
+  table,
+  column,
+  context,
+  /** With the number of rows, at most; null: all. */
+  reading: statement<{ sealed: string; context: string }>(
+    `read-${table}-${column}`,
+    { sealed: 'text', context: 'text' },
+    `select ${column} as sealed, ${context} as context from ${table} where ${column} is not null limit $1`,
+  ),
+  writing: statement(
+    `reseal-${table}-${column}`,
+    {},
+    `update ${table} set ${column} = v.sealed
+     from jsonb_to_recordset($1::jsonb) as v(context text, sealed text) where ${context} = v.context`,
+  ),
+})
 
 /** Every column of the database that holds sealed texts. */
-export const sealedColumns: readonly SealedColumn[] = [
-  { table: 'delivery_targets', column: 'sealed_secret', context: 'id' },
-  { table: 'relays', column: 'sealed_password', context: 'account_id' },
-  { table: 'domains', column: 'sealed_key', context: `account_id || ' ' || domain` },
-  { table: 'bounce_mailboxes', column: 'sealed_password', context: `'bounces ' || account_id` },
-  { table: 'payment_providers', column: 'sealed_key', context: 'account_id' },
-  { table: 'payment_providers', column: 'sealed_webhook_secret', context: 'account_id' },
-  { table: 'payment_providers', column: 'former_sealed_key', context: 'account_id' },
-  { table: 'payment_providers', column: 'former_sealed_webhook_secret', context: 'account_id' },
-  { table: 'installation', column: 'sealed_former_keys', context: `'installation'` },
+export const sealedColumns = [
+  sealedColumn('delivery_targets', 'sealed_secret', 'id'),
+  sealedColumn('relays', 'sealed_password', 'account_id'),
+  sealedColumn('domains', 'sealed_key', `account_id || ' ' || domain`),
+  sealedColumn('bounce_mailboxes', 'sealed_password', `'bounces ' || account_id`),
+  sealedColumn('payment_providers', 'sealed_key', 'account_id'),
+  sealedColumn('payment_providers', 'sealed_webhook_secret', 'account_id'),
+  sealedColumn('payment_providers', 'former_sealed_key', 'account_id'),
+  sealedColumn('payment_providers', 'former_sealed_webhook_secret', 'account_id'),
+  sealedColumn('installation', 'sealed_former_keys', `'installation'`),
 ]
 
 /** Rows of each update. */
@@ -61,23 +76,17 @@ const requireNoOtherProcess = async (sql: Sql): Promise<void> => {
 
 const resealColumn = async (
   sql: Sql,
-  { table, column, context }: SealedColumn,
+  { reading, writing }: (typeof sealedColumns)[number],
   { from, to }: Rotation,
 ): Promise<number> => {
   const [old, next] = [createSecretBox(from), createSecretBox(to)]
-  const rows = await sql<{ sealed: string; context: string }>(
-    `select ${column} as sealed, ${context} as context from ${table} where ${column} is not null`,
-  )
+  const rows = await sql(reading, [null])
   for (let at = 0; at < rows.length; at += atOnce) {
-    const resealed = rows.slice(at, at + atOnce).map(({ sealed, context: of }) => ({
-      context: of,
-      sealed: next.seal(old.open(sealed, of), of),
+    const resealed = rows.slice(at, at + atOnce).map(({ sealed, context }) => ({
+      context,
+      sealed: next.seal(old.open(sealed, context), context),
     }))
-    await sql(
-      `update ${table} set ${column} = v.sealed
-       from jsonb_to_recordset($1::jsonb) as v(context text, sealed text) where ${context} = v.context`,
-      [JSON.stringify(resealed)],
-    )
+    await sql(writing, [JSON.stringify(resealed)])
   }
   return rows.length
 }

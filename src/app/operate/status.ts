@@ -2,7 +2,7 @@ import { nearLimits } from '../../accounts/accounts.ts'
 import { countDeliveriesSince } from '../../deliveries/deliveries.ts'
 import { countMessagesSince } from '../../messages/messages.ts'
 import { readProcesses } from '../../store/processes.ts'
-import { schemaState } from '../../store/schema.ts'
+import { describeServer, schemaState } from '../../store/schema.ts'
 import type { OpenApp } from '../app.ts'
 import { type QueueDepth, readQueues } from '../queues.ts'
 import { schedule } from '../schedule.ts'
@@ -49,14 +49,12 @@ const unknownWork = { queues: null, lastHour: null, nearLimits: null }
 /** Returns what `svc status` shows; less if the schema is behind (docs/reference/cli.md#status-doctor-and-config). */
 export const readStatus = async (app: OpenApp, version: string): Promise<Status> => {
   const schema = await schemaState(app.database)
-  const [server] = await app.sql<{ version: string; size: number }>(
-    `select current_setting('server_version') as version, pg_database_size(current_database()) as size`,
-  )
+  const server = await describeServer(app)
   const processes = await readProcesses(app.sql)
   return {
     version,
     schema: { applied: schema.applied.length, pending: schema.pending },
-    database: { at: databasePlace(app), ...server! },
+    database: { at: databasePlace(app), ...server },
     daemons: processes
       .filter(({ parts }) => parts.includes('daemon') || parts.includes('jobs'))
       .map(({ process, connectedAt, parts, silent }) => ({
