@@ -15,6 +15,7 @@ export {
   addSender,
   type DomainRecord,
   type DomainView,
+  deleteDomain,
   deleteSender,
   type From,
   type FromChoice,

@@ -168,6 +168,35 @@ test('svc senders: the first is the default, another can become it, a deleted on
   expect((await json(['senders', 'list'])).senders).toHaveLength(1)
 })
 
+test('domains delete names the senders at the domain, asks first, and deletes the domain with its key', async () => {
+  await addSender()
+  const { records } = await json(['domains', 'add', 'shop.example'])
+  await json(['domains', 'add', 'other.example'])
+  const remove = ['domains', 'delete', ' Shop.Example.']
+  const dry = await run([...remove, '--dry-run', '--json'])
+  expect(dry.json).toEqual({ dryRun: true, domain: 'shop.example', status: 'pending', senders: ['hello@shop.example'] })
+  const asked = await run(remove)
+  expect([asked.status, asked.stdout, asked.stderr]).toEqual([
+    2,
+    '',
+    expect.stringContaining(
+      'This would delete the domain shop.example (pending) with its DKIM key, and email of hello@shop.example is sent unsigned then: it needs --yes',
+    ),
+  ])
+  expect((await json(['domains'])).domains).toHaveLength(2)
+  expect(await json([...remove, '--yes'])).toEqual({ ok: true, domain: 'shop.example' })
+  expect((await json(['domains'])).domains).toMatchObject([{ domain: 'other.example' }])
+  expect((await json(['senders'])).senders).toHaveLength(1)
+  for (const verb of ['show', 'verify']) expect((await run(['domains', verb, 'shop.example'])).status).toBe(3)
+  expect((await run([...remove, '--yes'])).status).toBe(3)
+  expect((await run(['domains', 'delete', 'nonsense', '--yes'])).status).toBe(2)
+  const stranger = await t.account()
+  const foreign = await svc(t, ['domains', 'delete', 'other.example', '--yes', '--account', stranger.id])
+  expect(foreign.status).toBe(3)
+  const again = await json(['domains', 'add', 'shop.example'])
+  expect(again.records[1].value).not.toBe(records[1].value)
+})
+
 test('svc domains prints the records as JSON and as a table; verify is exit 5 while pending', async () => {
   const added = await json(['domains', 'add', 'shop.example'])
   expect(added).toMatchObject({ domain: 'shop.example', status: 'pending' })

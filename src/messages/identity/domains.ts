@@ -173,3 +173,14 @@ export const verifyDomain = async (app: App, accountId: string, actor: string, t
     return viewOf(app, work, row)
   })
 }
+
+/**
+ * Deletes a domain with its DKIM key, and returns its name. Queued messages from it are sent unsigned, as those of a domain that lost
+ * its verification. If it is added again, it has another key. Throws Problem `not_found`.
+ */
+export const deleteDomain = async (work: Work, text: string): Promise<string> => {
+  const domain = parseDomain(text)
+  const [em, { Domain }] = await entitiesOf(work)
+  if ((await em.nativeDelete(Domain, { domain })) === 0) throw domainNotFound(domain)
+  return domain
+}

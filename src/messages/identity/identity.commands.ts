@@ -245,6 +245,31 @@ const domains: CommandSet = (cli) => {
         if (domain.status === 'pending') exit(5)
       }),
     )
+
+  confirmed(
+    noun
+      .command('delete')
+      .description(
+        'Delete a domain with its DKIM key; its email is not signed any more, and the API takes none from it',
+      )
+      .addHelpText(
+        'after',
+        examples('svc domains delete shop.example --dry-run', 'svc domains delete shop.example --yes'),
+      )
+      .argument('<domain>'),
+    'show what would be deleted',
+  ).action(
+    cli.run(async ({ app, out, work, confirm }, name: string, flags: Confirmation) => {
+      const { deleteDomain, listSenders, showDomain } = await import('../messages.ts')
+      const { emailDomain } = await import('../../lib/email.ts')
+      const { domain, status } = await work((w) => showDomain(app, w, name))
+      const senders = (await work(listSenders)).flatMap(({ email }) => (emailDomain(email) === domain ? [email] : []))
+      const unsigned = senders.length > 0 ? `, and email of ${senders.join(', ')} is` : ': its queued email is'
+      const what = `delete the domain ${domain} (${status}) with its DKIM key${unsigned} sent unsigned then`
+      if (!(await confirm(what, flags, { domain, status, senders }))) return
+      out.one({ ok: true, domain: await work((w) => deleteDomain(w, domain)) })
+    }),
+  )
 }
 
 /** Adds `svc relay`, `svc senders` and `svc domains`. */

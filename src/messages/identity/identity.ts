@@ -5,6 +5,7 @@ export {
   addDomain,
   type DomainRecord,
   type DomainView,
+  deleteDomain,
   dkimSelector,
   domainContext,
   listDomains,

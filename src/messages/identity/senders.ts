@@ -31,10 +31,12 @@ const readSenders = statement<SenderView>(
 /** Returns the account's senders, oldest first. */
 export const listSenders = ({ sql, accountId }: Work): Promise<SenderView[]> => sql(readSenders, [accountId])
 
+const senderNotFound = (ref: string) => noSuch('sender', ref, { hint: 'svc senders list' })
+
 /** By id or address. Throws Problem `not_found`. */
 export const findSender = async (work: Work, ref: string): Promise<SenderView> => {
   const sender = (await listSenders(work)).find(({ id, email }) => id === ref || email === ref)
-  if (!sender) throw noSuch('sender', ref, { hint: 'svc senders list' })
+  if (!sender) throw senderNotFound(ref)
   return sender
 }
 
@@ -71,6 +73,6 @@ export const makeDefaultSender = async (work: Work, ref: string): Promise<Sender
 export const deleteSender = async (work: Work, ref: string): Promise<SenderView> => {
   const sender = await findSender(work, ref)
   const [em, { Sender }] = await entitiesOf(work)
-  await em.nativeDelete(Sender, { id: sender.id })
+  if ((await em.nativeDelete(Sender, { id: sender.id })) === 0) throw senderNotFound(ref)
   return sender
 }

@@ -1,9 +1,16 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { addDomain, listDomains, setRelay, showDomain, verifyDomain } from '../../../src/messages/messages.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  addDomain,
+  deleteDomain,
+  listDomains,
+  setRelay,
+  showDomain,
+  verifyDomain,
+} from '../../../src/messages/messages.ts'
 import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { type DnsServer, openDnsServer } from '../../support/dns.ts'
-import { freeform, sendingAccount } from '../../support/messages.ts'
+import { freeform, queueMany, sendingAccount, startMail } from '../../support/messages.ts'
 import { openSink, type Sink } from '../../support/smtp.ts'
 
 let t: TestApp
@@ -210,6 +217,48 @@ describe('an email from a verified domain', () => {
         .status,
     ).toBe(400)
     expect((await send('hello@shop.example')).header('dkim-signature')).toBeUndefined()
+  })
+})
+
+describe('deletion', () => {
+  const remove = (domain: string) => t.app.work(account.id, 'cli:test', (work) => deleteDomain(work, domain))
+  const post = (from: string) =>
+    t.request('POST', '/send', { key: account.key, body: freeform({ from: { email: from } }) })
+
+  test('the API takes no email from the domain, and queued messages are sent unsigned', async () => {
+    const { domain, records } = await add()
+    publish(records)
+    await look(domain)
+    await queueMany(t.app, account.id, 1, { from: { email: `a@${domain}` } })
+    await remove(domain)
+    expect((await post(`a@${domain}`)).status).toBe(400)
+    const mail = startMail(t.app)
+    await vi.waitFor(() => expect(sink.mails).toHaveLength(1), { timeout: 20_000 })
+    await mail.stop()
+    expect(sink.mails[0]!.header('dkim-signature')).toBeUndefined()
+    await expect(look(domain)).rejects.toMatchObject({ kind: 'not_found' })
+  })
+
+  test('while emails from it are accepted: each is sent, signed or not, or refused with 400', async () => {
+    const { domain, records } = await add()
+    publish(records)
+    await look(domain)
+    const [, ...answers] = await Promise.all([
+      remove(domain),
+      ...Array.from({ length: 12 }, (_, n) => post(`p${n}@${domain}`)),
+    ])
+    const sent = answers.filter(({ status }) => status === 200)
+    expect(sent.every(({ body }) => body.status === 'sent')).toBe(true)
+    expect(answers.every(({ status }) => status === 200 || status === 400)).toBe(true)
+    expect(sink.mails).toHaveLength(sent.length)
+  })
+
+  test('two at once, and a verification meanwhile: one deletes it, the domain does not come back', async () => {
+    const { domain, records } = await add()
+    publish(records)
+    const [first, second] = await Promise.allSettled([remove(domain), remove(domain), look(domain)])
+    expect([first.status, second.status].toSorted()).toEqual(['fulfilled', 'rejected'])
+    expect(await t.app.work(account.id, 'cli:test', (work) => listDomains(t.app, work))).toEqual([])
   })
 })
 

@@ -66,3 +66,11 @@ test('senders of another account can neither be found, made default nor deleted'
   await add('hello@other.example')
   expect(await inAccount(listSenders, other)).toMatchObject([{ id, isDefault: true }])
 })
+
+test('of two deletions of a sender at once, one deletes it', async () => {
+  const { id } = await add('twice@shop.example')
+  const remove = () => inAccount((work) => deleteSender(work, id))
+  const done = await Promise.allSettled([remove(), remove()])
+  expect(done.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  expect(await inAccount(listSenders)).toEqual([])
+})
