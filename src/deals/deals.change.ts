@@ -113,21 +113,24 @@ export const deleteDeal = async (work: Work, id: string): Promise<Deal> => {
 
 const batchSize = 1000
 
-const moveBatch = `
-  with batch as (
-    select id, moves from deals where account_id = $1 and stage_id = $2 order by id limit ${batchSize} for no key update
-  ), history as (
-    insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
-    select $1, id, moves + 1, $5, $2, $3, $6 from batch
-  )
-  update deals d set stage_id = $3, status = $4, moves = d.moves + 1, updated_at = $6
-  from batch where d.account_id = $1 and d.id = batch.id returning ${dealColumns}`
+const moveBatch = statement<DealRow>(
+  'move-deals',
+  dealTypes,
+  `with batch as (
+     select id, moves from deals where account_id = $1 and stage_id = $2 order by id limit ${batchSize} for no key update
+   ), history as (
+     insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
+     select $1, id, moves + 1, $5, $2, $3, $6 from batch
+   )
+   update deals d set stage_id = $3, status = $4, moves = d.moves + 1, updated_at = $6
+   from batch where d.account_id = $1 and d.id = batch.id returning ${dealColumns}`,
+)
 
 /** Moves all deals of a stage to another stage of its pipeline and returns their number. Requires `lockBoard`. */
 export const moveDeals = async (work: Work, fromStageId: string, to: TargetStage): Promise<number> => {
   const { sql, accountId, actor, now } = work
   for (let moved = 0; ; ) {
-    const rows = await sql<DealRow>(moveBatch, [accountId, fromStageId, to.id, to.kind, actor, now])
+    const rows = await sql(moveBatch, [accountId, fromStageId, to.id, to.kind, actor, now])
     if (rows.length === 0) return moved
     await emit(work, 'deal.stage_changed', () => rows.map((row) => ({ deal: viewDeal(row), fromStageId })))
     moved += rows.length

@@ -94,6 +94,7 @@ export const createPipeline = async (work: Work, input: z.input<typeof NewPipeli
   return findPipeline(work, id)
 }
 
+// Serialises concurrent calls: between the two updates the account has no default pipeline.
 const lockPipelines = statement(
   'lock-pipelines',
   {},
@@ -116,7 +117,6 @@ const setDefault = statement(
 export const setDefaultPipeline = async (work: Work, ref: string): Promise<PipelineView> => {
   const { sql, accountId } = work
   const { id } = await findPipeline(work, ref)
-  // Serialises concurrent calls: between the two updates the account has no default pipeline.
   await sql(lockPipelines, [accountId])
   await sql(clearDefault, [accountId, id])
   await sql(setDefault, [accountId, id])

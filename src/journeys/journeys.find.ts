@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { noSuch, notFound } from '../lib/problem.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { Definition, TriggerKind } from './definition/definition.ts'
 
@@ -30,6 +30,15 @@ type Row<View> = Omit<View, 'createdAt' | 'updatedAt'> & { createdAt: Date; upda
 const columns = `j.id, j.name, j.enabled, j.trigger_kind as "triggerKind", j.created_at as "createdAt",
   j.updated_at as "updatedAt"`
 
+const columnTypes = {
+  id: 'text',
+  name: 'text',
+  enabled: 'bool',
+  triggerKind: 'text',
+  createdAt: 'timestamptz',
+  updatedAt: 'timestamptz',
+} as const
+
 const view = ({ id, name, enabled, triggerKind, createdAt, updatedAt }: Row<JourneyView>): JourneyView => ({
   id,
   name,
@@ -41,14 +50,7 @@ const view = ({ id, name, enabled, triggerKind, createdAt, updatedAt }: Row<Jour
 
 const readJourneys = preparedStatement<Row<JourneyView>>(
   'list-journeys',
-  {
-    id: 'text',
-    name: 'text',
-    enabled: 'bool',
-    triggerKind: 'text',
-    createdAt: 'timestamptz',
-    updatedAt: 'timestamptz',
-  },
+  columnTypes,
   `select ${columns} from journeys j where j.account_id = $1 and ($2::text is null or j.trigger_kind = $2)
    order by j.updated_at desc, j.id desc`,
 )
@@ -67,17 +69,20 @@ const readName = preparedStatement<{ name: string }>(
 export const nameOfJourney = async ({ sql, accountId }: Reader, id: string): Promise<string> =>
   (await sql(readName, [accountId, id]))[0]?.name ?? ''
 
+const readNamed = statement<Row<JourneyDetail>>(
+  'journeys-named',
+  { ...columnTypes, version: 'int4', definition: 'jsonb' },
+  `select ${columns}, j.version, v.definition from journeys j
+   join journey_versions v on v.account_id = j.account_id and v.journey_id = j.id and v.version = j.version
+   where j.account_id = $1 and (j.id = $2 or j.name = $3) order by j.id = $2 desc`,
+)
+
 /** Returns the journey with the id, then the journey with the name: at most two. */
 export const journeysNamed = async (
   { sql, accountId }: Reader,
   { id, name }: { id: string | null; name: string },
 ): Promise<JourneyDetail[]> => {
-  const rows = await sql<Row<JourneyDetail>>(
-    `select ${columns}, j.version, v.definition from journeys j
-     join journey_versions v on v.account_id = j.account_id and v.journey_id = j.id and v.version = j.version
-     where j.account_id = $1 and (j.id = $2 or j.name = $3) order by j.id = $2 desc`,
-    [accountId, id, name],
-  )
+  const rows = await sql(readNamed, [accountId, id, name])
   return rows.map((row) => ({ ...view(row), version: row.version, definition: row.definition }))
 }
 

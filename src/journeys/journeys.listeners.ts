@@ -3,7 +3,7 @@ import { eraseCalls } from '../deliveries/deliveries.ts'
 import { type EmittedEvent, type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
 import type { SuppressionReason } from '../messages/messages.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
 import { exitRules, type TriggerKind, triggerKinds } from './definition/definition.ts'
@@ -112,21 +112,27 @@ const exitSuppressed = async (work: Work, emails: readonly string[], reason: Sup
   if (rowIds.length > 0) await endRuns(work, `exit rule: ${rule}`, { rowIds, rule })
 }
 
+const runsOfEmail = statement<{ id: string }>(
+  'runs-of-email',
+  { id: 'text' },
+  'select id from journey_runs where account_id = $1 and email = $2',
+)
+
+const clearEmail = statement(
+  'clear-runs-email',
+  {},
+  `update journey_runs set email = '', context = '{}' where account_id = $1 and email = $2`,
+)
+
 /** Ends the runs of an erased address, and removes the address and the contexts from them. */
 const forget = async (work: Work, email: string, rowId?: string): Promise<void> => {
-  const runs = await work.sql<{ id: string }>('select id from journey_runs where account_id = $1 and email = $2', [
-    work.accountId,
-    email,
-  ])
+  const runs = await work.sql(runsOfEmail, [work.accountId, email])
   await eraseCalls(
     work,
     runs.map(({ id }) => id),
   )
   if (rowId !== undefined) await endRuns(work, 'the contact was erased', { rowIds: [rowId] })
-  await work.sql(`update journey_runs set email = '', context = '{}' where account_id = $1 and email = $2`, [
-    work.accountId,
-    email,
-  ])
+  await work.sql(clearEmail, [work.accountId, email])
 }
 
 /**

@@ -1,52 +1,59 @@
 import { isAddress, isList } from '../contacts/contacts.ts'
 import { inBatches } from '../store/batches.ts'
+import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 
 // One statement deletes a run and inserts its contact into `past_entries`, so that an entry always sees one of the two rows. It
 // does so for every re-entry rule, because the journey's next version may have another rule. It skips contacts of erased
 // addresses, and of lists and accounts that are being deleted.
-const oldRuns = `
-  with old as materialized (
-    select ctid as row, account_id, id, journey_id, list_id, row_id, email from journey_runs
-    where ended_at < $1 order by ended_at limit $2 for update skip locked
-  ), existing_accounts as materialized (
-    select account_id from (select distinct account_id from old) a where account_guard(account_id)
-  ), remembered as (
-    insert into past_entries (account_id, list_id, row_id, journey_id)
-    select distinct o.account_id, o.list_id, o.row_id, o.journey_id from old o join existing_accounts l on l.account_id = o.account_id
-    where ${isList('o.list_id')} and ${isAddress({ account: 'o.account_id', email: 'o.email', rowId: 'o.row_id' })}
-    order by 1, 2, 3, 4 on conflict do nothing
-  ), logs as (
-    delete from journey_step_log where ctid = any(array(
-      select l.row from old cross join lateral (
-        select ctid as row from journey_step_log where account_id = old.account_id and run_id = old.id offset 0
-      ) l
-    ))
-  ), gone as (
-    delete from journey_runs where ctid = any(array(select row from old)) returning 1
-  )
-  select count(*) from gone`
+const oldRuns = statement<{ count: number }>(
+  'purge-runs',
+  { count: 'int8' },
+  `with old as materialized (
+     select ctid as row, account_id, id, journey_id, list_id, row_id, email from journey_runs
+     where ended_at < $1 order by ended_at limit $2 for update skip locked
+   ), existing_accounts as materialized (
+     select account_id from (select distinct account_id from old) a where account_guard(account_id)
+   ), remembered as (
+     insert into past_entries (account_id, list_id, row_id, journey_id)
+     select distinct o.account_id, o.list_id, o.row_id, o.journey_id from old o join existing_accounts l on l.account_id = o.account_id
+     where ${isList('o.list_id')} and ${isAddress({ account: 'o.account_id', email: 'o.email', rowId: 'o.row_id' })}
+     order by 1, 2, 3, 4 on conflict do nothing
+   ), logs as (
+     delete from journey_step_log where ctid = any(array(
+       select l.row from old cross join lateral (
+         select ctid as row from journey_step_log where account_id = old.account_id and run_id = old.id offset 0
+       ) l
+     ))
+   ), gone as (
+     delete from journey_runs where ctid = any(array(select row from old)) returning 1
+   )
+   select count(*) from gone`,
+)
 
 // The first check of a version is an hour after its successor was created: until then, open transactions may still enter contacts
 // into it. A version that still has runs is checked again an hour later.
-const oldVersions = `
-  with checked as materialized (
-    select v.account_id, v.journey_id, v.version, exists (
-      select from journey_runs r where r.journey_id = v.journey_id and r.version = v.version
-        and r.status in ('running', 'waiting') offset 0
-    ) as is_used
-    from (select * from journey_versions where look_at <= $1 order by look_at limit $2 for no key update skip locked) v
-  ), later as (
-    update journey_versions v set look_at = $1::timestamptz + interval '1 hour' from checked l
-    where l.is_used and v.account_id = l.account_id and v.journey_id = l.journey_id and v.version = l.version
-  ), exits as (
-    delete from journey_exits x using checked l
-    where not l.is_used and x.account_id = l.account_id and x.journey_id = l.journey_id and x.version = l.version
-  ), gone as (
-    delete from journey_versions v using checked l
-    where not l.is_used and v.account_id = l.account_id and v.journey_id = l.journey_id and v.version = l.version
-  )
-  select count(*) from checked`
+const oldVersions = statement<{ count: number }>(
+  'purge-versions',
+  { count: 'int8' },
+  `with checked as materialized (
+     select v.account_id, v.journey_id, v.version, exists (
+       select from journey_runs r where r.journey_id = v.journey_id and r.version = v.version
+         and r.status in ('running', 'waiting') offset 0
+     ) as is_used
+     from (select * from journey_versions where look_at <= $1 order by look_at limit $2 for no key update skip locked) v
+   ), later as (
+     update journey_versions v set look_at = $1::timestamptz + interval '1 hour' from checked l
+     where l.is_used and v.account_id = l.account_id and v.journey_id = l.journey_id and v.version = l.version
+   ), exits as (
+     delete from journey_exits x using checked l
+     where not l.is_used and x.account_id = l.account_id and x.journey_id = l.journey_id and x.version = l.version
+   ), gone as (
+     delete from journey_versions v using checked l
+     where not l.is_used and v.account_id = l.account_id and v.journey_id = l.journey_id and v.version = l.version
+   )
+   select count(*) from checked`,
+)
 
 const counted = async (rows: Promise<{ count: number }[]>): Promise<number> => (await rows)[0]!.count
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { notFound, shown } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type Cursor, pathOf, type RunStatus, runStatuses } from './definition/definition.ts'
 
@@ -41,6 +42,25 @@ const columns = `r.id, r.journey_id as "journeyId", r.version, r.list_id as "lis
   case when r.delivery_id is null then ${epochMs('greatest(r.due_at, r.retry_at)')} end as "dueAt", r.tries,
   r.last_fault as "lastFault", ${epochMs('r.entered_at')} as "enteredAt", ${epochMs('r.ended_at')} as "endedAt"`
 
+const columnTypes = {
+  id: 'text',
+  journeyId: 'text',
+  version: 'int4',
+  listId: 'text',
+  rowId: 'text',
+  email: 'text',
+  status: 'text',
+  reason: 'text',
+  cursor: 'jsonb',
+  stepsDone: 'int4',
+  isActive: 'bool',
+  dueAt: 'int8',
+  tries: 'int4',
+  lastFault: 'text',
+  enteredAt: 'int8',
+  endedAt: 'int8',
+} as const
+
 const view = ({ cursor, isActive, stepsDone, dueAt, tries, lastFault, enteredAt, endedAt, ...run }: Row): RunView => ({
   ...run,
   step: isActive && cursor ? pathOf(cursor) : null,
@@ -60,31 +80,51 @@ export const RunRequest = z.object({
   cursor: z.string().optional(),
 })
 
+const readPage = statement<Row>(
+  'list-runs',
+  columnTypes,
+  `select ${columns} from journey_runs r
+   where r.account_id = $1 and r.journey_id = $2 and ($3::text is null or r.status = $3)
+     and ($4::text is null or r.id < $4) order by r.id desc limit $5`,
+)
+
 /** Returns a page of the runs of a journey, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listRuns = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   { journeyId, status, limit, cursor }: z.output<typeof RunRequest>,
 ): Promise<Page<RunView>> => {
-  const rows = await sql<Row>(
-    `select ${columns} from journey_runs r
-     where r.account_id = $1 and r.journey_id = $2 and ($3::text is null or r.status = $3)
-       and ($4::text is null or r.id < $4) order by r.id desc limit $5`,
-    [accountId, journeyId, status ?? null, cursor === undefined ? null : idOfCursor('run', cursor), limit + 1],
-  )
+  const before = cursor === undefined ? null : idOfCursor('run', cursor)
+  const rows = await sql(readPage, [accountId, journeyId, status ?? null, before, limit + 1])
   return pageOf(rows.map(view), limit)
 }
+
+const readRunsOf = statement<Row & { context: unknown }>(
+  'read-runs-of-email',
+  { ...columnTypes, context: 'jsonb' },
+  `select ${columns}, r.context from journey_runs r where r.account_id = $1 and r.email = $2 order by r.id`,
+)
 
 /** Returns all runs of an address, oldest first, each with its context. */
 export const runsOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   email: string,
 ): Promise<(RunView & { context: unknown })[]> => {
-  const rows = await sql<Row & { context: unknown }>(
-    `select ${columns}, r.context from journey_runs r where r.account_id = $1 and r.email = $2 order by r.id`,
-    [accountId, email],
-  )
+  const rows = await sql(readRunsOf, [accountId, email])
   return rows.map(({ context, ...row }) => ({ ...view(row), context }))
 }
+
+const readRun = statement<Row>(
+  'read-run',
+  columnTypes,
+  `select ${columns} from journey_runs r where r.account_id = $1 and r.id = $2 and r.journey_id = $3`,
+)
+
+const readLog = statement<RunDetail['log'][number]>(
+  'read-step-log',
+  { step: 'text', kind: 'text', outcome: 'text', at: 'int8' },
+  `select step, kind, outcome, ${epochMs('at')} as at from journey_step_log
+   where account_id = $1 and run_id = $2 order by step_no`,
+)
 
 /** Returns a run of a journey with its completed steps. Throws Problem `not_found`. */
 export const showRun = async (
@@ -92,15 +132,7 @@ export const showRun = async (
   journeyId: string,
   id: string,
 ): Promise<RunDetail> => {
-  const [row] = await sql<Row>(
-    `select ${columns} from journey_runs r where r.account_id = $1 and r.id = $2 and r.journey_id = $3`,
-    [accountId, id, journeyId],
-  )
+  const [row] = await sql(readRun, [accountId, id, journeyId])
   if (!row) throw notFound(`There is no run ${shown(id)} of this journey`, { hint: `svc journeys runs ${journeyId}` })
-  const log = await sql<RunDetail['log'][number]>(
-    `select step, kind, outcome, ${epochMs('at')} as at from journey_step_log
-     where account_id = $1 and run_id = $2 order by step_no`,
-    [accountId, id],
-  )
-  return { ...view(row), log }
+  return { ...view(row), log: await sql(readLog, [accountId, id]) }
 }

@@ -1,13 +1,15 @@
 import { type CallEnd, cancelCalls } from '../deliveries/deliveries.ts'
 import type { EmittedEvent } from '../events/types.ts'
+import { type Statement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { exitRulesOf, matchesWhere, notifyJourneys, type Subject } from './enrolment/enrolment.ts'
 import { journeyStateOf } from './journeys.cause.ts'
 
 /*
  * How events, removals and ended deliveries end and wake runs. Every change increments the run's revision, so that a unit of work
- * that read the run before can't record. No statement here is prepared: a plan made while there were few runs reads all runs when
- * there are many. Lock order: deliveries before runs, as the recording of a delivery's end does; runs in the order of their ids.
+ * that read the run before can't record. No statement here stays prepared: a plan made while there were few runs reads all runs
+ * when there are many. Lock order: deliveries before runs, as the recording of a delivery's end does; runs in the order of their
+ * ids.
  */
 
 /** An event with the person it is about. All runs of that person have the row id. */
@@ -29,12 +31,17 @@ const hasRule = (rules: string): string => `exists (
   select from journey_exits x where x.account_id = r.account_id and x.rule = any(${rules})
     and x.journey_id = r.journey_id and x.version = r.version)`
 
-/** Cancels the deliveries that open runs wait for. `condition` is SQL over `journey_runs r`; its parameters begin at $2. */
-const cancelWaits = async (work: Work, condition: string, params: readonly unknown[]): Promise<void> => {
-  const rows = await work.sql<{ id: string }>(
+/** A statement that reads which deliveries open runs wait for. `condition` is SQL over `journey_runs r`. */
+const readingWaits = (name: string, condition: string) =>
+  statement<{ id: string }>(
+    name,
+    { id: 'text' },
     `select r.delivery_id as id from journey_runs r where ${condition} and r.delivery_id || '' <> '' order by r.delivery_id`,
-    [work.accountId, ...params],
   )
+
+/** Cancels the deliveries that `waits` finds. Its first parameter is the account. */
+const cancelWaits = async (work: Work, waits: Statement<{ id: string }>, params: readonly unknown[]): Promise<void> => {
+  const rows = await work.sql(waits, [work.accountId, ...params])
   if (rows.length > 0) {
     await cancelCalls(
       work,
@@ -50,20 +57,32 @@ interface RunFilter {
   rule?: string
 }
 
+/** The statements that end the runs of `whose`, a condition over `journey_runs r`, and read their deliveries. */
+const endingRuns = (name: string, whose: string) => {
+  const condition = `${whose} and ($3::text is null or r.list_id = $3) and ($4::text[] is null or ${hasRule('$4')})`
+  return {
+    waits: readingWaits(`waits-of-${name}`, condition),
+    end: statement<{ id: string }>(
+      `end-runs-of-${name}`,
+      { id: 'text' },
+      `with leaving as (
+         select r.id from journey_runs r where ${condition} order by r.id for no key update
+       )
+       update journey_runs r set ${ending}, reason = $5, ended_at = $6
+       from leaving where r.account_id = $1 and r.id = leaving.id returning r.id`,
+    ),
+  }
+}
+
+const endingOfAll = endingRuns('all', `r.account_id = $1 and ${open} and $2::text[] is null`)
+const endingOfPersons = endingRuns('persons', ofPersons('$2'))
+
 /** Ends the open runs that match, and cancels their deliveries. */
 export const endRuns = async (work: Work, reason: string, { listId, rowIds, rule }: RunFilter): Promise<void> => {
-  const whose = rowIds === undefined ? `r.account_id = $1 and ${open} and $2::text[] is null` : ofPersons('$2')
-  const condition = `${whose} and ($3::text is null or r.list_id = $3) and ($4::text[] is null or ${hasRule('$4')})`
+  const { waits, end } = rowIds === undefined ? endingOfAll : endingOfPersons
   const params = [rowIds ?? null, listId ?? null, rule === undefined ? null : [rule]]
-  await cancelWaits(work, condition, params)
-  const rows = await work.sql<{ id: string }>(
-    `with leaving as (
-       select r.id from journey_runs r where ${condition} order by r.id for no key update
-     )
-     update journey_runs r set ${ending}, reason = $5, ended_at = $6
-     from leaving where r.account_id = $1 and r.id = leaving.id returning r.id`,
-    [work.accountId, ...params, reason, work.now],
-  )
+  await cancelWaits(work, waits, params)
+  const rows = await work.sql(end, [work.accountId, ...params, reason, work.now])
   for (const { id } of rows) journeyStateOf(work).ended.add(id)
 }
 
@@ -78,40 +97,51 @@ interface Locked {
 
 // A unit of work in which runs act locks all runs of these persons and of its own runs' persons at once, and none later. At a
 // webhook step that is not completed (`delivery`), the event of the next step is accepted until the delivery ends.
-const locking = `
-  select r.id, r.row_id as "rowId", r.awaited_where as "where",
-    coalesce(r.awaited = $3, false) and (r.due_at > $5 or r.delivery_id is not null or r.context ? 'delivery') as "isListening",
-    array(
-      select x.rule from journey_exits x where x.account_id = r.account_id and x.rule = any($4)
-        and x.journey_id = r.journey_id and x.version = r.version
-    ) as exits
-  from journey_runs r
-  where ${ofPersons('$2')} and ($6 or r.awaited = $3 or ${hasRule('$4')})
-  order by r.id for no key update of r`
+const locking = statement<Locked>(
+  'lock-runs',
+  { id: 'text', rowId: 'text', where: 'jsonb', isListening: 'bool', exits: '_text' },
+  `select r.id, r.row_id as "rowId", r.awaited_where as "where",
+     coalesce(r.awaited = $3, false) and (r.due_at > $5 or r.delivery_id is not null or r.context ? 'delivery') as "isListening",
+     array(
+       select x.rule from journey_exits x where x.account_id = r.account_id and x.rule = any($4)
+         and x.journey_id = r.journey_id and x.version = r.version
+     ) as exits
+   from journey_runs r
+   where ${ofPersons('$2')} and ($6 or r.awaited = $3 or ${hasRule('$4')})
+   order by r.id for no key update of r`,
+)
 
 const lockRuns = async (work: Work, type: string, rowIds: readonly string[], rules: readonly string[]) => {
   const { actors, completing, ended } = journeyStateOf(work)
   const persons = [...new Set([...rowIds, ...actors.map(({ rowId }) => rowId)])]
   const params = [work.accountId, persons, type, rules, work.now, actors.length > 0]
-  const rows = await work.sql<Locked>(locking, params)
+  const rows = await work.sql(locking, params)
   return rows.filter(({ id }) => !completing.has(id) && !ended.has(id))
 }
 
+const exiting = statement(
+  'exit-runs',
+  {},
+  `update journey_runs r set ${ending}, reason = $3, ended_at = $4 where r.account_id = $1 and r.id = any($2)`,
+)
+
 const exit = async ({ sql, accountId, now }: Work, reason: string, ids: readonly string[]): Promise<void> => {
-  await sql(
-    `update journey_runs r set ${ending}, reason = $3, ended_at = $4 where r.account_id = $1 and r.id = any($2)`,
-    [accountId, ids, reason, now],
-  )
+  await sql(exiting, [accountId, ids, reason, now])
 }
 
 // Clears `awaited`: that is how the step distinguishes the event from its timeout.
-const waking = `
-  with woken as (
-    update journey_runs set awaited = null, awaited_where = null, revision = revision + 1,
-      due_at = case when delivery_id is null and not context ? 'delivery' then $3 else due_at end
-    where account_id = $1 and id = any($2) returning 1
-  )
-  select ${notifyJourneys} from woken limit 1`
+const waking = statement<{ pg_notify: '' }>(
+  'wake-runs',
+  { pg_notify: 'void' },
+  `with woken as (
+     update journey_runs set awaited = null, awaited_where = null, revision = revision + 1,
+       due_at = case when delivery_id is null and not context ? 'delivery' then $3 else due_at end
+     where account_id = $1 and id = any($2) returning 1
+   )
+   select ${notifyJourneys} from woken limit 1`,
+)
+
+const exitingWaits = readingWaits('waits-of-exits', `${ofPersons('$2')} and ${hasRule('$3')}`)
 
 /**
  * Ends the runs whose exit rules the events meet, and wakes the runs that wait for one of the events and have not timed out.
@@ -126,7 +156,7 @@ export const notifyRuns = async (
   if (!wants.exit && !wants.wake) return
   const rules = wants.exit ? [...new Set(personEvents.flatMap(({ event }) => exitRulesOf(event)))] : []
   const rowIds = [...new Set(personEvents.map(({ subject }) => subject.rowId))]
-  if (wants.exit) await cancelWaits(work, `${ofPersons('$2')} and ${hasRule('$3')}`, [rowIds, rules])
+  if (wants.exit) await cancelWaits(work, exitingWaits, [rowIds, rules])
   const locked = await lockRuns(work, type, rowIds, rules)
   const byPerson = Map.groupBy(personEvents, ({ subject }) => subject.rowId)
   const leaving: { id: string; reason: string }[] = []
@@ -145,23 +175,26 @@ export const notifyRuns = async (
   if (woken.length > 0) await work.sql(waking, [work.accountId, woken, work.now])
 }
 
-const settling = `
-  with ended as (
-    select e.id, e.delivery from jsonb_to_recordset($2::jsonb) as e(id text, delivery jsonb)
-  ), waiting as materialized (
-    select r.id, ended.delivery from ended cross join lateral (
-      select id from journey_runs where account_id || '' = $1 and delivery_id = ended.id limit 1
-    ) r
-  ), locked as materialized (
-    select id from journey_runs where account_id = $1 and id = any(array(select id from waiting)) order by id
-    for no key update
-  ), woken as (
-    update journey_runs r set delivery_id = null, due_at = $3, revision = r.revision + 1,
-      context = r.context || jsonb_build_object('delivery', waiting.delivery)
-    from locked join waiting on waiting.id = locked.id
-    where r.account_id = $1 and r.id = locked.id and r.delivery_id = waiting.delivery ->> 'id' returning 1
-  )
-  select ${notifyJourneys} from woken limit 1`
+const settling = statement<{ pg_notify: '' }>(
+  'settle-calls',
+  { pg_notify: 'void' },
+  `with ended as (
+     select e.id, e.delivery from jsonb_to_recordset($2::jsonb) as e(id text, delivery jsonb)
+   ), waiting as materialized (
+     select r.id, ended.delivery from ended cross join lateral (
+       select id from journey_runs where account_id || '' = $1 and delivery_id = ended.id limit 1
+     ) r
+   ), locked as materialized (
+     select id from journey_runs where account_id = $1 and id = any(array(select id from waiting)) order by id
+     for no key update
+   ), woken as (
+     update journey_runs r set delivery_id = null, due_at = $3, revision = r.revision + 1,
+       context = r.context || jsonb_build_object('delivery', waiting.delivery)
+     from locked join waiting on waiting.id = locked.id
+     where r.account_id = $1 and r.id = locked.id and r.delivery_id = waiting.delivery ->> 'id' returning 1
+   )
+   select ${notifyJourneys} from woken limit 1`,
+)
 
 /** Wakes the runs that wait for ended deliveries. */
 export const settleCalls = async (work: Work, ended: readonly CallEnd[]): Promise<void> => {

@@ -2,7 +2,7 @@ import { closedAccountIds } from '../../accounts/accounts.ts'
 import { lockKey } from '../../lib/locks.ts'
 import type { QueueView } from '../../queue/loop.ts'
 import type { Database, Sql } from '../../store/database.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Cursor } from '../definition/definition.ts'
 
@@ -89,15 +89,18 @@ const fair = preparedStatement<DueRun>(
    ) d order by d.nth limit $3`,
 )
 
+const firstDue = statement<{ isDue: boolean }>(
+  'first-due',
+  { isDue: 'bool' },
+  `select ${due} <= $1 as "isDue" from journey_runs where ${open} order by ${due} limit 1`,
+)
+
 /**
  * Returns whether any run is due, for a process without runs in flight. One statement, which reads one index entry: the `order by`
  * excludes plans that read all waiting runs.
  */
 export const isAnythingDue = async (sql: Sql, now: Date): Promise<boolean> => {
-  const [first] = await sql<{ isDue: boolean }>(
-    `select ${due} <= $1 as "isDue" from journey_runs where ${open} order by ${due} limit 1`,
-    [now],
-  )
+  const [first] = await sql(firstDue, [now])
   return first?.isDue ?? false
 }
 

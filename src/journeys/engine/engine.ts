@@ -1,5 +1,6 @@
 import { runSchedule } from '../../queue/loop.ts'
 import { isUnavailable } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
 import type { Definition } from '../definition/definition.ts'
 import { type DueRun, findDue, isAnythingDue } from './due.ts'
@@ -30,16 +31,19 @@ const maxCached = 1000
 /** Notifications wake the loop at once; the poll finds runs that become due by time. */
 const pollMs = 2000
 
+const readDefinition = statement<{ definition: Definition }>(
+  'read-definition',
+  { definition: 'jsonb' },
+  'select definition from journey_versions where account_id = $1 and journey_id = $2 and version = $3',
+)
+
 const createDefinitionCache = (): DefinitionOf => {
   const cached = new Map<string, Definition>()
   return async ({ sql, accountId }, { journeyId, version }) => {
     const key = `${journeyId} ${version}`
     const known = cached.get(key)
     if (known) return known
-    const [row] = await sql<{ definition: Definition }>(
-      'select definition from journey_versions where account_id = $1 and journey_id = $2 and version = $3',
-      [accountId, journeyId, version],
-    )
+    const [row] = await sql(readDefinition, [accountId, journeyId, version])
     if (!row) throw new Error(`Journey ${journeyId} has no version ${version}`)
     if (cached.size >= maxCached) cached.clear()
     cached.set(key, row.definition)

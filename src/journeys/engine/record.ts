@@ -1,6 +1,6 @@
 import { cut } from '../../lib/text.ts'
 import { isDuplicate } from '../../store/database.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { journeyStateOf, maxRunsPerRoot } from '../journeys.cause.ts'
 import type { RunState } from './states.ts'
@@ -71,6 +71,14 @@ export const recordMoves = async (work: Work, done: readonly StepDone[], moves: 
   if (row!.moved !== open.length) throw new StaleRun()
 }
 
+const recordingError = statement(
+  'record-run-error',
+  {},
+  `update journey_runs set tries = tries + 1, last_fault = $4,
+     retry_at = $3::timestamptz + least(10 * 2 ^ least(tries, 12), 3600) * interval '1 second'
+   where account_id = $1 and id = $2 and ended_at is null`,
+)
+
 /**
  * Records an unexpected error at the run's next step. The step is tried again after 10 s, 20 s, 40 s and so on, at most an hour
  * apart, without limit.
@@ -80,10 +88,5 @@ export const recordError = async (
   { accountId, id }: { accountId: string; id: string },
   message: string,
 ): Promise<void> => {
-  await sql(
-    `update journey_runs set tries = tries + 1, last_fault = $4,
-       retry_at = $3::timestamptz + least(10 * 2 ^ least(tries, 12), 3600) * interval '1 second'
-     where account_id = $1 and id = $2 and ended_at is null`,
-    [accountId, id, now(), cut(message, 1000)],
-  )
+  await sql(recordingError, [accountId, id, now(), cut(message, 1000)])
 }

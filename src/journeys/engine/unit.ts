@@ -1,6 +1,7 @@
 import { type Contact, readContactsOf } from '../../contacts/contacts.ts'
 import { emit, isWanted } from '../../events/emit.ts'
 import { Problem } from '../../lib/problem.ts'
+import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { Definition, Step } from '../definition/definition.ts'
 import { journeyStateOf } from '../journeys.cause.ts'
@@ -79,14 +80,17 @@ const doForRuns = async (work: Work, step: Step, doing: readonly Walk[], ports: 
   return doStep(work, step, runs, ports)
 }
 
+const beginStep = statement('begin-step', {}, 'savepoint step')
+const undoStep = statement('undo-step', {}, 'rollback to savepoint step')
+
 /** Does a step for a single run. A refusal (Problem) rolls the step back and ends the run. */
 const doForOne = async (work: Work, step: Step, walk: Walk, ports: Ports): Promise<Effect | null> => {
-  await work.sql('savepoint step')
+  await work.sql(beginStep)
   try {
     return (await doForRuns(work, step, [walk], ports))[0]!
   } catch (error) {
     if (!(error instanceof Problem)) throw error
-    await work.sql('rollback to savepoint step')
+    await work.sql(undoStep)
     journeyStateOf(work).ended.clear()
     journeyStateOf(work).unstarted.clear()
     fail(walk, step.kind, error.message)

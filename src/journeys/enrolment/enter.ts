@@ -1,6 +1,6 @@
 import { isContact, lockContacts } from '../../contacts/contacts.ts'
 import { idAt } from '../../lib/ids.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { type Definition, firstCursor, type TriggerKind } from '../definition/definition.ts'
 import { causeFor, journeyStateOf, maxDepth, maxRunsPerRoot } from '../journeys.cause.ts'
@@ -46,40 +46,47 @@ export const enabledJourneys = (
 ): Promise<EnterableJourney[]> => sql(readEnabled, [accountId, kind, keys])
 
 // Entries that are caused by the same root run wait for each other on that run's row. A unit of work locks all its roots at once.
-const lockRoots = `select from journey_runs where account_id = $1 and id = any($2) order by id for no key update`
+const lockRoots = statement(
+  'lock-root-runs',
+  {},
+  'select from journey_runs where account_id = $1 and id = any($2) order by id for no key update',
+)
 
 // `nth` numbers the entrants of one root; it is added to the runs that the root already has. The statement builds ids as newId
-// does, because only it knows how many runs there will be. It is not prepared, as in journeys/journeys.wake.ts.
-const entering = `
-  with entrant as (
-    select e.*, row_number() over (partition by e."rootId" order by e.place) as nth
-    from jsonb_to_recordset($6::jsonb) as e("listId" text, "rowId" text, email text, context jsonb, depth int,
-      "rootId" text, "causeId" text, place int)
-    where ${isContact({ account: '$1', rowId: 'e."rowId"', listId: 'e."listId"' })}
-      and ($7 = 'always' or not exists (
-        select from journey_runs r where r.account_id || '' = $1 and r.journey_id = $3 and r.row_id = e."rowId"
-          and r.list_id = e."listId" and ($7 = 'never' or r.status in ('running', 'waiting'))
-      ))
-      and ($7 <> 'never' or not exists (
-        select from past_entries p
-        where p.account_id = $1 and p.list_id = e."listId" and p.row_id = e."rowId" and p.journey_id = $3 offset 0
-      ))
-  ), budgeted as (
-    select e.*, e."rootId" is null or e.nth + 1 + (
-      select count(*) from journey_runs r where r.account_id || '' = $1 and r.root_id = e."rootId"
-    ) <= ${maxRunsPerRoot} as "isStarted" from entrant e
-  ), entered as (
-    insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, reason, cursor, due_at,
-      context, depth, root_id, entered_at, ended_at)
-    select $1, $2 || right(replace(gen_random_uuid()::text, '-', ''), 16), $3, $4, "listId", "rowId", email,
-      case when depth > ${maxDepth} then 'failed' else 'running' end,
-      case when depth > ${maxDepth} then 'a journey may start itself at most ${maxDepth} deep' end,
-      case when depth <= ${maxDepth} then $5::jsonb end, $8, coalesce(context, '{}'), depth, "rootId", $8,
-      case when depth > ${maxDepth} then $8::timestamptz end
-    from budgeted where "isStarted" returning id
-  )
-  select id, null as "causeId", ${notifyJourneys} from entered
-  union all select null, "causeId", null from budgeted where not "isStarted"`
+// does, because only it knows how many runs there will be. It does not stay prepared, as in journeys/journeys.wake.ts.
+const entering = statement<{ id: string | null; causeId: string | null; pg_notify: '' | null }>(
+  'enter-journey',
+  { id: 'text', causeId: 'text', pg_notify: 'void' },
+  `with entrant as (
+     select e.*, row_number() over (partition by e."rootId" order by e.place) as nth
+     from jsonb_to_recordset($6::jsonb) as e("listId" text, "rowId" text, email text, context jsonb, depth int,
+       "rootId" text, "causeId" text, place int)
+     where ${isContact({ account: '$1', rowId: 'e."rowId"', listId: 'e."listId"' })}
+       and ($7 = 'always' or not exists (
+         select from journey_runs r where r.account_id || '' = $1 and r.journey_id = $3 and r.row_id = e."rowId"
+           and r.list_id = e."listId" and ($7 = 'never' or r.status in ('running', 'waiting'))
+       ))
+       and ($7 <> 'never' or not exists (
+         select from past_entries p
+         where p.account_id = $1 and p.list_id = e."listId" and p.row_id = e."rowId" and p.journey_id = $3 offset 0
+       ))
+   ), budgeted as (
+     select e.*, e."rootId" is null or e.nth + 1 + (
+       select count(*) from journey_runs r where r.account_id || '' = $1 and r.root_id = e."rootId"
+     ) <= ${maxRunsPerRoot} as "isStarted" from entrant e
+   ), entered as (
+     insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, reason, cursor, due_at,
+       context, depth, root_id, entered_at, ended_at)
+     select $1, $2 || right(replace(gen_random_uuid()::text, '-', ''), 16), $3, $4, "listId", "rowId", email,
+       case when depth > ${maxDepth} then 'failed' else 'running' end,
+       case when depth > ${maxDepth} then 'a journey may start itself at most ${maxDepth} deep' end,
+       case when depth <= ${maxDepth} then $5::jsonb end, $8, coalesce(context, '{}'), depth, "rootId", $8,
+       case when depth > ${maxDepth} then $8::timestamptz end
+     from budgeted where "isStarted" returning id
+   )
+   select id, null as "causeId", ${notifyJourneys} from entered
+   union all select null, "causeId", null from budgeted where not "isStarted"`,
+)
 
 const distinct = (entrants: readonly Entrant[]): Entrant[] => [
   ...new Map(entrants.map((entrant) => [`${entrant.listId} ${entrant.rowId}`, entrant])).values(),
@@ -112,7 +119,7 @@ export const enterLocked = async (
   if (roots.size > 0) await sql(lockRoots, [accountId, [...roots]])
   const cursor = JSON.stringify(firstCursor(definition))
   const params = [accountId, idAt('run', now.getTime()), id, version, cursor, JSON.stringify(candidates), reentry, now]
-  const rows = await sql<{ id: string | null; causeId: string | null }>(entering, params)
+  const rows = await sql(entering, params)
   for (const { causeId } of rows) if (causeId) unstarted.set(causeId, (unstarted.get(causeId) ?? 0) + 1)
   return rows.flatMap((row) => row.id ?? [])
 }

@@ -1,4 +1,5 @@
 import { isAddress, listIdsOf } from '../../contacts/contacts.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 
 /*
@@ -11,26 +12,40 @@ const ofPerson = `
     select ctid as row, list_id, journey_id from past_entries where account_id = $1 and list_id = l.id and row_id = $2 offset 0
   ) p`
 
+const readEntries = statement<{ journeyId: string; listId: string }>(
+  'past-entries-of-address',
+  { journeyId: 'text', listId: 'text' },
+  `select p.journey_id as "journeyId", p.list_id as "listId" ${ofPerson} order by 1, 2`,
+)
+
 /** Returns the purged entries of an address, by its row id. */
 export const pastEntriesOf = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   rowId: string,
-): Promise<{ journeyId: string; listId: string }[]> =>
-  sql(`select p.journey_id as "journeyId", p.list_id as "listId" ${ofPerson} order by 1, 2`, [accountId, rowId])
+): Promise<{ journeyId: string; listId: string }[]> => sql(readEntries, [accountId, rowId])
+
+const deleteOfPerson = statement(
+  'delete-past-entries-of-address',
+  {},
+  `delete from past_entries where ctid = any(array(select p.row ${ofPerson}))
+     and not ${isAddress({ account: '$1', email: '$3', rowId: '$2' })}`,
+)
 
 /**
  * Deletes the entries of an address that has left the account. Call it after the statement that changes its runs: that statement
  * waits for a concurrent purge, and only a later statement sees the entries that the purge inserted.
  */
 export const forgetPerson = async ({ sql, accountId }: Work, email: string, rowId: string): Promise<void> => {
-  await sql(
-    `delete from past_entries where ctid = any(array(select p.row ${ofPerson}))
-       and not ${isAddress({ account: '$1', email: '$3', rowId: '$2' })}`,
-    [accountId, rowId, email],
-  )
+  await sql(deleteOfPerson, [accountId, rowId, email])
 }
+
+const deleteOfList = statement(
+  'delete-past-entries-of-list',
+  {},
+  'delete from past_entries where account_id = $1 and list_id = $2',
+)
 
 /** Deletes the entries of a deleted list. */
 export const forgetList = async ({ sql, accountId }: Work, listId: string): Promise<void> => {
-  await sql('delete from past_entries where account_id = $1 and list_id = $2', [accountId, listId])
+  await sql(deleteOfList, [accountId, listId])
 }

@@ -3,6 +3,7 @@ import { requireFiles } from '../../lib/faults.ts'
 import { newId } from '../../lib/ids.ts'
 import { lockKey } from '../../lib/locks.ts'
 import { conflict, noSuch, shown } from '../../lib/problem.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { type Definition, type JourneyFile, triggerKey } from '../definition/definition.ts'
 import { type JourneyDetail, type JourneyView, journeysNamed } from '../journeys.find.ts'
@@ -85,6 +86,12 @@ const applyOne = async (work: Work, file: JourneyFile, dryRun: boolean): Promise
   return updated
 }
 
+const lockJourneys = statement<{ locked: '' }>(
+  'lock-journeys',
+  { locked: 'void' },
+  `select pg_advisory_xact_lock(${lockKey('journeys', '$1')}) as locked`,
+)
+
 /**
  * Creates journeys from documents, or adds a version to existing journeys whose definition differs, all or nothing
  * (docs/reference/journeys.md#files). Open runs stay on their version. `dryRun` writes nothing. `urlFaults` is the result of
@@ -97,7 +104,7 @@ export const applyJourneys = async (
   { dryRun = false, urlFaults = [] }: { dryRun?: boolean; urlFaults?: UrlFaults } = {},
 ): Promise<Applied[]> => {
   // One call at a time per account, because it reads the existing journeys before it changes them.
-  await work.sql(`select pg_advisory_xact_lock(${lockKey('journeys', '$1')})`, [work.accountId])
+  await work.sql(lockJourneys, [work.accountId])
   const files = await requireFiles(documents, 'journey', async (document, i) => {
     const checked = await checkJourney(work, document)
     const ofUrls = urlFaults[i] ?? []
