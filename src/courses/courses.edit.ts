@@ -2,8 +2,16 @@ import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { text } from '../lib/text.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
-import { type CourseView, findCourseNamed, type LessonView, theCourse, viewCourse } from './courses.find.ts'
+import {
+  type CourseView,
+  findCourseNamed,
+  type LessonView,
+  lessonTypes,
+  theCourse,
+  viewCourse,
+} from './courses.find.ts'
 
 const Title = text(200).trim().min(1, 'is required')
 
@@ -37,6 +45,21 @@ export const publishCourse = async (work: Work, ref: string, published: boolean)
   return viewCourse(course)
 }
 
+// Locks the course, so that concurrent calls get successive positions.
+const touchCourse = statement(
+  'touch-course',
+  {},
+  'update courses set updated_at = $3 where account_id = $1 and id = $2',
+)
+
+const insertLesson = statement<LessonView>(
+  'insert-lesson',
+  lessonTypes,
+  `insert into lessons (account_id, course_id, id, title, content, position)
+   select $1, $2, $3, $4, $5, coalesce(max(position), 0) + 1 from lessons where account_id = $1 and course_id = $2
+   returning id, title, content, position`,
+)
+
 /** Adds a lesson at the end of a course (id or title). Throws Problem `invalid`, `not_found`, `conflict`. */
 export const addLesson = async (
   work: Work,
@@ -46,13 +69,7 @@ export const addLesson = async (
   const { title, content } = parse(NewLesson, input)
   const { sql, accountId, now } = work
   const { id: courseId } = await findCourseNamed(work, ref)
-  // Locks the course, so that concurrent calls get successive positions.
-  await sql('update courses set updated_at = $3 where account_id = $1 and id = $2', [accountId, courseId, now])
-  const [lesson] = await sql<LessonView>(
-    `insert into lessons (account_id, course_id, id, title, content, position)
-     select $1, $2, $3, $4, $5, coalesce(max(position), 0) + 1 from lessons where account_id = $1 and course_id = $2
-     returning id, title, content, position`,
-    [accountId, courseId, newId('les', now.getTime()), title, content],
-  )
+  await sql(touchCourse, [accountId, courseId, now])
+  const [lesson] = await sql(insertLesson, [accountId, courseId, newId('les', now.getTime()), title, content])
   return { ...lesson!, courseId }
 }

@@ -1,5 +1,5 @@
 import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { Course } from './courses.entities.ts'
 
@@ -38,24 +38,30 @@ export const viewCourse = ({ id, title, published, lessonCount, createdAt, updat
 const columns = `c.id, c.title, c.published, c.created_at as "createdAt", c.updated_at as "updatedAt",
   (select count(*) from lessons l where l.account_id = c.account_id and l.course_id = c.id) as "lessonCount"`
 
+const columnTypes = {
+  id: 'text',
+  title: 'text',
+  published: 'bool',
+  lessonCount: 'int8',
+  createdAt: 'timestamptz',
+  updatedAt: 'timestamptz',
+} as const
+
+const readCourses = statement<Row>(
+  'list-courses',
+  columnTypes,
+  `select ${columns} from courses c where c.account_id = $1 order by c.id desc`,
+)
+
 /** Returns all courses, newest first. */
 export const listCourses = async ({ sql, accountId }: Reader): Promise<CourseView[]> => {
-  const rows = await sql<Row>(`select ${columns} from courses c where c.account_id = $1 order by c.id desc`, [
-    accountId,
-  ])
+  const rows = await sql(readCourses, [accountId])
   return rows.map(viewCourse)
 }
 
 const readCourse = preparedStatement<Row>(
   'course-by-id',
-  {
-    id: 'text',
-    title: 'text',
-    published: 'bool',
-    lessonCount: 'int8',
-    createdAt: 'timestamptz',
-    updatedAt: 'timestamptz',
-  },
+  columnTypes,
   `select ${columns} from courses c where c.account_id = $1 and c.id = $2`,
 )
 
@@ -86,18 +92,24 @@ export const theCourse = <Found extends { id: string }>(found: readonly Found[],
   return course
 }
 
+const readNamed = statement<Row>(
+  'courses-named',
+  columnTypes,
+  `select ${columns} from courses c where c.account_id = $1 and (c.id = $2 or c.title = $2)`,
+)
+
 /** Finds a course by its id or unique title. Throws Problem `not_found`, or `conflict` if several courses have the title. */
 export const findCourseNamed = async ({ sql, accountId }: Reader, ref: string): Promise<CourseView> => {
-  const rows = await sql<Row>(
-    `select ${columns} from courses c where c.account_id = $1 and (c.id = $2 or c.title = $2)`,
-    [accountId, ref],
-  )
+  const rows = await sql(readNamed, [accountId, ref])
   return viewCourse(theCourse(rows, ref))
 }
 
+/** The types of a `LessonView`'s columns in PostgreSQL. */
+export const lessonTypes = { id: 'text', title: 'text', content: 'text', position: 'int4' } as const
+
 const readLessons = preparedStatement<LessonView>(
   'lessons-of-course',
-  { id: 'text', title: 'text', content: 'text', position: 'int4' },
+  lessonTypes,
   'select id, title, content, position from lessons where account_id = $1 and course_id = $2 order by position',
 )
 

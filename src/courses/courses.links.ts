@@ -1,5 +1,6 @@
 import { slugOf } from '../accounts/accounts.ts'
 import { conflict, notFound, Problem } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { findCourse, isEntitled } from './courses.find.ts'
 
@@ -36,6 +37,12 @@ export const mailedPortalUrl = async (
   return slug === null ? '' : linkOf(signer, work, { slug, ...ids }, mailMs)
 }
 
+const findMember = statement<{ id: string }>(
+  'find-member',
+  { id: 'text' },
+  'select id from members where account_id = $1 and email = $2',
+)
+
 /**
  * Returns a portal URL for a member's normalised address, valid for 5 minutes (POST /courses/{id}/embed-token). Throws Problem
  * `not_found` for an unknown, foreign or unpublished course, then `conflict` if the account has no slug, then `forbidden` if the
@@ -49,10 +56,7 @@ export const mintPortalUrl = async (signer: Signer, work: Work, courseId: string
   if (slug === null) {
     throw conflict('The account has not claimed a membership URL', { hint: 'svc accounts claim-slug <slug>' })
   }
-  const [member] = await sql<{ id: string }>('select id from members where account_id = $1 and email = $2', [
-    accountId,
-    email,
-  ])
+  const [member] = await sql(findMember, [accountId, email])
   if (!member || !(await isEntitled(work, member.id))) {
     throw new Problem('forbidden', 'This member is not currently entitled', {
       hint: `svc courses enroll ${courseId} --email <email>`,

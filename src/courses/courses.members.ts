@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { emailAddress } from '../lib/address.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { findCourse, isEntitled, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
@@ -45,6 +45,13 @@ const activatingKey = preparedStatement<{ isActivated: boolean }>(
 const activateKey = async ({ sql, accountId, now }: Work, memberId: string, courseId: string): Promise<boolean> =>
   (await sql(activatingKey, [accountId, memberId, courseId, now])).length > 0
 
+const revokeKey = statement(
+  'revoke-key',
+  {},
+  `update enrolments set active = false, updated_at = $4
+   where account_id = $1 and member_id = $2 and course_id = $3 and active`,
+)
+
 /**
  * Activates or revokes the course's key to the whole membership for a normalised address (POST /courses/{id}/enroll). The
  * address's `subscriberId` never changes. A member who was not entitled before gets the `enrolled` email, and a newly active key
@@ -59,11 +66,7 @@ export const enrolMember = async (
   const course = await findCourse(work, courseId)
   const memberId = await lockMember(work, email)
   if (!active) {
-    await work.sql(
-      `update enrolments set active = false, updated_at = $4
-       where account_id = $1 and member_id = $2 and course_id = $3 and active`,
-      [work.accountId, memberId, courseId, work.now],
-    )
+    await work.sql(revokeKey, [work.accountId, memberId, courseId, work.now])
     return { subscriberId: memberId, active }
   }
   const wasEntitled = await isEntitled(work, memberId)
@@ -88,6 +91,29 @@ export interface MemberView {
   enrolledAt: number
 }
 
+type MemberRow = Omit<MemberView, 'completedAt' | 'enrolledAt'> & { completedAt: Date | null; enrolledAt: Date }
+
+const readMembers = statement<MemberRow>(
+  'list-members',
+  {
+    subscriberId: 'text',
+    email: 'text',
+    active: 'bool',
+    entitled: 'bool',
+    completedLessons: 'int8',
+    completedAt: 'timestamptz',
+    enrolledAt: 'timestamptz',
+  },
+  `select m.id as "subscriberId", m.email, e.active,
+     exists (select from enrolments o where o.account_id = $1 and o.member_id = m.id and o.active) as entitled,
+     (select count(*) from finished_lessons f
+      where f.account_id = $1 and f.member_id = m.id and f.course_id = $2) as "completedLessons",
+     c.completed_at as "completedAt", e.created_at as "enrolledAt"
+   from enrolments e join members m on m.account_id = e.account_id and m.id = e.member_id
+   left join course_completions c on c.account_id = $1 and c.member_id = m.id and c.course_id = $2
+   where e.account_id = $1 and e.course_id = $2 and e.member_id > $3 order by e.member_id limit $4`,
+)
+
 /** Returns a page of the members who have or had the course's key, oldest first. Throws Problem `invalid` for a bad cursor. */
 export const listMembers = async (
   { sql, accountId }: Reader,
@@ -95,19 +121,7 @@ export const listMembers = async (
   { limit, cursor }: { limit: number; cursor?: string | undefined },
 ): Promise<Page<MemberView>> => {
   const [after = ''] = cursor === undefined ? [] : decodeCursor(cursor, 1)
-  const rows = await sql<
-    Omit<MemberView, 'completedAt' | 'enrolledAt'> & { completedAt: Date | null; enrolledAt: Date }
-  >(
-    `select m.id as "subscriberId", m.email, e.active,
-       exists (select from enrolments o where o.account_id = $1 and o.member_id = m.id and o.active) as entitled,
-       (select count(*) from finished_lessons f
-        where f.account_id = $1 and f.member_id = m.id and f.course_id = $2) as "completedLessons",
-       c.completed_at as "completedAt", e.created_at as "enrolledAt"
-     from enrolments e join members m on m.account_id = e.account_id and m.id = e.member_id
-     left join course_completions c on c.account_id = $1 and c.member_id = m.id and c.course_id = $2
-     where e.account_id = $1 and e.course_id = $2 and e.member_id > $3 order by e.member_id limit $4`,
-    [accountId, courseId, after, limit + 1],
-  )
+  const rows = await sql(readMembers, [accountId, courseId, after, limit + 1])
   const page = rows.slice(0, limit).map(({ completedAt, enrolledAt, ...member }) => ({
     ...member,
     completedAt: completedAt?.getTime() ?? null,

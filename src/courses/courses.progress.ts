@@ -1,8 +1,8 @@
 import { byName } from '../lib/names.ts'
 import { notFound, Problem } from '../lib/problem.ts'
-import { preparedStatement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
-import { type CourseView, courseById, isEntitled, type LessonView, type Reader } from './courses.find.ts'
+import { type CourseView, courseById, isEntitled, type LessonView, lessonTypes, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
 
 /** A course as one member sees it. */
@@ -18,22 +18,31 @@ const publishedCourse = async (reader: Reader, courseId: string): Promise<Course
   return course?.published ? course : null
 }
 
+const readEmail = statement<{ email: string }>(
+  'email-of-member',
+  { email: 'text' },
+  'select email from members where account_id = $1 and id = $2',
+)
+
 /** Returns the member's address, or null if the member is not entitled or was erased. */
 export const entitledEmail = async (reader: Reader, memberId: string): Promise<string | null> => {
-  const [member] = await reader.sql<{ email: string }>('select email from members where account_id = $1 and id = $2', [
-    reader.accountId,
-    memberId,
-  ])
+  const [member] = await reader.sql(readEmail, [reader.accountId, memberId])
   return member && (await isEntitled(reader, memberId)) ? member.email : null
 }
 
 const readLessons = preparedStatement<Progress['lessons'][number]>(
   'read-progress',
-  { id: 'text', title: 'text', content: 'text', position: 'int4', isFinished: 'bool' },
+  { ...lessonTypes, isFinished: 'bool' },
   `select l.id, l.title, l.content, l.position, f.lesson_id is not null as "isFinished"
    from lessons l left join finished_lessons f
      on f.account_id = $1 and f.member_id = $3 and f.course_id = $2 and f.lesson_id = l.id
    where l.account_id = $1 and l.course_id = $2 order by l.position`,
+)
+
+const readCompletion = statement(
+  'is-completed',
+  {},
+  'select from course_completions where account_id = $1 and member_id = $2 and course_id = $3',
 )
 
 /** Returns a course with the member's progress, or null for an unknown, foreign or unpublished course. */
@@ -42,21 +51,51 @@ export const readProgress = async (reader: Reader, memberId: string, courseId: s
   const course = await publishedCourse(reader, courseId)
   if (!course) return null
   const lessons = await sql(readLessons, [accountId, courseId, memberId])
-  const completions = await sql(
-    'select from course_completions where account_id = $1 and member_id = $2 and course_id = $3',
-    [accountId, memberId, courseId],
-  )
+  const completions = await sql(readCompletion, [accountId, memberId, courseId])
   return { course, lessons, isCompleted: completions.length > 0 }
 }
 
+const readPublished = statement<{ id: string; title: string }>(
+  'published-courses',
+  { id: 'text', title: 'text' },
+  'select id, title from courses where account_id = $1 and published order by id',
+)
+
 /** Returns the published courses by title. */
 export const publishedCourses = async ({ sql, accountId }: Reader): Promise<{ id: string; title: string }[]> =>
-  (
-    await sql<{ id: string; title: string }>(
-      'select id, title from courses where account_id = $1 and published order by id',
-      [accountId],
-    )
-  ).sort(byName('title'))
+  (await sql(readPublished, [accountId])).sort(byName('title'))
+
+// Locks the member: of two concurrent calls exactly one completes the course, and after a revocation none succeeds.
+const lockMember = statement(
+  'lock-member-by-id',
+  {},
+  'select from members where account_id = $1 and id = $2 for no key update',
+)
+
+const findLesson = statement(
+  'find-lesson',
+  {},
+  'select from lessons where account_id = $1 and course_id = $2 and id = $3',
+)
+
+const insertFinished = statement(
+  'finish-lesson',
+  {},
+  `insert into finished_lessons (account_id, member_id, course_id, lesson_id, finished_at) values ($1, $2, $3, $4, $5)
+   on conflict do nothing`,
+)
+
+const insertCompletion = statement<{ isCompleted: boolean }>(
+  'complete-course',
+  { isCompleted: 'bool' },
+  `insert into course_completions (account_id, member_id, course_id, completed_at)
+   select $1, $2, $3, $4 where not exists (
+     select from lessons l where l.account_id = $1 and l.course_id = $3 and not exists (
+       select from finished_lessons f
+       where f.account_id = $1 and f.member_id = $2 and f.course_id = $3 and f.lesson_id = l.id
+     )
+   ) on conflict do nothing returning true as "isCompleted"`,
+)
 
 /**
  * Marks a lesson as finished. The last lesson of a course completes it, which sends the `completed` email, at most once per
@@ -71,30 +110,12 @@ export const finishLesson = async (
   const { sql, accountId, now } = work
   const course = await publishedCourse(work, courseId)
   if (!course) throw notFound('There is no such course')
-  // Locks the member: of two concurrent calls exactly one completes the course, and after a revocation none succeeds.
-  await sql('select from members where account_id = $1 and id = $2 for no key update', [accountId, memberId])
+  await sql(lockMember, [accountId, memberId])
   const email = await entitledEmail(work, memberId)
   if (email === null) throw new Problem('forbidden', 'You no longer have access')
-  const found = await sql('select from lessons where account_id = $1 and course_id = $2 and id = $3', [
-    accountId,
-    courseId,
-    lessonId,
-  ])
+  const found = await sql(findLesson, [accountId, courseId, lessonId])
   if (found.length === 0) throw notFound('There is no such lesson')
-  await sql(
-    `insert into finished_lessons (account_id, member_id, course_id, lesson_id, finished_at) values ($1, $2, $3, $4, $5)
-     on conflict do nothing`,
-    [accountId, memberId, courseId, lessonId, now],
-  )
-  const completed = await sql(
-    `insert into course_completions (account_id, member_id, course_id, completed_at)
-     select $1, $2, $3, $4 where not exists (
-       select from lessons l where l.account_id = $1 and l.course_id = $3 and not exists (
-         select from finished_lessons f
-         where f.account_id = $1 and f.member_id = $2 and f.course_id = $3 and f.lesson_id = l.id
-       )
-     ) on conflict do nothing returning 1`,
-    [accountId, memberId, courseId, now],
-  )
+  await sql(insertFinished, [accountId, memberId, courseId, lessonId, now])
+  const completed = await sql(insertCompletion, [accountId, memberId, courseId, now])
   if (completed.length > 0) await mailMember(app, work, 'completed', course, { id: memberId, email })
 }
