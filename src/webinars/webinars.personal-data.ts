@@ -1,21 +1,61 @@
+import { statement } from '../store/statement.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
 
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
+const readRegistrations = statement<{
+  id: string
+  webinarId: string
+  title: string
+  name: string
+  status: string
+  createdAt: number
+  updatedAt: number
+}>(
+  'registrations-of-email',
+  {
+    id: 'text',
+    webinarId: 'text',
+    title: 'text',
+    name: 'text',
+    status: 'text',
+    createdAt: 'int8',
+    updatedAt: 'int8',
+  },
+  `select r.id, r.webinar_id as "webinarId", w.title, r.name, r.status, ${epochMs('r.created_at')} as "createdAt",
+     ${epochMs('r.updated_at')} as "updatedAt"
+   from webinar_registrations r join webinars w on w.account_id = r.account_id and w.id = r.webinar_id
+   where r.account_id = $1 and r.email = $2 order by r.id`,
+)
+
 /** An address's registrations. Erasing the address removes it and the name from them. */
 export const personalData: readonly PersonalDataPart[] = [
-  {
-    name: 'registrations',
-    read: ({ sql, accountId }, email) =>
-      sql(
-        `select r.id, r.webinar_id as "webinarId", w.title, r.name, r.status, ${epochMs('r.created_at')} as "createdAt",
-           ${epochMs('r.updated_at')} as "updatedAt"
-         from webinar_registrations r join webinars w on w.account_id = r.account_id and w.id = r.webinar_id
-         where r.account_id = $1 and r.email = $2 order by r.id`,
-        [accountId, email],
-      ),
-  },
+  { name: 'registrations', read: ({ sql, accountId }, email) => sql(readRegistrations, [accountId, email]) },
 ]
+
+// Locks webinars before registrations, like every change of seats.
+const lockWebinarsOf = statement(
+  'lock-webinars-of-email',
+  {},
+  `select from webinars where account_id = $1 and id in (
+     select webinar_id from webinar_registrations where account_id = $1 and email = $2
+   ) order by id for no key update`,
+)
+
+const eraseRegistrations = statement(
+  'erase-registrations',
+  {},
+  `with waiting as (
+     select webinar_id as id, count(*) from webinar_registrations
+     where account_id = $1 and email = $2 and status = 'waitlisted' group by webinar_id
+   ), counted as (
+     update webinars w set waitlisted_count = w.waitlisted_count - waiting.count
+     from waiting where w.account_id = $1 and w.id = waiting.id
+   )
+   update webinar_registrations set email = '', name = '', remind_at = null,
+     status = case when status = 'waitlisted' then 'cancelled' else status end
+   where account_id = $1 and email = $2`,
+)
 
 /**
  * Removes an erased person from registrations and waitlists. A seat stays taken, without a name, until `svc webinars free` gives it
@@ -24,25 +64,7 @@ export const personalData: readonly PersonalDataPart[] = [
 export const forgetAttendees: Listener = {
   async contactsRemoved({ sql, accountId }, { listId, email }) {
     if (listId !== undefined || email === undefined) return
-    // Locks webinars before registrations, like every change of seats.
-    await sql(
-      `select from webinars where account_id = $1 and id in (
-         select webinar_id from webinar_registrations where account_id = $1 and email = $2
-       ) order by id for no key update`,
-      [accountId, email],
-    )
-    await sql(
-      `with waiting as (
-         select webinar_id as id, count(*) from webinar_registrations
-         where account_id = $1 and email = $2 and status = 'waitlisted' group by webinar_id
-       ), counted as (
-         update webinars w set waitlisted_count = w.waitlisted_count - waiting.count
-         from waiting where w.account_id = $1 and w.id = waiting.id
-       )
-       update webinar_registrations set email = '', name = '', remind_at = null,
-         status = case when status = 'waitlisted' then 'cancelled' else status end
-       where account_id = $1 and email = $2`,
-      [accountId, email],
-    )
+    await sql(lockWebinarsOf, [accountId, email])
+    await sql(eraseRegistrations, [accountId, email])
   },
 }

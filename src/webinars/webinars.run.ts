@@ -1,6 +1,7 @@
 import { countUse } from '../accounts/accounts.ts'
 import { conflict } from '../lib/problem.ts'
 import { deleteBindings } from '../lifecycle/lifecycle.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type Attendee, type MailApp, notifyAttendees } from './emails/emails.ts'
 import { cancelReminders } from './reminders/reminders.ts'
@@ -8,13 +9,16 @@ import { lockWebinar, requireLive, viewWebinar, type WebinarRow, type WebinarVie
 
 type Change = Partial<Pick<WebinarRow, 'status' | 'startedAt' | 'endedAt' | 'streamUrl'>>
 
+const updateState = statement(
+  'update-webinar-state',
+  {},
+  `update webinars set status = $3, started_at = $4, ended_at = $5, stream_url = $6, updated_at = $7
+   where account_id = $1 and id = $2`,
+)
+
 const change = async ({ sql, accountId, now }: Work, webinar: WebinarRow, to: Change): Promise<WebinarView> => {
   const { status, startedAt, endedAt, streamUrl } = { ...webinar, ...to }
-  await sql(
-    `update webinars set status = $3, started_at = $4, ended_at = $5, stream_url = $6, updated_at = $7
-     where account_id = $1 and id = $2`,
-    [accountId, webinar.id, status, startedAt, endedAt, streamUrl, now],
-  )
+  await sql(updateState, [accountId, webinar.id, status, startedAt, endedAt, streamUrl, now])
   return viewWebinar({ ...webinar, ...to, updatedAt: now })
 }
 
@@ -59,6 +63,13 @@ export const endWebinar = async (work: Work, id: string): Promise<WebinarView> =
   return view
 }
 
+const readAttendees = statement<Attendee>(
+  'attendees-of-webinar',
+  { id: 'text', email: 'text', name: 'text' },
+  `select id, email, name from webinar_registrations
+   where account_id = $1 and webinar_id = $2 and status <> 'cancelled' and email <> '' order by number`,
+)
+
 /**
  * Cancels the session and queues a plain email to everyone with a seat or on the waitlist. Throws Problem `not_found`, or
  * `conflict` unless the webinar is scheduled.
@@ -73,11 +84,7 @@ export const cancelWebinar = async (app: MailApp, work: Work, id: string): Promi
   }
   await cancelReminders(work, id)
   const view = await change(work, webinar, { status: 'cancelled' })
-  const attendees = await work.sql<Attendee>(
-    `select id, email, name from webinar_registrations
-     where account_id = $1 and webinar_id = $2 and status <> 'cancelled' and email <> '' order by number`,
-    [work.accountId, id],
-  )
+  const attendees = await work.sql(readAttendees, [work.accountId, id])
   await notifyAttendees(app, work, webinar, 'cancelled', attendees)
   return view
 }

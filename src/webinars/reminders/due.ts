@@ -1,7 +1,7 @@
 import { Problem } from '../../lib/problem.ts'
 import { runSchedule } from '../../queue/loop.ts'
 import { isBusy, isUnavailable } from '../../store/database.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App, Report, Work } from '../../store/work.ts'
 import { type Attendee, notifyAttendees } from '../emails/emails.ts'
 import { lockWebinar } from '../sessions/sessions.ts'
@@ -9,6 +9,19 @@ import { cancelReminders, hourBefore, reminderKey } from './schedule.ts'
 
 const batchSize = 200
 const webinarsAtOnce = 100
+
+const lockDue = statement<Attendee>(
+  'lock-due-reminders',
+  { id: 'text', email: 'text', name: 'text' },
+  `select id, email, name from webinar_registrations
+   where account_id = $1 and webinar_id = $2 and remind_at <= $3 order by id limit ${batchSize} for update skip locked`,
+)
+
+const scheduleNext = statement(
+  'schedule-next-reminders',
+  {},
+  'update webinar_registrations set remind_at = $3 where account_id = $1 and id = any($2)',
+)
 
 /** Sends at most a batch of a webinar's due reminders. Returns whether more may be due. */
 const remindBatch = async (app: App, work: Work, webinarId: string): Promise<boolean> => {
@@ -19,20 +32,13 @@ const remindBatch = async (app: App, work: Work, webinarId: string): Promise<boo
     await cancelReminders(work, webinarId)
     return false
   }
-  const due = await sql<Attendee>(
-    `select id, email, name from webinar_registrations
-     where account_id = $1 and webinar_id = $2 and remind_at <= $3 order by id limit ${batchSize} for update skip locked`,
-    [accountId, webinarId, now],
-  )
+  const due = await sql(lockDue, [accountId, webinarId, now])
   if (due.length === 0) return false
   // If both reminders are overdue, only the later one is sent.
   const lastAt = hourBefore(scheduledAt)
   const [kind, nextAt] = now < lastAt ? (['24h', lastAt] as const) : (['1h', null] as const)
-  await sql('update webinar_registrations set remind_at = $3 where account_id = $1 and id = any($2)', [
-    accountId,
-    due.map(({ id }) => id),
-    nextAt,
-  ])
+  const ids = due.map(({ id }) => id)
+  await sql(scheduleNext, [accountId, ids, nextAt])
   await notifyAttendees(app, work, webinar, 'reminder', due, ({ id }) => reminderKey(id, kind, sequence))
   return due.length === batchSize
 }

@@ -1,3 +1,4 @@
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { WebinarRow } from '../sessions/sessions.ts'
 
@@ -32,11 +33,14 @@ export const firstReminderAt = ({ status, scheduledAt }: WebinarRow, now: Date):
 export const reminderKey = (registrationId: string, kind: '24h' | '1h', sequence: number): string =>
   `reminder:${registrationId}:${kind}${sequence > 0 ? `:${sequence}` : ''}`
 
+const clearReminders = statement(
+  'cancel-reminders',
+  {},
+  `update webinar_registrations set remind_at = null
+   where account_id = $1 and webinar_id = $2 and remind_at is not null`,
+)
+
 /** Cancels all pending reminders of the webinar. */
 export const cancelReminders = async ({ sql, accountId }: Work, webinarId: string): Promise<void> => {
-  await sql(
-    `update webinar_registrations set remind_at = null
-     where account_id = $1 and webinar_id = $2 and remind_at is not null`,
-    [accountId, webinarId],
-  )
+  await sql(clearReminders, [accountId, webinarId])
 }

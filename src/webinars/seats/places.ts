@@ -1,4 +1,5 @@
 import { conflict, notFound, shown } from '../../lib/problem.ts'
+import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { type Attendee, type MailApp, notifyAttendees } from '../emails/emails.ts'
 import { firstReminderAt } from '../reminders/reminders.ts'
@@ -33,6 +34,18 @@ export const publishSeats = async (
   await notifyAttendees(app, work, webinar, 'registered', attendees)
 }
 
+const moveToSeats = statement(
+  'assign-seats',
+  {},
+  `with counted as (
+     update webinars set registered_count = registered_count + cardinality($3::text[]),
+       waitlisted_count = waitlisted_count - cardinality($3::text[])
+     where account_id = $1 and id = $2
+   )
+   update webinar_registrations set status = 'confirmed', remind_at = $4, updated_at = $5
+   where account_id = $1 and id = any($3)`,
+)
+
 /** Moves attendees from the waitlist to seats, and updates the counts in `webinar`. */
 const assignSeats = async (
   app: MailApp,
@@ -42,28 +55,22 @@ const assignSeats = async (
 ): Promise<void> => {
   const { sql, accountId, now } = work
   const ids = attendees.map(({ id }) => id)
-  await sql(
-    `with counted as (
-       update webinars set registered_count = registered_count + cardinality($3::text[]),
-         waitlisted_count = waitlisted_count - cardinality($3::text[])
-       where account_id = $1 and id = $2
-     )
-     update webinar_registrations set status = 'confirmed', remind_at = $4, updated_at = $5
-     where account_id = $1 and id = any($3)`,
-    [accountId, webinar.id, ids, firstReminderAt(webinar, now), now],
-  )
+  await sql(moveToSeats, [accountId, webinar.id, ids, firstReminderAt(webinar, now), now])
   webinar.registeredCount += attendees.length
   webinar.waitlistedCount -= attendees.length
   await publishSeats(app, work, webinar, attendees)
 }
 
+const readFirstWaiting = statement<Attendee>(
+  'first-on-waitlist',
+  { id: 'text', email: 'text', name: 'text' },
+  `select id, email, name from webinar_registrations
+   where account_id = $1 and webinar_id = $2 and status = 'waitlisted' order by number limit $3`,
+)
+
 /** Returns the first attendees on the waitlist, at most `count`, in their order. */
 const firstOnWaitlist = ({ sql, accountId }: Work, webinarId: string, count: number): Promise<Attendee[]> =>
-  sql<Attendee>(
-    `select id, email, name from webinar_registrations
-     where account_id = $1 and webinar_id = $2 and status = 'waitlisted' order by number limit $3`,
-    [accountId, webinarId, count],
-  )
+  sql(readFirstWaiting, [accountId, webinarId, count])
 
 /** Gives the free seats of a locked webinar to the first attendees on the waitlist, who get the confirmation. Returns their ids. */
 export const fillSeats = async (app: MailApp, work: Work, webinar: WebinarRow): Promise<Set<string>> => {
@@ -79,17 +86,18 @@ interface Registration extends Attendee {
   status: 'confirmed' | 'waitlisted' | 'cancelled'
 }
 
+const readRegistration = statement<Registration>(
+  'read-registration',
+  { id: 'text', webinarId: 'text', email: 'text', name: 'text', status: 'text' },
+  'select id, webinar_id as "webinarId", email, name, status from webinar_registrations where account_id = $1 and id = $2',
+)
+
 /** Locks the registration's webinar, then reads the registration. Returns null for an unknown or foreign id. */
 const lockRegistration = async (
   work: Work,
   id: string,
 ): Promise<{ webinar: WebinarRow; registration: Registration } | null> => {
-  const { sql, accountId } = work
-  const read = () =>
-    sql<Registration>(
-      'select id, webinar_id as "webinarId", email, name, status from webinar_registrations where account_id = $1 and id = $2',
-      [accountId, id],
-    )
+  const read = () => work.sql(readRegistration, [work.accountId, id])
   const [found] = await read()
   if (!found) return null
   const webinar = await lockWebinar(work, found.webinarId)
@@ -97,17 +105,20 @@ const lockRegistration = async (
   return { webinar, registration: registration! }
 }
 
+const leavePlace = statement(
+  'vacate-place',
+  {},
+  `with counted as (
+     update webinars set registered_count = registered_count - case when $4 = 'confirmed' then 1 else 0 end,
+       waitlisted_count = waitlisted_count - case when $4 = 'waitlisted' then 1 else 0 end
+     where account_id = $1 and id = $2
+   )
+   update webinar_registrations set status = 'cancelled', remind_at = null, updated_at = $5 where account_id = $1 and id = $3`,
+)
+
 /** Cancels a registration. A freed seat goes to the first attendee on the waitlist, who gets an email. */
 const vacate = async (app: MailApp, work: Work, webinar: WebinarRow, { id, status }: Registration): Promise<void> => {
-  await work.sql(
-    `with counted as (
-       update webinars set registered_count = registered_count - case when $4 = 'confirmed' then 1 else 0 end,
-         waitlisted_count = waitlisted_count - case when $4 = 'waitlisted' then 1 else 0 end
-       where account_id = $1 and id = $2
-     )
-     update webinar_registrations set status = 'cancelled', remind_at = null, updated_at = $5 where account_id = $1 and id = $3`,
-    [work.accountId, webinar.id, id, status, work.now],
-  )
+  await work.sql(leavePlace, [work.accountId, webinar.id, id, status, work.now])
   if (status !== 'confirmed') return
   webinar.registeredCount--
   await fillSeats(app, work, webinar)

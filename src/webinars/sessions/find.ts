@@ -1,5 +1,5 @@
 import { conflict, noSuch, notFound, shown } from '../../lib/problem.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Webinar } from '../webinars.entities.ts'
 import type { WebinarView } from './shapes.ts'
@@ -48,24 +48,46 @@ const columns = `id, title, access_mode as "accessMode", status, scheduled_at as
   replay_url as "replayUrl", sequence, registered_count as "registeredCount", waitlisted_count as "waitlistedCount", created_at as "createdAt",
   updated_at as "updatedAt"`
 
+const columnTypes = {
+  id: 'text',
+  title: 'text',
+  accessMode: 'text',
+  status: 'text',
+  scheduledAt: 'timestamptz',
+  startedAt: 'timestamptz',
+  endedAt: 'timestamptz',
+  courseId: 'text',
+  capacity: 'int4',
+  streamUrl: 'text',
+  replayUrl: 'text',
+  sequence: 'int4',
+  registeredCount: 'int4',
+  waitlistedCount: 'int4',
+  createdAt: 'timestamptz',
+  updatedAt: 'timestamptz',
+} as const
+
+const readWebinars = statement<WebinarRow>(
+  'list-webinars',
+  columnTypes,
+  `select ${columns} from webinars where account_id = $1 and ($2::text is null or access_mode = $2) order by id desc`,
+)
+
 /** Returns the webinars, optionally of one access mode, newest first. */
 export const listWebinars = async (
   { sql, accountId }: Reader,
   { accessMode }: { accessMode?: WebinarView['accessMode'] } = {},
-): Promise<WebinarView[]> => {
-  const rows = await sql<WebinarRow>(
-    `select ${columns} from webinars where account_id = $1 and ($2::text is null or access_mode = $2) order by id desc`,
-    [accountId, accessMode ?? null],
-  )
-  return rows.map(viewWebinar)
-}
+): Promise<WebinarView[]> => (await sql(readWebinars, [accountId, accessMode ?? null])).map(viewWebinar)
+
+const readNamed = statement<WebinarRow>(
+  'webinars-named',
+  columnTypes,
+  `select ${columns} from webinars where account_id = $1 and (id = $2 or title = $2) order by id = $2 desc, id limit 2`,
+)
 
 /** Finds a webinar by its id or unique title. Throws Problem `not_found`, or `conflict` if several webinars have the title. */
 export const findWebinar = async ({ sql, accountId }: Reader, ref: string): Promise<WebinarView> => {
-  const rows = await sql<WebinarRow>(
-    `select ${columns} from webinars where account_id = $1 and (id = $2 or title = $2) order by id = $2 desc, id limit 2`,
-    [accountId, ref],
-  )
+  const rows = await sql(readNamed, [accountId, ref])
   const [first] = rows
   if (!first) throw noSuch('webinar', ref, { hint: 'svc webinars list' })
   if (first.id !== ref && rows.length > 1)
@@ -75,43 +97,26 @@ export const findWebinar = async ({ sql, accountId }: Reader, ref: string): Prom
   return viewWebinar(first)
 }
 
-const urlOf =
-  (column: string) =>
-  async ({ sql, accountId }: Reader, id: string): Promise<string | null> => {
-    const [row] = await sql<{ url: string | null }>(
-      `select ${column} as url from webinars where account_id = $1 and id = $2`,
-      [accountId, id],
-    )
-    return row?.url ?? null
-  }
+const urlOf = (name: string, column: string) => {
+  const readUrl = statement<{ url: string | null }>(
+    name,
+    { url: 'text' },
+    `select ${column} as url from webinars where account_id = $1 and id = $2`,
+  )
+  return async ({ sql, accountId }: Reader, id: string): Promise<string | null> =>
+    (await sql(readUrl, [accountId, id]))[0]?.url ?? null
+}
 
 /** Returns the stream's URL, or null if it is not set. Only for the operator: the API does not show it. */
-export const findStream = urlOf('stream_url')
+export const findStream = urlOf('read-stream-url', 'stream_url')
 
 /** Returns the recording's URL, or null if it is not set. Only for the operator. */
-export const findReplay = urlOf('replay_url')
+export const findReplay = urlOf('read-replay-url', 'replay_url')
 
 const lockingWebinar = (name: string, lock: string) =>
   preparedStatement<WebinarRow>(
     name,
-    {
-      id: 'text',
-      title: 'text',
-      accessMode: 'text',
-      status: 'text',
-      scheduledAt: 'timestamptz',
-      startedAt: 'timestamptz',
-      endedAt: 'timestamptz',
-      courseId: 'text',
-      capacity: 'int4',
-      streamUrl: 'text',
-      replayUrl: 'text',
-      sequence: 'int4',
-      registeredCount: 'int4',
-      waitlistedCount: 'int4',
-      createdAt: 'timestamptz',
-      updatedAt: 'timestamptz',
-    },
+    columnTypes,
     `select ${columns} from webinars where account_id = $1 and id = $2 for ${lock}`,
   )
 
