@@ -36,23 +36,21 @@ export const lockAccount = async ({ sql, accountId }: Pick<Work, 'sql' | 'accoun
 }
 
 /**
- * Counts the rows of all accounts in `table` from the id `since` on, by status; 0 for statuses without rows. Ids contain the time,
- * so the primary key finds an account's newest rows, however long its history is.
+ * Returns a function that counts the rows of all accounts in `table` from the id `since` on, by status; 0 for statuses without rows.
+ * Ids contain the time, so the primary key finds an account's newest rows, however long its history is.
  */
-export const countByStatus = async <Status extends string>(
-  sql: Sql,
-  table: string,
-  since: string,
-  statuses: readonly Status[],
-): Promise<Record<Status, number>> => {
-  const rows = await sql<{ status: string; count: number }>(
+export const countingByStatus = <Status extends string>(table: string, statuses: readonly Status[]) => {
+  const countRows = statement<{ status: string; count: number }>(
+    `count-${table}-by-status`,
+    { status: 'text', count: 'int8' },
     `select d.status, sum(d.count)::int8 as count from accounts a cross join lateral (
        select status, count(*) as count from ${table} where account_id = a.id and id >= $1 group by status
      ) d group by d.status`,
-    [since],
   )
-  const counts = new Map(rows.map(({ status, count }) => [status, count]))
-  return Object.fromEntries(statuses.map((status) => [status, counts.get(status) ?? 0])) as Record<Status, number>
+  return async (sql: Sql, since: string): Promise<Record<Status, number>> => {
+    const counts = new Map((await sql(countRows, [since])).map(({ status, count }) => [status, count]))
+    return Object.fromEntries(statuses.map((status) => [status, counts.get(status) ?? 0])) as Record<Status, number>
+  }
 }
 
 const lockApiKey = statement(

@@ -34,7 +34,7 @@ export {
   activeAccounts,
   allAccounts,
   closedAccountIds,
-  countByStatus,
+  countingByStatus,
   hasAccount,
   hasAccounts,
   lockAccount,

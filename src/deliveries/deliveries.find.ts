@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { countByStatus } from '../accounts/accounts.ts'
+import { countingByStatus } from '../accounts/accounts.ts'
 import { EventName } from '../events/shapes.ts'
 import type { EmittedEvent } from '../events/types.ts'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
@@ -153,9 +153,11 @@ export const showDelivery = async ({ sql, accountId }: Work, id: string): Promis
   return { ...view, history, event: JSON.parse(payload) }
 }
 
+const countByStatus = countingByStatus('deliveries', deliveryStatuses)
+
 /** Counts the deliveries of all accounts since `sinceMs` by their current status. */
 export const countDeliveriesSince = (sql: Sql, sinceMs: number): Promise<Counts> =>
-  countByStatus(sql, 'deliveries', idAt('dlv', sinceMs), deliveryStatuses)
+  countByStatus(sql, idAt('dlv', sinceMs))
 
 const readLastError = statement<{ error: string | null }>(
   'read-last-error',

@@ -1,4 +1,4 @@
-import { countByStatus } from '../accounts/accounts.ts'
+import { countingByStatus } from '../accounts/accounts.ts'
 import { rowIdOf } from '../contacts/contacts.ts'
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
@@ -212,9 +212,11 @@ export const findProjectMail = async (
   id: string,
 ): Promise<ProjectMail | null> => (await findProjectMails(reader, [{ accountId, id }]))[0]!
 
+const countByStatus = countingByStatus('messages', messageStatuses)
+
 /** Counts the messages of all accounts since `sinceMs` by their current status. */
 export const countMessagesSince = (sql: Sql, sinceMs: number): Promise<Record<MessageView['status'], number>> =>
-  countByStatus(sql, 'messages', idAt('msg', sinceMs), messageStatuses)
+  countByStatus(sql, idAt('msg', sinceMs))
 
 /** SQL condition: the message (SQL expressions) has failed. */
 export const hasFailed = (account: string, id: string): string =>
