@@ -1,0 +1,57 @@
+import { invalid, type Problem } from './problem.ts'
+
+/** Maximum characters of a filter. */
+export const filterMaxLength = 4_000
+
+/** `unknown`: a character that begins no token. `unclosed`: a text without its closing quote. */
+export interface Token {
+  kind: 'word' | 'string' | 'symbol' | 'unknown' | 'unclosed' | 'end'
+  /** A string's value; of other tokens what the filter has. */
+  text: string
+  /** The number of its first character, from 1. */
+  column: number
+  /** Whether it follows its predecessor without a blank. */
+  isAdjacent: boolean
+}
+
+/** Returns the mistake of a filter: `filter, column 14: expected a value after "="`. */
+export const mistake = (column: number, what: string): Problem => invalid(`filter, column ${column}: ${what}`)
+
+/** A character that PostgreSQL can't store: NUL, or half of a surrogate pair. */
+const unstorable = /\0|\p{Surrogate}/u
+
+// In a string only `\"` is an escape. Each alternative begins with another character, so that the time is linear.
+const tokens =
+  /(?<word>[A-Za-z0-9_.@-]+)|"(?<string>(?:[^"\\]|\\"|\\(?!"))*)"|(?<symbol>!=|<=|>=|[=<>~(),])|(?<unclosed>".*)|(?<unknown>\S)/gsu
+
+/**
+ * Splits a filter into tokens; the last one is its end, one past the last character. Throws Problem `invalid` where the filter is too
+ * long, or has a character that can't be stored.
+ */
+export const tokensOf = (text: string): Token[] => {
+  // A character has one or two units: longer texts need no counting.
+  const characters = text.length > 2 * filterMaxLength ? [] : [...text]
+  if (characters.length > filterMaxLength || text.length > 2 * filterMaxLength)
+    throw mistake(
+      filterMaxLength + 1,
+      `expected the end, as a filter has at most ${filterMaxLength.toLocaleString('en')} characters`,
+    )
+  const broken = characters.findIndex((character) => unstorable.test(character))
+  if (broken >= 0) throw mistake(broken + 1, 'the character is not allowed')
+  let last = 0
+  let column = 1
+  const found: Token[] = []
+  for (const match of text.matchAll(tokens)) {
+    column += [...text.slice(last, match.index)].length
+    const [kind, value] = Object.entries(match.groups!).find(([, value]) => value !== undefined)!
+    found.push({
+      kind: kind as Token['kind'],
+      text: kind === 'string' ? value.replaceAll('\\"', '"') : value,
+      column,
+      isAdjacent: match.index === last && last > 0,
+    })
+    last = match.index + match[0].length
+    column += [...match[0]].length
+  }
+  return [...found, { kind: 'end', text: '', column: characters.length + 1, isAdjacent: false }]
+}

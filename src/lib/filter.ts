@@ -1,0 +1,285 @@
+import { mistake, type Token, tokensOf } from './filter.tokens.ts'
+import { shown } from './problem.ts'
+import { parseDuration } from './since.ts'
+
+export { mistake } from './filter.tokens.ts'
+
+/*
+ * The language of filters (docs/reference/segments.md#filters): text to a tree. It knows no database: terms.ts of segments says what
+ * terms there are, and compiles the tree.
+ */
+
+const maxComparisons = 100
+
+export type Order = '<' | '<=' | '>' | '>='
+
+/** A name in a filter, which an operation resolves; `column` is for its mistake. */
+export interface Named {
+  name: string
+  column: number
+}
+
+/**
+ * What a comparison holds for. `in`: one of the texts. `ordered`: by code points. `numbers`, `number`: numeric values. `date`: values
+ * that begin with a date. `age`, `day`: times, `ms` ago, or relative to the UTC day that begins at `ms`. `names`: one of them.
+ * `missing`: without a value.
+ */
+export type Test =
+  | { is: 'in'; values: readonly string[] }
+  | { is: 'contains'; value: string }
+  | { is: 'ordered'; operator: Order; value: string }
+  | { is: 'numbers'; values: readonly string[] }
+  | { is: 'number'; operator: Order; value: string }
+  | { is: 'date'; operator: Order; value: string }
+  | { is: 'age'; operator: Order; ms: number }
+  | { is: 'day'; operator: Order | '='; ms: number }
+  | { is: 'names'; values: readonly Named[] }
+  | { is: 'missing' }
+
+/** A comparison, of the field `field` or of the term `term`. `scope`: the project or broadcast after `in`. */
+export interface Comparison {
+  is: 'comparison'
+  term: string
+  field: string | null
+  scope: Named | null
+  test: Test
+}
+
+export type Filter = Comparison | { is: 'not'; of: Filter } | { is: 'and' | 'or'; of: readonly Filter[] }
+
+/**
+ * What a term is compared with: `text` (also one of a closed set), `number`, `time` (a date or an age), or `name` (an id or a name of
+ * something). `isScoped`: it takes `in <project|broadcast>`.
+ */
+export interface TermKind {
+  readonly kind: 'text' | 'number' | 'time' | 'name'
+  readonly values?: readonly string[]
+  readonly isScoped?: boolean
+}
+
+/** The terms that a filter may use, and the columns, which it may use without `field.` before them. */
+export interface Vocabulary {
+  readonly terms: ReadonlyMap<string, TermKind>
+  readonly columns: ReadonlySet<string>
+}
+
+const fieldPrefix = 'field.'
+const keywords = new Set(['or', 'and', 'not', 'in', 'is', 'empty'])
+const orders: readonly string[] = ['<', '<=', '>', '>='] satisfies Order[]
+const operators = {
+  text: ['=', '!=', '~', ...orders, 'in', 'is'],
+  number: ['=', '!=', ...orders, 'in', 'is'],
+  time: ['=', '!=', ...orders, 'is'],
+  name: ['=', '!=', 'in', 'is'],
+} satisfies Record<TermKind['kind'], string[]>
+
+const number = /^-?\d+(\.\d+)?$/
+const date = /^\d{4}-\d{2}-\d{2}$/
+const age = /^\d{1,5}[smhdw]$/
+
+const isWord = ({ kind, text }: Token, word: string): boolean => kind === 'word' && text === word
+const isSymbol = ({ kind, text }: Token, symbol: string): boolean => kind === 'symbol' && text === symbol
+const isOperator = ({ kind, text }: Token): boolean => kind === 'symbol' && !/[(),]/.test(text)
+const isValue = ({ kind, text }: Token): boolean => kind === 'string' || (kind === 'word' && !keywords.has(text))
+
+/** Returns the start of a UTC day in epoch ms, or null for a date that does not exist. */
+const dayOf = (text: string): number | null => {
+  const ms = date.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
+  return Number.isNaN(ms) || !new Date(ms).toISOString().startsWith(text) ? null : ms
+}
+
+/** `a, b or c` */
+const choice = (of: readonly string[]): string =>
+  of.length < 2 ? of.join('') : `${of.slice(0, -1).join(', ')} or ${of.at(-1)}`
+
+/** Returns the complement. Two negations cancel out, so that the tree is no deeper than its comparisons require. */
+const not = (filter: Filter): Filter => (filter.is === 'not' ? filter.of : { is: 'not', of: filter })
+
+const join = (is: 'and' | 'or', of: readonly Filter[]): Filter => (of.length === 1 ? of[0]! : { is, of })
+
+/** A comparison's part that was read, with its text for the mistake of what follows. */
+interface Subject {
+  term: string
+  field: string | null
+  type: TermKind
+  after: string
+}
+
+/** An open group: the alternatives that ended with `or`, and the terms of the one that continues. */
+interface Group {
+  alternatives: Filter[]
+  all: Filter[]
+  isNegated: boolean
+}
+
+const newGroup = (isNegated: boolean): Group => ({ alternatives: [], all: [], isNegated })
+
+const closed = ({ alternatives, all, isNegated }: Group): Filter => {
+  const filter = join('or', [...alternatives, join('and', all)])
+  return isNegated ? not(filter) : filter
+}
+
+const availableTerms = ({ terms, columns }: Vocabulary): string => {
+  const most = 40
+  const all = [...terms.keys(), 'field.<name>', ...columns]
+  return `${all
+    .slice(0, most)
+    .map((name) => shown(name))
+    .join(', ')}${all.length > most ? ' …' : ''}`
+}
+
+/** Returns what a term's value means in a comparison. Throws Problem `invalid`. */
+const testOf = (type: TermKind, operator: Token, value: Token): Test => {
+  const expected = (what: string) => mistake(value.column, `expected ${what} after "${operator.text}"`)
+  const { text } = value
+  const order = orders.includes(operator.text) ? (operator.text as Order) : null
+  if (type.kind === 'name') return { is: 'names', values: [{ name: text, column: value.column }] }
+  if (type.kind === 'number') {
+    if (!number.test(text)) throw expected('a number')
+    return order ? { is: 'number', operator: order, value: text } : { is: 'numbers', values: [text] }
+  }
+  if (type.kind === 'time') {
+    const day = dayOf(text)
+    if (day !== null) return { is: 'day', operator: order ?? '=', ms: day }
+    if (!order) throw expected('a date such as 2026-11-01')
+    if (!age.test(text)) throw expected('a date such as 2026-11-01 or an age such as 30d')
+    return { is: 'age', operator: order, ms: parseDuration(text) }
+  }
+  if (operator.text === '~') return { is: 'contains', value: text }
+  if (order) {
+    if (value.kind === 'string') return { is: 'ordered', operator: order, value: text }
+    if (number.test(text)) return { is: 'number', operator: order, value: text }
+    if (dayOf(text) !== null) return { is: 'date', operator: order, value: text }
+    if (age.test(text)) throw expected('a number, a date such as 2026-11-01, or a text in quotes')
+    return { is: 'ordered', operator: order, value: text }
+  }
+  if (type.values && text !== '' && !type.values.includes(text)) throw expected(choice(type.values))
+  return { is: 'in', values: [text] }
+}
+
+/** Joins the tests of the values of a list. */
+const anyOf = (tests: readonly Test[]): Test => {
+  const [first] = tests
+  if (first?.is === 'names') return { is: 'names', values: tests.flatMap((test) => (test as typeof first).values) }
+  if (first?.is === 'numbers') return { is: 'numbers', values: tests.flatMap((test) => (test as typeof first).values) }
+  return { is: 'in', values: tests.flatMap((test) => (test.is === 'in' ? test.values : [])) }
+}
+
+/**
+ * Returns the tree of a filter. Its depth is bounded by the number of its comparisons. Throws Problem `invalid` with the column of the
+ * first mistake.
+ */
+export const parseFilter = (text: string, vocabulary: Vocabulary): Filter => {
+  const tokens = tokensOf(text)
+  let at = 0
+  let comparisons = 0
+  const peek = (): Token => tokens[at]!
+  const next = (): Token => tokens[Math.min(at++, tokens.length - 1)]!
+
+  const wrong = (token: Token, what: string) =>
+    token.kind === 'unclosed'
+      ? mistake(tokens.at(-1)!.column, 'expected a closing quote')
+      : mistake(token.column, `expected ${what}`)
+
+  const readValue = (after: Token, what: string): Token => {
+    const value = next()
+    if (!isValue(value)) throw wrong(value, `${what} after "${after.text}"`)
+    return value
+  }
+
+  const readSubject = (): Subject => {
+    const token = next()
+    if (token.kind !== 'word' || keywords.has(token.text)) throw wrong(token, 'a term, "not" or "("')
+    const { text: name } = token
+    const field = (named: string, after: string): Subject => ({
+      ...{ term: 'field', field: named, after },
+      type: { kind: 'text' },
+    })
+    if (name === fieldPrefix) {
+      const quoted = peek()
+      if (!quoted.isAdjacent || quoted.kind !== 'string') throw wrong(quoted, `a name after "${fieldPrefix}"`)
+      at++
+      return field(quoted.text, `${fieldPrefix}"${quoted.text}"`)
+    }
+    if (name.startsWith(fieldPrefix)) return field(name.slice(fieldPrefix.length), name)
+    const type = vocabulary.terms.get(name)
+    if (type) return { term: name, field: null, type, after: name }
+    if (vocabulary.columns.has(name)) return field(name, name)
+    throw mistake(token.column, `unknown term "${shown(name)}"; available: ${availableTerms(vocabulary)}`)
+  }
+
+  const readScope = ({ type }: Subject): Named | null => {
+    if (!type.isScoped || !isWord(peek(), 'in')) return null
+    const { text: name, column } = readValue(next(), 'a project or broadcast')
+    return { name, column }
+  }
+
+  const readList = (type: TermKind, operator: Token): Test => {
+    const opening = next()
+    if (!isSymbol(opening, '(')) throw wrong(opening, '"(" after "in"')
+    const tests: Test[] = []
+    for (let before = opening; ; ) {
+      tests.push(testOf(type, operator, readValue(before, 'a value')))
+      before = next()
+      if (isSymbol(before, ')')) return anyOf(tests)
+      if (!isSymbol(before, ',')) throw wrong(before, '"," or ")"')
+    }
+  }
+
+  const readEmpty = ({ kind }: TermKind): { test: Test; isNegated: boolean } => {
+    const isNegated = isWord(peek(), 'not')
+    if (isNegated) at++
+    const empty = next()
+    if (!isWord(empty, 'empty'))
+      throw wrong(empty, isNegated ? '"empty" after "not"' : '"empty" or "not empty" after "is"')
+    return { test: kind === 'text' ? { is: 'in', values: [''] } : { is: 'missing' }, isNegated }
+  }
+
+  const readComparison = (): Filter => {
+    if (++comparisons > maxComparisons)
+      throw mistake(peek().column, `expected the end, as a filter has at most ${maxComparisons} comparisons`)
+    const subject = readSubject()
+    const { term, field, type, after } = subject
+    const scope = readScope(subject)
+    const operator = next()
+    const isKnown = isOperator(operator) || isWord(operator, 'in') || isWord(operator, 'is')
+    if (!isKnown) throw wrong(operator, `a comparison after "${scope ? scope.name : shown(after)}"`)
+    if (!(operators[type.kind] as string[]).includes(operator.text))
+      throw wrong(operator, `${choice(operators[type.kind])} after "${shown(after)}"`)
+    const compared = (test: Test, isNegated: boolean): Filter => {
+      const comparison: Comparison = { is: 'comparison', term, field, scope, test }
+      return isNegated ? not(comparison) : comparison
+    }
+    if (operator.text === 'in') return compared(readList(type, operator), false)
+    if (operator.text === 'is') {
+      const { test, isNegated } = readEmpty(type)
+      return compared(test, isNegated)
+    }
+    return compared(testOf(type, operator, readValue(operator, 'a value')), operator.text === '!=')
+  }
+
+  // The open groups, the innermost last. A loop instead of recursion: nesting needs no limit.
+  const groups = [newGroup(false)]
+  for (;;) {
+    let isNegated = false
+    for (; isWord(peek(), 'not'); at++) isNegated = !isNegated
+    if (isSymbol(peek(), '(')) {
+      at++
+      groups.push(newGroup(isNegated))
+      continue
+    }
+    const comparison = readComparison()
+    groups.at(-1)!.all.push(isNegated ? not(comparison) : comparison)
+    while (groups.length > 1 && isSymbol(peek(), ')')) {
+      at++
+      const filter = closed(groups.pop()!)
+      groups.at(-1)!.all.push(filter)
+    }
+    const token = next()
+    if (token.kind === 'end' && groups.length === 1) return closed(groups[0]!)
+    const group = groups.at(-1)!
+    if (isWord(token, 'or')) group.alternatives.push(join('and', group.all.splice(0)))
+    else if (!isWord(token, 'and'))
+      throw wrong(token, groups.length > 1 ? '"and", "or" or ")"' : '"and", "or" or the end')
+  }
+}
