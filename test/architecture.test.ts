@@ -26,6 +26,7 @@ const features = [
   'accounts',
   'deliveries',
   'contacts',
+  'segments',
   'studio',
   'messages',
   'broadcasts',

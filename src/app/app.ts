@@ -20,7 +20,7 @@ import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Operation, Report } from '../store/work.ts'
 import { createStates } from '../store/work-state.ts'
 import type { Config } from './config.ts'
-import { bindable, loadListeners, loadPersonalData, projects, sources } from './features.ts'
+import { bindable, loadFilterParts, loadListeners, loadPersonalData, projects, sources } from './features.ts'
 
 export interface OpenApp extends App {
   readonly config: Config
@@ -281,6 +281,7 @@ const operation = ({ sql, client, orm, actor, now, count, accountId }: Parts): U
     now,
     count,
     listeners: loadListeners,
+    filterParts: loadFilterParts,
     sources,
     async em(entities) {
       const [{ discover }, module] = await Promise.all([orm(), entities])

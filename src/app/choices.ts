@@ -33,6 +33,11 @@ const lists = async ({ work }: Context) => {
   return byName(await work(listLists), ({ rowCount }) => quantity(rowCount, 'contact'))
 }
 
+const segments = async ({ work }: Context) => {
+  const { listSegments } = await import('../segments/segments.ts')
+  return byName(await work(listSegments), ({ where }) => where)
+}
+
 const projects = async ({ work }: Context) => {
   const { listProjects } = await import('../studio/studio.ts')
   return byName(await work(listProjects), () => undefined)
@@ -150,6 +155,7 @@ const loaders = {
   pipelines,
   plans,
   projects,
+  segments,
   senders,
   stages,
   webhooks,
@@ -164,6 +170,7 @@ const byPlace: Readonly<Record<string, Noun>> = {
   '--pipeline': 'pipelines',
   '--plan': 'plans',
   '--project': 'projects',
+  '--segment': 'segments',
   '--stage': 'stages',
   '--webhook': 'webhooks',
   '<account>': 'accounts',
@@ -175,6 +182,7 @@ const byPlace: Readonly<Record<string, Noun>> = {
   '<pipeline>': 'pipelines',
   '<plan>': 'plans',
   '<project>': 'projects',
+  '<segment>': 'segments',
   '<stage>': 'stages',
   '<webinar>': 'webinars',
   'bindings set <subject>': 'courses or webinars',

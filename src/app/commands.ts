@@ -10,6 +10,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'Audience:': {
     contacts: 'Contacts: addresses in lists, with their fields',
     lists: 'Contact lists',
+    segments: 'Segments: the contacts of a list that meet a filter',
     imports: 'Imports of contacts: progress, resuming, rejected rows',
     forms: 'Signup forms and their hosted pages',
     score: 'Lead scores',
@@ -77,7 +78,14 @@ const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>]
   [['clock'], async () => (await import('./dev/clock.commands.ts')).commands],
   [['mail'], async () => (await import('./catcher/mail.commands.ts')).commands],
   [['accounts', 'plans', 'keys'], async () => (await import('../accounts/accounts.commands.ts')).commands],
-  [['lists', 'contacts', 'access-log'], async () => (await import('../contacts/contacts.commands.ts')).commands],
+  [
+    ['lists', 'contacts', 'access-log'],
+    async () => {
+      const { commandsOf } = await import('../contacts/contacts.commands.ts')
+      return commandsOf(async (...given) => (await import('../segments/segments.ts')).narrow(...given))
+    },
+  ],
+  [['segments'], async () => (await import('../segments/segments.commands.ts')).commands],
   [['imports'], async () => (await import('../contacts/imports/imports.commands.ts')).commands],
   [['projects'], async () => (await import('../studio/studio.commands.ts')).commands],
   [['relay', 'senders', 'domains'], async () => (await import('../messages/identity/identity.commands.ts')).commands],

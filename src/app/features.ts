@@ -1,8 +1,10 @@
 import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
+import type { Route } from '../http/route.ts'
 import type { Sources } from '../journeys/journeys.ts'
 import type { Bindable } from '../lifecycle/lifecycle.ts'
 import type { Projects } from '../messages/messages.ts'
 import type { Page } from '../pages/page.ts'
+import type { FilterParts } from '../segments/segments.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
 
 /**
@@ -13,6 +15,7 @@ export const loadEntities = async () => {
   const modules = await Promise.all([
     import('../accounts/accounts.entities.ts'),
     import('../contacts/contacts.entities.ts'),
+    import('../segments/segments.entities.ts'),
     import('../studio/studio.entities.ts'),
     import('../messages/messages.entities.ts'),
     import('../broadcasts/broadcasts.entities.ts'),
@@ -54,7 +57,7 @@ const loadBlockForms = async (): Promise<BlockForm[]> => {
   return modules.flatMap(({ forms }) => forms)
 }
 
-export const loadRoutes = async () => {
+export const loadRoutes = async (): Promise<Route[]> => {
   const [blocks, contacts, messages, engagement, deals, journeys, courses, webinars, webhooks] = await Promise.all([
     loadBlocks(),
     import('../contacts/contacts.routes.ts'),
@@ -119,6 +122,9 @@ export const sources: Sources = {
 /** Loads what the features hold about addresses, with parts of most features: only exports and erasures need it. */
 export const loadPersonalData = async (): Promise<readonly PersonalDataPart[]> =>
   (await import('./personal-data.ts')).personalData
+
+/** Loads what filters may name besides contacts, with parts of most features. */
+export const loadFilterParts = async (): Promise<FilterParts> => (await import('./filter-parts.ts')).filterParts
 
 /** Loads the listeners, with parts of most features: a command that only reads does not need them. */
 export const loadListeners = async (): Promise<readonly Listener[]> => (await import('./listeners.ts')).listeners

@@ -78,6 +78,25 @@ export const showBroadcast = async ({ sql, accountId }: Work, id: string): Promi
   return row
 }
 
+/** The prefix of the keys of a broadcast's messages. The row id of the contact follows. */
+export const keyPrefix = (id: string): string => `broadcast:${id}:`
+
+const findNamed = statement<{ id: string; projectId: string }>(
+  'find-broadcasts-named',
+  { id: 'text', projectId: 'text' },
+  `select id, project_id as "projectId" from broadcasts
+   where account_id = $1 and (id = $2 or name = $2) and status <> 'draft'`,
+)
+
+/** Returns the projects and the prefixes of the keys of the messages of a broadcast (id), or of those with a name. */
+export const findBatches = async (
+  { sql, accountId }: Work,
+  ref: string,
+): Promise<{ projectIds: string[]; keys: string[] }> => {
+  const rows = await sql(findNamed, [accountId, ref])
+  return { projectIds: [...new Set(rows.map(({ projectId }) => projectId))], keys: rows.map(({ id }) => keyPrefix(id)) }
+}
+
 const findMailJob = statement(
   'find-mail-job',
   {},

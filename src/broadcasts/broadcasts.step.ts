@@ -11,6 +11,7 @@ import {
 } from '../messages/messages.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
+import { keyPrefix } from './broadcasts.find.ts'
 
 /*
  * A broadcast advances in steps. Each is a unit of work that locks its row, so any process (a daemon's job, the command) can take
@@ -102,9 +103,6 @@ const save = ({ sql, accountId }: Work, state: State) =>
     state.suppressed,
     state.finishedAt,
   ])
-
-/** The prefix of the keys of its messages. The row id of the contact follows. */
-const keyPrefix = (id: string): string => `broadcast:${id}:`
 
 /** Begins a broadcast. If its list was deleted, cancels it and returns false. */
 const begin = async (work: Work, state: State): Promise<boolean> => {

@@ -16,7 +16,7 @@ import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { notFound, Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'
-import type { AccessView, Contact } from './contacts.ts'
+import type { AccessView, Contact, Narrow } from './contacts.ts'
 import { addImport } from './imports/imports.commands.ts'
 import { lists } from './lists/lists.commands.ts'
 
@@ -58,17 +58,24 @@ const parseEmail = async (given: string): Promise<string> => {
 const exportPerson = async (
   { app, out, work }: Context,
   given: string,
-  { list, format }: { list?: string; format?: string },
+  { list, where, segment, format }: Selection & { format?: string },
 ): Promise<void> => {
-  if (list !== undefined || format !== undefined)
-    throw new Problem('usage', '--email can not be combined with --list or --format')
+  if ([list, where, segment, format].some((flag) => flag !== undefined))
+    throw new Problem('usage', '--email can not be combined with --list, --where, --segment or --format')
   const email = await parseEmail(given)
   const { readPerson } = await import('./contacts.ts')
   const person = await work((w) => readPerson(app, w, email))
   out.line(jsonText(person, out.isTerminal && out.format === 'table' ? 2 : 0))
 }
 
-const addReads = (noun: Command, cli: Cli): void => {
+/** The flags that select contacts. */
+interface Selection {
+  list?: string
+  where?: string
+  segment?: string
+}
+
+const addReads = (noun: Command, cli: Cli, narrow: Narrow): void => {
   paged(
     noun
       .command('list', { isDefault: true })
@@ -77,14 +84,18 @@ const addReads = (noun: Command, cli: Cli): void => {
         'after',
         examples(
           'svc contacts list --list Customers --limit 200',
-          'svc contacts list --list Customers --jsonl > customers.jsonl',
+          `svc contacts list --list Customers --where 'plan = pro and opened < 30d'`,
         ),
       )
-      .option('--list <id|name>', 'only contacts of this list'),
+      .option('--list <id|name>', 'only contacts of this list')
+      .option('--where <filter>', 'only contacts that meet this filter')
+      .option('--segment <id|name>', 'only contacts of this segment'),
   ).action(
-    cli.run(async ({ pages, work }, flags: PageFlags & { list?: string }) => {
+    cli.run(async ({ pages, work }, flags: PageFlags & Selection) => {
       const { listContacts } = await import('./contacts.ts')
-      const load = (page: PageRequest) => work((w) => listContacts(w, { ...page, list: flags.list }))
+      // Compiled once: ages are relative to one time on all pages.
+      const selected = await work((w) => narrow(w, flags))
+      const load = (page: PageRequest) => work((w) => listContacts(w, { ...page, ...selected }))
       await pages('contacts', flags, load, contactColumns)
     }),
   )
@@ -127,18 +138,22 @@ const addReads = (noun: Command, cli: Cli): void => {
       'after',
       examples(
         'svc contacts export --list Customers > customers.csv',
+        `svc contacts export --list Customers --where 'deal.status = won' > buyers.csv`,
         'svc contacts export --email ada@example.com > ada.json',
       ),
     )
     .option('--list <id|name>', 'the list')
+    .option('--where <filter>', 'only contacts of the list that meet this filter')
+    .option('--segment <id|name>', 'the contacts of this segment')
     .option('--email <email>', 'export all personal data about this address instead, as JSON')
     .option('--format <csv|jsonl>', 'output format (default: csv, or as set by --json or --jsonl)')
     .option('--safe', "put ' before CSV cells that a spreadsheet would run as formulas")
     .action(
-      cli.run(async (context, flags: { list?: string; format?: string; email?: string; safe?: boolean }) => {
+      cli.run(async (context, flags: Selection & { format?: string; email?: string; safe?: boolean }) => {
         const { app, out, work, require, account, progress, signal } = context
         if (flags.email !== undefined) return exportPerson(context, flags.email, flags)
-        const { list: ref } = await require({ list: flags.list })
+        const { where, segment } = flags
+        const asked = segment === undefined ? { where, ...(await require({ list: flags.list })) } : flags
         const given = out.format === 'json' || out.format === 'jsonl' ? out.format : 'csv'
         const format = flags.format ?? given
         if (format !== 'csv' && format !== 'jsonl' && format !== 'json')
@@ -148,12 +163,16 @@ const addReads = (noun: Command, cli: Cli): void => {
           import('./contacts.ts'),
           import('./contacts.export.ts'),
         ])
-        const list = await work((w) => findList(w, ref))
+        const { list, condition } = await work(async (w) => {
+          const selected = await narrow(w, asked)
+          return { list: await findList(w, selected.list!), condition: selected.condition }
+        })
         // On a terminal the printed rows show the progress.
         const bar = out.isTerminal ? null : progress('contacts')
-        const onRows = (rows: number) => bar?.update({ rows, fraction: Math.min(1, rows / Math.max(list.rowCount, 1)) })
+        const onRows = (rows: number) =>
+          bar?.update({ rows, fraction: condition ? null : Math.min(1, rows / Math.max(list.rowCount, 1)) })
         const { id: accountId } = await account()
-        const options = { signal, onRows, isSafe: flags.safe === true }
+        const options = { signal, onRows, isSafe: flags.safe === true, condition }
         await writeExport(app, accountId, list, format, out.sink(), options).finally(() => bar?.stop())
       }),
     )
@@ -312,11 +331,14 @@ const accessLog: CommandSet = (cli) => {
   )
 }
 
-export const commands: CommandSet = (cli) => {
-  lists(cli)
-  const noun = cli.noun('contacts')
-  addReads(noun, cli)
-  addWrites(noun, cli)
-  addImport(noun, cli)
-  accessLog(cli)
-}
+/** Adds `svc lists`, `svc contacts` and `svc access-log`. */
+export const commandsOf =
+  (narrow: Narrow): CommandSet =>
+  (cli) => {
+    lists(cli)
+    const noun = cli.noun('contacts')
+    addReads(noun, cli, narrow)
+    addWrites(noun, cli)
+    addImport(noun, cli)
+    accessLog(cli)
+  }

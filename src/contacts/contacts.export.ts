@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { csvLine, safeCsvLine } from '../lib/csv.ts'
 import type { App } from '../store/work.ts'
 import { exportContacts } from './contacts.find.ts'
+import type { ContactCondition } from './contacts.rows.ts'
 import type { Contact } from './contacts.view.ts'
 import type { ContactListView } from './lists/lists.ts'
 
@@ -44,9 +45,16 @@ const counted = async function* (pages: AsyncIterable<Contact[]>, onRows: (rows:
   }
 }
 
+interface ExportOptions {
+  signal: AbortSignal
+  onRows?: (rows: number) => void
+  isSafe?: boolean
+  condition?: ContactCondition | undefined
+}
+
 /**
- * Writes a whole list to `sink` with back-pressure, and leaves it open. Calls `onRows` with the number of rows so far. `isSafe`: CSV cells
- * that a spreadsheet would run as formulas are quoted as text.
+ * Writes a whole list to `sink` with back-pressure, and leaves it open; with `condition` only the contacts that meet it. Calls `onRows`
+ * with the number of rows so far. `isSafe`: CSV cells that a spreadsheet would run as formulas are quoted as text.
  */
 export const writeExport = (
   app: Pick<App, 'database'>,
@@ -54,9 +62,9 @@ export const writeExport = (
   list: Pick<ContactListView, 'id' | 'fields'>,
   format: ExportFormat,
   sink: NodeJS.WritableStream,
-  { signal, onRows, isSafe = false }: { signal: AbortSignal; onRows?: (rows: number) => void; isSafe?: boolean },
+  { signal, onRows, isSafe = false, condition }: ExportOptions,
 ): Promise<void> => {
-  const pages = counted(exportContacts(app, accountId, list.id), onRows)
+  const pages = counted(exportContacts(app, accountId, list.id, condition), onRows)
   return pipeline(Readable.from(text(pages, format, list.fields, isSafe ? safeCsvLine : csvLine)), sink, {
     end: false,
     signal,

@@ -6,6 +6,7 @@ import { opaqueArray } from '../store/arrays.ts'
 import { forceIndexOrder, isSharedFailure, type Sql } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
+import { type ContactCondition, narrowedTo } from './contacts.rows.ts'
 import {
   type Contact,
   type ContactRow,
@@ -181,27 +182,46 @@ export const showContact = async (work: Pick<Work, 'sql' | 'accountId'>, email: 
   return contacts
 }
 
+/** Finds the contacts that flags of a command name: the list, and a condition on its contacts. Another feature implements it. */
+export type Narrow = (
+  work: Work,
+  flags: { list?: string | undefined; where?: string | undefined; segment?: string | undefined },
+) => Promise<{ list: string | undefined; condition?: ContactCondition }>
+
 // `|| ''` hides the account from the planner, so that it uses the list's index; with `forceIndexOrder` it does not sort.
 /** Reads a page of one list in the order of `rowId`: the order in which the addresses were added to the account. */
-const pageOfList = statement<ContactRow>(
-  'page-of-list',
-  contactTypes,
+const textOfListPage = (condition: string): string =>
   `select ${contactColumns} from (
-     select * from contacts where account_id || '' = $1 and list_id = $2 and row_id > $3 order by row_id limit $4
-   ) c ${joinedToContact} order by c.row_id`,
-)
+    select * from contacts c where account_id || '' = $1 and list_id = $2 and row_id > $3 and ${condition}
+    order by row_id limit $4
+  ) c ${joinedToContact} order by c.row_id`
 
-const pageOfAll = statement<ContactRow>(
-  'page-of-contacts',
-  contactTypes,
+const pageOfList = statement<ContactRow>('page-of-list', contactTypes, textOfListPage('true'))
+
+const textOfAllPage = (condition: string): string =>
   `select ${contactColumns} from ${contactsOfAddress}
-   where a.account_id = $1 and a.email >= $2 and (a.email > $2 or c.list_id > $3) order by a.email, c.list_id limit $4`,
-)
+   where a.account_id = $1 and a.email >= $2 and (a.email > $2 or c.list_id > $3) and ${condition}
+   order by a.email, c.list_id limit $4`
 
-/** Returns a page of contacts: of one list (id or name) by row id, or of all lists by address. Throws Problem `not_found`, or `invalid` for a bad cursor. */
+const pageOfAll = statement<ContactRow>('page-of-contacts', contactTypes, textOfAllPage('true'))
+
+/**
+ * Returns a page of contacts: of one list (id or name) by row id, or of all lists by address. `condition` leaves others out. Throws
+ * Problem `not_found`, or `invalid` for a bad cursor.
+ */
 export const listContacts = async (
   work: Pick<Work, 'sql' | 'accountId'>,
-  { list, cursor, limit }: { list?: string | undefined; cursor?: string | undefined; limit: number },
+  {
+    list,
+    cursor,
+    limit,
+    condition,
+  }: {
+    list?: string | undefined
+    cursor?: string | undefined
+    limit: number
+    condition?: ContactCondition | undefined
+  },
 ): Promise<Page<Contact>> => {
   const { sql, accountId } = work
   await sql(forceIndexOrder)
@@ -209,8 +229,15 @@ export const listContacts = async (
   const key = cursor === undefined ? ['', ''].slice(0, keyLength) : decodeCursor(cursor, keyLength)
   const rows =
     list === undefined
-      ? await sql(pageOfAll, [accountId, ...key, limit + 1])
-      : await sql(pageOfList, [accountId, (await findList(work, list)).id, ...key, limit + 1])
+      ? await sql(...narrowedTo(condition, pageOfAll, textOfAllPage, [accountId, ...key, limit + 1]))
+      : await sql(
+          ...narrowedTo(condition, pageOfList, textOfListPage, [
+            accountId,
+            (await findList(work, list)).id,
+            ...key,
+            limit + 1,
+          ]),
+        )
   const page = rows.slice(0, limit).map(viewContact)
   const last = page.at(-1)
   const nextKey = list === undefined ? [last?.email ?? '', last?.listId ?? ''] : [last?.rowId ?? '']
@@ -243,16 +270,20 @@ export const readRecipients = (
 
 const exportPage = 1_000
 
-/** Yields a whole list in pages. Each page has its own transaction, so none stays open while the reader is slow. */
+/**
+ * Yields a whole list in pages, without the contacts that do not meet `condition`. Each page has its own transaction, so none stays open
+ * while the reader is slow.
+ */
 export async function* exportContacts(
   { database }: Pick<App, 'database'>,
   accountId: string,
   listId: string,
+  condition?: ContactCondition,
 ): AsyncGenerator<Contact[]> {
   for (let after = ''; ; ) {
-    const from = after
+    const params = [accountId, listId, after, exportPage]
     const rows = await database.transaction(
-      (sql) => sql(pageOfList, [accountId, listId, from, exportPage]),
+      (sql) => sql(...narrowedTo(condition, pageOfList, textOfListPage, params)),
       forceIndexOrder,
     )
     if (rows.length > 0) yield rows.map(viewContact)

@@ -1,10 +1,36 @@
-import { preparedStatement, statement } from '../store/statement.ts'
+import { preparedStatement, type Statement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
 /*
  * What statements of other features need of the rows of contacts: SQL conditions over the SQL names of values, and lookups for sets
  * of addresses. `offset 0` makes PostgreSQL look up each row by its key, whatever its statistics say.
  */
+
+/** SQL condition on a row `c` of contacts. `bind` adds a parameter to the statement and returns its SQL. */
+export type ContactCondition = (bind: (value: unknown) => string) => string
+
+/**
+ * Returns a statement with its parameters: the declared one, or if there is a condition, the text that `textOf` returns for it, whose
+ * parameters follow.
+ */
+export const narrowedTo = <Row extends object>(
+  condition: ContactCondition | undefined,
+  declared: Statement<Row>,
+  textOf: (condition: string) => string,
+  params: readonly unknown[],
+): [text: Statement<Row> | string, params: unknown[]] => {
+  const all = [...params]
+  return [condition ? textOf(condition((value) => `$${all.push(value)}`)) : declared, all]
+}
+
+/** SQL from item: the addresses that were verified, with `email` and `status`. */
+export const verdicts = (account: string): string =>
+  `(select email, verification_status as status from addresses
+    where account_id = ${account} and verification_status is not null)`
+
+/** SQL from item, as `c`: the contacts of a list, in no order. */
+export const contactsOfList = (account: string, list: string): string =>
+  `(select * from contacts where account_id = ${account} and list_id = ${list}) c`
 
 /** SQL condition: whether the address with the row id is in the list. */
 export const isContact = (of: { account: string; rowId: string; listId: string }): string =>

@@ -9,6 +9,7 @@ export {
   normalizeFields,
   plainEmailOf,
 } from './contacts.fields.ts'
+export type { Narrow } from './contacts.find.ts'
 export {
   exportContacts,
   findContacts,
@@ -30,8 +31,10 @@ export {
   verificationReasons,
 } from './contacts.recipients.ts'
 export {
+  type ContactCondition,
   contactAt,
   contactsOf,
+  contactsOfList,
   isAddress,
   isContact,
   isList,
@@ -39,6 +42,7 @@ export {
   lockContacts,
   newestListsOf,
   rowIdsOf,
+  verdicts,
 } from './contacts.rows.ts'
 export type { Contact } from './contacts.view.ts'
 export type { Table } from './imports/imports.ts'

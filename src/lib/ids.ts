@@ -29,6 +29,7 @@ export type IdPrefix =
   | 'log'
   | 'int'
   | 'bct'
+  | 'seg'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const letters = Buffer.from(alphabet)

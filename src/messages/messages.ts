@@ -49,6 +49,7 @@ export {
   statusOf,
 } from './messages.find.ts'
 export { fillSubject, Recipient } from './messages.shapes.ts'
+export { isOfKeys } from './messages.terms.ts'
 export {
   batchCounts,
   countRecipients,

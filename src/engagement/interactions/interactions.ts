@@ -11,4 +11,4 @@ export {
   type ResponseView,
   summarizeResponses,
 } from './responses.ts'
-export { setScore, showScore } from './score.ts'
+export { scoreAt, setScore, showScore } from './score.ts'

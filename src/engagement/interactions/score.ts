@@ -56,6 +56,11 @@ const lockScore = async ({ sql, accountId, now }: Work, email: string): Promise<
   return row!
 }
 
+/** SQL expression: the score of a row of `lead_scores` at a time, as it is displayed. After 1,000 half-lives it is 0 anyway. */
+export const scoreAt = (row: string, now: string): string =>
+  `round((${row}.points * power(0.5, least(
+    greatest(extract(epoch from ${now} - ${row}.at)::float8, 0) / ${halfLifeMs / 1000}, 1000)))::numeric, 2)`
+
 const changeScore = async (work: Work, email: string, changed: (before: number) => number): Promise<number> => {
   const { sql, accountId, now } = work
   const stored = await lockScore(work, email)

@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { findList } from '../contacts/contacts.ts'
+import { newId } from '../lib/ids.ts'
+import { conflict, invalid, shown } from '../lib/problem.ts'
+import { text } from '../lib/text.ts'
+import type { Work } from '../store/work.ts'
+import { compileFilter } from './segments.compile.ts'
+import { findSegment, type SegmentView } from './segments.find.ts'
+
+export const NewSegment = z.object({
+  name: text(200),
+  /** Id or name. */
+  list: text(200),
+  /** The filter, which `compileFilter` checks. */
+  where: z.string(),
+})
+
+const entitiesOf = (work: Work) => work.em(import('./segments.entities.ts'))
+
+/**
+ * Creates a segment. Throws Problem `not_found` for the list, `invalid` for a mistake in the filter, `conflict` if the name is taken. The
+ * unit of work can continue after a conflict.
+ */
+export const createSegment = async (work: Work, input: z.output<typeof NewSegment>): Promise<SegmentView> => {
+  const { accountId, now } = work
+  const name = input.name.trim()
+  if (!name) throw invalid('name is required')
+  const { id: listId } = await findList(work, input.list)
+  await compileFilter(work, input.where, listId)
+  const id = newId('seg', now.getTime())
+  const [em, { Segment }] = await entitiesOf(work)
+  const segment = await em.upsert(
+    Segment,
+    { id, accountId, name, listId, filter: input.where, createdAt: now },
+    { onConflictFields: ['accountId', 'name'], onConflictAction: 'ignore' },
+  )
+  if (segment.id !== id) throw conflict(`There is already a segment named ${shown(name)}`)
+  return { id, name, listId, where: input.where, createdAt: now.getTime() }
+}
+
+/** Deletes a segment (id or name) and returns it. Throws Problem `not_found`. */
+export const deleteSegment = async (work: Work, ref: string): Promise<SegmentView> => {
+  const segment = await findSegment(work, ref)
+  const [em, { Segment }] = await entitiesOf(work)
+  await em.nativeDelete(Segment, { id: segment.id })
+  return segment
+}

@@ -1,0 +1,235 @@
+import { type ContactCondition, listLists, requireList, verdicts } from '../contacts/contacts.ts'
+import {
+  type Comparison,
+  type Filter,
+  mistake,
+  type Named,
+  type Order,
+  parseFilter,
+  type TermKind,
+  type Test,
+} from '../lib/filter.ts'
+import { Problem } from '../lib/problem.ts'
+import type { Work } from '../store/work.ts'
+import type { Bind, Scope, Term } from './segments.terms.ts'
+
+/*
+ * Compiles filters to SQL. Every value is a parameter, and every condition is true or false, never null, so that `not` is the exact
+ * complement. Values of the contact's own row are compared in it. Other terms become one of two shapes: a lookup by the address for
+ * pages, which read few contacts; a set of addresses, joined by hashing, for statements that read a whole list.
+ */
+
+/** A filter for rows `c` of contacts. */
+export interface Matcher {
+  /** A condition of lookups, for pages. */
+  readonly condition: ContactCondition
+  /** Joins of sets with a condition on them, for statements that read a whole list. */
+  sets(bind: Bind): { joins: string; condition: string }
+}
+
+const bindings = { text: 'text', texts: 'text[]', number: 'numeric', time: 'timestamptz' } as const
+
+/** What the values of the contact's own row are, in SQL. */
+const own: Readonly<Record<string, { kind: 'text' | 'time'; values?: readonly string[]; sql: string }>> = {
+  email: { kind: 'text', sql: 'c.email' },
+  // An address without @ has no domain.
+  domain: { kind: 'text', sql: `case when strpos(c.email, '@') > 0 then split_part(c.email, '@', -1) else '' end` },
+  status: { kind: 'text', values: ['active', 'pending'], sql: 'c.status' },
+  created: { kind: 'time', sql: 'c.created_at' },
+  updated: { kind: 'time', sql: 'c.updated_at' },
+}
+
+const verification: Term = {
+  name: 'verification',
+  kind: 'text',
+  values: ['valid', 'risky', 'invalid', 'unknown'],
+  rows: ({ account }) => ({ from: `${verdicts(account)} v`, where: 'true', email: 'v.email', value: 'v.status' }),
+}
+
+const dayMs = 86_400_000
+const numeric = '^-?[0-9]+([.][0-9]+)?$'
+const dated = '^[0-9]{4}-[0-9]{2}-[0-9]{2}'
+
+/** Returns the times for which a test of the kind `time` holds: `[from, to)` in epoch ms. */
+const rangeOf = (test: Test, nowMs: number): { from?: number; to?: number } => {
+  if (test.is === 'day') {
+    const [start, end] = [test.ms, test.ms + dayMs]
+    const ranges = {
+      ...{ '=': { from: start, to: end }, '<': { to: start }, '<=': { to: end } },
+      ...{ '>': { from: end }, '>=': { from: start } },
+    }
+    return ranges[test.operator]
+  }
+  if (test.is !== 'age') throw new Error(`A time is not compared with ${test.is}`)
+  const then = nowMs - test.ms
+  return { '<': { from: then + 1 }, '<=': { from: then }, '>': { to: then }, '>=': { to: then + 1 } }[test.operator]
+}
+
+const holds = (operator: Order, left: number, right: number): boolean =>
+  ({ '<': left < right, '<=': left <= right, '>': left > right, '>=': left >= right })[operator]
+
+/** Whether a test holds for the value of an address that has no rows. */
+const holdsForNone = (test: Test, missing: number | undefined): boolean => {
+  if (test.is === 'missing') return true
+  if (test.is === 'in') return test.values.includes('')
+  if (test.is === 'contains') return test.value === ''
+  if (test.is === 'ordered')
+    return test.operator === '<=' || (test.value === '' ? test.operator === '>=' : test.operator === '<')
+  if (missing === undefined) return false
+  if (test.is === 'numbers') return test.values.some((value) => Number(value) === missing)
+  return test.is === 'number' && holds(test.operator, missing, Number(test.value))
+}
+
+/** Returns the SQL condition of a test on a value, which is not null. `null`: no value meets it. */
+const valueTest = (
+  test: Test,
+  kind: Term['kind'],
+  value: string,
+  bind: Bind,
+  idsOf: (name: Named) => readonly string[],
+) => {
+  const bound = (as: keyof typeof bindings, given: unknown) => `${bind(given)}::${bindings[as]}`
+  switch (test.is) {
+    case 'in':
+      return test.values.length === 1
+        ? `${value} = ${bound('text', test.values[0])}`
+        : `${value} = any(${bound('texts', test.values)})`
+    case 'names':
+      return `${value} = any(${bound('texts', test.values.flatMap(idsOf))})`
+    case 'contains':
+      return `strpos(lower(${value}), lower(${bound('text', test.value)})) > 0`
+    case 'ordered':
+      return `(${value}) collate "C" ${test.operator} ${bound('text', test.value)}`
+    case 'numbers':
+      return `${value} = any(${bind(test.values)}::numeric[])`
+    case 'number': {
+      const compared = `(${value})::numeric ${test.operator} ${bound('number', test.value)}`
+      return kind === 'number' ? compared : `case when ${value} ~ '${numeric}' then ${compared} else false end`
+    }
+    case 'date':
+      return `(${value} ~ '${dated}' and left(${value}, 10) collate "C" ${test.operator} ${bound('text', test.value)})`
+    default:
+      return null
+  }
+}
+
+/** Returns the comparisons of a filter, from left to right. */
+const comparisonsIn = (filter: Filter): Comparison[] => {
+  if (filter.is === 'comparison') return [filter]
+  return filter.is === 'not' ? comparisonsIn(filter.of) : filter.of.flatMap(comparisonsIn)
+}
+
+const combine = (filter: Filter, leaf: (comparison: Comparison) => string): string => {
+  if (filter.is === 'comparison') return leaf(filter)
+  if (filter.is === 'not') return `not (${combine(filter.of, leaf)})`
+  return `(${filter.of.map((one) => combine(one, leaf)).join(` ${filter.is} `)})`
+}
+
+/** Returns what `find` returns. What it refuses is a mistake at the name. */
+const resolve = async <T>({ column }: Named, find: () => Promise<T>): Promise<T> => {
+  try {
+    return await find()
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    throw mistake(column, error.message)
+  }
+}
+
+/**
+ * Compiles a filter for contacts of a list, or of any list. Ages are relative to `work.now`. Throws Problem `invalid` with the column of
+ * the first mistake.
+ */
+export const compileFilter = async (work: Work, text: string, listId: string | null): Promise<Matcher> => {
+  const { accountId, now } = work
+  const { terms: later, findScope } = await work.filterParts()
+  const lists = listId === null ? await listLists(work) : [await requireList(work, listId)]
+  const terms = new Map([verification, ...later].map((term) => [term.name, term]))
+  const filter = parseFilter(text, {
+    terms: new Map<string, TermKind>([...Object.entries(own), ...terms]),
+    columns: new Set(lists.flatMap(({ fields }) => fields)),
+  })
+  const ids = new Map<Named, readonly string[]>()
+  const scopes = new Map<Named, Scope>()
+  for (const { term, scope, test } of comparisonsIn(filter)) {
+    if (scope) scopes.set(scope, await resolve(scope, () => findScope(work, scope.name)))
+    if (test.is === 'names')
+      for (const name of test.values) ids.set(name, await resolve(name, () => terms.get(term)!.find!(work, name.name)))
+  }
+  const idsOf = (name: Named) => ids.get(name)!
+
+  /** Compares a value of the contact's own row. */
+  const ownValue = ({ term, field, test }: Comparison, bind: Bind): string => {
+    if (field !== null) return valueTest(test, 'text', `coalesce(c.fields ->> ${bind(field)}::text, '')`, bind, idsOf)!
+    const { kind, sql } = own[term]!
+    if (kind === 'text') return valueTest(test, kind, sql, bind, idsOf)!
+    if (test.is === 'missing') return 'false'
+    const { from, to } = rangeOf(test, now.getTime())
+    const limits = [
+      ...(from === undefined ? [] : [`${sql} >= ${bind(new Date(from))}::timestamptz`]),
+      ...(to === undefined ? [] : [`${sql} < ${bind(new Date(to))}::timestamptz`]),
+    ]
+    return `(${limits.join(' and ')})`
+  }
+
+  /** Compares rows of addresses. `isAmong` returns the condition that the contact's address is among those of a query. */
+  const ofRows = (
+    { scope, test }: Comparison,
+    term: Term,
+    bind: Bind,
+    isAmong: (email: string, query: (only: string) => string) => string,
+  ): string => {
+    // No address lacks it. Nothing may be bound that the condition does not use.
+    if (test.is === 'missing' && term.missing !== undefined) return 'false'
+    const account = `${bind(accountId)}::text`
+    const time = () => `${bind(now)}::timestamptz`
+    const asked = { account, now: time, scope: scope && scopes.get(scope)!, bind }
+    const { from, where, email, value } = term.rows(asked)
+    const among = (condition: string, having = '') =>
+      isAmong(
+        email,
+        (only) =>
+          `from ${from} where ${where} and ${condition} and ${only} group by ${email}${having && ` having ${having}`}`,
+      )
+    if (term.kind === 'time' && test.is !== 'missing') {
+      const { from: first, to: end } = rangeOf(test, now.getTime())
+      return among(
+        first === undefined ? 'true' : `${value} >= ${bind(new Date(first))}::timestamptz`,
+        end === undefined ? '' : `max(${value}) < ${bind(new Date(end))}::timestamptz`,
+      )
+    }
+    const met = valueTest(test, term.kind, value, bind, idsOf)
+    const conditions = [
+      ...(holdsForNone(test, term.missing) ? [`not ${among('true')}`] : []),
+      ...(met === null ? [] : [among(met)]),
+    ]
+    return conditions.length === 0 ? 'false' : `(${conditions.join(' or ')})`
+  }
+
+  const isOwn = ({ term, field }: Comparison) => field !== null || Object.hasOwn(own, term)
+
+  return {
+    condition: (bind) =>
+      combine(filter, (comparison) => {
+        if (isOwn(comparison)) return ownValue(comparison, bind)
+        // `offset 0` makes PostgreSQL look up each contact by its address, whatever its statistics say.
+        return ofRows(
+          comparison,
+          terms.get(comparison.term)!,
+          bind,
+          (email, query) => `exists (select ${query(`${email} = c.email`)} offset 0)`,
+        )
+      }),
+    sets(bind) {
+      const joins: string[] = []
+      const condition = combine(filter, (comparison) => {
+        if (isOwn(comparison)) return ownValue(comparison, bind)
+        return ofRows(comparison, terms.get(comparison.term)!, bind, (email, query) => {
+          const name = `s${joins.length}`
+          joins.push(`left join (select ${email} as email ${query('true')}) ${name} on ${name}.email = c.email`)
+          return `${name}.email is not null`
+        })
+      })
+      return { joins: joins.join(' '), condition }
+    },
+  }
+}

@@ -1,0 +1,77 @@
+import { contactsOfList } from '../contacts/contacts.ts'
+import { byName } from '../lib/names.ts'
+import { noSuch, notFound, Problem, shown } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
+import { compileFilter, type Matcher } from './segments.compile.ts'
+
+/** A segment (docs/reference/segments.md); times in epoch ms. */
+export interface SegmentView {
+  id: string
+  name: string
+  listId: string
+  where: string
+  createdAt: number
+}
+
+const columns = `id, name, list_id as "listId", filter as "where", (extract(epoch from created_at) * 1000)::int8 as "createdAt"`
+
+const types = { id: 'text', name: 'text', listId: 'text', where: 'text', createdAt: 'int8' } as const
+
+const readSegments = statement<SegmentView>(
+  'read-segments',
+  types,
+  `select ${columns} from segments where account_id = $1 order by id`,
+)
+
+/** Returns the account's segments, by name. */
+export const listSegments = async ({ sql, accountId }: Work): Promise<SegmentView[]> =>
+  (await sql(readSegments, [accountId])).sort(byName('name'))
+
+const readSegment = statement<SegmentView>(
+  'read-segment',
+  types,
+  `select ${columns} from segments where account_id = $1 and (id = $2 or name = $2) order by id = $2 desc limit 1`,
+)
+
+// SQL instead of the entity: commands of other features begin with this lookup, and would otherwise load MikroORM.
+/** Finds a segment by id, else by name. Throws Problem `not_found`. */
+export const findSegment = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  ref: string,
+): Promise<SegmentView> => {
+  const [segment] = await sql(readSegment, [accountId, ref])
+  if (!segment) throw noSuch('segment', ref, { hint: 'svc segments list' })
+  return segment
+}
+
+/**
+ * Compiles the filter of a segment. Throws Problem `not_found` for a list that was deleted, `invalid` where the filter names something that
+ * no longer exists.
+ */
+export const compileSegment = async (work: Work, { name, listId, where }: SegmentView): Promise<Matcher> => {
+  try {
+    return await compileFilter(work, where, listId)
+  } catch (error) {
+    if (!(error instanceof Problem) || error.kind !== 'not_found') throw error
+    throw notFound(`The list of the segment ${shown(name)} was deleted`, { hint: `svc segments delete ${shown(name)}` })
+  }
+}
+
+// A planner that takes the list or a set for small would join them by nested loops, and a condition is too short to be worth compiling.
+/** Settings for statements that read a whole list with the sets of a filter, until the end of the transaction. */
+const scanSettings = `select set_config('enable_nestloop', 'off', true), set_config('jit', 'off', true)`
+
+/** Counts the contacts of the segment's list that meet its filter. Throws as `compileSegment` does. */
+export const countSegment = async (work: Work, segment: SegmentView): Promise<number> => {
+  const { sql, accountId } = work
+  const matcher = await compileSegment(work, segment)
+  const params: unknown[] = [accountId, segment.listId]
+  const { joins, condition } = matcher.sets((value) => `$${params.push(value)}`)
+  await sql(scanSettings)
+  const [row] = await sql<{ count: number }>(
+    `select count(*) from ${contactsOfList('$1', '$2')} ${joins} where ${condition}`,
+    params,
+  )
+  return row!.count
+}

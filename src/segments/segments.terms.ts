@@ -1,0 +1,54 @@
+import type { TermKind } from '../lib/filter.ts'
+import type { Work } from '../store/work.ts'
+
+/** Adds a parameter to a statement and returns its SQL, `$3`. */
+export type Bind = (value: unknown) => string
+
+/** A project, or broadcasts: emails of these projects, and if `keys` is set only those with a key that begins with one of them. */
+export interface Scope {
+  projectIds: readonly string[]
+  keys: readonly string[] | null
+}
+
+/** What a term's rows are selected for: SQL of the account, and of the time. */
+export interface Asked {
+  account: string
+  now(): string
+  scope: Scope | null
+  bind: Bind
+}
+
+/** SQL of the rows of a term: of which addresses (`email`) it has which values. No value is null. */
+interface Rows {
+  from: string
+  where: string
+  email: string
+  value: string
+}
+
+/**
+ * A term of the filter language, which the owner of its tables defines. An address may have any number of rows; of `time` the latest one
+ * counts, of other kinds any.
+ */
+export interface Term extends TermKind {
+  readonly name: string
+  /** The number that an address without rows has; absent: it has no value. */
+  readonly missing?: number
+  /** Of the kind `name`: returns the ids, which are its values. Throws Problem `not_found` or `conflict`. */
+  find?(work: Work, ref: string): Promise<readonly string[]>
+  rows(asked: Asked): Rows
+}
+
+/** The terms of the features after this one, and what `in <project|broadcast>` names. */
+export interface FilterParts {
+  readonly terms: readonly Term[]
+  /** Throws Problem `not_found`. */
+  findScope(work: Work, ref: string): Promise<Scope>
+}
+
+declare module '../store/work.ts' {
+  interface Operation {
+    /** The first call of a process loads them, with parts of most features. */
+    filterParts(): Promise<FilterParts>
+  }
+}
