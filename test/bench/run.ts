@@ -15,6 +15,7 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench, size?: number)
   latency: () => import('./latency.ts'),
   fairness: () => import('./fairness.ts'),
   growth: () => import('./growth.ts'),
+  segments: () => import('./segments.ts'),
   journeys: () => import('./journeys.ts'),
   send: () => import('./send.ts'),
   mail: () => import('./mail.ts'),
