@@ -1,5 +1,4 @@
 import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
-import type { Route } from '../http/route.ts'
 import type { Sources } from '../journeys/journeys.ts'
 import type { Bindable } from '../lifecycle/lifecycle.ts'
 import type { Projects } from '../messages/messages.ts'
@@ -57,7 +56,7 @@ const loadBlockForms = async (): Promise<BlockForm[]> => {
   return modules.flatMap(({ forms }) => forms)
 }
 
-export const loadRoutes = async (): Promise<Route[]> => {
+export const loadRoutes = async () => {
   const [blocks, contacts, messages, engagement, deals, journeys, courses, webinars, webhooks] = await Promise.all([
     loadBlocks(),
     import('../contacts/contacts.routes.ts'),

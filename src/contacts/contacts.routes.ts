@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ContactShape } from '../events/shapes.ts'
-import { created, ok, type Route, route } from '../http/route.ts'
+import { created, ok, route } from '../http/route.ts'
 import { emailAddress } from '../lib/address.ts'
 import { withMaxItems } from '../lib/max-items.ts'
 import { idText } from '../lib/text.ts'
@@ -110,7 +110,7 @@ const Body = z.union([formOf(hasContacts, Batch), formOf((body) => !hasContacts(
 })
 
 /** GET and POST /contacts, GET /lists (docs/reference/api.md#contacts). */
-export const routes: Route[] = [
+export const routes = [
   route({
     method: 'GET',
     path: '/contacts',

@@ -28,8 +28,11 @@ export interface Answer {
 type Shape = z.ZodType | undefined
 type Read<S extends Shape> = S extends z.ZodType ? z.output<S> : undefined
 
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+type Answers = Record<number, z.ZodType>
+
 interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  method: Method
   /** Relative to `/api/v1`; its first segment is the family that the rate limit counts. */
   path: `/${string}`
   summary: string
@@ -39,7 +42,7 @@ interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
   /** Its body can have 8 MB. Default: 1 MB. */
   takesLarge?: true
   /** The response schema of each success status. */
-  answers: Record<number, z.ZodType>
+  answers: Answers
   /** The documented refusals besides 400, 401 and 429. */
   refusals?: readonly number[]
   /** It accepts an Idempotency-Key (`idempotencyKeyOf`). */
@@ -72,17 +75,41 @@ export type Route = Definition<z.ZodType, z.ZodType, z.ZodType> & {
   authorize?(call: { app: App; params: unknown }): void
 }
 
+/** A route whose type says which bodies it answers. The tests type replies by it. */
+type TypedRoute<M extends Method, Path extends string, A extends Answers> = Omit<
+  Route,
+  'method' | 'path' | 'answers'
+> & {
+  method: M
+  path: Path
+  answers: A
+}
+
 // The casts drop the types that the shapes give the input: the server validates it with the same shapes before it calls `handle`.
 
 /** Declares a route. The server adds authentication, limits, validation, errors and the entry in the OpenAPI document. */
-export const route = <P extends Shape = undefined, Q extends Shape = undefined, B extends Shape = undefined>(
-  definition: Definition<P, Q, B>,
-): Route => definition as unknown as Route
+export const route = <
+  const M extends Method,
+  const Path extends `/${string}`,
+  A extends Answers,
+  P extends Shape = undefined,
+  Q extends Shape = undefined,
+  B extends Shape = undefined,
+>(
+  definition: Definition<P, Q, B> & { method: M; path: Path; answers: A },
+): TypedRoute<M, Path, A> => definition as unknown as TypedRoute<M, Path, A>
 
 /** Declares a route that is authorised only by a signed token in its path (docs/reference/api.md#authentication). */
-export const openRoute = <P extends Shape = undefined, Q extends Shape = undefined, B extends Shape = undefined>(
-  definition: OpenDefinition<P, Q, B>,
-): Route => ({ ...(definition as unknown as Route), isOpen: true })
+export const openRoute = <
+  const M extends Method,
+  const Path extends `/${string}`,
+  A extends Answers,
+  P extends Shape = undefined,
+  Q extends Shape = undefined,
+  B extends Shape = undefined,
+>(
+  definition: OpenDefinition<P, Q, B> & { method: M; path: Path; answers: A },
+): TypedRoute<M, Path, A> => ({ ...(definition as unknown as TypedRoute<M, Path, A>), isOpen: true })
 
 const keyMaxLength = 200
 

@@ -7,7 +7,7 @@ import { type OpenApp, openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { startApp, type TestApp, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
-import { startDaemon } from '../support/daemon.ts'
+import { callDaemon, startDaemon } from '../support/daemon.ts'
 import { skewedBy } from '../support/skew.ts'
 
 const day = 86_400_000
@@ -94,9 +94,8 @@ test.each([40_000, -40_000])('a process whose clock is %i ms ahead writes by the
     `insert into mail_domains (domain, finding, expires_at) values ('skew.example', 'mx', now() + interval '1 day')
      on conflict do nothing`,
   )
-  const headers = { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' }
-  const body = JSON.stringify({ listId: list.json.id, email: 'a@skew.example' })
-  expect((await fetch(`${daemon.url}/api/v1/contacts`, { method: 'POST', headers, body })).status).toBe(201)
+  const body = { listId: list.json.id, email: 'a@skew.example' }
+  expect((await callDaemon(daemon, 'POST', '/contacts', { key: account.key, body })).status).toBe(201)
   expect(await daemon.stop()).toBe(0)
   const [row] = await target.app.sql<{ createdAt: Date; rowId: string; listAt: Date }>(
     `select c.created_at as "createdAt", c.row_id as "rowId", l.created_at as "listAt"

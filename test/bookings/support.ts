@@ -20,6 +20,10 @@ export const bookingProject = (props: object = {}, more: object[] = []) => ({
   blocks: [{ id: 'call', type: 'booking', props: { ...bookingProps, ...props } }, ...more],
 })
 
+/** The free times of the booking block that comes first. */
+export const slotsIn = ({ blocks }: { blocks: object[] }): number[] =>
+  (blocks[0] as { props: { slots: number[] } }).props.slots
+
 /** Start times of a day in Berlin, in November. */
 export const nine = at('2026-11-23T08:00Z')
 export const halfPastNine = at('2026-11-23T08:30Z')
@@ -63,5 +67,7 @@ export const cancelPath = (mail: BookingMailRow): string => {
 /** The `booking.*` events and the interactions of kind `booking`, oldest first. */
 export const bookingEvents = async (t: TestApp, account: EngagedAccount) =>
   (await t.events(account.id))
-    .filter(({ type, data }) => type.startsWith('booking.') || data.interaction?.kind === 'booking')
+    .filter(
+      ({ type, data }) => type.startsWith('booking.') || ('interaction' in data && data.interaction.kind === 'booking'),
+    )
     .sort((a, b) => a.createdAt - b.createdAt || a.type.localeCompare(b.type))

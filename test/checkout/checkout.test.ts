@@ -101,7 +101,7 @@ test.each([
     const session = await opened()
     expect(session.asked['line_items[0][price_data][unit_amount]']).toBe(minor)
     expect((await postStripeEvent(t, accountId, 'checkout.session.completed', completed(session))).status).toBe(200)
-    const [purchase] = await firedEvents()
+    const [purchase] = await t.events(accountId, 'purchase.completed')
     expect(purchase!.data.purchase).toMatchObject({
       amount: total,
       currency,
@@ -218,8 +218,8 @@ test('the contact of purchase.completed is the payer’s', async () => {
     await writeContacts(work, id, [{ email: 'ada@people.example', fields: { first_name: 'Ada' } }], new Map())
   })
   await postStripeEvent(t, accountId, 'checkout.session.completed', completed(await opened()))
-  const purchase = (await firedEvents()).find(({ type }) => type === 'purchase.completed')!
-  expect(purchase.data.contact).toMatchObject({ email: 'ada@people.example', fields: { first_name: 'Ada' } })
+  const [purchase] = await t.events(accountId, 'purchase.completed')
+  expect(purchase!.data.contact).toMatchObject({ email: 'ada@people.example', fields: { first_name: 'Ada' } })
 })
 
 test('async_payment_succeeded pays; a completed session that is not paid changes nothing', async () => {

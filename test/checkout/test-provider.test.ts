@@ -25,7 +25,7 @@ afterAll(() => engaged.close())
 const opened = async () => {
   const { body } = await answer(t, shop.mail, 'pay', {})
   expect(body).toEqual({ ok: true, duplicate: false, redirectUrl: expect.stringContaining(`${publicUrl}/p/test/`) })
-  return body.redirectUrl.slice(publicUrl.length) as string
+  return body.redirectUrl!.slice(publicUrl.length)
 }
 const post = (to: string, action: string) =>
   t.request('POST', to, {

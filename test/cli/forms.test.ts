@@ -18,7 +18,7 @@ const json = async (...args: string[]) => {
   return ran.json
 }
 const apply = (document: unknown, ...flags: string[]) => run(['apply', '-f', '-', ...flags], JSON.stringify(document))
-const columns = async () => (await t.request('GET', '/lists', { key: bench.account.key })).body.lists[0].fields
+const columns = async () => (await t.request('GET', '/lists', { key: bench.account.key })).body.lists[0]!.fields
 
 test('create makes a form and shows its URL; its fields become columns of the list', async () => {
   const flags = ['--field', 'first_name', '--field', 'company', '--double-opt-in', '--origin', 'https://Shop.example/']
@@ -135,7 +135,7 @@ test('update changes what is named: the rest, the id, the URL and the types of k
   const moved = await update('--list', 'Members', '--field', 'size')
   expect(moved.listId).not.toBe(before.listId)
   const { lists } = (await t.request('GET', '/lists', { key: bench.account.key })).body
-  expect(lists.find(({ id }: { id: string }) => id === moved.listId).fields).toEqual(['size'])
+  expect(lists.find(({ id }) => id === moved.listId)!.fields).toEqual(['size'])
   expect(await json('show', other.id)).toEqual(other)
 })
 

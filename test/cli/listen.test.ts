@@ -55,8 +55,7 @@ const startListener = async (args: string[] = [], env: Record<string, string> = 
     exited,
     stderr: () => stderr,
     lines: () => stdout.split('\n').filter(Boolean),
-    // biome-ignore lint/suspicious/noExplicitAny: the expectations check the properties of a line
-    heard: (): any[] => listener.lines().map((line) => JSON.parse(line)),
+    heard: (): Record<string, unknown>[] => listener.lines().map((line) => JSON.parse(line)),
     arrived: (count: number) => until(`${count} lines`, () => listener.lines().length >= count),
     end(signal: NodeJS.Signals = 'SIGINT') {
       child.kill(signal)

@@ -205,7 +205,7 @@ describe('--follow', () => {
     const emitted = await t.events(account.id)
     const [deliveries, events] = following
     await eventually(
-      () => events!.rows().at(-1).id === emitted.at(-1).id && deliveries!.rows().at(-1).eventId === emitted.at(-1).id,
+      () => events!.rows().at(-1).id === emitted.at(-1)!.id && deliveries!.rows().at(-1).eventId === emitted.at(-1)!.id,
     )
     expect(new Set(events!.rows().map(({ id }) => id)).size).toBe(events!.rows().length)
     expect(events!.rows()).toEqual(emitted.slice(-events!.rows().length))

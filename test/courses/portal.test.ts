@@ -46,7 +46,7 @@ const sessionOf = (path: string) => new URLSearchParams(path.split('?')[1]).get(
 const progress = () =>
   t.app.sql('select lesson_id from finished_lessons where account_id = $1 order by 1', [account.id])
 const subjects = async () => (await mailsOf(t, account)).map(({ subject }) => subject).sort()
-const expectPage = (reply: Reply, status: number, text: string) => {
+const expectPage = (reply: Reply<string>, status: number, text: string) => {
   expect(reply.status).toBe(status)
   expect(reply.headers['content-type']).toBe('text/html; charset=utf-8')
   expect(reply.body).toContain(text)

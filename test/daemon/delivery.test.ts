@@ -6,7 +6,7 @@ import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
 import { verify } from '../../src/lib/signature.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
-import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { callDaemon, type Daemon, startDaemon } from '../support/daemon.ts'
 import { deliveriesOf, emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
@@ -59,10 +59,9 @@ test('kill -9 between the commit and the claim: the acknowledged event is delive
   await subscribe(t.app, account.id, receiver.url)
   const { id: listId } = await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'People' }))
   const api = await start(['serve', '--no-jobs'])
-  const answer = await fetch(`${api.url}/api/v1/contacts`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ listId, email: 'ada@load.example' }),
+  const answer = await callDaemon(api, 'POST', '/contacts', {
+    key: account.key,
+    body: { listId, email: 'ada@load.example' },
   })
   expect(answer.status).toBe(201)
   await api.kill('SIGKILL')

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { markDevelopment } from '../../src/store/clock.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Method, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
-import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { callDaemon, type Daemon, startDaemon } from '../support/daemon.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
 const definition = `
@@ -48,20 +48,19 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-const call = async (method: string, path: string, body?: object) => {
-  const reply = await fetch(`${daemon.url}/api/v1${path}`, {
-    method,
-    headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
-    ...(body && { body: JSON.stringify(body) }),
-  })
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body
-  return (await reply.json()) as any
-}
+const call = async <const M extends Method, const Path extends string>(method: M, path: Path, body?: object) =>
+  (await callDaemon(daemon, method, path, { key: account.key, body })).body
 
 const run = (args: string[], stdin?: string) =>
   svc(target, ['--account', account.id, ...args, '--json'], stdin === undefined ? {} : { stdin })
 
-const runs = async () => (await run(['journeys', 'runs', 'Won over'])).json.runs
+interface ListedRun {
+  email: string
+  status: string
+  reason: string | null
+}
+
+const runs = async (): Promise<ListedRun[]> => (await run(['journeys', 'runs', 'Won over'])).json.runs
 
 const until = async (isDone: () => Promise<boolean>) => {
   const deadline = Date.now() + 15_000
@@ -81,7 +80,7 @@ test('a journey of several days, with an advanced clock: one contact reaches the
     await call('POST', '/contacts', contact)
   }
   const [pipeline] = (await call('GET', '/pipelines')).pipelines
-  const stage = (name: string) => pipeline.stages.find((one: { name: string }) => one.name === name).id
+  const stage = (name: string) => pipeline!.stages.find((one) => one.name === name)!.id
   expect((await run(['journeys', 'apply', '-f', '-'], definition)).status).toBe(0)
   await call('POST', '/webhooks', { url: `${receiver.url}/hook`, event: 'journey.completed' })
   const deals: string[] = []
@@ -90,7 +89,7 @@ test('a journey of several days, with an advanced clock: one contact reaches the
     deals.push(deal.id)
     await call('PATCH', `/deals/${deal.id}`, { stageId: stage('Qualified') })
   }
-  await until(async () => (await runs()).every(({ status }: { status: string }) => status === 'waiting'))
+  await until(async () => (await runs()).every(({ status }) => status === 'waiting'))
   await call('PATCH', `/deals/${deals[1]}`, { stageId: stage('Lost') })
   expect((await run(['clock', 'advance', '2d'])).status).toBe(0)
   const [delivery] = await receiver.arrived(1)
@@ -105,10 +104,7 @@ test('a journey of several days, with an advanced clock: one contact reaches the
   const { contacts } = await call('GET', `/contacts?email=ada@example.com&listId=${customers.id}`)
   expect(contacts).toHaveLength(1)
   expect((await call('GET', `/contacts?email=bob@example.com&listId=${customers.id}`)).contacts).toEqual([])
-  const ends = Object.fromEntries(
-    // biome-ignore lint/suspicious/noExplicitAny: a row of the run list
-    (await runs()).map(({ email, status, reason }: any) => [email, [status, reason]]),
-  )
+  const ends = Object.fromEntries((await runs()).map(({ email, status, reason }) => [email, [status, reason]]))
   expect(ends).toEqual({
     'ada@example.com': ['completed', null],
     'bob@example.com': ['exited', 'exit rule: deal-lost'],

@@ -96,7 +96,7 @@ test('kill -9 twice in the middle of 1,000 runs: each step is done once, and eac
   expect(await count('select count(*) from deal_history where account_id = $1 and from_stage_id is not null')).toBe(
     contactCount,
   )
-  const events = await target.events(bench.account.id)
+  const events = await target.events<'journey.completed'>(bench.account.id)
   expect(events).toHaveLength(contactCount)
   expect(new Set(events.map(({ data }) => data.runId)).size).toBe(contactCount)
 })

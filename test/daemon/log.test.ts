@@ -54,7 +54,7 @@ test('each request is one line with route, status, ms, account and key id, witho
   const person = { listId, email: 'maya@private.example', fields: { city: 'Zanzibar-77' } }
   const hook = { url: 'https://example.com/hook?token=hook-token', events: ['contact.created'] }
   const wrong = 'svc_live_WrongWrongWrongWrongWrongWrongWrongWrong123'
-  const secret: string = (await call('POST', '/api/v1/webhooks', hook)).body.secret
+  const { secret } = (await call('POST', '/api/v1/webhooks', hook)).body as { secret: string }
   expect(secret).toMatch(/^whsec_/)
   const statuses = [
     await call('POST', '/api/v1/contacts', person),

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type AnswerThief, openAnswerThief } from '../support/answers.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
-import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
+import { callDaemon, type Daemon, freePort, startDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/deliveries.ts'
 import { freeform, messagesOf, queueMany, sendingAccount, tallyMessages } from '../support/messages.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
@@ -34,13 +34,8 @@ const start = async (args = ['serve'], env: Record<string, string> = {}): Promis
   return daemon
 }
 const post = async (daemon: Daemon, n: number, headers: Record<string, string> = {}) => {
-  const answer = await fetch(`${daemon.url}/api/v1/send`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(freeform({ to: `caller${n}@people.example` })),
-  })
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body
-  return (await answer.json()) as any
+  const body = freeform({ to: `caller${n}@people.example` })
+  return (await callDaemon(daemon, 'POST', '/send', { key: account.key, body, headers })).body
 }
 const tally = () => tallyMessages(t.app, account.id)
 const isSettled = async () => !(await tally()).pending

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
-import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
+import { callDaemon, type Daemon, freePort, startDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/deliveries.ts'
 import { freeform, messagesOf, queueMany, sendingAccount, tallyMessages } from '../support/messages.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
@@ -32,15 +32,8 @@ const start = async (args = ['serve']): Promise<Daemon> => {
   daemons.push(daemon)
   return daemon
 }
-const post = async (daemon: Daemon, headers: Record<string, string> = {}) => {
-  const answer = await fetch(`${daemon.url}/api/v1/send`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(freeform()),
-  })
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body
-  return (await answer.json()) as any
-}
+const post = async (daemon: Daemon, headers: Record<string, string> = {}) =>
+  (await callDaemon(daemon, 'POST', '/send', { key: account.key, body: freeform(), headers })).body
 const tally = () => tallyMessages(t.app, account.id)
 const message = async () => (await messagesOf(t.app, account.id))[0]!
 

@@ -11,7 +11,7 @@ import { createList } from '../../src/contacts/contacts.ts'
 import { openEmbedded, stopEmbedded } from '../../src/embedded/embedded.ts'
 import { startApp, type TestApp, useAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
-import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
+import { callDaemon, type Daemon, freePort, startDaemon } from '../support/daemon.ts'
 import { untilLocked } from '../support/database.ts'
 
 let listId: string
@@ -225,10 +225,7 @@ test('two daemons share a database: a key revoked by another process stops worki
   expect(counts).toEqual({ row_count: there.size, contact_count: there.size })
   await t.app.work(own.id, 'cli:test', (work) => revokeKey(work, own.keyId))
   const statuses = await Promise.all(
-    daemons.map(
-      async (daemon) =>
-        (await fetch(`${daemon.url}/api/v1/lists`, { headers: { authorization: `Bearer ${own.key}` } })).status,
-    ),
+    daemons.map(async (daemon) => (await callDaemon(daemon, 'GET', '/lists', { key: own.key })).status),
   )
   expect(statuses).toEqual([401, 401])
   expect(await Promise.all(daemons.map((daemon: Daemon) => daemon.stop()))).toEqual([0, 0])

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { advanceClock } from '../../src/store/clock.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
-import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
+import { callDaemon, type Daemon, freePort, startDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/deliveries.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
@@ -31,13 +31,8 @@ const start = async (args = ['serve']) => {
   return daemon
 }
 const register = async (daemon: Daemon, id: string, i: number) => {
-  const answer = await fetch(`${daemon.url}/api/v1/webinars/${id}/register`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ email: `p${i}@people.example`, name: `P ${i}` }),
-  })
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body
-  return (await answer.json()) as any
+  const body = { email: `p${i}@people.example`, name: `P ${i}` }
+  return (await callDaemon(daemon, 'POST', `/webinars/${id}/register`, { key: account.key, body })).body
 }
 const subjects = () => {
   const counts: Record<string, number> = {}

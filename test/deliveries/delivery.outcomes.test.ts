@@ -48,7 +48,7 @@ test('a delivery posts the stored event, signed, with the id of the event as the
   const [event] = await t.events(account.id)
   expect(request!.path).toBe('/hook')
   expect(JSON.parse(request!.body.toString())).toEqual(event)
-  expect(request!.headers['x-service-idempotency-key']).toBe(event.id)
+  expect(request!.headers['x-service-idempotency-key']).toBe(event!.id)
   expect(verify(secret, request!.headers, request!.body, t.app.now().getTime())).toBe('ok')
   const delivery = await tried(1)
   expect(delivery).toMatchObject({ status: 'delivered', attempts: [{ status: 200, error: null, snippet: '' }] })

@@ -85,7 +85,7 @@ describe('an event', () => {
     for (const row of rows) {
       expect(row.id).toMatch(/^dlv_[0-9a-z]{26}$/)
       expect(row).toMatchObject({
-        key: events[0].id,
+        key: events[0]!.id,
         type: 'contact.created',
         status: 'pending',
         tries: 0,
@@ -278,7 +278,7 @@ describe('a test send', () => {
     const delivery = await work((w) => testWebhook(w, id, 'lead.hot'))
     expect(delivery).toMatchObject({ webhookId: id, type: 'lead.hot', status: 'pending', attempts: 0 })
     expect(await tally()).toEqual({ [`${id} pending`]: 1 })
-    expect((await t.events(account.id))[0].data.test).toBe(true)
+    expect((await t.events(account.id))[0]!.data.test).toBe(true)
   })
 
   test('uses the first subscribed type, in the order of the contract, unless a type is given', async () => {

@@ -50,7 +50,7 @@ test("a project's webhook gets its interactions beside the account's, as the sam
   const interaction = events.find(({ type }) => type === 'interaction.received')
   expect(await queued()).toEqual([
     ...events.map(({ id: key, type }) => ({ url: 'https://receiver.example/hook', key, type })),
-    { url, key: interaction.id, type: 'interaction.received' },
+    { url, key: interaction!.id, type: 'interaction.received' },
   ])
 })
 

@@ -25,6 +25,13 @@ import type { Sink } from '../support/smtp.ts'
 
 const day = 86_400_000
 
+type ShownBlock = {
+  id: string
+  type: string
+  children?: ShownBlock[]
+  props: { fields: { name: string; type: string; options?: string[] }[] }
+}
+
 let engaged: EngagedApp
 let t: TestApp
 let sink: Sink
@@ -46,7 +53,7 @@ const keep = () =>
   runHousekeeping(t.app, new AbortController().signal, (fault) => {
     throw fault
   })
-const visit = (path: string) => t.request('GET', path as '/', { headers: person })
+const visit = (path: string) => t.request('GET', path, { headers: person })
 
 const mergeData = { name: 'Ada', email: 'ada@people.example', resetLink: 'https://shop.example/reset?token=s3cret' }
 const send = (more: object = {}) => sendProject(t, sink, account, { mergeData, ...more })
@@ -96,7 +103,9 @@ describe('the content of a message of a project, 90 days after it ended', () => 
     await t.app.sql('delete from interactions where account_id = $1', [account.id])
     await keep()
     expect(await targets()).toEqual(before)
-    const told = (await t.events(account.id)).filter(({ data }) => data.interaction?.kind === 'click')
+    const told = (await t.events(account.id, 'interaction.received')).filter(
+      ({ data }) => data.interaction.kind === 'click',
+    )
     expect(told).toHaveLength(2 * before.length)
     expect((await visit(mail.open)).headers['content-type']).toBe('image/gif')
   })
@@ -110,7 +119,7 @@ describe('the content of a message of a project, 90 days after it ended', () => 
     const sentence = { error: 'The content of this email is no longer kept' }
     expect(await t.request('GET', `/liveview/${mail.token}`)).toMatchObject({ status: 404, body: sentence })
     expect(await answer(t, mail, 'stars', 5)).toMatchObject({ status: 404, body: sentence })
-    const posted = await t.request('POST', mail.view as '/', {
+    const posted = await t.request('POST', mail.view, {
       body: 'block=stars&value=5',
       headers: { ...person, 'content-type': 'application/x-www-form-urlencoded' },
     })
@@ -146,7 +155,7 @@ test('unsubscribing still works', async () => {
   const path = header.slice(`<${publicUrl}`.length, -1)
   expect(
     (
-      await t.request('POST', path as '/', {
+      await t.request('POST', path, {
         body: 'List-Unsubscribe=One-Click',
         headers: { 'content-type': 'application/x-www-form-urlencoded' },
       })
@@ -231,15 +240,11 @@ describe('the text of answers', () => {
     await t.app.sql('delete from interactions')
     mail = await send()
     const view = await t.request('GET', `/liveview/${mail.token}`)
-    const form = view.body.blocks
-      .flatMap((block: { children?: object[] }) => block.children ?? block)
-      .find(({ type }: { type: string }) => type === 'form')
-    const names = form.props.fields.map(
-      ({ name, type, options }: { name: string; type: string; options?: string[] }) => [
-        name,
-        options?.[0] ?? { email: given.email, number: '12', checkbox: 'true' }[type] ?? 'Free text',
-      ],
-    )
+    const form = (view.body.blocks as ShownBlock[])
+      .flatMap((block) => block.children ?? block)
+      .find(({ type }) => type === 'form')!
+    const texts: Record<string, string> = { email: given.email, number: '12', checkbox: 'true' }
+    const names = form.props.fields.map(({ name, type, options }) => [name, options?.[0] ?? texts[type] ?? 'Free text'])
     expect((await answer(t, mail, form.id, Object.fromEntries(names))).status).toBe(200)
     expect((await answer(t, mail, 'stars', 5)).body.error).toBeUndefined()
     await t.advance(40 * day)

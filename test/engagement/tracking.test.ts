@@ -32,10 +32,13 @@ beforeEach(async () => {
 })
 afterAll(() => engaged.close())
 
-const ask = (path: string, headers: Record<string, string> = person) => t.request('GET', path as '/', { headers })
+const ask = (path: string, headers: Record<string, string> = person) => t.request('GET', path, { headers })
 const head = (path: string) => t.server.fastify.inject({ method: 'HEAD', url: path, headers: person })
 const emittedInteractions = async () =>
-  (await t.events(account.id)).map(({ data }) => [data.interaction.kind, data.interaction.value])
+  (await t.events<'interaction.received'>(account.id)).map(({ data }) => [
+    data.interaction.kind,
+    data.interaction.value,
+  ])
 const score = async () => {
   const [row] = await t.app.sql<{ points: number }>('select points from lead_scores where account_id = $1', [
     account.id,
@@ -53,8 +56,8 @@ test('a link in the email redirects with 302 to its URL and emits one event per 
     ['click', 'https://example.com/harbour'],
     ['click', 'https://example.com/start?email='],
   ])
-  const [event] = await t.events(account.id)
-  expect(event.data.interaction.blockId).toBe('picture')
+  const [event] = await t.events<'interaction.received'>(account.id)
+  expect(event!.data.interaction.blockId).toBe('picture')
 })
 
 test('the text part has the same links', () => {

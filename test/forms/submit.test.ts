@@ -80,7 +80,7 @@ describe('a form without double opt-in', () => {
     expect((await bench.contact()).fields).toEqual({ first_name: 'Ada' })
     expect((await bench.events())['form.submitted'].fields).toEqual({ first_name: 'Ada' })
     const { body } = await t.request('GET', '/lists', { key: bench.account.key })
-    expect(body.lists[0].fields).toEqual(['first_name'])
+    expect(body.lists[0]!.fields).toEqual(['first_name'])
   })
 
   test('the fields may be in an object, as in the API', async () => {

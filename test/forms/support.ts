@@ -1,4 +1,6 @@
 import { createList } from '../../src/contacts/contacts.ts'
+import type { Contact, EventData } from '../../src/events/shapes.ts'
+import type { EventType } from '../../src/events/types.ts'
 import { createForm, FormFile, type FormView, viewForm } from '../../src/forms/forms.ts'
 import { addSender } from '../../src/messages/identity/identity.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
@@ -33,11 +35,10 @@ export interface FormBench {
   listId: string
   form(file?: object): Promise<FormView>
   /** Returns the data of one event of each emitted type. `types` counts the events. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an event
-  events(): Promise<Record<string, any>>
+  events(): Promise<{ [T in EventType]: EventData<T> }>
   types(): Promise<string[]>
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a contact
-  contact(email?: string): Promise<any>
+  /** A test that expects none compares it with undefined. */
+  contact(email?: string): Promise<Contact>
   mails(): Promise<{ email: string; subject: string; text: string; status: string; error: string | null }[]>
   /** Returns the path of the link in the latest queued email. */
   link(): Promise<string>
@@ -72,12 +73,12 @@ export const formBench = async (t: TestApp, plan = 'unlimited'): Promise<FormBen
       return viewForm(await t.app.work(account.id, 'cli:test', (w) => createForm(w, formFile)), publicUrl)
     },
     async events() {
-      return Object.fromEntries((await t.events(account.id)).map(({ type, data }) => [type, data]))
+      return Object.fromEntries((await t.events(account.id)).map(({ type, data }) => [type, data])) as never
     },
     types: async () => (await t.events(account.id)).map(({ type }) => type).sort(),
     async contact(email = 'ada@acme.test') {
       const { body } = await t.request('GET', `/contacts?email=${email}&listId=${listId}`, { key: account.key })
-      return body.contacts[0]
+      return body.contacts[0]!
     },
     async link() {
       const url = /https:\/\/svc\.example(\/f\/confirm\/\S+)/.exec(

@@ -358,7 +358,7 @@ describe('uploads that never end', () => {
       expect(await answered).toMatch(/^HTTP\/1\.1 20[01] /)
       socket.destroy()
       const { body: found } = await t.request('GET', '/contacts?email=chunks@acme.test', { key: bench.account.key })
-      expect((found as { contacts: { fields: { name: string } }[] }).contacts[0]!.fields.name).toBe(name)
+      expect(found.contacts[0]!.fields.name).toBe(name)
     }
   })
 

@@ -14,8 +14,7 @@ import { untilLocked } from '../support/database.ts'
 
 let server: Server
 let port: number
-// biome-ignore lint/suspicious/noExplicitAny: log lines have different properties
-let lines: any[]
+let lines: { level: number; status?: number; [property: string]: unknown }[]
 
 /** Text that only the operator may read. */
 const inside = "A stored secret can't be opened: SVC_SECRET is not the one that sealed it"

@@ -4,11 +4,12 @@ import { describe, expect, test } from 'vitest'
 import type { Server } from '../../src/http/server.ts'
 import { type Reply, startApp, useAccount, useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
+import type { Refusal } from '../support/replies.ts'
 
 const t = useApp()
 const account = useAccount(t)
 
-const expectError = (reply: Reply, status: number, words?: RegExp | string) => {
+const expectError = (reply: Reply<Refusal>, status: number, words?: RegExp | string) => {
   expect(reply.status).toBe(status)
   expect(Object.keys(reply.body)).toEqual(['error'])
   expect(reply.body.error).toMatch(/^[^\n]{3,200}$/)

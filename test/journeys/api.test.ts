@@ -5,6 +5,7 @@ import { applyJourneys, switchJourney, triggerJourney } from '../../src/journeys
 import { type TestAccount, useApp } from '../support/app.ts'
 import { holdContactsTicket, untilLocked } from '../support/database.ts'
 import { useDnsServer } from '../support/dns.ts'
+import type { Query } from '../support/replies.ts'
 
 let account: TestAccount
 let listId: string
@@ -26,10 +27,10 @@ const apply = async (changes: object = {}, of = account): Promise<string> => {
   const journey = { name: 'Welcome', trigger: { kind: 'api' }, steps: [{ kind: 'delay', for: '1d' }], ...changes }
   return (await t.app.work(of.id, 'cli:test', (work) => applyJourneys(work, [journey])))[0]!.id!
 }
-const list = async (query = '', of = account) => {
+const list = async (query: Query = '', of = account) => {
   const reply = await t.request('GET', `/journeys${query}`, { key: of.key })
   expect(reply.status).toBe(200)
-  return reply.body.journeys as { id: string; name: string }[]
+  return reply.body.journeys
 }
 const trigger = (id: string, body: unknown = { email: 'ada@example.com', listId }) =>
   t.request('POST', `/journeys/${id}/trigger`, { key: account.key, body })

@@ -32,7 +32,7 @@ const view = async (query = ''): Promise<string> => {
   return `${origin}/v/${t.app.tokens.sign('liveview', [account.id, sent.id], null)}${query}`
 }
 const interactions = async () =>
-  (await t.events(account.id)).filter(({ type }) => type === 'interaction.received').map(({ data }) => data.interaction)
+  (await t.events(account.id, 'interaction.received')).map(({ data }) => data.interaction)
 
 const vote = async () => {
   await page.goto(await view('?block=colour&value=Blue#colour'))

@@ -37,7 +37,7 @@ describePages('the join page', (openPage) => {
       ...more,
     })
     const { joinUrl } = (await register(t, account, id, 'ada@people.example')).body
-    return { id, scheduledAt, path: joinUrl === null ? '' : new URL(joinUrl).pathname }
+    return { id, scheduledAt, path: joinUrl === null ? '' : new URL(joinUrl!).pathname }
   }
   const says = (text: string | RegExp) => page.getByText(text).first().waitFor()
 
@@ -136,7 +136,7 @@ test('a token of another purpose or secret, or of a deleted account, is refused 
   const [registration] = await app.app.sql<{ id: string }>('select id from webinar_registrations')
   const sign = (purpose: 'unsubscribe' | 'join', of: string) =>
     app.app.tokens.sign(purpose, [of, registration!.id], null)
-  expect(new URL(joinUrl).pathname).toBe(`/join/${sign('join', owner.id)}`)
+  expect(new URL(joinUrl!).pathname).toBe(`/join/${sign('join', owner.id)}`)
   const other = await app.account()
   for (const token of [sign('unsubscribe', owner.id), sign('join', other.id), sign('join', 'acc_gone')])
     for (const [method, path] of [

@@ -4,18 +4,25 @@ import { type OpenApp, openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { metricsOf } from '../../src/app/daemon/metrics.ts'
 import { loadPages, loadRoutes } from '../../src/app/features.ts'
+import type { WebhookEvent } from '../../src/events/shapes.ts'
+import type { EventType } from '../../src/events/types.ts'
 import { buildServer, type Server } from '../../src/http/server.ts'
 import { advanceClock } from '../../src/store/clock.ts'
 import type { App } from '../../src/store/work.ts'
 import { cloneDatabase } from './database.ts'
 import { created, type Given, opened, resolved } from './fixture.ts'
+import type { BodyOf } from './replies.ts'
 
-export interface Reply {
+export interface Reply<Body = unknown> {
   status: number
-  // biome-ignore lint/suspicious/noExplicitAny: the expectations check the properties of a body
-  body: any
+  body: Body
   headers: Record<string, string | string[] | number | undefined>
 }
+
+/** An event of one of these types, each with its own data. */
+type EventOf<T extends EventType = EventType> = { [Each in T]: WebhookEvent<Each> }[T]
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT'
 
 export interface Request {
   key?: string
@@ -41,11 +48,15 @@ export interface TestApp {
   server: Server
   url: string
   env: Record<string, string>
-  request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT', path: string, request?: Request): Promise<Reply>
+  /** The type of the body is what the route declares. */
+  request<const M extends Method, const Path extends string>(
+    method: M,
+    path: Path,
+    request?: Request,
+  ): Promise<Reply<BodyOf<M, Path>>>
   account(options?: AccountOptions): Promise<TestAccount>
-  /** The events in the account's outbox, oldest first, as they will be posted. */
-  // biome-ignore lint/suspicious/noExplicitAny: the expectations check the properties of an event
-  events(accountId: string): Promise<any[]>
+  /** The events in the account's outbox, oldest first, as they will be posted; with `type`, only those of this type. */
+  events<T extends EventType = EventType>(accountId: string, type?: T): Promise<EventOf<T>[]>
   /** Moves the clock of a development database forward, and waits until the app follows. */
   advance(ms: number): Promise<void>
   close(): Promise<void>
@@ -114,11 +125,11 @@ export const startApp = async (options: StartOptions = {}): Promise<TestApp> => 
       const key = await app.work(account.id, 'cli:test', (work) => createKey(work, { name: 'test' }))
       return { id: account.id, name, key: key.key, keyId: key.id }
     },
-    async events(accountId) {
+    async events(accountId, type) {
       const rows = await app.sql<{ payload: string }>('select payload from events where account_id = $1 order by id', [
         accountId,
       ])
-      return rows.map((row) => JSON.parse(row.payload))
+      return rows.map((row) => JSON.parse(row.payload)).filter((event) => type === undefined || event.type === type)
     },
     async advance(ms) {
       const until = app.now().getTime() + ms

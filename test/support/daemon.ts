@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import type { Method, Reply, Request } from './app.ts'
 import { startSvc } from './cli.ts'
+import type { BodyOf } from './replies.ts'
 
 export interface Daemon {
   url: string
@@ -69,4 +71,19 @@ export const startDaemon = async (
     return exited
   }
   return { url, pid: child.pid!, log: () => log, kill, stop: () => kill('SIGTERM') }
+}
+
+/** Calls the API of a daemon. The type of the body is what the route declares. */
+export const callDaemon = async <const M extends Method, const Path extends string>(
+  { url }: Pick<Daemon, 'url'>,
+  method: M,
+  path: Path,
+  { key, body, headers }: Request,
+): Promise<Omit<Reply<BodyOf<M, Path>>, 'headers'>> => {
+  const reply = await fetch(`${url}/api/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  return { status: reply.status, body: (await reply.json()) as BodyOf<M, Path> }
 }

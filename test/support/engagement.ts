@@ -2,7 +2,7 @@ import PostalMime from 'postal-mime'
 import { eventTypes } from '../../src/events/types.ts'
 import { applyProjects, loadTemplate, sampleProject } from '../../src/studio/studio.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
-import { type Reply, type StartOptions, startApp, type TestAccount, type TestApp } from './app.ts'
+import { type StartOptions, startApp, type TestAccount, type TestApp } from './app.ts'
 import { openDnsServer } from './dns.ts'
 import { type Given, opened, resolved, standIn } from './fixture.ts'
 import { sendingAccount } from './messages.ts'
@@ -92,7 +92,7 @@ export const sendProject = async (
 
 export const person = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }
 
-export const answer = (t: TestApp, { token }: Arrived, blockId: string, value: unknown): Promise<Reply> =>
+export const answer = (t: TestApp, { token }: Arrived, blockId: string, value: unknown) =>
   t.request('POST', `/liveview/${token}/interactions`, { body: { blockId, value } })
 
 /** `startEngaged` for the tests of this file or `describe`. */

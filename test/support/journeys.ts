@@ -26,8 +26,7 @@ export interface JourneyBench {
   list(name: string): Promise<string>
   /** Writes contacts as the API does. */
   add(listId: string, emails: readonly string[], fields?: Record<string, string>): Promise<void>
-  // biome-ignore lint/suspicious/noExplicitAny: an author writes any document
-  apply(document: any): Promise<string>
+  apply(document: unknown): Promise<string>
   stages(): Promise<{ id: string; name: string }[]>
   contacts(email: string): ReturnType<typeof readContacts>
   runs(journeyId: string): ReturnType<typeof runsOf>

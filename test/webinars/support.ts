@@ -1,5 +1,5 @@
 import { createWebinar, NewWebinar, type WebinarView } from '../../src/webinars/webinars.ts'
-import type { Reply, TestAccount, TestApp } from '../support/app.ts'
+import type { TestAccount, TestApp } from '../support/app.ts'
 
 export const hour = 3_600_000
 
@@ -7,12 +7,12 @@ export const hour = 3_600_000
 export const makeWebinar = (t: TestApp, account: TestAccount, more: object = {}): Promise<WebinarView> =>
   t.app.work(account.id, 'cli:test', (work) => createWebinar(work, NewWebinar.parse({ title: 'Live!', ...more })))
 
-export const register = (t: TestApp, account: TestAccount, id: string, email: string, name = 'Ada'): Promise<Reply> =>
+export const register = (t: TestApp, account: TestAccount, id: string, email: string, name = 'Ada') =>
   t.request('POST', `/webinars/${id}/register`, { key: account.key, body: { email, name } })
 
 export const webinarOf = async (t: TestApp, account: TestAccount, id: string): Promise<WebinarView> => {
   const { body } = await t.request('GET', '/webinars', { key: account.key })
-  return body.webinars.find((webinar: WebinarView) => webinar.id === id)
+  return body.webinars.find((webinar) => webinar.id === id)!
 }
 
 export interface MailRow {

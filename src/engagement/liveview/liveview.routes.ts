@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type OpenCall, ok, openRoute, type Route } from '../../http/route.ts'
+import { type OpenCall, ok, openRoute } from '../../http/route.ts'
 import { notFound } from '../../lib/problem.ts'
 import { idText } from '../../lib/text.ts'
 import type { App } from '../../store/work.ts'
@@ -43,7 +43,7 @@ const sentOf = async ({ app, params }: OpenCall<{ token: string }, unknown, unkn
 const headers = { 'cache-control': 'private, no-store' }
 
 /** The live view as JSON (docs/reference/api.md#live-view); `kinds` are the interactive blocks of all features. */
-export const routesOf = (kinds: readonly BlockKind[]): readonly Route[] => [
+export const routesOf = (kinds: readonly BlockKind[]) => [
   openRoute({
     method: 'GET',
     path: '/liveview/:token',

@@ -218,7 +218,7 @@ describe('events', () => {
     await importFile('email,name\na@example.org,1\nb@example.org,1\nb@example.org,2\n')
     await importFile('email,name\na@example.org,2\nb@example.org,2\n')
     await importFile('email,name\na@example.org,3\nc@example.org,3\n', '--no-events')
-    const events = await t.events(account.id)
+    const events = await t.events<'contact.created' | 'contact.updated'>(account.id)
     expect(events.map(({ type, data }) => [type, data.contact.email, data.contact.fields.name]).sort()).toEqual([
       ['contact.created', 'a@example.org', '1'],
       ['contact.created', 'b@example.org', '2'],
@@ -324,7 +324,9 @@ describe('interrupted', () => {
     const ran = await run(['imports', 'resume', id, '--json'])
     expect(ran).toMatchObject({ status: 5, json: { id, ...counted(many, 0, 0, 0, 1) } })
     expect(await contacts()).toHaveLength(many)
-    const emails = (await t.events(account.id)).map(({ data }) => data.contact.email)
+    const emails = (await t.events<'contact.created' | 'contact.updated'>(account.id)).map(
+      ({ data }) => data.contact.email,
+    )
     expect(emails).toHaveLength(many)
     expect(new Set(emails).size).toBe(many)
     expect(await readFile(rejects, 'utf8')).toBe(`line,email,reason\r\n${many + 2},,no address\r\n`)

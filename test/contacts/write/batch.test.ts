@@ -83,7 +83,7 @@ describe('POST /contacts with a batch', () => {
     await batch([{ email: 'a@acme.test', zeta: 1, alpha: 2 }])
     await batch([{ email: 'b@acme.test', beta: 1, alpha: 3 }])
     const { body } = await app.request('GET', '/lists', { key: account.key })
-    expect(body.lists[0].fields).toEqual(['zeta', 'alpha', 'beta'])
+    expect(body.lists[0]!.fields).toEqual(['zeta', 'alpha', 'beta'])
   })
 
   test('the 41st column returns 400 and writes nothing', async () => {
@@ -126,7 +126,9 @@ describe('events of a batch', () => {
     await batch(people(3))
     await app.subscribe(account)
     await batch([...people(2), { email: 'person2@acme.test', n: 'other' }, { email: 'new@acme.test' }])
-    const seen = (await app.events(account.id)).map(({ type, data }) => `${type} ${data.contact.email}`)
+    const seen = (await app.events<'contact.created' | 'contact.updated'>(account.id)).map(
+      ({ type, data }) => `${type} ${data.contact.email}`,
+    )
     expect(seen.sort()).toEqual(['contact.created new@acme.test', 'contact.updated person2@acme.test'])
   })
 
@@ -148,7 +150,7 @@ describe('events of a batch', () => {
       { email: 'info@acme.test' },
       { email: 'nobody@nowhere.test', a: 1 },
     ])
-    const events = await app.events(account.id)
+    const events = await app.events<'contact.created' | 'contact.updated'>(account.id)
     expect(events.map(({ data }) => data.contact.email).sort()).toEqual([
       'info@acme.test',
       'known@acme.test',

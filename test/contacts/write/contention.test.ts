@@ -94,7 +94,9 @@ test('batches of 40 callers from one pool of new addresses are all written, with
   expect((await counted()).rollbacks - before.rollbacks).toBeLessThan(200)
   expect(created).toBe(drawn.size)
   expect(await inexact()).toEqual(exact)
-  const told = (await app.events(account.id)).map(({ type, data }) => `${type} ${data.contact.email}`)
+  const told = (await app.events<'contact.created' | 'contact.updated'>(account.id)).map(
+    ({ type, data }) => `${type} ${data.contact.email}`,
+  )
   expect(told.sort()).toEqual([...drawn].map((n) => `contact.created ${emailOf(n)}`).sort())
   expect((await counted()).deadlocks).toBe(0)
 })
@@ -112,7 +114,9 @@ test('imports of the same rows in different orders, in separate processes, all s
   const sum = (name: string) => ended.reduce((all, { json }) => all + json[name], 0)
   expect([sum('created'), sum('updated'), sum('unchanged'), sum('rows')]).toEqual([3_000, 0, 9_000, 12_000])
   expect(await inexact()).toEqual(exact)
-  const told = (await app.events(account.id)).map(({ type, data }) => `${type} ${data.contact.email}`)
+  const told = (await app.events<'contact.created' | 'contact.updated'>(account.id)).map(
+    ({ type, data }) => `${type} ${data.contact.email}`,
+  )
   expect(told.sort()).toEqual(rows.map((n) => `contact.created ${emailOf(n)}`))
   expect((await counted()).deadlocks).toBe(0)
 })

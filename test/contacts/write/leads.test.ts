@@ -41,8 +41,8 @@ const lead = (more: Partial<Lead> = {}): Lead => ({
 const add = (more?: Partial<Lead>) => work((w) => addLead(w, lead(more)))
 /** Sorted, because ids of the same millisecond have no order. */
 const types = async () => (await t.events(account.id)).map(({ type }) => type).sort()
-const newLead = async () => (await t.events(account.id)).find(({ type }) => type === 'lead.new')
-const rowCount = async () => (await t.request('GET', '/lists', { key: account.key })).body.lists[0].rowCount
+const newLead = async () => (await t.events(account.id, 'lead.new'))[0]!
+const rowCount = async () => (await t.request('GET', '/lists', { key: account.key })).body.lists[0]!.rowCount
 const onList = async (): Promise<string> => {
   const journey = { name: 'Hello', trigger: { kind: 'list-added', list: 'Leads' }, steps: [{ kind: 'exit' }] }
   return (await work((w) => applyJourneys(w, [journey])))[0]!.id!
@@ -74,8 +74,8 @@ test('with double opt-in the contact is pending: no lead.new fires and no list-a
   const added = await add({ mustConfirm: true })
   expect(added).toMatchObject({ isNew: false, contact: { status: 'pending' } })
   expect(await add({ mustConfirm: true })).toEqual(added)
-  const [created] = await t.events(account.id)
-  expect(created.data.contact).toEqual(added!.contact)
+  const [created] = await t.events<'contact.created'>(account.id)
+  expect(created!.data.contact).toEqual(added!.contact)
   expect([await types(), await entered(journeyId), await rowCount()]).toEqual([['contact.created'], [], 1])
 
   const confirmed = await work((w) => confirmLead(w, added!.contact, cause))

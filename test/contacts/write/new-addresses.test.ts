@@ -75,7 +75,7 @@ test('batches that the heuristic assumes to be new are added, each contact with 
   expect(await post(people(2 * size))).toEqual({ created: size, updated: 0, skipped: 0 })
   expect(isStreak()).toBe(true)
   expect(await counted()).toEqual(all(3 * size))
-  const events = await app.events(account.id)
+  const events = await app.events<'contact.created' | 'contact.updated'>(account.id)
   expect(events.map(({ type, data }) => [type, data.contact.fields.n]).sort()).toEqual(
     people(2 * size).map(({ n }) => ['contact.created', n]),
   )

@@ -175,7 +175,7 @@ describe('contact events', () => {
   test('a new contact fires contact.created, and nothing else', async () => {
     await app.subscribe(account)
     const { body } = await app.post(account, { listId, email: 'ada@acme.test', fields: { b: 1, a: 2 } })
-    const events = await app.events(account.id)
+    const events = await app.events<'contact.created'>(account.id)
     expect(events).toEqual([
       {
         id: expect.any(String),
@@ -184,7 +184,7 @@ describe('contact events', () => {
         data: { contact: body.contact },
       },
     ])
-    expect(Object.keys(events[0].data.contact.fields)).toEqual(['b', 'a'])
+    expect(Object.keys(events[0]!.data.contact.fields)).toEqual(['b', 'a'])
   })
 
   test('a change fires contact.updated with the changed fields and their previous values, "" if one was not set', async () => {

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../support/random.ts'
+import type { BodyOf } from '../../support/replies.ts'
 import type { Daemon } from './daemons.ts'
 
-export interface Answer {
+export interface Answer<Body = unknown> {
   status: number
-  // biome-ignore lint/suspicious/noExplicitAny: a writer says what it expects of a body
-  body: any
+  body: Body
   /** The number of attempts; the effect of every attempt but the last is unknown. */
   attempts: number
 }
@@ -20,7 +20,11 @@ export interface Api {
    * Sends the request to randomly chosen daemons until one answers with a status below 500. Rejects with `Unanswered` if
    * `giveUp` is aborted first.
    */
-  ask(method: 'POST' | 'PATCH', path: string, request: Request): Promise<Answer>
+  ask<const M extends 'POST' | 'PATCH', const Path extends string>(
+    method: M,
+    path: Path,
+    request: Request,
+  ): Promise<Answer<BodyOf<M, Path>>>
   /** Answers that no call may get, whatever is broken: each kind with its count. */
   complaints(): string[]
   /** Attempts by status; `none`: the connection was refused or lost, or no answer arrived. */
@@ -79,7 +83,7 @@ export const createApi = (daemons: readonly Daemon[], key: string, random: Rando
     return answer
   }
 
-  async function ask(method: 'POST' | 'PATCH', path: string, request: Request): Promise<Answer> {
+  async function ask<M, Path extends string>(method: M & string, path: Path, request: Request) {
     for (let attempts = 1; !giveUp.aborted; attempts++) {
       const answer = await Promise.race([
         attempt(random.pick(daemons), method, path, request),
@@ -89,7 +93,7 @@ export const createApi = (daemons: readonly Daemon[], key: string, random: Rando
       if (answer && answer.status < 500) {
         api.longestGapMs = Math.max(api.longestGapMs, Math.round(performance.now() - answeredAt))
         answeredAt = performance.now()
-        return { ...answer, attempts }
+        return { status: answer.status, body: answer.body as BodyOf<M, Path>, attempts }
       }
       await sleep(random.between(50, 400))
     }

@@ -79,7 +79,7 @@ test('a run does its steps in order, logs each, and completes', async () => {
   const events = await target.events(bench.account.id)
   expect(events.map(({ type }) => type).sort()).toEqual(['contact.created', 'contact.created', 'journey.completed'])
   const [run] = await bench.runs(journey)
-  expect(events.find(({ type }) => type === 'journey.completed').data).toEqual({
+  expect(events.find(({ type }) => type === 'journey.completed')!.data).toEqual({
     journey: { id: journey, name: 'J' },
     runId: run!.id,
     contact: contacts[1],

@@ -368,7 +368,7 @@ describe('suppression', () => {
 
   test('of several reasons the most severe is returned', async () => {
     await contact('pending', 'invalid')
-    const told: (string | null)[] = []
+    const told: (string | null | undefined)[] = []
     for (const reason of ['unsubscribed', 'manual', 'bounced', 'complained'] as const) {
       told.push(await reasonOf('marketing'))
       await suppress(reason)
