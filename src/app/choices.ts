@@ -82,6 +82,17 @@ const courses = async ({ work }: Context) => {
   return titled(await work(listCourses))
 }
 
+/** Returns the lessons of all courses, since a choice does not know the course. */
+const lessons = async ({ work }: Context) => {
+  const { lessonsOf, listCourses } = await import('../courses/courses.ts')
+  return work(async (w) => {
+    const choices: Choice[] = []
+    for (const { id: courseId, title: about } of await listCourses(w))
+      for (const { id, title } of await lessonsOf(w, courseId)) choices.push({ value: id, name: title, about })
+    return choices
+  })
+}
+
 const webhooks = async ({ work }: Context) => {
   const { listWebhooks } = await import('../webhooks/webhooks.ts')
   return (await work(listWebhooks)).map(({ id, url, status }) => ({ value: id, name: url, about: status }))
@@ -151,6 +162,7 @@ const loaders = {
   imports,
   journeys,
   keys,
+  lessons,
   lists,
   pipelines,
   plans,
@@ -178,6 +190,7 @@ const byPlace: Readonly<Record<string, Noun>> = {
   '<domain>': 'domains',
   '<form>': 'forms',
   '<journey>': 'journeys',
+  '<lesson>': 'lessons',
   '<list>': 'lists',
   '<pipeline>': 'pipelines',
   '<plan>': 'plans',
@@ -187,6 +200,7 @@ const byPlace: Readonly<Record<string, Noun>> = {
   '<webinar>': 'webinars',
   'bindings set <subject>': 'courses or webinars',
   'bindings unset <subject>': 'courses or webinars',
+  'courses lessons move --before': 'lessons',
   'deals move --to': 'stages',
 }
 

@@ -11,6 +11,7 @@ import { countBindings } from '../lifecycle/lifecycle.listeners.ts'
 import { forgetRecipients } from '../messages/messages.listeners.ts'
 import type { Listener } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
+import { detachCourse } from '../webinars/webinars.listeners.ts'
 import { forgetAttendees } from '../webinars/webinars.personal-data.ts'
 
 /**
@@ -28,6 +29,7 @@ export const listeners: readonly Listener[] = [
   forgetErased,
   forgetMembers,
   forgetAttendees,
+  detachCourse,
   forgetNamed,
   countBindings,
   countBroadcasts,

@@ -1,7 +1,17 @@
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, type Context, changing, examples, paged } from '../cli/command.ts'
+import {
+  type Cli,
+  type CommandSet,
+  type Confirmation,
+  type Context,
+  changing,
+  confirmed,
+  examples,
+  paged,
+} from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
+import { quantity } from '../lib/quantity.ts'
 import type { CourseView, LessonView, MemberView } from './courses.ts'
 
 const courseColumns: Column<CourseView>[] = [
@@ -84,6 +94,24 @@ const addCourses = (noun: Command, cli: Cli): void => {
       }),
     )
 
+  changing(
+    onCourse(noun, 'update', 'Change the title of a course')
+      .addHelpText(
+        'after',
+        examples(
+          'svc courses update Sailing --title "Sailing for beginners"',
+          'svc courses update Sailing --title "Sailing for beginners" --dry-run',
+        ),
+      )
+      .option('--title <title>', 'its new title'),
+  ).action(
+    cli.run(async ({ out, require, work }, ref: string, flags: { title?: string }) => {
+      const { title } = await require({ title: flags.title })
+      const { updateCourse } = await import('./courses.ts')
+      out.one(await work((w) => updateCourse(w, ref, { title })))
+    }),
+  )
+
   const publishing = (name: string, summary: string, published: boolean) =>
     changing(
       onCourse(noun, name, summary).addHelpText(
@@ -101,6 +129,94 @@ const addCourses = (noun: Command, cli: Cli): void => {
     'unpublish',
     'Close a course immediately, also for members who have it open; keys and progress stay',
     false,
+  )
+}
+
+const addDelete = (noun: Command, cli: Cli): void => {
+  confirmed(
+    onCourse(
+      noun,
+      'delete',
+      'Delete a course with its lessons, keys and progress; what only its keys opened closes immediately',
+    ).addHelpText('after', examples('svc courses delete Sailing --dry-run', 'svc courses delete Sailing --yes')),
+    'show what would be deleted',
+  ).action(
+    cli.run(async ({ out, trial, work, confirm }, ref: string, flags: Confirmation) => {
+      const { deleteCourse, findCourseNamed } = await import('./courses.ts')
+      const { id, title } = await work((w) => findCourseNamed(w, ref))
+      const planned = await trial((w) => deleteCourse(w, id))
+      const holds = `${quantity(planned.lessons, 'lesson')} and ${quantity(planned.keys, 'active key')}`
+      const what = `delete the course ${title} with ${holds}, and all progress in it; no email is sent`
+      if (!(await confirm(what, flags, { id, title, ...planned }))) return
+      out.one({ id, title, ...(await work((w) => deleteCourse(w, id))) })
+    }),
+  )
+}
+
+/** Adds a subcommand whose arguments are a course and one of its lessons. */
+const onLesson = (noun: Command, name: string, summary: string): Command =>
+  onCourse(noun, name, summary).argument('<lesson>', 'id, or a title that only one lesson of the course has')
+
+const addLessonChanges = (noun: Command, cli: Cli): void => {
+  changing(
+    onLesson(noun, 'update', 'Change the title or content of a lesson; whoever has finished it stays finished')
+      .addHelpText(
+        'after',
+        examples(
+          'svc courses lessons update Sailing Knots --title "Four knots"',
+          'svc courses lessons update Sailing Knots --content "Start with the bowline." --dry-run',
+        ),
+      )
+      .option('--title <title>', 'its new title')
+      .option('--content <text>', 'plain text; a blank line ends a paragraph'),
+  ).action(
+    cli.run(
+      async ({ out, work }, ref: string, lesson: string, { title, content }: { title?: string; content?: string }) => {
+        const [{ updateLesson }, { Problem }] = await Promise.all([import('./courses.ts'), import('../lib/problem.ts')])
+        if (title === undefined && content === undefined)
+          throw new Problem('usage', 'Nothing to change: give --title or --content')
+        out.one(await work((w) => updateLesson(w, ref, lesson, { title, content })))
+      },
+    ),
+  )
+
+  changing(
+    onLesson(noun, 'move', 'Move a lesson to another place in its course')
+      .addHelpText(
+        'after',
+        examples(
+          'svc courses lessons move Sailing Knots --before Anchoring',
+          'svc courses lessons move Sailing Knots --last --dry-run',
+        ),
+      )
+      .option('--before <lesson>', 'the lesson that it will precede: id or title')
+      .option('--last', 'move it to the end'),
+  ).action(
+    cli.run(
+      async ({ out, work }, ref: string, lesson: string, { before, last }: { before?: string; last?: boolean }) => {
+        const [{ moveLesson }, { Problem }] = await Promise.all([import('./courses.ts'), import('../lib/problem.ts')])
+        if ((before === undefined) !== (last === true))
+          throw new Problem('usage', 'Give either --before <lesson> or --last')
+        out.one(await work((w) => moveLesson(w, ref, lesson, before ?? null)))
+      },
+    ),
+  )
+
+  confirmed(
+    onLesson(noun, 'delete', 'Delete a lesson and the progress in it; nobody completes the course by it').addHelpText(
+      'after',
+      examples('svc courses lessons delete Sailing Knots --dry-run', 'svc courses lessons delete Sailing Knots --yes'),
+    ),
+    'show what would be deleted',
+  ).action(
+    cli.run(async ({ out, trial, work, confirm }, ref: string, lessonRef: string, flags: Confirmation) => {
+      const { deleteLesson, findLesson } = await import('./courses.ts')
+      const { id, courseId, title } = await work((w) => findLesson(w, ref, lessonRef))
+      const { finished } = await trial((w) => deleteLesson(w, courseId, id))
+      const what = `delete the lesson ${title}, which ${quantity(finished, 'member has', 'members have')} finished`
+      if (!(await confirm(what, flags, { id, courseId, title, finished }))) return
+      out.one({ id, courseId, title, ...(await work((w) => deleteLesson(w, courseId, id))) })
+    }),
   )
 }
 
@@ -211,5 +327,8 @@ export const commands: CommandSet = (cli) => {
   const noun = cli.noun('courses')
   addCourses(noun, cli)
   addMembers(noun, cli)
-  addLessons(noun.command('lessons').description('The lessons of a course'), cli)
+  addDelete(noun, cli)
+  const lessons = noun.command('lessons').description('The lessons of a course')
+  addLessons(lessons, cli)
+  addLessonChanges(lessons, cli)
 }

@@ -1,22 +1,16 @@
 import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
+import { notFound } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
-import { statement } from '../store/statement.ts'
+import { deleteBindings } from '../lifecycle/lifecycle.ts'
 import type { Work } from '../store/work.ts'
-import {
-  type CourseView,
-  findCourseNamed,
-  type LessonView,
-  lessonTypes,
-  theCourse,
-  viewCourse,
-} from './courses.find.ts'
+import { type CourseView, theCourse, viewCourse } from './courses.find.ts'
 
-const Title = text(200).trim().min(1, 'is required')
+export const Title = text(200).trim().min(1, 'is required')
 
 const NewCourse = z.object({ title: Title, published: z.boolean().default(false) })
-const NewLesson = z.object({ title: Title, content: text(100_000).trim().min(1, 'is required') })
+const CourseChange = z.object({ title: Title })
 
 const entitiesOf = (work: Work) => work.em(import('./courses.entities.ts'))
 
@@ -45,31 +39,46 @@ export const publishCourse = async (work: Work, ref: string, published: boolean)
   return viewCourse(course)
 }
 
-// Locks the course, so that concurrent calls get successive positions.
-const touchCourse = statement(
-  'touch-course',
-  {},
-  'update courses set updated_at = $3 where account_id = $1 and id = $2',
-)
-
-const insertLesson = statement<LessonView>(
-  'insert-lesson',
-  lessonTypes,
-  `insert into lessons (account_id, course_id, id, title, content, position)
-   select $1, $2, $3, $4, $5, coalesce(max(position), 0) + 1 from lessons where account_id = $1 and course_id = $2
-   returning id, title, content, position`,
-)
-
-/** Adds a lesson at the end of a course (id or title). Throws Problem `invalid`, `not_found`, `conflict`. */
-export const addLesson = async (
+/**
+ * Changes the title of a course (id or title). Throws Problem `invalid`, `not_found`, or `conflict` if several courses have the
+ * title.
+ */
+export const updateCourse = async (
   work: Work,
   ref: string,
-  input: z.input<typeof NewLesson>,
-): Promise<LessonView & { courseId: string }> => {
-  const { title, content } = parse(NewLesson, input)
-  const { sql, accountId, now } = work
-  const { id: courseId } = await findCourseNamed(work, ref)
-  await sql(touchCourse, [accountId, courseId, now])
-  const [lesson] = await sql(insertLesson, [accountId, courseId, newId('les', now.getTime()), title, content])
-  return { ...lesson!, courseId }
+  change: z.input<typeof CourseChange>,
+): Promise<CourseView> => {
+  const { title } = parse(CourseChange, change)
+  const [em, { Course }] = await entitiesOf(work)
+  const course = theCourse(await em.find(Course, { $or: [{ id: ref }, { title: ref }] }), ref)
+  if (course.title !== title) {
+    Object.assign(course, { title, updatedAt: work.now })
+    await em.flush()
+  }
+  return viewCourse(course)
+}
+
+/** What the deletion of a course deletes with it. */
+export interface CourseRemoval {
+  lessons: number
+  /** Active keys to the membership. */
+  keys: number
+}
+
+/**
+ * Deletes a course (by id) with its lessons, keys, progress and bindings. Its members stay members, entitled as far as they have a key
+ * of another course; no email is sent. Throws Problem `not_found`.
+ */
+export const deleteCourse = async (work: Work, id: string): Promise<CourseRemoval> => {
+  const [em, { Completion, Course, Enrolment, FinishedLesson, Lesson }] = await entitiesOf(work)
+  // First, so that no enrolment is added later: it locks the course. Then lessons, which a member who finishes one locks.
+  if ((await em.nativeDelete(Course, { id })) === 0) throw notFound('There is no such course')
+  const lessons = await em.nativeDelete(Lesson, { courseId: id })
+  const keys = await em.count(Enrolment, { courseId: id, active: true })
+  await em.nativeDelete(Enrolment, { courseId: id })
+  await em.nativeDelete(FinishedLesson, { courseId: id })
+  await em.nativeDelete(Completion, { courseId: id })
+  await deleteBindings(work, { kind: 'course', id })
+  for (const listener of await work.listeners()) await listener.courseDeleted?.(work, id)
+  return { lessons, keys }
 }

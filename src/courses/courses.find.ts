@@ -59,11 +59,15 @@ export const listCourses = async ({ sql, accountId }: Reader): Promise<CourseVie
   return rows.map(viewCourse)
 }
 
-const readCourse = preparedStatement<Row>(
-  'course-by-id',
-  columnTypes,
-  `select ${columns} from courses c where c.account_id = $1 and c.id = $2`,
-)
+const readingCourse = (name: string, lock = '') =>
+  preparedStatement<Row>(
+    name,
+    columnTypes,
+    `select ${columns} from courses c where c.account_id = $1 and c.id = $2 ${lock}`,
+  )
+
+const readCourse = readingCourse('course-by-id')
+const holdCourseRow = readingCourse('hold-course', 'for key share of c')
 
 /** Returns null for an unknown id and for another account's course. */
 export const courseById = async ({ sql, accountId }: Reader, id: string): Promise<CourseView | null> => {
@@ -71,11 +75,20 @@ export const courseById = async ({ sql, accountId }: Reader, id: string): Promis
   return row ? viewCourse(row) : null
 }
 
+const noSuchCourse = () => notFound('There is no such course')
+
 /** Throws Problem `not_found` for an unknown id and for another account's course (docs/reference/api.md#authentication). */
 export const findCourse = async (reader: Reader, id: string): Promise<CourseView> => {
   const course = await courseById(reader, id)
-  if (!course) throw notFound('There is no such course')
+  if (!course) throw noSuchCourse()
   return course
+}
+
+/** Returns a course that is not deleted before the end of the transaction. Throws Problem `not_found`, as `findCourse` does. */
+export const holdCourse = async ({ sql, accountId }: Reader, id: string): Promise<CourseView> => {
+  const [row] = await sql(holdCourseRow, [accountId, id])
+  if (!row) throw noSuchCourse()
+  return viewCourse(row)
 }
 
 /**

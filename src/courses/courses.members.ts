@@ -4,7 +4,7 @@ import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
-import { findCourse, isEntitled, type Reader } from './courses.find.ts'
+import { holdCourse, isEntitled, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
 
 /** Schema of a member's address. Its message is that of a registration (docs/reference/api.md#errors). */
@@ -63,7 +63,7 @@ export const enrolMember = async (
   courseId: string,
   { email, active }: z.output<typeof EnrolmentBody>,
 ): Promise<EnrolmentResult> => {
-  const course = await findCourse(work, courseId)
+  const course = await holdCourse(work, courseId)
   const memberId = await lockMember(work, email)
   if (!active) {
     await work.sql(revokeKey, [work.accountId, memberId, courseId, work.now])

@@ -72,17 +72,18 @@ const lockMember = statement(
   'select from members where account_id = $1 and id = $2 for no key update',
 )
 
-const findLesson = statement(
-  'find-lesson',
+// The lesson is not deleted before the commit, or is gone.
+const holdLesson = statement(
+  'hold-lesson',
   {},
-  'select from lessons where account_id = $1 and course_id = $2 and id = $3',
+  'select from lessons where account_id = $1 and course_id = $2 and id = $3 for key share',
 )
 
-const insertFinished = statement(
+const insertFinished = statement<{ isNew: boolean }>(
   'finish-lesson',
-  {},
+  { isNew: 'bool' },
   `insert into finished_lessons (account_id, member_id, course_id, lesson_id, finished_at) values ($1, $2, $3, $4, $5)
-   on conflict do nothing`,
+   on conflict do nothing returning true as "isNew"`,
 )
 
 const insertCompletion = statement<{ isCompleted: boolean }>(
@@ -99,8 +100,9 @@ const insertCompletion = statement<{ isCompleted: boolean }>(
 
 /**
  * Marks a lesson as finished. The last lesson of a course completes it, which sends the `completed` email, at most once per
- * member and course. Throws Problem `forbidden` if the member is no longer entitled, `not_found` for an unknown lesson and for an
- * unknown, foreign or unpublished course.
+ * member and course. A lesson that was finished before changes nothing, even if it is the last one by now. Throws Problem
+ * `forbidden` if the member is no longer entitled, `not_found` for an unknown lesson and for an unknown, foreign or unpublished
+ * course.
  */
 export const finishLesson = async (
   app: Pick<App, 'config' | 'projects' | 'tokens'>,
@@ -113,9 +115,10 @@ export const finishLesson = async (
   await sql(lockMember, [accountId, memberId])
   const email = await entitledEmail(work, memberId)
   if (email === null) throw new Problem('forbidden', 'You no longer have access')
-  const found = await sql(findLesson, [accountId, courseId, lessonId])
+  const found = await sql(holdLesson, [accountId, courseId, lessonId])
   if (found.length === 0) throw notFound('There is no such lesson')
-  await sql(insertFinished, [accountId, memberId, courseId, lessonId, now])
+  const finished = await sql(insertFinished, [accountId, memberId, courseId, lessonId, now])
+  if (finished.length === 0) return
   const completed = await sql(insertCompletion, [accountId, memberId, courseId, now])
   if (completed.length > 0) await mailMember(app, work, 'completed', course, { id: memberId, email })
 }

@@ -1,12 +1,20 @@
-export { addLesson, createCourse, publishCourse } from './courses.edit.ts'
+export { type CourseRemoval, createCourse, deleteCourse, publishCourse, updateCourse } from './courses.edit.ts'
 export {
   type CourseView,
-  findCourse,
   findCourseNamed,
+  holdCourse,
   type LessonView,
   lessonsOf,
   listCourses,
 } from './courses.find.ts'
+export {
+  addLesson,
+  type CourseLesson,
+  deleteLesson,
+  findLesson,
+  moveLesson,
+  updateLesson,
+} from './courses.lessons.ts'
 export { mintPortalUrl, portalPage } from './courses.links.ts'
 export {
   EnrolmentBody,
@@ -19,6 +27,8 @@ export {
 
 declare module '../store/work.ts' {
   interface Listener {
+    /** A course was deleted; called in the transaction that deletes it. */
+    courseDeleted?(work: Work, id: string): Promise<void>
     /** A normalised address was enrolled in a course that it was not enrolled in; called in the transaction that writes it. */
     memberEnrolled?(work: Work, enrolled: { course: { id: string; title: string }; email: string }): Promise<void>
   }

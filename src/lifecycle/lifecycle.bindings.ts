@@ -108,7 +108,7 @@ export const unsetBinding = async ({ sql, accountId }: Work, ref: string, eventN
   return (await sql(deleteBinding, [accountId, subject.kind, subject.id, event])).length > 0
 }
 
-const deletingBindings = statement(
+const deleteBindingsOf = statement(
   'delete-bindings',
   {},
   'delete from lifecycle_bindings where account_id = $1 and subject_kind = $2 and subject_id = $3',
@@ -116,5 +116,5 @@ const deletingBindings = statement(
 
 /** Deletes the bindings of a course or webinar that is being deleted. */
 export const deleteBindings = async ({ sql, accountId }: Work, { kind, id }: Subject): Promise<void> => {
-  await sql(deletingBindings, [accountId, kind, id])
+  await sql(deleteBindingsOf, [accountId, kind, id])
 }

@@ -109,3 +109,74 @@ test('a course of another account is not found', async () => {
     expect((await svc(t, ['courses', ...args, '--account', other.id])).status).toBe(3)
   expect(await json('show', id)).toMatchObject({ published: true })
 })
+
+test('a course and its lessons are changed, moved and deleted', async () => {
+  const { id, lessons } = await course(t, account, 'Knots', ['Bowline', 'Hitch', 'Splice'])
+  const [bowline, hitch, splice] = lessons
+  expect(await json('update', 'Knots', '--title', 'All knots')).toMatchObject({
+    id,
+    title: 'All knots',
+    lessonCount: 3,
+  })
+  const changed = { id: hitch, courseId: id, title: 'Clove hitch', content: 'Twice.', position: 2 }
+  const change = ['lessons', 'update', id, 'Hitch', '--title', 'Clove hitch', '--content', 'Twice.']
+  const dry = await run('courses', ...change, '--dry-run', '--json')
+  expect([dry.status, dry.json]).toEqual([0, { dryRun: true, ...changed }])
+  expect((await json('lessons', 'list', id)).lessons[1].title).toBe('Hitch')
+  expect(await json(...change)).toEqual(changed)
+  expect(await json('lessons', 'move', id, 'Clove hitch', '--before', bowline!)).toMatchObject({ position: 1 })
+  expect(await json('lessons', 'move', id, 'Clove hitch', '--last', '--yes')).toMatchObject({ position: 3 })
+  await enrol(t, account, id, 'ada@people.example')
+  for (const [args, says, planned] of [
+    [
+      ['lessons', 'delete', id, 'Splice'],
+      'delete the lesson Splice, which 0 members have finished',
+      { id: splice, courseId: id, title: 'Splice', finished: 0 },
+    ],
+    [
+      ['delete', id],
+      'delete the course All knots with 2 lessons and 1 active key, and all progress in it; no email is sent',
+      { id, title: 'All knots', lessons: 2, keys: 1 },
+    ],
+  ] as const) {
+    const asked = await run('courses', ...args)
+    expect([asked.status, asked.stdout, asked.stderr]).toEqual([
+      2,
+      '',
+      expect.stringContaining(`${says}: it needs --yes`),
+    ])
+    const before = await json('show', id)
+    expect((await run('courses', ...args, '--dry-run', '--json')).json).toEqual({ dryRun: true, ...planned })
+    expect(await json('show', id)).toEqual(before)
+    expect(await json(...args, '--yes')).toEqual(planned)
+    expect((await run('courses', ...args, '--yes')).status).toBe(3)
+  }
+})
+
+test('changes of lessons and courses: wrong flags are exit 2, unknown ids 3, an ambiguous title 6', async () => {
+  const { id } = await course(t, account, 'Splices', ['Eye', 'Short', 'Short'])
+  for (const [status, ...args] of [
+    [2, 'update', id],
+    [2, 'update', id, '--title', ' '],
+    [2, 'lessons', 'update', id, 'Eye'],
+    [2, 'lessons', 'update', id, 'Eye', '--title', ''],
+    [2, 'lessons', 'move', id, 'Eye'],
+    [2, 'lessons', 'move', id, 'Eye', '--last', '--before', 'Short'],
+    [3, 'update', 'crs_none', '--title', 'x'],
+    [3, 'delete', 'crs_none', '--yes'],
+    [3, 'lessons', 'update', id, 'les_none', '--title', 'x'],
+    [3, 'lessons', 'move', id, 'Eye', '--before', 'les_none'],
+    [3, 'lessons', 'delete', id, 'les_none', '--yes'],
+    [6, 'lessons', 'delete', id, 'Short', '--yes'],
+  ] as const) {
+    const ran = await run('courses', ...args)
+    expect([args, ran.status, ran.stdout]).toEqual([args, status, ''])
+  }
+  const other = await t.account()
+  for (const args of [
+    ['delete', id, '--yes'],
+    ['lessons', 'delete', id, 'Eye', '--yes'],
+  ])
+    expect((await svc(t, ['courses', ...args, '--account', other.id])).status).toBe(3)
+  expect((await json('lessons', 'list', id)).lessons).toHaveLength(3)
+})

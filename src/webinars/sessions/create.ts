@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { quotaState, showsCourses } from '../../accounts/accounts.ts'
-import { findCourse } from '../../courses/courses.ts'
+import { holdCourse } from '../../courses/courses.ts'
 import { newId } from '../../lib/ids.ts'
 import { Problem } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
@@ -35,7 +35,7 @@ export const createWebinar = async (work: Work, input: z.output<typeof NewWebina
   const { accountId, now } = work
   const { title, accessMode, scheduledAt = null, courseId = null, capacity = null, streamUrl = null } = input
   await requireLive(work, { withCourse: courseId !== null })
-  if (courseId !== null) await findCourse(work, courseId)
+  if (courseId !== null) await holdCourse(work, courseId)
   const [em, { Webinar }] = await work.em(import('../webinars.entities.ts'))
   const webinar = em.create(Webinar, {
     accountId,

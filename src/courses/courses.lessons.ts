@@ -1,0 +1,142 @@
+import { z } from 'zod'
+import { newId } from '../lib/ids.ts'
+import { parse } from '../lib/parse.ts'
+import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
+import { text } from '../lib/text.ts'
+import { statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
+import { Title } from './courses.edit.ts'
+import { findCourseNamed, type LessonView, lessonsOf, lessonTypes } from './courses.find.ts'
+
+/*
+ * Changes of lessons lock their course, so that positions stay 1, 2, 3. A member who finishes a lesson locks that lesson
+ * (courses.progress.ts).
+ */
+
+const NewLesson = z.object({ title: Title, content: text(100_000).trim().min(1, 'is required') })
+const LessonChange = NewLesson.partial()
+
+/** A lesson as the terminal shows it. */
+export type CourseLesson = LessonView & { courseId: string }
+
+const touchCourse = statement(
+  'touch-course',
+  {},
+  'update courses set updated_at = $3 where account_id = $1 and id = $2',
+)
+
+const entitiesOf = (work: Work) => work.em(import('./courses.entities.ts'))
+
+/** Finds a course by its id or unique title, and locks its lessons. Returns its id. */
+const lockCourse = async (work: Work, ref: string): Promise<string> => {
+  const { id } = await findCourseNamed(work, ref)
+  await work.sql(touchCourse, [work.accountId, id, work.now])
+  return id
+}
+
+/** Returns the lesson with the id or unique title `ref`. Throws Problem `not_found`, `conflict`. */
+const theLesson = (lessons: readonly LessonView[], courseId: string, ref: string): LessonView => {
+  const byId = lessons.find(({ id }) => id === ref)
+  const [lesson, other] = byId ? [byId] : lessons.filter(({ title }) => title === ref)
+  const hint = `svc courses lessons list ${courseId}`
+  if (!lesson) throw noSuch('lesson', ref, { hint })
+  if (other) throw conflict(`More than one lesson has the title ${shown(ref)}`, { hint: `name one by its id: ${hint}` })
+  return lesson
+}
+
+const insertLesson = statement<LessonView>(
+  'insert-lesson',
+  lessonTypes,
+  `insert into lessons (account_id, course_id, id, title, content, position)
+   select $1, $2, $3, $4, $5, coalesce(max(position), 0) + 1 from lessons where account_id = $1 and course_id = $2
+   returning id, title, content, position`,
+)
+
+/** Adds a lesson at the end of a course (id or title). Throws Problem `invalid`, `not_found`, `conflict`. */
+export const addLesson = async (work: Work, ref: string, input: z.input<typeof NewLesson>): Promise<CourseLesson> => {
+  const { title, content } = parse(NewLesson, input)
+  const { sql, accountId, now } = work
+  const courseId = await lockCourse(work, ref)
+  const [lesson] = await sql(insertLesson, [accountId, courseId, newId('les', now.getTime()), title, content])
+  return { ...lesson!, courseId }
+}
+
+/** Finds a lesson by its id or unique title in its course (id or title). Throws Problem `not_found`, `conflict`. */
+export const findLesson = async (work: Work, courseRef: string, ref: string): Promise<CourseLesson> => {
+  const { id: courseId } = await findCourseNamed(work, courseRef)
+  return { ...theLesson(await lessonsOf(work, courseId), courseId, ref), courseId }
+}
+
+/** Changes title or content of a lesson. Whoever has finished it stays finished. Throws Problem `invalid`, `not_found`, `conflict`. */
+export const updateLesson = async (
+  work: Work,
+  courseRef: string,
+  ref: string,
+  input: z.input<typeof LessonChange>,
+): Promise<CourseLesson> => {
+  const change = parse(LessonChange, input)
+  const courseId = await lockCourse(work, courseRef)
+  const lesson = theLesson(await lessonsOf(work, courseId), courseId, ref)
+  const { title = lesson.title, content = lesson.content } = change
+  const [em, { Lesson }] = await entitiesOf(work)
+  await em.nativeUpdate(Lesson, { id: lesson.id, courseId }, { title, content })
+  return { ...lesson, title, content, courseId }
+}
+
+// A unique index on the position is checked row by row, so positions that are taken are first moved out of the way.
+const freePositions = statement(
+  'free-positions',
+  {},
+  'update lessons set position = -position where account_id = $1 and course_id = $2',
+)
+
+const numberLessons = statement(
+  'number-lessons',
+  {},
+  `update lessons l set position = o.n from unnest($3::text[]) with ordinality as o(id, n)
+   where l.account_id = $1 and l.course_id = $2 and l.id = o.id`,
+)
+
+/** Gives the lessons of a locked course the positions of this order, which names all of them. */
+const order = async ({ sql, accountId }: Work, courseId: string, ids: readonly string[]): Promise<void> => {
+  await sql(freePositions, [accountId, courseId])
+  await sql(numberLessons, [accountId, courseId, ids])
+}
+
+/** Moves a lesson before another one of its course, or with null to the end. Throws Problem `not_found`, `conflict`. */
+export const moveLesson = async (
+  work: Work,
+  courseRef: string,
+  ref: string,
+  beforeRef: string | null,
+): Promise<CourseLesson> => {
+  const courseId = await lockCourse(work, courseRef)
+  const lessons = await lessonsOf(work, courseId)
+  const { id } = theLesson(lessons, courseId, ref)
+  const before = beforeRef === null ? null : theLesson(lessons, courseId, beforeRef).id
+  if (before !== id) {
+    const others = lessons.map((lesson) => lesson.id).filter((other) => other !== id)
+    const at = before === null ? others.length : others.indexOf(before)
+    await order(work, courseId, others.toSpliced(at, 0, id))
+  }
+  return findLesson(work, courseId, id)
+}
+
+/**
+ * Deletes a lesson (by id) and the progress in it. It completes nobody: whether a member has completed the course is decided when the
+ * member finishes a lesson. Completed courses stay completed. Returns how many members had finished it. Throws Problem `not_found`.
+ */
+export const deleteLesson = async (work: Work, courseId: string, id: string): Promise<{ finished: number }> => {
+  await lockCourse(work, courseId)
+  const [em, { FinishedLesson, Lesson }] = await entitiesOf(work)
+  // First, because it waits for members who are finishing the lesson: their progress in it is deleted too.
+  if ((await em.nativeDelete(Lesson, { id, courseId })) === 0) throw notFound('There is no such lesson')
+  const finished = await em.nativeDelete(FinishedLesson, { courseId, lessonId: id })
+  const rest = await lessonsOf(work, courseId)
+  await order(
+    work,
+    courseId,
+    rest.map((lesson) => lesson.id),
+  )
+  return { finished }
+}

@@ -1,0 +1,140 @@
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { finishLesson } from '../../src/courses/courses.progress.ts'
+import { deleteCourse, listCourses, updateCourse } from '../../src/courses/courses.ts'
+import { listBindings, setBinding } from '../../src/lifecycle/lifecycle.ts'
+import { applyProjects } from '../../src/studio/studio.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
+import { claim, course, enrol, mailsOf } from '../support/courses.ts'
+import { untilLocked } from '../support/database.ts'
+import { sendingAccount } from '../support/messages.ts'
+import { makeWebinar, webinarOf } from '../webinars/support.ts'
+
+let account: TestAccount
+let claimed = 0
+
+const t = useApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_PUBLIC_URL: 'https://svc.example' } })
+beforeEach(async () => {
+  account = await sendingAccount(t)
+})
+
+const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
+const remove = (id: string) => work((w) => deleteCourse(w, id))
+const rowsOf = async (id: string) =>
+  Promise.all(
+    ['lessons', 'enrolments', 'finished_lessons', 'course_completions'].map(
+      async (table) => (await t.app.sql(`select from ${table} where course_id = $1`, [id])).length,
+    ),
+  )
+
+test('a course goes with its lessons, keys, progress and bindings, without an email; the other course stays as it is', async () => {
+  const [gone, kept] = [await course(t, account, 'Rye', ['One', 'Two']), await course(t, account, 'Wheat', ['One'])]
+  const blocks = [{ id: 'a', type: 'text', props: { text: 'Hi' } }]
+  await work((w) => applyProjects(w, [{ name: 'Welcome', theme: {}, blocks }]))
+  for (const { id, lessons } of [gone, kept]) {
+    await work((w) => setBinding(t.app, w, `course:${id}`, 'enrolled', 'Welcome'))
+    const { subscriberId: memberId } = await enrol(t, account, id, 'ada@people.example')
+    for (const lessonId of lessons) await work((w) => finishLesson(t.app, w, { memberId, courseId: id, lessonId }))
+  }
+  await enrol(t, account, gone.id, 'bob@people.example')
+  await enrol(t, account, gone.id, 'cyd@people.example', false)
+  expect([await rowsOf(gone.id), await rowsOf(kept.id)]).toEqual([
+    [2, 2, 2, 1],
+    [1, 1, 1, 1],
+  ])
+  const mails = await mailsOf(t, account)
+  const members = await t.app.sql('select * from members where account_id = $1 order by id', [account.id])
+  expect(await remove(gone.id)).toEqual({ lessons: 2, keys: 2 })
+  expect([await rowsOf(gone.id), await rowsOf(kept.id)]).toEqual([
+    [0, 0, 0, 0],
+    [1, 1, 1, 1],
+  ])
+  expect(await work(listCourses)).toMatchObject([{ id: kept.id }])
+  expect((await work(listBindings)).map(({ subject }) => subject)).toEqual([`course:${kept.id}`])
+  expect(await mailsOf(t, account)).toEqual(mails)
+  expect(await t.app.sql('select * from members where account_id = $1 order by id', [account.id])).toEqual(members)
+  for (const id of [gone.id, 'crs_none', (await course(t, await t.account(), 'Foreign')).id])
+    await expect(remove(id)).rejects.toMatchObject({ kind: 'not_found' })
+})
+
+test('its members lose what only its key opened, at once; an enrolment in it is 404', async () => {
+  const slug = `bakery-delete-${++claimed}`
+  await claim(t, account, slug)
+  const [gone, kept] = [await course(t, account, 'Rye', ['One']), await course(t, account, 'Wheat', ['One'])]
+  await enrol(t, account, gone.id, 'ada@people.example')
+  const call = { key: account.key, body: { email: 'ada@people.example' } }
+  const enroll = (id: string) => t.request('POST', `/courses/${id}/enroll`, call)
+  const embed = (id: string) => t.request('POST', `/courses/${id}/embed-token`, call)
+  const { portalUrl } = (await embed(kept.id)).body
+  const entered = await t.request('GET', portalUrl.replace('https://svc.example', ''))
+  const page = (id: string) => t.request('GET', `/${slug}/${id}/embed${entered.headers.location}`)
+  expect((await page(kept.id)).status).toBe(200)
+  await remove(gone.id)
+  expect([(await page(kept.id)).status, (await page(gone.id)).status]).toEqual([403, 403])
+  const statuses = [await enroll(gone.id), await embed(gone.id), await embed(kept.id)].map(({ status }) => status)
+  expect(statuses).toEqual([404, 404, 403])
+})
+
+test('its webinars stay without a course', async () => {
+  const [gone, kept] = [await course(t, account, 'Rye'), await course(t, account, 'Wheat')]
+  const [one, two] = [
+    await makeWebinar(t, account, { courseId: gone.id }),
+    await makeWebinar(t, account, { courseId: kept.id }),
+  ]
+  await remove(gone.id)
+  expect([await webinarOf(t, account, one.id), await webinarOf(t, account, two.id)]).toMatchObject([
+    { courseId: null, status: 'scheduled' },
+    { courseId: kept.id, updatedAt: two.updatedAt },
+  ])
+})
+
+test('an enrolment and a webinar that wait for the deletion find no course; those before it go with it or are detached', async () => {
+  const { id } = await course(t, account, 'Rye', ['One'])
+  await enrol(t, account, id, 'ada@people.example')
+  const session = await t.app.database.connect()
+  onTestFinished(() => session.end())
+  await session.query('begin')
+  await session.query('select from courses where id = $1 for update', [id])
+  const deletion = remove(id)
+  await untilLocked(t.app.database, 1)
+  const enrolment = enrol(t, account, id, 'bob@people.example')
+  const webinar = makeWebinar(t, account, { courseId: id })
+  await untilLocked(t.app.database, 3)
+  await session.query('commit')
+  const ends = await Promise.allSettled([deletion, enrolment, webinar])
+  expect(ends).toMatchObject([
+    { status: 'fulfilled' },
+    { status: 'rejected', reason: { kind: 'not_found' } },
+    { status: 'rejected', reason: { kind: 'not_found' } },
+  ])
+  expect(await rowsOf(id)).toEqual([0, 0, 0, 0])
+  expect(await t.app.sql('select from webinars where course_id = $1', [id])).toEqual([])
+})
+
+test('enrolments, finished lessons and the deletion at once leave no row of the course', async () => {
+  const { id, lessons } = await course(t, account, 'Rye', ['One', 'Two'])
+  const early = await Promise.all(Array.from({ length: 10 }, (_, i) => enrol(t, account, id, `p${i}@people.example`)))
+  await Promise.allSettled([
+    ...early.flatMap(({ subscriberId: memberId }) =>
+      lessons.map((lessonId) => work((w) => finishLesson(t.app, w, { memberId, courseId: id, lessonId }))),
+    ),
+    remove(id),
+    ...Array.from({ length: 10 }, (_, i) => enrol(t, account, id, `p${i + 5}@people.example`, i % 2 === 0)),
+  ])
+  expect(await work(listCourses)).toEqual([])
+  expect(await rowsOf(id)).toEqual([0, 0, 0, 0])
+})
+
+test('a course gets another title; the same one changes nothing, and an empty one is refused', async () => {
+  const { id } = await course(t, account, 'Rye')
+  const before = (await work(listCourses))[0]!
+  expect(await work((w) => updateCourse(w, 'Rye', { title: 'Rye' }))).toEqual(before)
+  expect(await work((w) => updateCourse(w, 'Rye', { title: ' Spelt ' }))).toMatchObject({
+    id,
+    title: 'Spelt',
+    published: true,
+  })
+  for (const title of ['', '  ', 'x'.repeat(201)])
+    await expect(work((w) => updateCourse(w, id, { title }))).rejects.toMatchObject({ kind: 'invalid' })
+  await expect(work((w) => updateCourse(w, 'Rye', { title: 'x' }))).rejects.toMatchObject({ kind: 'not_found' })
+  expect(await work(listCourses)).toMatchObject([{ id, title: 'Spelt' }])
+})
