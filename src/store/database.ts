@@ -18,7 +18,6 @@ export {
 export type Sql = <Row extends object = Record<string, unknown>>(
   query: string | Statement<Row>,
   params?: readonly unknown[],
-  name?: string,
 ) => Promise<Row[]>
 
 export type Client = pg.PoolClient
@@ -60,9 +59,8 @@ types.setTypeParser(20, Number)
 /** Returns the `Sql` of one connection. */
 export const sqlOn =
   (client: { query(config: pg.QueryConfig): Promise<pg.QueryResult> }): Sql =>
-  async <Row extends object>(query: string | Statement<Row>, params: readonly unknown[] = [], given?: string) => {
-    const { text, name } =
-      typeof query === 'string' ? { text: query, name: given } : query.isPrepared ? query : { text: query.text }
+  async <Row extends object>(query: string | Statement<Row>, params: readonly unknown[] = []) => {
+    const { text, name } = typeof query === 'string' ? { text: query } : query.isPrepared ? query : { text: query.text }
     return (await client.query({ text, name, values: params as unknown[] })).rows as Row[]
   }
 
@@ -221,11 +219,11 @@ export const openDatabase = (
   }
 
   return {
-    async sql(text, params, name) {
+    async sql(query, params) {
       const endsAt = endOfCall()
       for (let losses = 0; ; losses++) {
         try {
-          return await withConnection(endsAt, (client) => sqlOn(client)(text, params, name))
+          return await withConnection(endsAt, (client) => sqlOn(client)(query, params))
         } catch (error) {
           // Only a statement that certainly had no effect runs again. Without a transaction a lost answer may mean a commit.
           if (!isReadOnly(error) || losses >= lossWaits.length || now() >= endsAt) throw error

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
+import { parseSync, Visitor } from 'vite'
 import { beforeAll, expect, test } from 'vitest'
 import { type Statement, statements } from '../../src/store/statement.ts'
 import { cloneDatabase } from '../support/database.ts'
@@ -44,10 +45,12 @@ class Description {
 }
 
 const src = join(import.meta.dirname, '../../src')
-const declaring = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
-  (file) => file.endsWith('.ts') && /(store|\.)\/statement\.ts'/.test(readFileSync(join(src, file), 'utf8')),
-)
-for (const file of declaring) await import(join(src, file))
+const sources = readdirSync(src, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => ({ file, source: readFileSync(join(src, file), 'utf8') }))
+for (const { file, source } of sources) {
+  if (/(store|\.)\/statement\.ts'/.test(source)) await import(join(src, file))
+}
 
 let client: pg.Client
 let typeNames: Map<number, string>
@@ -76,6 +79,28 @@ test('statements are declared', () => {
 
 test.each([...statements.values()])('the statement $name returns its declared columns', async (declared) => {
   expect(await describeColumns(declared)).toEqual(declared.columns)
+})
+
+/** Returns the texts without expressions that a file passes to `sql`. */
+const fixedTextsIn = (source: string): string[] => {
+  const texts: string[] = []
+  const isSql = /(^|\.)sql$/
+  new Visitor({
+    CallExpression: ({ callee, arguments: [first] }) => {
+      if (!first || !isSql.test(source.slice(callee.start, callee.end))) return
+      const isFixed = first.type === 'Literal' || (first.type === 'TemplateLiteral' && first.expressions.length === 0)
+      if (isFixed) texts.push(source.slice(first.start, first.end))
+    },
+  }).visit(parseSync('source.ts', source).program)
+  return texts
+}
+
+test('every statement of fixed text is declared', () => {
+  const undeclared = sources
+    .filter(({ source }) => source.includes('sql'))
+    .flatMap(({ file, source }) => fixedTextsIn(source).map((text) => `${file}: ${text}`))
+  expect(undeclared).toEqual([])
+  expect(fixedTextsIn(`sql<Row>('select 1'); sql(\`select \${table}\`); sql(declared)`)).toEqual(["'select 1'"])
 })
 
 test('a statement whose columns differ from its declaration is noticed', async () => {

@@ -60,7 +60,7 @@ const prepare = async (more: object, ...names: string[]) => {
 }
 const calendars = () =>
   t.app.sql<{ email: string; calendar: string | null }>(
-    `select email, calendar from messages where account_id = $1 and key like 'moved:%' order by email`,
+    `select email, calendar from messages where account_id = $1 and key like 'moved:%' order by email, key`,
     [account.id],
   )
 const property = (calendar: string, name: string) => new RegExp(`^${name}:(.*)\r$`, 'm').exec(calendar)?.[1]
