@@ -252,21 +252,28 @@ export interface Recipient {
 }
 
 // `|| ''` hides the account, so that the planner uses the list's index: without statistics it would read and sort the account's contacts.
+const textOfRecipients = (condition: string): string =>
+  `select row_id as "rowId", email, fields from contacts c
+   where account_id || '' = $1 and list_id = $2 and row_id > $3 and status = 'active' and created_at <= $4
+     and exists (select from contact_lists where account_id = $1 and id = $2) and ${condition}
+   order by row_id limit $5`
+
 const readingRecipients = preparedStatement<Recipient>(
   'read-recipients',
   { rowId: 'text', email: 'text', fields: 'jsonb' },
-  `select row_id as "rowId", email, fields from contacts
-   where account_id || '' = $1 and list_id = $2 and row_id > $3 and status = 'active' and created_at <= $4
-     and exists (select from contact_lists where account_id = $1 and id = $2)
-   order by row_id limit $5`,
+  textOfRecipients('true'),
 )
 
-/** Returns the next active contacts of a list, in the order of `rowId`, that were in the list at the time `at`. Not recorded. */
+/**
+ * Returns the next active contacts of a list, in the order of `rowId`, that were in the list at the time `at` and meet `condition`. Not
+ * recorded.
+ */
 export const readRecipients = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
-  { after, at, limit }: { after: string; at: Date; limit: number },
-): Promise<Recipient[]> => sql(readingRecipients, [accountId, listId, after, at, limit])
+  { after, at, limit, condition }: { after: string; at: Date; limit: number; condition?: ContactCondition | undefined },
+): Promise<Recipient[]> =>
+  sql(...narrowedTo(condition, readingRecipients, textOfRecipients, [accountId, listId, after, at, limit]))
 
 const exportPage = 1_000
 

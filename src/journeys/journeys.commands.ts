@@ -15,6 +15,7 @@ import { rollingBack } from '../cli/trial.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
+import { shellWord } from '../lib/shell.ts'
 import type { Applied, JourneyDetail, JourneyView, RunView } from './journeys.ts'
 
 const columns: Column<JourneyView>[] = [
@@ -131,6 +132,8 @@ const addSwitches = (noun: Command, cli: Cli): void => {
 interface TriggerFlags extends Confirmation {
   email?: string
   list?: string
+  where?: string
+  segment?: string
   after?: string
 }
 
@@ -151,28 +154,40 @@ const triggerOne = async (context: Context, ref: string, flags: TriggerFlags): P
   if (flags.dryRun) out.note('Nothing was changed.')
 }
 
-const triggerMany = async (context: Context, ref: string, list: string, flags: TriggerFlags): Promise<void> => {
+const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): Promise<void> => {
   const { confirm, out, progress, signal, trial, work } = context
   const { findJourney, triggerList } = await import('./journeys.ts')
-  const { findList } = await import('../contacts/contacts.ts')
-  const [journey, target] = await work(async (w) => [await findJourney(w, ref), await findList(w, list)] as const)
+  const [{ findList }, { narrow }] = await Promise.all([
+    import('../contacts/contacts.ts'),
+    import('../segments/segments.ts'),
+  ])
+  const { where, segment } = flags
+  const asked = segment === undefined ? { where, ...(await context.require({ list: flags.list })) } : flags
+  const { journey, target, condition } = await work(async (w) => {
+    const journey = await findJourney(w, ref)
+    const { list, condition } = await narrow(w, asked)
+    return { journey, target: await findList(w, list!), condition }
+  })
   const { name: into } = journey
   const run = (open: Context['work']) => {
     const bar = progress('contacts')
     const onBatch = ({ contacts }: { contacts: number }) =>
-      bar.update({ rows: contacts, fraction: Math.min(1, contacts / Math.max(target.rowCount, 1)) })
-    const these = { journeyId: journey.id, listId: target.id, after: flags.after }
+      bar.update({ rows: contacts, fraction: condition ? null : Math.min(1, contacts / Math.max(target.rowCount, 1)) })
+    const these = { journeyId: journey.id, listId: target.id, condition, after: flags.after }
     return triggerList(open, these, { signal, onBatch }).finally(bar.stop)
   }
   const planned = await run(trial)
   signal.throwIfAborted()
   const people = quantity(planned.contacts, 'active contact')
-  const what = `let ${number(planned.entered)} of ${people} of ${target.name} into the journey ${into}`
+  const met = segment === undefined ? where !== undefined && ' that meet the filter' : ` in the segment ${segment}`
+  const what = `let ${number(planned.entered)} of ${people} of ${target.name}${met || ''} into the journey ${into}`
   if (!(await confirm(what, flags, { contacts: planned.contacts, entered: planned.entered }))) return
   const { contacts, entered, after } = await run(work)
   if (signal.aborted) {
+    const filter = where === undefined ? '' : ` --where ${shellWord(where)}`
+    const selection = segment === undefined ? `--list ${target.id}${filter}` : `--segment ${shellWord(segment)}`
     throw new Problem('conflict', `Interrupted: ${quantity(entered, 'contact')} entered, and stay in the journey`, {
-      hint: `svc journeys trigger ${journey.id} --list ${target.id} --after ${after}`,
+      hint: `svc journeys trigger ${journey.id} ${selection} --after ${after}`,
     })
   }
   out.one({ ok: true, contacts, entered })
@@ -183,23 +198,28 @@ const addTrigger = (noun: Command, cli: Cli): void => {
     noun
       .command('trigger')
       .description(
-        'Start a journey with the trigger api or manual for an address, or for every active contact of a list',
+        'Start a journey with the trigger api or manual for an address, or for every active contact of a list or segment',
       )
       .addHelpText(
         'after',
         examples(
           'svc journeys trigger Welcome --email ada@example.com',
-          'svc journeys trigger Welcome --list Customers --yes',
+          `svc journeys trigger Welcome --list Customers --where 'plan = pro' --yes`,
         ),
       )
       .argument('<journey>', 'id or name')
       .option('--email <email>', 'start it for this address, which is added to the list first; needs no --yes')
       .option('--list <id|name>', 'the list; without --email: every active contact of it, after confirmation')
+      .option('--where <filter>', 'of the list: only contacts that meet this filter')
+      .option('--segment <id|name>', 'every active contact of this segment, after confirmation')
       .option('--after <rowId>', 'continue an interrupted command after this contact'),
     'show how many would enter',
   ).action(
     cli.run((context, ref: string, flags: TriggerFlags) => {
-      if (flags.email === undefined && flags.list !== undefined) return triggerMany(context, ref, flags.list, flags)
+      const isNarrowed = flags.where !== undefined || flags.segment !== undefined
+      if (flags.email !== undefined && isNarrowed)
+        throw new Problem('usage', '--email can not be combined with --where or --segment')
+      if (flags.email === undefined && (flags.list !== undefined || isNarrowed)) return triggerMany(context, ref, flags)
       return triggerOne(context, ref, flags)
     }),
   )

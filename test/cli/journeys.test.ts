@@ -173,6 +173,47 @@ test('trigger with only a list asks, and enters each active contact once', async
   expect((await trigger('--yes', '--json', '--after', rowId)).json).toEqual({ ok: true, contacts: 102, entered: 0 })
 })
 
+test('trigger with a filter or a segment enters only active contacts that meet it', async () => {
+  await apply(welcome)
+  for (const [email, plan] of Object.entries({ ada: 'pro', bob: 'free', eve: 'pro', kim: 'pro' }))
+    await run([
+      'contacts',
+      'upsert',
+      '--list',
+      'Customers',
+      '--email',
+      `${email}@example.com`,
+      '--field',
+      `plan=${plan}`,
+    ])
+  await t.app.sql(`update contacts set status = 'pending' where account_id = $1 and email = 'kim@example.com'`, [
+    account.id,
+  ])
+  await run(['segments', 'create', '--name', 'Pros', '--list', 'Customers', '--where', 'plan = pro'])
+  const trigger = (...flags: string[]) => run(['journeys', 'trigger', 'Welcome', ...flags])
+  const where = ['--list', 'Customers', '--where', 'email ~ EVE and plan = pro']
+  const asked = await trigger('--segment', 'Pros')
+  expect(asked).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('2 active contacts of Customers in the segment Pros'),
+  })
+  expect((await trigger(...where, '--dry-run', '--json')).json).toMatchObject({ contacts: 1, entered: 1 })
+  expect((await journeys('runs', 'Welcome')).runs).toEqual([])
+  expect((await trigger(...where, '--yes', '--json')).json).toEqual({ ok: true, contacts: 1, entered: 1 })
+  expect((await trigger('--segment', 'Pros', '--yes', '--json')).json).toEqual({ ok: true, contacts: 2, entered: 1 })
+  const entered = (await journeys('runs', 'Welcome')).runs.map(({ email }: { email: string }) => email)
+  expect(entered.sort()).toEqual(['ada@example.com', 'eve@example.com'])
+  for (const flags of [
+    ['--segment', 'Pros', '--list', 'Customers'],
+    ['--segment', 'Pros', '--email', 'bob@example.com'],
+    ['--where', 'plan = pro', '--list', 'Customers', '--email', 'bob@example.com'],
+    ['--where', 'plan = pro'],
+    ['--list', 'Customers', '--where', 'plan ='],
+  ])
+    expect(await trigger(...flags, '--yes')).toMatchObject({ status: 2, stdout: '' })
+  expect(await trigger('--segment', 'Nobody', '--yes')).toMatchObject({ status: 3, stdout: '' })
+})
+
 test('trigger with a list: unknown ids are exit 3, a disabled journey exit 2; --dry-run adds nothing', async () => {
   await apply(welcome)
   const trigger = (...args: string[]) => run(['journeys', 'trigger', ...args])

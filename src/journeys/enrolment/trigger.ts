@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import {
+  type ContactCondition,
   readContacts,
   readRecipients,
   requireList,
@@ -75,6 +76,14 @@ interface Entered {
   after: string
 }
 
+/** The contacts of a list that meet `condition`, after the row id `after`. */
+interface Entrants {
+  journeyId: string
+  listId: string
+  condition?: ContactCondition | undefined
+  after?: string | undefined
+}
+
 /**
  * Enters the active contacts of a list into a journey in the order of `rowId`, beginning after `after`. Works in batches, each in a
  * unit of work opened by `open`, until the end of the list or until `signal` is aborted. Contacts that the re-entry rule refuses
@@ -82,7 +91,7 @@ interface Entered {
  */
 export const triggerList = async (
   open: <T>(run: (work: Work) => Promise<T>) => Promise<T>,
-  { journeyId, listId, after = '' }: { journeyId: string; listId: string; after?: string | undefined },
+  { journeyId, listId, condition, after = '' }: Entrants,
   { signal, onBatch }: { signal: AbortSignal; onBatch: (done: Entered) => void },
 ): Promise<Entered> => {
   let done: Entered = { contacts: 0, entered: 0, after }
@@ -91,7 +100,7 @@ export const triggerList = async (
     const batch = await open(async (work) => {
       at ??= work.now
       const journey = await requireJourney(work, journeyId, 'operator')
-      const people = await readRecipients(work, listId, { after: done.after, at, limit: batchSize })
+      const people = await readRecipients(work, listId, { after: done.after, at, limit: batchSize, condition })
       const runIds = await enterJourney(
         work,
         journey,
