@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { showScore } from '../../src/engagement/engagement.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import type { TestApp } from '../support/app.ts'
+import { countsOf } from '../support/database.ts'
 import {
   type Arrived,
   answer,
@@ -281,10 +281,7 @@ describe('a different start moves the booking', () => {
     account = await engagedAccount(t, bookingProject({ days: 14 }))
     mail = await sendProject(t, sink, account)
     const all = await slotsOf()
-    const deadlocks = async () =>
-      (
-        await t.app.sql<{ n: number }>('select deadlocks as n from pg_stat_database where datname = current_database()')
-      )[0]!.n
+    const deadlocks = async () => (await countsOf(t.app.database)).deadlocks
     const before = await deadlocks()
     const everybody: Arrived[] = []
     // A booking moves at most five times, so each round uses other bookings and start times.
@@ -300,8 +297,6 @@ describe('a different start moves the booking', () => {
         for (const reply of replies.filter(({ status }) => status !== 200)) taken(reply)
       }
     }
-    // PostgreSQL publishes the statistics of a session only after it has been idle for a moment.
-    await sleep(1100)
     expect(await deadlocks()).toBe(before)
     const held = (await bookingsOf(t, account.id)).map(({ startAt }) => startAt.getTime()).sort((a, b) => a - b)
     const slotRows = await t.app.sql<{ at: Date }>(

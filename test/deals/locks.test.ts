@@ -16,6 +16,7 @@ import {
 } from '../../src/deals/deals.ts'
 import type { Work } from '../../src/store/work.ts'
 import { useAccount, useApp } from '../support/app.ts'
+import { countsOf, untilLocked } from '../support/database.ts'
 import { subscribe } from '../support/deliveries.ts'
 import { randomOfTest } from '../support/random.ts'
 
@@ -26,14 +27,7 @@ const emailOf = (n: number) => `p${String(n).padStart(2, '0')}@example.org`
 
 const inWork = <T>(run: (work: Work) => Promise<T>): Promise<T> => t.app.work(account.id, 'cli:test', run)
 
-const deadlocks = async (): Promise<number> => {
-  // A backend reports its statistics within a second of its next statement.
-  await sleep(1200)
-  const [row] = await t.app.sql<{ deadlocks: number }>(
-    'select deadlocks from pg_stat_database where datname = current_database()',
-  )
-  return row!.deadlocks
-}
+const deadlocks = async () => (await countsOf(t.app.database)).deadlocks
 
 const t = useApp()
 const account = useAccount(t)
@@ -155,17 +149,16 @@ test('concurrent units that move several deals, single moves, erasures, kind cha
   expect(wrong).toEqual([])
 }, 60_000)
 
-/** Runs two units of work: the second begins when the first has run its statements, and the first commits `holdMs` later. */
-const overlapping = async <A, B>(
-  first: (work: Work) => Promise<A>,
-  second: (work: Work) => Promise<B>,
-  holdMs = 300,
-) => {
+/**
+ * Runs two units of work: the second begins when the first has run its statements, and the first commits when the second waits
+ * for a lock.
+ */
+const overlapping = async <A, B>(first: (work: Work) => Promise<A>, second: (work: Work) => Promise<B>) => {
   const begun = Promise.withResolvers<void>()
   const one = inWork(async (work) => {
     const result = await first(work)
     begun.resolve()
-    await sleep(holdMs)
+    await untilLocked(t.app, 1)
     return result
   })
   await begun.promise

@@ -40,6 +40,37 @@ export const untilLocked = ({ sql }: Pick<Database, 'sql'>, statements: number):
     { timeout: 60_000, interval: 5 },
   )
 
+/** Connections of a pool by default. */
+const poolSize = 10
+
+/**
+ * Makes each session of the pool report its statistics. By itself a session does so at the first statement after a second, or
+ * when it was idle for 10 s; other processes do so when they close their connections.
+ */
+export const reportStatistics = async ({ transaction }: Pick<Database, 'transaction'>): Promise<void> => {
+  const all = Promise.withResolvers<void>()
+  let begun = 0
+  await Promise.all(
+    Array.from({ length: poolSize }, () =>
+      transaction(async (sql) => {
+        await sql('select pg_stat_force_next_flush()')
+        // The transactions last until each has a session of its own.
+        if (++begun === poolSize) all.resolve()
+        await all.promise
+      }),
+    ),
+  )
+}
+
+/** Returns PostgreSQL's own counts of deadlocks and rollbacks in the database, those of the pool's last statement included. */
+export const countsOf = async (database: Pick<Database, 'sql' | 'transaction'>) => {
+  await reportStatistics(database)
+  const [row] = await database.sql<{ deadlocks: number; rollbacks: number }>(
+    'select deadlocks, xact_rollback as rollbacks from pg_stat_database where datname = current_database()',
+  )
+  return row!
+}
+
 /** Locks the ticket of an account's queued writers of new contacts (contacts/write/contention.ts). */
 export const holdContactsTicket = async (database: Database, accountId: string) => {
   const session = await database.connect()

@@ -8,7 +8,7 @@ import { isBusy, SerializationConflict } from '../../../src/store/database.ts'
 import type { Work } from '../../../src/store/work.ts'
 import type { TestAccount } from '../../support/app.ts'
 import { svcProcess } from '../../support/cli.ts'
-import { holdContactsTicket, untilLocked } from '../../support/database.ts'
+import { countsOf, holdContactsTicket, untilLocked } from '../../support/database.ts'
 import { randomOfTest } from '../../support/random.ts'
 import { prepareRun, useContacts } from '../support.ts'
 
@@ -50,14 +50,7 @@ const inexact = async () => {
 }
 const exact = { withoutAddress: 0, withoutContact: 0, addresses: 0, rows: 0 }
 
-/** PostgreSQL's own counters for the database. */
-const counted = async () => {
-  await app.app.sql('select pg_stat_force_next_flush()')
-  const [row] = await app.app.sql<{ deadlocks: number; rollbacks: number }>(
-    'select deadlocks, xact_rollback as rollbacks from pg_stat_database where datname = current_database()',
-  )
-  return row!
-}
+const counted = () => countsOf(app.app.database)
 
 /** Holds the account's ticket in another session until the test releases it. */
 const holdTicket = () => holdContactsTicket(app.app.database, account.id)

@@ -7,6 +7,7 @@ import { upsertContact } from '../../../src/contacts/contacts.ts'
 import { findDue } from '../../../src/journeys/engine/due.ts'
 import { runJourneys } from '../../../src/journeys/engine/engine.ts'
 import { startApp, type TestApp } from '../../support/app.ts'
+import { countsOf, reportStatistics } from '../../support/database.ts'
 import { type FaultSeen, type JourneyBench, journeyBench } from '../../support/journeys.ts'
 
 let target: TestApp
@@ -59,12 +60,7 @@ const areAllRunsEnded = (journey: string) => async () => {
 
 const emails = (count: number) => Array.from({ length: count }, (_, i) => `c${i}@example.com`)
 
-const deadlocks = async () => {
-  const [row] = await target.app.sql<{ deadlocks: number }>(
-    'select deadlocks from pg_stat_database where datname = current_database()',
-  )
-  return row!.deadlocks
-}
+const deadlocks = async () => (await countsOf(target.app.database)).deadlocks
 
 /** Steps of every kind that takes locks. */
 const mixed = [
@@ -175,6 +171,8 @@ test('journeys that update the same contacts while other transactions write to b
   await until(async () => (await areAllRunsEnded(journeys[0]!)()) && (await areAllRunsEnded(journeys[1]!)()))
   isOver = true
   await Promise.all(writers)
+  // The sessions of the engines report at their end.
+  for (const stop of stops.splice(0)) await stop()
   expect(await deadlocks()).toBe(before)
   for (const journey of journeys.slice(0, 2)) {
     const runs = await bench.runs(journey)
@@ -191,8 +189,7 @@ test('journeys that update the same contacts while other transactions write to b
 
 /** Returns the rows of runs and their log that sequential scans have read, and the entries that their indexes have returned. */
 const reads = async () => {
-  await target.app.sql('select pg_stat_clear_snapshot(), pg_stat_force_next_flush()')
-  await new Promise((resolve) => setTimeout(resolve, 1200))
+  await reportStatistics(target.app.database)
   const [row] = await target.app.sql<{ scanned: number; entries: number }>(
     `select (select sum(seq_tup_read)::int8 from pg_stat_user_tables where relname in ('journey_runs', 'journey_step_log')) as scanned,
        (select sum(idx_tup_read)::int8 from pg_stat_user_indexes where relname in ('journey_runs', 'journey_step_log')) as entries`,
@@ -225,7 +222,6 @@ test.each(['empty', 'full'])(
     if (state === 'empty') await fill()
     const before = await reads()
     const { faults } = await startEngine('svc plans')
-    await new Promise((resolve) => setTimeout(resolve, 100))
     // Queries contacts, so that only the engine reads the runs.
     await until(async () => {
       const [seen] = await target.app.sql<{ count: number }>(
