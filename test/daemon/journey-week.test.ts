@@ -110,6 +110,12 @@ test('a journey of several days, with an advanced clock: one contact reaches the
     'bob@example.com': ['exited', 'exit rule: deal-lost'],
   })
   await run(['clock', 'advance', '1w'])
-  await new Promise((resolve) => setTimeout(resolve, 1500))
+  // A run that starts now shows that the engine has worked since.
+  await call('POST', '/contacts', { listId: list.id, email: 'cem@example.com', fields: { name: 'cem', plan: 'pro' } })
+  const { deal } = await call('POST', '/deals', { title: 'cem', email: 'cem@example.com' })
+  await call('PATCH', `/deals/${deal.id}`, { stageId: stage('Qualified') })
+  await until(async () =>
+    (await runs()).some(({ email, status }) => email === 'cem@example.com' && status === 'waiting'),
+  )
   expect(receiver.requests).toHaveLength(1)
 })

@@ -7,6 +7,7 @@ import { newId } from '../../src/lib/ids.ts'
 import type { Work } from '../../src/store/work.ts'
 import { createWebhook, deleteWebhook, disableWebhook, testWebhook } from '../../src/webhooks/webhooks.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
+import { untilLocked } from '../support/database.ts'
 
 const minute = 60_000
 const day = 1440 * minute
@@ -226,7 +227,7 @@ describe('a replay', () => {
     })
     await replayed.promise
     const disabling = work((w) => disableWebhook(w, webhook))
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await untilLocked(t.app, 1)
     held.resolve()
     await replaying
     expect((await disabling).cancelled).toBe(1)

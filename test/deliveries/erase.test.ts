@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { personalData } from '../../src/app/personal-data.ts'
 import { createList, eraseContact, readPerson } from '../../src/contacts/contacts.ts'
@@ -8,7 +7,7 @@ import { eventTypes } from '../../src/events/types.ts'
 import type { Work } from '../../src/store/work.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import { startApp, type TestApp } from '../support/app.ts'
-import { deliveriesOf, endPending, eventually, tally } from '../support/deliveries.ts'
+import { deliveriesOf, emitEvents, endPending, eventually, subscribe, tally } from '../support/deliveries.ts'
 import { answer, type EngagedAccount, engagedAccount, sendProject, useEngaged } from '../support/engagement.ts'
 import { journeyBench } from '../support/journeys.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
@@ -164,10 +163,14 @@ describe('an erasure while deliveries run', () => {
     await target.app.work(id, 'cli:test', (work) => eraseContact(work, ada, { dryRun: false, personalData }))
     await target.app.sql('update delivery_targets set next_due_at = now() where account_id = $1', [id])
     receiver.requests.length = 0
-    await sleep(500)
+    // The event of another account is due later.
+    const other = await target.account()
+    await subscribe(target.app, other.id, `${receiver.url}/other`)
+    await emitEvents(target.app, other.id)
+    await receiver.arrived(1)
     stop.abort()
     await running
-    expect(receiver.requests).toEqual([])
+    expect(receiver.requests.map(({ path }) => path)).toEqual(['/other'])
     expect(await tally(target.app, id)).toEqual({ cancelled: 1 })
   })
 

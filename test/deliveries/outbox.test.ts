@@ -203,7 +203,7 @@ describe.each(endings)('%s', (_, end) => {
       await new Promise((resolve) => setTimeout(resolve, i * 3))
       await created(5)
     })
-    await new Promise((resolve) => setTimeout(resolve, 40))
+    await events[5]
     await end(id)
     await Promise.all(events)
     const { [`${id} cancelled`]: cancelled = 0, ...rest } = await tally()
@@ -239,7 +239,7 @@ test('sixteen writers with transactions of 60 ms do not block the deletion of a 
       })
     }
   })
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  await eventually(async () => (await t.events(account.id)).length > 32)
   const ended = await Promise.race([
     work((w) => deleteWebhook(w, id)).then(() => 'ended'),
     new Promise((resolve) => setTimeout(() => resolve('starved'), 5000)),

@@ -188,7 +188,7 @@ describe.skipIf(!canIsolate)(`containers on one data folder${needsNamespaces}`, 
     const first = user(dataDir, container())
     const { url } = await first.next()
     const writer = await startWriter(url)
-    await sleep(500)
+    await expect.poll(() => rows(url)).toBeGreaterThan(100)
     const written = await writer.stop()
     await first.kill()
     const again = await open()

@@ -171,7 +171,6 @@ describe('over TLS', () => {
     const closing = Date.now()
     await client.close()
     expect(Date.now() - closing).toBeLessThan(2000)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    expect(isOpen).toBe(false)
+    await expect.poll(() => isOpen).toBe(false)
   })
 })

@@ -63,6 +63,12 @@ const eventually = async (isSo: () => Promise<unknown>): Promise<void> => {
   for (const deadline = Date.now() + 60_000; !(await isSo()); await sleep(50))
     if (Date.now() > deadline) throw new Error(`Not so after a minute: ${isSo}`)
 }
+const isSleeping = (seconds: number): Promise<void> =>
+  eventually(async () => {
+    const query = `select pg_sleep(${seconds})`
+    return (await direct.sql(`select from pg_stat_activity where query = $1 and wait_event = 'PgSleep'`, [query]))
+      .length
+  })
 
 describe.concurrent('a pool whose calls have a deadline', () => {
   const deadlineMs = 9_500
@@ -72,7 +78,7 @@ describe.concurrent('a pool whose calls have a deadline', () => {
     const { sql } = open({ deadlineMs })
     await sql('select 1')
     const sleeping = timed(() => sql('select pg_sleep(60)'))
-    await sleep(200)
+    await isSleeping(60)
     proxy.silence()
     const { error, ms } = await sleeping
     expect(isUnavailable(error)).toBe(true)
@@ -126,13 +132,15 @@ describe.concurrent('a pool whose calls have a deadline', () => {
     const { transaction } = open({ deadlineMs })
     await direct.sql('insert into things values (3), (4)')
     let end = () => {}
+    const locked = Promise.withResolvers<void>()
     const holding = direct.transaction(async (sql) => {
       await sql('select from things where id = 3 for update')
+      locked.resolve()
       await new Promise<void>((resolve) => {
         end = resolve
       })
     })
-    await sleep(100)
+    await locked.promise
     const { error, ms } = await timed(() =>
       transaction(async (sql) => {
         for (let tries = 0; tries < 4; tries++) {
@@ -278,8 +286,8 @@ describe.concurrent('closing', () => {
     const database = openDatabase(proxy.through(own.url))
     const session = await database.connect()
     await Promise.all(Array.from({ length: 3 }, () => database.sql('select pg_sleep(0.1)')))
-    const working = database.sql('select pg_sleep(60)').catch((error) => error)
-    await sleep(100)
+    const working = database.sql('select pg_sleep(61)').catch((error) => error)
+    await isSleeping(61)
     proxy.silence()
     const { ms } = await timed(() => Promise.all([session.end(), database.close()]))
     expect(ms).toBeLessThan(2_500)

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { eraseContact, listLists } from '../../../src/contacts/contacts.ts'
 import { useApp } from '../../support/app.ts'
+import { untilLocked } from '../../support/database.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../../support/journeys.ts'
 
 const clock = testClock()
@@ -78,7 +79,7 @@ test('neither update-field nor add-to-list restores a contact that was erased du
       await work.sql('select from contacts where account_id = $1 and email = $2 for update', [bench.account.id, email])
       await work.sql('select from addresses where account_id = $1 and email = $2 for update', [bench.account.id, email])
       drained = bench.drain()
-      await new Promise((resolve) => setTimeout(resolve, 300))
+      await untilLocked(target.app, 1)
       await eraseContact(work, email, { dryRun: false })
     })
     await drained

@@ -421,14 +421,14 @@ describe('a worker that was presumed dead while it had messages on connections',
   test('a message that was erased in the meantime is unchanged', async () => {
     sink.always({ delayMs: 1500 })
     await queueMany(t.app, account.id, 1)
-    await start()
+    const loop = await start()
     await eventually(() => sink.begun === 1)
     await t.app.sql(`update messages set status = 'failed', error = 'The contact was erased' where account_id = $1`, [
       account.id,
     ])
     await t.app.sql('delete from message_queue where account_id = $1', [account.id])
     await sink.arrived(1)
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    await loop.stop()
     expect((await messagesOf(t.app, account.id))[0]!.error).toBe('The contact was erased')
   })
 })
