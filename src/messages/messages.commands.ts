@@ -29,6 +29,7 @@ interface SendFlags {
   from?: string
   sender?: string
   replyTo?: string
+  header: string[]
 }
 
 const mergeDataOf = (pairs: readonly string[]): Record<string, string> =>
@@ -37,6 +38,15 @@ const mergeDataOf = (pairs: readonly string[]): Record<string, string> =>
       const at = pair.indexOf('=')
       if (at < 1) throw new Problem('usage', `--data takes name=value, not ${shown(pair)}`)
       return [pair.slice(0, at), pair.slice(at + 1)]
+    }),
+  )
+
+const headersOf = (lines: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    lines.map((line) => {
+      const at = line.indexOf(':')
+      if (at < 1) throw new Problem('usage', `--header takes "Name: value", not ${shown(line)}`)
+      return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
     }),
   )
 
@@ -59,7 +69,8 @@ const bodyOf = async (context: Context, flags: SendFlags): Promise<object> => {
     to: flags.to,
     ...(project === undefined && { subject, html: flags.html, text: flags.text }),
   })
-  const common = { to, type, from: from && fromOf(from), senderId: sender, replyTo, subject }
+  const headers = flags.header.length > 0 ? headersOf(flags.header) : undefined
+  const common = { to, type, from: from && fromOf(from), senderId: sender, replyTo, subject, headers }
   if (project !== undefined) return { ...common, projectId: project, mergeData: mergeDataOf(flags.data) }
   if (flags.html === '-' && flags.text === '-')
     throw new Problem('usage', 'Only one of --html and --text can be read from stdin')
@@ -86,6 +97,7 @@ const send: CommandSet = (cli) => {
     .option('--from <address>', 'From address, such as "The Shop <hello@shop.example>" (default: the default sender)')
     .option('--sender <id>', 'id of a sender (svc senders list)')
     .option('--reply-to <email>', 'address for replies')
+    .option('--header <header>', 'a header, such as "X-Campaign: spring" (repeatable)', gather, [])
     .action(
       cli.run(async (context, flags: SendFlags) => {
         const { app, account, actor, out, exit, work } = context
@@ -139,7 +151,9 @@ const letterOf = async (context: Context, message: MessageDetail): Promise<Lette
     id,
     ...(from && { from: from.name === '' ? from.email : `${from.name} <${from.email}>` }),
     ...(replyTo && { 'reply to': replyTo }),
-    ...{ to, subject, type, status },
+    ...{ to, subject },
+    ...message.headers,
+    ...{ type, status },
     ...(reason && { reason }),
     ...(error && { error }),
     createdAt,

@@ -139,6 +139,8 @@ const MessageSchema = defineEntity({
     projectId: p.text().nullable(),
     projectVersion: p.integer().nullable(),
     mergeData: p.json<Record<string, string>>().nullable(),
+    /** Headers that the caller added: X-*, References, In-Reply-To. */
+    headers: p.json<Record<string, string>>().nullable(),
     status: p.enum(messageStatuses),
     /** Why it was suppressed. */
     reason: p.text().nullable(),

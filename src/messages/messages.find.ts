@@ -35,6 +35,8 @@ export interface MessageDetail extends MessageView {
   calendar: string | null
   projectVersion: number | null
   mergeData: Record<string, string> | null
+  /** Headers that the caller added. */
+  headers: Record<string, string> | null
   /** When its content was deleted: html, text and calendar are null since then, and merge data has only the fields of links. */
   contentDroppedAt: number | null
   /** null: it is not queued any more. `dueAt` null: its broadcast has not released it yet. */
@@ -79,7 +81,7 @@ const types = {
 } as const
 
 /** The columns of a `MessageDetail`, for `from messages m`. */
-export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData",
+export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData", m.headers,
   ${epochMs('m.dropped_at')} as "contentDroppedAt"`
 
 /** The types of `detailColumns`. */
@@ -92,6 +94,7 @@ export const detailTypes = {
   calendar: 'text',
   projectVersion: 'int4',
   mergeData: 'jsonb',
+  headers: 'jsonb',
   contentDroppedAt: 'int8',
 } as const
 

@@ -14,7 +14,7 @@ const dropQueued = statement(
 const blankMessages = statement(
   'blank-messages-to-recipient',
   {},
-  `update messages set email = '', subject = '', html = null, text = null, calendar = null, merge_data = null,
+  `update messages set email = '', subject = '', html = null, text = null, calendar = null, merge_data = null, headers = null,
      error = case when status = 'pending' or strpos(lower(error), $2) > 0 then 'The contact was erased' else error end,
      status = case when status = 'pending' then 'failed' else status end, finished_at = coalesce(finished_at, $3)
    where account_id = $1 and email = $2`,

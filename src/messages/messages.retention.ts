@@ -37,7 +37,7 @@ const dropFound = statement<{ id: string }>(
        where account_id = p.account and id = p.id and dropped_at is null and finished_at < $4 for update skip locked
      ) m
    )
-   update messages m set html = null, text = null, calendar = null, dropped_at = $5, merge_data = case
+   update messages m set html = null, text = null, calendar = null, headers = null, dropped_at = $5, merge_data = case
        when m.merge_data is not null then (
          select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(m.merge_data) f where old.kept::jsonb ? f.key
        )
@@ -57,7 +57,8 @@ const keptFields = async (sql: Sql, { accountId, projectId, projectVersion }: Ro
 }
 
 /**
- * Deletes the content of messages that ended before `before`: html, text, calendar entry, and the merge data that no link needs.
+ * Deletes the content of messages that ended before `before`: html, text, calendar entry, headers that the caller added, and the merge data
+ * that no link needs.
  * Works in batches, with pauses, until no message is left or `signal` is aborted. Returns the number of messages changed.
  */
 export const dropContents = async (

@@ -66,6 +66,16 @@ const bodyOf = ({ html, text, calendar }: Mail): string => {
 const looksEncoded = (text: string): boolean => text.includes('=?')
 const words = (text: string): string => encodeWord(text, 'B', 52)
 
+/** Longest word that a header line holds: white space is where nodemailer folds it. */
+const wordMaxLength = 900
+const longWord = new RegExp(`\\S{${wordMaxLength}}`)
+
+/** A header that a caller added is encoded if it looks encoded, or can't be folded. */
+const addedHeader = ([name, value]: [string, string]) => {
+  const isPlain = !/^x-/i.test(name) || !(looksEncoded(value) || longWord.test(value))
+  return [name, isPlain ? value : { prepared: true, foldLines: true, value: words(value) }] as const
+}
+
 /** nodemailer would write such a name in quotes, which some mail programs decode nevertheless. */
 const headOf = ({ from }: Mail): MimeNode =>
   Object.assign(new MimeNode(), looksEncoded(from.name) && { _encodeAddressName: words })
@@ -78,7 +88,7 @@ const headOf = ({ from }: Mail): MimeNode =>
 export const encodeMail = (mail: Mail): Buffer => {
   const { from, to, replyTo, subject, messageId, date, headers } = mail
   const head = headOf(mail).setHeader({
-    ...headers,
+    ...Object.fromEntries(Object.entries(headers).map(addedHeader)),
     from,
     to: { name: '', address: to },
     ...(replyTo !== null && { 'reply-to': { name: '', address: replyTo } }),

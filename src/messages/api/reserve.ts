@@ -52,7 +52,7 @@ type Sendable = NewMessage & Exclude<ReturnType<Method['from']>, Problem>
 /** Returns an inserted message as a claim that carries its content, so that the content need not be loaded again. */
 const claimedOf = (
   { accountId, now }: Work,
-  { type, to, fromEmail, fromName, replyTo, subject, content }: Sendable,
+  { type, to, fromEmail, fromName, replyTo, subject, content, headers }: Sendable,
   { id, sealedKey }: Inserted,
   relay: StoredRelay | null,
   worker: number,
@@ -63,6 +63,7 @@ const claimedOf = (
     ...{ accountId, id, batch: '', worker, claim: 1, tries: 0, isPatient: false, relay },
     content: {
       ...{ accountId, id, type, email: to, fromEmail, fromName, replyTo, subject, createdAt: now, sealedKey, domain },
+      headers: headers ?? null,
       ...none,
       ...(content && 'version' in content ? { ...content, projectVersion: content.version } : content),
     },
@@ -93,6 +94,7 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
         to: body.to,
         ...(from as Exclude<typeof from, Problem>),
         ...content,
+        headers: body.headers,
         error: null,
         isPatient: false,
       })

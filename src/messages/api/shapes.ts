@@ -29,6 +29,37 @@ const MergeData = withMaxItems(
   .pipe(z.record(z.string(), text(anyLength)))
   .meta({ maxProperties: mergeFieldsMax })
 
+const headersMax = 20
+const headerNameMaxLength = 100
+const headerValueMaxLength = 998
+
+const isHeaderName = /^(x-[a-z0-9!#$%&'*+.^_`|~-]+|references|in-reply-to)$/i
+/** Ids of messages, which are ASCII. */
+const holdsIds = /^(references|in-reply-to)$/i
+
+const HeaderName = z.string().max(headerNameMaxLength).regex(isHeaderName, 'must be X-…, References or In-Reply-To')
+
+const HeaderValue = text(headerValueMaxLength).refine(
+  (value) => !/[^\t\P{Cc}]/u.test(value),
+  'must not contain line ends or other control characters',
+)
+
+const Headers = withMaxItems(
+  z.record(HeaderName, HeaderValue),
+  headersMax,
+  `can't have more than ${headersMax} headers`,
+)
+  .superRefine((headers, context) => {
+    const names = new Set<string>()
+    for (const [name, value] of Object.entries(headers)) {
+      const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name], message })
+      if (names.has(name.toLowerCase())) refuse('must be given once')
+      if (holdsIds.test(name) && !/^[\t\x20-\x7e]*$/.test(value)) refuse('must be ASCII')
+      names.add(name.toLowerCase())
+    }
+  })
+  .meta({ maxProperties: headersMax })
+
 const content = ['subject', 'html', 'text'] as const
 
 /** The body of POST /send: with `projectId`, or with subject, html and text (docs/reference/api.md#post-send). */
@@ -44,6 +75,7 @@ export const SendBody = z
     text: text(anyLength).optional(),
     projectId: idText().optional(),
     mergeData: MergeData.optional(),
+    headers: Headers.optional(),
   })
   .superRefine((body, context) => {
     if (body.projectId !== undefined) return

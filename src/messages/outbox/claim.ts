@@ -50,6 +50,8 @@ export interface Content {
   projectId: string | null
   projectVersion: number | null
   mergeData: Record<string, string> | null
+  /** Headers that the caller added. */
+  headers: Record<string, string> | null
   createdAt: Date
   /** The sealed DKIM key of its domain; null: the domain is not verified. */
   sealedKey: string | null

@@ -75,9 +75,13 @@ export const createComposer = (app: App) => {
         messageId: `<${id}@${domain}>`,
         date: app.now(),
         bounceTo: bounceAddress === null ? content.fromEmail : verp(bounceAddress, id, app.tokens.stamp('bounce', id)),
-        headers: unsubscribe
-          ? { 'List-Unsubscribe': `<${unsubscribe}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' }
-          : {},
+        headers: {
+          ...content.headers,
+          ...(unsubscribe && {
+            'List-Unsubscribe': `<${unsubscribe}>`,
+            'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+          }),
+        },
         dkim:
           sealedKey === null
             ? null

@@ -33,6 +33,8 @@ export interface NewMessage {
   replyTo: string | null
   subject: string
   content: Freeform | { projectId: string; version: number; mergeData: Record<string, string> } | null
+  /** Headers that the caller added. */
+  headers?: Record<string, string> | undefined
   /** Why it can't be sent; null: it can. */
   error: string | null
   /** Whether it is retried after a temporary failure. */
@@ -77,6 +79,7 @@ const drafts = rowset(6, {
   merge_data: 'text',
   error: 'text',
   is_patient: 'boolean',
+  headers: 'text',
 })
 
 const noContent = { html: null, text: null, calendar: null, projectId: null, version: null, mergeData: null }
@@ -97,6 +100,7 @@ const draftOf = (id: string, message: NewMessage) => {
     project_version: version,
     merge_data: mergeData && JSON.stringify(mergeData),
     is_patient: isPatient,
+    headers: message.headers ? JSON.stringify(message.headers) : null,
   }
 }
 
@@ -104,9 +108,9 @@ const draftOf = (id: string, message: NewMessage) => {
 // waits for.
 const insertingRows = `
   insert into messages (account_id, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to,
-    subject, html, text, calendar, project_id, project_version, merge_data, status, reason, error, created_at, finished_at)
+    subject, html, text, calendar, project_id, project_version, merge_data, headers, status, reason, error, created_at, finished_at)
   select $1, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to, subject, html, text,
-    calendar, project_id, project_version, merge_data::jsonb,
+    calendar, project_id, project_version, merge_data::jsonb, headers::jsonb,
     case when error is not null then 'failed' when reason is not null then 'suppressed' else 'pending' end,
     reason, error, $2, case when coalesce(error, reason) is not null then $2::timestamptz end
   from draft order by n

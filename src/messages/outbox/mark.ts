@@ -21,7 +21,14 @@ const loading = preparedStatement<Loaded>(
       replyTo: 'text',
     },
     ...{ subject: 'text', html: 'text', text: 'text', calendar: 'text', projectId: 'text', projectVersion: 'int4' },
-    ...{ mergeData: 'jsonb', createdAt: 'timestamptz', domain: 'text', reason: 'text', sealedKey: 'text' },
+    ...{
+      mergeData: 'jsonb',
+      headers: 'jsonb',
+      createdAt: 'timestamptz',
+      domain: 'text',
+      reason: 'text',
+      sealedKey: 'text',
+    },
   },
   `
   select m.*, d.sealed_key as "sealedKey"
@@ -31,7 +38,7 @@ const loading = preparedStatement<Loaded>(
   ) q cross join lateral (
     select m.account_id as "accountId", m.id, m.type, m.email, m.from_email as "fromEmail", m.from_name as "fromName",
       m.reply_to as "replyTo", m.subject, m.html, m.text, m.calendar, m.project_id as "projectId",
-      m.project_version as "projectVersion", m.merge_data as "mergeData", m.created_at as "createdAt", split_part(m.from_email, '@', -1) as domain,
+      m.project_version as "projectVersion", m.merge_data as "mergeData", m.headers, m.created_at as "createdAt", split_part(m.from_email, '@', -1) as domain,
       ${suppressedReason('m.account_id', 'm.email', 'm.type')} as reason
     from messages m where m.account_id = c."accountId" and m.id = c.id
       and exists (select from ${activeAccounts} a where a.id = c."accountId") limit 1
