@@ -65,6 +65,7 @@ export const schedule = [
       'domain checks': ['1 min', 'Looks up domains that gave no answer again, and verifies their addresses'],
       deliveries: ['1 min', 'Deletes deliveries, their events and their calls 30 days after they ended'],
       'delivery targets': ['1 min', 'Deletes targets of deleted subscriptions after 30 days'],
+      'journey deletions': ['1 min', 'Continues interrupted deletions of journeys'],
       'journey runs': ['1 min', 'Deletes ended runs after SVC_JOURNEY_RETENTION_DAYS'],
       'journey versions': ['1 min', 'Deletes replaced versions without open runs'],
       'message contents': ['1 min', 'Deletes the content of ended messages after SVC_MESSAGE_RETENTION_DAYS'],

@@ -243,7 +243,7 @@ const addRuns = (noun: Command, cli: Cli): void => {
         ),
       )
       .argument('<journey>', 'id or name')
-      .option('--status <status>', 'running, waiting, completed, exited or failed')
+      .option('--status <status>', 'running, waiting, completed, exited, failed or cancelled')
       .option('--run <id>', 'show this run with its completed steps'),
   ).action(
     cli.run(async ({ out, pages, work }, ref: string, flags: RunFlags) => {
@@ -263,6 +263,55 @@ const addRuns = (noun: Command, cli: Cli): void => {
   )
 }
 
+const addDelete = (noun: Command, cli: Cli): void => {
+  confirmed(
+    noun
+      .command('delete')
+      .description('Delete a journey: its runs end as cancelled, and what it has not sent yet is not sent')
+      .addHelpText('after', examples('svc journeys delete Welcome --dry-run', 'svc journeys delete Welcome --yes'))
+      .argument('<journey>', 'id or name'),
+    'show what would be deleted',
+  ).action(
+    cli.run(async ({ app, actor, account, signal, out, work, confirm, progress }, ref: string, flags: Confirmation) => {
+      const { countOpenRuns, deleteJourney, findJourney } = await import('./journeys.ts')
+      const [{ id, name }, open] = await work(async (w) => {
+        const journey = await findJourney(w, ref)
+        return [journey, await countOpenRuns(w, journey.id)] as const
+      })
+      const what = `delete the journey ${name} and cancel ${quantity(open, 'open run')}, with emails that were not sent yet; no event fires`
+      if (!(await confirm(what, flags, { id, name, cancelled: open }))) return
+      const bar = progress('runs')
+      const onBatch = (rows: number) => bar.update({ rows, fraction: Math.min(1, rows / Math.max(open, 1)) })
+      const { id: accountId } = await account()
+      const cancelled = await deleteJourney(app, accountId, id, { actor, signal, onBatch }).finally(bar.stop)
+      if (signal.aborted)
+        out.note('Stopped before the end. The journey is deleted; the jobs cancel the rest of its runs.')
+      out.one({ ok: true, id, name, cancelled })
+    }),
+  )
+}
+
+const addEndRun = (noun: Command, cli: Cli): void => {
+  changing(
+    noun
+      .command('end-run')
+      .description('End a run as cancelled: it does no further step, and what it has not sent yet is not sent')
+      .addHelpText(
+        'after',
+        examples(
+          'svc journeys end-run run_01m82xtxmmvg2qj0qr50gtn6ay',
+          'svc journeys end-run run_01m82xtxmmvg2qj0qr50gtn6ay --dry-run',
+        ),
+      )
+      .argument('<run>', 'its id (svc journeys runs)'),
+  ).action(
+    cli.run(async ({ out, work }, id: string) => {
+      const { endRun } = await import('./journeys.ts')
+      out.one(await work((w) => endRun(w, id)))
+    }),
+  )
+}
+
 /** `svc journeys` */
 export const commands: CommandSet = (cli) => {
   const noun = cli.noun('journeys')
@@ -271,4 +320,6 @@ export const commands: CommandSet = (cli) => {
   addSwitches(noun, cli)
   addTrigger(noun, cli)
   addRuns(noun, cli)
+  addEndRun(noun, cli)
+  addDelete(noun, cli)
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { lockKey } from '../lib/locks.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
@@ -115,6 +116,17 @@ export const lockJourney = async ({ sql, accountId }: Reader, id: string): Promi
   const [journey] = await sql(locking, [accountId, id])
   if (!journey) throw notFound('There is no such journey')
   return journey
+}
+
+const lockingFiles = statement<{ locked: '' }>(
+  'lock-journeys',
+  { locked: 'void' },
+  `select pg_advisory_xact_lock(${lockKey('journeys', '$1')}) as locked`,
+)
+
+/** Serialises changes of an account's journeys by files, and deletions: they read the existing journeys before they write. */
+export const lockFiles = async ({ sql, accountId }: Work): Promise<void> => {
+  await sql(lockingFiles, [accountId])
 }
 
 /** Enables or disables a journey. A disabled journey takes no new contacts; its open runs continue. Throws Problem `not_found`. */

@@ -32,7 +32,8 @@ const oldRuns = statement<{ count: number }>(
 )
 
 // The first check of a version is an hour after its successor was created: until then, open transactions may still enter contacts
-// into it. A version that still has runs is checked again an hour later.
+// into it. A version that still has runs is checked again an hour later. Those of deleted journeys end with their deletion
+// (journeys.cancel.ts).
 const oldVersions = statement<{ count: number }>(
   'purge-versions',
   { count: 'int8' },
@@ -41,7 +42,11 @@ const oldVersions = statement<{ count: number }>(
        select from journey_runs r where r.journey_id = v.journey_id and r.version = v.version
          and r.status in ('running', 'waiting') offset 0
      ) as is_used
-     from (select * from journey_versions where look_at <= $1 order by look_at limit $2 for no key update skip locked) v
+     from (
+       select * from journey_versions v
+       where look_at <= $1 and exists (select from journeys where id = v.journey_id) order by look_at limit $2
+       for no key update skip locked
+     ) v
    ), later as (
      update journey_versions v set look_at = $1::timestamptz + interval '1 hour' from checked l
      where l.is_used and v.account_id = l.account_id and v.journey_id = l.journey_id and v.version = l.version

@@ -2,6 +2,7 @@ import { type CallEnd, cancelCalls } from '../deliveries/deliveries.ts'
 import type { EmittedEvent } from '../events/types.ts'
 import { type Statement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
+import type { RunStatus } from './definition/definition.ts'
 import { exitRulesOf, matchesWhere, notifyJourneys, type Subject } from './enrolment/enrolment.ts'
 import { journeyStateOf } from './journeys.cause.ts'
 
@@ -19,7 +20,10 @@ export interface PersonEvent {
 }
 
 const open = `r.status in ('running', 'waiting')`
-const ending = `status = 'exited', cursor = null, awaited = null, awaited_where = null, delivery_id = null, revision = r.revision + 1`
+/** SQL: the new values of a run that ends, without reason and time. */
+export const endingAs = (status: RunStatus): string =>
+  `status = '${status}', cursor = null, awaited = null, awaited_where = null, delivery_id = null, revision = r.revision + 1`
+const ending = endingAs('exited')
 
 /** A condition for the account that no index serves: the plan uses the index of another condition. */
 const own = `r.account_id || '' = $1`

@@ -64,6 +64,7 @@ export {
   releaseMails,
   takeBatchCounts,
   withdrawMails,
+  withdrawMailsOf,
 } from './outbox/outbox.ts'
 export {
   importSuppressions,

@@ -238,6 +238,61 @@ test('trigger refuses other triggers, a malformed address and an unknown list, a
   expect(none).toMatchObject({ status: 2, stderr: expect.stringContaining('--email, --list') })
 })
 
+test('delete asks with the number of open runs, cancels them, and deletes the journey', async () => {
+  const { id } = (await apply(welcome, '--json')).json
+  for (const name of ['ada', 'bob'])
+    await journeys('trigger', 'Welcome', '--email', `${name}@example.com`, '--list', 'Customers')
+  const dry = await run(['journeys', 'delete', 'Welcome', '--dry-run', '--json'])
+  expect(dry.json).toEqual({ dryRun: true, id, name: 'Welcome', cancelled: 2 })
+  const asked = await run(['journeys', 'delete', 'Welcome'])
+  expect([asked.status, asked.stdout, asked.stderr]).toEqual([
+    2,
+    '',
+    expect.stringContaining(
+      'This would delete the journey Welcome and cancel 2 open runs, with emails that were not sent yet; no event fires: it needs --yes',
+    ),
+  ])
+  expect((await journeys('runs', 'Welcome', '--status', 'running')).runs).toHaveLength(2)
+  expect((await run(['journeys', 'delete', 'Welcome', '--yes', '--json'])).json).toEqual({
+    ok: true,
+    id,
+    name: 'Welcome',
+    cancelled: 2,
+  })
+  expect((await journeys()).journeys).toEqual([])
+  for (const args of [
+    ['runs', id],
+    ['show', id],
+    ['delete', id, '--yes'],
+    ['enable', id],
+  ])
+    expect((await run(['journeys', ...args])).status).toBe(3)
+  const person = (await run(['contacts', 'export', '--email', 'ada@example.com', '--json'])).json
+  expect(person.journeyRuns).toMatchObject([{ journeyId: id, status: 'cancelled', reason: 'the journey was deleted' }])
+})
+
+test('end-run ends one run as cancelled; --dry-run ends none; a run that has ended is exit 6', async () => {
+  await apply(welcome)
+  await journeys('trigger', 'Welcome', '--email', 'ada@example.com', '--list', 'Customers')
+  const [{ id }] = (await journeys('runs', 'Welcome')).runs
+  const dry = await run(['journeys', 'end-run', id, '--dry-run', '--json'])
+  expect([dry.status, dry.json]).toEqual([0, expect.objectContaining({ dryRun: true, id, status: 'cancelled' })])
+  expect((await journeys('runs', 'Welcome', '--run', id)).status).toBe('running')
+  const ended = await journeys('end-run', id)
+  expect(ended).toMatchObject({
+    id,
+    status: 'cancelled',
+    step: null,
+    log: [],
+    reason: expect.stringMatching(/^ended by cli:/),
+  })
+  expect(await journeys('runs', 'Welcome', '--run', id)).toEqual(ended)
+  expect((await journeys('runs', 'Welcome', '--status', 'cancelled')).runs).toHaveLength(1)
+  const again = await run(['journeys', 'end-run', id])
+  expect([again.status, again.stderr]).toEqual([6, `error: The run ${id} has ended: it is cancelled\n`])
+  expect((await run(['journeys', 'end-run', 'run_none'])).status).toBe(3)
+})
+
 test('runs are paged, newest first, optionally by status, with the reason for the end of each', async () => {
   const { id } = (await apply(welcome, '--json')).json
   const insert = `insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, reason, cursor,

@@ -3,7 +3,7 @@ import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { advanceClock, markDevelopment } from '../../src/store/clock.ts'
 import { useApp } from '../support/app.ts'
-import { svc } from '../support/cli.ts'
+import { startSvc, svc } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { type JourneyBench, journeyBench } from '../support/journeys.ts'
 import { useReceiver } from '../support/receiver.ts'
@@ -35,6 +35,10 @@ const count = async (statement: string) => {
   const [row] = await target.app.sql<{ count: number }>(statement, [bench.account.id])
   return row!.count
 }
+
+/** Open transactions of other processes than this one. */
+const ofOthers = `select from pg_stat_activity
+  where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null and backend_type = 'client backend'`
 
 const stepsDone = () => count('select count(*) from journey_step_log where account_id = $1')
 
@@ -99,6 +103,42 @@ test('kill -9 twice in the middle of 1,000 runs: each step is done once, and eac
   const events = await target.events<'journey.completed'>(bench.account.id)
   expect(events).toHaveLength(contactCount)
   expect(new Set(events.map(({ data }) => data.runId)).size).toBe(contactCount)
+})
+
+test('kill -9 of a deletion and of the daemon while it walks the runs: no run does another step, and all end as cancelled', {
+  timeout: 300_000,
+}, async () => {
+  const listId = await bench.list('Leads')
+  await bench.stages()
+  const journey = await bench.apply({
+    name: 'J',
+    trigger: { kind: 'list-added', list: 'Leads' },
+    steps: [
+      { kind: 'update-field', field: 'seen', value: 'yes' },
+      { kind: 'create-deal', title: 'Of {{ email }}' },
+      { kind: 'delay', for: '1s' },
+      { kind: 'create-deal', title: 'Second of {{ email }}' },
+    ],
+  })
+  await addAll(listId, contactCount)
+  const daemon = await start()
+  await until(async () => (await stepsDone()) > contactCount * 0.3)
+  const deletion = startSvc(target, ['journeys', 'delete', journey, '--yes', '--account', bench.account.id])
+  await until(async () => (await count('select count(*) from journeys where account_id = $1')) === 0)
+  deletion.kill('SIGKILL')
+  await daemon.kill('SIGKILL')
+  const openRuns = () =>
+    count(`select count(*) from journey_runs where account_id = $1 and status in ('running', 'waiting')`)
+  // The server ends the transactions of killed processes when it notices.
+  await until(async () => (await target.app.sql(ofOthers)).length === 0)
+  const [open, steps] = [await openRuns(), await stepsDone()]
+  expect(open).toBeGreaterThan(0)
+  await start()
+  await until(async () => (await openRuns()) === 0)
+  expect(await stepsDone()).toBe(steps)
+  const runs = await bench.runs(journey)
+  expect(runs.filter(({ status }) => status === 'cancelled').length).toBeGreaterThanOrEqual(open)
+  expect(new Set(runs.map(({ status }) => status)).size).toBeLessThanOrEqual(2)
 })
 
 test('kill -9 during webhook and wait-for steps: each call is made, each wait ends once, and each run completes', {

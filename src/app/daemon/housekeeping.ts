@@ -10,6 +10,7 @@ import {
 import { purgeDeliveries, purgeTargets } from '../../deliveries/deliveries.purge.ts'
 import { dropTexts } from '../../engagement/interactions/interactions.ts'
 import { purgeSignups, resendFailedLinks } from '../../forms/forms.link.ts'
+import { finishJourneyDeletions } from '../../journeys/journeys.cancel.ts'
 import { purgeRuns, purgeVersions } from '../../journeys/journeys.purge.ts'
 import { singleLocks } from '../../lib/locks.ts'
 import { dropContents } from '../../messages/messages.retention.ts'
@@ -51,6 +52,7 @@ const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>
     'domain checks': recheckDomains,
     deliveries: (app, signal) => purgeDeliveries(app, daysBefore(deliveryRetentionDays), signal),
     'delivery targets': (app, signal) => purgeTargets(app, daysBefore(deliveryRetentionDays), signal),
+    'journey deletions': finishJourneyDeletions,
     'journey runs': (app, signal) => purgeRuns(app, daysBefore(journeyRetentionDays), signal),
     'journey versions': purgeVersions,
     'message contents':

@@ -222,5 +222,5 @@ export const triggerKey = (trigger: Trigger): string | null => {
 export const triggerKinds = Trigger.options.map(({ shape }) => shape.kind.value)
 
 /** The statuses of a run; `running` and `waiting` are open. */
-export const runStatuses = ['running', 'waiting', 'completed', 'exited', 'failed'] as const
+export const runStatuses = ['running', 'waiting', 'completed', 'exited', 'failed', 'cancelled'] as const
 export type RunStatus = (typeof runStatuses)[number]

@@ -145,6 +145,8 @@ export interface OpenRun {
   rootId: string | null
   dueAt: Date
   enteredAt: Date
+  /** Whether the journey was deleted. */
+  isOrphan: boolean
 }
 
 /** A unit of work that waits longer for a lock fails, so that the worker continues with other runs. */
@@ -178,17 +180,22 @@ const reading = preparedStatement<OpenRun>(
     rootId: 'text',
     dueAt: 'timestamptz',
     enteredAt: 'timestamptz',
+    isOrphan: 'bool',
   },
   `select r.id, r.journey_id as "journeyId", r.version, r.list_id as "listId", r.row_id as "rowId", r.email, r.status,
      r.cursor, r.step_no as "stepNo", r.revision, r.awaited, r.context, r.depth, r.root_id as "rootId", r.due_at as "dueAt",
-     r.entered_at as "enteredAt"
+     r.entered_at as "enteredAt", not exists (select from journeys where account_id = $1 and id = $4) as "isOrphan"
    from unnest($2::text[]) as i(id) cross join lateral (
      select * from journey_runs where account_id = $1 and id = i.id limit 1
    ) r where ${open} and ${due} <= $3`,
 )
 
-/** Locks the given runs that no other unit of work has locked, and returns those that are still due. */
-export const takeRuns = async ({ sql, accountId, now }: Work, ids: readonly string[]): Promise<OpenRun[]> => {
+/** Locks the given runs of a journey that no other unit of work has locked, and returns those that are still due. */
+export const takeRuns = async (
+  { sql, accountId, now }: Work,
+  journeyId: string,
+  ids: readonly string[],
+): Promise<OpenRun[]> => {
   const taken = await sql(taking, [accountId, ids])
-  return sql(reading, [accountId, taken.map(({ id }) => id), now])
+  return sql(reading, [accountId, taken.map(({ id }) => id), now, journeyId])
 }

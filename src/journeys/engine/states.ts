@@ -15,6 +15,7 @@ import type { Cursor, RunStatus } from '../definition/definition.ts'
  * | waiting          | waiting   |            | journeys.wake.ts: the event or the end of the delivery; the step is due |
  * | running, waiting | exited    | exit       | walker.ts: an exit step, or the contact left; journeys.wake.ts: an exit rule |
  * | running, waiting | failed    | fail       | walker.ts: the step is refused, or its call failed |
+ * | running, waiting | cancelled |            | journeys.cancel.ts: an operator ended the run, or the journey was deleted |
  *
  * An unexpected error changes no state: record.ts plans the next try of the step.
  */

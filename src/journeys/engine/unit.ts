@@ -4,10 +4,11 @@ import { Problem } from '../../lib/problem.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { Definition, Step } from '../definition/definition.ts'
+import { cancelRuns, deletedReason } from '../journeys.cancel.ts'
 import { journeyStateOf } from '../journeys.cause.ts'
 import { nameOfJourney } from '../journeys.find.ts'
 import { type OpenRun, takeRuns } from './due.ts'
-import { recordMoves } from './record.ts'
+import { recordMoves, StaleRun } from './record.ts'
 import { batchLimitOf, doStep, type Effect, type Ports } from './steps.effects.ts'
 import { actionOf, applyEffect, fail, hasMoved, isResting, runControlSteps, startWalk, type Walk } from './walker.ts'
 
@@ -116,9 +117,14 @@ const emitCompleted = async (work: Work, journeyId: string, walks: readonly Walk
   )
 }
 
-/** Reads the runs of a batch and advances them through control steps. */
-const startWalks = async (work: Work, ids: readonly string[], definitionOf: DefinitionOf): Promise<Walk[]> => {
-  const runs = await takeRuns(work, ids)
+/** Cancels runs of a deleted journey, whose deletion has not cancelled them yet. */
+const cancelOrphans = async (work: Work, runs: readonly OpenRun[]): Promise<void> => {
+  const open = runs.map(({ id, revision }) => ({ id, revision, deliveryId: null }))
+  if ((await cancelRuns(work, open, deletedReason)) !== runs.length) throw new StaleRun()
+}
+
+/** Reads the contacts of runs and advances them through control steps. */
+const startWalks = async (work: Work, runs: readonly OpenRun[], definitionOf: DefinitionOf): Promise<Walk[]> => {
   if (runs.length === 0) return []
   journeyStateOf(work).actors = runs
   const contacts = await contactsOf(work, runs)
@@ -158,7 +164,14 @@ export const walkBatch = (
   { definitionOf, ports }: { definitionOf: DefinitionOf; ports: Ports },
 ): Promise<BatchResult> =>
   app.work(accountId, `journey:${journeyId}`, async (work) => {
-    const walks = await startWalks(work, ids, definitionOf)
+    const runs = await takeRuns(work, journeyId, ids)
+    const orphans = runs.filter(({ isOrphan }) => isOrphan)
+    if (orphans.length > 0) await cancelOrphans(work, orphans)
+    const walks = await startWalks(
+      work,
+      runs.filter(({ isOrphan }) => !isOrphan),
+      definitionOf,
+    )
     await act(work, walks, ports)
     await emitCompleted(work, journeyId, walks)
     const moves = walks.filter(hasMoved).map(({ state }) => state)
@@ -169,7 +182,7 @@ export const walkBatch = (
     )
     const { ended } = journeyStateOf(work)
     const onward = walks.filter((walk) => !isResting(walk) && !ended.has(walk.run.id))
-    const taken = new Set(walks.map(({ run }) => run.id))
+    const taken = new Set(runs.map(({ id }) => id))
     return {
       again: onward.map(({ run }) => run.id),
       batchLimit: onward.reduce(

@@ -1,12 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { requireFiles } from '../../lib/faults.ts'
 import { newId } from '../../lib/ids.ts'
-import { lockKey } from '../../lib/locks.ts'
 import { conflict, noSuch, shown } from '../../lib/problem.ts'
-import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { type Definition, type JourneyFile, triggerKey } from '../definition/definition.ts'
-import { type JourneyDetail, type JourneyView, journeysNamed } from '../journeys.find.ts'
+import { type JourneyDetail, type JourneyView, journeysNamed, lockFiles } from '../journeys.find.ts'
 import { checkJourney, type UrlFaults } from './check.ts'
 
 export { checkStepUrls } from './check.ts'
@@ -86,12 +84,6 @@ const applyOne = async (work: Work, file: JourneyFile, dryRun: boolean): Promise
   return updated
 }
 
-const lockJourneys = statement<{ locked: '' }>(
-  'lock-journeys',
-  { locked: 'void' },
-  `select pg_advisory_xact_lock(${lockKey('journeys', '$1')}) as locked`,
-)
-
 /**
  * Creates journeys from documents, or adds a version to existing journeys whose definition differs, all or nothing
  * (docs/reference/journeys.md#files). Open runs stay on their version. `dryRun` writes nothing. `urlFaults` is the result of
@@ -103,8 +95,7 @@ export const applyJourneys = async (
   documents: readonly unknown[],
   { dryRun = false, urlFaults = [] }: { dryRun?: boolean; urlFaults?: UrlFaults } = {},
 ): Promise<Applied[]> => {
-  // One call at a time per account, because it reads the existing journeys before it changes them.
-  await work.sql(lockJourneys, [work.accountId])
+  await lockFiles(work)
   const files = await requireFiles(documents, 'journey', async (document, i) => {
     const checked = await checkJourney(work, document)
     const ofUrls = urlFaults[i] ?? []

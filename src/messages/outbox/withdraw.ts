@@ -44,3 +44,29 @@ export const withdrawMails = async (work: Work, keys: readonly string[], error: 
     for (const [month, units] of months) if (units > 0) await returnQuota(work, 'sends', month, units)
   })
 }
+
+const queuedOf = statement<{ id: string; key: string | null }>(
+  'queued-messages-of-source',
+  { id: 'text', key: 'text' },
+  `select q.id, m.key from (
+     select id from message_queue where account_id = $1 and batch = '' and id > $4 order by id limit ${pageSize}
+   ) q left join lateral (
+     select key from messages where account_id = $1 and id = q.id and source_kind = $2 and source_id = $3 limit 1
+   ) m on true order by q.id`,
+)
+
+/**
+ * Withdraws, as `withdrawMails`, the messages with a key that a source has queued, among one page of the account's queue after `after`
+ * (an id). Returns the last id of the page; null after the last page.
+ */
+export const withdrawMailsOf = async (
+  work: Work,
+  { kind, id }: { kind: 'journey' | 'lifecycle'; id: string },
+  after: string,
+  error: string,
+): Promise<string | null> => {
+  const page = await work.sql(queuedOf, [work.accountId, kind, id, after])
+  const keys = page.flatMap(({ key }) => key ?? [])
+  if (keys.length > 0) await withdrawMails(work, keys, error)
+  return page.length < pageSize ? null : page.at(-1)!.id
+}

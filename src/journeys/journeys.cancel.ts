@@ -1,0 +1,199 @@
+import { activeAccounts } from '../accounts/accounts.ts'
+import { cancelCalls } from '../deliveries/deliveries.ts'
+import { conflict, noSuch, shown } from '../lib/problem.ts'
+import { inBatches } from '../store/batches.ts'
+import { statement } from '../store/statement.ts'
+import type { App, Work } from '../store/work.ts'
+import type { RunStatus } from './definition/definition.ts'
+import { lockFiles } from './journeys.find.ts'
+import { type RunDetail, showRun } from './journeys.runs.ts'
+import { endingAs } from './journeys.wake.ts'
+
+/*
+ * Runs that an operator ends, and the deletion of journeys. A journey may have millions of runs. The first transaction deletes the
+ * journey: no contact enters it any more, its name is free, and the engine cancels each of its runs that becomes due, instead of doing
+ * the run's next step (journeys/engine/unit.ts). Then its open runs are cancelled and its queued emails withdrawn, in batches. Its
+ * versions are deleted last, so that the housekeeping finds what is left to do if the process is killed.
+ */
+
+/** Maximum runs for each transaction. */
+const batchSize = 500
+
+const open = `status in ('running', 'waiting')`
+
+/** An open run, as it was read. */
+interface Open {
+  id: string
+  revision: number
+  /** The delivery that it waits for. */
+  deliveryId: string | null
+}
+
+/** Loaded by the deletion of a journey or the end of a run only: the engine does not need it. */
+const messages = () => import('../messages/messages.ts')
+
+// As `endRuns`, the runs are locked in the order of their ids, after the deliveries.
+const cancelling = statement<{ id: string }>(
+  'cancel-runs',
+  { id: 'text' },
+  `with leaving as materialized (
+     select locked.id from (
+       select * from unnest($2::text[], $3::int[]) as i(id, revision) order by i.id collate "C"
+     ) i cross join lateral (
+       select id from journey_runs where account_id = $1 and id = i.id and revision = i.revision and ${open} for no key update
+     ) locked
+   )
+   update journey_runs r set ${endingAs('cancelled')}, reason = $4, ended_at = $5
+   from leaving where r.account_id = $1 and r.id = leaving.id returning r.id`,
+)
+
+/** Cancels runs that have not changed since they were read, with the deliveries that they wait for. Returns the number of runs. */
+export const cancelRuns = async (work: Work, runs: readonly Open[], reason: string): Promise<number> => {
+  const { sql, accountId, now } = work
+  await cancelCalls(
+    work,
+    runs.flatMap(({ deliveryId }) => deliveryId ?? []),
+  )
+  const [ids, revisions] = [runs.map(({ id }) => id), runs.map(({ revision }) => revision)]
+  return (await sql(cancelling, [accountId, ids, revisions, reason, now])).length
+}
+
+/** Why the runs of a deleted journey ended. */
+export const deletedReason = 'the journey was deleted'
+
+const readRun = statement<Open & { journeyId: string; status: RunStatus; stepNo: number }>(
+  'run-to-end',
+  { id: 'text', revision: 'int4', deliveryId: 'text', journeyId: 'text', status: 'text', stepNo: 'int4' },
+  `select id, revision, delivery_id as "deliveryId", journey_id as "journeyId", status, step_no as "stepNo" from journey_runs
+   where account_id = $1 and id = $2`,
+)
+
+/**
+ * Ends a run as cancelled, with the delivery that it waits for and its emails that are still queued. A step that a worker does at this moment is done before, or rolled
+ * back. Throws Problem `not_found`, or `conflict` if the run has ended.
+ */
+export const endRun = async (work: Work, id: string): Promise<RunDetail> => {
+  for (;;) {
+    const [run] = await work.sql(readRun, [work.accountId, id])
+    if (!run) throw noSuch('run', id, { hint: 'svc journeys list' })
+    const { journeyId, status, stepNo } = run
+    if (status !== 'running' && status !== 'waiting') throw conflict(`The run ${shown(id)} has ended: it is ${status}`)
+    if ((await cancelRuns(work, [run], `ended by ${work.actor}`)) === 0) continue
+    const { withdrawMails } = await messages()
+    const keys = Array.from({ length: stepNo }, (_, step) => `run:${id}:${step}`)
+    await withdrawMails(work, keys, 'The run was ended')
+    return showRun(work, journeyId, id)
+  }
+}
+
+const openRuns = (limit: string) => `
+  from journey_versions v cross join lateral (
+    select id, revision, delivery_id from journey_runs
+    where version = v.version and journey_id = v.journey_id and account_id || '' = $1 and ${open} ${limit}
+  ) r where v.account_id = $1 and v.journey_id = $2 ${limit}`
+
+const countOpen = statement<{ runs: number }>(
+  'count-open-runs',
+  { runs: 'int8' },
+  `select count(*) as runs ${openRuns('')}`,
+)
+
+/** Returns the number of open runs of a journey. */
+export const countOpenRuns = async ({ sql, accountId }: Work, journeyId: string): Promise<number> =>
+  (await sql(countOpen, [accountId, journeyId]))[0]!.runs
+
+const findOpen = statement<Open>(
+  'open-runs-of-journey',
+  { id: 'text', revision: 'int4', deliveryId: 'text' },
+  `select r.id, r.revision, r.delivery_id as "deliveryId" ${openRuns(`limit ${batchSize}`)}`,
+)
+
+/** What deletes a journey, and how it reports progress. */
+export interface JourneyDeletion {
+  actor: string
+  /** When aborted, the deletion stops after the current batch. */
+  signal?: AbortSignal
+  /** Called after each batch with the number of runs that this deletion has cancelled. */
+  onBatch?(runs: number): void
+}
+
+const forgetVersions = statement(
+  'forget-journey-versions',
+  {},
+  `with exits as (delete from journey_exits where account_id = $1 and journey_id = $2)
+   delete from journey_versions where account_id = $1 and journey_id = $2`,
+)
+
+/**
+ * Cancels the open runs of a deleted journey, then withdraws its queued emails, then deletes its versions. A run that changes meanwhile
+ * is found again. Returns the number of cancelled runs.
+ */
+const sweep = async (
+  app: Pick<App, 'work'>,
+  accountId: string,
+  journeyId: string,
+  { actor, signal, onBatch }: JourneyDeletion,
+): Promise<number> => {
+  let cancelled = 0
+  const batch = () =>
+    app.work(accountId, actor, async (work) => {
+      const runs = await work.sql(findOpen, [accountId, journeyId])
+      const count = runs.length > 0 ? await cancelRuns(work, runs, deletedReason) : 0
+      return { found: runs.length, count }
+    })
+  await inBatches(
+    1,
+    async () => {
+      const { found, count } = await batch()
+      cancelled += count
+      onBatch?.(cancelled)
+      return found
+    },
+    signal,
+  )
+  const { withdrawMailsOf } = await messages()
+  const source = { kind: 'journey', id: journeyId } as const
+  for (let after: string | null = ''; after !== null && !signal?.aborted; ) {
+    const from: string = after
+    after = await app.work(accountId, actor, (work) => withdrawMailsOf(work, source, from, 'The journey was deleted'))
+  }
+  if (!signal?.aborted) await app.work(accountId, actor, ({ sql }) => sql(forgetVersions, [accountId, journeyId]))
+  return cancelled
+}
+
+const close = async (work: Work, id: string): Promise<void> => {
+  await lockFiles(work)
+  const [em, { Journey, JourneyVersion }] = await work.em(import('./journeys.entities.ts'))
+  if ((await em.nativeDelete(Journey, { id })) === 0) throw noSuch('journey', id, { hint: 'svc journeys list' })
+  await em.nativeUpdate(JourneyVersion, { journeyId: id }, { lookAt: work.now })
+}
+
+/**
+ * Deletes a journey (id). From the first transaction on it does not exist and none of its runs begins another step; its open runs end
+ * as cancelled, its queued emails as failed, and its ended runs stay as records. No event fires. Returns the number of cancelled runs. Throws Problem `not_found`.
+ */
+export const deleteJourney = async (
+  app: Pick<App, 'work'>,
+  accountId: string,
+  id: string,
+  deletion: JourneyDeletion,
+): Promise<number> => {
+  await app.work(accountId, deletion.actor, (work) => close(work, id))
+  return sweep(app, accountId, id, deletion)
+}
+
+const unfinished = statement<{ accountId: string; journeyId: string }>(
+  'unfinished-journey-deletions',
+  { accountId: 'text', journeyId: 'text' },
+  `select distinct v.account_id as "accountId", v.journey_id as "journeyId"
+   from journey_versions v join ${activeAccounts} a on a.id = v.account_id
+   where v.look_at is not null and not exists (select from journeys j where j.id = v.journey_id)`,
+)
+
+/** Continues interrupted deletions of journeys. */
+export const finishJourneyDeletions = async (app: Pick<App, 'sql' | 'work'>, signal: AbortSignal): Promise<void> => {
+  for (const { accountId, journeyId } of await app.sql(unfinished)) {
+    if (signal.aborted) return
+    await sweep(app, accountId, journeyId, { actor: 'job:housekeeping', signal })
+  }
+}
