@@ -24,6 +24,8 @@ const columns: Column<BroadcastView>[] = [
 interface CreateFlags extends Confirmation {
   name?: string
   list?: string
+  where?: string
+  segment?: string
   project?: string
   subject?: string
   at?: string
@@ -88,15 +90,18 @@ const follow = async (context: Context, id: string): Promise<void> => {
 }
 
 /** Returns the sentence that a confirmation shows. */
-const sending = ({ mails, suppressed, listName, subject, from, at }: Plan): string => {
+const sending = ({ mails, suppressed, listName, segmentName, where, subject, from, at }: Plan): string => {
   const sender = from.fromName === '' ? from.fromEmail : `${from.fromName} <${from.fromEmail}>`
   const leftOut = suppressed > 0 ? `, leaving out ${number(suppressed)} suppressed` : ''
   const people = quantity(mails, 'person', 'people')
-  return `email ${people} of the list ${listName}${leftOut}: "${subject}", from ${sender}, ${at ? `at ${at.toISOString()}` : 'at once'}`
+  const ofList = `the list ${listName}${where === undefined ? '' : ' that meet the filter'}`
+  const audience = segmentName === undefined ? ofList : `the segment ${segmentName}`
+  return `email ${people} of ${audience}${leftOut}: "${subject}", from ${sender}, ${at ? `at ${at.toISOString()}` : 'at once'}`
 }
 
-const planned = ({ listId, projectId, recipients, mails, suppressed }: Plan) => ({
-  ...{ listId, projectId, recipients, mails, suppressed },
+const planned = ({ listId, segmentId, where, projectId, recipients, mails, suppressed }: Plan) => ({
+  ...{ listId, ...(segmentId && { segmentId }), ...(where !== undefined && { where }) },
+  ...{ projectId, recipients, mails, suppressed },
 })
 
 /** Queues a sent broadcast if its time has come, and prints its state. */
@@ -117,11 +122,15 @@ const startSending = async (
 const create = async (context: Context, flags: CreateFlags): Promise<void> => {
   const { app, confirm, out, trial, work } = context
   if (flags.follow && !flags.send) throw new Problem('usage', '--follow needs --send: a draft sends nothing')
-  const { list, project } = await context.require({ list: flags.list, project: flags.project })
+  const { where, segment } = flags
+  const isOfSegment = segment !== undefined && flags.list === undefined
+  const given = isOfSegment
+    ? await context.require({ project: flags.project })
+    : await context.require({ list: flags.list, project: flags.project })
   const [operations, { parse }] = await Promise.all([import('./broadcasts.ts'), import('../lib/parse.ts')])
   const { createBroadcast, planBroadcast, sendBroadcast } = operations
   const { name, subject, at, rate } = flags
-  const input = parse(operations.NewBroadcast, { name, list, project, subject, at, rate })
+  const input = parse(operations.NewBroadcast, { name, where, segment, subject, at, rate, ...given })
   if (flags.send || flags.dryRun) {
     const plan = await trial(async (w) => planBroadcast(app, w, (await createBroadcast(w, input)).id))
     const what = flags.send ? sending(plan) : `make a draft that can ${sending(plan)}`
@@ -143,16 +152,18 @@ export const commands: CommandSet = (cli) => {
   confirmed(
     noun
       .command('create')
-      .description('Create a draft of an email to every active contact of a list')
+      .description('Create a draft of an email to every active contact of a list or segment')
       .addHelpText(
         'after',
         examples(
           'svc broadcasts create --name October --list Customers --project Welcome',
-          'svc broadcasts create --name October --list Customers --project Welcome --at 2026-12-01T09:00:00Z --rate 100',
+          'svc broadcasts create --segment "Active customers" --project Welcome --at 2026-12-01T09:00:00Z --rate 100',
         ),
       )
       .option('--name <name>', 'its name in lists (default: the name of the project)')
       .option('--list <id|name>', 'the recipients: the list’s active contacts when sending begins')
+      .option('--where <filter>', 'only contacts of the list that meet this filter when sending begins')
+      .option('--segment <id|name>', 'the recipients: the segment’s active contacts when sending begins')
       .option('--project <id|name>', 'the project to render')
       .option('--subject <subject>', 'the subject (default: the name of the project)')
       .option('--at <time>', 'start of sending, such as 2026-12-01T09:00:00Z (default: at once)')

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { findList } from '../contacts/contacts.ts'
 import { newId } from '../lib/ids.ts'
-import { invalid } from '../lib/problem.ts'
+import { invalid, Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { countRecipients } from '../messages/messages.ts'
+import { compileFilter, compileSegment, keepSegment } from '../segments/segments.ts'
 import type { Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
@@ -13,8 +14,12 @@ const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]
 export const NewBroadcast = z.object({
   /** Default: the name of the project. */
   name: text(200).min(1).optional(),
-  /** Id or name, as `project`. */
-  list: text(200),
+  /** Id or name, as `segment` and `project`. */
+  list: text(200).optional(),
+  /** A filter of the list's contacts. */
+  where: z.string().optional(),
+  /** Instead of `list` and `where`. */
+  segment: text(200).optional(),
   project: text(200),
   subject: text(500).min(1).optional(),
   /** An ISO time. Default: the broadcast begins when it is sent. */
@@ -35,24 +40,39 @@ export const NewBroadcast = z.object({
 })
 export type NewBroadcast = z.output<typeof NewBroadcast>
 
+/** Finds the recipients: a list with an optional filter, or a segment, which stays until the end of the transaction. */
+const findAudience = async (work: Work, { list, where, segment }: NewBroadcast) => {
+  if (segment !== undefined) {
+    if (list !== undefined || where !== undefined)
+      throw new Problem('usage', '--segment can not be combined with --list or --where')
+    const found = await keepSegment(work, segment)
+    const matcher = await compileSegment(work, found)
+    return { listId: found.listId, segmentId: found.id, filter: found.where, matcher }
+  }
+  if (list === undefined) throw new Problem('usage', '--list or --segment is missing')
+  const { id: listId } = await findList(work, list)
+  const matcher = where === undefined ? null : await compileFilter(work, where, listId)
+  return { listId, segmentId: null, filter: where ?? null, matcher }
+}
+
 /**
- * Creates a draft; only `sendBroadcast` sends it. Throws Problem `not_found` for the list or the project, `invalid`
- * where the time has passed.
+ * Creates a draft; only `sendBroadcast` sends it. Throws Problem `not_found` for the list, the segment or the project, `invalid`
+ * where the time has passed or the filter has a mistake.
  */
 export const createBroadcast = async (work: Work, input: NewBroadcast): Promise<BroadcastView> => {
   const { accountId, now } = work
   const { subject = null, rate = null, at = null } = input
-  const { id: listId } = await findList(work, input.list)
+  const { matcher, ...audience } = await findAudience(work, input)
   const project = await findProject(work, input.project)
   if (at && at <= now) throw invalid('at must be in the future')
-  const { recipients } = await countRecipients(work, listId)
+  const { recipients } = await countRecipients(work, audience.listId, matcher)
   const [em, { Broadcast }] = await work.em(import('./broadcasts.entities.ts'))
   const broadcast = em.create(Broadcast, {
     id: newId('bct', now.getTime()),
     accountId,
     name: input.name ?? project.name,
     status: 'draft',
-    listId,
+    ...audience,
     projectId: project.id,
     subject,
     rate,

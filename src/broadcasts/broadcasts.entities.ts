@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { owned, tenantFilter } from '../store/tenant.ts'
 
-/** A marketing email to every active contact of a list. Its messages are the batch with its id. */
+/** A marketing email to every active contact of a list, or to those that meet a filter. Its messages are the batch with its id. */
 const BroadcastSchema = defineEntity({
   name: 'Broadcast',
   tableName: 'broadcasts',
@@ -19,6 +19,10 @@ const BroadcastSchema = defineEntity({
     status: p.enum(['draft', 'scheduled', 'sending', 'done', 'cancelled'] as const),
     name: p.text(),
     listId: p.text().collation('C'),
+    /** The segment that its filter was copied from. */
+    segmentId: p.text().collation('C').nullable(),
+    /** Evaluated once, when it begins. null: the whole list. */
+    filter: p.text().nullable(),
     projectId: p.text().collation('C'),
     /** null: the project's name. */
     subject: p.text().nullable(),
@@ -46,3 +50,18 @@ const BroadcastSchema = defineEntity({
 })
 export class Broadcast extends BroadcastSchema.class {}
 BroadcastSchema.setClass(Broadcast)
+
+/** Contacts that met the filter of a broadcast when it began, in the order of their row ids. Each step that queues messages takes a row. */
+const BroadcastRecipientsSchema = defineEntity({
+  name: 'BroadcastRecipients',
+  tableName: 'broadcast_recipients',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    broadcastId: p.text().collation('C').primary(),
+    number: p.integer().primary(),
+    rowIds: p.array(),
+  },
+})
+export class BroadcastRecipients extends BroadcastRecipientsSchema.class {}
+BroadcastRecipientsSchema.setClass(BroadcastRecipients)

@@ -14,6 +14,10 @@ export interface BroadcastView {
   name: string
   status: 'draft' | 'scheduled' | 'sending' | 'done' | 'cancelled'
   listId: string
+  /** Absent: it was created for a list. */
+  segmentId?: string
+  /** The filter of its recipients; absent: the whole list. */
+  where?: string
   projectId: string
   /** null: it begins when it is sent. */
   scheduledAt: number | null
@@ -26,9 +30,18 @@ export interface BroadcastView {
   createdAt: number
 }
 
+type Row = Omit<BroadcastView, 'segmentId' | 'where'> & { segmentId: string | null; where: string | null }
+
+const view = ({ segmentId, where, ...row }: Row): BroadcastView => ({
+  ...row,
+  ...(segmentId !== null && { segmentId }),
+  ...(where !== null && { where }),
+})
+
 // Adds the counters that the broadcast's row does not include yet, so that the numbers are exact without counting messages.
 const selecting = `
-  select b.id, b.name, b.status, b.list_id as "listId", b.project_id as "projectId",
+  select b.id, b.name, b.status, b.list_id as "listId", b.segment_id as "segmentId", b.filter as "where",
+    b.project_id as "projectId",
     (extract(epoch from b.scheduled_at) * 1000)::int8 as "scheduledAt", b.recipients,
     b.queued - t.sent - t.failed - t.suppressed as queued, b.sent + t.sent as sent, b.failed + t.failed as failed,
     b.suppressed + t.suppressed as suppressed, (extract(epoch from b.created_at) * 1000)::int8 as "createdAt"
@@ -39,6 +52,8 @@ const types = {
   name: 'text',
   status: 'text',
   listId: 'text',
+  segmentId: 'text',
+  where: 'text',
   projectId: 'text',
   scheduledAt: 'int8',
   recipients: 'int4',
@@ -49,7 +64,7 @@ const types = {
   createdAt: 'int8',
 } as const
 
-const readPage = statement<BroadcastView>(
+const readPage = statement<Row>(
   'list-broadcasts',
   types,
   `${selecting} where b.account_id = $1 and ($2::text is null or b.id < $2) order by b.id desc limit $3`,
@@ -62,20 +77,16 @@ export const listBroadcasts = async (
 ): Promise<Page<BroadcastView>> => {
   const before = cursor === undefined ? null : decodeCursor(cursor, 1)[0]
   const rows = await sql(readPage, [accountId, before, limit + 1])
-  return pageOf(rows, limit)
+  return pageOf(rows.map(view), limit)
 }
 
-const readBroadcast = statement<BroadcastView>(
-  'read-broadcast',
-  types,
-  `${selecting} where b.account_id = $1 and b.id = $2`,
-)
+const readBroadcast = statement<Row>('read-broadcast', types, `${selecting} where b.account_id = $1 and b.id = $2`)
 
 /** Throws Problem `not_found`. */
 export const showBroadcast = async ({ sql, accountId }: Work, id: string): Promise<BroadcastView> => {
   const [row] = await sql(readBroadcast, [accountId, id])
   if (!row) throw noSuch('broadcast', id, { hint: 'svc broadcasts list' })
-  return row
+  return view(row)
 }
 
 /** The prefix of the keys of a broadcast's messages. The row id of the contact follows. */

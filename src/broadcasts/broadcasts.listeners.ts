@@ -8,10 +8,21 @@ const countUnsent = statement<{ broadcasts: number }>(
    where account_id = $1 and project_id = $2 and status in ('draft', 'scheduled')`,
 )
 
-/** Counts the drafts and scheduled broadcasts of a project. */
+const countUnsentOfSegment = statement<{ broadcasts: number }>(
+  'count-unsent-broadcasts-of-segment',
+  { broadcasts: 'int8' },
+  `select count(*) as broadcasts from broadcasts
+   where account_id = $1 and segment_id = $2 and status in ('draft', 'scheduled')`,
+)
+
+/** Counts the drafts and scheduled broadcasts of a project, and of a segment. */
 export const countBroadcasts: Listener = {
   async projectUses({ sql, accountId }, projectId) {
     const [row] = await sql(countUnsent, [accountId, projectId])
+    return row!
+  },
+  async segmentUses({ sql, accountId }, segmentId) {
+    const [row] = await sql(countUnsentOfSegment, [accountId, segmentId])
     return row!
   },
 }

@@ -2,22 +2,28 @@ import { quotaLeft } from '../accounts/accounts.ts'
 import { findList } from '../contacts/contacts.ts'
 import { conflict, Problem } from '../lib/problem.ts'
 import { countRecipients, dropBatch, type From, requireMethod } from '../messages/messages.ts'
+import { compileFilter, findSegment } from '../segments/segments.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
+import { dropRecipients } from './broadcasts.recipients.ts'
 
 /** What sending a broadcast now would do. */
 export interface Plan {
   listId: string
   listName: string
+  segmentId?: string
+  /** The name of the segment. */
+  segmentName?: string
+  where?: string
   projectId: string
   /** With unfilled merge tags. */
   subject: string
   from: From
   /** null: it begins at once, also if its time has passed. */
   at: Date | null
-  /** The list's active contacts. */
+  /** The active contacts of the list that the filter matches now. */
   recipients: number
   /** How many of them would get an email; the others are suppressed. */
   mails: number
@@ -40,11 +46,14 @@ export const planBroadcast = async (app: App, work: Work, id: string): Promise<P
   const { status, ...refs } = await showBroadcast(work, id)
   if (status !== 'draft') throw conflict(`The broadcast ${id} is ${status}: only a draft can be sent`)
   const { id: listId, name: listName } = await findList(work, refs.listId)
+  const { segmentId, where } = refs
+  const segment = segmentId === undefined ? null : await findSegment(work, segmentId)
+  const matcher = where === undefined ? null : await compileFilter(work, where, listId)
   const { id: projectId, name } = await findProject(work, refs.projectId)
   const [row] = await sql(readSchedule, [accountId, id, now])
   const { subject, at } = row!
   const from = await requireMethod(app, work)
-  const { recipients, suppressed } = await countRecipients(work, listId)
+  const { recipients, suppressed } = await countRecipients(work, listId, matcher)
   const mails = recipients - suppressed
   const left = await quotaLeft(work, 'sends', at ?? now)
   if (left !== null && mails > left) {
@@ -55,7 +64,19 @@ export const planBroadcast = async (app: App, work: Work, id: string): Promise<P
       { hint: 'svc accounts usage' },
     )
   }
-  return { listId, listName, projectId, subject: subject ?? name, from, at, recipients, mails, suppressed }
+  return {
+    ...{ listId, listName, ...(segment && { segmentId: segment.id, segmentName: segment.name }) },
+    ...{
+      ...(where !== undefined && { where }),
+      projectId,
+      subject: subject ?? name,
+      from,
+      at,
+      recipients,
+      mails,
+      suppressed,
+    },
+  }
 }
 
 const lockBroadcast = statement<{ status: BroadcastView['status']; hasBegun: boolean }>(
@@ -102,7 +123,10 @@ export const cancelBroadcast = async (work: Work, id: string): Promise<Broadcast
   const view = await showBroadcast(work, id)
   if (row!.status === 'done') throw conflict(`The broadcast ${id} is done`)
   if (row!.status === 'cancelled') return view
-  if (row!.hasBegun) await dropBatch(work, id)
+  if (row!.hasBegun) {
+    await dropRecipients(work, id)
+    await dropBatch(work, id)
+  }
   await sql(markCancelled, [accountId, id, row!.hasBegun ? null : now])
   await sql(notifyJobs)
   return showBroadcast(work, id)

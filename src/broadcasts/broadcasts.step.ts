@@ -12,6 +12,7 @@ import {
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { keyPrefix } from './broadcasts.find.ts'
+import { decideRecipients, takeRecipients } from './broadcasts.recipients.ts'
 
 /*
  * A broadcast advances in steps. Each is a unit of work that locks its row, so any process (a daemon's job, the command) can take
@@ -30,6 +31,7 @@ interface State {
   id: string
   status: 'scheduled' | 'sending' | 'done' | 'cancelled'
   listId: string
+  filter: string | null
   projectId: string
   subject: string | null
   rate: number | null
@@ -54,12 +56,12 @@ export type Step = { isMore: boolean; waitMs: number | null } | null
 const lockOpen = preparedStatement<State>(
   'lock-broadcast',
   {
-    ...{ id: 'text', status: 'text', listId: 'text', projectId: 'text', subject: 'text', rate: 'int4' },
+    ...{ id: 'text', status: 'text', listId: 'text', filter: 'text', projectId: 'text', subject: 'text', rate: 'int4' },
     ...{ scheduledAt: 'timestamptz', startedAt: 'timestamptz', checkpoint: 'text', pacedAt: 'timestamptz' },
     ...{ recipients: 'int4', queued: 'int4', sent: 'int4', failed: 'int4', suppressed: 'int4' },
     finishedAt: 'timestamptz',
   },
-  `select id, status, list_id as "listId", project_id as "projectId", subject, rate, scheduled_at as "scheduledAt",
+  `select id, status, list_id as "listId", filter, project_id as "projectId", subject, rate, scheduled_at as "scheduledAt",
      started_at as "startedAt", checkpoint, paced_at as "pacedAt", recipients, queued, sent, failed, suppressed,
      finished_at as "finishedAt"
    from broadcasts
@@ -104,9 +106,11 @@ const save = ({ sql, accountId }: Work, state: State) =>
     state.finishedAt,
   ])
 
-/** Begins a broadcast. If its list was deleted, cancels it and returns false. */
+/** Begins a broadcast. If its list was deleted, or something that its filter names, cancels it and returns false. */
 const begin = async (work: Work, state: State): Promise<boolean> => {
-  const recipients = await countActive(work, state.listId)
+  const { id, listId, filter } = state
+  const recipients =
+    filter === null ? await countActive(work, listId) : await decideRecipients(work, { id, listId, filter })
   if (recipients === null) Object.assign(state, { status: 'cancelled', finishedAt: work.now, recipients: 0 })
   else Object.assign(state, { status: 'sending', startedAt: work.now, checkpoint: '', recipients })
   return recipients !== null
@@ -121,16 +125,22 @@ const mailOf = ({ id, projectId, subject }: State, { rowId, email, fields }: Rec
   content: { projectId, mergeData: { email, ...fields } },
 })
 
+/** Returns the next recipients, and the checkpoint after them. */
+const nextRecipients = async (work: Work, state: State): Promise<{ recipients: Recipient[]; last: string | null }> => {
+  const { listId, filter, checkpoint, startedAt } = state
+  if (filter !== null) return (await takeRecipients(work, state)) ?? { recipients: [], last: null }
+  const recipients = await readRecipients(work, listId, { after: checkpoint!, at: startedAt!, limit: batchSize })
+  return { recipients, last: recipients.length < batchSize ? null : recipients.at(-1)!.rowId }
+}
+
 const queueNext = async (app: App, work: Work, state: State): Promise<void> => {
-  const { listId, checkpoint, startedAt } = state
-  const page = { after: checkpoint!, at: startedAt!, limit: batchSize }
-  const recipients = await readRecipients(work, listId, page)
+  const { recipients, last } = await nextRecipients(work, state)
   const mails = recipients.map((recipient) => mailOf(state, recipient))
   for (const { status } of await queueMails(app, work, mails, { id: state.id, isHeld: state.rate !== null })) {
     if (status === 'pending') state.queued++
     else if (status !== 'known') state[status]++
   }
-  state.checkpoint = recipients.length < batchSize ? null : recipients.at(-1)!.rowId
+  state.checkpoint = last
   if (state.checkpoint === null) state.recipients = state.queued + state.sent + state.failed + state.suppressed
 }
 

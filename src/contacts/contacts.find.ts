@@ -275,6 +275,25 @@ export const readRecipients = (
 ): Promise<Recipient[]> =>
   sql(...narrowedTo(condition, readingRecipients, textOfRecipients, [accountId, listId, after, at, limit]))
 
+const readingRecipientsOf = preparedStatement<Recipient>(
+  'read-recipients-of',
+  { rowId: 'text', email: 'text', fields: 'jsonb' },
+  `select c.row_id as "rowId", c.email, c.fields from unnest(${opaqueArray('$3')}) as i(row_id)
+   cross join lateral (
+     select row_id, email, fields from contacts
+     where account_id = $1 and row_id = i.row_id and list_id = $2 and status = 'active' limit 1
+   ) c
+   where exists (select from contact_lists where account_id = $1 and id = $2)
+   order by c.row_id`,
+)
+
+/** Returns the active contacts of a list among those with the row ids, in their order. Not recorded. */
+export const readRecipientsOf = (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  listId: string,
+  rowIds: readonly string[],
+): Promise<Recipient[]> => sql(readingRecipientsOf, [accountId, listId, rowIds])
+
 const exportPage = 1_000
 
 /**

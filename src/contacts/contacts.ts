@@ -18,6 +18,7 @@ export {
   readContacts,
   readContactsOf,
   readRecipients,
+  readRecipientsOf,
   showContact,
 } from './contacts.find.ts'
 export { countPersonalData, type Person, readPerson } from './contacts.personal-data.ts'

@@ -2,7 +2,9 @@ import { z } from 'zod'
 import { findList } from '../contacts/contacts.ts'
 import { newId } from '../lib/ids.ts'
 import { conflict, invalid, shown } from '../lib/problem.ts'
+import { quantity } from '../lib/quantity.ts'
 import { text } from '../lib/text.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { compileFilter } from './segments.compile.ts'
 import { findSegment, type SegmentView } from './segments.find.ts'
@@ -38,9 +40,19 @@ export const createSegment = async (work: Work, input: z.output<typeof NewSegmen
   return { id, name, listId, where: input.where, createdAt: now.getTime() }
 }
 
-/** Deletes a segment (id or name) and returns it. Throws Problem `not_found`. */
+const lockToDelete = statement('lock-segment', {}, 'select from segments where account_id = $1 and id = $2 for update')
+
+/** Deletes a segment (id or name) and returns it. Throws Problem `not_found`, `conflict` while a broadcast will use it. */
 export const deleteSegment = async (work: Work, ref: string): Promise<SegmentView> => {
   const segment = await findSegment(work, ref)
+  await work.sql(lockToDelete, [work.accountId, segment.id])
+  for (const listener of await work.listeners()) {
+    const { broadcasts = 0 } = (await listener.segmentUses?.(work, segment.id)) ?? {}
+    if (broadcasts > 0)
+      throw conflict(`${quantity(broadcasts, 'unsent broadcast')} will use the segment ${shown(segment.name)}`, {
+        hint: 'svc broadcasts list',
+      })
+  }
   const [em, { Segment }] = await entitiesOf(work)
   await em.nativeDelete(Segment, { id: segment.id })
   return segment

@@ -4,6 +4,7 @@ import { noSuch, notFound, Problem, shown } from '../lib/problem.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { compileFilter, type Matcher } from './segments.compile.ts'
+import { scanList } from './segments.scan.ts'
 
 /** A segment (docs/reference/segments.md); times in epoch ms. */
 export interface SegmentView {
@@ -45,6 +46,19 @@ export const findSegment = async (
   return segment
 }
 
+const lockSegment = statement(
+  'keep-segment',
+  {},
+  'select from segments where account_id = $1 and id = $2 for key share',
+)
+
+/** As `findSegment`, and keeps the segment from being deleted until the end of the transaction. */
+export const keepSegment = async (work: Pick<Work, 'sql' | 'accountId'>, ref: string): Promise<SegmentView> => {
+  const segment = await findSegment(work, ref)
+  const locked = await work.sql(lockSegment, [work.accountId, segment.id])
+  return locked.length > 0 ? segment : findSegment(work, ref)
+}
+
 /**
  * Compiles the filter of a segment. Throws Problem `not_found` for a list that was deleted, `invalid` where the filter names something that
  * no longer exists.
@@ -58,18 +72,14 @@ export const compileSegment = async (work: Work, { name, listId, where }: Segmen
   }
 }
 
-// A planner that takes the list or a set for small would join them by nested loops, and a condition is too short to be worth compiling.
-/** Settings for statements that read a whole list with the sets of a filter, until the end of the transaction. */
-const scanSettings = `select set_config('enable_nestloop', 'off', true), set_config('jit', 'off', true)`
-
 /** Counts the contacts of the segment's list that meet its filter. Throws as `compileSegment` does. */
 export const countSegment = async (work: Work, segment: SegmentView): Promise<number> => {
-  const { sql, accountId } = work
+  const { accountId } = work
   const matcher = await compileSegment(work, segment)
   const params: unknown[] = [accountId, segment.listId]
   const { joins, condition } = matcher.sets((value) => `$${params.push(value)}`)
-  await sql(scanSettings)
-  const [row] = await sql<{ count: number }>(
+  const [row] = await scanList<{ count: number }>(
+    work,
     `select count(*) from ${contactsOfList('$1', '$2')} ${joins} where ${condition}`,
     params,
   )

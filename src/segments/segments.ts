@@ -1,4 +1,20 @@
 export { createSegment, deleteSegment, NewSegment } from './segments.change.ts'
-export { countSegment, findSegment, listSegments, type SegmentView } from './segments.find.ts'
+export { compileFilter, type Matcher } from './segments.compile.ts'
+export {
+  compileSegment,
+  countSegment,
+  findSegment,
+  keepSegment,
+  listSegments,
+  type SegmentView,
+} from './segments.find.ts'
 export { narrow } from './segments.narrow.ts'
+export { scanList } from './segments.scan.ts'
 export type { Asked, FilterParts, Scope, Term } from './segments.terms.ts'
+
+declare module '../store/work.ts' {
+  interface Listener {
+    /** Counts what refers to a segment and is not decided yet. */
+    segmentUses?(work: Work, segmentId: string): Promise<{ broadcasts: number }>
+  }
+}

@@ -1,4 +1,5 @@
 import { activeContacts, invalidEmails } from '../../contacts/contacts.ts'
+import { type Matcher, scanList } from '../../segments/segments.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { heldUntil } from '../messages.queue.ts'
@@ -141,24 +142,36 @@ export const failDropped = async (
   }
 }
 
-const countActive = statement<{ recipients: number; suppressed: number }>(
-  'count-recipients',
-  { recipients: 'int8', suppressed: 'int8' },
+interface RecipientCounts {
+  recipients: number
+  suppressed: number
+}
+
+const textOfCount = (filter: string): string =>
   `select count(*) as recipients, count(*) filter (where is_suppressed) as suppressed from (
      select c.email in (select email from suppressions where account_id = $1)
        or c.email in (${invalidEmails('$1')}) as is_suppressed
-     from ${activeContacts('$1', '$2')}
-   ) c`,
+     from ${activeContacts('$1', '$2')} ${filter}
+   ) c`
+
+const countActive = statement<RecipientCounts>(
+  'count-recipients',
+  { recipients: 'int8', suppressed: 'int8' },
+  textOfCount(''),
 )
 
 /**
- * Returns the number of active contacts of a list, and how many of them get no marketing. It holds for now: suppression is checked
+ * Returns the number of active contacts of a list that a filter matches, and how many of them get no marketing. It holds for now: suppression is checked
  * again when a message is queued, and when it is sent.
  */
 export const countRecipients = async (
-  { sql, accountId }: Work,
+  work: Work,
   listId: string,
-): Promise<{ recipients: number; suppressed: number }> => {
-  const [row] = await sql(countActive, [accountId, listId])
-  return row!
+  matcher: Matcher | null,
+): Promise<RecipientCounts> => {
+  const { sql, accountId } = work
+  const params: unknown[] = [accountId, listId]
+  if (!matcher) return (await sql(countActive, params))[0]!
+  const { joins, condition } = matcher.sets((value) => `$${params.push(value)}`)
+  return (await scanList<RecipientCounts>(work, textOfCount(`${joins} where ${condition}`), params))[0]!
 }
