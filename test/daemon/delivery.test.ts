@@ -6,13 +6,13 @@ import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
 import { verify } from '../../src/lib/signature.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
-import { callDaemon, type Daemon, startDaemon } from '../support/daemon.ts'
+import { callDaemon } from '../support/daemon.ts'
+import { useDaemons } from '../support/daemons.ts'
 import { deliveriesOf, emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
 let account: TestAccount
 let receiver: Receiver
-const daemons: Daemon[] = []
 
 const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
 beforeAll(async () => {
@@ -25,15 +25,10 @@ beforeEach(async () => {
   receiver = await openReceiver()
 })
 afterEach(async () => {
-  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
   await receiver.close()
 })
 
-const start = async (args = ['serve']): Promise<Daemon> => {
-  const daemon = await startDaemon(t, { args })
-  daemons.push(daemon)
-  return daemon
-}
+const { start } = useDaemons(t)
 const deliveries = () => deliveriesOf(t.app, account.id)
 const delivered = (count: number, limitMs?: number) =>
   eventually(async () => (await tally(t.app, account.id)).delivered === count, limitMs)

@@ -5,7 +5,8 @@ import { verify } from '../../src/lib/signature.ts'
 import { disableWebhook, enableWebhook, rotateSecret } from '../../src/webhooks/webhooks.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
-import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { useDaemons } from '../support/daemons.ts'
+import { countsOf } from '../support/database.ts'
 import { deliveriesOf, emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
 import { backlog, repeatsOf, startWorking, subscribeMany } from '../support/neighbours.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
@@ -15,7 +16,6 @@ import { watchStalls } from '../support/stalls.ts'
 
 let account: TestAccount
 let receiver: Receiver
-const daemons: Daemon[] = []
 
 const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8', SVC_LOG_LEVEL: 'error' } })
 beforeEach(async () => {
@@ -23,16 +23,12 @@ beforeEach(async () => {
   receiver = await openReceiver()
 })
 afterEach(async () => {
-  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
   await receiver.close()
   await t.app.sql('delete from pending_deliveries')
 })
 
-const start = async (): Promise<Daemon> => {
-  const daemon = await startWorking(t.app, () => startDaemon(t))
-  daemons.push(daemon)
-  return daemon
-}
+const { daemons, start: startOne } = useDaemons(t)
+const start = () => startWorking(t.app, () => startOne())
 const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
 
 describe('an endpoint with hundreds of claimed deliveries', () => {
@@ -90,12 +86,7 @@ describe('an endpoint with hundreds of claimed deliveries', () => {
 })
 
 test('many concurrent 410 answers during other changes of the queue cause no deadlock and leave no delivery pending', async () => {
-  const deadlocks = async () =>
-    (
-      await t.app.sql<{ deadlocks: number }>(
-        'select deadlocks from pg_stat_database where datname = current_database()',
-      )
-    )[0]!.deadlocks
+  const deadlocks = async () => (await countsOf(t.app.database)).deadlocks
   const gone = await openReceiver()
   gone.always({ status: 410, delayMs: 20 })
   const fine = await subscribeMany(t.app, account.id, receiver.url, 4)
@@ -131,6 +122,8 @@ test('many concurrent 410 answers during other changes of the queue cause no dea
     }),
   ])
   await eventually(async () => (await t.app.sql('select from pending_deliveries limit 1')).length === 0, 20_000)
+  // The sessions of the daemons report at their end.
+  await Promise.all(daemons.map((daemon) => daemon.stop()))
   expect((await deadlocks()) - before).toBe(0)
   for (const daemon of daemons) expect(daemon.log()).not.toMatch(/fault|failed/)
   await gone.close()

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type TestAccount, useApp } from '../support/app.ts'
-import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { useDaemons } from '../support/daemons.ts'
 import { emitEvents, eventually, tally } from '../support/deliveries.ts'
 import { databaseClock } from '../support/jump.ts'
 import { repeatsOf, startWorking, subscribeMany } from '../support/neighbours.ts'
@@ -11,7 +11,6 @@ import { openReceiver, type Receiver } from '../support/receiver.ts'
 
 let account: TestAccount
 let receiver: Receiver
-const daemons: Daemon[] = []
 
 const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
 beforeEach(async () => {
@@ -19,16 +18,12 @@ beforeEach(async () => {
   receiver = await openReceiver()
 })
 afterEach(async () => {
-  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
   await receiver.close()
   await t.app.sql('delete from pending_deliveries')
 })
 
-const start = async (): Promise<Daemon> => {
-  const daemon = await startWorking(t.app, () => startDaemon(t))
-  daemons.push(daemon)
-  return daemon
-}
+const daemons = useDaemons(t)
+const start = () => startWorking(t.app, () => daemons.start())
 const delivered = (count: number, limitMs?: number) =>
   eventually(async () => (await tally(t.app, account.id)).delivered === count, limitMs)
 const claims = async () =>

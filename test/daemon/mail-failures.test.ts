@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type AnswerThief, openAnswerThief } from '../support/answers.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
-import { callDaemon, type Daemon, freePort, startDaemon } from '../support/daemon.ts'
+import { callDaemon, type Daemon, freePort } from '../support/daemon.ts'
+import { useDaemons } from '../support/daemons.ts'
 import { eventually } from '../support/deliveries.ts'
 import { freeform, messagesOf, queueMany, sendingAccount, tallyMessages } from '../support/messages.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
@@ -11,7 +12,6 @@ const connections = 5
 let t: TestApp
 let account: TestAccount
 let sink: Sink
-const daemons: Daemon[] = []
 const thieves: AnswerThief[] = []
 
 beforeAll(async () => {
@@ -22,17 +22,12 @@ beforeEach(async () => {
   sink = await openSink({ port: Number(new URL(t.env.SVC_SMTP_URL!).port) })
 })
 afterEach(async () => {
-  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
   for (const thief of thieves.splice(0)) await thief.close()
   await sink.close()
 })
 afterAll(() => t?.close())
 
-const start = async (args = ['serve'], env: Record<string, string> = {}): Promise<Daemon> => {
-  const daemon = await startDaemon(t, { args, env })
-  daemons.push(daemon)
-  return daemon
-}
+const { start } = useDaemons(() => t)
 const post = async (daemon: Daemon, n: number, headers: Record<string, string> = {}) => {
   const body = freeform({ to: `caller${n}@people.example` })
   return (await callDaemon(daemon, 'POST', '/send', { key: account.key, body, headers })).body

@@ -4,7 +4,8 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
-import { callDaemon, type Daemon, freePort, startDaemon } from '../support/daemon.ts'
+import { callDaemon, type Daemon, freePort } from '../support/daemon.ts'
+import { useDaemons } from '../support/daemons.ts'
 import { eventually } from '../support/deliveries.ts'
 import { freeform, messagesOf, queueMany, sendingAccount, tallyMessages } from '../support/messages.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
@@ -12,7 +13,6 @@ import { openSink, type Sink } from '../support/smtp.ts'
 let t: TestApp
 let account: TestAccount
 let sink: Sink
-const daemons: Daemon[] = []
 
 beforeAll(async () => {
   t = await startApp({ env: { SVC_SMTP_URL: `smtp://127.0.0.1:${await freePort()}` } })
@@ -22,16 +22,11 @@ beforeEach(async () => {
   sink = await openSink({ port: Number(new URL(t.env.SVC_SMTP_URL!).port) })
 })
 afterEach(async () => {
-  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
   await sink.close()
 })
 afterAll(() => t?.close())
 
-const start = async (args = ['serve']): Promise<Daemon> => {
-  const daemon = await startDaemon(t, { args })
-  daemons.push(daemon)
-  return daemon
-}
+const { start } = useDaemons(() => t)
 const post = async (daemon: Daemon, headers: Record<string, string> = {}) =>
   (await callDaemon(daemon, 'POST', '/send', { key: account.key, body: freeform(), headers })).body
 const tally = () => tallyMessages(t.app, account.id)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type TestAccount, useApp } from '../support/app.ts'
-import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { useDaemons } from '../support/daemons.ts'
 import { emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
 import {
   backlog,
@@ -23,7 +23,6 @@ let bad: TestAccount
 let healthy: TestAccount
 let theirs: Receiver
 let receiver: Receiver
-const daemons: Daemon[] = []
 const held: (() => Promise<void>)[] = []
 
 const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
@@ -33,17 +32,13 @@ beforeEach(async () => {
   await subscribe(t.app, healthy.id, receiver.url)
 })
 afterEach(async () => {
-  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
   await Promise.all(held.splice(0).map((release) => release()))
   await Promise.all([theirs.close(), receiver.close()])
   await t.app.sql('truncate pending_deliveries, delivery_targets, webhooks, workers')
 })
 
-const start = async (): Promise<Daemon> => {
-  const daemon = await startWorking(t.app, () => startDaemon(t))
-  daemons.push(daemon)
-  return daemon
-}
+const daemons = useDaemons(t)
+const start = () => startWorking(t.app, () => daemons.start())
 const holding = async (statement: string, params: unknown[]) => {
   const release = await hold(t.url, statement, params)
   held.push(release)

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { advanceClock } from '../../src/store/clock.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
-import { callDaemon, type Daemon, freePort, startDaemon } from '../support/daemon.ts'
+import { callDaemon, type Daemon, freePort } from '../support/daemon.ts'
+import { useDaemons } from '../support/daemons.ts'
 import { eventually } from '../support/deliveries.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
@@ -10,7 +11,6 @@ import { hour, makeWebinar, webinarOf } from '../webinars/support.ts'
 let t: TestApp
 let sink: Sink
 let account: TestAccount
-const daemons: Daemon[] = []
 
 beforeAll(async () => {
   t = await startApp({ env: { SVC_SMTP_URL: `smtp://127.0.0.1:${await freePort()}` }, development: true })
@@ -20,16 +20,11 @@ beforeEach(async () => {
   account = await sendingAccount(t)
 })
 afterEach(async () => {
-  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
   await sink.close()
 })
 afterAll(() => t?.close())
 
-const start = async (args = ['serve']) => {
-  const daemon = await startDaemon(t, { args })
-  daemons.push(daemon)
-  return daemon
-}
+const { start, kill } = useDaemons(() => t)
 const register = async (daemon: Daemon, id: string, i: number) => {
   const body = { email: `p${i}@people.example`, name: `P ${i}` }
   return (await callDaemon(daemon, 'POST', `/webinars/${id}/register`, { key: account.key, body })).body
@@ -59,7 +54,7 @@ test('two daemons confirm 50 of 200 concurrent registrations and send each email
   expect(subjects()).toMatchObject({ 'Reminder: Live!': 50 })
   expect(sink.mails).toHaveLength(250)
 
-  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
+  await kill()
   const api = await start(['serve', '--no-jobs'])
   const later = await makeWebinar(t, account, { title: 'Later' })
   expect((await register(api, later.id, 1)).status).toBe('confirmed')

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type TestAccount, useApp } from '../support/app.ts'
-import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { useDaemons } from '../support/daemons.ts'
 import { deliveriesOf, emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
 import { backlog, keyOf, repeatsOf, startWorking, subscribeMany } from '../support/neighbours.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
@@ -11,7 +11,6 @@ import { skewedBy } from '../support/skew.ts'
 
 let account: TestAccount
 let receiver: Receiver
-const daemons: Daemon[] = []
 
 const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
 beforeEach(async () => {
@@ -19,16 +18,12 @@ beforeEach(async () => {
   receiver = await openReceiver()
 })
 afterEach(async () => {
-  await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
   await receiver.close()
   await t.app.sql('delete from pending_deliveries')
 })
 
-const start = async (env: Record<string, string> = {}): Promise<Daemon> => {
-  const daemon = await startWorking(t.app, () => startDaemon(t, { env }))
-  daemons.push(daemon)
-  return daemon
-}
+const daemons = useDaemons(t)
+const start = (env: Record<string, string> = {}) => startWorking(t.app, () => daemons.start(['serve'], env))
 /** Waits until `count` deliveries of the account are delivered. The error lists the pending deliveries and the workers. */
 const delivered = async (count: number, limitMs?: number) => {
   try {
