@@ -18,6 +18,7 @@ import type { Work } from '../../src/store/work.ts'
 import { useAccount, useApp } from '../support/app.ts'
 import { countsOf, untilLocked } from '../support/database.ts'
 import { subscribe } from '../support/deliveries.ts'
+import { journeyBench } from '../support/journeys.ts'
 import { randomOfTest } from '../support/random.ts'
 
 let listId: string
@@ -295,4 +296,49 @@ describe('a contact that leaves a list', () => {
     expect(await t.app.work(stranger.id, 'cli:test', leave(left()))).toBeNull()
     expect(await inWork(leave(left()))).toEqual({ contacts: 1, addresses: 0 })
   })
+
+  test('moves that start a journey for the contact, new deals and removals do not deadlock', async () => {
+    const bench = await journeyBench(t)
+    const [first, second] = [await bench.list('First'), await bench.list('Second')]
+    const [from, to] = await bench.stages()
+    const trigger = { kind: 'deal-stage-changed' }
+    await bench.apply({ name: 'J', trigger, reentry: 'always', steps: [{ kind: 'delay', for: '1d' }] })
+    const email = 'ada@example.com'
+    await bench.add(second, [email])
+    const ids: string[] = []
+    const before = await deadlocks()
+    const deadline = performance.now() + 6000
+    const done = { left: 0, moved: 0, made: 0 }
+    const loop = async (act: () => Promise<unknown>) => {
+      while (performance.now() < deadline) await act()
+    }
+    await bench.add(first, [email])
+    const make = async () => {
+      const input = NewDeal.parse({ title: 'Plan', email })
+      ids.push((await bench.work((work) => createDeal(work, input, { source: 'api' }))).deal.id)
+      done.made++
+    }
+    // The list was updated last, so the new deals name it until the contact leaves it.
+    const cycle = async () => {
+      await bench.add(first, [email])
+      for (let n = 0; n < 3; n++) await make()
+      await bench.work((work) => leaveList(work, first, email))
+      done.left++
+    }
+    const move = async () => {
+      const id = ids.at(-1 - (done.moved % 3))!
+      const { stageId } = await bench.work((work) => showDeal(work, id))
+      await bench.work((work) => changeDeal(work, id, { stageId: (stageId === from!.id ? to : from)!.id }))
+      done.moved++
+    }
+    for (let n = 0; n < 3; n++) await make()
+    await Promise.all([loop(cycle), loop(move), loop(move), loop(move)])
+    expect((await deadlocks()) - before).toBe(0)
+    expect(Object.values(done).every((count) => count > 5)).toBe(true)
+    const wrong = await t.app.sql('select from deals where account_id = $1 and list_id <> $2', [
+      bench.account.id,
+      second,
+    ])
+    expect(wrong).toEqual([])
+  }, 60_000)
 })
