@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { advanceClock } from '../../src/store/clock.ts'
+import { updateWebinar } from '../../src/webinars/webinars.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { callDaemon, type Daemon, freePort } from '../support/daemon.ts'
 import { useDaemons } from '../support/daemons.ts'
@@ -63,3 +64,47 @@ test('two daemons confirm 50 of 200 concurrent registrations and send each email
   await eventually(() => subjects()['You are registered: Later'] === 1)
   expect(sink.mails).toHaveLength(251)
 }, 90_000)
+
+test('a webinar that is moved while two daemons send its reminders: one is killed, nobody gets one afterwards, and the new ones go out once', async () => {
+  const [one] = await Promise.all([start(), start()])
+  const now = t.app.now().getTime()
+  const { id } = await makeWebinar(t, account, { scheduledAt: now + 48 * hour })
+  const people = 400
+  await t.app.sql(
+    `insert into webinar_registrations (account_id, id, webinar_id, email, name, status, number, remind_at, created_at, updated_at)
+     select $1, 'reg_' || n || $2, $2, 'p' || n || '@people.example', 'P', 'confirmed', n, $3, $3, $3 from generate_series(1, $4) n`,
+    [account.id, id, new Date(now + 24 * hour), people],
+  )
+  sink.always({ delayMs: 1000 })
+  await advanceClock(t.app.sql, 24 * hour)
+  await sink.arrived(1, 30_000)
+  const scheduledAt = t.app.now().getTime() + 72 * hour
+  const { moved } = await t.app.work(account.id, 'cli:test', (work) => updateWebinar(t.app, work, id, { scheduledAt }))
+  expect(moved).toBe(people)
+  await one.kill('SIGKILL')
+  sink.always({})
+  const isSent = async () =>
+    (await t.app.sql('select from message_queue where account_id = $1', [account.id])).length === 0
+  await eventually(isSent, 60_000)
+  const unknown = await t.app.sql(
+    `select from messages where account_id = $1 and status = 'failed' and subject like 'New time%'`,
+    [account.id],
+  )
+  const news = sink.mails.filter((mail) => mail.header('subject') === 'New time: Live!')
+  expect(new Set(news.flatMap(({ to }) => to)).size).toBe(news.length)
+  // At most the messages that the killed daemon was handing over.
+  expect(news.length + unknown.length).toBeGreaterThanOrEqual(people)
+  expect(unknown.length).toBeLessThanOrEqual(30)
+  const early = subjects()['Reminder: Live!']!
+  expect(early).toBeLessThan(people)
+  for (const { to } of news) {
+    const at = sink.mails.findIndex((mail) => mail.header('subject') === 'New time: Live!' && mail.to[0] === to[0])
+    expect(
+      sink.mails.slice(at).filter((mail) => mail.header('subject')?.startsWith('Reminder') && mail.to[0] === to[0]),
+    ).toEqual([])
+  }
+  await advanceClock(t.app.sql, 48 * hour)
+  await eventually(() => subjects()['Reminder: Live!'] === early + people, 60_000)
+  await eventually(isSent, 10_000)
+  expect(subjects()['Reminder: Live!']).toBe(early + people)
+}, 180_000)

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { endWebinar, startWebinar } from '../../src/webinars/webinars.ts'
+import { endWebinar, startWebinar, updateWebinar } from '../../src/webinars/webinars.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
@@ -93,6 +93,22 @@ describePages('the join page', (openPage) => {
     await page.getByRole('link', { name: 'Cancel my registration' }).click()
     await page.getByRole('button').click()
     await says('You cancelled your registration')
+  })
+
+  test('shows the recording after the end, on every screen', async () => {
+    const { id, path } = await prepare()
+    await work((w) => updateWebinar(t.app, w, id, { replayUrl: 'https://stream.example/again?a=1&b=2' }))
+    await work((w) => startWebinar(w, id))
+    await open(path)
+    expect(await page.content()).not.toContain('again')
+    await work((w) => endWebinar(w, id))
+    await page.reload()
+    await says('This session has ended')
+    const recording = page.getByRole('link', { name: 'Watch the recording' })
+    expect(await recording.getAttribute('href')).toBe('https://stream.example/again?a=1&b=2')
+    await expectGoodOnEveryScreen(page, 'join-recording')
+    expect(faultsOf(page).filter((fault) => !fault.includes('404'))).toEqual([])
+    expectNothingFromElsewhere(page, origin)
   })
 
   test('is accessible and fits every screen: live, on the waitlist, ended, and with an invalid token', async () => {
