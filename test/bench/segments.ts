@@ -79,7 +79,7 @@ export const bench = async (b: Bench, size = 1_000_000): Promise<Row[]> => {
         )
       times.push((await count) / 1000)
     }
-    rows.push(below(`count: ${name}`, 's', median(times), seconds * Math.max(millions, 0.1)))
+    rows.push(below(`count: ${name}`, 's', median(times), Number((seconds * Math.max(millions, 0.1)).toFixed(2))))
   }
   rows.push(below('a write beside the counts, p99', 'ms', percentile(writes, 99), 50))
   for (const [name, where] of paged) {
