@@ -30,6 +30,8 @@ interface SendFlags {
   sender?: string
   replyTo?: string
   header: string[]
+  cc: string[]
+  bcc: string[]
 }
 
 const mergeDataOf = (pairs: readonly string[]): Record<string, string> =>
@@ -70,7 +72,8 @@ const bodyOf = async (context: Context, flags: SendFlags): Promise<object> => {
     ...(project === undefined && { subject, html: flags.html, text: flags.text }),
   })
   const headers = flags.header.length > 0 ? headersOf(flags.header) : undefined
-  const common = { to, type, from: from && fromOf(from), senderId: sender, replyTo, subject, headers }
+  const copies = { ...(flags.cc.length > 0 && { cc: flags.cc }), ...(flags.bcc.length > 0 && { bcc: flags.bcc }) }
+  const common = { to, ...copies, type, from: from && fromOf(from), senderId: sender, replyTo, subject, headers }
   if (project !== undefined) return { ...common, projectId: project, mergeData: mergeDataOf(flags.data) }
   if (flags.html === '-' && flags.text === '-')
     throw new Problem('usage', 'Only one of --html and --text can be read from stdin')
@@ -88,6 +91,8 @@ const send: CommandSet = (cli) => {
       ),
     )
     .option('--to <email>', 'the recipient (exactly one)')
+    .option('--cc <email>', 'a recipient of a copy, named in the email (repeatable)', gather, [])
+    .option('--bcc <email>', 'a recipient of a copy, named nowhere (repeatable)', gather, [])
     .option('--project <id|name>', 'the project to render')
     .option('--data <name=value>', 'a merge field of the project (repeatable)', gather, [])
     .option('--subject <subject>', 'the subject (default: the name of the project)')
@@ -152,6 +157,8 @@ const letterOf = async (context: Context, message: MessageDetail): Promise<Lette
     ...(from && { from: from.name === '' ? from.email : `${from.name} <${from.email}>` }),
     ...(replyTo && { 'reply to': replyTo }),
     ...{ to, subject },
+    ...(message.copy && { copy: message.copy }),
+    ...(message.copyOf && { copyOf: message.copyOf }),
     ...message.headers,
     ...{ type, status },
     ...(reason && { reason }),

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { owned, tenantFilter } from '../store/tenant.ts'
-import { messageStatuses } from './messages.shapes.ts'
+import { copies, messageStatuses } from './messages.shapes.ts'
 
 /** An account's own SMTP relay. An account without one uses the platform's. */
 const RelaySchema = defineEntity({
@@ -113,6 +113,10 @@ const MessageSchema = defineEntity({
       name: 'messages_content_index',
       expression: `create index "messages_content_index" on "messages" ("created_at", "id") where "dropped_at" is null`,
     },
+    {
+      name: 'messages_copy_index',
+      expression: `create index "messages_copy_index" on "messages" ("account_id", "copy_of", "id") where "copy_of" is not null`,
+    },
     // A delivery report names a message but no account.
     { name: 'messages_id_index', expression: `create unique index "messages_id_index" on "messages" ("id")` },
   ],
@@ -141,6 +145,10 @@ const MessageSchema = defineEntity({
     mergeData: p.json<Record<string, string>>().nullable(),
     /** Headers that the caller added: X-*, References, In-Reply-To. */
     headers: p.json<Record<string, string>>().nullable(),
+    /** Which recipient of a call with several it is for; null: the call had one. */
+    copy: p.enum(copies).nullable(),
+    /** Of a cc or bcc: the message to the call's `to`. */
+    copyOf: p.text().collation('C').nullable(),
     status: p.enum(messageStatuses),
     /** Why it was suppressed. */
     reason: p.text().nullable(),

@@ -37,6 +37,10 @@ export interface MessageDetail extends MessageView {
   mergeData: Record<string, string> | null
   /** Headers that the caller added. */
   headers: Record<string, string> | null
+  /** Which recipient of a call with several it is for; null: the call had one. */
+  copy: 'to' | 'cc' | 'bcc' | null
+  /** Of a cc or bcc: the message to the call's `to`. */
+  copyOf: string | null
   /** When its content was deleted: html, text and calendar are null since then, and merge data has only the fields of links. */
   contentDroppedAt: number | null
   /** null: it is not queued any more. `dueAt` null: its broadcast has not released it yet. */
@@ -81,7 +85,7 @@ const types = {
 } as const
 
 /** The columns of a `MessageDetail`, for `from messages m`. */
-export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData", m.headers,
+export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData", m.headers, m.copy, m.copy_of as "copyOf",
   ${epochMs('m.dropped_at')} as "contentDroppedAt"`
 
 /** The types of `detailColumns`. */
@@ -95,6 +99,8 @@ export const detailTypes = {
   projectVersion: 'int4',
   mergeData: 'jsonb',
   headers: 'jsonb',
+  copy: 'text',
+  copyOf: 'text',
   contentDroppedAt: 'int8',
 } as const
 

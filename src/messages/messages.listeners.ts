@@ -2,27 +2,35 @@ import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
 import { countEnds } from './messages.queue.ts'
 
+/** The messages to the address $2 of the account $1, and the copies of those that a call sent to it first: these are about it. */
+const messagesOfRecipient = `
+  select id from messages where account_id = $1 and email = $2
+  union
+  select c.id from messages m join messages c on c.account_id = $1 and c.copy_of = m.id
+  where m.account_id = $1 and m.email = $2 and m.copy = 'to'`
+
 const dropQueued = statement(
   'drop-messages-to-recipient',
   {},
-  `with gone as (
-     delete from message_queue q using messages m
-     where m.account_id = $1 and m.email = $2 and q.account_id = $1 and q.id = m.id returning q.account_id, q.batch
+  `with erased as materialized (${messagesOfRecipient}), gone as (
+     delete from message_queue q using erased
+     where q.account_id = $1 and q.id = erased.id returning q.account_id, q.batch
    ) ${countEnds(`select account_id, batch, 'failed' as status from gone`)}`,
 )
 
 const blankMessages = statement(
   'blank-messages-to-recipient',
   {},
-  `update messages set email = '', subject = '', html = null, text = null, calendar = null, merge_data = null, headers = null,
+  `with erased as materialized (${messagesOfRecipient})
+   update messages m set email = case when email = $2 then '' else email end, subject = '', html = null, text = null, calendar = null, merge_data = null, headers = null,
      error = case when status = 'pending' or strpos(lower(error), $2) > 0 then 'The contact was erased' else error end,
      status = case when status = 'pending' then 'failed' else status end, finished_at = coalesce(finished_at, $3)
-   where account_id = $1 and email = $2`,
+   from erased where m.account_id = $1 and m.id = erased.id`,
 )
 
 /**
  * Erases a recipient. Messages stay as a record that they were sent, without the address and without content that may name the
- * person; queued ones fail. Suppressions stay, so that an address that unsubscribed or complained stays suppressed when it is added
+ * person; queued ones fail. So do its copies (cc, bcc), which keep their own addresses. Suppressions stay, so that an address that unsubscribed or complained stays suppressed when it is added
  * again.
  */
 export const forgetRecipients: Listener = {

@@ -11,6 +11,9 @@ export const sendsQueue: QueueView = {
 /** The due time of held messages, which never comes. */
 export const heldUntil = `timestamptz '9999-12-31 00:00:00Z'`
 
+/** SQL condition: the recipient of the copy `m` was suppressed when its call was accepted. */
+export const isLeftOut = (m: string): string => `(${m}.status = 'suppressed' and ${m}.finished_at = ${m}.created_at)`
+
 /** Returns SQL that counts ended messages of batches; `ended` is a query of account, batch and status of each message. */
 export const countEnds = (ended: string) => `
   insert into message_tallies (account_id, batch, status, count)

@@ -6,6 +6,9 @@ import { text } from '../lib/text.ts'
 
 export const messageStatuses = ['pending', 'sent', 'failed', 'suppressed'] as const
 
+/** The kinds of recipients of a call with several. */
+export const copies = ['to', 'cc', 'bcc'] as const
+
 const subjectMaxLength = 200
 const nameMaxLength = 200
 

@@ -7,6 +7,8 @@ import { quotedPrintable } from './quoted-printable.ts'
 export interface Mail {
   from: { name: string; address: string }
   to: string
+  /** What its headers say instead: an email with several recipients has a copy for each. */
+  addressees?: { to: string; cc: readonly string[] } | null
   replyTo: string | null
   subject: string
   html: string
@@ -86,11 +88,12 @@ const headOf = ({ from }: Mail): MimeNode =>
  * the CPU time of its streams.
  */
 export const encodeMail = (mail: Mail): Buffer => {
-  const { from, to, replyTo, subject, messageId, date, headers } = mail
+  const { from, addressees, to, replyTo, subject, messageId, date, headers } = mail
   const head = headOf(mail).setHeader({
     ...Object.fromEntries(Object.entries(headers).map(addedHeader)),
     from,
-    to: { name: '', address: to },
+    to: { name: '', address: addressees?.to ?? to },
+    ...(addressees && addressees.cc.length > 0 && { cc: addressees.cc.map((address) => ({ name: '', address })) }),
     ...(replyTo !== null && { 'reply-to': { name: '', address: replyTo } }),
     subject: looksEncoded(subject) ? { prepared: true, foldLines: true, value: words(subject) } : subject,
     'message-id': messageId,

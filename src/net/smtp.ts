@@ -200,7 +200,7 @@ const optionsOf = (mail: Mail): SendMailOptions => ({
 
 /** RFC 8058 asks for the signature to cover both headers of the one-click unsubscription. */
 const signedHeaders =
-  'From:Reply-To:Subject:Date:Message-ID:In-Reply-To:References:To:MIME-Version:Content-Type:Content-Transfer-Encoding:List-Unsubscribe:List-Unsubscribe-Post'
+  'From:Reply-To:Subject:Date:Message-ID:In-Reply-To:References:To:Cc:MIME-Version:Content-Type:Content-Transfer-Encoding:List-Unsubscribe:List-Unsubscribe-Post'
 
 /** A message between `send` and its outcome. */
 interface Outgoing {

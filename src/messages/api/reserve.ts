@@ -7,6 +7,7 @@ import {
   type ClaimedMessage,
   type Inserted,
   insertMessages,
+  type Content as MessageContent,
   type NewMessage,
   sendQuotaUsedUp,
 } from '../outbox/outbox.ts'
@@ -21,7 +22,17 @@ export interface Call {
 }
 
 /** The outcome of a call. `taken`: an earlier call has used its key. */
-export type Reserved = { inserted: Inserted; claimed: ClaimedMessage } | { taken: true } | { refusal: Problem }
+export type Reserved =
+  | {
+      inserted: Inserted
+      claimed: ClaimedMessage
+      /** The messages to cc and bcc. */
+      copies: ClaimedMessage[]
+      /** The recipients of cc and bcc that are suppressed. */
+      suppressed: string[]
+    }
+  | { taken: true }
+  | { refusal: Problem }
 
 const quotaSentences = {
   sendApiCalls: 'Monthly Send API quota for your plan exceeded',
@@ -54,6 +65,7 @@ const claimedOf = (
   { accountId, now }: Work,
   { type, to, fromEmail, fromName, replyTo, subject, content, headers }: Sendable,
   { id, sealedKey }: Inserted,
+  addressees: MessageContent['addressees'],
   relay: StoredRelay | null,
   worker: number,
 ): ClaimedMessage => {
@@ -63,16 +75,58 @@ const claimedOf = (
     ...{ accountId, id, batch: '', worker, claim: 1, tries: 0, isPatient: false, relay },
     content: {
       ...{ accountId, id, type, email: to, fromEmail, fromName, replyTo, subject, createdAt: now, sealedKey, domain },
-      headers: headers ?? null,
       ...none,
       ...(content && 'version' in content ? { ...content, projectVersion: content.version } : content),
+      headers: headers ?? null,
+      addressees,
     },
   }
 }
 
+/** Returns the recipients of copies. An address that is named twice gets one. */
+const copiesOf = ({ to, cc = [], bcc = [] }: SendBody): { kind: 'cc' | 'bcc'; email: string }[] => {
+  const kinds = new Map<string, 'cc' | 'bcc'>()
+  for (const email of bcc) kinds.set(email, 'bcc')
+  for (const email of cc) kinds.set(email, 'cc')
+  kinds.delete(to)
+  const order = [...new Set([...cc, ...bcc])].filter((email) => kinds.has(email))
+  return order.map((email) => ({ kind: kinds.get(email)!, email }))
+}
+
+interface Copy {
+  /** The message to the call's `to`. */
+  first: Inserted
+  kind: 'cc' | 'bcc'
+  message: Sendable
+  inserted: Inserted
+}
+
+/** Inserts the copies of inserted messages, in the same transaction. A message that is suppressed has none. */
+const insertCopies = async (
+  work: Work,
+  firsts: readonly { body: SendBody; message: Sendable; inserted: Inserted | undefined }[],
+  worker: number,
+): Promise<Copy[]> => {
+  const copies = firsts.flatMap(({ body, message, inserted: first }) =>
+    first?.status !== 'pending'
+      ? []
+      : copiesOf(body).map(({ kind, email }) => ({
+          ...{ first, kind },
+          message: { ...message, key: null, to: email, copy: { kind, of: first.id } },
+        })),
+  )
+  if (copies.length === 0) return []
+  const rows = await insertMessages(
+    work,
+    copies.map(({ message }) => message),
+    worker,
+  )
+  return copies.map((copy, i) => ({ ...copy, inserted: rows[i]! }))
+}
+
 /**
  * Reserves calls of one account in one unit of work: one statement reads relay and senders, another one inserts the messages,
- * claimed by `worker`, and the quotas are counted last. Throws Problem `limited` if a quota has too little left for all calls;
+ * claimed by `worker`, one more the copies of calls that have some, and the quotas are counted last. Throws Problem `limited` if a quota has too little left for all calls;
  * nothing is written then.
  */
 export const reserve = async (app: App, work: Work, calls: readonly Call[], worker: number): Promise<Reserved[]> => {
@@ -95,6 +149,7 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
         ...(from as Exclude<typeof from, Problem>),
         ...content,
         headers: body.headers,
+        ...(copiesOf(body).length > 0 && { copy: { kind: 'to', of: null } as const }),
         error: null,
         isPatient: false,
       })
@@ -102,13 +157,30 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
   const messages = drafts.filter((draft): draft is Sendable => !(draft instanceof Problem))
   const inserted = messages.length > 0 ? await insertMessages(work, messages, worker) : []
   const byDraft = new Map(messages.map((message, i) => [message, inserted[i]]))
+  const firsts = drafts.flatMap((message, i) =>
+    message instanceof Problem ? [] : { body: calls[i]!.body, message, inserted: byDraft.get(message) },
+  )
+  const copies = await insertCopies(work, firsts, worker)
+  const byFirst = Map.groupBy(copies, ({ first }) => first)
   const results = drafts.map((draft): Reserved => {
     if (draft instanceof Problem) return { refusal: draft }
     const row = byDraft.get(draft)
-    return row ? { inserted: row, claimed: claimedOf(work, draft, row, method.relay, worker) } : { taken: true }
+    if (!row) return { taken: true }
+    const all = byFirst.get(row) ?? []
+    const sent = all.filter((copy) => copy.inserted.status === 'pending')
+    const cc = sent.flatMap(({ kind, message }) => (kind === 'cc' ? message.to : []))
+    const addressees = draft.copy ? { to: draft.to, cc } : null
+    const claimed = (message: Sendable, of: Inserted) => claimedOf(work, message, of, addressees, method.relay, worker)
+    return {
+      inserted: row,
+      claimed: claimed(draft, row),
+      copies: sent.map((copy) => claimed(copy.message, copy.inserted)),
+      suppressed: all.flatMap((copy) => (copy.inserted.status === 'suppressed' ? copy.message.to : [])),
+    }
   })
   const counted = results.filter((result, i) => 'inserted' in result && calls[i]!.countsCall)
-  const sends = inserted.filter((row) => row?.status === 'pending').length
+  const rows = [...inserted, ...copies.map((copy) => copy.inserted)]
+  const sends = rows.filter((row) => row?.status === 'pending').length
   const units = { ...(counted.length > 0 && { sendApiCalls: counted.length }), ...(sends > 0 && { sends }) }
   const refused = Object.keys(units).length > 0 ? await takeQuotas(work, units) : new Map()
   for (const quota of ['sendApiCalls', 'sends'] as const) if (refused.has(quota)) throw quotaProblem(quota, work.now)

@@ -5,6 +5,7 @@ import { Problem } from '../../lib/problem.ts'
 import { isSharedFailure, isUnavailable, unavailable } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
+import { isLeftOut } from '../messages.queue.ts'
 import { senderOf } from '../outbox/outbox.ts'
 import { type Call, quotaProblem, type Reserved, reserve } from './reserve.ts'
 import type { SendBody, SendResult } from './shapes.ts'
@@ -48,19 +49,26 @@ interface StoredResult {
   status: SendResult['status']
   reason: string | null
   error: string | null
+  /** The recipients of copies that were left out; null: the call had one recipient. */
+  suppressed: string[] | null
 }
 
-const resultOf = ({ id, status, reason, error }: StoredResult): SendResult => ({
+const resultOf = ({ id, status, reason, error, suppressed }: StoredResult): SendResult => ({
   id,
   status,
   ...(reason !== null && { reason }),
   ...(error !== null && { error }),
+  ...(suppressed?.length && { suppressed }),
 })
 
 const readOfKey = preparedStatement<StoredResult>(
   'message-of-key',
-  { id: 'text', status: 'text', reason: 'text', error: 'text' },
-  'select id, status, reason, error from messages where account_id = $1 and key = $2',
+  { id: 'text', status: 'text', reason: 'text', error: 'text', suppressed: '_text' },
+  `select m.id, m.status, m.reason, m.error, case when m.copy is not null then array(
+     select c.email from messages c
+     where c.account_id = $1 and c.copy_of = m.id and c.email <> '' and ${isLeftOut('c')} order by c.id
+   ) end as suppressed
+   from messages m where m.account_id = $1 and m.key = $2`,
 )
 
 const rowOfKey = async ({ sql }: App, accountId: string, key: string): Promise<StoredResult | null> => {
@@ -130,10 +138,13 @@ export const sendMessage = async (
     if (result) return { result, isReplay: true }
     throw new Problem('conflict', 'The message of this Idempotency-Key is gone')
   }
-  const { inserted, claimed } = reserved
+  const { inserted, claimed, copies, suppressed } = reserved
   const { id, status, reason } = inserted
-  if (status !== 'pending') return { result: resultOf({ id, status, reason, error: null }), isReplay: false }
-  const sent = await senderOf(app).carry(claimed, answerMs)
-  if (!sent || sent.status === 'queued') return { result: { id, status: 'pending' }, isReplay: false }
-  return { result: resultOf({ ...sent, id, status: sent.status }), isReplay: false }
+  if (status !== 'pending')
+    return { result: resultOf({ id, status, reason, error: null, suppressed }), isReplay: false }
+  const sender = senderOf(app)
+  const [sent] = await Promise.all([claimed, ...copies].map((message) => sender.carry(message, answerMs)))
+  if (!sent || sent.status === 'queued')
+    return { result: resultOf({ id, status: 'pending', reason: null, error: null, suppressed }), isReplay: false }
+  return { result: resultOf({ ...sent, id, status: sent.status, suppressed }), isReplay: false }
 }

@@ -60,12 +60,17 @@ const Headers = withMaxItems(
   })
   .meta({ maxProperties: headersMax })
 
+const copiesMax = 10
+const Copies = withMaxItems(z.array(Recipient), copiesMax).meta({ maxItems: copiesMax })
+
 const content = ['subject', 'html', 'text'] as const
 
 /** The body of POST /send: with `projectId`, or with subject, html and text (docs/reference/api.md#post-send). */
 export const SendBody = z
   .object({
     to: Recipient,
+    cc: Copies.optional(),
+    bcc: Copies.optional(),
     type: MessageType.default('transactional'),
     from: z.object({ email: Recipient, name: DisplayName.optional() }).optional(),
     senderId: idText().optional(),
@@ -78,6 +83,11 @@ export const SendBody = z
     headers: Headers.optional(),
   })
   .superRefine((body, context) => {
+    for (const name of ['cc', 'bcc'] as const) {
+      if (!body[name]?.length || (body.projectId === undefined && body.type === 'transactional')) continue
+      const message = 'is only for transactional email with subject, html and text'
+      context.addIssue({ code: 'custom', path: [name], message })
+    }
     if (body.projectId !== undefined) return
     for (const name of content) {
       if (body[name] === undefined)
@@ -99,6 +109,7 @@ export const SendResult = z
     status: z.enum(messageStatuses),
     reason: z.string().optional(),
     error: z.string().optional(),
+    suppressed: z.array(z.string()).optional(),
   })
   .meta({ id: 'SendResult' })
 export type SendResult = z.infer<typeof SendResult>

@@ -52,6 +52,8 @@ export interface Content {
   mergeData: Record<string, string> | null
   /** Headers that the caller added. */
   headers: Record<string, string> | null
+  /** What the headers To and Cc of a call with several recipients say; null: only `email`. */
+  addressees: { to: string; cc: readonly string[] } | null
   createdAt: Date
   /** The sealed DKIM key of its domain; null: the domain is not verified. */
   sealedKey: string | null

@@ -67,6 +67,7 @@ export const createComposer = (app: App) => {
       mail: {
         from: { name: content.fromName, address: content.fromEmail },
         to: email,
+        addressees: content.addressees,
         replyTo: content.replyTo,
         subject: content.subject,
         html: body.html,

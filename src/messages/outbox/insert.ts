@@ -35,6 +35,8 @@ export interface NewMessage {
   content: Freeform | { projectId: string; version: number; mergeData: Record<string, string> } | null
   /** Headers that the caller added. */
   headers?: Record<string, string> | undefined
+  /** Which of several recipients it is for, and the id of the message to the first one. */
+  copy?: { kind: 'to'; of: null } | { kind: 'cc' | 'bcc'; of: string } | undefined
   /** Why it can't be sent; null: it can. */
   error: string | null
   /** Whether it is retried after a temporary failure. */
@@ -80,6 +82,8 @@ const drafts = rowset(6, {
   error: 'text',
   is_patient: 'boolean',
   headers: 'text',
+  copy: 'text',
+  copy_of: 'text',
 })
 
 const noContent = { html: null, text: null, calendar: null, projectId: null, version: null, mergeData: null }
@@ -101,6 +105,8 @@ const draftOf = (id: string, message: NewMessage) => {
     merge_data: mergeData && JSON.stringify(mergeData),
     is_patient: isPatient,
     headers: message.headers ? JSON.stringify(message.headers) : null,
+    copy: message.copy?.kind ?? null,
+    copy_of: message.copy?.of ?? null,
   }
 }
 
@@ -108,9 +114,9 @@ const draftOf = (id: string, message: NewMessage) => {
 // waits for.
 const insertingRows = `
   insert into messages (account_id, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to,
-    subject, html, text, calendar, project_id, project_version, merge_data, headers, status, reason, error, created_at, finished_at)
+    subject, html, text, calendar, project_id, project_version, merge_data, headers, copy, copy_of, status, reason, error, created_at, finished_at)
   select $1, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to, subject, html, text,
-    calendar, project_id, project_version, merge_data::jsonb, headers::jsonb,
+    calendar, project_id, project_version, merge_data::jsonb, headers::jsonb, copy, copy_of,
     case when error is not null then 'failed' when reason is not null then 'suppressed' else 'pending' end,
     reason, error, $2, case when coalesce(error, reason) is not null then $2::timestamptz end
   from draft order by n
@@ -159,7 +165,8 @@ export const insertMessages = async (
   worker: number | null,
   batch: Batch = { id: '', isHeld: false },
 ): Promise<(Inserted | undefined)[]> => {
-  const ids = messages.map(() => newId('msg', now.getTime()))
+  // Copies of one email are listed in the order of their ids.
+  const ids = messages.map(() => newId('msg', now.getTime())).sort()
   const params = drafts.params(messages.map((message, i) => draftOf(ids[i]!, message)))
   const rows = await sql(inserting, [accountId, now, worker, batch.id, batch.isHeld, ...params])
   for (const { status } of rows) if (status !== 'pending') count('sends', status)

@@ -2,6 +2,7 @@ import { activeAccounts } from '../../accounts/accounts.ts'
 import { claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
+import { isLeftOut } from '../messages.queue.ts'
 import { suppressedReason } from '../suppression/suppression.ts'
 import { type ClaimedMessage, type Content, queueTable } from './claim.ts'
 
@@ -24,6 +25,7 @@ const loading = preparedStatement<Loaded>(
     ...{
       mergeData: 'jsonb',
       headers: 'jsonb',
+      addressees: 'json',
       createdAt: 'timestamptz',
       domain: 'text',
       reason: 'text',
@@ -38,7 +40,13 @@ const loading = preparedStatement<Loaded>(
   ) q cross join lateral (
     select m.account_id as "accountId", m.id, m.type, m.email, m.from_email as "fromEmail", m.from_name as "fromName",
       m.reply_to as "replyTo", m.subject, m.html, m.text, m.calendar, m.project_id as "projectId",
-      m.project_version as "projectVersion", m.merge_data as "mergeData", m.headers, m.created_at as "createdAt", split_part(m.from_email, '@', -1) as domain,
+      m.project_version as "projectVersion", m.merge_data as "mergeData", m.headers,
+      case when m.copy is not null then json_build_object(
+        'to', (select t.email from messages t where t.account_id = m.account_id and t.id = coalesce(m.copy_of, m.id)),
+        'cc', (select coalesce(json_agg(c.email order by c.id), '[]') from messages c
+               where c.account_id = m.account_id and c.copy_of = coalesce(m.copy_of, m.id) and c.copy = 'cc'
+                 and c.email <> '' and not ${isLeftOut('c')})
+      ) end as addressees, m.created_at as "createdAt", split_part(m.from_email, '@', -1) as domain,
       ${suppressedReason('m.account_id', 'm.email', 'm.type')} as reason
     from messages m where m.account_id = c."accountId" and m.id = c.id
       and exists (select from ${activeAccounts} a where a.id = c."accountId") limit 1

@@ -8,7 +8,7 @@ export {
   releaseMails,
   takeBatchCounts,
 } from './batches.ts'
-export { type ClaimedMessage, freeClaims } from './claim.ts'
+export { type ClaimedMessage, type Content, freeClaims } from './claim.ts'
 export { type Inserted, insertMessages, type NewMessage } from './insert.ts'
 export { type Queued, type QueuedMail, queueMails, queueMessage, sendQuotaUsedUp } from './queue.ts'
 export { runMail } from './run.ts'

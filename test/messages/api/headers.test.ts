@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { openApp } from '../../../src/app/app.ts'
+import { readConfig } from '../../../src/app/config.ts'
 import { useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { freeform, messagesOf, sendingAccount, startMail } from '../../support/messages.ts'
@@ -10,6 +12,13 @@ const t = useApp(() => ({ env: { SVC_SMTP_URL: sink.url, SVC_PUBLIC_URL: 'https:
 const send = (key: string, headers: unknown) => t.request('POST', '/send', { key, body: { ...freeform(), headers } })
 
 const lastMail = async (before: number) => (await sink.arrived(before + 1))[before]!
+
+/** Runs the mail job in an app of its own: stopping it closes the app's connections to relays. */
+const startJob = async () => {
+  const app = await openApp(readConfig(t.env))
+  const loop = startMail(app)
+  return { stop: () => loop.stop().finally(app.close) }
+}
 
 test('headers of the call stand in the email, encoded where that is needed', async () => {
   const account = await sendingAccount(t)
@@ -100,7 +109,7 @@ test('a mail job that takes the message over sends them, too', async () => {
     account.id,
     body.id,
   ])
-  const loop = startMail(t.app)
+  const loop = await startJob()
   const mail = await lastMail(before + 1)
   await loop.stop()
   expect(mail.header('x-a')).toBe('first')
