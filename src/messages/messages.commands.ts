@@ -1,4 +1,4 @@
-import { type CommandSet, type Context, examples, gather, paged } from '../cli/command.ts'
+import { type CommandSet, type Context, changing, examples, gather, paged } from '../cli/command.ts'
 import { readInput } from '../cli/input.ts'
 import { type Letter, type LetterFlags, lettered, showLetter } from '../cli/letter.ts'
 import type { Column } from '../cli/output.ts'
@@ -32,6 +32,7 @@ interface SendFlags {
   header: string[]
   cc: string[]
   bcc: string[]
+  at?: string
 }
 
 const mergeDataOf = (pairs: readonly string[]): Record<string, string> =>
@@ -102,16 +103,21 @@ const send: CommandSet = (cli) => {
     .option('--from <address>', 'From address, such as "The Shop <hello@shop.example>" (default: the default sender)')
     .option('--sender <id>', 'id of a sender (svc senders list)')
     .option('--reply-to <email>', 'address for replies')
+    .option('--at <time>', 'when to send it, such as 2026-12-01T09:00:00Z or 2d (default: at once)')
     .option('--header <header>', 'a header, such as "X-Campaign: spring" (repeatable)', gather, [])
     .action(
       cli.run(async (context, flags: SendFlags) => {
         const { app, account, actor, out, exit, work } = context
         const input = await bodyOf(context, flags)
-        const [{ SendBody, sendMessage }, { parse }] = await Promise.all([
+        const [{ SendBody, sendMessage }, { parse }, { parseTime }] = await Promise.all([
           import('./messages.ts'),
           import('../lib/parse.ts'),
+          import('../lib/since.ts'),
         ])
-        const body = parse(SendBody, input)
+        const body = parse(SendBody, {
+          ...input,
+          ...(flags.at !== undefined && { scheduledAt: parseTime(flags.at, app.now().getTime()) }),
+        })
         const { projectId } = body
         if (projectId !== undefined) {
           const { findProject } = await import('../studio/studio.ts')
@@ -164,6 +170,7 @@ const letterOf = async (context: Context, message: MessageDetail): Promise<Lette
     ...(reason && { reason }),
     ...(error && { error }),
     createdAt,
+    ...(message.scheduledAt && { scheduledAt: message.scheduledAt }),
     ...(finishedAt && { finishedAt }),
     ...(queue && { queue: `${queue.state}, ${quantity(queue.tries, 'try', 'tries')}` }),
     ...(queue?.dueAt && { dueAt: queue.dueAt }),
@@ -229,8 +236,35 @@ const sends: CommandSet = (cli) => {
   )
 }
 
+const cancel: CommandSet = (cli) => {
+  changing(
+    cli
+      .noun('sends')
+      .command('cancel')
+      .description('Cancel a scheduled email with its copies')
+      .addHelpText(
+        'after',
+        examples(
+          'svc sends cancel msg_01m82xtqaxrmrt3v4050vc411s',
+          'svc sends cancel msg_01m82xtqaxrmrt3v4050vc411s --dry-run',
+        ),
+      )
+      .argument('<id>'),
+  ).action(
+    cli.run(async ({ out, work }, id: string) => {
+      const { cancelScheduled, showMessage } = await import('./messages.ts')
+      const { to, subject, status, error, scheduledAt } = await work(async (w) => {
+        await cancelScheduled(w, id)
+        return showMessage(w, id)
+      })
+      out.one({ id, to, subject, status, error, scheduledAt })
+    }),
+  )
+}
+
 /** Adds `svc send` and `svc sends`. */
 export const commands: CommandSet = (cli) => {
   send(cli)
   sends(cli)
+  cancel(cli)
 }

@@ -41,6 +41,8 @@ export interface MessageDetail extends MessageView {
   copy: 'to' | 'cc' | 'bcc' | null
   /** Of a cc or bcc: the message to the call's `to`. */
   copyOf: string | null
+  /** When it is to be sent; null: as soon as possible. */
+  scheduledAt: number | null
   /** When its content was deleted: html, text and calendar are null since then, and merge data has only the fields of links. */
   contentDroppedAt: number | null
   /** null: it is not queued any more. `dueAt` null: its broadcast has not released it yet. */
@@ -85,7 +87,7 @@ const types = {
 } as const
 
 /** The columns of a `MessageDetail`, for `from messages m`. */
-export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData", m.headers, m.copy, m.copy_of as "copyOf",
+export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData", m.headers, m.copy, m.copy_of as "copyOf", ${epochMs('m.scheduled_at')} as "scheduledAt",
   ${epochMs('m.dropped_at')} as "contentDroppedAt"`
 
 /** The types of `detailColumns`. */
@@ -101,6 +103,7 @@ export const detailTypes = {
   headers: 'jsonb',
   copy: 'text',
   copyOf: 'text',
+  scheduledAt: 'int8',
   contentDroppedAt: 'int8',
 } as const
 

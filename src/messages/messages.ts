@@ -52,6 +52,7 @@ export { fillSubject, Recipient } from './messages.shapes.ts'
 export { isOfKeys } from './messages.terms.ts'
 export {
   batchCounts,
+  cancelScheduled,
   countRecipients,
   dropBatch,
   failDropped,

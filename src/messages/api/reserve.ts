@@ -1,5 +1,5 @@
 import { secondsToNextMonth, takeQuotas } from '../../accounts/accounts.ts'
-import { notFound, Problem } from '../../lib/problem.ts'
+import { invalid, notFound, Problem } from '../../lib/problem.ts'
 import type { App, Work } from '../../store/work.ts'
 import { type Method, readMethod, type StoredRelay } from '../identity/identity.ts'
 import { fillSubject, subjectLine } from '../messages.shapes.ts'
@@ -30,6 +30,8 @@ export type Reserved =
       copies: ClaimedMessage[]
       /** The recipients of cc and bcc that are suppressed. */
       suppressed: string[]
+      /** It is sent later. */
+      isScheduled: boolean
     }
   | { taken: true }
   | { refusal: Problem }
@@ -56,6 +58,14 @@ const contentOf = async (
     subject: subjectLine(fillSubject(subject ?? project.name, mergeData)),
     content: { projectId, version: project.version, mergeData },
   }
+}
+
+const scheduleMaxMs = 30 * 86_400_000
+
+const scheduleProblem = ({ scheduledAt }: SendBody, now: Date): Problem | null => {
+  const waitMs = (scheduledAt ?? now.getTime()) - now.getTime()
+  if (waitMs >= 0 && waitMs <= scheduleMaxMs) return null
+  return invalid('scheduledAt must be between now and 30 days from now')
 }
 
 type Sendable = NewMessage & Exclude<ReturnType<Method['from']>, Problem>
@@ -138,7 +148,9 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
   const drafts: (Sendable | Problem)[] = []
   for (const { body, key } of calls) {
     const from = method.from(body)
-    const content = method.refusal ?? (from instanceof Problem ? from : await contentOf(app, work, body))
+    const content =
+      method.refusal ??
+      (from instanceof Problem ? from : (scheduleProblem(body, work.now) ?? (await contentOf(app, work, body))))
     if (content instanceof Problem) drafts.push(content)
     else
       drafts.push({
@@ -151,7 +163,8 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
         headers: body.headers,
         ...(copiesOf(body).length > 0 && { copy: { kind: 'to', of: null } as const }),
         error: null,
-        isPatient: false,
+        isPatient: body.scheduledAt !== undefined,
+        ...(body.scheduledAt !== undefined && { scheduledAt: new Date(body.scheduledAt) }),
       })
   }
   const messages = drafts.filter((draft): draft is Sendable => !(draft instanceof Problem))
@@ -173,6 +186,7 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
     const claimed = (message: Sendable, of: Inserted) => claimedOf(work, message, of, addressees, method.relay, worker)
     return {
       inserted: row,
+      isScheduled: draft.scheduledAt !== undefined,
       claimed: claimed(draft, row),
       copies: sent.map((copy) => claimed(copy.message, copy.inserted)),
       suppressed: all.flatMap((copy) => (copy.inserted.status === 'suppressed' ? copy.message.to : [])),

@@ -53,6 +53,11 @@ interface StoredResult {
   suppressed: string[] | null
 }
 
+interface KeyRow extends StoredResult {
+  /** Its scheduled time has not come. */
+  isScheduled: boolean
+}
+
 const resultOf = ({ id, status, reason, error, suppressed }: StoredResult): SendResult => ({
   id,
   status,
@@ -61,17 +66,17 @@ const resultOf = ({ id, status, reason, error, suppressed }: StoredResult): Send
   ...(suppressed?.length && { suppressed }),
 })
 
-const readOfKey = preparedStatement<StoredResult>(
+const readOfKey = preparedStatement<KeyRow>(
   'message-of-key',
-  { id: 'text', status: 'text', reason: 'text', error: 'text', suppressed: '_text' },
+  { id: 'text', status: 'text', reason: 'text', error: 'text', suppressed: '_text', isScheduled: 'bool' },
   `select m.id, m.status, m.reason, m.error, case when m.copy is not null then array(
      select c.email from messages c
      where c.account_id = $1 and c.copy_of = m.id and c.email <> '' and ${isLeftOut('c')} order by c.id
-   ) end as suppressed
+   ) end as suppressed, coalesce(m.scheduled_at > svc_now(), false) as "isScheduled"
    from messages m where m.account_id = $1 and m.key = $2`,
 )
 
-const rowOfKey = async ({ sql }: App, accountId: string, key: string): Promise<StoredResult | null> => {
+const rowOfKey = async ({ sql }: App, accountId: string, key: string): Promise<KeyRow | null> => {
   const [row] = await sql(readOfKey, [accountId, key])
   return row ?? null
 }
@@ -86,7 +91,7 @@ export const resultOfKey = async (app: App, accountId: string, idempotencyKey: s
   const endsAt = performance.now() + replayMs
   for (;;) {
     const row = await rowOfKey(app, accountId, keyOf(idempotencyKey))
-    if (row?.status !== 'pending' || performance.now() >= endsAt) return row && resultOf(row)
+    if (row?.status !== 'pending' || row.isScheduled || performance.now() >= endsAt) return row && resultOf(row)
     await sleep(replayPollMs)
   }
 }
@@ -138,10 +143,11 @@ export const sendMessage = async (
     if (result) return { result, isReplay: true }
     throw new Problem('conflict', 'The message of this Idempotency-Key is gone')
   }
-  const { inserted, claimed, copies, suppressed } = reserved
+  const { inserted, claimed, copies, suppressed, isScheduled } = reserved
   const { id, status, reason } = inserted
   if (status !== 'pending')
     return { result: resultOf({ id, status, reason, error: null, suppressed }), isReplay: false }
+  if (isScheduled) return { result: resultOf({ id, status, reason, error: null, suppressed }), isReplay: false }
   const sender = senderOf(app)
   const [sent] = await Promise.all([claimed, ...copies].map((message) => sender.carry(message, answerMs)))
   if (!sent || sent.status === 'queued')

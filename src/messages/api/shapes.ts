@@ -81,6 +81,7 @@ export const SendBody = z
     projectId: idText().optional(),
     mergeData: MergeData.optional(),
     headers: Headers.optional(),
+    scheduledAt: z.int().optional(),
   })
   .superRefine((body, context) => {
     for (const name of ['cc', 'bcc'] as const) {

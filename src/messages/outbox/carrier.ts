@@ -3,6 +3,7 @@ import { createBatches } from '../../queue/batches.ts'
 import type { Adapter, Engine } from '../../queue/engine.ts'
 import { settleMs, within } from '../../queue/loop.ts'
 import type { App, Report } from '../../store/work.ts'
+import { asciiAddress } from '../messages.shapes.ts'
 import type { createRelayQueues } from './capacity.ts'
 import { type ClaimedMessage, type Content, freeClaims, queueTable, releaseClaims } from './claim.ts'
 import { createComposer } from './compose.ts'
@@ -70,6 +71,14 @@ type Transition =
 interface MarkRequest {
   claimed: ClaimedMessage
   answer(mark: 'marked' | 'lost' | 'fault'): void
+}
+
+/** Returns what a scheduled message has lost since it was accepted, in a sentence; null: nothing. */
+const lackOf = ({ senders, isWithoutProject, sealedKey, fromEmail }: Loaded): string | null => {
+  if (isWithoutProject) return 'The project was deleted before the scheduled time'
+  const mayUseDomain = sealedKey !== null
+  if (!senders || mayUseDomain || senders.some((email) => asciiAddress(email) === fromEmail)) return null
+  return 'The sender was deleted before the scheduled time'
 }
 
 const isResult = (item: Result | MarkRequest): item is Result => 'status' in item
@@ -182,8 +191,9 @@ export const createCarrier = (
 
   const afterLoad = (claimed: ClaimedMessage, content: Loaded | undefined): Transition => {
     if (!content) return { kind: 'withdraw', waitMs: errorRetryMs }
-    if (content.reason === null) return { kind: 'send', content }
-    return { kind: 'record', result: suppressedResult(claimed, content.reason) }
+    if (content.reason !== null) return { kind: 'record', result: suppressedResult(claimed, content.reason) }
+    const lack = lackOf(content)
+    return lack ? { kind: 'record', result: failedResult(claimed, lack) } : { kind: 'send', content }
   }
 
   const loader = createBatches<ClaimedMessage>(batchSize, {

@@ -39,6 +39,8 @@ export interface NewMessage {
   copy?: { kind: 'to'; of: null } | { kind: 'cc' | 'bcc'; of: string } | undefined
   /** Why it can't be sent; null: it can. */
   error: string | null
+  /** When it is to be sent. Then no worker claims it at once. Default: as soon as possible. */
+  scheduledAt?: Date | undefined
   /** Whether it is retried after a temporary failure. */
   isPatient: boolean
 }
@@ -84,6 +86,7 @@ const drafts = rowset(6, {
   headers: 'text',
   copy: 'text',
   copy_of: 'text',
+  scheduled_at: 'text',
 })
 
 const noContent = { html: null, text: null, calendar: null, projectId: null, version: null, mergeData: null }
@@ -107,6 +110,7 @@ const draftOf = (id: string, message: NewMessage) => {
     headers: message.headers ? JSON.stringify(message.headers) : null,
     copy: message.copy?.kind ?? null,
     copy_of: message.copy?.of ?? null,
+    scheduled_at: message.scheduledAt?.toISOString() ?? null,
   }
 }
 
@@ -114,9 +118,9 @@ const draftOf = (id: string, message: NewMessage) => {
 // waits for.
 const insertingRows = `
   insert into messages (account_id, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to,
-    subject, html, text, calendar, project_id, project_version, merge_data, headers, copy, copy_of, status, reason, error, created_at, finished_at)
+    subject, html, text, calendar, project_id, project_version, merge_data, headers, copy, copy_of, scheduled_at, status, reason, error, created_at, finished_at)
   select $1, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to, subject, html, text,
-    calendar, project_id, project_version, merge_data::jsonb, headers::jsonb, copy, copy_of,
+    calendar, project_id, project_version, merge_data::jsonb, headers::jsonb, copy, copy_of, scheduled_at::timestamptz,
     case when error is not null then 'failed' when reason is not null then 'suppressed' else 'pending' end,
     reason, error, $2, case when coalesce(error, reason) is not null then $2::timestamptz end
   from draft order by n
@@ -126,8 +130,10 @@ const insertingRows = `
 // The messages of one statement are due one microsecond apart, so that the due time shows where a claim stopped.
 const queueing = `
   insert into message_queue (account_id, id, batch, due_at, worker, claim, is_patient)
-  select $1, d.id, $4, case when $5 then ${heldUntil} else clock.now + (d.n - 1) * interval '1 microsecond' end,
-    $3::int, case when $3::int is null then 0 else 1 end, d.is_patient
+  select $1, d.id, $4, coalesce(d.scheduled_at::timestamptz,
+      case when $5 then ${heldUntil} else clock.now + (d.n - 1) * interval '1 microsecond' end),
+    case when d.scheduled_at is null then $3::int end,
+    case when $3::int is null or d.scheduled_at is not null then 0 else 1 end, d.is_patient
   from draft d join inserted i on i.id = d.id, clock where i.status = 'pending'`
 
 /** $1 account, $2 now, $3 worker, $4 batch, $5 whether the batch is held, then `drafts`. */

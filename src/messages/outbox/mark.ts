@@ -2,12 +2,19 @@ import { activeAccounts } from '../../accounts/accounts.ts'
 import { claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
+import { projectNameOf } from '../../studio/studio.ts'
 import { isLeftOut } from '../messages.queue.ts'
 import { suppressedReason } from '../suppression/suppression.ts'
 import { type ClaimedMessage, type Content, queueTable } from './claim.ts'
 
 /** `reason`: why its recipient is suppressed now; null: it may be sent. */
-export type Loaded = Content & { reason: string | null }
+export type Loaded = Content & {
+  reason: string | null
+  /** Of a scheduled message: the addresses that the account's senders have now. */
+  senders: string[] | null
+  /** Whether it is a scheduled message whose project was deleted. */
+  isWithoutProject: boolean
+}
 
 const loading = preparedStatement<Loaded>(
   'load-messages',
@@ -26,6 +33,8 @@ const loading = preparedStatement<Loaded>(
       mergeData: 'jsonb',
       headers: 'jsonb',
       addressees: 'json',
+      senders: '_text',
+      isWithoutProject: 'bool',
       createdAt: 'timestamptz',
       domain: 'text',
       reason: 'text',
@@ -47,7 +56,15 @@ const loading = preparedStatement<Loaded>(
                where c.account_id = m.account_id and c.copy_of = coalesce(m.copy_of, m.id) and c.copy = 'cc'
                  and c.email <> '' and not ${isLeftOut('c')})
       ) end as addressees, m.created_at as "createdAt", split_part(m.from_email, '@', -1) as domain,
-      ${suppressedReason('m.account_id', 'm.email', 'm.type')} as reason
+      case when m.scheduled_at is not null then array(
+        select s.email from senders s where s.account_id = m.account_id
+      ) end as senders,
+      m.scheduled_at is not null and m.project_id is not null
+        and ${projectNameOf('m.account_id', 'm.project_id')} is null as "isWithoutProject",
+      coalesce(${suppressedReason('m.account_id', 'm.email', 'm.type')}, case when m.scheduled_at is not null and m.copy_of is not null then (
+        select ${suppressedReason('t.account_id', 't.email', 't.type')} from messages t
+        where t.account_id = m.account_id and t.id = m.copy_of
+      ) end) as reason
     from messages m where m.account_id = c."accountId" and m.id = c.id
       and exists (select from ${activeAccounts} a where a.id = c."accountId") limit 1
   ) m left join lateral (

@@ -1,4 +1,5 @@
 import { returnQuota } from '../../accounts/accounts.ts'
+import { conflict, noSuch } from '../../lib/problem.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { unknownState } from './claim.ts'
@@ -69,4 +70,45 @@ export const withdrawMailsOf = async (
   const keys = page.flatMap(({ key }) => key ?? [])
   if (keys.length > 0) await withdrawMails(work, keys, error)
   return page.length < pageSize ? null : page.at(-1)!.id
+}
+
+const findScheduled = statement<{ status: string; isScheduled: boolean; first: string }>(
+  'find-scheduled-message',
+  { status: 'text', isScheduled: 'bool', first: 'text' },
+  `select status, scheduled_at is not null as "isScheduled", coalesce(copy_of, id) as first
+   from messages where account_id = $1 and id = $2`,
+)
+
+const cancelling = statement<{ month: string; count: number }>(
+  'cancel-scheduled-messages',
+  { month: 'text', count: 'int8' },
+  `with call as materialized (
+     select id from messages where account_id = $1 and id = $2
+     union all
+     select id from messages where account_id = $1 and copy_of = $2
+   ), gone as (
+     delete from message_queue q using call where q.account_id = $1 and q.id = call.id and not q.is_handing returning q.id
+   ), ended as (
+     update messages m set status = 'failed', error = 'cancelled', finished_at = $3
+     from gone where m.account_id = $1 and m.id = gone.id returning m.created_at
+   )
+   select to_char(created_at at time zone 'UTC', 'YYYY-MM-01') as month, count(*) as count from ended group by 1`,
+)
+
+/**
+ * Cancels a scheduled message with all copies of its call, and returns their volume to the quota. Throws Problem `not_found`, or
+ * `conflict` if it is not scheduled, has ended or is being handed over.
+ */
+export const cancelScheduled = async (work: Work, id: string): Promise<void> => {
+  const { sql, accountId, now, count } = work
+  const [message] = await sql(findScheduled, [accountId, id])
+  if (!message) throw noSuch('send', id, { hint: 'svc sends list' })
+  if (message.status !== 'pending') throw conflict(`The send ${id} has ended: ${message.status}`)
+  if (!message.isScheduled) throw conflict(`The send ${id} is not scheduled`)
+  const months = await sql(cancelling, [accountId, message.first, now])
+  if (months.length === 0) throw conflict(`The send ${id} is being sent`)
+  for (const { count: units } of months) count('sends', 'failed', units)
+  work.last(async () => {
+    for (const { month, count: units } of months) await returnQuota(work, 'sends', month, units)
+  })
 }

@@ -1,0 +1,212 @@
+import { beforeEach, expect, test } from 'vitest'
+import { openApp } from '../../../src/app/app.ts'
+import { readConfig } from '../../../src/app/config.ts'
+import { suppressAddresses } from '../../../src/messages/messages.ts'
+import { applyProjects, deleteProject } from '../../../src/studio/studio.ts'
+import { type TestAccount, useApp } from '../../support/app.ts'
+import { svc } from '../../support/cli.ts'
+import { eventually } from '../../support/deliveries.ts'
+import { freeform, messagesOf, sendingAccount, startMail } from '../../support/messages.ts'
+import { plainProject } from '../../support/projects.ts'
+import { useSink } from '../../support/smtp.ts'
+
+const day = 86_400_000
+const bob = 'bob@people.example'
+const cleo = 'cleo@people.example'
+
+let account: TestAccount
+const sink = useSink()
+const t = useApp(() => ({ env: { SVC_SMTP_URL: sink.url, SVC_PUBLIC_URL: 'https://svc.example' } }))
+beforeEach(async () => {
+  account = await sendingAccount(t)
+  sink.mails.length = 0
+})
+
+const later = (ms = day) => t.app.now().getTime() + ms
+
+const send = (more: object, headers: Record<string, string> = {}) =>
+  t.request('POST', '/send', { key: account.key, body: freeform(more), headers })
+
+const uses = async (quota: string): Promise<number> => {
+  const [row] = await t.app.sql<{ used: number }>(
+    'select coalesce(sum(used), 0)::int as used from quota_uses where account_id = $1 and quota = $2',
+    [account.id, quota],
+  )
+  return row!.used
+}
+
+/** Lets the scheduled time of the account's messages come. */
+const comeDue = () => t.app.sql('update message_queue set due_at = svc_now() where account_id = $1', [account.id])
+
+/** Runs the mail job until the account's queue is empty. */
+const drainMail = async () => {
+  const app = await openApp(readConfig(t.env))
+  const loop = startMail(app)
+  await eventually(
+    async () => (await t.app.sql('select from message_queue where account_id = $1', [account.id])).length === 0,
+  )
+  await loop.stop()
+  await app.close()
+}
+
+const cancel = (id: string, ...flags: string[]) =>
+  svc(t, ['sends', 'cancel', id, '--json', '--account', account.name, ...flags])
+
+const rowsOf = () => messagesOf(t.app, account.id)
+
+test('a scheduled email answers pending, counts at once, and is sent at its time with its headers and copies', async () => {
+  const at = later()
+  const { status, body } = await send({ scheduledAt: at, cc: [bob], bcc: [cleo], headers: { 'X-A': 'b' } })
+  expect([status, body]).toEqual([200, { id: expect.any(String), status: 'pending' }])
+  expect([await uses('sends'), await uses('sendApiCalls')]).toEqual([3, 1])
+  expect(await rowsOf()).toMatchObject(Array(3).fill({ status: 'pending', state: 'queued' }))
+  const due = await t.app.sql<{ at: number }>(
+    'select (extract(epoch from due_at) * 1000)::int8 as at from message_queue where account_id = $1',
+    [account.id],
+  )
+  expect(due).toEqual(Array(3).fill({ at }))
+  const shown = await svc(t, ['sends', 'show', body.id, '--json', '--account', account.name])
+  expect(shown.json).toMatchObject({ status: 'pending', scheduledAt: at, queue: { state: 'queued', dueAt: at } })
+
+  const app = await openApp(readConfig(t.env))
+  const loop = startMail(app)
+  const now = await send({ to: 'dan@people.example' })
+  expect(now.body.status).toBe('sent')
+  expect(sink.mails.map(({ to }) => to[0])).toEqual(['dan@people.example'])
+  await loop.stop()
+  await app.close()
+
+  await comeDue()
+  await drainMail()
+  const mails = (await sink.arrived(4)).slice(1)
+  expect(mails.map(({ to }) => to[0]).sort()).toEqual(['ada@people.example', bob, cleo])
+  for (const mail of mails)
+    expect([mail.header('to'), mail.header('cc'), mail.header('x-a')]).toEqual(['ada@people.example', bob, 'b'])
+  for (const { raw } of mails) expect(raw).not.toContain('cleo')
+})
+
+test('a repetition of the call answers the same at once', async () => {
+  const key = { 'Idempotency-Key': 'later' }
+  const first = await send({ scheduledAt: later() }, key)
+  const beginsAt = performance.now()
+  const again = await send({ scheduledAt: later() }, key)
+  expect(performance.now() - beginsAt).toBeLessThan(1500)
+  expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
+  expect(await rowsOf()).toHaveLength(1)
+})
+
+test.each([
+  ['a time in the past', () => later(-1000)],
+  ['a time after 30 days', () => later(30 * day + 60_000)],
+  ['a text', () => new Date(later()).toISOString()],
+  ['null', () => null],
+  ['a fraction', () => later() + 0.5],
+  ['a number that is no time', () => 1e300],
+])('%s as scheduledAt returns 400, and nothing is stored', async (_, time) => {
+  const { status, body } = await send({ scheduledAt: time() })
+  expect([status, body]).toEqual([400, { error: expect.stringContaining('scheduledAt') }])
+  expect([await rowsOf(), await uses('sends')]).toEqual([[], 0])
+})
+
+test('now and in 30 days are taken', async () => {
+  expect((await send({ scheduledAt: later(2000) })).body.status).toBe('pending')
+  expect((await send({ scheduledAt: later(30 * day - 2000) })).body.status).toBe('pending')
+})
+
+test('suppression is checked at acceptance and again at sending, that of `to` for all copies', async () => {
+  const suppress = (email: string) =>
+    t.app.work(account.id, 'cli:test', (work) => suppressAddresses(work, [email], 'manual'))
+  await suppress(bob)
+  expect((await send({ to: bob, scheduledAt: later() })).body).toMatchObject({ status: 'suppressed', reason: 'manual' })
+  await send({ to: 'ada@people.example', cc: [cleo], scheduledAt: later() })
+  await suppress('ada@people.example')
+  await comeDue()
+  await drainMail()
+  expect((await rowsOf()).map(({ status }) => status)).toEqual(['suppressed', 'suppressed', 'suppressed'])
+  expect(sink.mails).toEqual([])
+})
+
+test('without its sender at that time it fails; a new sender of the address sends it', async () => {
+  await send({ scheduledAt: later() })
+  await t.app.sql('delete from senders where account_id = $1', [account.id])
+  await comeDue()
+  await drainMail()
+  expect(await rowsOf()).toMatchObject([
+    { status: 'failed', error: 'The sender was deleted before the scheduled time' },
+  ])
+  expect(sink.mails).toEqual([])
+})
+
+test('without its project at that time it fails', async () => {
+  const [made] = await t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [plainProject('Welcome')]))
+  const { body } = await t.request('POST', '/send', {
+    key: account.key,
+    body: { to: bob, projectId: made!.id, scheduledAt: later() },
+  })
+  expect(body).toMatchObject({ status: 'pending' })
+  await t.app.work(account.id, 'cli:test', (work) => deleteProject(work, made!.id!))
+  await comeDue()
+  await drainMail()
+  expect(await rowsOf()).toMatchObject([
+    { status: 'failed', error: 'The project was deleted before the scheduled time' },
+  ])
+  expect(sink.mails).toEqual([])
+})
+
+test('of a deleted account it is not sent', async () => {
+  await send({ scheduledAt: later() })
+  await t.app.sql('update accounts set deleted_at = now() where id = $1', [account.id])
+  await comeDue()
+  const app = await openApp(readConfig(t.env))
+  const loop = startMail(app)
+  const neighbour = await sendingAccount(t)
+  await t.request('POST', '/send', { key: neighbour.key, body: freeform({ to: bob }) })
+  await loop.stop()
+  await app.close()
+  expect(sink.mails.map(({ to }) => to[0])).toEqual([bob])
+})
+
+test('`svc sends cancel` ends it with its copies and gives the volume back; a second one exits 6', async () => {
+  const { body } = await send({ scheduledAt: later(), cc: [bob] })
+  expect((await cancel(body.id, '--dry-run')).status).toBe(0)
+  expect([(await rowsOf()).map(({ status }) => status), await uses('sends')]).toEqual([['pending', 'pending'], 2])
+  const { status, json } = await cancel(body.id)
+  expect([status, json]).toMatchObject([0, { id: body.id, status: 'failed', error: 'cancelled' }])
+  expect(await rowsOf()).toMatchObject(Array(2).fill({ status: 'failed', error: 'cancelled', state: null }))
+  expect([await uses('sends'), await uses('sendApiCalls')]).toEqual([0, 1])
+  expect((await cancel(body.id, '--yes')).status).toBe(6)
+  expect(await uses('sends')).toBe(0)
+})
+
+test('an unknown send exits 3, one of another account too; one that is not scheduled or is being sent exits 6', async () => {
+  const { body } = await send({ scheduledAt: later() })
+  const sent = await send({})
+  const other = await sendingAccount(t)
+  expect((await cancel('msg_x')).status).toBe(3)
+  expect((await svc(t, ['sends', 'cancel', body.id, '--account', other.name])).status).toBe(3)
+  expect((await cancel(sent.body.id)).status).toBe(6)
+  await t.app.sql('update message_queue set is_handing = true where account_id = $1', [account.id])
+  expect((await cancel(body.id)).status).toBe(6)
+  expect((await rowsOf()).find(({ id }) => id === body.id)?.status).toBe('pending')
+  expect(await uses('sends')).toBe(2)
+})
+
+test('two cancellations at once give the volume back once', async () => {
+  const { body } = await send({ scheduledAt: later() })
+  const { cancelScheduled } = await import('../../../src/messages/messages.ts')
+  const ends = await Promise.allSettled(
+    [1, 2].map(() => t.app.work(account.id, 'cli:test', (work) => cancelScheduled(work, body.id))),
+  )
+  expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  expect(await uses('sends')).toBe(0)
+})
+
+test('`svc send --at` takes a time or a duration', async () => {
+  const flags = ['--subject', 'Hi', '--html', '-', '--text', import.meta.filename, '--account', account.name, '--json']
+  const sending = (at: string) =>
+    svc(t, ['send', '--to', 'ada@people.example', '--at', at, ...flags], { stdin: '<p>Hi</p>' })
+  expect((await sending('2d')).json).toMatchObject({ status: 'pending' })
+  expect((await sending('2001-01-01T00:00:00Z')).status).toBe(2)
+  expect((await sending('soon')).status).toBe(2)
+  expect(await rowsOf()).toHaveLength(1)
+})
