@@ -6,12 +6,16 @@ import { invalid, Problem } from '../lib/problem.ts'
 const megabyte = 1024 * 1024
 
 /** Maximum body sizes: routes without a key, with a key, and routes that take hundreds of contacts or a whole email. */
-export const bodyLimits = { open: 64 * 1024, keyed: megabyte, large: 8 * megabyte } as const
+export const bodyLimits = { open: 64 * 1024, keyed: megabyte, large: 8 * megabyte, attached: 16 * megabyte } as const
 
 /** Formats a size for error messages. */
 export const sizeText = (bytes: number): string => (bytes < megabyte ? `${bytes / 1024} KB` : `${bytes / megabyte} MB`)
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether a parsed body may exceed the limit of large bodies. */
+    takesAttached?: ((body: unknown) => boolean) | undefined
+  }
   interface FastifyRequest {
     /** Releases the memory of the body when the request has ended. null: no body was read. */
     releaseBody: (() => void) | null
@@ -80,7 +84,8 @@ export const mergeChunks = (request: IncomingMessage): void => {
   }
 }
 
-const tooLarge = () => new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE()
+/** `limit`: the limit that the answer names; default: that of the route. */
+export const tooLarge = (limit?: number) => Object.assign(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE(), { limit })
 const wrongLength = () => new errorCodes.FST_ERR_CTP_INVALID_CONTENT_LENGTH()
 /** Node's code for a request timeout. */
 export const timeoutCode = 'ERR_HTTP_REQUEST_TIMEOUT'
@@ -220,7 +225,7 @@ export const createBodyReader = (): ReadBody => {
       return true
     }
     const countValues = isJson(request)
-      ? createValueCounter(limit === bodyLimits.large ? maxValues.large : maxValues.other)
+      ? createValueCounter(limit >= bodyLimits.large ? maxValues.large : maxValues.other)
       : null
     const onData = (chunk: Buffer | string) => {
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk

@@ -52,7 +52,10 @@ const refusalOf = (error: FastifyError | Problem, request: FastifyRequest): Refu
     return error.kind === 'configuration' || error.kind === 'internal' ? internalError : refusalOfProblem(error)
   }
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    return { status: 413, sentence: `body must be at most ${sizeText(bodyLimitOf(request))}` }
+    return {
+      status: 413,
+      sentence: `body must be at most ${sizeText((error as { limit?: number }).limit ?? bodyLimitOf(request))}`,
+    }
   }
   const known = frameworkRefusals[error.code]
   if (known) return { status: known[0], sentence: known[1] }

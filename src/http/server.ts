@@ -20,7 +20,7 @@ import { requireWritable, schemaProblem, schemaState } from '../store/schema.ts'
 import type { App, Work } from '../store/work.ts'
 import { type Answered, logAtEnd, observeAnswers } from './answered.ts'
 import { authenticate } from './auth.ts'
-import { bodyLimits, createBodyReader, isJson, type ReadBody, textOf } from './bodies.ts'
+import { bodyLimits, createBodyReader, isJson, type ReadBody, textOf, tooLarge } from './bodies.ts'
 import { docsPage } from './docs.ts'
 import { answerError } from './errors.ts'
 import { limitLoad } from './load.ts'
@@ -82,9 +82,16 @@ const addBodyParsers = (server: FastifyInstance, readBody: ReadBody) => {
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('application/json', (request, payload, done) => {
     if (!takesBody(request)) return done(null)
+    const { takesAttached } = request.routeOptions.config
     readBody(request, payload)
-      .then(textOf)
-      .then((text) => json(request, text, done), done)
+      .then((bytes) => {
+        const isLarge = bytes.length > bodyLimits.large
+        json(request, textOf(bytes), (error, body) => {
+          if (!error && isLarge && takesAttached && !takesAttached(body)) return done(tooLarge(bodyLimits.large))
+          done(error, body)
+        })
+      })
+      .catch(done)
   })
   server.addContentTypeParser('*', (request, _payload, done) =>
     done(takesBody(request) ? Object.assign(new Error(), { code: 'FST_ERR_CTP_INVALID_MEDIA_TYPE' }) : null),
@@ -125,7 +132,12 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
       ...(body && { body }),
       response: route.answers,
     },
-    bodyLimit: route.isOpen ? bodyLimits.open : bodyLimits[route.body && route.takesLarge ? 'large' : 'keyed'],
+    config: { takesAttached: route.takesAttached },
+    bodyLimit: route.takesAttached
+      ? bodyLimits.attached
+      : route.isOpen
+        ? bodyLimits.open
+        : bodyLimits[route.body && route.takesLarge ? 'large' : 'keyed'],
     onRequest: route.isOpen
       ? async ({ params }) => route.authorize?.({ app, params })
       : admissionHooks(app, route, family),

@@ -32,6 +32,7 @@ interface SendFlags {
   header: string[]
   cc: string[]
   bcc: string[]
+  attach: string[]
   at?: string
 }
 
@@ -52,6 +53,33 @@ const headersOf = (lines: readonly string[]): Record<string, string> =>
       return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
     }),
   )
+
+/** Types of common files, by their extension. Others are `application/octet-stream`. */
+const contentTypes: Readonly<Record<string, string>> = {
+  ...{
+    csv: 'text/csv',
+    gif: 'image/gif',
+    html: 'text/html',
+    ics: 'text/calendar',
+    jpeg: 'image/jpeg',
+    jpg: 'image/jpeg',
+  },
+  ...{ json: 'application/json', pdf: 'application/pdf', png: 'image/png', svg: 'image/svg+xml', txt: 'text/plain' },
+  ...{ xml: 'application/xml', zip: 'application/zip' },
+}
+
+const attachmentsOf = async (files: readonly string[]): Promise<object[]> => {
+  const [{ readFile }, { basename, extname }] = await Promise.all([import('node:fs/promises'), import('node:path')])
+  return Promise.all(
+    files.map(async (file) => {
+      const content = await readFile(file).catch(() => {
+        throw new Problem('usage', `--attach names a file that can't be read: ${file}`)
+      })
+      const contentType = contentTypes[extname(file).slice(1).toLowerCase()]
+      return { filename: basename(file), contentType, content: content.toString('base64') }
+    }),
+  )
+}
 
 /** Parses `Name <address>`, or an address without a name. */
 const fromOf = (text: string): { email: string; name?: string } => {
@@ -74,7 +102,18 @@ const bodyOf = async (context: Context, flags: SendFlags): Promise<object> => {
   })
   const headers = flags.header.length > 0 ? headersOf(flags.header) : undefined
   const copies = { ...(flags.cc.length > 0 && { cc: flags.cc }), ...(flags.bcc.length > 0 && { bcc: flags.bcc }) }
-  const common = { to, ...copies, type, from: from && fromOf(from), senderId: sender, replyTo, subject, headers }
+  const attachments = await attachmentsOf(flags.attach)
+  const common = {
+    to,
+    ...copies,
+    ...(attachments.length > 0 && { attachments }),
+    type,
+    from: from && fromOf(from),
+    senderId: sender,
+    replyTo,
+    subject,
+    headers,
+  }
   if (project !== undefined) return { ...common, projectId: project, mergeData: mergeDataOf(flags.data) }
   if (flags.html === '-' && flags.text === '-')
     throw new Problem('usage', 'Only one of --html and --text can be read from stdin')
@@ -104,6 +143,7 @@ const send: CommandSet = (cli) => {
     .option('--sender <id>', 'id of a sender (svc senders list)')
     .option('--reply-to <email>', 'address for replies')
     .option('--at <time>', 'when to send it, such as 2026-12-01T09:00:00Z or 2d (default: at once)')
+    .option('--attach <file>', 'a file to attach (repeatable)', gather, [])
     .option('--header <header>', 'a header, such as "X-Campaign: spring" (repeatable)', gather, [])
     .action(
       cli.run(async (context, flags: SendFlags) => {
@@ -165,6 +205,9 @@ const letterOf = async (context: Context, message: MessageDetail): Promise<Lette
     ...{ to, subject },
     ...(message.copy && { copy: message.copy }),
     ...(message.copyOf && { copyOf: message.copyOf }),
+    ...(message.attachments.length > 0 && {
+      attachments: message.attachments.map(({ filename }) => filename).join(', '),
+    }),
     ...message.headers,
     ...{ type, status },
     ...(reason && { reason }),

@@ -149,6 +149,8 @@ const MessageSchema = defineEntity({
     copy: p.enum(copies).nullable(),
     /** Of a cc or bcc: the message to the call's `to`. */
     copyOf: p.text().collation('C').nullable(),
+    /** Number of attachments of its call (MessageAttachment); null: none. */
+    attachments: p.integer().nullable(),
     status: p.enum(messageStatuses),
     /** Why it was suppressed. */
     reason: p.text().nullable(),
@@ -164,6 +166,26 @@ const MessageSchema = defineEntity({
 })
 export class Message extends MessageSchema.class {}
 MessageSchema.setClass(Message)
+
+/** An attachment of a call, stored with its first message. */
+const MessageAttachmentSchema = defineEntity({
+  name: 'MessageAttachment',
+  tableName: 'message_attachments',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    messageId: p.text().collation('C').primary(),
+    position: p.integer().primary(),
+    filename: p.text(),
+    contentType: p.text(),
+    contentId: p.text().nullable(),
+    /** Bytes of `content`. */
+    size: p.integer(),
+    content: p.blob(),
+  },
+})
+export class MessageAttachment extends MessageAttachmentSchema.class {}
+MessageAttachmentSchema.setClass(MessageAttachment)
 
 /** The queue of pending messages. No index contains a column that a claim changes. */
 const QueuedMessageSchema = defineEntity({

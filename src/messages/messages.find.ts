@@ -41,6 +41,8 @@ export interface MessageDetail extends MessageView {
   copy: 'to' | 'cc' | 'bcc' | null
   /** Of a cc or bcc: the message to the call's `to`. */
   copyOf: string | null
+  /** Its attachments without their content. */
+  attachments: { filename: string; contentType: string; contentId: string | null; size: number }[]
   /** When it is to be sent; null: as soon as possible. */
   scheduledAt: number | null
   /** When its content was deleted: html, text and calendar are null since then, and merge data has only the fields of links. */
@@ -86,8 +88,14 @@ const types = {
   finishedAt: 'int8',
 } as const
 
+const attachmentsOfMessage = `case when m.attachments > 0 then (
+    select coalesce(json_agg(json_build_object('filename', a.filename, 'contentType', a.content_type, 'contentId', a.content_id,
+      'size', a.size) order by a.position), '[]')
+    from message_attachments a where a.account_id = m.account_id and a.message_id = coalesce(m.copy_of, m.id)
+  ) else '[]' end`
+
 /** The columns of a `MessageDetail`, for `from messages m`. */
-export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData", m.headers, m.copy, m.copy_of as "copyOf", ${epochMs('m.scheduled_at')} as "scheduledAt",
+export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData", m.headers, m.copy, m.copy_of as "copyOf", ${attachmentsOfMessage} as attachments, ${epochMs('m.scheduled_at')} as "scheduledAt",
   ${epochMs('m.dropped_at')} as "contentDroppedAt"`
 
 /** The types of `detailColumns`. */
@@ -103,6 +111,7 @@ export const detailTypes = {
   headers: 'jsonb',
   copy: 'text',
   copyOf: 'text',
+  attachments: 'json',
   scheduledAt: 'int8',
   contentDroppedAt: 'int8',
 } as const

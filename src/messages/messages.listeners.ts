@@ -18,6 +18,13 @@ const dropQueued = statement(
    ) ${countEnds(`select account_id, batch, 'failed' as status from gone`)}`,
 )
 
+const dropAttachments = statement(
+  'drop-attachments-of-recipient',
+  {},
+  `with erased as materialized (${messagesOfRecipient})
+   delete from message_attachments a using erased where a.account_id = $1 and a.message_id = erased.id`,
+)
+
 const blankMessages = statement(
   'blank-messages-to-recipient',
   {},
@@ -38,6 +45,7 @@ export const forgetRecipients: Listener = {
     if (listId !== undefined || email === undefined) return
     // The queue is locked before the messages, in the same order as everywhere else (docs/locking.md).
     await sql(dropQueued, [accountId, email])
+    await sql(dropAttachments, [accountId, email])
     await sql(blankMessages, [accountId, email, now])
   },
 }

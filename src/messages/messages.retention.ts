@@ -32,10 +32,16 @@ const dropFound = statement<{ id: string }>(
   'drop-contents',
   { id: 'text' },
   `with old as materialized (
-     select m.row, p.kept from unnest($1::text[], $2::text[], $3::text[]) as p(account, id, kept) cross join lateral (
+     select m.row, p.account, p.id, p.kept from unnest($1::text[], $2::text[], $3::text[]) as p(account, id, kept) cross join lateral (
        select ctid as row from messages
-       where account_id = p.account and id = p.id and dropped_at is null and finished_at < $4 for update skip locked
+       where account_id = p.account and id = p.id and dropped_at is null and finished_at < $4
+         and (copy is distinct from 'to' or not exists (
+           select from messages c join message_queue q on q.account_id = c.account_id and q.id = c.id
+           where c.account_id = p.account and c.copy_of = p.id
+         )) for update skip locked
      ) m
+   ), unattached as (
+     delete from message_attachments a using old where a.account_id = old.account and a.message_id = old.id
    )
    update messages m set html = null, text = null, calendar = null, headers = null, dropped_at = $5, merge_data = case
        when m.merge_data is not null then (

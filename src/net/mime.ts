@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { encodeWord } from 'nodemailer/lib/mime-funcs'
+import { buildHeaderValue, encodeWord } from 'nodemailer/lib/mime-funcs'
 import MimeNode from 'nodemailer/lib/mime-node'
 import { quotedPrintable } from './quoted-printable.ts'
+
+export interface Attachment {
+  filename: string
+  contentType: string
+  /** Without angle brackets; HTML refers to it by `cid:`. null: none. */
+  contentId: string | null
+  content: Buffer
+}
 
 /** One email to one recipient. */
 export interface Mail {
@@ -21,6 +29,7 @@ export interface Mail {
   /** The envelope sender, to which the relay reports. */
   bounceTo: string
   headers: Record<string, string>
+  attachments?: readonly Attachment[]
   dkim: { domain: string; selector: string; privateKey: string } | null
 }
 
@@ -82,12 +91,7 @@ const addedHeader = ([name, value]: [string, string]) => {
 const headOf = ({ from }: Mail): MimeNode =>
   Object.assign(new MimeNode(), looksEncoded(from.name) && { _encodeAddressName: words })
 
-/**
- * Returns an email in the format of RFC 5322 and MIME. Addresses in headers may be internationalised (RFC 6532); the body is ASCII
- * in lines of at most 76 characters. nodemailer writes the headers; the parts are encoded here in one pass, for less than half of
- * the CPU time of its streams.
- */
-export const encodeMail = (mail: Mail): Buffer => {
+const headersOf = (mail: Mail): string => {
   const { from, addressees, to, replyTo, subject, messageId, date, headers } = mail
   const head = headOf(mail).setHeader({
     ...Object.fromEntries(Object.entries(headers).map(addedHeader)),
@@ -99,5 +103,36 @@ export const encodeMail = (mail: Mail): Buffer => {
     'message-id': messageId,
     date,
   })
-  return Buffer.from(`${head.buildHeaders()}\r\n${bodyOf(mail)}`)
+  return `${head.buildHeaders()}\r\n`
+}
+
+/**
+ * Returns an email in the format of RFC 5322 and MIME. Addresses in headers may be internationalised (RFC 6532); the body is ASCII
+ * in lines of at most 76 characters. nodemailer writes the headers; the parts are encoded here in one pass, for less than half of
+ * the CPU time of its streams.
+ */
+export const encodeMail = (mail: Mail): Buffer => Buffer.concat([...encodeParts(mail)])
+
+/** A multiple of the 57 bytes of a line. */
+const sliceBytes = 57 * 1024
+
+/** Yields an email as `encodeMail` returns it, in pieces: attachments take 10 ms for each MB. */
+export function* encodeParts(mail: Mail): Generator<Buffer> {
+  const { attachments = [] } = mail
+  const head = headersOf(mail)
+  const body = bodyOf(mail)
+  if (attachments.length === 0) return yield Buffer.from(head + body)
+  const boundary = `=_${randomUUID()}`
+  yield Buffer.from(`${head}Content-Type: multipart/mixed;\r\n boundary="${boundary}"\r\n\r\n--${boundary}\r\n${body}`)
+  for (const { filename, contentType, contentId, content } of attachments) {
+    const disposition = buildHeaderValue({ value: contentId === null ? 'attachment' : 'inline', params: { filename } })
+    const id = contentId === null ? '' : `Content-ID: <${contentId}>\r\n`
+    const more = `Content-Disposition: ${disposition}\r\n${id}`
+    yield Buffer.from(`\r\n--${boundary}\r\n${part(contentType, 'base64', '', more)}`)
+    for (let from = 0; from < content.length; from += sliceBytes) {
+      const end = from + sliceBytes < content.length ? '\r\n' : ''
+      yield Buffer.from(base64(content.subarray(from, from + sliceBytes)) + end)
+    }
+  }
+  yield Buffer.from(`\r\n--${boundary}--\r\n`)
 }

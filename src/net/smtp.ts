@@ -1,12 +1,13 @@
 import { isIP } from 'node:net'
 import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
 import { createTransport, type SendMailOptions } from 'nodemailer'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { oneLine } from '../lib/text.ts'
 import { isThisMachine } from './dial.ts'
 import { sentenceOfCode } from './failure.ts'
-import { encodeMail, type Mail } from './mime.ts'
+import { encodeParts, type Mail } from './mime.ts'
 import { dialSmtp } from './relay-socket.ts'
 import type { Resolver } from './resolver.ts'
 
@@ -224,9 +225,13 @@ const withdrawn = { kind: 'withdrawn' } as const
 
 /** Yields the content once `started` resolves to true. It is encoded meanwhile. */
 async function* contentOf({ mail, started }: Outgoing): AsyncGenerator<Buffer> {
-  const content = encodeMail(mail)
+  // `start` loads the attachments. What has none is encoded meanwhile.
+  const encoded = mail.attachments ? null : [...encodeParts(mail)]
   if (!(await started)) throw new Error('withdrawn')
-  yield content
+  for (const piece of encoded ?? encodeParts(mail)) {
+    yield piece
+    if (!encoded) await setImmediate()
+  }
 }
 
 /** Returns an SMTP client with a bounded pool of connections for each relay, which close when idle. */

@@ -6,6 +6,7 @@ import { fillSubject, subjectLine } from '../messages.shapes.ts'
 import {
   type ClaimedMessage,
   type Inserted,
+  insertAttachments,
   insertMessages,
   type Content as MessageContent,
   type NewMessage,
@@ -73,7 +74,7 @@ type Sendable = NewMessage & Exclude<ReturnType<Method['from']>, Problem>
 /** Returns an inserted message as a claim that carries its content, so that the content need not be loaded again. */
 const claimedOf = (
   { accountId, now }: Work,
-  { type, to, fromEmail, fromName, replyTo, subject, content, headers }: Sendable,
+  { type, to, fromEmail, fromName, replyTo, subject, content, headers, attachments, copy }: Sendable,
   { id, sealedKey }: Inserted,
   addressees: MessageContent['addressees'],
   relay: StoredRelay | null,
@@ -88,6 +89,7 @@ const claimedOf = (
       ...none,
       ...(content && 'version' in content ? { ...content, projectVersion: content.version } : content),
       headers: headers ?? null,
+      attachmentsOf: attachments ? (copy?.of ?? id) : null,
       addressees,
     },
   }
@@ -161,6 +163,7 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
         ...(from as Exclude<typeof from, Problem>),
         ...content,
         headers: body.headers,
+        attachments: body.attachments?.length,
         ...(copiesOf(body).length > 0 && { copy: { kind: 'to', of: null } as const }),
         error: null,
         isPatient: body.scheduledAt !== undefined,
@@ -170,6 +173,11 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
   const messages = drafts.filter((draft): draft is Sendable => !(draft instanceof Problem))
   const inserted = messages.length > 0 ? await insertMessages(work, messages, worker) : []
   const byDraft = new Map(messages.map((message, i) => [message, inserted[i]]))
+  for (const [i, draft] of drafts.entries()) {
+    const row = draft instanceof Problem ? undefined : byDraft.get(draft)
+    const { attachments = [] } = calls[i]!.body
+    if (row?.status === 'pending') await insertAttachments(work, row.id, attachments)
+  }
   const firsts = drafts.flatMap((message, i) =>
     message instanceof Problem ? [] : { body: calls[i]!.body, message, inserted: byDraft.get(message) },
   )

@@ -7,6 +7,7 @@ const send = route({
   method: 'POST',
   path: '/send',
   takesLarge: true,
+  takesAttached: (body) => Array.isArray((body as { attachments?: unknown } | null)?.attachments),
   summary: 'Send one email, with your own content or from a project',
   body: SendBody,
   answers: { 200: SendResult },

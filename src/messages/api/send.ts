@@ -28,21 +28,19 @@ interface Caller {
  * transactions would wait for each other's commit at the quota counter anyway. If the quota is too small for the shared
  * transaction, each of its calls is tried separately, so that the last units are used.
  */
-const reserveCall = coalesceCalls(
-  maxBatch,
-  async ({ app, accountId, actor }: Caller, calls: readonly Call[]): Promise<Reserved[]> => {
-    const sender = senderOf(app)
-    const worker = await sender.ready()
-    if (worker === null) throw unavailable()
-    try {
-      return await app.work(accountId, actor, (work) => reserve(app, work, calls, worker))
-    } catch (error) {
-      if (isUnavailable(error)) sender.reconcileSoon()
-      throw error
-    }
-  },
-  { isShared: isSharedFailure },
-)
+const reserveCalls = async ({ app, accountId, actor }: Caller, calls: readonly Call[]): Promise<Reserved[]> => {
+  const sender = senderOf(app)
+  const worker = await sender.ready()
+  if (worker === null) throw unavailable()
+  try {
+    return await app.work(accountId, actor, (work) => reserve(app, work, calls, worker))
+  } catch (error) {
+    if (isUnavailable(error)) sender.reconcileSoon()
+    throw error
+  }
+}
+
+const reserveCall = coalesceCalls(maxBatch, reserveCalls, { isShared: isSharedFailure })
 
 interface StoredResult {
   id: string
@@ -136,7 +134,12 @@ export const sendMessage = async (
   { actor, idempotencyKey, countsCall }: SendOptions,
 ): Promise<{ result: SendResult; isReplay: boolean }> => {
   const key = idempotencyKey === undefined ? null : keyOf(idempotencyKey)
-  const reserved = await reserveCall({ app, accountId, actor }, app.database, accountId, { body, key, countsCall })
+  const caller = { app, accountId, actor }
+  const call = { body, key, countsCall }
+  // A call that writes megabytes has a transaction of its own, for which no other call waits.
+  const reserved = body.attachments?.length
+    ? (await reserveCalls(caller, [call]))[0]!
+    : await reserveCall(caller, app.database, accountId, call)
   if ('refusal' in reserved) throw reserved.refusal
   if ('taken' in reserved) {
     const result = await resultOfKey(app, accountId, idempotencyKey!)

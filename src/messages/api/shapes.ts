@@ -63,6 +63,59 @@ const Headers = withMaxItems(
 const copiesMax = 10
 const Copies = withMaxItems(z.array(Recipient), copiesMax).meta({ maxItems: copiesMax })
 
+const attachmentsMax = 20
+const attachmentsMaxBytes = 10 * 1024 * 1024
+const filenameMaxLength = 200
+
+const mimeToken = '[a-z0-9!#$&^_.+-]+'
+const contentTypePattern = new RegExp(
+  `^(?!multipart/|message/)${mimeToken}/${mimeToken}(; ?${mimeToken}=(${mimeToken}|"[\\x20\\x21\\x23-\\x5b\\x5d-\\x7e]*"))*$`,
+  'i',
+)
+
+const Attachment = z.object({
+  filename: text(filenameMaxLength)
+    .min(1)
+    .refine(
+      (name) => !/[\p{Cc}/\\]/u.test(name) && name !== '.' && name !== '..',
+      'must not contain path separators or control characters',
+    ),
+  contentType: z.string().max(200).regex(contentTypePattern, 'must be a content type').optional(),
+  content: z.string().meta({ contentEncoding: 'base64' }),
+  contentId: z
+    .string()
+    .max(200)
+    .regex(/^[\x21-\x3b\x3d\x3f-\x7e]+$/, 'must be printable ASCII without <, > and blanks')
+    .optional(),
+})
+
+/** Returns the number of bytes that a base64 text of this length and padding has. */
+const decodedLength = (encoded: string): number =>
+  (encoded.length / 4) * 3 - (encoded.endsWith('==') ? 2 : encoded.endsWith('=') ? 1 : 0)
+
+/** Returns null for what is no base64. Node's decoder skips other characters, so the text has fewer bytes then, and takes `-` and `_`. */
+const decodeBase64 = (encoded: string): Buffer | null => {
+  if (encoded.length % 4 !== 0 || encoded.includes('-') || encoded.includes('_')) return null
+  const bytes = Buffer.from(encoded, 'base64')
+  return bytes.length === decodedLength(encoded) ? bytes : null
+}
+
+const Attachments = withMaxItems(z.array(Attachment), attachmentsMax)
+  .transform((items, context) => {
+    const refuse = (message: string, path: (string | number)[] = []) => {
+      context.issues.push({ code: 'custom', message, path, input: undefined })
+      return z.NEVER
+    }
+    const bytes = items.reduce((sum, { content }) => sum + decodedLength(content), 0)
+    if (bytes > attachmentsMaxBytes) return refuse("can't have more than 10 MB in all")
+    return items.map(({ filename, contentType = 'application/octet-stream', contentId = null, content }, i) => {
+      const decoded = decodeBase64(content)
+      if (!decoded) refuse('must be base64', [i, 'content'])
+      return { filename, contentType, contentId, content: decoded! }
+    })
+  })
+  .meta({ maxItems: attachmentsMax })
+
 const content = ['subject', 'html', 'text'] as const
 
 /** The body of POST /send: with `projectId`, or with subject, html and text (docs/reference/api.md#post-send). */
@@ -81,6 +134,7 @@ export const SendBody = z
     projectId: idText().optional(),
     mergeData: MergeData.optional(),
     headers: Headers.optional(),
+    attachments: Attachments.optional(),
     scheduledAt: z.int().optional(),
   })
   .superRefine((body, context) => {

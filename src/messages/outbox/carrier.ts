@@ -4,6 +4,7 @@ import type { Adapter, Engine } from '../../queue/engine.ts'
 import { settleMs, within } from '../../queue/loop.ts'
 import type { App, Report } from '../../store/work.ts'
 import { asciiAddress } from '../messages.shapes.ts'
+import { loadAttachments } from './attachments.ts'
 import type { createRelayQueues } from './capacity.ts'
 import { type ClaimedMessage, type Content, freeClaims, queueTable, releaseClaims } from './claim.ts'
 import { createComposer } from './compose.ts'
@@ -177,7 +178,20 @@ export const createCarrier = (
       if (!composed)
         return { kind: 'record', result: failedResult(claimed, 'The sending method or the project is gone') }
       if (isFinishing) return { kind: 'withdraw', waitMs: 0 }
-      const outcome = await app.smtp.send(composed.relay, composed.mail, start)
+      const { mail } = composed
+      const load = async (of: string): Promise<boolean> => {
+        try {
+          mail.attachments = await loadAttachments(app.sql, content.accountId, of)
+          return true
+        } catch (fault) {
+          report(fault, { message: claimed.id })
+          waitMs = errorRetryMs
+          return false
+        }
+      }
+      const { attachmentsOf } = content
+      const startLoaded = attachmentsOf === null ? start : async () => (await load(attachmentsOf)) && start()
+      const outcome = await app.smtp.send(composed.relay, mail, startLoaded)
       if (outcome.kind === 'withdrawn') return { kind: 'withdraw', waitMs }
       const random = Math.random()
       giveBack(relays.answered(claimed, outcome, performance.now(), random))

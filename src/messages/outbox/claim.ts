@@ -36,6 +36,8 @@ export interface ClaimedMessage extends Claim {
 
 /** All that is needed to compose a message. */
 export interface Content {
+  /** The message that its attachments are stored with; null: it has none. */
+  attachmentsOf: string | null
   accountId: string
   id: string
   type: 'transactional' | 'marketing'

@@ -73,6 +73,8 @@ export const createComposer = (app: App) => {
         html: body.html,
         text: body.text,
         calendar: content.calendar,
+        // Loaded when a connection takes the message.
+        ...(content.attachmentsOf !== null && { attachments: [] }),
         messageId: `<${id}@${domain}>`,
         date: app.now(),
         bounceTo: bounceAddress === null ? content.fromEmail : verp(bounceAddress, id, app.tokens.stamp('bounce', id)),

@@ -39,6 +39,8 @@ export interface NewMessage {
   copy?: { kind: 'to'; of: null } | { kind: 'cc' | 'bcc'; of: string } | undefined
   /** Why it can't be sent; null: it can. */
   error: string | null
+  /** Number of attachments of its call. */
+  attachments?: number | undefined
   /** When it is to be sent. Then no worker claims it at once. Default: as soon as possible. */
   scheduledAt?: Date | undefined
   /** Whether it is retried after a temporary failure. */
@@ -87,6 +89,7 @@ const drafts = rowset(6, {
   copy: 'text',
   copy_of: 'text',
   scheduled_at: 'text',
+  attachments: 'int',
 })
 
 const noContent = { html: null, text: null, calendar: null, projectId: null, version: null, mergeData: null }
@@ -110,6 +113,7 @@ const draftOf = (id: string, message: NewMessage) => {
     headers: message.headers ? JSON.stringify(message.headers) : null,
     copy: message.copy?.kind ?? null,
     copy_of: message.copy?.of ?? null,
+    attachments: message.attachments || null,
     scheduled_at: message.scheduledAt?.toISOString() ?? null,
   }
 }
@@ -118,9 +122,9 @@ const draftOf = (id: string, message: NewMessage) => {
 // waits for.
 const insertingRows = `
   insert into messages (account_id, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to,
-    subject, html, text, calendar, project_id, project_version, merge_data, headers, copy, copy_of, scheduled_at, status, reason, error, created_at, finished_at)
+    subject, html, text, calendar, project_id, project_version, merge_data, headers, copy, copy_of, scheduled_at, attachments, status, reason, error, created_at, finished_at)
   select $1, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to, subject, html, text,
-    calendar, project_id, project_version, merge_data::jsonb, headers::jsonb, copy, copy_of, scheduled_at::timestamptz,
+    calendar, project_id, project_version, merge_data::jsonb, headers::jsonb, copy, copy_of, scheduled_at::timestamptz, attachments,
     case when error is not null then 'failed' when reason is not null then 'suppressed' else 'pending' end,
     reason, error, $2, case when coalesce(error, reason) is not null then $2::timestamptz end
   from draft order by n

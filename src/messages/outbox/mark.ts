@@ -33,6 +33,7 @@ const loading = preparedStatement<Loaded>(
       mergeData: 'jsonb',
       headers: 'jsonb',
       addressees: 'json',
+      attachmentsOf: 'text',
       senders: '_text',
       isWithoutProject: 'bool',
       createdAt: 'timestamptz',
@@ -55,7 +56,7 @@ const loading = preparedStatement<Loaded>(
         'cc', (select coalesce(json_agg(c.email order by c.id), '[]') from messages c
                where c.account_id = m.account_id and c.copy_of = coalesce(m.copy_of, m.id) and c.copy = 'cc'
                  and c.email <> '' and not ${isLeftOut('c')})
-      ) end as addressees, m.created_at as "createdAt", split_part(m.from_email, '@', -1) as domain,
+      ) end as addressees, case when m.attachments > 0 then coalesce(m.copy_of, m.id) end as "attachmentsOf", m.created_at as "createdAt", split_part(m.from_email, '@', -1) as domain,
       case when m.scheduled_at is not null then array(
         select s.email from senders s where s.account_id = m.account_id
       ) end as senders,

@@ -1,3 +1,4 @@
+export { insertAttachments } from './attachments.ts'
 export {
   batchCounts,
   countRecipients,
