@@ -104,10 +104,16 @@ export const projects: Projects = {
   renderProject: async (...of) => (await import('../engagement/engagement.projects.ts')).projects.renderProject(...of),
 }
 
-/** Lookups of the subjects of lifecycle emails. */
+/** Lookups of the subjects of lifecycle emails, which lock them against their deletion. */
 export const bindable: Bindable = {
-  course: async (work, id) => (await import('../courses/courses.ts')).findCourseNamed(work, id),
-  webinar: async (work, id) => (await import('../webinars/webinars.ts')).findWebinar(work, id),
+  async course(work, ref) {
+    const { findCourseNamed, holdCourse } = await import('../courses/courses.ts')
+    return holdCourse(work, (await findCourseNamed(work, ref)).id)
+  },
+  async webinar(work, ref) {
+    const { findWebinar, lockWebinar } = await import('../webinars/webinars.ts')
+    return lockWebinar(work, (await findWebinar(work, ref)).id, 'read')
+  },
 }
 
 /** Lookups of the objects of other features that definitions of journeys name. */

@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
-import { notFound } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { deleteBindings } from '../lifecycle/lifecycle.ts'
 import type { Work } from '../store/work.ts'
-import { type CourseView, theCourse, viewCourse } from './courses.find.ts'
+import { type CourseView, findCourseNamed, noSuchCourse, viewCourse } from './courses.find.ts'
 
 export const Title = text(200).trim().min(1, 'is required')
 
@@ -25,18 +24,24 @@ export const createCourse = async (work: Work, input: z.input<typeof NewCourse>)
   return viewCourse(course)
 }
 
+/** Changes a course. Throws Problem `not_found` if it was deleted after it was read. */
+const change = async (
+  work: Work,
+  course: CourseView,
+  values: Partial<Pick<CourseView, 'title' | 'published'>>,
+): Promise<CourseView> => {
+  const [em, { Course }] = await entitiesOf(work)
+  if ((await em.nativeUpdate(Course, { id: course.id }, { ...values, updatedAt: work.now })) === 0) throw noSuchCourse()
+  return { ...course, ...values, updatedAt: work.now.getTime() }
+}
+
 /**
  * Opens a course (id or title) to the members, or closes it, also for members who have it open. Keys and progress stay. Throws
  * Problem `not_found`, or `conflict` if several courses have the title.
  */
 export const publishCourse = async (work: Work, ref: string, published: boolean): Promise<CourseView> => {
-  const [em, { Course }] = await entitiesOf(work)
-  const course = theCourse(await em.find(Course, { $or: [{ id: ref }, { title: ref }] }), ref)
-  if (course.published !== published) {
-    Object.assign(course, { published, updatedAt: work.now })
-    await em.flush()
-  }
-  return viewCourse(course)
+  const course = await findCourseNamed(work, ref)
+  return course.published === published ? course : change(work, course, { published })
 }
 
 /**
@@ -46,16 +51,11 @@ export const publishCourse = async (work: Work, ref: string, published: boolean)
 export const updateCourse = async (
   work: Work,
   ref: string,
-  change: z.input<typeof CourseChange>,
+  input: z.input<typeof CourseChange>,
 ): Promise<CourseView> => {
-  const { title } = parse(CourseChange, change)
-  const [em, { Course }] = await entitiesOf(work)
-  const course = theCourse(await em.find(Course, { $or: [{ id: ref }, { title: ref }] }), ref)
-  if (course.title !== title) {
-    Object.assign(course, { title, updatedAt: work.now })
-    await em.flush()
-  }
-  return viewCourse(course)
+  const { title } = parse(CourseChange, input)
+  const course = await findCourseNamed(work, ref)
+  return course.title === title ? course : change(work, course, { title })
 }
 
 /** What the deletion of a course deletes with it. */
@@ -72,7 +72,7 @@ export interface CourseRemoval {
 export const deleteCourse = async (work: Work, id: string): Promise<CourseRemoval> => {
   const [em, { Completion, Course, Enrolment, FinishedLesson, Lesson }] = await entitiesOf(work)
   // First, so that no enrolment is added later: it locks the course. Then lessons, which a member who finishes one locks.
-  if ((await em.nativeDelete(Course, { id })) === 0) throw notFound('There is no such course')
+  if ((await em.nativeDelete(Course, { id })) === 0) throw noSuchCourse()
   const lessons = await em.nativeDelete(Lesson, { courseId: id })
   const keys = await em.count(Enrolment, { courseId: id, active: true })
   await em.nativeDelete(Enrolment, { courseId: id })

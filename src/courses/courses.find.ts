@@ -75,7 +75,7 @@ export const courseById = async ({ sql, accountId }: Reader, id: string): Promis
   return row ? viewCourse(row) : null
 }
 
-const noSuchCourse = () => notFound('There is no such course')
+export const noSuchCourse = () => notFound('There is no such course')
 
 /** Throws Problem `not_found` for an unknown id and for another account's course (docs/reference/api.md#authentication). */
 export const findCourse = async (reader: Reader, id: string): Promise<CourseView> => {
@@ -95,7 +95,7 @@ export const holdCourse = async ({ sql, accountId }: Reader, id: string): Promis
  * Returns the course with the id or unique title `ref`, of all that have it as their id or title. Throws Problem `not_found`, or
  * `conflict` if several courses have the title.
  */
-export const theCourse = <Found extends { id: string }>(found: readonly Found[], ref: string): Found => {
+const theCourse = (found: readonly Row[], ref: string): Row => {
   if (found.length === 0) throw noSuch('course', ref, { hint: 'svc courses list' })
   const [course] = found.length > 1 ? found.filter(({ id }) => id === ref) : found
   if (!course)

@@ -6,7 +6,7 @@ import { text } from '../lib/text.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { Title } from './courses.edit.ts'
-import { findCourseNamed, type LessonView, lessonsOf, lessonTypes } from './courses.find.ts'
+import { findCourseNamed, type LessonView, lessonsOf, lessonTypes, noSuchCourse } from './courses.find.ts'
 
 /*
  * Changes of lessons lock their course, so that positions stay 1, 2, 3. A member who finishes a lesson locks that lesson
@@ -19,18 +19,19 @@ const LessonChange = NewLesson.partial()
 /** A lesson as the terminal shows it. */
 export type CourseLesson = LessonView & { courseId: string }
 
-const touchCourse = statement(
+const touchCourse = statement<{ id: string }>(
   'touch-course',
-  {},
-  'update courses set updated_at = $3 where account_id = $1 and id = $2',
+  { id: 'text' },
+  'update courses set updated_at = $3 where account_id = $1 and id = $2 returning id',
 )
 
 const entitiesOf = (work: Work) => work.em(import('./courses.entities.ts'))
 
-/** Finds a course by its id or unique title, and locks its lessons. Returns its id. */
+/** Finds a course by its id or unique title, and locks its lessons. Returns its id. Throws Problem `not_found`, `conflict`. */
 const lockCourse = async (work: Work, ref: string): Promise<string> => {
   const { id } = await findCourseNamed(work, ref)
-  await work.sql(touchCourse, [work.accountId, id, work.now])
+  // It may have waited for the deletion of the course.
+  if ((await work.sql(touchCourse, [work.accountId, id, work.now])).length === 0) throw noSuchCourse()
   return id
 }
 

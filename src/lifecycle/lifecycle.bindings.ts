@@ -9,7 +9,7 @@ export interface Subject {
   id: string
 }
 
-/** Finds an object of the account by its id, for each kind. Throws Problem `not_found`. */
+/** Finds an object of the account by its id, for each kind, and keeps it from being deleted before the end of the unit of work. Throws Problem `not_found`. */
 export type Bindable = Readonly<
   Record<Subject['kind'], (work: Work, id: string) => Promise<{ id: string; title: string }>>
 >

@@ -11,6 +11,7 @@ export {
   findStream,
   findWebinar,
   listWebinars,
+  lockWebinar,
   NewWebinar,
   RegistrationBody,
   RegistrationResult,

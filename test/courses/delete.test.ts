@@ -1,8 +1,9 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { finishLesson } from '../../src/courses/courses.progress.ts'
-import { deleteCourse, listCourses, updateCourse } from '../../src/courses/courses.ts'
+import { addLesson, deleteCourse, listCourses, publishCourse, updateCourse } from '../../src/courses/courses.ts'
 import { listBindings, setBinding } from '../../src/lifecycle/lifecycle.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
+import { deleteWebinar } from '../../src/webinars/webinars.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { claim, course, enrol, mailsOf } from '../support/courses.ts'
 import { untilLocked } from '../support/database.ts'
@@ -108,6 +109,52 @@ test('an enrolment and a webinar that wait for the deletion find no course; thos
   ])
   expect(await rowsOf(id)).toEqual([0, 0, 0, 0])
   expect(await t.app.sql('select from webinars where course_id = $1', [id])).toEqual([])
+})
+
+test('changes, lessons and bindings that wait for the deletion find no course, and leave nothing', async () => {
+  const { id } = await course(t, account, 'Rye', ['One'])
+  const blocks = [{ id: 'a', type: 'text', props: { text: 'Hi' } }]
+  await work((w) => applyProjects(w, [{ name: 'Welcome', theme: {}, blocks }]))
+  const session = await t.app.database.connect()
+  onTestFinished(() => session.end())
+  await session.query('begin')
+  await session.query('select from courses where id = $1 for update', [id])
+  const deletion = remove(id)
+  await untilLocked(t.app.database, 1)
+  const late = [
+    work((w) => addLesson(w, id, { title: 'Two', content: 'x' })),
+    work((w) => updateCourse(w, id, { title: 'Spelt' })),
+    work((w) => publishCourse(w, id, false)),
+    work((w) => setBinding(t.app, w, `course:${id}`, 'enrolled', 'Welcome')),
+  ]
+  await untilLocked(t.app.database, 5)
+  await session.query('commit')
+  const [deleted, ...ends] = await Promise.allSettled([deletion, ...late])
+  expect(deleted.status).toBe('fulfilled')
+  const missing = { status: 'rejected', reason: { kind: 'not_found' } }
+  expect(ends).toMatchObject([missing, missing, missing, missing])
+  expect(await rowsOf(id)).toEqual([0, 0, 0, 0])
+  expect(await work(listBindings)).toEqual([])
+})
+
+test('a binding of a webinar that is being deleted finds none', async () => {
+  const { id } = await makeWebinar(t, account, {})
+  const blocks = [{ id: 'a', type: 'text', props: { text: 'Hi' } }]
+  await work((w) => applyProjects(w, [{ name: 'Welcome', theme: {}, blocks }]))
+  const session = await t.app.database.connect()
+  onTestFinished(() => session.end())
+  await session.query('begin')
+  await session.query('select from webinars where id = $1 for update', [id])
+  const deletion = work((w) => deleteWebinar(w, id))
+  await untilLocked(t.app.database, 1)
+  const binding = work((w) => setBinding(t.app, w, `webinar:${id}`, 'registered', 'Welcome'))
+  await untilLocked(t.app.database, 2)
+  await session.query('commit')
+  expect(await Promise.allSettled([deletion, binding])).toMatchObject([
+    { status: 'fulfilled' },
+    { status: 'rejected', reason: { kind: 'not_found' } },
+  ])
+  expect(await work(listBindings)).toEqual([])
 })
 
 test('enrolments, finished lessons and the deletion at once leave no row of the course', async () => {
