@@ -79,11 +79,11 @@ const words = (text: string): string => encodeWord(text, 'B', 52)
 
 /** Longest word that a header line holds: white space is where nodemailer folds it. */
 const wordMaxLength = 900
-const longWord = new RegExp(`\\S{${wordMaxLength}}`)
+const hasLongWord = (text: string): boolean => text.split(/\s/).some((word) => word.length >= wordMaxLength)
 
 /** A header that a caller added is encoded if it looks encoded, or can't be folded. */
 const addedHeader = ([name, value]: [string, string]) => {
-  const isPlain = !/^x-/i.test(name) || !(looksEncoded(value) || longWord.test(value))
+  const isPlain = !/^x-/i.test(name) || !(looksEncoded(value) || hasLongWord(value))
   return [name, isPlain ? value : { prepared: true, foldLines: true, value: words(value) }] as const
 }
 

@@ -67,11 +67,8 @@ const attachmentsMax = 20
 const attachmentsMaxBytes = 10 * 1024 * 1024
 const filenameMaxLength = 200
 
-const mimeToken = '[a-z0-9!#$&^_.+-]+'
-const contentTypePattern = new RegExp(
-  `^(?!multipart/|message/)${mimeToken}/${mimeToken}(; ?${mimeToken}=(${mimeToken}|"[\\x20\\x21\\x23-\\x5b\\x5d-\\x7e]*"))*$`,
-  'i',
-)
+const contentTypePattern =
+  /^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+(; ?[a-z0-9!#$&^_.+-]+=([a-z0-9!#$&^_.+-]+|"[\x20\x21\x23-\x5b\x5d-\x7e]*"))*$/i
 
 const Attachment = z.object({
   filename: text(filenameMaxLength)
@@ -80,7 +77,12 @@ const Attachment = z.object({
       (name) => !/[\p{Cc}/\\]/u.test(name) && name !== '.' && name !== '..',
       'must not contain path separators or control characters',
     ),
-  contentType: z.string().max(200).regex(contentTypePattern, 'must be a content type').optional(),
+  contentType: z
+    .string()
+    .max(200)
+    .regex(contentTypePattern, 'must be a content type')
+    .refine((type) => !/^(multipart|message)\//i.test(type), 'must not be multipart or message')
+    .optional(),
   content: z.string().meta({ contentEncoding: 'base64' }),
   contentId: z
     .string()
