@@ -86,6 +86,7 @@ const printed: Record<string, RegExp> = {
   'npx svc secret rotate --secret-file new-secret --yes': /resealed\s+\d/,
   'npx svc contacts list --list Customers --json': /"contacts":\[/,
   'npx svc contacts list --list Customers --jsonl': /^\{"/,
+  "npx svc contacts list --list Customers --where 'first_name = Ada and created < 30d' -q": /^ada@example\.org$/m,
   'npx svc contacts list --list Customers -q': /^ada@example\.org$|^\w+_\w+$/m,
   'npx svc deliveries list --fields id,status': /^dlv_\w+\tdelivered$/m,
   'SVC_API_KEY=$KEY npx svc api GET /lists': /"name":"Customers"/,
