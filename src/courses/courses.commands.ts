@@ -141,14 +141,22 @@ const addDelete = (noun: Command, cli: Cli): void => {
     ).addHelpText('after', examples('svc courses delete Sailing --dry-run', 'svc courses delete Sailing --yes')),
     'show what would be deleted',
   ).action(
-    cli.run(async ({ out, trial, work, confirm }, ref: string, flags: Confirmation) => {
-      const { deleteCourse, findCourseNamed } = await import('./courses.ts')
-      const { id, title } = await work((w) => findCourseNamed(w, ref))
-      const planned = await trial((w) => deleteCourse(w, id))
+    cli.run(async ({ app, actor, account, signal, out, work, confirm, progress }, ref: string, flags: Confirmation) => {
+      const { countCourseRemoval, deleteCourse, findCourseNamed } = await import('./courses.ts')
+      const { id, title, ...planned } = await work(async (w) => {
+        const { id, title } = await findCourseNamed(w, ref)
+        return { id, title, ...(await countCourseRemoval(w, id)) }
+      })
       const holds = `${quantity(planned.lessons, 'lesson')} and ${quantity(planned.keys, 'active key')}`
       const what = `delete the course ${title} with ${holds}, and all progress in it; no email is sent`
       if (!(await confirm(what, flags, { id, title, ...planned }))) return
-      out.one({ id, title, ...(await work((w) => deleteCourse(w, id))) })
+      const bar = progress('keys')
+      const onBatch = (rows: number) => bar.update({ rows, fraction: Math.min(1, rows / Math.max(planned.keys, 1)) })
+      const { id: accountId } = await account()
+      const removed = await deleteCourse(app, accountId, id, { actor, signal, onBatch }).finally(bar.stop)
+      if (signal.aborted)
+        out.note('Stopped before the end. The course is deleted; the jobs delete the rest of its keys and progress.')
+      out.one({ id, title, ...removed })
     }),
   )
 }
@@ -209,11 +217,14 @@ const addLessonChanges = (noun: Command, cli: Cli): void => {
     ),
     'show what would be deleted',
   ).action(
-    cli.run(async ({ out, trial, work, confirm }, ref: string, lessonRef: string, flags: Confirmation) => {
-      const { deleteLesson, findLesson } = await import('./courses.ts')
-      const { id, courseId, title } = await work((w) => findLesson(w, ref, lessonRef))
-      const { finished } = await trial((w) => deleteLesson(w, courseId, id))
-      const what = `delete the lesson ${title}, which ${quantity(finished, 'member has', 'members have')} finished`
+    cli.run(async ({ out, work, confirm }, ref: string, lessonRef: string, flags: Confirmation) => {
+      const { countFinished, deleteLesson, findLesson } = await import('./courses.ts')
+      const { id, courseId, title, finished } = await work(async (w) => {
+        const { id, courseId, title } = await findLesson(w, ref, lessonRef)
+        return { id, courseId, title, finished: await countFinished(w, courseId, id) }
+      })
+      const who = finished === 0 ? 'nobody has' : quantity(finished, 'member has', 'members have')
+      const what = `delete the lesson ${title}, which ${who} finished`
       if (!(await confirm(what, flags, { id, courseId, title, finished }))) return
       out.one({ id, courseId, title, ...(await work((w) => deleteLesson(w, courseId, id))) })
     }),

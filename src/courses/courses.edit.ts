@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { text } from '../lib/text.ts'
-import { deleteBindings } from '../lifecycle/lifecycle.ts'
 import type { Work } from '../store/work.ts'
 import { type CourseView, findCourseNamed, noSuchCourse, viewCourse } from './courses.find.ts'
 
@@ -56,29 +55,4 @@ export const updateCourse = async (
   const { title } = parse(CourseChange, input)
   const course = await findCourseNamed(work, ref)
   return course.title === title ? course : change(work, course, { title })
-}
-
-/** What the deletion of a course deletes with it. */
-export interface CourseRemoval {
-  lessons: number
-  /** Active keys to the membership. */
-  keys: number
-}
-
-/**
- * Deletes a course (by id) with its lessons, keys, progress and bindings. Its members stay members, entitled as far as they have a key
- * of another course; no email is sent. Throws Problem `not_found`.
- */
-export const deleteCourse = async (work: Work, id: string): Promise<CourseRemoval> => {
-  const [em, { Completion, Course, Enrolment, FinishedLesson, Lesson }] = await entitiesOf(work)
-  // First, so that no enrolment is added later: it locks the course. Then lessons, which a member who finishes one locks.
-  if ((await em.nativeDelete(Course, { id })) === 0) throw noSuchCourse()
-  const lessons = await em.nativeDelete(Lesson, { courseId: id })
-  const keys = await em.count(Enrolment, { courseId: id, active: true })
-  await em.nativeDelete(Enrolment, { courseId: id })
-  await em.nativeDelete(FinishedLesson, { courseId: id })
-  await em.nativeDelete(Completion, { courseId: id })
-  await deleteBindings(work, { kind: 'course', id })
-  for (const listener of await work.listeners()) await listener.courseDeleted?.(work, id)
-  return { lessons, keys }
 }

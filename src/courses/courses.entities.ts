@@ -23,6 +23,20 @@ const CourseSchema = defineEntity({
 export class Course extends CourseSchema.class {}
 CourseSchema.setClass(Course)
 
+/** A deleted course whose keys and progress are still being deleted (courses.delete.ts). */
+const DeletedCourseSchema = defineEntity({
+  name: 'DeletedCourse',
+  tableName: 'deleted_courses',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    id: p.text().collation('C').primary(),
+    startedAt: p.datetime(),
+  },
+})
+export class DeletedCourse extends DeletedCourseSchema.class {}
+DeletedCourseSchema.setClass(DeletedCourse)
+
 const LessonSchema = defineEntity({
   name: 'Lesson',
   tableName: 'lessons',

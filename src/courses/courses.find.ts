@@ -130,10 +130,14 @@ const readLessons = preparedStatement<LessonView>(
 export const lessonsOf = ({ sql, accountId }: Reader, courseId: string): Promise<LessonView[]> =>
   sql(readLessons, [accountId, courseId])
 
+/** SQL condition: the course of the key `e` is not deleted. Keys of a deleted course stay for a while (courses.delete.ts). */
+export const opens = (e: string) =>
+  `exists (select from courses oc where oc.account_id = ${e}.account_id and oc.id = ${e}.course_id)`
+
 const readActiveKey = preparedStatement(
   'is-entitled',
   {},
-  'select from enrolments where account_id = $1 and member_id = $2 and active limit 1',
+  `select from enrolments e where e.account_id = $1 and e.member_id = $2 and e.active and ${opens('e')} limit 1`,
 )
 
 /** Whether any of the member's keys is active. */

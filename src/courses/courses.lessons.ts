@@ -6,7 +6,7 @@ import { text } from '../lib/text.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { Title } from './courses.edit.ts'
-import { findCourseNamed, type LessonView, lessonsOf, lessonTypes, noSuchCourse } from './courses.find.ts'
+import { findCourseNamed, type LessonView, lessonsOf, lessonTypes, noSuchCourse, type Reader } from './courses.find.ts'
 
 /*
  * Changes of lessons lock their course, so that positions stay 1, 2, 3. A member who finishes a lesson locks that lesson
@@ -122,6 +122,16 @@ export const moveLesson = async (
   }
   return findLesson(work, courseId, id)
 }
+
+const countOfLesson = statement<{ finished: number }>(
+  'count-finished-lesson',
+  { finished: 'int8' },
+  'select count(*) as finished from finished_lessons where account_id = $1 and course_id = $2 and lesson_id = $3',
+)
+
+/** Returns how many members have finished a lesson (by id). Locks nothing. */
+export const countFinished = async ({ sql, accountId }: Reader, courseId: string, id: string): Promise<number> =>
+  (await sql(countOfLesson, [accountId, courseId, id]))[0]!.finished
 
 /**
  * Deletes a lesson (by id) and the progress in it. It completes nobody: whether a member has completed the course is decided when the

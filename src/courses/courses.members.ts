@@ -4,7 +4,7 @@ import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
-import { holdCourse, isEntitled, type Reader } from './courses.find.ts'
+import { holdCourse, isEntitled, opens, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
 
 /** Schema of a member's address. Its message is that of a registration (docs/reference/api.md#errors). */
@@ -105,7 +105,7 @@ const readMembers = statement<MemberRow>(
     enrolledAt: 'timestamptz',
   },
   `select m.id as "subscriberId", m.email, e.active,
-     exists (select from enrolments o where o.account_id = $1 and o.member_id = m.id and o.active) as entitled,
+     exists (select from enrolments o where o.account_id = $1 and o.member_id = m.id and o.active and ${opens('o')}) as entitled,
      (select count(*) from finished_lessons f
       where f.account_id = $1 and f.member_id = m.id and f.course_id = $2) as "completedLessons",
      c.completed_at as "completedAt", e.created_at as "enrolledAt"

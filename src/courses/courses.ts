@@ -1,4 +1,5 @@
-export { type CourseRemoval, createCourse, deleteCourse, publishCourse, updateCourse } from './courses.edit.ts'
+export { type CourseRemoval, countCourseRemoval, deleteCourse } from './courses.delete.ts'
+export { createCourse, publishCourse, updateCourse } from './courses.edit.ts'
 export {
   type CourseView,
   findCourseNamed,
@@ -10,6 +11,7 @@ export {
 export {
   addLesson,
   type CourseLesson,
+  countFinished,
   deleteLesson,
   findLesson,
   moveLesson,

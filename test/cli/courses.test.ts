@@ -130,7 +130,7 @@ test('a course and its lessons are changed, moved and deleted', async () => {
   for (const [args, says, planned] of [
     [
       ['lessons', 'delete', id, 'Splice'],
-      'delete the lesson Splice, which 0 members have finished',
+      'delete the lesson Splice, which nobody has finished',
       { id: splice, courseId: id, title: 'Splice', finished: 0 },
     ],
     [

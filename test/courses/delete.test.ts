@@ -1,6 +1,15 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
+import { isEntitled } from '../../src/courses/courses.find.ts'
 import { finishLesson } from '../../src/courses/courses.progress.ts'
-import { addLesson, deleteCourse, listCourses, publishCourse, updateCourse } from '../../src/courses/courses.ts'
+import {
+  addLesson,
+  countCourseRemoval,
+  deleteCourse,
+  listCourses,
+  publishCourse,
+  updateCourse,
+} from '../../src/courses/courses.ts'
 import { listBindings, setBinding } from '../../src/lifecycle/lifecycle.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { deleteWebinar } from '../../src/webinars/webinars.ts'
@@ -19,7 +28,7 @@ beforeEach(async () => {
 })
 
 const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
-const remove = (id: string) => work((w) => deleteCourse(w, id))
+const remove = (id: string, more: object = {}) => deleteCourse(t.app, account.id, id, { actor: 'cli:test', ...more })
 const rowsOf = async (id: string) =>
   Promise.all(
     ['lessons', 'enrolments', 'finished_lessons', 'course_completions'].map(
@@ -155,6 +164,61 @@ test('a binding of a webinar that is being deleted finds none', async () => {
     { status: 'rejected', reason: { kind: 'not_found' } },
   ])
   expect(await work(listBindings)).toEqual([])
+})
+
+test('a deletion that is interrupted closes at once what its keys opened; the housekeeping finishes it', async () => {
+  const [gone, kept] = [await course(t, account, 'Rye', ['One']), await course(t, account, 'Wheat', ['One'])]
+  const { subscriberId: memberId } = await enrol(t, account, kept.id, 'ada@people.example')
+  await enrol(t, account, gone.id, 'bob@people.example')
+  // Her key of the other course opens this one too.
+  for (const { id, lessons } of [gone, kept])
+    await work((w) => finishLesson(t.app, w, { memberId, courseId: id, lessonId: lessons[0]! }))
+  const bob = await enrol(t, account, gone.id, 'bob@people.example')
+  expect(await work((w) => countCourseRemoval(w, gone.id))).toEqual({ lessons: 1, keys: 1 })
+  expect(await remove(gone.id, { signal: AbortSignal.abort() })).toEqual({ lessons: 1, keys: 0 })
+  expect(await rowsOf(gone.id)).toEqual([0, 1, 1, 1])
+  expect(await work((w) => isEntitled(w, bob.subscriberId))).toBe(false)
+  expect(await work((w) => isEntitled(w, memberId))).toBe(true)
+  await expect(remove(gone.id)).rejects.toMatchObject({ kind: 'not_found' })
+  await runHousekeeping(t.app, new AbortController().signal)
+  expect([await rowsOf(gone.id), await rowsOf(kept.id)]).toEqual([
+    [0, 0, 0, 0],
+    [1, 1, 1, 1],
+  ])
+  expect(await t.app.sql('select from deleted_courses')).toEqual([])
+})
+
+test('a deletion of more members than one batch deletes all, and counts as the question did', async () => {
+  const [gone, kept] = [await course(t, account, 'Rye', ['One', 'Two']), await course(t, account, 'Wheat', ['One'])]
+  await t.app.sql(
+    `insert into members (account_id, id, email, created_at)
+     select $1, 'sub_' || lpad(n::text, 8, '0'), 'p' || n || '@people.example', now() from generate_series(1, 2500) n`,
+    [account.id],
+  )
+  for (const [id, lessons] of [
+    [gone.id, gone.lessons],
+    [kept.id, kept.lessons],
+  ] as const) {
+    await t.app.sql(
+      `insert into enrolments (account_id, member_id, course_id, active, created_at, updated_at)
+       select account_id, id, $2, id like '%0', now(), now() from members where account_id = $1`,
+      [account.id, id],
+    )
+    for (const lesson of lessons)
+      await t.app.sql(
+        'insert into finished_lessons select account_id, id, $2, $3, now() from members where account_id = $1',
+        [account.id, id, lesson],
+      )
+  }
+  const planned = await work((w) => countCourseRemoval(w, gone.id))
+  expect(planned).toEqual({ lessons: 2, keys: 250 })
+  const seen: number[] = []
+  expect(await remove(gone.id, { onBatch: (keys: number) => seen.push(keys) })).toEqual(planned)
+  expect(seen).toEqual([100, 200, 250])
+  expect([await rowsOf(gone.id), await rowsOf(kept.id)]).toEqual([
+    [0, 0, 0, 0],
+    [1, 2500, 2500, 0],
+  ])
 })
 
 test('enrolments, finished lessons and the deletion at once leave no row of the course', async () => {

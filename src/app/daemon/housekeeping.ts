@@ -7,6 +7,7 @@ import {
   purgeMailDomains,
   recheckDomains,
 } from '../../contacts/contacts.ts'
+import { finishCourseDeletions } from '../../courses/courses.delete.ts'
 import { purgeDeliveries, purgeTargets } from '../../deliveries/deliveries.purge.ts'
 import { dropTexts } from '../../engagement/interactions/interactions.ts'
 import { purgeSignups, resendFailedLinks } from '../../forms/forms.link.ts'
@@ -49,6 +50,7 @@ const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>
   const { accessLogRetentionMonths, importRetentionDays, rejectRetentionDays } = config
   return {
     'list deletions': finishListDeletions,
+    'course deletions': finishCourseDeletions,
     'domain checks': recheckDomains,
     deliveries: (app, signal) => purgeDeliveries(app, daysBefore(deliveryRetentionDays), signal),
     'delivery targets': (app, signal) => purgeTargets(app, daysBefore(deliveryRetentionDays), signal),

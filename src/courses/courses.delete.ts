@@ -1,0 +1,170 @@
+import { activeAccounts } from '../accounts/accounts.ts'
+import { deleteBindings } from '../lifecycle/lifecycle.ts'
+import { inBatches } from '../store/batches.ts'
+import { statement } from '../store/statement.ts'
+import type { App, Work } from '../store/work.ts'
+import { noSuchCourse, type Reader } from './courses.find.ts'
+
+/*
+ * A course may have a million finished lessons. The first transaction deletes the course with its lessons and bindings: its keys open
+ * nothing any more, and nobody gets another one or finishes a lesson. Then its keys and the progress are deleted in batches of the
+ * account's members, whose rows are found by their keys: no index by course slows down the portal. If the process is killed, the
+ * housekeeping continues.
+ */
+
+/** Maximum members for each transaction. */
+const batchSize = 1000
+
+/** What the deletion of a course deletes with it. */
+export interface CourseRemoval {
+  lessons: number
+  /** Active keys to the membership. */
+  keys: number
+}
+
+const countDependants = statement<CourseRemoval>(
+  'count-removal-of-course',
+  { lessons: 'int8', keys: 'int8' },
+  `select (select count(*) from lessons where account_id = $1 and course_id = $2) as lessons,
+     (select count(*) from enrolments where account_id = $1 and course_id = $2 and active) as keys`,
+)
+
+/** Counts what the deletion of a course (by id) would delete with it. Locks nothing. */
+export const countCourseRemoval = async ({ sql, accountId }: Reader, id: string): Promise<CourseRemoval> =>
+  (await sql(countDependants, [accountId, id]))[0]!
+
+/** Deletes the course's row with what is small. Returns the number of its lessons. */
+const close = async (work: Work, id: string): Promise<number> => {
+  const { accountId, now } = work
+  const [em, { Course, DeletedCourse, Lesson }] = await work.em(import('./courses.entities.ts'))
+  // First, so that no enrolment is added later: it locks the course. Then lessons, which a member who finishes one locks.
+  if ((await em.nativeDelete(Course, { id })) === 0) throw noSuchCourse()
+  const lessons = await em.nativeDelete(Lesson, { courseId: id })
+  await em.insert(DeletedCourse, { accountId, id, startedAt: now })
+  await deleteBindings(work, { kind: 'course', id })
+  for (const listener of await work.listeners()) await listener.courseDeleted?.(work, id)
+  return lessons
+}
+
+// One batch of a course at a time: a second process waits for the batch of the first.
+const lockDeleted = statement(
+  'lock-deleted-course',
+  {},
+  'select from deleted_courses where account_id = $1 and id = $2 for update',
+)
+
+const readBatch = statement<{ count: number; last: string | null }>(
+  'members-of-account',
+  { count: 'int8', last: 'text' },
+  `select count(*) as count, max(id) as last from (
+     select id from members where account_id = $1 and id > $2 order by id limit ${batchSize}
+   ) batch`,
+)
+
+const ofBatch = 'account_id = $1 and course_id = $2 and member_id > $3 and member_id <= $4'
+
+const deleteKeys = statement<{ keys: number }>(
+  'delete-keys-of-course',
+  { keys: 'int8' },
+  `with gone as (delete from enrolments where ${ofBatch} returning active)
+   select count(*) filter (where active) as keys from gone`,
+)
+
+const deleteFinished = statement(
+  'delete-finished-lessons-of-course',
+  {},
+  `delete from finished_lessons where ${ofBatch}`,
+)
+
+const deleteCompletions = statement(
+  'delete-completions-of-course',
+  {},
+  `delete from course_completions where ${ofBatch}`,
+)
+
+const forgetDeleted = statement(
+  'forget-deleted-course',
+  {},
+  'delete from deleted_courses where account_id = $1 and id = $2',
+)
+
+interface Swept {
+  members: number
+  keys: number
+  /** The last member's id. */
+  last: string
+}
+
+/** Deletes the keys and the progress of one batch of members, and after the last batch what remembers the course. */
+const sweepBatch = async ({ sql, accountId }: Work, id: string, after: string): Promise<Swept> => {
+  if ((await sql(lockDeleted, [accountId, id])).length === 0) return { members: 0, keys: 0, last: after }
+  const [batch] = await sql(readBatch, [accountId, after])
+  const { count: members, last } = batch!
+  let keys = 0
+  if (last !== null) {
+    const rows = [accountId, id, after, last]
+    keys = (await sql(deleteKeys, rows))[0]!.keys
+    await sql(deleteFinished, rows)
+    await sql(deleteCompletions, rows)
+  }
+  if (members < batchSize) await sql(forgetDeleted, [accountId, id])
+  return { members, keys, last: last ?? after }
+}
+
+/** What deletes a course, and how it reports progress. */
+export interface CourseDeletion {
+  actor: string
+  /** When aborted, the deletion stops after the current batch. */
+  signal?: AbortSignal
+  /** Called after each batch with the number of active keys that this deletion has deleted. */
+  onBatch?(keys: number): void
+}
+
+/** Deletes the keys and the progress of a deleted course. Returns the number of active keys. */
+const sweep = async (
+  app: Pick<App, 'work'>,
+  accountId: string,
+  id: string,
+  { actor, signal, onBatch }: CourseDeletion,
+): Promise<number> => {
+  let keys = 0
+  let after = ''
+  const batch = async () => {
+    const swept = await app.work(accountId, actor, (work) => sweepBatch(work, id, after))
+    keys += swept.keys
+    after = swept.last
+    onBatch?.(keys)
+    return swept.members
+  }
+  await inBatches(batchSize, batch, signal)
+  return keys
+}
+
+/**
+ * Deletes a course (by id) with its lessons, keys, progress and bindings. From the first transaction on it does not exist and its keys
+ * open nothing. Its members stay members, entitled as far as they have a key of another course; no email is sent. Returns what this run
+ * deleted. Throws Problem `not_found`.
+ */
+export const deleteCourse = async (
+  app: Pick<App, 'work'>,
+  accountId: string,
+  id: string,
+  deletion: CourseDeletion,
+): Promise<CourseRemoval> => {
+  const lessons = await app.work(accountId, deletion.actor, (work) => close(work, id))
+  return { lessons, keys: await sweep(app, accountId, id, deletion) }
+}
+
+const unfinished = statement<{ accountId: string; id: string }>(
+  'unfinished-course-deletions',
+  { accountId: 'text', id: 'text' },
+  `select c.account_id as "accountId", c.id from deleted_courses c join ${activeAccounts} a on a.id = c.account_id order by c.id`,
+)
+
+/** Continues interrupted deletions of courses. */
+export const finishCourseDeletions = async (app: Pick<App, 'sql' | 'work'>, signal: AbortSignal): Promise<void> => {
+  for (const { accountId, id } of await app.sql(unfinished)) {
+    if (signal.aborted) return
+    await sweep(app, accountId, id, { actor: 'job:housekeeping', signal })
+  }
+}
