@@ -84,13 +84,8 @@ const courses = async ({ work }: Context) => {
 
 /** Returns the lessons of all courses, since a choice does not know the course. */
 const lessons = async ({ work }: Context) => {
-  const { lessonsOf, listCourses } = await import('../courses/courses.ts')
-  return work(async (w) => {
-    const choices: Choice[] = []
-    for (const { id: courseId, title: about } of await listCourses(w))
-      for (const { id, title } of await lessonsOf(w, courseId)) choices.push({ value: id, name: title, about })
-    return choices
-  })
+  const { listLessons } = await import('../courses/courses.ts')
+  return (await work(listLessons)).map(({ id, title, course }) => ({ value: id, name: title, about: course }))
 }
 
 const webhooks = async ({ work }: Context) => {

@@ -130,6 +130,17 @@ const readLessons = preparedStatement<LessonView>(
 export const lessonsOf = ({ sql, accountId }: Reader, courseId: string): Promise<LessonView[]> =>
   sql(readLessons, [accountId, courseId])
 
+const readAllLessons = statement<{ id: string; title: string; course: string }>(
+  'list-lessons',
+  { id: 'text', title: 'text', course: 'text' },
+  `select l.id, l.title, c.title as course from lessons l join courses c on c.account_id = l.account_id and c.id = l.course_id
+   where l.account_id = $1 order by c.id desc, l.position`,
+)
+
+/** Returns the lessons of all courses with the titles of their courses, newest course first. */
+export const listLessons = ({ sql, accountId }: Reader): Promise<{ id: string; title: string; course: string }[]> =>
+  sql(readAllLessons, [accountId])
+
 /** SQL condition: the course of the key `e` is not deleted. Keys of a deleted course stay for a while (courses.delete.ts). */
 export const opens = (e: string) =>
   `exists (select from courses oc where oc.account_id = ${e}.account_id and oc.id = ${e}.course_id)`

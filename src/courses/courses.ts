@@ -7,6 +7,7 @@ export {
   type LessonView,
   lessonsOf,
   listCourses,
+  listLessons,
 } from './courses.find.ts'
 export {
   addLesson,

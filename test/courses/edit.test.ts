@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { addLesson, createCourse, findCourseNamed, lessonsOf, listCourses } from '../../src/courses/courses.ts'
+import {
+  addLesson,
+  createCourse,
+  findCourseNamed,
+  lessonsOf,
+  listCourses,
+  listLessons,
+} from '../../src/courses/courses.ts'
 import type { Work } from '../../src/store/work.ts'
 import { useApp } from '../support/app.ts'
 
@@ -51,4 +58,20 @@ test('concurrent calls add lessons at successive positions', async () => {
   const lesson = { title: 'Lesson', content: 'Content' }
   const added = await Promise.all(Array.from({ length: 8 }, () => work((w) => addLesson(w, 'Busy', lesson))))
   expect(added.map(({ position }) => position).sort()).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+})
+
+test('the lessons of all courses are listed in order with their course, and only to their own account', async () => {
+  const [work, foreign] = [await asOwner(), await asOwner()]
+  for (const title of ['Sailing', 'Knots']) {
+    await work((w) => createCourse(w, { title }))
+    for (const lesson of ['One', 'Two']) await work((w) => addLesson(w, title, { title: lesson, content: 'x' }))
+  }
+  const found = await work(listLessons)
+  expect(found.map(({ title, course }) => `${course} ${title}`)).toEqual([
+    'Knots One',
+    'Knots Two',
+    'Sailing One',
+    'Sailing Two',
+  ])
+  expect(await foreign(listLessons)).toEqual([])
 })
