@@ -231,7 +231,7 @@ const addDelete = (noun: Command, cli: Cli): void => {
       const what = `delete the deal ${title} (${email}, ${stage}) with its history; no event fires`
       if (!(await confirm(what, flags, { id, title, email, stage }))) return
       await work((w) => deleteDeal(w, id))
-      out.one({ ok: true, id })
+      out.one({ id, title })
     }),
   )
 }

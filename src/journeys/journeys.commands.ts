@@ -286,7 +286,7 @@ const addDelete = (noun: Command, cli: Cli): void => {
       const cancelled = await deleteJourney(app, accountId, id, { actor, signal, onBatch }).finally(bar.stop)
       if (signal.aborted)
         out.note('Stopped before the end. The journey is deleted; the jobs cancel the rest of its runs.')
-      out.one({ ok: true, id, name, cancelled })
+      out.one({ id, name, cancelled })
     }),
   )
 }

@@ -209,7 +209,7 @@ describe('svc deals', () => {
     expect(dry.stderr).toContain(`delete the deal One (${email}, Proposal) with its history; no event fires`)
     expectFailure(await run('deals', 'delete', id), 2, /needs --yes/)
     expect((await json('deals', 'history', id)).history).toHaveLength(2)
-    expect(await json('deals', 'delete', id, '--yes')).toEqual({ ok: true, id })
+    expect(await json('deals', 'delete', id, '--yes')).toEqual({ id, title: 'One' })
     expectFailure(await run('deals', 'show', id), 3, /no deal/)
     expectFailure(await run('deals', 'delete', id, '--yes'), 3, /no deal/)
     expect((await json('deals', 'list')).deals.map((deal: { id: string }) => deal.id)).toEqual([other])

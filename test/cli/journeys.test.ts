@@ -254,7 +254,6 @@ test('delete asks with the number of open runs, cancels them, and deletes the jo
   ])
   expect((await journeys('runs', 'Welcome', '--status', 'running')).runs).toHaveLength(2)
   expect((await run(['journeys', 'delete', 'Welcome', '--yes', '--json'])).json).toEqual({
-    ok: true,
     id,
     name: 'Welcome',
     cancelled: 2,

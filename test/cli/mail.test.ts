@@ -179,12 +179,10 @@ test('domains delete names the senders at the domain, asks first, and deletes th
   expect([asked.status, asked.stdout, asked.stderr]).toEqual([
     2,
     '',
-    expect.stringContaining(
-      'This would delete the domain shop.example (pending) with its DKIM key, and email of hello@shop.example is sent unsigned then: it needs --yes',
-    ),
+    expect.stringContaining('This would delete the domain shop.example (pending) with its DKIM key: it needs --yes'),
   ])
   expect((await json(['domains'])).domains).toHaveLength(2)
-  expect(await json([...remove, '--yes'])).toEqual({ ok: true, domain: 'shop.example' })
+  expect(await json([...remove, '--yes'])).toEqual({ domain: 'shop.example' })
   expect((await json(['domains'])).domains).toMatchObject([{ domain: 'other.example' }])
   expect((await json(['senders'])).senders).toHaveLength(1)
   for (const verb of ['show', 'verify']) expect((await run(['domains', verb, 'shop.example'])).status).toBe(3)
@@ -207,6 +205,11 @@ test('svc domains prints the records as JSON and as a table; verify is exit 5 wh
   expect((await json(['domains'])).domains).toMatchObject([{ domain: 'shop.example', status: 'verified' }])
   expect((await json(['domains', 'show', 'shop.example'])).records).toHaveLength(4)
   expect((await run(['domains', 'show', 'other.example'])).status).toBe(3)
+  const question = async () => (await run(['domains', 'delete', 'shop.example'])).stderr
+  const start = 'delete the domain shop.example (verified) with its DKIM key, and'
+  expect(await question()).toContain(`${start} its queued email is sent unsigned then: it needs --yes`)
+  await addSender()
+  expect(await question()).toContain(`${start} email of hello@shop.example is sent unsigned then: it needs --yes`)
 })
 
 describe('svc suppressions', () => {

@@ -264,10 +264,11 @@ const domains: CommandSet = (cli) => {
       const { emailDomain } = await import('../../lib/email.ts')
       const { domain, status } = await work((w) => showDomain(app, w, name))
       const senders = (await work(listSenders)).flatMap(({ email }) => (emailDomain(email) === domain ? [email] : []))
-      const unsigned = senders.length > 0 ? `, and email of ${senders.join(', ')} is` : ': its queued email is'
-      const what = `delete the domain ${domain} (${status}) with its DKIM key${unsigned} sent unsigned then`
+      const whose = senders.length > 0 ? `email of ${senders.join(', ')}` : 'its queued email'
+      const unsigned = status === 'verified' ? `, and ${whose} is sent unsigned then` : ''
+      const what = `delete the domain ${domain} (${status}) with its DKIM key${unsigned}`
       if (!(await confirm(what, flags, { domain, status, senders }))) return
-      out.one({ ok: true, domain: await work((w) => deleteDomain(w, domain)) })
+      out.one({ domain: await work((w) => deleteDomain(w, domain)) })
     }),
   )
 }
