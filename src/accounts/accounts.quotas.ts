@@ -172,10 +172,13 @@ export const nearLimits = (
 export const takeQuotaUpTo = async (work: Work, quota: Quota, units: number): Promise<number> => {
   const { sql, accountId, now } = work
   if (units === 0 || (await takeQuota(work, quota, units)) === 'taken') return units
-  const [quotaNow] = await sql(readQuota, [accountId, quota, month(now)])
-  const left = quotaNow?.limit ? quotaNow.limit - quotaNow.used : 0
-  const granted = Math.max(0, Math.min(units, left))
-  return granted > 0 && (await takeQuota(work, quota, granted)) === 'taken' ? granted : 0
+  for (;;) {
+    const [quotaNow] = await sql(readQuota, [accountId, quota, month(now)])
+    const left = quotaNow?.limit ? quotaNow.limit - quotaNow.used : 0
+    const granted = Math.max(0, Math.min(units, left))
+    if (granted === 0 || (await takeQuota(work, quota, granted)) === 'taken') return granted
+    // Another transaction took some meanwhile. The refusal has locked the row, so the next count stays true.
+  }
 }
 
 const findUsedUp = preparedStatement<{ quota: Quota }>(

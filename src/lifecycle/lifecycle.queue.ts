@@ -1,4 +1,4 @@
-import { type Queued, type QueuedMail, queueMails } from '../messages/messages.ts'
+import { type Queued, type QueuedMail, queueMails, queueManyMails } from '../messages/messages.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { LifecycleEvent, Subject } from './lifecycle.bindings.ts'
@@ -49,18 +49,13 @@ const boundProjects = async (
   return bound
 }
 
-/**
- * Puts lifecycle emails into the outbox, in the unit of work of their cause: from the project that the event is bound to, or the
- * plain email if there is no binding or the account does not have the project (docs/reference/mail.md#lifecycle-emails).
- * A message that can't be sent throws nothing, as with `queueMails`. Counts the quota of sends, so call it late in the unit of work.
- */
-export const queueLifecycleMails = async (
-  app: Pick<App, 'config' | 'projects'>,
+const draftsOf = async (
+  app: Pick<App, 'projects'>,
   work: Work,
   mails: readonly LifecycleMail[],
-): Promise<Queued[]> => {
+): Promise<QueuedMail[]> => {
   const bound = await boundProjects(app, work, mails)
-  const queued = mails.map(({ subject, event, to, key, mergeData, plain }): QueuedMail => {
+  return mails.map(({ subject, event, to, key, mergeData, plain }): QueuedMail => {
     const projectId = bound.get(keyOf(subject, event))
     const { subject: title, ...content } = plain
     return {
@@ -71,5 +66,22 @@ export const queueLifecycleMails = async (
       ...(projectId === undefined ? { subject: title, content } : { content: { projectId, mergeData } }),
     }
   })
-  return queueMails(app, work, queued)
 }
+
+/**
+ * Puts lifecycle emails into the outbox, in the unit of work of their cause: from the project that the event is bound to, or the
+ * plain email if there is no binding or the account does not have the project (docs/reference/mail.md#lifecycle-emails).
+ * A message that can't be sent throws nothing, as with `queueMails`. Counts the quota of sends, so call it late in the unit of work.
+ */
+export const queueLifecycleMails = async (
+  app: Pick<App, 'config' | 'projects'>,
+  work: Work,
+  mails: readonly LifecycleMail[],
+): Promise<Queued[]> => queueMails(app, work, await draftsOf(app, work, mails))
+
+/** Puts lifecycle emails into the outbox as `queueLifecycleMails`, with the quota as `queueManyMails`. */
+export const queueManyLifecycleMails = async (
+  app: Pick<App, 'config' | 'projects'>,
+  work: Work,
+  mails: readonly LifecycleMail[],
+): Promise<void> => queueManyMails(app, work, await draftsOf(app, work, mails))

@@ -61,6 +61,7 @@ export {
   type Queued,
   type QueuedMail,
   queueMails,
+  queueManyMails,
   queueMessage,
   releaseMails,
   takeBatchCounts,

@@ -212,12 +212,12 @@ const addUpdate = (noun: Command, cli: Cli): void => {
       .option('--replay-url <url>', 'URL of the recording, which the join page shows after the end'),
     'show what would change, and how many people would get an email',
   ).action(
-    cli.run(async ({ app, out, trial, work, confirm }, ref: string, flags: UpdateFlags) => {
+    cli.run(async ({ app, out, work, confirm }, ref: string, flags: UpdateFlags) => {
       const change = await parseChange(flags, app.now().getTime())
-      const { findWebinar, updateWebinar } = await import('./webinars.ts')
+      const { findWebinar, planUpdate, updateWebinar } = await import('./webinars.ts')
       const { id, title } = await work((w) => findWebinar(w, ref))
       // Fails before the confirmation if the webinar can't be changed. Only a change that emails people asks.
-      const { webinar, moved, promoted } = await trial((w) => updateWebinar(app, w, id, change))
+      const { webinar, moved, promoted } = await work((w) => planUpdate(w, id, change))
       const mails = moved + promoted
       const what = `change ${title}${mails > 0 ? ` and email ${quantity(mails, 'person', 'people')}` : ''}`
       const asked = { ...flags, yes: flags.yes || mails === 0 }
@@ -273,12 +273,11 @@ const addRun = (noun: Command, cli: Cli): void => {
       .argument('<webinar>', 'id or title'),
     'show how many people would get an email',
   ).action(
-    cli.run(async ({ app, out, trial, work, confirm }, ref: string, flags: Confirmation) => {
-      const { cancelWebinar, findWebinar } = await import('./webinars.ts')
-      const { id, title, registeredCount, waitlistedCount } = await work((w) => findWebinar(w, ref))
+    cli.run(async ({ app, out, work, confirm }, ref: string, flags: Confirmation) => {
+      const { cancelWebinar, findWebinar, planCancellation } = await import('./webinars.ts')
+      const { id, title } = await work((w) => findWebinar(w, ref))
       // Fails before the confirmation if the webinar can't be cancelled.
-      await trial((w) => cancelWebinar(app, w, id))
-      const mails = registeredCount + waitlistedCount
+      const { mails } = await work((w) => planCancellation(w, id))
       const what = `cancel ${title} and email ${quantity(mails, 'person', 'people')}`
       if (!(await confirm(what, flags, { id, title, mails }))) return
       out.one(await work((w) => cancelWebinar(app, w, id)))

@@ -5,7 +5,14 @@ import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type Attendee, type MailApp, notifyAttendees } from './emails/emails.ts'
 import { cancelReminders } from './reminders/reminders.ts'
-import { lockWebinar, requireLive, viewWebinar, type WebinarRow, type WebinarView } from './sessions/sessions.ts'
+import {
+  lockWebinar,
+  readWebinar,
+  requireLive,
+  viewWebinar,
+  type WebinarRow,
+  type WebinarView,
+} from './sessions/sessions.ts'
 
 type Change = Partial<Pick<WebinarRow, 'status' | 'startedAt' | 'endedAt' | 'streamUrl'>>
 
@@ -70,18 +77,38 @@ const readAttendees = statement<Attendee>(
    where account_id = $1 and webinar_id = $2 and status <> 'cancelled' and email <> '' order by number`,
 )
 
+const requireScheduled = ({ id, status }: Pick<WebinarRow, 'id' | 'status'>): void => {
+  if (status !== 'scheduled') {
+    throw conflict(
+      closedTexts[status] ?? 'The webinar is live',
+      status === 'live' ? { hint: `svc webinars end ${id}` } : {},
+    )
+  }
+}
+
+const countAttendees = statement<{ mails: number }>(
+  'count-attendees-of-webinar',
+  { mails: 'int8' },
+  `select count(*) as mails from webinar_registrations
+   where account_id = $1 and webinar_id = $2 and status <> 'cancelled' and email <> ''`,
+)
+
+/**
+ * Returns how many people `cancelWebinar` would email. Locks nothing, because the operator may think about the answer, and throws as
+ * `cancelWebinar`.
+ */
+export const planCancellation = async (work: Work, id: string): Promise<{ mails: number }> => {
+  requireScheduled(await readWebinar(work, id))
+  return (await work.sql(countAttendees, [work.accountId, id]))[0]!
+}
+
 /**
  * Cancels the session and queues a plain email to everyone with a seat or on the waitlist. Throws Problem `not_found`, or
  * `conflict` unless the webinar is scheduled.
  */
 export const cancelWebinar = async (app: MailApp, work: Work, id: string): Promise<WebinarView> => {
   const webinar = await lockWebinar(work, id)
-  if (webinar.status !== 'scheduled') {
-    throw conflict(
-      closedTexts[webinar.status] ?? 'The webinar is live',
-      webinar.status === 'live' ? { hint: `svc webinars end ${id}` } : {},
-    )
-  }
+  requireScheduled(webinar)
   await cancelReminders(work, id)
   const view = await change(work, webinar, { status: 'cancelled' })
   const attendees = await work.sql(readAttendees, [work.accountId, id])

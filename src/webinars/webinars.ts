@@ -22,8 +22,8 @@ export {
   WebinarShape,
   type WebinarView,
 } from './sessions/sessions.ts'
-export { cancelWebinar, deleteWebinar, endWebinar, startWebinar } from './webinars.run.ts'
-export { updateWebinar } from './webinars.update.ts'
+export { cancelWebinar, deleteWebinar, endWebinar, planCancellation, startWebinar } from './webinars.run.ts'
+export { planUpdate, updateWebinar } from './webinars.update.ts'
 
 declare module '../store/work.ts' {
   interface Listener {

@@ -5,8 +5,15 @@ import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type Attendee, type MailApp, notifyAttendees } from './emails/emails.ts'
 import { firstReminderAt, reminderKey } from './reminders/reminders.ts'
-import { fillSeats, requireOpen } from './seats/seats.ts'
-import { lockWebinar, viewWebinar, type WebinarChange, type WebinarRow, type WebinarView } from './sessions/sessions.ts'
+import { fillSeats, requireOpen, seatsToFill } from './seats/seats.ts'
+import {
+  lockWebinar,
+  readWebinar,
+  viewWebinar,
+  type WebinarChange,
+  type WebinarRow,
+  type WebinarView,
+} from './sessions/sessions.ts'
 
 type Change = z.output<typeof WebinarChange>
 
@@ -62,8 +69,14 @@ const restart = async (
   await withdrawMails(work, keys, withdrawnSentence)
 }
 
-/** Returns the webinar with the changed properties. Throws Problem `conflict` for the time of a live webinar. */
-const changed = (webinar: WebinarRow, change: Change): WebinarRow => {
+/**
+ * Returns the webinar with the changed properties. Throws Problem `usage` for a time in the past, `conflict` if the webinar has ended,
+ * was cancelled, or is live and gets a time.
+ */
+const changed = (webinar: WebinarRow, change: Change, now: Date): WebinarRow => {
+  if (change.scheduledAt !== undefined && change.scheduledAt <= now.getTime())
+    throw new Problem('usage', 'The new time must be in the future')
+  requireOpen(webinar)
   const { title = webinar.title, capacity = webinar.capacity, scheduledAt } = change
   const { streamUrl = webinar.streamUrl, replayUrl = webinar.replayUrl } = change
   const given = { title, capacity, streamUrl, replayUrl }
@@ -77,6 +90,36 @@ const changed = (webinar: WebinarRow, change: Change): WebinarRow => {
   }
 }
 
+const settings = ['title', 'scheduledAt', 'capacity', 'streamUrl', 'replayUrl', 'sequence'] as const
+
+/** Returns the names of the settings that the change gives another value. */
+const differing = (before: WebinarRow, webinar: WebinarRow) => settings.filter((name) => webinar[name] !== before[name])
+
+const countSeated = statement<{ seated: number }>(
+  'count-seated-with-email',
+  { seated: 'int8' },
+  `select count(*) as seated from webinar_registrations
+   where account_id = $1 and webinar_id = $2 and status = 'confirmed' and email <> ''`,
+)
+
+/**
+ * Returns what `updateWebinar` would return now. It counts people and locks nothing, because thousands of emails take seconds, in
+ * which no other call could send or register. Throws as `updateWebinar`.
+ */
+export const planUpdate = async (work: Work, id: string, change: Change): Promise<WebinarUpdate> => {
+  const { sql, accountId, now } = work
+  const before = await readWebinar(work, id)
+  const webinar = changed(before, change, now)
+  if (differing(before, webinar).length === 0) return { webinar: viewWebinar(before), moved: 0, promoted: 0 }
+  const promoted = seatsToFill(webinar)
+  const waiting = webinar.waitlistedCount - promoted
+  const isMoved = webinar.sequence > before.sequence
+  const seated = isMoved ? (await sql(countSeated, [accountId, id]))[0]!.seated : 0
+  const registeredCount = webinar.registeredCount + promoted
+  const view = viewWebinar({ ...webinar, registeredCount, waitlistedCount: waiting, updatedAt: now })
+  return { webinar: view, moved: isMoved ? seated + waiting : 0, promoted }
+}
+
 /**
  * Changes a scheduled or live webinar (`svc webinars update`). A new time emails everyone with a seat, with a calendar entry, and
  * everyone on the waitlist; the reminders start again. Seats that more capacity frees go to the first on the waitlist, with the
@@ -85,17 +128,13 @@ const changed = (webinar: WebinarRow, change: Change): WebinarRow => {
  */
 export const updateWebinar = async (app: MailApp, work: Work, id: string, change: Change): Promise<WebinarUpdate> => {
   const { sql, accountId, now } = work
-  if (change.scheduledAt !== undefined && change.scheduledAt <= now.getTime())
-    throw new Problem('usage', 'The new time must be in the future')
   const before = await lockWebinar(work, id)
-  requireOpen(before)
-  const webinar = changed(before, change)
-  const settings = ['title', 'scheduledAt', 'capacity', 'streamUrl', 'replayUrl', 'sequence'] as const
-  const differing = settings.filter((name) => webinar[name] !== before[name])
-  if (differing.length === 0) return { webinar: viewWebinar(before), moved: 0, promoted: 0 }
+  const webinar = changed(before, change, now)
+  const names = differing(before, webinar)
+  if (names.length === 0) return { webinar: viewWebinar(before), moved: 0, promoted: 0 }
   webinar.updatedAt = now
   const [em, { Webinar }] = await work.em(import('./webinars.entities.ts'))
-  const values = Object.fromEntries(differing.map((name) => [name, webinar[name]]))
+  const values = Object.fromEntries(names.map((name) => [name, webinar[name]]))
   await em.nativeUpdate(Webinar, { id }, { ...values, updatedAt: now })
   const isMoved = webinar.sequence > before.sequence
   const registrants = isMoved ? await sql(readRegistrants, [accountId, id]) : []

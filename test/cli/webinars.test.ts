@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createCourse } from '../../src/courses/courses.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
@@ -120,6 +120,29 @@ test('cancel emails the registered people; --dry-run counts them and changes not
     'ada@people.example You are registered: Growing',
   ])
 })
+
+test('the plan of a change or a cancellation waits for no lock, and counts nobody who was erased', async () => {
+  const { id } = await json('webinars', 'create', '--title', 'Growing', '--at', '2d', '--capacity', '2')
+  for (const name of ['ada', 'bob', 'cyd', 'dee']) await register(t, account, id, `${name}@people.example`)
+  await json('contacts', 'erase', 'ada@people.example', '--yes')
+  const session = await t.app.database.connect()
+  onTestFinished(() => session.end())
+  await session.query('begin')
+  await session.query('select from webinars where id = $1 for update', [id])
+  await session.query('select from webinar_registrations where webinar_id = $1 for update', [id])
+  await session.query('select from quota_uses where account_id = $1 for update', [account.id])
+  for (const [args, planned] of [
+    [['update', id, '--at', '4d', '--capacity', '3'], { moved: 2, promoted: 1, mails: 3, registeredCount: 3 }],
+    [['update', id, '--at', '4d'], { moved: 3, promoted: 0, mails: 3, waitlistedCount: 2 }],
+    [['update', id, '--capacity', '1'], { moved: 0, promoted: 0, mails: 0, capacity: 1 }],
+    [['update', id, '--title', 'Growing'], { moved: 0, promoted: 0, mails: 0 }],
+    [['cancel', id], { mails: 3 }],
+  ] as const) {
+    const dry = await run('webinars', ...args, '--dry-run', '--json')
+    expect([dry.status, dry.json]).toEqual([0, expect.objectContaining({ dryRun: true, id, ...planned })])
+  }
+  expect((await run('webinars', 'cancel', id)).stderr).toContain('cancel Growing and email 3 people')
+}, 60_000)
 
 test('bindings are set, listed and unset; a wrong event or subject is exit 2, an unknown id exit 3', async () => {
   const blocks = [{ id: 'a', type: 'text', props: { text: 'Hi' } }]

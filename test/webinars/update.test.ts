@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { z } from 'zod'
-import { accountUsage } from '../../src/accounts/accounts.ts'
+import { accountUsage, setPlanLimits } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { createList, eraseContact, upsertBatch } from '../../src/contacts/contacts.ts'
@@ -58,6 +58,12 @@ const prepare = async (more: object, ...names: string[]) => {
   for (const name of names) await register(t, account, id, `${name}@people.example`, name)
   return id
 }
+const registerMany = (id: string, people: number) =>
+  t.app.sql(
+    `insert into webinar_registrations (account_id, id, webinar_id, email, name, status, number, remind_at, created_at, updated_at)
+     select $1, 'reg_' || n || $2, $2, 'p' || n || '@people.example', 'P', 'confirmed', n, $3, $3, $3 from generate_series(1, $4) n`,
+    [account.id, id, new Date(at(24)), people],
+  )
 const calendars = () =>
   t.app.sql<{ email: string; calendar: string | null }>(
     `select email, calendar from messages where account_id = $1 and key like 'moved:%' order by email, key`,
@@ -288,15 +294,43 @@ test('the emails that a move withdraws are returned to the quota', async () => {
   expect(await keyed()).toContain('ada reminder:24h failed')
 })
 
+test('a move that the month’s quota is too small for emails as many as it has units, and takes them after all emails are written', async () => {
+  account = await sendingAccount(t, { plan: 'starter' })
+  await t.app.operate('cli:test', (operation) => setPlanLimits(operation, 'starter', { sends: 610 }))
+  const id = await prepare({})
+  await registerMany(id, 700)
+  const size = async () =>
+    (await t.app.sql<{ bytes: number }>(`select pg_relation_size('messages')::int8 as bytes`))[0]!.bytes
+  const before = await size()
+  const session = await t.app.database.connect()
+  onTestFinished(() => session.end())
+  await session.query('begin')
+  await session.query(
+    `insert into quota_uses (account_id, quota, month, used) values ($1, 'sends', date_trunc('month', $2::timestamptz), 10)`,
+    [account.id, new Date(start)],
+  )
+  const updated = update(id, { scheduledAt: at(96) })
+  await untilLocked(t.app.database, 1)
+  // Only the quota is left to do: nothing else of the account waits meanwhile.
+  const [waiting] = await t.app.sql<{ query: string }>(
+    `select query from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  const written = await size()
+  await session.query('commit')
+  expect(await updated).toMatchObject({ moved: 700 })
+  expect(waiting!.query).toContain('quota_uses')
+  const mails = await mailsOf(t, account)
+  const of = (status: string) => mails.filter((mail) => mail.status === status).length
+  expect([of('pending'), of('failed')]).toEqual([600, 100])
+  // The second batch of 500 was written before the quota was taken. Then those without a unit were written again.
+  expect((written - before) / ((await size()) - before)).toBeGreaterThan(0.8)
+})
+
 test('moved while its reminders are queued: nobody keeps one for the old time, everybody hears once, and is reminded once', async () => {
   const others = await Promise.all([0, 1].map(() => openApp(readConfig(t.env), { now: () => new Date(clock.now) })))
   const { id } = await makeWebinar(t, account, { scheduledAt: at(48) })
   const people = 350
-  await t.app.sql(
-    `insert into webinar_registrations (account_id, id, webinar_id, email, name, status, number, remind_at, created_at, updated_at)
-     select $1, 'reg_' || n || $2, $2, 'p' || n || '@people.example', 'P', 'confirmed', n, $3, $3, $3 from generate_series(1, $4) n`,
-    [account.id, id, new Date(at(24)), people],
-  )
+  await registerMany(id, people)
   clock.now = at(24)
   const apps = [t.app, ...others]
   await Promise.all([

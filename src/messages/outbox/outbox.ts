@@ -11,7 +11,7 @@ export {
 } from './batches.ts'
 export { type ClaimedMessage, type Content, freeClaims } from './claim.ts'
 export { type Inserted, insertMessages, type NewMessage } from './insert.ts'
-export { type Queued, type QueuedMail, queueMails, queueMessage, sendQuotaUsedUp } from './queue.ts'
+export { type Queued, type QueuedMail, queueMails, queueManyMails, queueMessage, sendQuotaUsedUp } from './queue.ts'
 export { runMail } from './run.ts'
 export { senderOf } from './sender.ts'
 export { cancelScheduled, withdrawMails, withdrawMailsOf } from './withdraw.ts'

@@ -1,6 +1,7 @@
 import { takeQuotaUpTo } from '../../accounts/accounts.ts'
 import { Problem } from '../../lib/problem.ts'
 import type { App, Work } from '../../store/work.ts'
+import { stateKey } from '../../store/work-state.ts'
 import { type FromChoice, readMethod } from '../identity/identity.ts'
 import { fillSubject, type MessageType, subjectLine } from '../messages.shapes.ts'
 import {
@@ -47,18 +48,12 @@ const contentOf = async (
   return { subject: line, content: { projectId, version: project.version, mergeData }, error: null }
 }
 
-/**
- * Puts messages into the outbox, in the unit of work of their cause. The mail jobs send them, and retry while the relay is
- * unavailable. A message that can't be sent (no sender, quota used up, project deleted) throws nothing: its row and its result say
- * why. Counts the quota of sends, so call it late in the unit of work. The messages of a `batch` wait behind the account's others.
- * Returns the results in the order of `mails`.
- */
-export const queueMails = async (
+const insertQueued = async (
   app: Pick<App, 'config' | 'projects'>,
   work: Work,
   mails: readonly QueuedMail[],
   batch?: Batch,
-): Promise<Queued[]> => {
+): Promise<(Inserted | undefined)[]> => {
   if (mails.length === 0) return []
   const method = await readMethod(app, work, mails)
   const messages: NewMessage[] = []
@@ -75,20 +70,58 @@ export const queueMails = async (
       isPatient: true,
     })
   }
-  const inserted = await insertMessages(work, messages, null, batch)
-  const pending = inserted.flatMap((row) => (row?.status === 'pending' ? row : []))
-  const granted = await takeQuotaUpTo(work, 'sends', pending.length)
-  const refused = new Set(pending.slice(granted))
-  if (refused.size > 0)
-    await failInserted(
-      work,
-      [...refused].map(({ id }) => id),
-      sendQuotaUsedUp,
-    )
+  return insertMessages(work, messages, null, batch)
+}
+
+const pendingIds = (inserted: readonly (Inserted | undefined)[]): string[] =>
+  inserted.flatMap((row) => (row?.status === 'pending' ? row.id : []))
+
+/** Takes the quota for inserted messages, in their order. Those that it has no units for fail; returns their ids. */
+const takeSends = async (work: Work, ids: readonly string[]): Promise<Set<string>> => {
+  const refused = ids.slice(await takeQuotaUpTo(work, 'sends', ids.length))
+  if (refused.length > 0) await failInserted(work, refused, sendQuotaUsedUp)
+  return new Set(refused)
+}
+
+/**
+ * Puts messages into the outbox, in the unit of work of their cause. The mail jobs send them, and retry while the relay is
+ * unavailable. A message that can't be sent (no sender, quota used up, project deleted) throws nothing: its row and its result say
+ * why. Counts the quota of sends, so call it late in the unit of work. The messages of a `batch` wait behind the account's others.
+ * Returns the results in the order of `mails`.
+ */
+export const queueMails = async (
+  app: Pick<App, 'config' | 'projects'>,
+  work: Work,
+  mails: readonly QueuedMail[],
+  batch?: Batch,
+): Promise<Queued[]> => {
+  const inserted = await insertQueued(app, work, mails, batch)
+  const refused = await takeSends(work, pendingIds(inserted))
   return inserted.map((row) => {
     if (!row) return { status: 'known' }
-    return refused.has(row) ? { ...row, status: 'failed', error: sendQuotaUsedUp } : row
+    return refused.has(row.id) ? { ...row, status: 'failed', error: sendQuotaUsedUp } : row
   })
+}
+
+const untaken = stateKey((work) => {
+  const ids: string[] = []
+  work.last(async () => {
+    await takeSends(work, ids)
+  })
+  return ids
+})
+
+/**
+ * Puts messages into the outbox as `queueMails`, for a unit of work that queues many with several calls: it takes the quota of sends
+ * once, before the commit, so that other senders of the account don't wait for all of them.
+ */
+export const queueManyMails = async (
+  app: Pick<App, 'config' | 'projects'>,
+  work: Work,
+  mails: readonly QueuedMail[],
+): Promise<void> => {
+  const ids = pendingIds(await insertQueued(app, work, mails))
+  if (ids.length > 0) work.state(untaken).push(...ids)
 }
 
 /** Calls `queueMails` for one message. */

@@ -1,4 +1,4 @@
-import { type LifecycleMail, queueLifecycleMails } from '../../lifecycle/lifecycle.ts'
+import { type LifecycleMail, queueManyLifecycleMails } from '../../lifecycle/lifecycle.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { WebinarRow } from '../sessions/sessions.ts'
 import {
@@ -45,7 +45,7 @@ const batchSize = 500
 
 /**
  * Queues an email to each attendee, in the unit of work of the change. An email with the same key (`keyOf`) is never sent twice.
- * Call it late in the unit of work: it updates the email quota, a hot row.
+ * The email quota is taken once, before the commit.
  */
 export const notifyAttendees = async (
   app: MailApp,
@@ -89,6 +89,6 @@ export const notifyAttendees = async (
         },
       }
     })
-    await queueLifecycleMails(app, work, mails)
+    await queueManyLifecycleMails(app, work, mails)
   }
 }

@@ -1,3 +1,3 @@
-export { cancelRegistration, fillSeats, freeSeat, promoteRegistration, requireOpen } from './places.ts'
+export { cancelRegistration, fillSeats, freeSeat, promoteRegistration, requireOpen, seatsToFill } from './places.ts'
 export { registerAttendee } from './register.ts'
 export { listRegistrations, type RegistrationView } from './registrations.ts'

@@ -126,6 +126,22 @@ const locking = {
   read: lockingWebinar('share-webinar', 'share'),
 } as const
 
+/** Returns the webinar, or throws Problem `not_found` for an unknown or foreign one. */
+const required = ([row]: readonly WebinarRow[]): WebinarRow => {
+  if (!row) throw notFound('There is no such webinar')
+  return row
+}
+
+const readOne = statement<WebinarRow>(
+  'read-webinar',
+  columnTypes,
+  `select ${columns} from webinars where account_id = $1 and id = $2`,
+)
+
+/** Returns the webinar as it is now, without a lock: for plans. Throws Problem `not_found` for an unknown or foreign webinar. */
+export const readWebinar = async ({ sql, accountId }: Reader, id: string): Promise<WebinarRow> =>
+  required(await sql(readOne, [accountId, id]))
+
 /**
  * Locks and returns the webinar: changes of seats run one after another, and not while it is locked to `read`. Throws Problem
  * `not_found` for an unknown or foreign webinar.
@@ -134,8 +150,4 @@ export const lockWebinar = async (
   { sql, accountId }: Reader,
   id: string,
   purpose: keyof typeof locking = 'change',
-): Promise<WebinarRow> => {
-  const [row] = await sql(locking[purpose], [accountId, id])
-  if (!row) throw notFound('There is no such webinar')
-  return row
-}
+): Promise<WebinarRow> => required(await sql(locking[purpose], [accountId, id]))

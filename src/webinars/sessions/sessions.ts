@@ -1,5 +1,14 @@
 export { createWebinar, requireLive } from './create.ts'
-export { findReplay, findStream, findWebinar, listWebinars, lockWebinar, viewWebinar, type WebinarRow } from './find.ts'
+export {
+  findReplay,
+  findStream,
+  findWebinar,
+  listWebinars,
+  lockWebinar,
+  readWebinar,
+  viewWebinar,
+  type WebinarRow,
+} from './find.ts'
 export {
   NewWebinar,
   RegistrationBody,
