@@ -1,4 +1,10 @@
-import { type Queued, type QueuedMail, queueMails, queueManyMails } from '../messages/messages.ts'
+import {
+  type Queued,
+  type QueuedMail,
+  queueMails,
+  queueManyMails,
+  withdrawMailsOfSources,
+} from '../messages/messages.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { LifecycleEvent, Subject } from './lifecycle.bindings.ts'
@@ -49,6 +55,8 @@ const boundProjects = async (
   return bound
 }
 
+const sourceOf = ({ id }: Subject, event: LifecycleMail['event']): string => `${id}:${event}`
+
 const draftsOf = async (
   app: Pick<App, 'projects'>,
   work: Work,
@@ -62,7 +70,7 @@ const draftsOf = async (
       to,
       type: 'transactional',
       key,
-      source: { kind: 'lifecycle', id: `${subject.id}:${event}` },
+      source: { kind: 'lifecycle', id: sourceOf(subject, event) },
       ...(projectId === undefined ? { subject: title, content } : { content: { projectId, mergeData } }),
     }
   })
@@ -85,3 +93,18 @@ export const queueManyLifecycleMails = async (
   work: Work,
   mails: readonly LifecycleMail[],
 ): Promise<void> => queueManyMails(app, work, await draftsOf(app, work, mails))
+
+/**
+ * Withdraws the unsent emails of these events of a course or a webinar, as `withdrawMails`. Returns whom they were for. Those that a
+ * connection had taken may still arrive (`isTaken`).
+ */
+export const withdrawLifecycleMails = async (
+  work: Work,
+  subject: Subject,
+  events: readonly LifecycleMail['event'][],
+  error: string,
+): Promise<{ event: LifecycleMail['event']; email: string; isTaken: boolean }[]> => {
+  const eventOf = new Map(events.map((event) => [sourceOf(subject, event), event]))
+  const withdrawn = await withdrawMailsOfSources(work, [...eventOf.keys()], error)
+  return withdrawn.map(({ sourceId, email, isTaken }) => ({ event: eventOf.get(sourceId)!, email, isTaken }))
+}

@@ -8,7 +8,12 @@ export {
   setBinding,
   unsetBinding,
 } from './lifecycle.bindings.ts'
-export { type LifecycleMail, queueLifecycleMails, queueManyLifecycleMails } from './lifecycle.queue.ts'
+export {
+  type LifecycleMail,
+  queueLifecycleMails,
+  queueManyLifecycleMails,
+  withdrawLifecycleMails,
+} from './lifecycle.queue.ts'
 
 declare module '../store/work.ts' {
   interface App {

@@ -67,6 +67,7 @@ export {
   takeBatchCounts,
   withdrawMails,
   withdrawMailsOf,
+  withdrawMailsOfSources,
 } from './outbox/outbox.ts'
 export {
   importSuppressions,

@@ -1,10 +1,10 @@
 import type { z } from 'zod'
 import { conflict, Problem } from '../lib/problem.ts'
-import { withdrawMails } from '../messages/messages.ts'
+import { withdrawLifecycleMails } from '../lifecycle/lifecycle.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
-import { type Attendee, type MailApp, notifyAttendees } from './emails/emails.ts'
-import { firstReminderAt, reminderKey } from './reminders/reminders.ts'
+import { type Attendee, type MailApp, type Notice, notifyAttendees } from './emails/emails.ts'
+import { firstReminderAt } from './reminders/reminders.ts'
 import { fillSeats, requireOpen, seatsToFill } from './seats/seats.ts'
 import {
   lockWebinar,
@@ -50,23 +50,18 @@ const movedKey = (registrationId: string, sequence: number): string => `moved:${
 const withdrawnSentence = 'The webinar was moved to a new time'
 
 /**
- * Restarts the reminders for the new time of a locked webinar, and withdraws unsent emails about the time `before` it: reminders,
- * and news of an earlier move.
+ * Restarts the reminders for the new time of a locked webinar, and withdraws unsent emails about the old one. Returns the addresses
+ * that have not learned of their seat or place, because the email that says so was among them.
  */
-const restart = async (
-  work: Work,
-  webinar: WebinarRow,
-  before: WebinarRow,
-  registrants: readonly Registrant[],
-): Promise<void> => {
-  await work.sql(restartReminders, [work.accountId, webinar.id, firstReminderAt(webinar, work.now)])
-  const { sequence } = before
-  const keys = registrants.flatMap(({ id }) => [
-    reminderKey(id, '24h', sequence),
-    reminderKey(id, '1h', sequence),
-    movedKey(id, sequence),
-  ])
-  await withdrawMails(work, keys, withdrawnSentence)
+const restart = async (work: Work, webinar: WebinarRow): Promise<Set<string>> => {
+  const { id } = webinar
+  await work.sql(restartReminders, [work.accountId, id, firstReminderAt(webinar, work.now)])
+  const events = ['registered', 'waitlisted', 'reminder', 'moved'] as const
+  const withdrawn = await withdrawLifecycleMails(work, { kind: 'webinar', id }, events, withdrawnSentence)
+  const unaware = withdrawn.filter(
+    ({ event, isTaken }) => !isTaken && (event === 'registered' || event === 'waitlisted'),
+  )
+  return new Set(unaware.map(({ email }) => email))
 }
 
 /**
@@ -122,7 +117,7 @@ export const planUpdate = async (work: Work, id: string, change: Change): Promis
 
 /**
  * Changes a scheduled or live webinar (`svc webinars update`). A new time emails everyone with a seat, with a calendar entry, and
- * everyone on the waitlist; the reminders start again. Seats that more capacity frees go to the first on the waitlist, with the
+ * everyone on the waitlist: news of it, or the confirmation again if that was not sent yet; the reminders start again. Seats that more capacity frees go to the first on the waitlist, with the
  * confirmation. Less capacity takes no seat away. Throws Problem `not_found`, `usage` for a time in the past, `conflict` if the
  * webinar has ended, was cancelled, or is live and gets a time.
  */
@@ -138,14 +133,19 @@ export const updateWebinar = async (app: MailApp, work: Work, id: string, change
   await em.nativeUpdate(Webinar, { id }, { ...values, updatedAt: now })
   const isMoved = webinar.sequence > before.sequence
   const registrants = isMoved ? await sql(readRegistrants, [accountId, id]) : []
-  if (isMoved) await restart(work, webinar, before, registrants)
+  const unaware = isMoved ? await restart(work, webinar) : new Set<string>()
   const promoted = await fillSeats(app, work, webinar)
   const seated = registrants.filter(({ status }) => status === 'confirmed')
   const waiting = registrants.filter(
     ({ id: registrationId, status }) => status === 'waitlisted' && !promoted.has(registrationId),
   )
   const keyOf = ({ id: registrationId }: Attendee) => movedKey(registrationId, webinar.sequence)
-  await notifyAttendees(app, work, webinar, 'moved', seated, keyOf)
-  await notifyAttendees(app, work, webinar, 'moved on the waitlist', waiting, keyOf)
+  const notify = async (people: readonly Registrant[], news: Notice, first: Notice) => {
+    const [late, aware] = [true, false].map((isLate) => people.filter(({ email }) => unaware.has(email) === isLate))
+    await notifyAttendees(app, work, webinar, news, aware!, keyOf)
+    await notifyAttendees(app, work, webinar, first, late!, keyOf)
+  }
+  await notify(seated, 'moved', 'registered again')
+  await notify(waiting, 'moved on the waitlist', 'waitlisted')
   return { webinar: viewWebinar(webinar), moved: seated.length + waiting.length, promoted: promoted.size }
 }

@@ -4,7 +4,7 @@ import { applyProjects } from '../../src/studio/studio.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { sendingAccount } from '../support/messages.ts'
-import { mailed, register } from '../webinars/support.ts'
+import { mailed, register, sendAll } from '../webinars/support.ts'
 
 let account: TestAccount
 
@@ -192,6 +192,7 @@ test('the seat of an erased person is freed for the first in line; the seat of a
 test('update asks only if it emails people; --dry-run counts them and changes nothing', async () => {
   const { id } = await json('webinars', 'create', '--title', 'Growing', '--at', '2d', '--capacity', '1')
   for (const name of ['ada', 'bob']) await register(t, account, id, `${name}@people.example`)
+  await sendAll(t, account)
   const before = await json('webinars', 'show', id)
   const flags = ['--title', 'Later', '--stream', 'https://s.example/1', '--replay-url', 'https://s.example/2']
   expect(await json('webinars', 'update', id, ...flags)).toMatchObject({ id, title: 'Later', capacity: 1 })

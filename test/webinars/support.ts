@@ -44,3 +44,11 @@ export const linkIn = ({ text }: { text: string | null }, label: string): `/${st
   if (!link) throw new Error(`There is no link ${label} in ${text}`)
   return new URL(link).pathname as `/${string}`
 }
+
+/** Marks all emails of the account as sent. */
+export const sendAll = (t: TestApp, account: TestAccount) =>
+  t.app.sql(
+    `with gone as (delete from message_queue where account_id = $1 returning id)
+     update messages m set status = 'sent', finished_at = m.created_at from gone where m.account_id = $1 and m.id = gone.id`,
+    [account.id],
+  )

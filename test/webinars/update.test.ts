@@ -19,7 +19,7 @@ import { untilLocked } from '../support/database.ts'
 import { eventually } from '../support/deliveries.ts'
 import { sendingAccount, startMail } from '../support/messages.ts'
 import { openSink } from '../support/smtp.ts'
-import { hour, linkIn, mailed, mailsOf, makeWebinar, register, webinarOf } from './support.ts'
+import { hour, linkIn, mailed, mailsOf, makeWebinar, register, sendAll, webinarOf } from './support.ts'
 
 let account: TestAccount
 const clock = { now: 0 }
@@ -56,6 +56,7 @@ const keyed = async () =>
 const prepare = async (more: object, ...names: string[]) => {
   const { id } = await makeWebinar(t, account, { scheduledAt: at(48), ...more })
   for (const name of names) await register(t, account, id, `${name}@people.example`, name)
+  await sendAll(t, account)
   return id
 }
 const registerMany = (id: string, people: number) =>
@@ -353,6 +354,49 @@ test('moved while its reminders are queued: nobody keeps one for the old time, e
   expect(await tally()).toEqual({ ...moved, 'reminder:24h:1 pending': people })
   await Promise.all(others.map((app) => app.close()))
 })
+
+test('while the relay is unreachable, a move replaces the emails that were not sent: nobody gets one with an old time', async () => {
+  const sink = await openSink()
+  const mine = await startApp({ env: { SVC_SMTP_URL: sink.url }, now: () => new Date(clock.now) })
+  onTestFinished(async () => {
+    await mine.close()
+    await sink.close()
+  })
+  account = await sendingAccount(mine)
+  const { id } = await makeWebinar(mine, account, { scheduledAt: at(48), capacity: 2 })
+  const other = await makeWebinar(mine, account, { scheduledAt: at(48), title: 'Other' })
+  await register(mine, account, id, 'zoe@people.example')
+  await sendAll(mine, account)
+  for (const name of ['ada', 'bob', 'cyd']) await register(mine, account, id, `${name}@people.example`)
+  await register(mine, account, other.id, 'ada@people.example')
+  const move = (change: object) => mine.app.work(account.id, 'cli:test', (w) => updateWebinar(mine.app, w, id, change))
+  expect(await move({ scheduledAt: at(72) })).toMatchObject({ moved: 4, promoted: 0 })
+  expect(await move({ scheduledAt: at(96), capacity: 3 })).toMatchObject({ moved: 3, promoted: 1 })
+  const used = await mine.app.sql<{ used: number }>('select used from quota_uses where account_id = $1', [account.id])
+  expect(used.map((quota) => quota.used)).toContain(6)
+  const mail = startMail(mine.app)
+  await sink.arrived(5)
+  await eventually(async () => (await mine.app.sql('select from message_queue')).length === 0, 10_000)
+  await mail.stop()
+  const arrived = sink.mails.map((sunk) => {
+    const entry = /text\/calendar/.test(sunk.raw) ? ' with the entry' : ''
+    return `${sunk.header('To')} ${sunk.header('Subject')}${entry}`
+  })
+  expect(arrived.toSorted()).toEqual([
+    'ada@people.example You are registered: Live! with the entry',
+    'ada@people.example You are registered: Other',
+    'bob@people.example You are registered: Live!',
+    'cyd@people.example You are on the waitlist: Live!',
+    'zoe@people.example New time: Live! with the entry',
+  ])
+  const mails = (await mailsOf(mine, account)).filter(
+    ({ status, subject }) => status === 'sent' && !/Other/.test(subject),
+  )
+  for (const { email, subject, text } of mails) {
+    const isOld = email.startsWith('zoe') && subject.startsWith('You')
+    expect(text).toContain(isOld ? '24 November 2026' : '26 November 2026')
+  }
+}, 30_000)
 
 test('a reminder that the relay is receiving during the move is not tried again after a temporary failure', async () => {
   const sink = await openSink()

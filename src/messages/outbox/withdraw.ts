@@ -4,23 +4,67 @@ import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { unknownState } from './claim.ts'
 
-const withdrawing = statement<{ month: string; waited: number; taken: number }>(
+/** A message that was withdrawn. */
+export interface Withdrawn {
+  email: string
+  /** The id of its source. */
+  sourceId: string
+  /** A connection had taken it, so that it may be sent. */
+  isTaken: boolean
+}
+
+/** Makes a statement that ends queued messages: `found` is a query of their rows in the queue, as `q`. */
+const withdrawing = (name: string, found: string) =>
+  statement<Withdrawn & { month: string }>(
+    name,
+    { email: 'text', sourceId: 'text', isTaken: 'bool', month: 'text' },
+    // The rows are locked in the order of their ids (docs/locking.md), which a deletion by itself does not promise.
+    `with held as materialized (
+       ${found} order by q.id for update of q
+     ), gone as (
+       delete from message_queue q using held where q.account_id = $1 and q.id = held.id returning q.id, q.is_handing
+     ), ended as (
+       update messages m set status = 'failed', error = case when g.is_handing then '${unknownState}' else $3 end,
+         finished_at = $4
+       from gone g where m.account_id = $1 and m.id = g.id returning m.created_at, m.email, m.source_id, g.is_handing
+     )
+     select email, source_id as "sourceId", is_handing as "isTaken",
+       to_char(created_at at time zone 'UTC', 'YYYY-MM-01') as month
+     from ended`,
+  )
+
+const byKeys = withdrawing(
   'withdraw-messages',
-  { month: 'text', waited: 'int8', taken: 'int8' },
-  `with gone as (
-     delete from message_queue q using messages m
-     where m.account_id = $1 and m.key = any($2) and q.account_id = $1 and q.id = m.id returning q.id, q.is_handing
-   ), ended as (
-     update messages m set status = 'failed', error = case when g.is_handing then '${unknownState}' else $3 end,
-       finished_at = $4
-     from gone g where m.account_id = $1 and m.id = g.id returning m.created_at, g.is_handing
-   )
-   select to_char(created_at at time zone 'UTC', 'YYYY-MM-01') as month, count(*) filter (where not is_handing) as waited,
-     count(*) filter (where is_handing) as taken
-   from ended group by 1`,
+  `select q.id from messages m join message_queue q on q.account_id = $1 and q.id = m.id
+   where m.account_id = $1 and m.key = any($2)`,
 )
 
-const pageSize = 1000
+// From the queue, which is short: no index of messages has the source.
+const bySources = withdrawing(
+  'withdraw-messages-of-sources',
+  `select q.id from message_queue q cross join lateral (
+     select from messages where account_id = $1 and id = q.id and source_kind = 'lifecycle' and source_id = any($2) limit 1
+   ) m where q.account_id = $1 and q.batch = ''`,
+)
+
+const withdraw = async (
+  work: Work,
+  statement: typeof byKeys,
+  names: readonly string[],
+  error: string,
+): Promise<Withdrawn[]> => {
+  const { sql, accountId, now, count } = work
+  const rows = await sql(statement, [accountId, names, error, now])
+  if (rows.length > 0) count('sends', 'failed', rows.length)
+  const waited = Map.groupBy(
+    rows.filter(({ isTaken }) => !isTaken),
+    ({ month }) => month,
+  )
+  work.last(async () => {
+    for (const [month, { length: units }] of waited) await returnQuota(work, 'sends', month, units)
+  })
+  return rows
+}
 
 /**
  * Ends single messages that have not been sent, by their keys, as failed with `error`, and returns their volume to the quota.
@@ -28,23 +72,14 @@ const pageSize = 1000
  * not tried again.
  */
 export const withdrawMails = async (work: Work, keys: readonly string[], error: string): Promise<void> => {
-  const { sql, accountId, now, count } = work
-  const months = new Map<string, number>()
-  for (let from = 0; from < keys.length; from += pageSize) {
-    for (const { month, waited, taken } of await sql(withdrawing, [
-      accountId,
-      keys.slice(from, from + pageSize),
-      error,
-      now,
-    ])) {
-      months.set(month, (months.get(month) ?? 0) + waited)
-      count('sends', 'failed', waited + taken)
-    }
-  }
-  work.last(async () => {
-    for (const [month, units] of months) if (units > 0) await returnQuota(work, 'sends', month, units)
-  })
+  await withdraw(work, byKeys, keys, error)
 }
+
+/** Withdraws, as `withdrawMails`, all queued lifecycle messages of the sources, with or without a key. Returns them. */
+export const withdrawMailsOfSources = (work: Work, sourceIds: readonly string[], error: string): Promise<Withdrawn[]> =>
+  withdraw(work, bySources, sourceIds, error)
+
+const pageSize = 1000
 
 const queuedOf = statement<{ id: string; key: string | null }>(
   'queued-messages-of-source',

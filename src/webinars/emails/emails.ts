@@ -25,16 +25,34 @@ export interface Attendee {
   name: string
 }
 
-/** The kinds of emails. `registered` and `reminder` can be bound to a project; the others are always plain (docs/reference/mail.md#lifecycle-emails). */
-type Notice = 'registered' | 'reminder' | 'waitlisted' | 'moved' | 'moved on the waitlist' | 'cancelled'
+/**
+ * The kinds of emails. `registered` and `reminder` can be bound to a project; the others are always plain
+ * (docs/reference/mail.md#lifecycle-emails). `registered again` replaces a confirmation that was withdrawn before it was sent.
+ */
+export type Notice =
+  | 'registered'
+  | 'registered again'
+  | 'reminder'
+  | 'waitlisted'
+  | 'moved'
+  | 'moved on the waitlist'
+  | 'cancelled'
 
-const plainOf: Record<Notice, (facts: MailFacts) => LifecycleMail['plain']> = {
-  registered: confirmationMail,
-  reminder: reminderMail,
-  waitlisted: waitlistMail,
-  moved: movedMail,
-  'moved on the waitlist': movedWaitlistMail,
-  cancelled: cancellationMail,
+interface Kind {
+  event: LifecycleMail['event']
+  plain: (facts: MailFacts) => LifecycleMail['plain']
+  /** Whether the plain email has the calendar entry. */
+  hasEntry?: boolean
+}
+
+const kinds: Record<Notice, Kind> = {
+  registered: { event: 'registered', plain: confirmationMail },
+  'registered again': { event: 'registered', plain: confirmationMail, hasEntry: true },
+  reminder: { event: 'reminder', plain: reminderMail },
+  waitlisted: { event: 'waitlisted', plain: waitlistMail },
+  moved: { event: 'moved', plain: movedMail, hasEntry: true },
+  'moved on the waitlist': { event: 'moved', plain: movedWaitlistMail },
+  cancelled: { event: 'cancelled', plain: cancellationMail },
 }
 
 /** The parts of the app that a webinar's emails need. */
@@ -56,13 +74,14 @@ export const notifyAttendees = async (
   keyOf: (attendee: Attendee) => string | null = () => null,
 ): Promise<void> => {
   const { id: webinarId, title, scheduledAt, sequence } = webinar
+  const { event, plain, hasEntry } = kinds[notice]
   for (let from = 0; from < attendees.length; from += batchSize) {
     const mails = attendees.slice(from, from + batchSize).map((attendee): LifecycleMail => {
       const { id, email, name } = attendee
       const links = linksOf(app, work.accountId, id)
       return {
         subject: { kind: 'webinar', id: webinarId },
-        event: notice === 'moved on the waitlist' ? 'moved' : notice,
+        event,
         to: email,
         key: keyOf(attendee),
         mergeData: {
@@ -74,8 +93,8 @@ export const notifyAttendees = async (
           cancelUrl: links.cancel,
         },
         plain: {
-          ...plainOf[notice]({ name, title, scheduledAt, links }),
-          ...(notice === 'moved' &&
+          ...plain({ name, title, scheduledAt, links }),
+          ...(hasEntry &&
             scheduledAt && {
               calendar: calendarOf({
                 id: webinarId,
