@@ -16,12 +16,11 @@ import { forgetAttendees } from '../webinars/webinars.personal-data.ts'
 
 /**
  * The listeners, called in this order in the transaction that causes an event. The order is a lock order: deals before
- * journey runs, bookings before interactions.
+ * journey runs, bookings before interactions, and what withdraws emails (bookings, webinars, journey runs) before queued messages.
  */
 export const listeners: readonly Listener[] = [
   deliverEvents,
   deliverToProjects,
-  forgetRecipients,
   forgetSignups,
   forgetAttendee,
   forgetPayer,
@@ -34,4 +33,5 @@ export const listeners: readonly Listener[] = [
   countBindings,
   countBroadcasts,
   runJourneysByEvents,
+  forgetRecipients,
 ]

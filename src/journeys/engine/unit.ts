@@ -14,8 +14,9 @@ import { actionOf, applyEffect, fail, hasMoved, isResting, runControlSteps, star
 
 /*
  * One unit of work for runs of one journey. The effects of their steps, the rows in the step log and the new states of the runs
- * are one transaction: kill -9 leaves all of them or none. Runs at the same step share its statements. Lock order: contacts in the
- * order of their addresses, or one deal; then deliveries; then all runs at once, in the order of their ids; a list's count last.
+ * are one transaction: kill -9 leaves all of them or none. Runs at the same step share its statements. Lock order: the board, if the
+ * step makes or moves deals or removes from a list, and then the contact's deals in that list; contacts in the order of their
+ * addresses, or one deal; then deliveries; then all runs at once, in the order of their ids; a list's count last.
  */
 
 /** Runs of one journey of one account. */
