@@ -97,7 +97,7 @@ export const createSuppressor = (app: App, report: Report): Suppressor => {
     running = null
     clearTimeout(timer)
     if (retryAt.size > 0 && !isClosed)
-      timer = setTimeout(run, Math.min(...retryAt.values()) - performance.now()).unref()
+      timer = setTimeout(run, Math.max(0, Math.min(...retryAt.values()) - performance.now())).unref()
   }
 
   const run = (): Promise<void> => {
