@@ -45,9 +45,7 @@ const cancelUnlocked = cancelling('cancel-calls', 'p.account_id = $1 and p.id = 
 
 /**
  * Cancels those of the deliveries that are still pending, without notifying the listeners: the caller no longer waits for them.
- * Skips a delivery whose result is just being recorded.
+ * Skips a delivery whose result is just being recorded. Returns their number.
  */
-export const cancelCalls = async ({ sql, accountId }: Work, ids: readonly string[]): Promise<void> => {
-  if (ids.length === 0) return
-  await sql(cancelUnlocked, [accountId, ids])
-}
+export const cancelCalls = async ({ sql, accountId }: Work, ids: readonly string[]): Promise<number> =>
+  ids.length === 0 ? 0 : (await sql(cancelUnlocked, [accountId, ids]))[0]!.count

@@ -47,15 +47,19 @@ const cancelling = statement<{ id: string }>(
    from leaving where r.account_id = $1 and r.id = leaving.id returning r.id`,
 )
 
-/** Cancels runs that have not changed since they were read, with the deliveries that they wait for. Returns the number of runs. */
-export const cancelRuns = async (work: Work, runs: readonly Open[], reason: string): Promise<number> => {
+/** Cancels runs that have not changed since they were read, with the deliveries that they wait for. Returns how many. */
+export const cancelRuns = async (
+  work: Work,
+  runs: readonly Open[],
+  reason: string,
+): Promise<{ cancelled: number; calls: number }> => {
   const { sql, accountId, now } = work
-  await cancelCalls(
+  const calls = await cancelCalls(
     work,
     runs.flatMap(({ deliveryId }) => deliveryId ?? []),
   )
   const [ids, revisions] = [runs.map(({ id }) => id), runs.map(({ revision }) => revision)]
-  return (await sql(cancelling, [accountId, ids, revisions, reason, now])).length
+  return { cancelled: (await sql(cancelling, [accountId, ids, revisions, reason, now])).length, calls }
 }
 
 /** Why the runs of a deleted journey ended. */
@@ -78,7 +82,7 @@ export const endRun = async (work: Work, id: string): Promise<RunDetail> => {
     if (!run) throw noSuch('run', id, { hint: 'svc journeys list' })
     const { journeyId, status, stepNo } = run
     if (status !== 'running' && status !== 'waiting') throw conflict(`The run ${shown(id)} has ended: it is ${status}`)
-    if ((await cancelRuns(work, [run], `ended by ${work.actor}`)) === 0) continue
+    if ((await cancelRuns(work, [run], `ended by ${work.actor}`)).cancelled === 0) continue
     const { withdrawMails } = await messages()
     const keys = Array.from({ length: stepNo }, (_, step) => `run:${id}:${step}`)
     await withdrawMails(work, keys, 'The run was ended')
@@ -92,15 +96,28 @@ const openRuns = (limit: string) => `
     where version = v.version and journey_id = v.journey_id and account_id || '' = $1 and ${open} ${limit}
   ) r where v.account_id = $1 and v.journey_id = $2 ${limit}`
 
-const countOpen = statement<{ runs: number }>(
+/** What the deletion of a journey ends with it. */
+export interface JourneyRemoval {
+  /** Open runs. */
+  cancelled: number
+  /** Deliveries of steps that call a URL. */
+  calls: number
+  /** Emails that were not sent yet. */
+  emails: number
+}
+
+const countOpen = statement<Omit<JourneyRemoval, 'emails'>>(
   'count-open-runs',
-  { runs: 'int8' },
-  `select count(*) as runs ${openRuns('')}`,
+  { cancelled: 'int8', calls: 'int8' },
+  `select count(*) as cancelled, count(r.delivery_id) as calls ${openRuns('')}`,
 )
 
-/** Returns the number of open runs of a journey. */
-export const countOpenRuns = async ({ sql, accountId }: Work, journeyId: string): Promise<number> =>
-  (await sql(countOpen, [accountId, journeyId]))[0]!.runs
+/** Counts what the deletion of a journey would end. */
+export const countJourneyRemoval = async (work: Work, journeyId: string): Promise<JourneyRemoval> => {
+  const { countMailsOf } = await messages()
+  const [open] = await work.sql(countOpen, [work.accountId, journeyId])
+  return { ...open!, emails: await countMailsOf(work, { kind: 'journey', id: journeyId }) }
+}
 
 const findOpen = statement<Open>(
   'open-runs-of-journey',
@@ -126,27 +143,28 @@ const forgetVersions = statement(
 
 /**
  * Cancels the open runs of a deleted journey, then withdraws its queued emails, then deletes its versions. A run that changes meanwhile
- * is found again. Returns the number of cancelled runs.
+ * is found again. Returns what it ended.
  */
 const sweep = async (
   app: Pick<App, 'work'>,
   accountId: string,
   journeyId: string,
   { actor, signal, onBatch }: JourneyDeletion,
-): Promise<number> => {
-  let cancelled = 0
+): Promise<JourneyRemoval> => {
+  const removal = { cancelled: 0, calls: 0, emails: 0 }
   const batch = () =>
     app.work(accountId, actor, async (work) => {
       const runs = await work.sql(findOpen, [accountId, journeyId])
-      const count = runs.length > 0 ? await cancelRuns(work, runs, deletedReason) : 0
-      return { found: runs.length, count }
+      const ended = runs.length > 0 ? await cancelRuns(work, runs, deletedReason) : { cancelled: 0, calls: 0 }
+      return { found: runs.length, ...ended }
     })
   await inBatches(
     1,
     async () => {
-      const { found, count } = await batch()
-      cancelled += count
-      onBatch?.(cancelled)
+      const { found, cancelled, calls } = await batch()
+      removal.cancelled += cancelled
+      removal.calls += calls
+      onBatch?.(removal.cancelled)
       return found
     },
     signal,
@@ -155,10 +173,14 @@ const sweep = async (
   const source = { kind: 'journey', id: journeyId } as const
   for (let after: string | null = ''; after !== null && !signal?.aborted; ) {
     const from: string = after
-    after = await app.work(accountId, actor, (work) => withdrawMailsOf(work, source, from, 'The journey was deleted'))
+    const page = await app.work(accountId, actor, (work) =>
+      withdrawMailsOf(work, source, from, 'The journey was deleted'),
+    )
+    removal.emails += page.emails
+    after = page.last
   }
   if (!signal?.aborted) await app.work(accountId, actor, ({ sql }) => sql(forgetVersions, [accountId, journeyId]))
-  return cancelled
+  return removal
 }
 
 const close = async (work: Work, id: string): Promise<void> => {
@@ -170,14 +192,14 @@ const close = async (work: Work, id: string): Promise<void> => {
 
 /**
  * Deletes a journey (id). From the first transaction on it does not exist and none of its runs begins another step; its open runs end
- * as cancelled, its queued emails as failed, and its ended runs stay as records. No event fires. Returns the number of cancelled runs. Throws Problem `not_found`.
+ * as cancelled, its queued emails as failed, and its ended runs stay as records. No event fires. Returns what it ended. Throws Problem `not_found`.
  */
 export const deleteJourney = async (
   app: Pick<App, 'work'>,
   accountId: string,
   id: string,
   deletion: JourneyDeletion,
-): Promise<number> => {
+): Promise<JourneyRemoval> => {
   await app.work(accountId, deletion.actor, (work) => close(work, id))
   return sweep(app, accountId, id, deletion)
 }

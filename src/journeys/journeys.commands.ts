@@ -273,20 +273,22 @@ const addDelete = (noun: Command, cli: Cli): void => {
     'show what would be deleted',
   ).action(
     cli.run(async ({ app, actor, account, signal, out, work, confirm, progress }, ref: string, flags: Confirmation) => {
-      const { countOpenRuns, deleteJourney, findJourney } = await import('./journeys.ts')
-      const [{ id, name }, open] = await work(async (w) => {
-        const journey = await findJourney(w, ref)
-        return [journey, await countOpenRuns(w, journey.id)] as const
+      const { countJourneyRemoval, deleteJourney, findJourney } = await import('./journeys.ts')
+      const { id, name, ...planned } = await work(async (w) => {
+        const { id, name } = await findJourney(w, ref)
+        return { id, name, ...(await countJourneyRemoval(w, id)) }
       })
-      const what = `delete the journey ${name} and cancel ${quantity(open, 'open run')}, with emails that were not sent yet; no event fires`
-      if (!(await confirm(what, flags, { id, name, cancelled: open }))) return
+      const { cancelled: open, calls, emails } = planned
+      const unsent = `${quantity(emails, 'email')} and ${quantity(calls, 'call')}`
+      const what = `delete the journey ${name} and cancel ${quantity(open, 'open run')}, with ${unsent} not sent yet; no event fires`
+      if (!(await confirm(what, flags, { id, name, ...planned }))) return
       const bar = progress('runs')
       const onBatch = (rows: number) => bar.update({ rows, fraction: Math.min(1, rows / Math.max(open, 1)) })
       const { id: accountId } = await account()
-      const cancelled = await deleteJourney(app, accountId, id, { actor, signal, onBatch }).finally(bar.stop)
+      const removed = await deleteJourney(app, accountId, id, { actor, signal, onBatch }).finally(bar.stop)
       if (signal.aborted)
         out.note('Stopped before the end. The journey is deleted; the jobs cancel the rest of its runs.')
-      out.one({ id, name, cancelled })
+      out.one({ id, name, ...removed })
     }),
   )
 }

@@ -53,6 +53,7 @@ export { isOfKeys } from './messages.terms.ts'
 export {
   batchCounts,
   cancelScheduled,
+  countMailsOf,
   countRecipients,
   dropBatch,
   failDropped,

@@ -243,13 +243,13 @@ test('delete asks with the number of open runs, cancels them, and deletes the jo
   for (const name of ['ada', 'bob'])
     await journeys('trigger', 'Welcome', '--email', `${name}@example.com`, '--list', 'Customers')
   const dry = await run(['journeys', 'delete', 'Welcome', '--dry-run', '--json'])
-  expect(dry.json).toEqual({ dryRun: true, id, name: 'Welcome', cancelled: 2 })
+  expect(dry.json).toEqual({ dryRun: true, id, name: 'Welcome', cancelled: 2, calls: 0, emails: 0 })
   const asked = await run(['journeys', 'delete', 'Welcome'])
   expect([asked.status, asked.stdout, asked.stderr]).toEqual([
     2,
     '',
     expect.stringContaining(
-      'This would delete the journey Welcome and cancel 2 open runs, with emails that were not sent yet; no event fires: it needs --yes',
+      'This would delete the journey Welcome and cancel 2 open runs, with 0 emails and 0 calls not sent yet; no event fires: it needs --yes',
     ),
   ])
   expect((await journeys('runs', 'Welcome', '--status', 'running')).runs).toHaveLength(2)
@@ -257,6 +257,8 @@ test('delete asks with the number of open runs, cancels them, and deletes the jo
     id,
     name: 'Welcome',
     cancelled: 2,
+    calls: 0,
+    emails: 0,
   })
   expect((await journeys()).journeys).toEqual([])
   for (const args of [

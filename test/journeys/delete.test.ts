@@ -3,7 +3,7 @@ import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { runJourneys } from '../../src/journeys/engine/engine.ts'
 import { finishJourneyDeletions } from '../../src/journeys/journeys.cancel.ts'
 import { purgeVersions } from '../../src/journeys/journeys.purge.ts'
-import { deleteJourney, endRun, listRuns, startJourneys } from '../../src/journeys/journeys.ts'
+import { countJourneyRemoval, deleteJourney, endRun, listRuns, startJourneys } from '../../src/journeys/journeys.ts'
 import { addSender, queueMessage } from '../../src/messages/messages.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { useApp } from '../support/app.ts'
@@ -24,8 +24,10 @@ const setField = { kind: 'update-field', field: 'seen', value: 'yes' }
 const wait = { kind: 'delay', for: '1d' }
 const onAdded = (steps: object[], name = 'J') =>
   bench.apply({ name, trigger: { kind: 'list-added', list: 'Leads' }, steps })
-const remove = (id: string, more: object = {}) =>
+const planned = (id: string) => bench.work((work) => countJourneyRemoval(work, id))
+const removeAll = (id: string, more: object = {}) =>
   deleteJourney(target.app, bench.account.id, id, { actor: 'cli:test', ...more })
+const remove = async (id: string, more: object = {}) => (await removeAll(id, more)).cancelled
 const end = (id: string) => bench.work((work) => endRun(work, id))
 const people = (count: number, prefix = 'p') =>
   Array.from({ length: count }, (_, n) => `${prefix}${String(n).padStart(4, '0')}@example.com`)
@@ -193,8 +195,11 @@ test.each(['end-run', 'delete'])('%s cancels the calls that runs wait for', asyn
   stop.abort()
   await engine
   const [run] = await bench.runs(journey)
-  if (verb === 'delete') expect(await remove(journey)).toBe(1)
-  else await end(run!.id)
+  if (verb === 'delete') {
+    const counts = await planned(journey)
+    expect(counts).toEqual({ cancelled: 1, calls: 1, emails: 0 })
+    expect(await removeAll(journey)).toEqual(counts)
+  } else await end(run!.id)
   expect(await bench.runs(journey)).toMatchObject([{ status: 'cancelled' }])
   const pending = await target.app.sql('select from pending_deliveries where account_id = $1', [bench.account.id])
   const ended = await target.app.sql('select status from ended_deliveries where account_id = $1', [bench.account.id])
@@ -267,6 +272,13 @@ describe('emails that are not sent yet', () => {
       expect(await target.app.sql('select from journey_versions where journey_id = $1', [journey])).toEqual([])
     },
   )
+
+  test('the question counts those that the deletion withdraws', async () => {
+    const journey = await mailed([wait])
+    const counts = await planned(journey)
+    expect([counts, (await queued()).left]).toEqual([{ cancelled: 3, calls: 0, emails: 3 }, 3])
+    expect(await removeAll(journey)).toEqual(counts)
+  })
 
   test('end-run withdraws those of its run only', async () => {
     const journey = await mailed([wait])

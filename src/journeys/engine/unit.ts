@@ -121,7 +121,8 @@ const emitCompleted = async (work: Work, journeyId: string, walks: readonly Walk
 /** Cancels runs of a deleted journey, whose deletion has not cancelled them yet. */
 const cancelOrphans = async (work: Work, runs: readonly OpenRun[]): Promise<void> => {
   const open = runs.map(({ id, revision }) => ({ id, revision, deliveryId: null }))
-  if ((await cancelRuns(work, open, deletedReason)) !== runs.length) throw new StaleRun()
+  const { cancelled } = await cancelRuns(work, open, deletedReason)
+  if (cancelled !== runs.length) throw new StaleRun()
 }
 
 /** Reads the contacts of runs and advances them through control steps. */

@@ -14,4 +14,11 @@ export { type Inserted, insertMessages, type NewMessage } from './insert.ts'
 export { type Queued, type QueuedMail, queueMails, queueManyMails, queueMessage, sendQuotaUsedUp } from './queue.ts'
 export { runMail } from './run.ts'
 export { senderOf } from './sender.ts'
-export { cancelScheduled, type Withdrawn, withdrawMails, withdrawMailsOf, withdrawMailsOfSources } from './withdraw.ts'
+export {
+  cancelScheduled,
+  countMailsOf,
+  type Withdrawn,
+  withdrawMails,
+  withdrawMailsOf,
+  withdrawMailsOfSources,
+} from './withdraw.ts'

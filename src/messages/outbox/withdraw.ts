@@ -69,10 +69,15 @@ const withdraw = async (
 /**
  * Ends single messages that have not been sent, by their keys, as failed with `error`, and returns their volume to the quota.
  * A message that a connection has taken can't be called back: its state is unknown until the relay's answer corrects it, and it is
- * not tried again.
+ * not tried again. Returns the number of messages that nobody gets.
  */
-export const withdrawMails = async (work: Work, keys: readonly string[], error: string): Promise<void> => {
-  await withdraw(work, byKeys, keys, error)
+export const withdrawMails = async (work: Work, keys: readonly string[], error: string): Promise<number> =>
+  (await withdraw(work, byKeys, keys, error)).filter(({ isTaken }) => !isTaken).length
+
+/** What queued messages. */
+interface Source {
+  kind: 'journey' | 'lifecycle'
+  id: string
 }
 
 /** Withdraws, as `withdrawMails`, all queued lifecycle messages of the sources, with or without a key. Returns them. */
@@ -93,19 +98,31 @@ const queuedOf = statement<{ id: string; key: string | null }>(
 
 /**
  * Withdraws, as `withdrawMails`, the messages with a key that a source has queued, among one page of the account's queue after `after`
- * (an id). Returns the last id of the page; null after the last page.
+ * (an id). Returns their number, and the last id of the page; null after the last page.
  */
 export const withdrawMailsOf = async (
   work: Work,
-  { kind, id }: { kind: 'journey' | 'lifecycle'; id: string },
+  { kind, id }: Source,
   after: string,
   error: string,
-): Promise<string | null> => {
+): Promise<{ emails: number; last: string | null }> => {
   const page = await work.sql(queuedOf, [work.accountId, kind, id, after])
   const keys = page.flatMap(({ key }) => key ?? [])
-  if (keys.length > 0) await withdrawMails(work, keys, error)
-  return page.length < pageSize ? null : page.at(-1)!.id
+  const emails = keys.length > 0 ? await withdrawMails(work, keys, error) : 0
+  return { emails, last: page.length < pageSize ? null : page.at(-1)!.id }
 }
+
+const countQueuedOf = statement<{ emails: number }>(
+  'count-queued-of-source',
+  { emails: 'int8' },
+  `select count(*) as emails from message_queue q join messages m on m.account_id = q.account_id and m.id = q.id
+   where q.account_id = $1 and q.batch = '' and not q.is_handing
+     and m.source_kind = $2 and m.source_id = $3 and m.key is not null`,
+)
+
+/** Counts the messages that `withdrawMailsOf` would withdraw. */
+export const countMailsOf = async ({ sql, accountId }: Work, { kind, id }: Source): Promise<number> =>
+  (await sql(countQueuedOf, [accountId, kind, id]))[0]!.emails
 
 const findScheduled = statement<{ status: string; isScheduled: boolean; first: string }>(
   'find-scheduled-message',
