@@ -177,7 +177,7 @@ export const takeQuotaUpTo = async (work: Work, quota: Quota, units: number): Pr
     const left = quotaNow?.limit ? quotaNow.limit - quotaNow.used : 0
     const granted = Math.max(0, Math.min(units, left))
     if (granted === 0 || (await takeQuota(work, quota, granted)) === 'taken') return granted
-    // Another transaction took some meanwhile. The refusal has locked the row, so the next count stays true.
+    // Another transaction took units in the meantime. The refused attempt has locked the row, so the next count stays valid.
   }
 }
 

@@ -8,7 +8,7 @@ import type { FilterParts } from '../segments/segments.ts'
 import { findProject } from '../studio/studio.ts'
 import { terms as termsOfWebinars } from '../webinars/webinars.terms.ts'
 
-/** What filters may name besides contacts. A project comes before broadcasts, which by default have its name. */
+/** What filters may name besides contacts. In `in <name>`, a project comes before broadcasts, which by default have its name. */
 export const filterParts: FilterParts = {
   terms: [...termsOfMessages, ...termsOfEngagement, ...termsOfDeals, ...termsOfWebinars, ...termsOfCourses],
   async findScope(work, ref) {

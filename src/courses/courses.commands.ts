@@ -167,7 +167,7 @@ const onLesson = (noun: Command, name: string, summary: string): Command =>
 
 const addLessonChanges = (noun: Command, cli: Cli): void => {
   changing(
-    onLesson(noun, 'update', 'Change the title or content of a lesson; whoever has finished it stays finished')
+    onLesson(noun, 'update', 'Change the title or content of a lesson; members who finished it stay finished')
       .addHelpText(
         'after',
         examples(
@@ -211,7 +211,11 @@ const addLessonChanges = (noun: Command, cli: Cli): void => {
   )
 
   confirmed(
-    onLesson(noun, 'delete', 'Delete a lesson and the progress in it; nobody completes the course by it').addHelpText(
+    onLesson(
+      noun,
+      'delete',
+      'Delete a lesson and the progress in it; no member completes the course by this',
+    ).addHelpText(
       'after',
       examples('svc courses lessons delete Sailing Knots --dry-run', 'svc courses lessons delete Sailing Knots --yes'),
     ),

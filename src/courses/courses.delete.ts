@@ -6,9 +6,9 @@ import type { App, Work } from '../store/work.ts'
 import { noSuchCourse, type Reader } from './courses.find.ts'
 
 /*
- * A course may have a million finished lessons. The first transaction deletes the course with its lessons and bindings: its keys open
- * nothing any more, and nobody gets another one or finishes a lesson. Then its keys and the progress are deleted in batches of the
- * account's members, whose rows are found by their keys: no index by course slows down the portal. If the process is killed, the
+ * A course may have a million finished lessons. The first transaction deletes the course with its lessons and bindings: its keys no
+ * longer open anything, and no member can enrol or finish a lesson. Then its keys and the progress are deleted in batches of the
+ * account's members, whose rows are found by primary key, so that no index by course slows down the portal. If the process is killed,
  * housekeeping continues.
  */
 
@@ -33,7 +33,7 @@ const countDependants = statement<CourseRemoval>(
 export const countCourseRemoval = async ({ sql, accountId }: Reader, id: string): Promise<CourseRemoval> =>
   (await sql(countDependants, [accountId, id]))[0]!
 
-/** Deletes the course's row with what is small. Returns the number of its lessons. */
+/** Deletes a course with its lessons and bindings, and records that its keys remain to be deleted. Returns the number of its lessons. */
 const close = async (work: Work, id: string): Promise<number> => {
   const { accountId, now } = work
   const [em, { Course, DeletedCourse, Lesson }] = await work.em(import('./courses.entities.ts'))
@@ -95,7 +95,7 @@ interface Swept {
   last: string
 }
 
-/** Deletes the keys and the progress of one batch of members, and after the last batch what remembers the course. */
+/** Deletes the keys and the progress of one batch of members, and after the last batch the row in `deleted_courses`. */
 const sweepBatch = async ({ sql, accountId }: Work, id: string, after: string): Promise<Swept> => {
   if ((await sql(lockDeleted, [accountId, id])).length === 0) return { members: 0, keys: 0, last: after }
   const [batch] = await sql(readBatch, [accountId, after])
@@ -111,7 +111,7 @@ const sweepBatch = async ({ sql, accountId }: Work, id: string, after: string): 
   return { members, keys, last: last ?? after }
 }
 
-/** What deletes a course, and how it reports progress. */
+/** Where the deletion runs, how it is stopped, and how it reports progress. */
 export interface CourseDeletion {
   actor: string
   /** When aborted, the deletion stops after the current batch. */

@@ -84,7 +84,7 @@ export const findCourse = async (reader: Reader, id: string): Promise<CourseView
   return course
 }
 
-/** Returns a course that is not deleted before the end of the transaction. Throws Problem `not_found`, as `findCourse` does. */
+/** As `findCourse`, and keeps the course from being deleted until the end of the transaction. */
 export const holdCourse = async ({ sql, accountId }: Reader, id: string): Promise<CourseView> => {
   const [row] = await sql(holdCourseRow, [accountId, id])
   if (!row) throw noSuchCourse()

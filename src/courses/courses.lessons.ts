@@ -68,7 +68,7 @@ export const findLesson = async (work: Work, courseRef: string, ref: string): Pr
   return { ...theLesson(await lessonsOf(work, courseId), courseId, ref), courseId }
 }
 
-/** Changes title or content of a lesson. Whoever has finished it stays finished. Throws Problem `invalid`, `not_found`, `conflict`. */
+/** Changes title or content of a lesson. Members who finished it stay finished. Throws Problem `invalid`, `not_found`, `conflict`. */
 export const updateLesson = async (
   work: Work,
   courseRef: string,
@@ -98,7 +98,7 @@ const numberLessons = statement(
    where l.account_id = $1 and l.course_id = $2 and l.id = o.id`,
 )
 
-/** Gives the lessons of a locked course the positions of this order, which names all of them. */
+/** Sets the positions of the lessons of a locked course. The order names all of them. */
 const order = async ({ sql, accountId }: Work, courseId: string, ids: readonly string[]): Promise<void> => {
   await sql(freePositions, [accountId, courseId])
   await sql(numberLessons, [accountId, courseId, ids])

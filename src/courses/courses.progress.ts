@@ -72,7 +72,7 @@ const lockMember = statement(
   'select from members where account_id = $1 and id = $2 for no key update',
 )
 
-// The lesson is not deleted before the commit, or is gone.
+// Keeps the lesson from being deleted before the commit. Returns no row if it was deleted.
 const holdLesson = statement(
   'hold-lesson',
   {},

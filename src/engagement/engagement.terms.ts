@@ -2,7 +2,7 @@ import { isOfKeys } from '../messages/messages.ts'
 import type { Term } from '../segments/segments.ts'
 import { scoreAt } from './interactions/interactions.ts'
 
-/** Interactions of persons. `opened` has all kinds: who clicked or answered has opened the email, whether or not its picture was loaded. */
+/** Interactions of persons. `opened` has all kinds: a click or an answer counts as an open, whether or not the picture was loaded. */
 const interacted = (name: string, kinds: string): Term => ({
   ...{ name, kind: 'time', isScoped: true },
   rows({ account, scope, bind }) {

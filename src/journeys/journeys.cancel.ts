@@ -73,8 +73,8 @@ const readRun = statement<Open & { journeyId: string; status: RunStatus; stepNo:
 )
 
 /**
- * Ends a run as cancelled, with the delivery that it waits for and its emails that are still queued. A step that a worker does at this moment is done before, or rolled
- * back. Throws Problem `not_found`, or `conflict` if the run has ended.
+ * Ends a run as cancelled, with the delivery that it waits for and its emails that are still queued. A step in progress is recorded
+ * before, or rolled back. Throws Problem `not_found`, or `conflict` if the run has ended.
  */
 export const endRun = async (work: Work, id: string): Promise<RunDetail> => {
   for (;;) {

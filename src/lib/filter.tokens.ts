@@ -6,7 +6,7 @@ export const filterMaxLength = 4_000
 /** `unknown`: a character that begins no token. `unclosed`: a text without its closing quote. */
 export interface Token {
   kind: 'word' | 'string' | 'symbol' | 'unknown' | 'unclosed' | 'end'
-  /** A string's value; of other tokens what the filter has. */
+  /** The value of a string; the text of any other token. */
   text: string
   /** The number of its first character, from 1. */
   column: number
@@ -14,7 +14,7 @@ export interface Token {
   isAdjacent: boolean
 }
 
-/** Returns the mistake of a filter: `filter, column 14: expected a value after "="`. */
+/** Returns the error for a filter: `filter, column 14: expected a value after "="`. */
 export const mistake = (column: number, what: string): Problem => invalid(`filter, column ${column}: ${what}`)
 
 /** A character that PostgreSQL can't store: NUL, or half of a surrogate pair. */

@@ -13,7 +13,7 @@ const maxComparisons = 100
 
 export type Order = '<' | '<=' | '>' | '>='
 
-/** A name in a filter, which an operation resolves; `column` is for its mistake. */
+/** A name in a filter, which an operation resolves; errors report `column`. */
 export interface Named {
   name: string
   column: number
@@ -97,7 +97,7 @@ const not = (filter: Filter): Filter => (filter.is === 'not' ? filter.of : { is:
 
 const join = (is: 'and' | 'or', of: readonly Filter[]): Filter => (of.length === 1 ? of[0]! : { is, of })
 
-/** A comparison's part that was read, with its text for the mistake of what follows. */
+/** A part of a comparison, with its text for errors in what follows. */
 interface Subject {
   term: string
   field: string | null

@@ -157,7 +157,7 @@ const MessageSchema = defineEntity({
     /** Why it failed, in a sentence. */
     error: p.text().nullable(),
     createdAt: p.datetime(),
-    /** When it is to be sent; null: as soon as possible. */
+    /** When it will be sent; null: as soon as possible. */
     scheduledAt: p.datetime().nullable(),
     finishedAt: p.datetime().nullable(),
     /** When its content was deleted (messages.retention.ts); null: the content is still stored. */

@@ -43,7 +43,7 @@ export interface MessageDetail extends MessageView {
   copyOf: string | null
   /** Its attachments without their content. */
   attachments: { filename: string; contentType: string; contentId: string | null; size: number }[]
-  /** When it is to be sent; null: as soon as possible. */
+  /** When it will be sent; null: as soon as possible. */
   scheduledAt: number | null
   /** When its content was deleted: html, text and calendar are null since then, and merge data has only the fields of links. */
   contentDroppedAt: number | null

@@ -2,7 +2,7 @@ import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
 import { countEnds } from './messages.queue.ts'
 
-/** The messages to the address $2 of the account $1, and the copies of those that a call sent to it first: these are about it. */
+/** The messages to the address $2 of the account $1, and the copies (cc, bcc) of those calls whose `to` it is: their content is about this person. */
 const messagesOfRecipient = `
   select id from messages where account_id = $1 and email = $2
   union

@@ -225,7 +225,7 @@ const withdrawn = { kind: 'withdrawn' } as const
 
 /** Yields the content once `started` resolves to true. It is encoded meanwhile. */
 async function* contentOf({ mail, started }: Outgoing): AsyncGenerator<Buffer> {
-  // `start` loads the attachments. What has none is encoded meanwhile.
+  // `start` loads the attachments. Messages without attachments are encoded meanwhile.
   const encoded = mail.attachments ? null : [...encodeParts(mail)]
   if (!(await started)) throw new Error('withdrawn')
   for (const piece of encoded ?? encodeParts(mail)) {

@@ -29,7 +29,7 @@ export interface Matcher {
 
 const bindings = { text: 'text', texts: 'text[]', number: 'numeric', time: 'timestamptz' } as const
 
-/** What the values of the contact's own row are, in SQL. */
+/** SQL expressions for values of the contact's own row. */
 const own: Readonly<Record<string, { kind: 'text' | 'time'; values?: readonly string[]; sql: string }>> = {
   email: { kind: 'text', sql: 'c.email' },
   // An address without @ has no domain.
@@ -125,7 +125,7 @@ const combine = (filter: Filter, leaf: (comparison: Comparison) => string): stri
   return `(${filter.of.map((one) => combine(one, leaf)).join(` ${filter.is} `)})`
 }
 
-/** Returns what `find` returns. What it refuses is a mistake at the name. */
+/** Returns the result of `find`. Reports its refusal as a mistake at the column of the name. */
 const resolve = async <T>({ column }: Named, find: () => Promise<T>): Promise<T> => {
   try {
     return await find()
@@ -178,7 +178,7 @@ export const compileFilter = async (work: Work, text: string, listId: string | n
     bind: Bind,
     isAmong: (email: string, query: (only: string) => string) => string,
   ): string => {
-    // No address lacks it. Nothing may be bound that the condition does not use.
+    // Every address has a value. Returns before a parameter is bound: PostgreSQL refuses parameters that no condition uses.
     if (test.is === 'missing' && term.missing !== undefined) return 'false'
     const account = `${bind(accountId)}::text`
     const time = () => `${bind(now)}::timestamptz`

@@ -1,7 +1,7 @@
 import { statement } from '../store/statement.ts'
 import type { Operation } from '../store/work.ts'
 
-// A planner that takes the list or a set for small would join them by nested loops, and a condition is too short to be worth compiling.
+// With old statistics the planner may expect few rows and join by nested loops. Compiling the short condition (JIT) costs more than it saves.
 const prepareScan = statement<{ nestloop: string; jit: string; newNestloop: string; newJit: string }>(
   'prepare-scan',
   { nestloop: 'text', jit: 'text', newNestloop: 'text', newJit: 'text' },
@@ -9,7 +9,7 @@ const prepareScan = statement<{ nestloop: string; jit: string; newNestloop: stri
      set_config('enable_nestloop', 'off', true) as "newNestloop", set_config('jit', 'off', true) as "newJit"`,
 )
 
-// Statements that follow in the transaction stay prepared with the plans that they get.
+// Restores the settings: prepared statements keep the plans that they get under them.
 const finishScan = statement<{ nestloop: string; jit: string }>(
   'finish-scan',
   { nestloop: 'text', jit: 'text' },

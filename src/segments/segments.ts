@@ -14,7 +14,7 @@ export type { Asked, FilterParts, Scope, Term } from './segments.terms.ts'
 
 declare module '../store/work.ts' {
   interface Listener {
-    /** Counts what refers to a segment and is not decided yet. */
+    /** Counts what will still use a segment, and so prevents its deletion. */
     segmentUses?(work: Work, segmentId: string): Promise<{ broadcasts: number }>
   }
 }

@@ -51,7 +51,7 @@ const withdrawnSentence = 'The webinar was moved to a new time'
 
 /**
  * Restarts the reminders for the new time of a locked webinar, and withdraws unsent emails about the old one. Returns the addresses
- * that have not learned of their seat or place, because the email that says so was among them.
+ * whose first email, the confirmation of a seat or of a place on the waitlist, was among the withdrawn ones.
  */
 const restart = async (work: Work, webinar: WebinarRow): Promise<Set<string>> => {
   const { id } = webinar
@@ -87,7 +87,7 @@ const changed = (webinar: WebinarRow, change: Change, now: Date): WebinarRow => 
 
 const settings = ['title', 'scheduledAt', 'capacity', 'streamUrl', 'replayUrl', 'sequence'] as const
 
-/** Returns the names of the settings that the change gives another value. */
+/** Returns the names of the settings that the change would modify. */
 const differing = (before: WebinarRow, webinar: WebinarRow) => settings.filter((name) => webinar[name] !== before[name])
 
 const countSeated = statement<{ seated: number }>(

@@ -37,7 +37,7 @@ const completions = async () =>
   )
 const remove = (i: number) => work((w) => deleteLesson(w, id, lessons[i]!))
 
-test('a lesson is changed by id or title; what is left out stays, and whoever has finished it stays finished', async () => {
+test('a lesson is changed by id or title; omitted properties stay, and members who finished it stay finished', async () => {
   const ada = await member('ada@people.example')
   await ada.finish(0)
   const changed = await work((w) => updateLesson(w, 'Sourdough', 'Flour', { title: ' Rye ' }))

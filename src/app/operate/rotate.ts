@@ -15,7 +15,7 @@ const sealedColumn = (table: string, column: string, context: string) => ({
   table,
   column,
   context,
-  /** With the number of rows, at most; null: all. */
+  /** Its parameter is the maximum number of rows; null: all. */
   reading: statement<{ sealed: string; context: string }>(
     `read-${table}-${column}`,
     { sealed: 'text', context: 'text' },

@@ -137,9 +137,9 @@ const insertCopies = async (
 }
 
 /**
- * Reserves calls of one account in one unit of work: one statement reads relay and senders, another one inserts the messages,
- * claimed by `worker`, one more the copies of calls that have some, and the quotas are counted last. Throws Problem `limited` if a quota has too little left for all calls;
- * nothing is written then.
+ * Reserves calls of one account in one unit of work. One statement reads relay and senders, a second one inserts the messages, claimed
+ * by `worker`, a third one inserts copies (cc, bcc) if there are any, and the quotas are counted last. Throws Problem `limited` if a
+ * quota has too little left for all calls; nothing is written then.
  */
 export const reserve = async (app: App, work: Work, calls: readonly Call[], worker: number): Promise<Reserved[]> => {
   const method = await readMethod(

@@ -95,7 +95,7 @@ const Attachment = z.object({
 const decodedLength = (encoded: string): number =>
   (encoded.length / 4) * 3 - (encoded.endsWith('==') ? 2 : encoded.endsWith('=') ? 1 : 0)
 
-/** Returns null for what is no base64. Node's decoder skips other characters, so the text has fewer bytes then, and takes `-` and `_`. */
+/** Returns null for invalid base64. Node's decoder accepts `-` and `_`, and skips all other invalid characters, which the length shows. */
 const decodeBase64 = (encoded: string): Buffer | null => {
   if (encoded.length % 4 !== 0 || encoded.includes('-') || encoded.includes('_')) return null
   const bytes = Buffer.from(encoded, 'base64')

@@ -249,9 +249,7 @@ const domains: CommandSet = (cli) => {
   confirmed(
     noun
       .command('delete')
-      .description(
-        'Delete a domain with its DKIM key; its email is not signed any more, and the API takes none from it',
-      )
+      .description('Delete a domain with its DKIM key; email from it is no longer signed')
       .addHelpText(
         'after',
         examples('svc domains delete shop.example --dry-run', 'svc domains delete shop.example --yes'),

@@ -161,8 +161,8 @@ const countActive = statement<RecipientCounts>(
 )
 
 /**
- * Returns the number of active contacts of a list that a filter matches, and how many of them get no marketing. It holds for now: suppression is checked
- * again when a message is queued, and when it is sent.
+ * Returns the number of active contacts of a list that a filter matches, and how many of them get no marketing email at this moment.
+ * Suppression is checked again when a message is queued, and when it is sent.
  */
 export const countRecipients = async (
   work: Work,

@@ -41,7 +41,7 @@ export interface NewMessage {
   error: string | null
   /** Number of attachments of its call. */
   attachments?: number | undefined
-  /** When it is to be sent. Then no worker claims it at once. Default: as soon as possible. */
+  /** When it will be sent. Then no worker claims it at once. Default: as soon as possible. */
   scheduledAt?: Date | undefined
   /** Whether it is retried after a temporary failure. */
   isPatient: boolean

@@ -76,7 +76,7 @@ const insertQueued = async (
 const pendingIds = (inserted: readonly (Inserted | undefined)[]): string[] =>
   inserted.flatMap((row) => (row?.status === 'pending' ? row.id : []))
 
-/** Takes the quota for inserted messages, in their order. Those that it has no units for fail; returns their ids. */
+/** Takes the quota for inserted messages, in their order. Messages beyond the quota fail; returns their ids. */
 const takeSends = async (work: Work, ids: readonly string[]): Promise<Set<string>> => {
   const refused = ids.slice(await takeQuotaUpTo(work, 'sends', ids.length))
   if (refused.length > 0) await failInserted(work, refused, sendQuotaUsedUp)

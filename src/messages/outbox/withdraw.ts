@@ -69,12 +69,12 @@ const withdraw = async (
 /**
  * Ends single messages that have not been sent, by their keys, as failed with `error`, and returns their volume to the quota.
  * A message that a connection has taken can't be called back: its state is unknown until the relay's answer corrects it, and it is
- * not tried again. Returns the number of messages that nobody gets.
+ * not tried again. Returns the number of messages that will certainly not be sent.
  */
 export const withdrawMails = async (work: Work, keys: readonly string[], error: string): Promise<number> =>
   (await withdraw(work, byKeys, keys, error)).filter(({ isTaken }) => !isTaken).length
 
-/** What queued messages. */
+/** The journey, or the event of a course or webinar, that queued messages. */
 interface Source {
   kind: 'journey' | 'lifecycle'
   id: string

@@ -72,11 +72,11 @@ const readFirstWaiting = statement<Attendee>(
 const firstOnWaitlist = ({ sql, accountId }: Work, webinarId: string, count: number): Promise<Attendee[]> =>
   sql(readFirstWaiting, [accountId, webinarId, count])
 
-/** Returns how many people on the waitlist the free seats are for. */
+/** Returns how many people on the waitlist would get a free seat. */
 export const seatsToFill = ({ capacity, registeredCount, waitlistedCount }: WebinarRow): number =>
   capacity === null ? waitlistedCount : Math.max(0, Math.min(capacity - registeredCount, waitlistedCount))
 
-/** Gives the free seats of a locked webinar to the first attendees on the waitlist, who get the confirmation. Returns their ids. */
+/** Moves the first attendees on the waitlist to the free seats of a locked webinar, and emails them the confirmation. Returns their ids. */
 export const fillSeats = async (app: MailApp, work: Work, webinar: WebinarRow): Promise<Set<string>> => {
   const free = seatsToFill(webinar)
   const next = free > 0 ? await firstOnWaitlist(work, webinar.id, free) : []
