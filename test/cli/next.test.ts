@@ -23,7 +23,14 @@ const run = (line: string, env: Record<string, string> = {}, cwd = folder): Prom
   new Promise((resolve, reject) => {
     const child = spawn('bash', ['-c', line], {
       cwd,
-      env: { ...inherited(), HOME: folder, SVC_DATA_DIR: join(folder, 'data'), ...env },
+      // npm writes notices of its new versions to stderr too.
+      env: {
+        ...inherited(),
+        HOME: folder,
+        SVC_DATA_DIR: join(folder, 'data'),
+        npm_config_update_notifier: 'false',
+        ...env,
+      },
     })
     let stderr = ''
     child.stderr.setEncoding('utf8').on('data', (text) => {
