@@ -1,5 +1,5 @@
 import type { App, Work } from '../store/work.ts'
-import type { SuppressionReason } from './suppression/suppression.ts'
+import type { Left, SuppressionReason } from './suppression/suppression.ts'
 
 export { requireQuota, resultOfKey, SendBody, SendResult, sendMessage } from './api/api.ts'
 export {
@@ -73,6 +73,8 @@ export {
 export {
   importSuppressions,
   isSuppressed,
+  type Left,
+  leaveMail,
   listSuppressions,
   removeSuppressions,
   type SuppressionReason,
@@ -103,6 +105,8 @@ declare module '../store/work.ts' {
   interface Listener {
     /** Normalised addresses get no more email, or (`unsubscribed`) no marketing; called in the transaction that writes it. */
     addressesSuppressed?(work: Work, emails: readonly string[], reason: SuppressionReason): Promise<void>
+    /** A recipient left marketing by the link of a message, and had not left it before; called in the transaction that writes it. */
+    mailLeft?(work: Work, left: Left): Promise<void>
   }
   interface Settings {
     /** The platform's relay. */

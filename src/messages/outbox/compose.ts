@@ -56,7 +56,7 @@ export const createComposer = (app: App) => {
   /** Returns null if the account's relay, or the project, was deleted after the message was queued. */
   return async (claimed: ClaimedMessage, content: Content): Promise<Composed | null> => {
     const { accountId, id, email, type, domain, sealedKey } = content
-    const token = type === 'marketing' ? app.tokens.sign('unsubscribe', [accountId, email], null) : null
+    const token = type === 'marketing' ? app.tokens.sign('unsubscribe', [accountId, email, id], null) : null
     const unsubscribe = token && `${publicUrl}/u/${token}`
     const relay = relayOf(claimed)
     const body = await bodyOf(content, unsubscribe)

@@ -32,6 +32,28 @@ export const suppressAddresses = async (
   return added
 }
 
+/** What a recipient left by the link of a message. */
+export interface Left {
+  /** Normalised. */
+  email: string
+  messageId: string
+}
+
+/**
+ * A recipient leaves marketing by the link of a message (null: of a link that names none). Returns whether that was news. Then the
+ * listeners are notified in the same transaction, of the message too.
+ */
+export const leaveMail = async (
+  work: Work,
+  { email, messageId }: Omit<Left, 'messageId'> & { messageId: string | null },
+): Promise<boolean> => {
+  const added = await suppressAddresses(work, [email], 'unsubscribed')
+  if (added.length === 0) return false
+  if (messageId !== null)
+    for (const listener of await work.listeners()) await listener.mailLeft?.(work, { email, messageId })
+  return true
+}
+
 /** The verification signals of an address that follow from a bounce and from a complaint. */
 const signals = { bounced: 'hard_bounced', complained: 'complained' } as const
 

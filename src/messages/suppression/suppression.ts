@@ -7,6 +7,8 @@ export {
   suppressedReason,
 } from './read.ts'
 export {
+  type Left,
+  leaveMail,
   removeSuppressions,
   type SuppressionReason,
   SuppressionReasonShape,

@@ -2,18 +2,20 @@ import { hasAccount } from '../../accounts/accounts.ts'
 import { html } from '../../pages/html.ts'
 import { notFoundPage, type Page, type PageView } from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
-import { suppressAddresses } from '../messages.ts'
+import { leaveMail } from '../messages.ts'
 
 interface Recipient {
   accountId: string
   email: string
+  /** The message with the link; null: a link without one, as messages of earlier versions have. */
+  messageId: string | null
 }
 
 /** Returns the recipient of an unsubscribe link, or null if the link is not valid or the account is deleted. */
 const recipientOf = async ({ sql, tokens, now }: App, token: string): Promise<Recipient | null> => {
-  const [accountId, email] = tokens.read('unsubscribe', token, now().getTime()) ?? []
+  const [accountId, email, messageId = null] = tokens.read('unsubscribe', token, now().getTime()) ?? []
   if (!accountId || !email) return null
-  return (await hasAccount({ sql }, accountId)) ? { accountId, email } : null
+  return (await hasAccount({ sql }, accountId)) ? { accountId, email, messageId } : null
 }
 
 const question = ({ email }: Recipient): PageView => ({
@@ -52,8 +54,7 @@ const act: Page = {
   handle: async ({ app, params }) => {
     const recipient = await recipientOf(app, params.token!)
     if (!recipient) return notFoundPage
-    const { accountId, email } = recipient
-    await app.work(accountId, 'page:unsubscribe', (work) => suppressAddresses(work, [email], 'unsubscribed'))
+    await app.work(recipient.accountId, 'page:unsubscribe', (work) => leaveMail(work, recipient))
     return done(recipient)
   },
 }

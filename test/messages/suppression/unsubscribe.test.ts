@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
+import { type Left, leaveMail } from '../../../src/messages/messages.ts'
 import { type TestAccount, useApp } from '../../support/app.ts'
 import { freeform, sendingAccount } from '../../support/messages.ts'
 import { useSink } from '../../support/smtp.ts'
@@ -38,6 +39,29 @@ test('the POST may be multipart/form-data, have no body, and be repeated', async
   expect((await t.request('POST', path, multipart)).status).toBe(200)
   expect((await t.request('POST', path)).status).toBe(200)
   expect(await suppressions()).toHaveLength(1)
+})
+
+test('the link names the message; a link of an earlier version, which does not, works as well', async () => {
+  const [message] = await t.app.sql<{ id: string }>('select id from messages where account_id = $1', [account.id])
+  const token = path.slice('/u/'.length)
+  expect(t.app.tokens.read('unsubscribe', token, 0)).toEqual([account.id, 'ada@people.example', message!.id])
+  const former = t.app.tokens.sign('unsubscribe', [account.id, 'bo@people.example'], null)
+  expect((await t.request('GET', `/u/${former}`)).body).toContain('bo@people.example')
+  expect((await t.request('POST', `/u/${former}`, oneClick)).status).toBe(200)
+  expect(await suppressions()).toEqual([{ email: 'bo@people.example', reason: 'unsubscribed' }])
+})
+
+test('leaving by a link is reported with its message, once; by a link without a message it is not', async () => {
+  const reported: Left[] = []
+  const mailLeft = async (_: unknown, left: Left) => void reported.push(left)
+  const leave = (email: string, messageId: string | null) =>
+    t.app.work(account.id, 'test', (work) =>
+      leaveMail(Object.assign(Object.create(work), { listeners: async () => [{ mailLeft }] }), { email, messageId }),
+    )
+  expect(await leave('ada@people.example', 'msg_1')).toBe(true)
+  expect(await leave('ada@people.example', 'msg_2')).toBe(false)
+  expect(await leave('bo@people.example', null)).toBe(true)
+  expect(reported).toEqual([{ email: 'ada@people.example', messageId: 'msg_1' }])
 })
 
 test('the GET shows the address and a button, and changes nothing', async () => {
