@@ -2,12 +2,16 @@ import { once } from 'node:events'
 import { Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import {
+  type Canvas,
   type Cell,
   type Column,
   cellOf,
   chosen,
   chosenColumns,
+  drawBars,
+  drawGauges,
   drawObject,
+  drawTrends,
   fitted,
   harmless,
   jsonText,
@@ -23,7 +27,21 @@ import {
 } from './draw/draw.ts'
 import { asTyped } from './next.ts'
 
-export { type Cell, type Column, fitted, harmless, jsonText, type Money, moneyText, printable, span }
+export {
+  type Canvas,
+  type Cell,
+  type Column,
+  drawBars,
+  drawGauges,
+  drawTrends,
+  fitted,
+  harmless,
+  jsonText,
+  type Money,
+  moneyText,
+  printable,
+  span,
+}
 
 export type Format = 'table' | 'plain' | 'json' | 'jsonl' | 'ids'
 
@@ -42,6 +60,8 @@ export interface Output {
   readonly isTerminal: boolean
   /** The properties of `--fields`; null: the command's own. */
   readonly fields: readonly string[] | null
+  /** What charts have to fit (`drawBars`, `drawGauges`, `drawTrends`). They are only for people: see `format`. */
+  readonly canvas: Canvas
   /**
    * Prints one object: its REST shape with --json, its id with -q, otherwise a line for each property (of `shown`, if given).
    * On a terminal a list of objects in it becomes a table, and other nested values are indented JSON.
@@ -83,6 +103,8 @@ export interface Terminal {
   stderr: NodeJS.WritableStream
   isTerminal: boolean
   isColoured?: boolean
+  /** Whether the terminal has only ASCII. */
+  isAscii?: boolean
   fields?: readonly string[] | null
   /** Cells of the terminal's line. */
   columns?: number
@@ -107,6 +129,7 @@ export const createOutput = (terminal: Terminal): Output => {
     stderr,
     isTerminal,
     isColoured = false,
+    isAscii = false,
     fields = null,
     columns: width = 80,
     isWide = false,
@@ -126,6 +149,7 @@ export const createOutput = (terminal: Terminal): Output => {
     format,
     isTerminal,
     fields,
+    canvas: { columns: width, isColoured, isAscii },
     line,
     time: (time) => (isTerminal ? moment(new Date(time), now()) : new Date(time).toISOString()),
     note,

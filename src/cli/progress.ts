@@ -1,3 +1,5 @@
+import { isAsciiOnly, meter } from './draw/draw.ts'
+
 /** How far long work has come. `fraction` is the completed part, 0 to 1; null if the total is unknown. */
 interface Position {
   rows: number
@@ -35,6 +37,7 @@ export const createProgress = (
   screen: Screen,
   noun: string,
   clock: () => number = () => performance.now(),
+  isAscii = isAsciiOnly(process.env),
 ): Progress => {
   const startedAt = clock()
   let first: Position | null = null
@@ -46,7 +49,7 @@ export const createProgress = (
     if (fraction !== null) {
       const gone = fraction - (first?.fraction ?? 0)
       const share = `${Math.floor(fraction * 100)} %`
-      parts.unshift(screen.isTTY ? `${'█'.repeat(fraction * barWidth).padEnd(barWidth, '░')} ${share}` : share)
+      parts.unshift(screen.isTTY ? `${meter(fraction, barWidth, isAscii)} ${share}` : share)
       if (gone > 0) parts.push(`${duration((seconds / gone) * (1 - fraction))} left`)
     }
     return parts.join(', ')

@@ -5,6 +5,7 @@ import { Problem, type ProblemKind } from '../lib/problem.ts'
 import type { App, Operation } from '../store/work.ts'
 import type { ChoicesOf } from './choices.ts'
 import { type Context, isChanging, type RunOptions } from './command.ts'
+import { isAsciiOnly } from './draw/draw.ts'
 import { type Interruption, watchInterruption } from './interruption.ts'
 import { asTyped, declaredFlag, fullCommand, withFlags } from './next.ts'
 import { createOutput, type Format, jsonText, type Output, printable } from './output.ts'
@@ -75,6 +76,7 @@ const openOutput = (options: GlobalOptions, now: () => number): Output => {
     stderr,
     isTerminal: isTTY,
     isColoured: isTTY && stdout.hasColors(),
+    isAscii: isAsciiOnly(process.env),
     fields: fieldsOf(options),
     columns,
     isWide: options.wide === true,

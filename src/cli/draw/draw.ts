@@ -25,6 +25,17 @@ export {
   relative,
   span,
 } from './cells.ts'
+export {
+  type Bar,
+  type Canvas,
+  drawBars,
+  drawGauges,
+  drawTrends,
+  type Gauge,
+  isAsciiOnly,
+  meter,
+  type Trend,
+} from './charts.ts'
 export { chosen, chosenColumns, requireKnown } from './fields.ts'
 export { fitted, widthOf, wrapped } from './table.ts'
 

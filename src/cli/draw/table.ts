@@ -10,7 +10,7 @@ const rowsAtOnce = 1000
 const ellipsis = '…'
 
 // Characters of one cell each. Most texts have no others, and loading string-width for those takes 20 ms.
-const narrow = /^[\u0020-\u007e\u00a0-\u00ac\u00ae-\u024f\u2010-\u2027]*$/
+const narrow = /^[\u0020-\u007e\u00a0-\u00ac\u00ae-\u024f\u2010-\u2027\u2500-\u259f]*$/
 let measure: ((text: string) => number) | undefined
 
 /** Returns how many terminal cells a text takes: two for East Asian characters and emoji, none for combining marks. */
