@@ -20,7 +20,15 @@ import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Operation, Report } from '../store/work.ts'
 import { createStates } from '../store/work-state.ts'
 import type { Config } from './config.ts'
-import { bindable, loadFilterParts, loadListeners, loadPersonalData, projects, sources } from './features.ts'
+import {
+  bindable,
+  loadFilterParts,
+  loadListeners,
+  loadPersonalData,
+  loadTimelineParts,
+  projects,
+  sources,
+} from './features.ts'
 
 export interface OpenApp extends App {
   readonly config: Config
@@ -122,6 +130,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       projects: options.projects ?? projects,
       bindable: options.bindable ?? bindable,
       personalData: loadPersonalData,
+      timelineParts: loadTimelineParts,
       report: options.report ?? (() => {}),
       beat: options.beat ?? (() => {}),
       onClose: (end) => void ends.push(end),

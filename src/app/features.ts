@@ -1,3 +1,4 @@
+import type { TimelinePart } from '../contacts/contacts.ts'
 import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
 import type { Sources } from '../journeys/journeys.ts'
 import type { Bindable } from '../lifecycle/lifecycle.ts'
@@ -127,6 +128,10 @@ export const sources: Sources = {
 /** Loads what the features hold about addresses, with parts of most features: only exports and erasures need it. */
 export const loadPersonalData = async (): Promise<readonly PersonalDataPart[]> =>
   (await import('./personal-data.ts')).personalData
+
+/** Loads what the features know about the past of an address, with parts of most features. */
+export const loadTimelineParts = async (): Promise<readonly TimelinePart[]> =>
+  (await import('./timeline.ts')).timelineParts
 
 /** Loads what filters may name besides contacts, with parts of most features. */
 export const loadFilterParts = async (): Promise<FilterParts> => (await import('./filter-parts.ts')).filterParts

@@ -16,7 +16,7 @@ import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { notFound, Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'
-import type { AccessView, Contact, Narrow } from './contacts.ts'
+import type { AccessView, Contact, Narrow, TimelineEntry } from './contacts.ts'
 import { addImport } from './imports/imports.commands.ts'
 import { lists } from './lists/lists.commands.ts'
 
@@ -68,6 +68,44 @@ const exportPerson = async (
   out.line(jsonText(person, out.isTerminal && out.format === 'table' ? 2 : 0))
 }
 
+const dayFormat = new Intl.DateTimeFormat('en-GB', {
+  weekday: 'short',
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+})
+const clockFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+
+/** Returns columns that show each day only beside its first entry, for a person. */
+const timelineColumns = (entries: readonly TimelineEntry[]): Column<TimelineEntry>[] => {
+  const first = new Map<string, TimelineEntry>()
+  for (const entry of entries) first.getOrInsert(dayFormat.format(entry.at), entry)
+  return [
+    ['DAY', (entry) => ofFirst(first, entry), 'terminal'],
+    ['TIME', ({ at }) => clockFormat.format(at), 'terminal'],
+    ['AT', ({ at }) => new Date(at), 'pipe'],
+    ['KIND', ({ kind }) => kind],
+    ['TITLE', ({ title }) => title],
+    ['ID', ({ id }) => id],
+  ]
+}
+
+const ofFirst = (first: ReadonlyMap<string, TimelineEntry>, entry: TimelineEntry): string => {
+  const day = dayFormat.format(entry.at)
+  return first.get(day) === entry ? day : ''
+}
+
+/** `svc contacts show --timeline` */
+const showTimeline = async ({ app, out, work }: Context, given: string, limit: string | undefined): Promise<void> => {
+  const [{ readTimeline }, { pageRequest }] = await Promise.all([import('./contacts.ts'), import('../lib/page.ts')])
+  const { limit: most } = pageRequest(limit === undefined ? {} : { limit })
+  const email = await parseEmail(given)
+  const { contacts, timeline } = await work((w) => readTimeline(app, w, email, most))
+  await out.list('timeline', timeline, timelineColumns(timeline), null, { beside: { contacts }, called: 'entries' })
+  if (timeline.length === most && most < 1_000 && out.isTerminal)
+    out.note(`The newest ${quantity(most, 'entry', 'entries')}: --limit shows more.`)
+}
+
 /** The flags that select contacts. */
 interface Selection {
   list?: string
@@ -102,11 +140,23 @@ const addReads = (noun: Command, cli: Cli, narrow: Narrow): void => {
 
   noun
     .command('show')
-    .description('Show an address in each of its lists')
-    .addHelpText('after', examples('svc contacts show ada@example.com', 'svc contacts show ada@example.com --json'))
+    .description('Show an address in each of its lists, or what it did and received')
+    .addHelpText(
+      'after',
+      examples(
+        'svc contacts show ada@example.com --json',
+        'svc contacts show ada@example.com --timeline',
+        'svc contacts show ada@example.com --timeline --limit 500 --json',
+      ),
+    )
     .argument('<email>')
+    .option('--timeline', 'show emails, answers, bookings, deals, journeys and more instead, newest first')
+    .option('--limit <n>', 'with --timeline: entries to show, 1 to 1000 (default: 50)')
     .action(
-      cli.run(async ({ out, work }, given: string) => {
+      cli.run(async (context, given: string, { timeline, limit }: { timeline?: boolean; limit?: string }) => {
+        if (timeline) return showTimeline(context, given, limit)
+        if (limit !== undefined) throw new Problem('usage', '--limit requires --timeline')
+        const { out, work } = context
         const { showContact } = await import('./contacts.ts')
         const email = await parseEmail(given)
         const contacts = await work((w) => showContact(w, email))

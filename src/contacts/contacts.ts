@@ -1,3 +1,5 @@
+import type { TimelinePart } from './contacts.timeline.ts'
+
 export { type AccessView, listAccess } from './access-log.ts'
 export {
   type ContactWrite,
@@ -45,6 +47,7 @@ export {
   rowIdsOf,
   verdicts,
 } from './contacts.rows.ts'
+export { readTimeline, type TimelineEntry, type TimelinePart, timelinePart } from './contacts.timeline.ts'
 export type { Contact } from './contacts.view.ts'
 export type { Table } from './imports/imports.ts'
 export {
@@ -115,6 +118,10 @@ export const checkRejectsFile = async (...given: Parameters<Imports['checkReject
   (await import('./imports/imports.ts')).checkRejectsFile(...given)
 
 declare module '../store/work.ts' {
+  interface App {
+    /** What the features know about the past of an address. The first call of a process loads it. */
+    timelineParts(): Promise<readonly TimelinePart[]>
+  }
   interface Listener {
     /** An address will be removed from one list. Called before any lock, for rows that are locked before contacts. */
     contactLeaving?(work: Work, contact: { listId: string; email: string }): Promise<void>

@@ -50,6 +50,7 @@ export {
 } from './messages.find.ts'
 export { fillSubject, Recipient } from './messages.shapes.ts'
 export { isOfKeys } from './messages.terms.ts'
+export { subjectOf } from './messages.timeline.ts'
 export {
   batchCounts,
   cancelScheduled,

@@ -1,0 +1,82 @@
+import { noSuch } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
+import type { App, Work } from '../store/work.ts'
+import { readContacts } from './contacts.find.ts'
+import type { Contact } from './contacts.view.ts'
+
+/** Something that an address did, or that happened to it (docs/reference/rules.md#timeline). */
+export interface TimelineEntry {
+  /** epoch ms */
+  at: number
+  /** `email.opened`, `deal.won` … */
+  kind: string
+  title: string
+  /** The id of what it is about, such as the email or the deal. */
+  id: string
+}
+
+type Reader = Pick<Work, 'sql' | 'accountId'>
+
+/** The entries of one feature. */
+export interface TimelinePart {
+  /** Returns the newest `limit` entries of a normalised address, in the order of the timeline. */
+  read(reader: Reader, email: string, limit: number): Promise<readonly TimelineEntry[]>
+}
+
+/**
+ * Declares the entries of a feature. `rows` is a query of `at` (a time), `kind`, `title` and `id`, with the account as `$1` and the
+ * address as `$2`. It looks rows up by the address, so that its cost depends on this person only.
+ */
+export const timelinePart = (name: string, rows: string): TimelinePart => {
+  const readEntries = statement<TimelineEntry>(
+    `timeline-of-${name}`,
+    { at: 'int8', kind: 'text', title: 'text', id: 'text' },
+    `select e.* from (
+       select (extract(epoch from r.at) * 1000)::int8 as at, r.kind, r.title, r.id from (${rows}) r
+     ) e order by e.at desc, e.id collate "C" desc, e.kind collate "C" desc limit $3`,
+  )
+  return { read: ({ sql, accountId }, email, limit) => sql(readEntries, [accountId, email, limit]) }
+}
+
+const descending = (a: string, b: string): number => (a < b ? 1 : a > b ? -1 : 0)
+
+const inOrder = (a: TimelineEntry, b: TimelineEntry): number =>
+  b.at - a.at || descending(a.id, b.id) || descending(a.kind, b.kind)
+
+/** Imports keep when and how a contact consented in these fields. */
+const consentOf = ({ fields, listId, listName }: Contact): TimelineEntry[] => {
+  const given = fields.consent_at ?? ''
+  const at = /^\d{4}-\d{2}-\d{2}/.test(given) ? Date.parse(given) : Number.NaN
+  return Number.isNaN(at) ? [] : [{ at, kind: 'consent.given', title: fields.consent_source || listName, id: listId }]
+}
+
+/** The lists that the address was added to, and its consents. */
+export const timeline: TimelinePart = {
+  async read(reader, email, limit) {
+    const contacts = await readContacts(reader, email)
+    return contacts
+      .flatMap((contact) => [
+        { at: contact.createdAt, kind: 'contact.added', title: contact.listName, id: contact.listId },
+        ...consentOf(contact),
+      ])
+      .sort(inOrder)
+      .slice(0, limit)
+  },
+}
+
+/**
+ * Returns the newest `limit` entries about a normalised address, newest first, with its contacts. An address that is in no list any more
+ * can still have entries. Throws Problem `not_found` if it has neither.
+ */
+export const readTimeline = async (
+  { timelineParts }: Pick<App, 'timelineParts'>,
+  work: Reader,
+  email: string,
+  limit: number,
+): Promise<{ contacts: Contact[]; timeline: TimelineEntry[] }> => {
+  const contacts = await readContacts(work, email)
+  const entries: TimelineEntry[] = []
+  for (const { read } of await timelineParts()) entries.push(...(await read(work, email, limit)))
+  if (contacts.length === 0 && entries.length === 0) throw noSuch('contact', email, { hint: 'svc contacts list' })
+  return { contacts, timeline: entries.sort(inOrder).slice(0, limit) }
+}

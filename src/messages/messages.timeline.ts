@@ -1,0 +1,25 @@
+import { timelinePart } from '../contacts/contacts.ts'
+
+/** SQL expression: the subject of a message; null if it does not exist. */
+export const subjectOf = (of: { account: string; id: string }): string =>
+  `(select subject from messages where account_id = ${of.account} and id = ${of.id})`
+
+// An email is sent at most some weeks after its creation, so the newest ones are among those created last. The limit bounds the time for
+// an address with very many emails.
+const emails = timelinePart(
+  'messages',
+  `select coalesce(m.finished_at, m.created_at) as at, 'email.' || m.status as kind, m.subject as title, m.id
+   from (
+     select id, status, subject, created_at, finished_at from messages
+     where account_id = $1 and email = $2 and status <> 'pending' order by id desc limit 10000
+   ) m`,
+)
+
+const suppressions = timelinePart(
+  'suppressions',
+  `select created_at as at, 'address.suppressed' as kind, reason as title, email as id from suppressions
+   where account_id = $1 and email = $2`,
+)
+
+/** The emails to an address that have ended, and its suppressions. */
+export const timeline = [emails, suppressions] as const
