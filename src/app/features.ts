@@ -33,6 +33,7 @@ export const loadEntities = async () => {
     import('../queue/queue.entities.ts'),
     import('../store/clock.entities.ts'),
     import('../store/installation.entities.ts'),
+    import('../store/tallies.entities.ts'),
   ])
   return modules.flatMap((module) => Object.values(module))
 }

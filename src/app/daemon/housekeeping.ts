@@ -15,6 +15,7 @@ import { finishJourneyDeletions } from '../../journeys/journeys.cancel.ts'
 import { purgeRuns, purgeVersions } from '../../journeys/journeys.purge.ts'
 import { singleLocks } from '../../lib/locks.ts'
 import { dropContents } from '../../messages/messages.retention.ts'
+import { addUpTallies } from '../../store/tallies.ts'
 import type { Report } from '../../store/work.ts'
 import type { OpenApp } from '../app.ts'
 import type { KindOf } from '../schedule.ts'
@@ -68,6 +69,7 @@ const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>
     signups: purgeSignups,
     'mail domains': (app, signal) => purgeMailDomains(app, daysBefore(1), signal),
     'rate windows': purgeRateWindows,
+    tallies: addUpTallies,
   }
 }
 

@@ -1,0 +1,93 @@
+import { inBatches } from './batches.ts'
+import { statement } from './statement.ts'
+import type { App, Work } from './work.ts'
+
+/*
+ * Counts by UTC day. A statement that changes something inserts a row with what it has changed (`tallying`); the housekeeping adds these
+ * rows up, one row for each subject and day. Readers add both, so a count includes every committed change. Names and subjects belong
+ * to the feature that counts; a subject is the feature's name, or the id of one of its objects.
+ */
+
+const batchSize = 5000
+
+/** SQL expression: the UTC day of a time. */
+export const utcDay = (at: string): string => `(${at} at time zone 'UTC')::date`
+
+/** SQL statement: adds to the counts of days. `rows` selects account, subject, day and the counts: JSON with a number for each name. */
+export const tallying = (rows: string): string => `insert into day_tallies (account_id, subject, day, counts) ${rows}`
+
+/** The counts of a day. */
+export interface DayCounts {
+  /** `2026-11-23` */
+  day: string
+  counts: Readonly<Record<string, number>>
+}
+
+const reading = statement<DayCounts>(
+  'read-day-counts',
+  { day: 'text', counts: 'jsonb' },
+  `select day::text, jsonb_object_agg(name, count) as counts from (
+     select d.day, e.key as name, sum(e.value::bigint) as count from (
+       select day, counts from day_counts where account_id = $1 and subject = $2 and ($3::date is null or day >= $3)
+       union all
+       select day, counts from day_tallies where account_id = $1 and subject = $2 and ($3::date is null or day >= $3)
+     ) d cross join lateral jsonb_each_text(d.counts) e
+     group by d.day, e.key
+   ) c where count <> 0 group by day order by day`,
+)
+
+/** Returns the counts of a subject by day, from a UTC day on (`2026-11-23`; null: all), without days on which nothing was counted. */
+export const readDayCounts = (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  subject: string,
+  from: string | null,
+): Promise<DayCounts[]> => sql(reading, [accountId, subject, from])
+
+/** Returns the sums over days. */
+export const sumCounts = (days: readonly DayCounts[]): Record<string, number> => {
+  const sums: Record<string, number> = {}
+  for (const { counts } of days)
+    for (const [name, count] of Object.entries(counts)) sums[name] = (sums[name] ?? 0) + count
+  return sums
+}
+
+const forgetting = statement(
+  'forget-day-counts',
+  {},
+  `with counted as (delete from day_counts where account_id = $1 and subject = $2)
+   delete from day_tallies where account_id = $1 and subject = $2`,
+)
+
+/** Deletes the counts of a subject that is deleted. */
+export const forgetCounts = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  subject: string,
+): Promise<void> => {
+  await sql(forgetting, [accountId, subject])
+}
+
+// Accounts that are being deleted are skipped: no new rows may appear in them.
+const addingUp = statement<{ tallies: number }>(
+  'add-up-tallies',
+  { tallies: 'int8' },
+  `with taken as (
+     delete from day_tallies where ctid = any(array(
+       select ctid from day_tallies where account_guard(account_id) limit $1 for update skip locked
+     )) returning account_id, subject, day, counts
+   ), summed as (
+     select account_id, subject, day, jsonb_object_agg(name, count) as counts from (
+       select t.account_id, t.subject, t.day, e.key as name, sum(e.value::bigint) as count
+       from taken t cross join lateral jsonb_each_text(t.counts) e
+       group by t.account_id, t.subject, t.day, e.key
+     ) n group by account_id, subject, day
+   ), added as (
+     insert into day_counts as d (account_id, subject, day, counts)
+     select account_id, subject, day, counts from summed order by account_id, subject, day
+     on conflict (account_id, subject, day) do update set counts = svc_add_counts(d.counts, excluded.counts)
+   )
+   select count(*) as tallies from taken`,
+)
+
+/** Adds up the rows that statements have inserted. */
+export const addUpTallies = ({ sql }: Pick<App, 'sql'>, signal?: AbortSignal, size = batchSize): Promise<number> =>
+  inBatches(size, async () => (await sql(addingUp, [size]))[0]!.tallies, signal)
