@@ -5,6 +5,7 @@ import type { Work } from '../store/work.ts'
 import { onSharedBoard } from './deals.board.ts'
 import type { DealChange, StageKind } from './deals.shapes.ts'
 import { type Deal, type DealRow, dealColumns, dealTypes, viewDeal } from './deals.shapes.ts'
+import { tallyingDeals } from './deals.stats.ts'
 import type { TargetStage } from './deals.target.ts'
 
 type Values = Pick<DealRow, 'title' | 'value' | 'currency' | 'stageId'>
@@ -56,6 +57,12 @@ const updateDeal = preparedStatement<DealRow>(
     insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
     select account_id, id, moves + 1, $8, stage_id, $6, $9 from deals
     where account_id = $1 and id = $2 and stage_id <> $6
+  ), tallied as (
+    ${tallyingDeals(
+      '$1',
+      '$9',
+      `select status, currency, value, coalesce($7, status), $5, $4::numeric from deals where account_id = $1 and id = $2`,
+    )}
   )
   update deals d set title = $3, value = $4, currency = $5, stage_id = $6, status = coalesce($7, status),
     moves = moves + (stage_id <> $6)::int, updated_at = $9
@@ -95,7 +102,11 @@ const removeDeal = statement(
   'remove-deal',
   {},
   `
-  with history as (delete from deal_history where account_id = $1 and deal_id = $2)
+  with history as (
+    delete from deal_history where account_id = $1 and deal_id = $2
+  ), tallied as (
+    ${tallyingDeals('$1', '$3', 'select status, currency, value, null, null, null from deals where account_id = $1 and id = $2')}
+  )
   delete from deals where account_id = $1 and id = $2`,
 )
 
@@ -107,7 +118,7 @@ export const deleteDeal = async (work: Work, id: string): Promise<Deal> => {
   // A move that this waits for inserts history, which only a later statement sees.
   await lockDeal(work, id, null)
   const deal = await showDeal(work, id)
-  await work.sql(removeDeal, [work.accountId, id])
+  await work.sql(removeDeal, [work.accountId, id, work.now])
   return deal
 }
 
@@ -117,10 +128,12 @@ const moveBatch = statement<DealRow>(
   'move-deals',
   dealTypes,
   `with batch as (
-     select id, moves from deals where account_id = $1 and stage_id = $2 order by id limit ${batchSize} for no key update
+     select id, moves, status, currency, value from deals where account_id = $1 and stage_id = $2 order by id limit ${batchSize} for no key update
    ), history as (
      insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
      select $1, id, moves + 1, $5, $2, $3, $6 from batch
+   ), tallied as (
+     ${tallyingDeals('$1', '$6', 'select status, currency, value, $4, currency, value from batch')}
    )
    update deals d set stage_id = $3, status = $4, moves = d.moves + 1, updated_at = $6
    from batch where d.account_id = $1 and d.id = batch.id returning ${dealColumns}`,

@@ -6,6 +6,7 @@ import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { NewDeal } from './deals.shapes.ts'
 import { type Deal, type DealRow, dealColumns, dealTypes, viewDeal } from './deals.shapes.ts'
+import { tallyingDeals } from './deals.stats.ts'
 import { lockTargetStage } from './deals.target.ts'
 
 export interface DealOrigin {
@@ -39,10 +40,13 @@ const insertDeal = (kind: keyof typeof locating) =>
        insert into deals (account_id, id, title, value, currency, pipeline_id, stage_id, status, source, list_id, row_id, email,
          idempotency_key, moves, created_at, updated_at)
        select $1, $5, $6, $7, $8, $9, $10, $11, $12, "listId", "rowId", email, $13, 1, $14, $14 from contact
-       on conflict (account_id, idempotency_key) where idempotency_key is not null do nothing returning id
+       on conflict (account_id, idempotency_key) where idempotency_key is not null do nothing
+       returning id, status, currency, value
      ), history as (
        insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
        select $1, id, 1, $15, null, $10, $14 from inserted
+     ), tallied as (
+       ${tallyingDeals('$1', '$14', 'select null, null, null, status, currency, value from inserted')}
      )
      select contact.*, exists (select from inserted) as "isCreated" from contact`,
   )

@@ -9,6 +9,7 @@ import { moveDeals } from './deals.change.ts'
 import type { Stage } from './deals.entities.ts'
 import { findPipeline, listPipelines } from './deals.pipelines.ts'
 import { Name, type PipelineView, type StageKind, type StageView } from './deals.shapes.ts'
+import { tallyingDeals } from './deals.stats.ts'
 
 /*
  * A pipeline always has at least one open stage: every change of stages locks the pipeline before it reads them. Before a stage is
@@ -181,7 +182,13 @@ const updateKind = statement('set-stage-kind', {}, 'update stages set kind = $3 
 const updateStatuses = statement<{ deals: number }>(
   'set-status-of-stage',
   { deals: 'int8' },
-  `with changed as (
+  `with tallied as (
+     ${tallyingDeals(
+       '$1',
+       '$4',
+       'select status, currency, value, $3, currency, value from deals where account_id = $1 and stage_id = $2 and status <> $3',
+     )}
+   ), changed as (
      update deals set status = $3, updated_at = $4 where account_id = $1 and stage_id = $2 and status <> $3 returning 1
    )
    select count(*) as deals from changed`,

@@ -33,3 +33,4 @@ export {
   reorderStages,
   setStageKind,
 } from './deals.stages.ts'
+export { type DealSpan, dealsByDay } from './deals.stats.ts'

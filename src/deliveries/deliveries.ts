@@ -7,6 +7,7 @@ export { countDeliveriesSince, type DeliveryDetail, findLastError, showDelivery 
 export { type Call, insertCalls, insertEvents, type Wanting } from './deliveries.insert.ts'
 export { deliveriesChannel } from './deliveries.notices.ts'
 export { removeDelivery } from './deliveries.purge.ts'
+export { type DeliverySpan, deliveriesByDay } from './deliveries.stats.ts'
 export {
   closeTargets,
   countPending,

@@ -5,6 +5,7 @@ import type { Sql } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { CallEnd } from '../deliveries.cancel.ts'
 import type { DeliveryAttempt } from '../deliveries.entities.ts'
+import { tallyingEnds } from '../deliveries.stats.ts'
 import type { ClaimedDelivery } from './claim.statement.ts'
 import { goneStatus } from './post.ts'
 
@@ -105,6 +106,8 @@ const recordDeliveries = preparedStatement<Row>(
        (account_id, id, target_id, key, type, body, created_at, claim, tries, status, attempts, finished_at)
      select gone.*, clock.now
      from gone, clock
+   ), tallied as (
+     ${tallyingEnds('gone', 'clock')}
    )
    select id, attempts, due_at as "dueAt" from retried
    union all
