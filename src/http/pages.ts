@@ -116,7 +116,9 @@ const readPost = ({ takes }: Page, request: FastifyRequest) => {
 export const addPages = (server: FastifyInstance, app: App, pages: readonly Page[], readBody: ReadBody): void => {
   server.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', readBody)
+    scope.addContentTypeParser('*', async (request: FastifyRequest, payload: NodeJS.ReadableStream) =>
+      (await readBody(request, payload)).whole(),
+    )
     // Browsers request it for every page that can show images.
     scope.get('/favicon.ico', (_request, reply) =>
       reply.code(204).header('cache-control', 'public, max-age=86400').send(),

@@ -41,8 +41,11 @@ interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
   body?: B
   /** Its body can have 8 MB. Default: 1 MB. */
   takesLarge?: true
-  /** Whether a parsed body may have 16 MB. Others have the limit of `takesLarge`. */
-  takesAttached?(body: unknown): boolean
+  /**
+   * The attachments of a parsed body, which may have 16 MB; null: it has none, and the limit of `takesLarge`. A long `content` is
+   * decoded before the body is validated.
+   */
+  attachedOf?(body: unknown): { content?: unknown }[] | null
   /** The response schema of each success status. */
   answers: Answers
   /** The documented refusals besides 400, 401 and 429. */
@@ -64,7 +67,7 @@ export type OpenCall<Params, Query, Body> = Omit<Call<Params, Query, Body>, 'cal
 
 type OpenDefinition<P extends Shape, Q extends Shape, B extends Shape> = Omit<
   Definition<P, Q, B>,
-  'handle' | 'replay' | 'takesLarge' | 'takesAttached'
+  'handle' | 'replay' | 'takesLarge' | 'attachedOf'
 > & {
   /** Verifies the token's signature before the body is read. Throws Problem `not_found`. */
   authorize?(call: Pick<OpenCall<Read<P>, undefined, undefined>, 'app' | 'params'>): void

@@ -19,6 +19,7 @@ import { isUnavailable } from '../store/database.ts'
 import { requireWritable, schemaProblem, schemaState } from '../store/schema.ts'
 import type { App, Work } from '../store/work.ts'
 import { type Answered, logAtEnd, observeAnswers } from './answered.ts'
+import { parseAttached } from './attached.ts'
 import { authenticate } from './auth.ts'
 import { bodyLimits, createBodyReader, isJson, type ReadBody, textOf, tooLarge } from './bodies.ts'
 import { docsPage } from './docs.ts'
@@ -82,16 +83,20 @@ const addBodyParsers = (server: FastifyInstance, readBody: ReadBody) => {
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('application/json', (request, payload, done) => {
     if (!takesBody(request)) return done(null)
-    const { takesAttached } = request.routeOptions.config
+    const { attachedOf } = request.routeOptions.config
+    const parse = (text: Buffer) =>
+      new Promise<unknown>((resolve, reject) =>
+        json(request, textOf(text), (error, body) => (error ? reject(error) : resolve(body))),
+      )
     readBody(request, payload)
-      .then((bytes) => {
-        const isLarge = bytes.length > bodyLimits.large
-        json(request, textOf(bytes), (error, body) => {
-          if (!error && isLarge && takesAttached && !takesAttached(body)) return done(tooLarge(bodyLimits.large))
-          done(error, body)
-        })
+      .then(async (body) => {
+        const attached = attachedOf && body.long.length > 0 ? await parseAttached(body, attachedOf, parse) : undefined
+        if (attached !== undefined) return attached
+        const parsed = await parse(body.whole())
+        if (body.length > bodyLimits.large && attachedOf?.(parsed) === null) throw tooLarge(bodyLimits.large)
+        return parsed
       })
-      .catch(done)
+      .then((parsed) => done(null, parsed), done)
   })
   server.addContentTypeParser('*', (request, _payload, done) =>
     done(takesBody(request) ? Object.assign(new Error(), { code: 'FST_ERR_CTP_INVALID_MEDIA_TYPE' }) : null),
@@ -132,8 +137,8 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
       ...(body && { body }),
       response: route.answers,
     },
-    config: { takesAttached: route.takesAttached },
-    bodyLimit: route.takesAttached
+    config: { attachedOf: route.attachedOf },
+    bodyLimit: route.attachedOf
       ? bodyLimits.attached
       : route.isOpen
         ? bodyLimits.open

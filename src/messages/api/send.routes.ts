@@ -3,11 +3,18 @@ import { requireQuota, resultOfKey, SendBody, SendResult, sendMessage } from '..
 
 const replayed = (result: SendResult): Answer => ({ ...ok(result), headers: { 'idempotent-replayed': 'true' } })
 
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+const attachedOf = (body: unknown) => {
+  const attachments = isObject(body) && 'attachments' in body ? body.attachments : null
+  return Array.isArray(attachments) ? attachments.filter(isObject) : null
+}
+
 const send = route({
   method: 'POST',
   path: '/send',
   takesLarge: true,
-  takesAttached: (body) => Array.isArray((body as { attachments?: unknown } | null)?.attachments),
+  attachedOf,
   summary: 'Send one email, with your own content or from a project',
   body: SendBody,
   answers: { 200: SendResult },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Decoded, decodeBase64, decodedLength } from '../../lib/base64.ts'
 import { withMaxItems } from '../../lib/max-items.ts'
 import { idText, text } from '../../lib/text.ts'
 import { DisplayName, MessageType, messageStatuses, Recipient } from '../messages.shapes.ts'
@@ -70,6 +71,13 @@ const filenameMaxLength = 200
 const contentTypePattern =
   /^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+(; ?[a-z0-9!#$&^_.+-]+=([a-z0-9!#$&^_.+-]+|"[\x20\x21\x23-\x5b\x5d-\x7e]*"))*$/i
 
+/** A long text is decoded already. Other texts are decoded when the length of all is known. */
+const Base64 = z
+  .custom<string | Decoded>((content) => typeof content === 'string' || content instanceof Decoded, {
+    error: ({ input }) => (input === undefined ? 'is required' : 'must be a string'),
+  })
+  .meta({ type: 'string', contentEncoding: 'base64' })
+
 const Attachment = z.object({
   filename: text(filenameMaxLength)
     .min(1)
@@ -83,7 +91,7 @@ const Attachment = z.object({
     .regex(contentTypePattern, 'must be a content type')
     .refine((type) => !/^(multipart|message)\//i.test(type), 'must not be multipart or message')
     .optional(),
-  content: z.string().meta({ contentEncoding: 'base64' }),
+  content: Base64,
   contentId: z
     .string()
     .max(200)
@@ -91,16 +99,8 @@ const Attachment = z.object({
     .optional(),
 })
 
-/** Returns the number of bytes that a base64 text of this length and padding has. */
-const decodedLength = (encoded: string): number =>
-  (encoded.length / 4) * 3 - (encoded.endsWith('==') ? 2 : encoded.endsWith('=') ? 1 : 0)
-
-/** Returns null for invalid base64. Node's decoder accepts `-` and `_`, and skips all other invalid characters, which the length shows. */
-const decodeBase64 = (encoded: string): Buffer | null => {
-  if (encoded.length % 4 !== 0 || encoded.includes('-') || encoded.includes('_')) return null
-  const bytes = Buffer.from(encoded, 'base64')
-  return bytes.length === decodedLength(encoded) ? bytes : null
-}
+const lengthOf = (content: string | Decoded): number =>
+  content instanceof Decoded ? (content.bytes?.length ?? 0) : decodedLength(content)
 
 const Attachments = withMaxItems(z.array(Attachment), attachmentsMax)
   .transform((items, context) => {
@@ -108,10 +108,10 @@ const Attachments = withMaxItems(z.array(Attachment), attachmentsMax)
       context.issues.push({ code: 'custom', message, path, input: undefined })
       return z.NEVER
     }
-    const bytes = items.reduce((sum, { content }) => sum + decodedLength(content), 0)
+    const bytes = items.reduce((sum, { content }) => sum + lengthOf(content), 0)
     if (bytes > attachmentsMaxBytes) return refuse("can't have more than 10 MB in all")
     return items.map(({ filename, contentType = 'application/octet-stream', contentId = null, content }, i) => {
-      const decoded = decodeBase64(content)
+      const decoded = content instanceof Decoded ? content.bytes : decodeBase64(content)
       if (!decoded) refuse('must be base64', [i, 'content'])
       return { filename, contentType, contentId, content: decoded! }
     })

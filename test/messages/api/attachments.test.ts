@@ -105,6 +105,50 @@ test.each<[string, unknown]>([
   expect([await messagesOf(t.app, account.id), await stored()]).toEqual([[], []])
 })
 
+/** Posts a JSON text as it is. */
+const post = (body: string) =>
+  t.request('POST', '/send', { key: account.key, body, headers: { 'content-type': 'application/json' } })
+
+const noise = Buffer.from(Array.from({ length: 600_000 }, (_, i) => (i * 7919) % 251))
+const long = noise.toString('base64')
+
+test.each([
+  ['whose slashes are escaped', long.replaceAll('/', '\\/')],
+  ['with other escapes', long.replaceAll('/', '\\u002f')],
+])('long content %s arrives as it was, beside short content and a long text', async (_, content) => {
+  const html = `<p>${'x'.repeat(200_000)}</p>`
+  for (const text of ['Hi', 'word '.repeat(40_000)]) {
+    const body = JSON.stringify({ ...freeform({ html, text }), attachments: [file({ content: 'LONG' }), file()] })
+    expect((await post(body.replace('LONG', content))).body.status).toBe('sent')
+    const raw = (await sink.arrived(1))[0]!.raw
+    const [first, second] = await filesOf(raw)
+    expect([first!.content.equals(noise), second!.content.toString()]).toEqual([true, 'Hello'])
+    expect((await PostalMime.parse(raw)).html).toContain(html)
+    sink.mails.length = 0
+  }
+})
+
+test.each([
+  ['with another character in the middle', `${long.slice(0, 400_000)}!${long.slice(400_001)}`],
+  ['with padding in the middle', `${long.slice(0, 400_000)}=${long.slice(400_001)}`],
+  ['with an escaped line end', `${long.slice(0, 400_000)}\\r\\n${long.slice(400_000)}`],
+  ['without padding', `${long}A`],
+  ['that is not UTF-8', `${long.slice(0, 400_000)}\u00e9${long.slice(400_001)}`],
+])('long content %s returns 400, and nothing is stored', async (_, content) => {
+  const body = JSON.stringify(freeform({ attachments: [file({ content: 'LONG' })] }))
+  const { status, body: answer } = await post(body.replace('LONG', content))
+  expect([status, answer]).toEqual([400, { error: 'attachments[0].content must be base64' }])
+  expect(await messagesOf(t.app, account.id)).toEqual([])
+})
+
+test('of content that is given twice the last one counts', async () => {
+  const body = JSON.stringify(freeform({ attachments: [file({ content: 'LONG' })] }))
+  const twice = `${'A'.repeat(200_000)}","content":"${long}`
+  expect((await post(body.replace('LONG', twice))).body.status).toBe('sent')
+  const [only] = await filesOf((await sink.arrived(1))[0]!.raw)
+  expect(only!.content.equals(noise)).toBe(true)
+})
+
 test('the erasure of the address, and retention, delete them', async () => {
   await send({ attachments: [file()] })
   await t.app.work(account.id, 'cli:test', (work) =>
