@@ -7,6 +7,7 @@ import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { oneLine } from '../lib/text.ts'
 import { isThisMachine } from './dial.ts'
 import { sentenceOfCode } from './failure.ts'
+import { speedUpStreams } from './mail-streams.ts'
 import { encodeParts, type Mail } from './mime.ts'
 import { dialSmtp } from './relay-socket.ts'
 import type { Resolver } from './resolver.ts'
@@ -67,6 +68,8 @@ const silenceMs = 120_000
 const idleMs = 30_000
 /** A pool without messages for this long is closed. */
 const forgetMs = 60_000
+
+speedUpStreams()
 
 type Transport = ReturnType<typeof open>
 

@@ -8,6 +8,10 @@ import type { Work } from '../../store/work.ts'
  * a connection takes the message.
  */
 
+export interface NewAttachment extends Omit<Attachment, 'lines'> {
+  content: Buffer
+}
+
 const insertAttachment = statement(
   'insert-attachment',
   {},
@@ -19,7 +23,7 @@ const insertAttachment = statement(
 export const insertAttachments = async (
   { sql, accountId }: Work,
   messageId: string,
-  attachments: readonly Attachment[],
+  attachments: readonly NewAttachment[],
 ): Promise<void> => {
   for (const [position, { filename, contentType, contentId, content }] of attachments.entries())
     await sql(insertAttachment, [
@@ -28,35 +32,36 @@ export const insertAttachments = async (
     ])
 }
 
-const findAttachments = statement<Omit<Attachment, 'content'> & { position: number; size: number }>(
+const findAttachments = statement<Omit<Attachment, 'lines'> & { position: number; size: number }>(
   'find-attachments',
   { position: 'int4', size: 'int4', filename: 'text', contentType: 'text', contentId: 'text' },
   `select position, size, filename, content_type as "contentType", content_id as "contentId"
    from message_attachments where account_id = $1 and message_id = $2 order by position`,
 )
 
-/** Bytes read by one statement: decoding more at once would delay other messages. */
-const sliceBytes = 512 * 1024
+/** Bytes read by one statement, a multiple of the 57 bytes of a line: more at once would delay other messages. */
+const sliceBytes = 57 * 8 * 1024
 
-const readSlice = statement<{ slice: string }>(
+// PostgreSQL encodes them, in lines of 76 characters: in this process it would delay other messages.
+const readLines = statement<{ lines: string }>(
   'read-attachment',
-  { slice: 'text' },
-  `select encode(substring(content from $4 for ${sliceBytes}), 'base64') as slice
+  { lines: 'text' },
+  `select replace(encode(substring(content from $4 for ${sliceBytes}), 'base64'), e'\\n', e'\\r\\n') as lines
    from message_attachments where account_id = $1 and message_id = $2 and position = $3`,
 )
 
-/** Returns the attachments of a message with their content. Throws if some were deleted meanwhile. */
+/** Returns the attachments of a message with their encoded content. Throws if some were deleted meanwhile. */
 export const loadAttachments = async (sql: Sql, accountId: string, messageId: string): Promise<Attachment[]> => {
   const found = await sql(findAttachments, [accountId, messageId])
   const attachments: Attachment[] = []
   for (const { position, size, ...about } of found) {
-    const slices: Buffer[] = []
+    const lines: Buffer[] = []
     for (let from = 0; from < size; from += sliceBytes) {
-      const [row] = await sql(readSlice, [accountId, messageId, position, from + 1])
+      const [row] = await sql(readLines, [accountId, messageId, position, from + 1])
       if (!row) throw new Error('An attachment was deleted while it was read')
-      slices.push(Buffer.from(row.slice, 'base64'))
+      lines.push(Buffer.from(row.lines, 'latin1'))
     }
-    attachments.push({ ...about, content: Buffer.concat(slices) })
+    attachments.push({ ...about, lines })
   }
   return attachments
 }
