@@ -195,7 +195,7 @@ const QueuedMessageSchema = defineEntity({
   properties: {
     accountId: p.text().collation('C').primary(),
     id: p.text().collation('C').primary(),
-    /** The batch (broadcast) of the message. A batch waits in a stream of its own, behind the account's single messages. '': none. */
+    /** The batch (broadcast) of the message. A batch waits in a stream of its own, behind the account's single messages. '': none; `large`: it has large attachments. */
     batch: p.text().collation('C').default(''),
     dueAt: p.datetime(),
     /** The worker that has claimed it (workers.id); null: unclaimed. */

@@ -8,6 +8,15 @@ export const sendsQueue: QueueView = {
   due: 'select q.due_at from clock, message_queue q where q.due_at <= clock.now',
 }
 
+/**
+ * The stream of the queue in which messages with large attachments wait: of them only a few are claimed at a time. It stands where
+ * others have the batch, and is none: nothing counts its ends.
+ */
+export const largeMails = 'large'
+
+/** SQL condition: a name is that of a batch. */
+export const isBatch = (name: string): string => `${name} not in ('', '${largeMails}')`
+
 /** The due time of held messages, which never comes. */
 export const heldUntil = `timestamptz '9999-12-31 00:00:00Z'`
 
@@ -17,4 +26,4 @@ export const isLeftOut = (m: string): string => `(${m}.status = 'suppressed' and
 /** Returns SQL that counts ended messages of batches; `ended` is a query of account, batch and status of each message. */
 export const countEnds = (ended: string) => `
   insert into message_tallies (account_id, batch, status, count)
-  select account_id, batch, status, count(*) from (${ended}) e where batch <> '' group by account_id, batch, status`
+  select account_id, batch, status, count(*) from (${ended}) e where ${isBatch('batch')} group by account_id, batch, status`

@@ -2,8 +2,10 @@ import { secondsToNextMonth, takeQuotas } from '../../accounts/accounts.ts'
 import { invalid, notFound, Problem } from '../../lib/problem.ts'
 import type { App, Work } from '../../store/work.ts'
 import { type Method, readMethod, type StoredRelay } from '../identity/identity.ts'
+import { largeMails } from '../messages.queue.ts'
 import { fillSubject, subjectLine } from '../messages.shapes.ts'
 import {
+  type Batch,
   type ClaimedMessage,
   type Inserted,
   insertAttachments,
@@ -69,6 +71,15 @@ const scheduleProblem = ({ scheduledAt }: SendBody, now: Date): Problem | null =
   return invalid('scheduledAt must be between now and 30 days from now')
 }
 
+/** Attachments of more bytes than this are large. */
+const largeBytes = 1024 * 1024
+
+/** Returns the stream in which the messages of calls wait. Only a call that is reserved by itself has attachments. */
+const streamOf = (calls: readonly Call[]): string => {
+  const attached = calls.flatMap(({ body }) => body.attachments ?? [])
+  return attached.reduce((sum, { content }) => sum + content.length, 0) > largeBytes ? largeMails : ''
+}
+
 type Sendable = NewMessage & Exclude<ReturnType<Method['from']>, Problem>
 
 /** Returns an inserted message as a claim that carries its content, so that the content need not be loaded again. */
@@ -79,11 +90,12 @@ const claimedOf = (
   addressees: MessageContent['addressees'],
   relay: StoredRelay | null,
   worker: number,
+  batch: string,
 ): ClaimedMessage => {
   const domain = fromEmail.slice(fromEmail.lastIndexOf('@') + 1)
   const none = { html: null, text: null, calendar: null, projectId: null, projectVersion: null, mergeData: null }
   return {
-    ...{ accountId, id, batch: '', worker, claim: 1, tries: 0, isPatient: false, relay },
+    ...{ accountId, id, batch, worker, claim: 1, tries: 0, isPatient: false, relay },
     content: {
       ...{ accountId, id, type, email: to, fromEmail, fromName, replyTo, subject, createdAt: now, sealedKey, domain },
       ...none,
@@ -118,6 +130,7 @@ const insertCopies = async (
   work: Work,
   firsts: readonly { body: SendBody; message: Sendable; inserted: Inserted | undefined }[],
   worker: number,
+  batch: Batch,
 ): Promise<Copy[]> => {
   const copies = firsts.flatMap(({ body, message, inserted: first }) =>
     first?.status !== 'pending'
@@ -132,6 +145,7 @@ const insertCopies = async (
     work,
     copies.map(({ message }) => message),
     worker,
+    batch,
   )
   return copies.map((copy, i) => ({ ...copy, inserted: rows[i]! }))
 }
@@ -170,8 +184,9 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
         ...(body.scheduledAt !== undefined && { scheduledAt: new Date(body.scheduledAt) }),
       })
   }
+  const batch = { id: streamOf(calls), isHeld: false }
   const messages = drafts.filter((draft): draft is Sendable => !(draft instanceof Problem))
-  const inserted = messages.length > 0 ? await insertMessages(work, messages, worker) : []
+  const inserted = messages.length > 0 ? await insertMessages(work, messages, worker, batch) : []
   const byDraft = new Map(messages.map((message, i) => [message, inserted[i]]))
   for (const [i, draft] of drafts.entries()) {
     const row = draft instanceof Problem ? undefined : byDraft.get(draft)
@@ -181,7 +196,7 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
   const firsts = drafts.flatMap((message, i) =>
     message instanceof Problem ? [] : { body: calls[i]!.body, message, inserted: byDraft.get(message) },
   )
-  const copies = await insertCopies(work, firsts, worker)
+  const copies = await insertCopies(work, firsts, worker, batch)
   const byFirst = Map.groupBy(copies, ({ first }) => first)
   const results = drafts.map((draft): Reserved => {
     if (draft instanceof Problem) return { refusal: draft }
@@ -191,7 +206,8 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
     const sent = all.filter((copy) => copy.inserted.status === 'pending')
     const cc = sent.flatMap(({ kind, message }) => (kind === 'cc' ? message.to : []))
     const addressees = draft.copy ? { to: draft.to, cc } : null
-    const claimed = (message: Sendable, of: Inserted) => claimedOf(work, message, of, addressees, method.relay, worker)
+    const claimed = (message: Sendable, of: Inserted) =>
+      claimedOf(work, message, of, addressees, method.relay, worker, batch.id)
     return {
       inserted: row,
       isScheduled: draft.scheduledAt !== undefined,

@@ -10,7 +10,7 @@ export {
   takeBatchCounts,
 } from './batches.ts'
 export { type ClaimedMessage, type Content, freeClaims } from './claim.ts'
-export { type Inserted, insertMessages, type NewMessage } from './insert.ts'
+export { type Batch, type Inserted, insertMessages, type NewMessage } from './insert.ts'
 export { type Queued, type QueuedMail, queueMails, queueManyMails, queueMessage, sendQuotaUsedUp } from './queue.ts'
 export { runMail } from './run.ts'
 export { senderOf } from './sender.ts'

@@ -3,7 +3,7 @@ import type { SendOutcome } from '../../net/smtp.ts'
 import { claimsJson, ownedRows, splitByOutcome } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
-import { countEnds } from '../messages.queue.ts'
+import { countEnds, isBatch } from '../messages.queue.ts'
 import { type ClaimedMessage, queueTable, unknownState } from './claim.ts'
 import { marking } from './mark.ts'
 
@@ -122,7 +122,7 @@ const correcting = preparedStatement<{ id: string }>(
     insert into message_tallies (account_id, batch, status, count)
     select l."accountId", l.batch, t.status, t.count from late l cross join lateral (
       values (l.status, 1), ('failed', -1)
-    ) t (status, count) where l.batch <> '' and l.status <> 'failed'
+    ) t (status, count) where ${isBatch('l.batch')} and l.status <> 'failed'
   ), bounced as (
     ${suppressingLater('late')}
   ), ended as (

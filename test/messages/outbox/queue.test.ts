@@ -10,7 +10,7 @@ import type { Sql } from '../../../src/store/database.ts'
 import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { freePort } from '../../support/daemon.ts'
 import { eventually } from '../../support/deliveries.ts'
-import { messagesOf, queueMany, sendingAccount, startMail, tallyMessages } from '../../support/messages.ts'
+import { freeform, messagesOf, queueMany, sendingAccount, startMail, tallyMessages } from '../../support/messages.ts'
 import { openRawRelay, openSink, type Sink } from '../../support/smtp.ts'
 
 let t: TestApp
@@ -155,6 +155,23 @@ describe('a relay that is unavailable, defers or refuses', () => {
     await sink.arrived(100)
     expect(await tally(hanging.id)).toEqual({ pending: 500 })
     expect(hung.open).toBeLessThanOrEqual(5)
+  })
+
+  test('large messages that a relay answers late delay no small one: at most two are in flight', async () => {
+    sink.always({ largeDelayMs: 6000 })
+    const content = Buffer.alloc(1_100_000).toString('base64')
+    const bcc = Array.from({ length: 10 }, (_, i) => `p${i}@people.example`)
+    const body = freeform({ bcc, attachments: [{ filename: 'a', content }], scheduledAt: t.app.now().getTime() + 500 })
+    expect((await t.request('POST', '/send', { key: account.key, body })).body.status).toBe('pending')
+    await start()
+    await eventually(() => sink.begun === 2)
+    // A relay that answers nothing for 3 s is stalled.
+    await sleep(3200)
+    await queueMany(t.app, account.id, 200)
+    await sink.arrived(200)
+    expect([sink.begun, sink.mails.filter(({ raw }) => raw.length > 1_000_000).length]).toEqual([202, 0])
+    sink.always({})
+    await eventually(async () => (await tally()).sent === 211, 20_000)
   })
 
   test('on a shared relay, an account’s thousand waiting messages do not delay another account’s', async () => {
