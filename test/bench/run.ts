@@ -18,6 +18,7 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench, size?: number)
   segments: () => import('./segments.ts'),
   journeys: () => import('./journeys.ts'),
   send: () => import('./send.ts'),
+  'large-mail': () => import('./large-mail.ts'),
   mail: () => import('./mail.ts'),
   broadcasts: () => import('./broadcasts.ts'),
   engagement: () => import('./engagement.ts'),

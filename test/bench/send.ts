@@ -7,7 +7,7 @@ import { buildServer } from '../../src/http/server.ts'
 import { addSender } from '../../src/messages/messages.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { html, openSink, paragraphs, text, viaPool } from './mail-pool.ts'
-import type { Calls } from './send-callers.ts'
+import type { Called, Calls } from './send-callers.ts'
 import { type Bench, benchAccount, interleaved, type Row, row } from './support.ts'
 
 const calls = 3_000
@@ -24,7 +24,7 @@ const openCallers = (port: number, key: string) => {
       const asked: Calls = { port, key, body: JSON.stringify(body), count, callers }
       process.send(asked)
       const ended = once(process, 'exit').then(() => Promise.reject(new Error('The callers have failed')))
-      const [ms] = await Promise.race([once(process, 'message'), ended])
+      const [{ ms }] = (await Promise.race([once(process, 'message'), ended])) as [Called]
       return count / (ms / 1000)
     },
     close: () => process.disconnect(),
