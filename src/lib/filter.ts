@@ -60,7 +60,7 @@ export interface TermKind {
 /** The terms that a filter may use, and the columns, which it may use without `field.` before them. */
 export interface Vocabulary {
   readonly terms: ReadonlyMap<string, TermKind>
-  readonly columns: ReadonlySet<string>
+  readonly columns: Pick<ReadonlySet<string>, 'has'> & Iterable<string>
 }
 
 const fieldPrefix = 'field.'

@@ -46,6 +46,12 @@ const verification: Term = {
   rows: ({ account }) => ({ from: `${verdicts(account)} v`, where: 'true', email: 'v.email', value: 'v.status' }),
 }
 
+/** Returns the terms of the language that are not fields. */
+export const termNames = async (work: Work): Promise<ReadonlySet<string>> => {
+  const { terms } = await work.filterParts()
+  return new Set([...Object.keys(own), verification.name, ...terms.map(({ name }) => name)])
+}
+
 const dayMs = 86_400_000
 const numeric = '^-?[0-9]+([.][0-9]+)?$'
 const dated = '^[0-9]{4}-[0-9]{2}-[0-9]{2}'

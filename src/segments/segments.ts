@@ -1,5 +1,5 @@
 export { createSegment, deleteSegment, NewSegment } from './segments.change.ts'
-export { compileFilter, type Matcher } from './segments.compile.ts'
+export { compileFilter, type Matcher, termNames } from './segments.compile.ts'
 export {
   compileSegment,
   countSegment,

@@ -44,8 +44,11 @@ export const Theme = z.strictObject({
 })
 export type Theme = z.output<typeof Theme>
 
+/** When the block is shown; studio.check.ts parses it. */
+const showIf = z.string().optional()
+
 const leaf = <const Type extends string, Props extends z.ZodType>(type: Type, props: Props) =>
-  z.strictObject({ id: BlockId, type: z.literal(type), props })
+  z.strictObject({ id: BlockId, type: z.literal(type), props, showIf })
 
 const Question = { question: Line, options: Options }
 
@@ -166,6 +169,7 @@ export interface SectionBlock {
   id: string
   type: 'section'
   props: z.output<typeof SectionProps>
+  showIf?: string | undefined
   children: Block[]
 }
 /** Each child is a column; a section is a column of several blocks. */
@@ -173,17 +177,25 @@ export interface ColumnsBlock {
   id: string
   type: 'columns'
   props: z.output<typeof ColumnsProps>
+  showIf?: string | undefined
   children: Block[]
 }
 export type Block = LeafBlock | SectionBlock | ColumnsBlock
 
 const Blocks: z.ZodType<Block[]> = z.lazy(() => z.array(Block).min(1))
-const Section = z.strictObject({ id: BlockId, type: z.literal('section'), props: SectionProps, children: Blocks })
+const Section = z.strictObject({
+  id: BlockId,
+  type: z.literal('section'),
+  props: SectionProps,
+  showIf,
+  children: Blocks,
+})
 const Columns = z
   .strictObject({
     id: BlockId,
     type: z.literal('columns'),
     props: ColumnsProps,
+    showIf,
     children: Blocks.refine((children) => children.length <= 6, 'must have at most 6 items, a column each'),
   })
   .refine(({ props, children }) => !props.widths || props.widths.length === children.length, {

@@ -1,8 +1,10 @@
 import { findList } from '../contacts/contacts.ts'
 import { type Checked, type Fault, faultText, type Path, pathText, recordOf, shapeFaults } from '../lib/faults.ts'
 import { Problem } from '../lib/problem.ts'
+import { termNames } from '../segments/segments.ts'
 import type { Work } from '../store/work.ts'
 import { ProjectFile } from './studio.blocks.ts'
+import { parseCondition } from './studio.conditions.ts'
 
 const maxBlocks = 200
 const maxNesting = 10
@@ -58,6 +60,24 @@ const resolveLists = async (work: Work, placed: readonly Placed[]): Promise<Faul
   return faults
 }
 
+/** Returns a fault for each condition with a mistake. */
+const conditionFaults = async (work: Work, placed: readonly Placed[]): Promise<Fault[]> => {
+  const conditions = placed.flatMap(({ block: { showIf }, path }) =>
+    typeof showIf === 'string' ? [{ showIf, path: [...path, 'showIf'] }] : [],
+  )
+  if (conditions.length === 0) return []
+  const terms = await termNames(work)
+  return conditions.flatMap(({ showIf, path }) => {
+    try {
+      parseCondition(showIf, terms)
+      return []
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      return [{ path, message: error.message }]
+    }
+  })
+}
+
 /** Checks one document. Returns the project with its lists resolved, or all faults with their paths. */
 export const checkProject = async (work: Work, document: unknown): Promise<Checked<ProjectFile>> => {
   const record = recordOf(document)
@@ -66,7 +86,11 @@ export const checkProject = async (work: Work, document: unknown): Promise<Check
   const ofShape = checked.success ? [] : shapeFaults(checked.error, 'the project')
   const file = checked.success ? checked.data : structuredClone(record)
   const placed = [...walkBlocks(file.blocks, ['blocks'], 0, false)]
-  const others = [...structureFaults(placed), ...(await resolveLists(work, placed))]
+  const others = [
+    ...structureFaults(placed),
+    ...(await resolveLists(work, placed)),
+    ...(await conditionFaults(work, placed)),
+  ]
   const faults = [...ofShape, ...others.map(faultText)]
   return checked.success && faults.length === 0 ? { file: checked.data, faults: null } : { file: null, faults }
 }

@@ -1,4 +1,5 @@
 import type { Block, ColumnsBlock, Content, SectionBlock } from './studio.blocks.ts'
+import { conditionOf } from './studio.conditions.ts'
 import { darkStyle, groundClass } from './studio.dark.ts'
 import { leafNodes, type RenderContext } from './studio.leaves.ts'
 import { createPlaceholders, type Node, node, type Placeholders } from './studio.nodes.ts'
@@ -32,18 +33,20 @@ const isBox = (block: Block | undefined): block is SectionBlock | ColumnsBlock =
 /** Returns the elements of a column. Sections inside a column are flattened: each of their blocks gets their background. */
 const columnNodes = (blocks: readonly Block[], context: RenderContext, background?: string): Node[] =>
   blocks.flatMap((block) => {
-    if (isBox(block)) return columnNodes(block.children, context, block.props.background ?? background)
+    const shown = (nodes: Node[]) => context.placeholders.shownIf(conditionOf(block), nodes)
+    if (isBox(block)) return shown(columnNodes(block.children, context, block.props.background ?? background))
     const nodes = leafNodes(block, context)
-    return background
-      ? nodes.map((one) => ({
-          ...one,
-          attributes: {
-            ...one.attributes,
-            'container-background-color': background,
-            'css-class': `ink ${groundClass(background)}`,
-          },
-        }))
-      : nodes
+    if (!background) return shown(nodes)
+    return shown(
+      nodes.map((one) => ({
+        ...one,
+        attributes: {
+          ...one.attributes,
+          'container-background-color': background,
+          'css-class': `ink ${groundClass(background)}`,
+        },
+      })),
+    )
   })
 
 const row = (inherited: RowContext, padding: [top: number, bottom: number], columns: Node[]): Node =>
@@ -69,7 +72,10 @@ const columnsRow = ({ props, children }: ColumnsBlock, inherited: RowContext, co
       ...(box.background && { 'background-color': box.background, 'css-class': groundClass(box.background) }),
       ...(box.padding && { padding: `${box.padding}px` }),
     }
-    return node('mj-column', attributes, columnNodes(isBox(child) ? child.children : [child], context))
+    const nodes = isBox(child)
+      ? context.placeholders.shownIf(conditionOf(child), columnNodes(child.children, context))
+      : columnNodes([child], context)
+    return node('mj-column', attributes, nodes)
   })
   return row(nestedIn(inherited, props), [padding, padding], columns)
 }
@@ -86,9 +92,12 @@ const padded = (one: Node, side: 'top' | 'bottom', by: number): Node => {
 const sectionRows = ({ props, children }: SectionBlock, inherited: RowContext, context: RenderContext): Node[] => {
   const { padding = 0 } = props
   const rows = rowsOf(children, nestedIn(inherited, props), context)
+  // Marks of conditions stand between the rows.
+  const isRow = ({ tagName }: Node) => tagName === 'mj-section'
+  const [first, last] = [rows.findIndex(isRow), rows.findLastIndex(isRow)]
   return rows.map((one, i) => {
-    const below = i === 0 ? padded(one, 'top', padding) : one
-    return i === rows.length - 1 ? padded(below, 'bottom', padding) : below
+    const below = i === first ? padded(one, 'top', padding) : one
+    return i === last ? padded(below, 'bottom', padding) : below
   })
 }
 
@@ -98,8 +107,9 @@ const rowsOf = (blocks: readonly Block[], inherited: RowContext, context: Render
   for (let i = 0; i < blocks.length; ) {
     const block = blocks[i]!
     if (isBox(block)) {
-      if (block.type === 'section') rows.push(...sectionRows(block, inherited, context))
-      else rows.push(columnsRow(block, inherited, context))
+      const own =
+        block.type === 'section' ? sectionRows(block, inherited, context) : [columnsRow(block, inherited, context)]
+      rows.push(...context.placeholders.shownIf(conditionOf(block), own))
       i++
       continue
     }

@@ -4,10 +4,10 @@ import { tagParts } from '../lib/tags.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 import type { Content } from './studio.blocks.ts'
-import { fillTemplate, type Links, type Mail, type MergeData, type Template } from './studio.template.ts'
+import { fillTemplate, type Links, type Mail, type MergeData, type Part, type Template } from './studio.template.ts'
 
 /** Increase it with every change of the rendered output: stored templates of a lower revision are rendered again. */
-const renderer = 3
+const renderer = 4
 
 /** A process caches the templates that it used last, about 25 kB each. Templates over `maxKeptLength` characters are not cached. */
 const maxKept = 100
@@ -54,8 +54,13 @@ const load = async ({ sql }: Pick<App, 'sql'>, { accountId, id, version }: Versi
   return template
 }
 
-const lengthOf = ({ html, text }: Template): number =>
-  [...html, ...text].reduce((length, part) => length + (typeof part === 'string' ? part.length : 0), 0)
+const lengthOfParts = (parts: readonly Part[]): number =>
+  parts.reduce((length, part) => {
+    if (typeof part === 'string') return length + part.length
+    return length + ('parts' in part ? lengthOfParts(part.parts) : 0)
+  }, 0)
+
+const lengthOf = ({ html, text }: Template): number => lengthOfParts(html) + lengthOfParts(text)
 
 const recent = createCache<Template>(maxKept, (template) => lengthOf(template) <= maxKeptLength)
 

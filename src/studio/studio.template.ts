@@ -1,5 +1,7 @@
+import type { Filter } from '../lib/filter.ts'
 import { escapeHtml } from '../lib/html.ts'
 import { type Tag, type TagPart, tagValue } from '../lib/tags.ts'
+import { meetsCondition } from './studio.conditions.ts'
 import { fillUrl, type UrlKind, type UrlPart } from './studio.urls.ts'
 
 /** The URLs in an email that are specific to the recipient. The caller signs them. */
@@ -34,6 +36,8 @@ export type Part =
   | { link: 'view' | 'open' | 'unsubscribe'; at?: string }
   /** Parts that are left out if that link is null. */
   | { given: 'open' | 'unsubscribe'; parts: readonly Part[] }
+  /** A block with a condition. */
+  | { when: Filter; parts: readonly Part[] }
 
 /** A rendered version, stored as JSON. Sending an email only substitutes its parts. */
 export interface Template {
@@ -72,6 +76,11 @@ const fillPart = (part: Exclude<Part, string>, filling: Filling): string => {
   if ('tag' in part) return write(read(data, part))
   if ('url' in part) return write(fillLink(filling, part))
   if ('answer' in part) return write(links.answer(part.answer, fillTagParts(part.value, data)))
+  if ('when' in part) {
+    // Filled in any case: the links of a hidden block count, so that the number of a link depends on no condition.
+    const inside = fill(part.parts, filling)
+    return meetsCondition(part.when, data) ? inside : ''
+  }
   if ('given' in part) return links[part.given] === null ? '' : fill(part.parts, filling)
   return write(`${links[part.link] ?? ''}${part.at === undefined ? '' : `#${part.at}`}`)
 }
@@ -102,7 +111,7 @@ export const fillTemplate = (template: Template, data: MergeData, links: Links):
     .concat('\n'),
 })
 
-/** Returns the distinct http(s) URLs of the email's links, in the order of its HTML, then of its text. */
+/** Returns the distinct http(s) URLs of the email's links, hidden ones included, in the order of its HTML, then of its text. */
 export const linksIn = (template: Template, data: MergeData): string[] => {
   const found = new Set<string>()
   const click = (url: string): string => {

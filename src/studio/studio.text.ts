@@ -1,5 +1,6 @@
 import { tagParts } from '../lib/tags.ts'
 import type { Block, Content, LeafBlock } from './studio.blocks.ts'
+import { conditionOf } from './studio.conditions.ts'
 import { mergeLiterals, type Part } from './studio.template.ts'
 import { urlParts } from './studio.urls.ts'
 import { bookingLine, priceLines, words } from './studio.words.ts'
@@ -51,10 +52,16 @@ const leafParts = (block: LeafBlock): Part[] => {
   }
 }
 
-const blockParts = (block: Block): Part[] => {
+const shownParts = (block: Block): Part[] => {
   if (block.type === 'section' || block.type === 'columns') return block.children.flatMap(blockParts)
   const parts = leafParts(block)
   return parts.length > 0 ? [...parts, '\n\n'] : []
+}
+
+const blockParts = (block: Block): Part[] => {
+  const condition = conditionOf(block)
+  const parts = shownParts(block)
+  return condition ? [{ when: condition, parts: mergeLiterals(parts) }] : parts
 }
 
 /** Returns the plain-text part of a project as parts. */

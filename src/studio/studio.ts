@@ -7,6 +7,7 @@ export {
   FormFields,
   type LeafBlock,
 } from './studio.blocks.ts'
+export { shownBlocks } from './studio.conditions.ts'
 export { darkGround, darkTheme } from './studio.dark.ts'
 export {
   findProject,

@@ -268,7 +268,7 @@ describe('versions', () => {
     expect(await stored(id!)).toEqual([{ version: 1, renderer: null }])
     const [one, two] = await Promise.all([at(1), at(1)])
     expect(one).toEqual(two)
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 3 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 4 }])
     await apply(say('second'))
     expect((await at(2)).text).toContain('second')
     expect(await at(1)).toEqual(one)
@@ -298,7 +298,7 @@ describe('versions', () => {
       links: testLinks,
     })
     expect(mail.text).toContain('new')
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 3 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 4 }])
   })
 
   test('a deleted project is not found, and its sent emails stay', async () => {

@@ -8,6 +8,7 @@ import {
   fullTheme,
   type LeafBlock,
   leavesOf,
+  shownBlocks,
   type UrlKind,
   urlParts,
 } from '../../studio/studio.ts'
@@ -58,10 +59,15 @@ const filledProps = (value: unknown, read: Read, name = ''): unknown => {
 const filledLeaf = (block: LeafBlock, read: Read): LeafBlock =>
   ({ ...block, props: filledProps(block.props, read) }) as LeafBlock
 
-/** Returns all blocks without children, with their merge tags filled. */
+/**
+ * Returns the blocks without children that the email shows, with their merge tags filled. Without its merge data, which was
+ * dropped, an email shows all.
+ */
 export const filledLeaves = (sent: SentMail): LeafBlock[] => {
   const read = reader(sent)
-  return leavesOf(sent.content.blocks).map((block) => filledLeaf(block, read))
+  const { content, isDropped, mergeData } = sent
+  const blocks = isDropped ? content.blocks : shownBlocks(content.blocks, mergeData)
+  return leavesOf(blocks).map((block) => filledLeaf(block, read))
 }
 
 /** Returns an email as its recipient sees it now. */
@@ -77,7 +83,10 @@ export const showLiveView = async (app: App, sent: SentMail, kinds: readonly Blo
         return { ...filled, props: { ...filled.props, ...(await kind.view(app, sent, filled as never)) } } as LeafBlock
       }),
     )
-  const [blocks, state] = await Promise.all([fill(sent.content.blocks), readState(app, sent)])
+  const [blocks, state] = await Promise.all([
+    fill(shownBlocks(sent.content.blocks, sent.mergeData)),
+    readState(app, sent),
+  ])
   const { logo, ...theme } = fullTheme(sent.content.theme)
   return {
     project: { id: sent.projectId, name: fillTags(sent.content.name, read) },

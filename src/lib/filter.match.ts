@@ -1,0 +1,59 @@
+import type { Comparison, Filter, Order } from './filter.ts'
+
+/*
+ * Evaluates filters of fields in the process, exactly as the SQL of segments does (segments.compile.ts): test/segments/cases.ts has what
+ * both must agree on.
+ */
+
+const numeric = /^-?[0-9]+([.][0-9]+)?$/
+const dated = /^[0-9]{4}-[0-9]{2}-[0-9]{2}/
+
+/** Orders texts by code points, which is the order of their UTF-8 bytes. */
+const compareTexts = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+/** Orders the digits of two decimals without a sign. Numbers of JavaScript would round long ones. */
+const compareDigits = (a: string, b: string): number => {
+  const parts = (text: string): [string, string] => {
+    const [whole = '', fraction = ''] = text.split('.')
+    return [whole.replace(/^0+/, ''), fraction.replace(/0+$/, '')]
+  }
+  const [[wholeA, fractionA], [wholeB, fractionB]] = [parts(a), parts(b)]
+  return wholeA.length - wholeB.length || compareTexts(wholeA, wholeB) || compareTexts(fractionA, fractionB)
+}
+
+const compareNumbers = (a: string, b: string): number => {
+  const isZero = (text: string) => !/[1-9]/.test(text)
+  const sign = (text: string) => (isZero(text) ? 0 : text.startsWith('-') ? -1 : 1)
+  return sign(a) - sign(b) || sign(a) * compareDigits(a.replace('-', ''), b.replace('-', ''))
+}
+
+const isOrdered = (operator: Order, order: number): boolean =>
+  ({ '<': order < 0, '<=': order <= 0, '>': order > 0, '>=': order >= 0 })[operator]
+
+/** Puts each character into lower case by itself, as PostgreSQL does: İ has one letter, and Σ the same at the end of a word. */
+const lower = (text: string): string =>
+  Array.from(text, (character) => String.fromCodePoint(character.toLowerCase().codePointAt(0)!)).join('')
+
+const holds = ({ test }: Comparison, value: string): boolean => {
+  switch (test.is) {
+    case 'in':
+      return test.values.includes(value)
+    case 'contains':
+      return lower(value).includes(lower(test.value))
+    case 'ordered':
+      return isOrdered(test.operator, compareTexts(value, test.value))
+    case 'number':
+      return numeric.test(value) && isOrdered(test.operator, compareNumbers(value, test.value))
+    case 'date':
+      return dated.test(value) && isOrdered(test.operator, compareTexts(value.slice(0, 10), test.value))
+    default:
+      throw new Error(`A field is not compared with ${test.is}`)
+  }
+}
+
+/** Returns whether values meet a filter of fields only. A missing value is the empty string. */
+export const meets = (filter: Filter, read: (field: string) => string | undefined): boolean => {
+  if (filter.is === 'comparison') return holds(filter, read(filter.field!) ?? '')
+  if (filter.is === 'not') return !meets(filter.of, read)
+  return filter.is === 'and' ? filter.of.every((one) => meets(one, read)) : filter.of.some((one) => meets(one, read))
+}

@@ -1,0 +1,44 @@
+import { meets } from '../lib/filter.match.ts'
+import { type Filter, parseFilter } from '../lib/filter.ts'
+import type { Block } from './studio.blocks.ts'
+
+type MergeData = Readonly<Record<string, string>>
+
+/*
+ * Conditions of blocks (docs/reference/studio.md#conditions): filters of merge fields.
+ */
+
+/**
+ * Parses a condition. Every name is a merge field, except `terms`: names with another meaning in filters. Throws Problem `invalid` with
+ * the column of the first mistake.
+ */
+export const parseCondition = (text: string, terms: ReadonlySet<string> = new Set()): Filter =>
+  parseFilter(text, {
+    terms: new Map(),
+    columns: { has: (name) => !terms.has(name), [Symbol.iterator]: () => [].values() },
+  })
+
+/** Returns whether merge data meets a condition. */
+export const meetsCondition = (condition: Filter, data: MergeData): boolean =>
+  meets(condition, (field) => (Object.hasOwn(data, field) ? data[field] : undefined))
+
+const parsed = new WeakMap<Block, Filter>()
+
+/** Returns the condition of a block; null if it is always shown. */
+export const conditionOf = (block: Block): Filter | null => {
+  if (block.showIf === undefined) return null
+  const known = parsed.get(block)
+  if (known) return known
+  const condition = parseCondition(block.showIf)
+  parsed.set(block, condition)
+  return condition
+}
+
+/** Returns the blocks that merge data shows, without their conditions, which recipients must not see. */
+export const shownBlocks = (blocks: readonly Block[], data: MergeData): Block[] =>
+  blocks.flatMap((block): Block[] => {
+    const condition = conditionOf(block)
+    if (condition && !meetsCondition(condition, data)) return []
+    const { showIf: _, ...shown } = block
+    return ['children' in shown ? { ...shown, children: shownBlocks(shown.children, data) } : shown]
+  })
