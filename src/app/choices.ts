@@ -38,6 +38,11 @@ const segments = async ({ work }: Context) => {
   return byName(await work(listSegments), ({ where }) => where)
 }
 
+const topics = async ({ work }: Context) => {
+  const { listTopics } = await import('../messages/messages.ts')
+  return byName(await work(listTopics), ({ description }) => description)
+}
+
 const projects = async ({ work }: Context) => {
   const { listProjects } = await import('../studio/studio.ts')
   return byName(await work(listProjects), () => undefined)
@@ -165,6 +170,7 @@ const loaders = {
   segments,
   senders,
   stages,
+  topics,
   webhooks,
   webinars,
 } satisfies Readonly<Record<string, Choices['load']>>
@@ -179,6 +185,7 @@ const byPlace: Readonly<Record<string, Noun>> = {
   '--project': 'projects',
   '--segment': 'segments',
   '--stage': 'stages',
+  '--topic': 'topics',
   '--webhook': 'webhooks',
   '<account>': 'accounts',
   '<course>': 'courses',
@@ -192,6 +199,7 @@ const byPlace: Readonly<Record<string, Noun>> = {
   '<project>': 'projects',
   '<segment>': 'segments',
   '<stage>': 'stages',
+  '<topic>': 'topics',
   '<webinar>': 'webinars',
   'bindings set <subject>': 'courses or webinars',
   'bindings unset <subject>': 'courses or webinars',

@@ -21,6 +21,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     send: 'Send one email and show its result',
     sends: 'Sent, queued and failed emails',
     broadcasts: 'Marketing emails to all active contacts of a list',
+    topics: 'Topics of marketing email, which people can leave',
     projects: 'Studio projects: email designs of blocks, rendered for each recipient',
     liveview: 'The live view of an email: what its recipient sees and answers',
     relay: 'The SMTP relay of the account',
@@ -91,6 +92,7 @@ const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>]
   [['relay', 'senders', 'domains'], async () => (await import('../messages/identity/identity.commands.ts')).commands],
   [['send', 'sends'], async () => (await import('../messages/messages.commands.ts')).commands],
   [['suppressions'], async () => (await import('../messages/suppression/suppressions.commands.ts')).commands],
+  [['topics'], async () => (await import('../messages/topics/topics.commands.ts')).commands],
   [['bounces'], async () => (await import('../messages/bounces/bounces.commands.ts')).commands],
   [['broadcasts'], async () => (await import('../broadcasts/broadcasts.commands.ts')).commands],
   [

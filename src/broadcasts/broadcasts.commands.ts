@@ -27,6 +27,7 @@ interface CreateFlags extends Confirmation {
   where?: string
   segment?: string
   project?: string
+  topic?: string
   subject?: string
   at?: string
   rate?: string
@@ -90,18 +91,19 @@ const follow = async (context: Context, id: string): Promise<void> => {
 }
 
 /** Returns the sentence that a confirmation shows. */
-const sending = ({ mails, suppressed, listName, segmentName, where, subject, from, at }: Plan): string => {
+const sending = ({ mails, suppressed, listName, segmentName, topicName, where, subject, from, at }: Plan): string => {
   const sender = from.fromName === '' ? from.fromEmail : `${from.fromName} <${from.fromEmail}>`
   const leftOut = suppressed > 0 ? `, leaving out ${number(suppressed)} suppressed` : ''
+  const topic = topicName === undefined ? '' : `, about ${topicName}`
   const people = quantity(mails, 'person', 'people')
   const ofList = `the list ${listName}${where === undefined ? '' : ' that meet the filter'}`
   const audience = segmentName === undefined ? ofList : `the segment ${segmentName}`
-  return `email ${people} of ${audience}${leftOut}: "${subject}", from ${sender}, ${at ? `at ${at.toISOString()}` : 'at once'}`
+  return `email ${people} of ${audience}${leftOut}${topic}: "${subject}", from ${sender}, ${at ? `at ${at.toISOString()}` : 'at once'}`
 }
 
-const planned = ({ listId, segmentId, where, projectId, recipients, mails, suppressed }: Plan) => ({
+const planned = ({ listId, segmentId, where, projectId, topicId, recipients, mails, suppressed }: Plan) => ({
   ...{ listId, ...(segmentId && { segmentId }), ...(where !== undefined && { where }) },
-  ...{ projectId, recipients, mails, suppressed },
+  ...{ projectId, ...(topicId && { topicId }), recipients, mails, suppressed },
 })
 
 /** Queues a sent broadcast if its time has come, and prints its state. */
@@ -129,8 +131,8 @@ const create = async (context: Context, flags: CreateFlags): Promise<void> => {
     : await context.require({ list: flags.list, project: flags.project })
   const [operations, { parse }] = await Promise.all([import('./broadcasts.ts'), import('../lib/parse.ts')])
   const { createBroadcast, planBroadcast, sendBroadcast } = operations
-  const { name, subject, at, rate } = flags
-  const input = parse(operations.NewBroadcast, { name, where, segment, subject, at, rate, ...given })
+  const { name, topic, subject, at, rate } = flags
+  const input = parse(operations.NewBroadcast, { name, where, segment, topic, subject, at, rate, ...given })
   if (flags.send || flags.dryRun) {
     const plan = await trial(async (w) => planBroadcast(app, w, (await createBroadcast(w, input)).id))
     const what = flags.send ? sending(plan) : `make a draft that can ${sending(plan)}`
@@ -165,6 +167,7 @@ export const commands: CommandSet = (cli) => {
       .option('--where <filter>', 'only contacts of the list that meet this filter when sending begins')
       .option('--segment <id|name>', 'the recipients: the segment’s active contacts when sending begins')
       .option('--project <id|name>', 'the project to render')
+      .option('--topic <id|name>', 'the topic of its emails: who has left it gets none')
       .option('--subject <subject>', 'the subject (default: the name of the project)')
       .option('--at <time>', 'start of sending, such as 2026-12-01T09:00:00Z (default: at once)')
       .option('--rate <n>', 'maximum emails per minute')

@@ -3,7 +3,7 @@ import { findList } from '../contacts/contacts.ts'
 import { newId } from '../lib/ids.ts'
 import { invalid, Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
-import { countRecipients } from '../messages/messages.ts'
+import { countRecipients, keepTopic } from '../messages/messages.ts'
 import { compileFilter, compileSegment, keepSegment } from '../segments/segments.ts'
 import type { Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
@@ -21,6 +21,8 @@ export const NewBroadcast = z.object({
   /** Instead of `list` and `where`. */
   segment: text(200).optional(),
   project: text(200),
+  /** Id or name. */
+  topic: text(200).optional(),
   subject: text(500).min(1).optional(),
   /** An ISO time. Default: the broadcast begins when it is sent. */
   at: z
@@ -56,7 +58,7 @@ const findAudience = async (work: Work, { list, where, segment }: NewBroadcast) 
 }
 
 /**
- * Creates a draft; only `sendBroadcast` sends it. Throws Problem `not_found` for the list, the segment or the project, `invalid`
+ * Creates a draft; only `sendBroadcast` sends it. Throws Problem `not_found` for the list, the segment, the project or the topic, `invalid`
  * where the time has passed or the filter has a mistake.
  */
 export const createBroadcast = async (work: Work, input: NewBroadcast): Promise<BroadcastView> => {
@@ -64,8 +66,9 @@ export const createBroadcast = async (work: Work, input: NewBroadcast): Promise<
   const { subject = null, rate = null, at = null } = input
   const { matcher, ...audience } = await findAudience(work, input)
   const project = await findProject(work, input.project)
+  const topicId = input.topic === undefined ? null : (await keepTopic(work, input.topic)).id
   if (at && at <= now) throw invalid('at must be in the future')
-  const { recipients } = await countRecipients(work, audience.listId, matcher)
+  const { recipients } = await countRecipients(work, audience.listId, matcher, topicId)
   const [em, { Broadcast }] = await work.em(import('./broadcasts.entities.ts'))
   const broadcast = em.create(Broadcast, {
     id: newId('bct', now.getTime()),
@@ -74,6 +77,7 @@ export const createBroadcast = async (work: Work, input: NewBroadcast): Promise<
     status: 'draft',
     ...audience,
     projectId: project.id,
+    topicId,
     subject,
     rate,
     scheduledAt: at,

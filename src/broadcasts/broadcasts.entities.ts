@@ -24,6 +24,8 @@ const BroadcastSchema = defineEntity({
     /** Evaluated once, when it begins. null: the whole list. */
     filter: p.text().nullable(),
     projectId: p.text().collation('C'),
+    /** The topic of its emails. */
+    topicId: p.text().collation('C').nullable(),
     /** null: the project's name. */
     subject: p.text().nullable(),
     /** Messages per minute; null: unlimited. */

@@ -19,6 +19,8 @@ export interface BroadcastView {
   /** The filter of its recipients; absent: the whole list. */
   where?: string
   projectId: string
+  /** Absent: its emails have no topic. */
+  topicId?: string
   /** null: it begins when it is sent. */
   scheduledAt: number | null
   recipients: number
@@ -30,18 +32,23 @@ export interface BroadcastView {
   createdAt: number
 }
 
-type Row = Omit<BroadcastView, 'segmentId' | 'where'> & { segmentId: string | null; where: string | null }
+type Row = Omit<BroadcastView, 'segmentId' | 'where' | 'topicId'> & {
+  segmentId: string | null
+  where: string | null
+  topicId: string | null
+}
 
-const view = ({ segmentId, where, ...row }: Row): BroadcastView => ({
+const view = ({ segmentId, where, topicId, ...row }: Row): BroadcastView => ({
   ...row,
   ...(segmentId !== null && { segmentId }),
   ...(where !== null && { where }),
+  ...(topicId !== null && { topicId }),
 })
 
 // Adds the counters that the broadcast's row does not include yet, so that the numbers are exact without counting messages.
 const selecting = `
   select b.id, b.name, b.status, b.list_id as "listId", b.segment_id as "segmentId", b.filter as "where",
-    b.project_id as "projectId",
+    b.project_id as "projectId", b.topic_id as "topicId",
     (extract(epoch from b.scheduled_at) * 1000)::int8 as "scheduledAt", b.recipients,
     b.queued - t.sent - t.failed - t.suppressed as queued, b.sent + t.sent as sent, b.failed + t.failed as failed,
     b.suppressed + t.suppressed as suppressed, (extract(epoch from b.created_at) * 1000)::int8 as "createdAt"
@@ -55,6 +62,7 @@ const types = {
   segmentId: 'text',
   where: 'text',
   projectId: 'text',
+  topicId: 'text',
   scheduledAt: 'int8',
   recipients: 'int4',
   queued: 'int4',

@@ -15,7 +15,14 @@ const countUnsentOfSegment = statement<{ broadcasts: number }>(
    where account_id = $1 and segment_id = $2 and status in ('draft', 'scheduled')`,
 )
 
-/** Counts the drafts and scheduled broadcasts of a project, and of a segment. */
+const countUnsentOfTopic = statement<{ broadcasts: number }>(
+  'count-unsent-broadcasts-of-topic',
+  { broadcasts: 'int8' },
+  `select count(*) as broadcasts from broadcasts
+   where account_id = $1 and topic_id = $2 and status in ('draft', 'scheduled', 'sending')`,
+)
+
+/** Counts the drafts and scheduled broadcasts of a project, and of a segment; of a topic also those that are being sent. */
 export const countBroadcasts: Listener = {
   async projectUses({ sql, accountId }, projectId) {
     const [row] = await sql(countUnsent, [accountId, projectId])
@@ -23,6 +30,10 @@ export const countBroadcasts: Listener = {
   },
   async segmentUses({ sql, accountId }, segmentId) {
     const [row] = await sql(countUnsentOfSegment, [accountId, segmentId])
+    return row!
+  },
+  async topicUses({ sql, accountId }, topicId) {
+    const [row] = await sql(countUnsentOfTopic, [accountId, topicId])
     return row!
   },
 }

@@ -1,7 +1,7 @@
 import { quotaLeft } from '../accounts/accounts.ts'
 import { findList } from '../contacts/contacts.ts'
 import { conflict, Problem } from '../lib/problem.ts'
-import { countRecipients, dropBatch, type From, requireMethod } from '../messages/messages.ts'
+import { countRecipients, dropBatch, type From, findTopic, requireMethod } from '../messages/messages.ts'
 import { compileFilter, findSegment } from '../segments/segments.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
@@ -18,6 +18,9 @@ export interface Plan {
   segmentName?: string
   where?: string
   projectId: string
+  topicId?: string
+  /** The name of the topic. */
+  topicName?: string
   /** With unfilled merge tags. */
   subject: string
   from: From
@@ -49,11 +52,12 @@ export const planBroadcast = async (app: App, work: Work, id: string): Promise<P
   const { segmentId, where } = refs
   const segment = segmentId === undefined ? null : await findSegment(work, segmentId)
   const matcher = where === undefined ? null : await compileFilter(work, where, listId)
+  const topic = refs.topicId === undefined ? null : await findTopic(work, refs.topicId)
   const { id: projectId, name } = await findProject(work, refs.projectId)
   const [row] = await sql(readSchedule, [accountId, id, now])
   const { subject, at } = row!
   const from = await requireMethod(app, work)
-  const { recipients, suppressed } = await countRecipients(work, listId, matcher)
+  const { recipients, suppressed } = await countRecipients(work, listId, matcher, topic?.id ?? null)
   const mails = recipients - suppressed
   const left = await quotaLeft(work, 'sends', at ?? now)
   if (left !== null && mails > left) {
@@ -69,6 +73,7 @@ export const planBroadcast = async (app: App, work: Work, id: string): Promise<P
     ...{
       ...(where !== undefined && { where }),
       projectId,
+      ...(topic && { topicId: topic.id, topicName: topic.name }),
       subject: subject ?? name,
       from,
       at,

@@ -33,6 +33,7 @@ interface State {
   listId: string
   filter: string | null
   projectId: string
+  topicId: string | null
   subject: string | null
   rate: number | null
   scheduledAt: Date | null
@@ -56,12 +57,13 @@ export type Step = { isMore: boolean; waitMs: number | null } | null
 const lockOpen = preparedStatement<State>(
   'lock-broadcast',
   {
-    ...{ id: 'text', status: 'text', listId: 'text', filter: 'text', projectId: 'text', subject: 'text', rate: 'int4' },
+    ...{ id: 'text', status: 'text', listId: 'text', filter: 'text', projectId: 'text', topicId: 'text' },
+    ...{ subject: 'text', rate: 'int4' },
     ...{ scheduledAt: 'timestamptz', startedAt: 'timestamptz', checkpoint: 'text', pacedAt: 'timestamptz' },
     ...{ recipients: 'int4', queued: 'int4', sent: 'int4', failed: 'int4', suppressed: 'int4' },
     finishedAt: 'timestamptz',
   },
-  `select id, status, list_id as "listId", filter, project_id as "projectId", subject, rate, scheduled_at as "scheduledAt",
+  `select id, status, list_id as "listId", filter, project_id as "projectId", topic_id as "topicId", subject, rate, scheduled_at as "scheduledAt",
      started_at as "startedAt", checkpoint, paced_at as "pacedAt", recipients, queued, sent, failed, suppressed,
      finished_at as "finishedAt"
    from broadcasts
@@ -116,9 +118,10 @@ const begin = async (work: Work, state: State): Promise<boolean> => {
   return recipients !== null
 }
 
-const mailOf = ({ id, projectId, subject }: State, { rowId, email, fields }: Recipient): QueuedMail => ({
+const mailOf = ({ id, projectId, topicId, subject }: State, { rowId, email, fields }: Recipient): QueuedMail => ({
   to: email,
   type: 'marketing',
+  topicId: topicId ?? undefined,
   key: `${keyPrefix(id)}${rowId}`,
   source: { kind: 'send', id: null },
   subject: subject ?? undefined,

@@ -34,6 +34,7 @@ export {
   verificationReasons,
 } from './contacts.recipients.ts'
 export {
+  addressesOf,
   type ContactCondition,
   contactAt,
   contactsOf,

@@ -1,6 +1,6 @@
 import { confirmLead, contactAt, writeContacts } from '../contacts/contacts.ts'
 import { Problem } from '../lib/problem.ts'
-import { removeSuppressions } from '../messages/messages.ts'
+import { returnToMail } from '../messages/messages.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 
@@ -78,11 +78,11 @@ export const confirmSignup = async (work: Work, { listId, rowId }: Place): Promi
   if (row.status === 'pending') {
     const form = { id: row.formId, name: row.formName }
     const contact = await confirmLead(work, { listId, rowId }, { source: 'signup-form', form })
-    if (contact) await removeSuppressions(work, contact.email, 'unsubscribed')
+    if (contact) await returnToMail(work, contact.email, null)
     return
   }
   const [confirmed] = await sql(endingSignup, place)
   if (!confirmed) return
   if (confirmed.fields) await saveFields(work, listId, row.email, confirmed.fields)
-  await removeSuppressions(work, row.email, 'unsubscribed')
+  await returnToMail(work, row.email, null)
 }

@@ -30,6 +30,7 @@ export type IdPrefix =
   | 'int'
   | 'bct'
   | 'seg'
+  | 'top'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const letters = Buffer.from(alphabet)

@@ -26,6 +26,7 @@ interface SendFlags {
   html?: string
   text?: string
   type?: string
+  topic?: string
   from?: string
   sender?: string
   replyTo?: string
@@ -108,6 +109,7 @@ const bodyOf = async (context: Context, flags: SendFlags): Promise<object> => {
     ...copies,
     ...(attachments.length > 0 && { attachments }),
     type,
+    topicId: flags.topic,
     from: from && fromOf(from),
     senderId: sender,
     replyTo,
@@ -139,6 +141,7 @@ const send: CommandSet = (cli) => {
     .option('--html <file|->', 'the HTML part, sent unchanged')
     .option('--text <file|->', 'the text part')
     .option('--type <type>', 'transactional (default) or marketing')
+    .option('--topic <id|name>', 'the topic of marketing email: who has left it gets none')
     .option('--from <address>', 'From address, such as "The Shop <hello@shop.example>" (default: the default sender)')
     .option('--sender <id>', 'id of a sender (svc senders list)')
     .option('--reply-to <email>', 'address for replies')
@@ -158,7 +161,11 @@ const send: CommandSet = (cli) => {
           ...input,
           ...(flags.at !== undefined && { scheduledAt: parseTime(flags.at, app.now().getTime()) }),
         })
-        const { projectId } = body
+        const { projectId, topicId } = body
+        if (topicId !== undefined) {
+          const { findTopic } = await import('./messages.ts')
+          body.topicId = (await work((w) => findTopic(w, topicId))).id
+        }
         if (projectId !== undefined) {
           const { findProject } = await import('../studio/studio.ts')
           body.projectId = (await work((w) => findProject(w, projectId))).id
@@ -168,7 +175,7 @@ const send: CommandSet = (cli) => {
         const { reason } = result
         if (reason !== undefined) {
           const { explainUnsent } = await import('./suppression/suppression.ts')
-          const { why, next } = await work((w) => explainUnsent(w, body.to, reason))
+          const { why, next } = await work((w) => explainUnsent(w, { email: body.to, reason, topicId: body.topicId }))
           out.note(`not sent: ${why}`)
           out.next(next)
         }
@@ -210,6 +217,7 @@ const letterOf = async (context: Context, message: MessageDetail): Promise<Lette
     }),
     ...message.headers,
     ...{ type, status },
+    ...(message.topicId && { topicId: message.topicId }),
     ...(reason && { reason }),
     ...(error && { error }),
     createdAt,

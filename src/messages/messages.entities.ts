@@ -84,15 +84,51 @@ const SuppressionSchema = defineEntity({
   name: 'Suppression',
   tableName: 'suppressions',
   filters: tenantFilter,
+  indexes: [
+    {
+      name: 'suppressions_topic_index',
+      expression: `create index "suppressions_topic_index" on "suppressions" ("account_id", "topic_id") where "topic_id" <> ''`,
+    },
+  ],
   properties: {
     accountId: p.text().collation('C').primary(),
     email: p.text().collation('C').primary(),
     reason: p.enum(['complained', 'bounced', 'manual', 'unsubscribed'] as const).primary(),
+    /** What an address with the reason `unsubscribed` left: a topic. '': everything. */
+    topicId: p.text().collation('C').default('').primary(),
     createdAt: p.datetime(),
   },
 })
 export class Suppression extends SuppressionSchema.class {}
 SuppressionSchema.setClass(Suppression)
+
+/** A topic of marketing email, which people can leave. */
+const TopicSchema = defineEntity({
+  name: 'Topic',
+  tableName: 'topics',
+  filters: tenantFilter,
+  indexes: [
+    {
+      name: 'topics_name_index',
+      expression: `create unique index "topics_name_index" on "topics" ("account_id", "name") where "deleted_at" is null`,
+    },
+    {
+      name: 'topics_deleted_index',
+      expression: `create index "topics_deleted_index" on "topics" ("deleted_at") where "deleted_at" is not null`,
+    },
+  ],
+  properties: {
+    id: p.text().collation('C').primary(),
+    ...owned,
+    name: p.text(),
+    description: p.text(),
+    createdAt: p.datetime(),
+    /** When it was deleted: housekeeping deletes the row later, with what people left. */
+    deletedAt: p.datetime().nullable(),
+  },
+})
+export class Topic extends TopicSchema.class {}
+TopicSchema.setClass(Topic)
 
 /**
  * One email to one recipient: inserted once, updated once when it ends. No index contains a column of that update, and pages keep
@@ -130,6 +166,8 @@ const MessageSchema = defineEntity({
     /** null: the message itself. */
     sourceId: p.text().nullable(),
     type: p.enum(['transactional', 'marketing'] as const),
+    /** Of marketing email; null: none. The topic may be deleted. */
+    topicId: p.text().collation('C').nullable(),
     email: p.text().collation('C'),
     fromEmail: p.text().nullable(),
     fromName: p.text().nullable(),

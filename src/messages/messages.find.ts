@@ -34,6 +34,8 @@ export interface MessageDetail extends MessageView {
   text: string | null
   calendar: string | null
   projectVersion: number | null
+  /** The topic that it belongs to, which may be deleted. */
+  topicId: string | null
   mergeData: Record<string, string> | null
   /** Headers that the caller added. */
   headers: Record<string, string> | null
@@ -95,7 +97,7 @@ const attachmentsOfMessage = `case when m.attachments > 0 then (
   ) else '[]' end`
 
 /** The columns of a `MessageDetail`, for `from messages m`. */
-export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.merge_data as "mergeData", m.headers, m.copy, m.copy_of as "copyOf", ${attachmentsOfMessage} as attachments, ${epochMs('m.scheduled_at')} as "scheduledAt",
+export const detailColumns = `${columns}, ${fromColumns}, m.html, m.text, m.calendar, m.project_version as "projectVersion", m.topic_id as "topicId", m.merge_data as "mergeData", m.headers, m.copy, m.copy_of as "copyOf", ${attachmentsOfMessage} as attachments, ${epochMs('m.scheduled_at')} as "scheduledAt",
   ${epochMs('m.dropped_at')} as "contentDroppedAt"`
 
 /** The types of `detailColumns`. */
@@ -107,6 +109,7 @@ export const detailTypes = {
   text: 'text',
   calendar: 'text',
   projectVersion: 'int4',
+  topicId: 'text',
   mergeData: 'jsonb',
   headers: 'jsonb',
   copy: 'text',

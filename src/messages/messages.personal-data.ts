@@ -1,6 +1,7 @@
 import { statement } from '../store/statement.ts'
 import type { PersonalDataPart } from '../store/work.ts'
 import { detailColumns, detailTypes, epochMs, type MessageDetail } from './messages.find.ts'
+import { hasTopic, joinTopic } from './suppression/suppression.ts'
 
 const messagesTo = statement<Omit<MessageDetail, 'queue'> & { reports: { kind: string; at: number }[] }>(
   'export-messages',
@@ -12,11 +13,11 @@ const messagesTo = statement<Omit<MessageDetail, 'queue'> & { reports: { kind: s
    from messages m where m.account_id = $1 and m.email = $2 order by m.id`,
 )
 
-const suppressionsOf = statement<{ reason: string; createdAt: number }>(
+const suppressionsOf = statement<{ reason: string; createdAt: number; topic: string | null }>(
   'export-suppressions',
-  { reason: 'text', createdAt: 'int8' },
-  `select reason, ${epochMs('created_at')} as "createdAt" from suppressions
-   where account_id = $1 and email = $2 order by reason`,
+  { reason: 'text', createdAt: 'int8', topic: 'text' },
+  `select s.reason, ${epochMs('s.created_at')} as "createdAt", t.name as topic from suppressions s ${joinTopic}
+   where s.account_id = $1 and s.email = $2 and ${hasTopic} order by s.reason, s.topic_id`,
 )
 
 /** The messages to an address with their content and delivery reports, and the address's suppressions. */

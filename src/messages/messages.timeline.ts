@@ -1,4 +1,5 @@
 import { timelinePart } from '../contacts/contacts.ts'
+import { hasTopic, joinTopic } from './suppression/suppression.ts'
 
 /** SQL expression: the subject of a message; null if it does not exist. */
 export const subjectOf = (of: { account: string; id: string }): string =>
@@ -17,9 +18,10 @@ const emails = timelinePart(
 
 const suppressions = timelinePart(
   'suppressions',
-  `select created_at as at, 'address.suppressed' as kind, reason as title, email as id from suppressions
-   where account_id = $1 and email = $2`,
+  `select s.created_at as at, case when t.id is null then 'address.suppressed' else 'topic.left' end as kind,
+     coalesce(t.name, s.reason) as title, coalesce(t.id, s.email) as id
+   from suppressions s ${joinTopic} where s.account_id = $1 and s.email = $2 and ${hasTopic}`,
 )
 
-/** The emails to an address that have ended, and its suppressions. */
+/** The emails to an address that have ended, its suppressions, and the topics that it left. */
 export const timeline = [emails, suppressions] as const

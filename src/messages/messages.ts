@@ -76,13 +76,24 @@ export {
   isSuppressed,
   type Left,
   leaveMail,
+  leaveTopics,
   listSuppressions,
   removeSuppressions,
+  returnToMail,
   type SuppressionReason,
   SuppressionReasonShape,
   type SuppressionView,
   suppressAddresses,
 } from './suppression/suppression.ts'
+export {
+  createTopic,
+  deleteTopic,
+  findTopic,
+  keepTopic,
+  listTopics,
+  NewTopic,
+  type TopicView,
+} from './topics/topics.ts'
 
 /** Emails that are rendered from a project: another feature implements it. */
 export interface Projects {
@@ -106,8 +117,10 @@ declare module '../store/work.ts' {
   interface Listener {
     /** Normalised addresses get no more email, or (`unsubscribed`) no marketing; called in the transaction that writes it. */
     addressesSuppressed?(work: Work, emails: readonly string[], reason: SuppressionReason): Promise<void>
-    /** A recipient left marketing by the link of a message, and had not left it before; called in the transaction that writes it. */
+    /** A recipient left topics or all marketing by the link of a message, and had not left them before; called in the transaction that writes it. */
     mailLeft?(work: Work, left: Left): Promise<void>
+    /** Returns how many unsent broadcasts use a topic. */
+    topicUses?(work: Work, topicId: string): Promise<{ broadcasts: number }>
   }
   interface Settings {
     /** The platform's relay. */

@@ -168,6 +168,16 @@ const writePast = async (account: string, email: string, mark: string) => {
     ...{ member_id: `sub_${mark}`, course_id: course, active: false, created_at: enrolled },
     updated_at: expectNext('course.revoked', 'Baking', course),
   })
+  const topic = { name: `News ${mark}`, description: '', created_at: minute(0) }
+  await add('topics', { id: `top_${mark}`, ...topic })
+  await add('topics', { id: `top_gone${mark}`, ...topic, deleted_at: minute(0) })
+  await add('suppressions', {
+    ...{ email, reason: 'unsubscribed', topic_id: `top_gone${mark}`, created_at: minute(1) },
+  })
+  await add('suppressions', {
+    ...{ email, reason: 'unsubscribed', topic_id: `top_${mark}` },
+    created_at: expectNext('topic.left', `News ${mark}`, `top_${mark}`),
+  })
   await add('suppressions', {
     ...{ email, reason: 'unsubscribed' },
     created_at: expectNext('address.suppressed', 'unsubscribed', email),
@@ -255,7 +265,7 @@ describe('a person’s past', () => {
     const personalData = await t.app.personalData()
     await t.app.work(erased.id, 'cli:test', (work) => eraseContact(work, ada, { dryRun: false, personalData }))
     // Suppressions stay, so that the address gets no email.
-    expect((await read(erased)).timeline.map(({ kind }) => kind)).toEqual(['address.suppressed'])
+    expect((await read(erased)).timeline.map(({ kind }) => kind)).toEqual(['address.suppressed', 'topic.left'])
   })
 })
 

@@ -16,11 +16,13 @@ export interface Person {
   deals: { stage: string; status: 'open' | 'won' | 'lost'; value: number }[]
   webinars: { id: string; status: 'confirmed' | 'waitlisted' | 'cancelled' }[]
   courses: { id: string; active: boolean }[]
+  /** Topics that it left; '': everything. */
+  left: string[]
 }
 
 export const person = (email: string, given: Partial<Person> = {}): Person => ({
   ...{ email, status: 'active', verification: null, fields: {}, created: new Date(0), updated: new Date(0) },
-  ...{ sent: [], bounced: [], interactions: [], score: null, deals: [], webinars: [], courses: [] },
+  ...{ sent: [], bounced: [], interactions: [], score: null, deals: [], webinars: [], courses: [], left: [] },
   ...given,
 })
 
@@ -75,6 +77,9 @@ export const writePeople = async (
       created_at: at,
       updated_at: at,
     })
+  for (const id of ['top_1', 'top_2'])
+    await insert('topics', { id: `${id}${mark}`, name: `Topic ${id}`, description: '', created_at: at })
+  await insert('topics', { id: `top_0${mark}`, name: 'Deleted', description: '', created_at: at, deleted_at: at })
   let made = 0
   const next = (prefix: string) => `${prefix}_${String(++made).padStart(6, '0')}${mark}`
   for (const one of people) {
@@ -126,6 +131,10 @@ export const writePeople = async (
       await insert('webinar_registrations', {
         ...{ id: next('reg'), webinar_id: `${id}${mark}`, email, name: '', status, number: made },
         ...{ created_at: at, updated_at: at },
+      })
+    for (const id of one.left)
+      await insert('suppressions', {
+        ...{ email, reason: 'unsubscribed', topic_id: id && `${id}${mark}`, created_at: at },
       })
     if (one.courses.length > 0) {
       const memberId = next('sub')

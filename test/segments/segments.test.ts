@@ -53,6 +53,7 @@ describe('the terms', () => {
       ],
       webinars: [{ id: 'web_1', status: 'waitlisted' }],
       courses: [{ id: 'crs_1', active: true }],
+      left: ['top_1', 'top_0'],
     }),
     person('bob@Beta.test'.toLowerCase(), {
       ...{ status: 'pending', verification: 'risky', fields: { plan: 'Pro', age: '9.5', renewal: 'soon' } },
@@ -66,6 +67,7 @@ describe('the terms', () => {
       deals: [{ stage: 'Lost', status: 'lost', value: 7 }],
       webinars: [{ id: 'web_1', status: 'cancelled' }],
       courses: [{ id: 'crs_1', active: false }],
+      left: [''],
     }),
     person('carla', { fields: { plan: '', age: 'n/a' }, created: ago(-1), updated: day('2026-11-01T00:00') }),
   ]
@@ -174,6 +176,13 @@ describe('the terms', () => {
     ['webinar in (web_2)', []],
     ['course = "Title crs_1"', [ada]],
     ['course != crs_1', [bob, carla]],
+    // Topics that an address has not left. Who left everything has left each.
+    ['topic = top_1', [carla]],
+    ['topic = "Topic top_2"', [ada, carla]],
+    ['topic != top_1', [ada, bob]],
+    ['topic in (top_1, top_2)', [ada, carla]],
+    ['topic is empty', [bob]],
+    ['not topic is empty and topic != top_1', [ada]],
     ['deal.status = won or plan is empty', [ada, carla]],
     ['not (deal.status = won or plan is empty)', [bob]],
   ])('%s', (where, emails) => expectMatching(account, list, where, emails))
@@ -184,6 +193,8 @@ describe('the terms', () => {
     ['opened in prj_1x < 3d', 'filter, column 11: There is no project or broadcast prj_1x'],
     ['webinar in (web_1, web_1x)', 'filter, column 20: There is no webinar web_1x'],
     ['course = Nothing', 'filter, column 10: There is no course Nothing'],
+    ['topic = Deleted', 'filter, column 9: There is no topic Deleted'],
+    ['not topic in (top_1, top_1x)', 'filter, column 22: There is no topic top_1x'],
   ])('%s is a mistake', async (where, message) => {
     const narrowed = t.app.work(account.id, 'cli:test', (w) => narrow(w, { list, where }))
     await expect(narrowed).rejects.toMatchObject({ kind: 'invalid', message })
@@ -359,6 +370,18 @@ const filters = (random: Random) => {
         const has = (one: Person) => one.courses.some((own) => own.id === `crs_${id}` && own.active)
         return { text: `course = "Title crs_${id}"`, holds: has }
       },
+      () => {
+        const has = (one: Person, id: string) => !one.left.some((left) => left === '' || left === id)
+        const id = random.pick(['top_1', 'top_2'])
+        return random.pick([
+          { text: `topic = "Topic ${id}"`, holds: (one: Person) => has(one, id) },
+          { text: `topic != "Topic ${id}"`, holds: (one: Person) => !has(one, id) },
+          {
+            text: 'topic in ("Topic top_1", "Topic top_2")',
+            holds: (one: Person) => has(one, 'top_1') || has(one, 'top_2'),
+          },
+        ])
+      },
     ])()
 
   const negatable = (depth: number): Test => {
@@ -413,6 +436,7 @@ describe('random filters', () => {
         .filter(() => random.next() < 0.5)
         .map((id) => ({ id, status: random.pick(['confirmed', 'waitlisted', 'cancelled']) })),
       courses: ['crs_1', 'crs_2'].filter(() => random.next() < 0.5).map((id) => ({ id, active: random.next() < 0.5 })),
+      left: ['', 'top_0', 'top_1', 'top_2'].filter(() => random.next() < 0.25),
     })
     const people = Array.from({ length: 40 }, (_, i) =>
       anyone(i === 0 ? 'no-domain' : `p${i}@${random.pick(['acme.test', 'beta.test', 'Ünï.test'])}`.toLowerCase()),

@@ -15,6 +15,7 @@ import { finishJourneyDeletions } from '../../journeys/journeys.cancel.ts'
 import { purgeRuns, purgeVersions } from '../../journeys/journeys.purge.ts'
 import { singleLocks } from '../../lib/locks.ts'
 import { dropContents } from '../../messages/messages.retention.ts'
+import { purgeTopics } from '../../messages/topics/topics.ts'
 import { addUpTallies } from '../../store/tallies.ts'
 import type { Report } from '../../store/work.ts'
 import type { OpenApp } from '../app.ts'
@@ -23,6 +24,8 @@ import type { KindOf } from '../schedule.ts'
 const day = 86_400_000
 /** Deliveries, their attempts and their events are kept this long after they ended. */
 const deliveryRetentionDays = 30
+/** No transaction that still knew a topic lasts this long after its deletion. */
+const topicDelayMs = 3_600_000
 
 /** Returns the same day `months` months ago, or the last day of that month if it is shorter. */
 const monthsBefore = (at: Date, months: number): Date => {
@@ -52,6 +55,7 @@ const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>
   return {
     'list deletions': finishListDeletions,
     'course deletions': finishCourseDeletions,
+    'topic deletions': (app, signal) => purgeTopics(app, new Date(now.getTime() - topicDelayMs), signal),
     'domain checks': recheckDomains,
     deliveries: (app, signal) => purgeDeliveries(app, daysBefore(deliveryRetentionDays), signal),
     'delivery targets': (app, signal) => purgeTargets(app, daysBefore(deliveryRetentionDays), signal),

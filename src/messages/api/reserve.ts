@@ -14,6 +14,7 @@ import {
   type NewMessage,
   sendQuotaUsedUp,
 } from '../outbox/outbox.ts'
+import { hasTopicId } from '../topics/topics.ts'
 import type { SendBody } from './shapes.ts'
 
 /** One call of POST /send, or of `svc send`, which does not count against the quota of calls. */
@@ -61,6 +62,11 @@ const contentOf = async (
     subject: subjectLine(fillSubject(subject ?? project.name, mergeData)),
     content: { projectId, version: project.version, mergeData },
   }
+}
+
+const topicProblem = async ({ sql, accountId }: Work, { topicId }: SendBody): Promise<Problem | null> => {
+  if (topicId === undefined || (await hasTopicId({ sql, accountId }, topicId))) return null
+  return notFound('There is no such topic', { hint: 'svc topics list' })
 }
 
 const scheduleMaxMs = 30 * 86_400_000
@@ -166,13 +172,16 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
     const from = method.from(body)
     const content =
       method.refusal ??
-      (from instanceof Problem ? from : (scheduleProblem(body, work.now) ?? (await contentOf(app, work, body))))
+      (from instanceof Problem
+        ? from
+        : (scheduleProblem(body, work.now) ?? (await topicProblem(work, body)) ?? (await contentOf(app, work, body))))
     if (content instanceof Problem) drafts.push(content)
     else
       drafts.push({
         key,
         source: { kind: 'send', id: null },
         type: body.type,
+        topicId: body.topicId,
         to: body.to,
         ...(from as Exclude<typeof from, Problem>),
         ...content,

@@ -134,6 +134,7 @@ export const SendBody = z
     html: text(anyLength).optional(),
     text: text(anyLength).optional(),
     projectId: idText().optional(),
+    topicId: idText().optional(),
     mergeData: MergeData.optional(),
     headers: Headers.optional(),
     attachments: Attachments.optional(),
@@ -145,6 +146,8 @@ export const SendBody = z
       const message = 'is only for transactional email with subject, html and text'
       context.addIssue({ code: 'custom', path: [name], message })
     }
+    if (body.topicId !== undefined && body.type !== 'marketing')
+      context.addIssue({ code: 'custom', path: ['topicId'], message: 'is only for marketing email' })
     if (body.projectId !== undefined) return
     for (const name of content) {
       if (body[name] === undefined)

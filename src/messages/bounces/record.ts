@@ -1,8 +1,7 @@
-import { lockKey } from '../../lib/locks.ts'
 import { Problem } from '../../lib/problem.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
-import { suppressAndFlag } from '../suppression/suppression.ts'
+import { lockRecipient, suppressAndFlag } from '../suppression/suppression.ts'
 import type { Report } from './report.ts'
 
 /** The outcome of a message that was read. `known`: the report was recorded before, or needs no action. */
@@ -56,12 +55,6 @@ const findReport = statement(
 const isKnown = async ({ sql }: Pick<App, 'sql'>, { accountId, id }: Reported, { fingerprint }: Report) =>
   (await sql(findReport, [accountId, id, fingerprint])).length > 0
 
-const lockRecipient = statement<{ pg_advisory_xact_lock: '' }>(
-  'lock-recipient',
-  { pg_advisory_xact_lock: 'void' },
-  `select pg_advisory_xact_lock(${lockKey('recipient', '$1')})`,
-)
-
 const countSoftBounces = statement<{ failures: number }>(
   'count-soft-bounces',
   { failures: 'int8' },
@@ -70,8 +63,9 @@ const countSoftBounces = statement<{ failures: number }>(
 )
 
 /** Returns whether the address has reached the limit of soft bounces. The lock makes concurrent reports count one after another. */
-const hasReachedSoftLimit = async ({ sql, accountId, now }: Work, email: string): Promise<boolean> => {
-  await sql(lockRecipient, [`${accountId} ${email}`])
+const hasReachedSoftLimit = async (work: Work, email: string): Promise<boolean> => {
+  const { sql, accountId, now } = work
+  await lockRecipient(work, email)
   const [row] = await sql(countSoftBounces, [accountId, email, now, softDays])
   return row!.failures >= softLimit
 }

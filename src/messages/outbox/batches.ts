@@ -149,7 +149,7 @@ interface RecipientCounts {
 
 const textOfCount = (filter: string): string =>
   `select count(*) as recipients, count(*) filter (where is_suppressed) as suppressed from (
-     select c.email in (select email from suppressions where account_id = $1)
+     select c.email in (select email from suppressions where account_id = $1 and topic_id in ('', $3))
        or c.email in (${invalidEmails('$1')}) as is_suppressed
      from ${activeContacts('$1', '$2')} ${filter}
    ) c`
@@ -161,16 +161,18 @@ const countActive = statement<RecipientCounts>(
 )
 
 /**
- * Returns the number of active contacts of a list that a filter matches, and how many of them get no marketing email at this moment.
+ * Returns the number of active contacts of a list that a filter matches, and how many of them get no marketing email (of a topic, if
+ * there is one) at this moment.
  * Suppression is checked again when a message is queued, and when it is sent.
  */
 export const countRecipients = async (
   work: Work,
   listId: string,
   matcher: Matcher | null,
+  topicId: string | null,
 ): Promise<RecipientCounts> => {
   const { sql, accountId } = work
-  const params: unknown[] = [accountId, listId]
+  const params: unknown[] = [accountId, listId, topicId ?? '']
   if (!matcher) return (await sql(countActive, params))[0]!
   const { joins, condition } = matcher.sets((value) => `$${params.push(value)}`)
   return (await scanList<RecipientCounts>(work, textOfCount(`${joins} where ${condition}`), params))[0]!

@@ -74,9 +74,10 @@ interface MarkRequest {
   answer(mark: 'marked' | 'lost' | 'fault'): void
 }
 
-/** Returns what a scheduled message has lost since it was accepted, in a sentence; null: nothing. */
-const lackOf = ({ senders, isWithoutProject, sealedKey, fromEmail }: Loaded): string | null => {
+/** Returns what a message, such as a scheduled one, has lost since it was accepted, in a sentence; null: nothing. */
+const lackOf = ({ senders, isWithoutProject, isWithoutTopic, sealedKey, fromEmail }: Loaded): string | null => {
   if (isWithoutProject) return 'The project was deleted before the scheduled time'
+  if (isWithoutTopic) return 'The topic was deleted'
   const mayUseDomain = sealedKey !== null
   if (!senders || mayUseDomain || senders.some((email) => asciiAddress(email) === fromEmail)) return null
   return 'The sender was deleted before the scheduled time'

@@ -26,6 +26,8 @@ export interface NewMessage {
   key: string | null
   source: Source
   type: MessageType
+  /** Of marketing email. */
+  topicId?: string | undefined
   /** Normalised. */
   to: string
   fromEmail: string | null
@@ -90,12 +92,13 @@ const drafts = rowset(6, {
   copy_of: 'text',
   scheduled_at: 'text',
   attachments: 'int',
+  topic_id: 'text',
 })
 
 const noContent = { html: null, text: null, calendar: null, projectId: null, version: null, mergeData: null }
 
 const draftOf = (id: string, message: NewMessage) => {
-  const { key, source, type, to, fromEmail, fromName, replyTo, subject, error, isPatient } = message
+  const { key, source, type, topicId, to, fromEmail, fromName, replyTo, subject, error, isPatient } = message
   const { html, text, calendar, projectId, version, mergeData } = { ...noContent, ...message.content }
   return {
     ...{ id, key, type, subject, html, text, error },
@@ -114,6 +117,7 @@ const draftOf = (id: string, message: NewMessage) => {
     copy: message.copy?.kind ?? null,
     copy_of: message.copy?.of ?? null,
     attachments: message.attachments || null,
+    topic_id: topicId ?? null,
     scheduled_at: message.scheduledAt?.toISOString() ?? null,
   }
 }
@@ -121,9 +125,9 @@ const draftOf = (id: string, message: NewMessage) => {
 // Messages whose key is taken are skipped, also if the key is used twice in this statement or by a transaction that this one
 // waits for.
 const insertingRows = `
-  insert into messages (account_id, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to,
+  insert into messages (account_id, id, key, source_kind, source_id, type, topic_id, email, from_email, from_name, reply_to,
     subject, html, text, calendar, project_id, project_version, merge_data, headers, copy, copy_of, scheduled_at, attachments, status, reason, error, created_at, finished_at)
-  select $1, id, key, source_kind, source_id, type, email, from_email, from_name, reply_to, subject, html, text,
+  select $1, id, key, source_kind, source_id, type, topic_id, email, from_email, from_name, reply_to, subject, html, text,
     calendar, project_id, project_version, merge_data::jsonb, headers::jsonb, copy, copy_of, scheduled_at::timestamptz, attachments,
     case when error is not null then 'failed' when reason is not null then 'suppressed' else 'pending' end,
     reason, error, $2, case when coalesce(error, reason) is not null then $2::timestamptz end
@@ -147,7 +151,7 @@ const inserting = preparedStatement<Inserted & { dueAt: number }>(
   `with clock as materialized (
      select svc_now() as now
    ), draft as materialized (
-     select d.*, case when d.error is null then ${suppressedReason('$1', 'd.email', 'd.type')} end as reason
+     select d.*, case when d.error is null then ${suppressedReason('$1', 'd.email', 'd.type', 'd.topic_id')} end as reason
      from ${drafts.as('d')}
    ), inserted as (${insertingRows}
    ), queued as (${queueing}

@@ -5,6 +5,7 @@ import { preparedStatement } from '../../store/statement.ts'
 import { projectNameOf } from '../../studio/studio.ts'
 import { isLeftOut } from '../messages.queue.ts'
 import { suppressedReason } from '../suppression/suppression.ts'
+import { isTopic } from '../topics/topics.ts'
 import { type ClaimedMessage, type Content, queueTable } from './claim.ts'
 
 /** `reason`: why its recipient is suppressed now; null: it may be sent. */
@@ -14,6 +15,8 @@ export type Loaded = Content & {
   senders: string[] | null
   /** Whether it is a scheduled message whose project was deleted. */
   isWithoutProject: boolean
+  /** Whether its topic was deleted. */
+  isWithoutTopic: boolean
 }
 
 const loading = preparedStatement<Loaded>(
@@ -36,6 +39,7 @@ const loading = preparedStatement<Loaded>(
       attachmentsOf: 'text',
       senders: '_text',
       isWithoutProject: 'bool',
+      isWithoutTopic: 'bool',
       createdAt: 'timestamptz',
       domain: 'text',
       reason: 'text',
@@ -62,8 +66,9 @@ const loading = preparedStatement<Loaded>(
       ) end as senders,
       m.scheduled_at is not null and m.project_id is not null
         and ${projectNameOf('m.account_id', 'm.project_id')} is null as "isWithoutProject",
-      coalesce(${suppressedReason('m.account_id', 'm.email', 'm.type')}, case when m.scheduled_at is not null and m.copy_of is not null then (
-        select ${suppressedReason('t.account_id', 't.email', 't.type')} from messages t
+      m.topic_id is not null and not ${isTopic('m.account_id', 'm.topic_id')} as "isWithoutTopic",
+      coalesce(${suppressedReason('m.account_id', 'm.email', 'm.type', 'm.topic_id')}, case when m.scheduled_at is not null and m.copy_of is not null then (
+        select ${suppressedReason('t.account_id', 't.email', 't.type', 't.topic_id')} from messages t
         where t.account_id = m.account_id and t.id = m.copy_of
       ) end) as reason
     from messages m where m.account_id = c."accountId" and m.id = c.id
@@ -92,7 +97,7 @@ export const marking = (claims: string): string => `
     select l.row, c."accountId" as account, c.id from ${ownedRows(queueTable, '', claims)}
   ), sendable as materialized (
     select taken.row, taken.id from taken cross join lateral (
-      select ${suppressedReason('m.account_id', 'm.email', 'm.type')} as reason
+      select ${suppressedReason('m.account_id', 'm.email', 'm.type', 'm.topic_id')} as reason
       from messages m where m.account_id = taken.account and m.id = taken.id
         and exists (select from ${activeAccounts} a where a.id = taken.account) limit 1
     ) m where m.reason is null

@@ -22,6 +22,8 @@ export interface QueuedMail extends FromChoice {
   /** Normalised. */
   to: string
   type: MessageType
+  /** Of marketing email. */
+  topicId?: string | undefined
   /** Idempotency key, such as `run:<run>:<step>`: an account sends at most one message for a key. null: none. */
   key: string | null
   source: Source
@@ -58,12 +60,12 @@ const insertQueued = async (
   const method = await readMethod(app, work, mails)
   const messages: NewMessage[] = []
   for (const mail of mails) {
-    const { key, source, type, to } = mail
+    const { key, source, type, topicId, to } = mail
     const drafted = await contentOf(app, work, mail)
     const from = method.from(mail)
     const refusal = method.refusal ?? (from instanceof Problem ? from : null)
     messages.push({
-      ...{ key, source, type, to },
+      ...{ key, source, type, topicId, to },
       ...(from instanceof Problem ? { fromEmail: null, fromName: null, replyTo: null } : from),
       ...drafted,
       error: refusal?.message ?? drafted.error,

@@ -1,14 +1,16 @@
 import type { Table } from '../../contacts/contacts.ts'
 import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
+import { shown } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
-import { type SuppressionReason, suppressAddresses, suppressionReasons } from './suppress.ts'
+import { listTopics } from '../topics/topics.ts'
+import { leaveTopics, type SuppressionReason, suppressAddresses, suppressionReasons } from './suppress.ts'
 
 interface SuppressionCounts {
   rows: number
   added: number
   /** Addresses that were suppressed for that reason before. */
   known: number
-  /** Rows without a valid address. */
+  /** Rows without a valid address, or with an unknown topic. */
   rejected: number
 }
 
@@ -37,6 +39,8 @@ const rollback = new Error('This was a dry run')
 interface Row {
   email: string
   reason: SuppressionReason
+  /** What it left; null: everything, or another reason. */
+  topicId: string | null
 }
 
 /**
@@ -50,7 +54,9 @@ export const importSuppressions = async (
 ): Promise<{ counts: SuppressionCounts; unknown: string[] }> => {
   const counts: SuppressionCounts = { rows: 0, added: 0, known: 0, rejected: 0 }
   const unknown = new Set<string>()
-  const reasonAt = columns.fields.findIndex((field) => field?.toLowerCase() === 'reason')
+  const at = (name: string) => columns.fields.findIndex((field) => field?.toLowerCase() === name)
+  const [reasonAt, topicAt] = [at('reason'), at('topic')]
+  const topics = topicAt < 0 ? [] : await work(listTopics)
   let batch: Row[] = []
 
   const reasonOf = (values: readonly string[]): SuppressionReason => {
@@ -59,11 +65,27 @@ export const importSuppressions = async (
     if (!known && text !== '' && unknown.size < 10) unknown.add(text)
     return known ?? defaultReason
   }
+  /** Returns the id of the row's topic, null if it names none, or why the row is rejected. */
+  const topicOf = (values: readonly string[]): { id: string | null } | { fault: string } => {
+    const ref = values[topicAt]?.trim() ?? ''
+    if (ref === '') return { id: null }
+    const topic = topics.find(({ id }) => id === ref) ?? topics.find(({ name }) => name === ref)
+    if (!topic) return { fault: `unknown topic ${shown(ref)}` }
+    const reason = values[reasonAt]?.trim().toLowerCase() ?? ''
+    return reason === '' || reason === 'unsubscribed'
+      ? { id: topic.id }
+      : { fault: 'a topic implies the reason unsubscribed' }
+  }
   const add = async (rows: readonly Row[], w: Work): Promise<number> => {
     let added = 0
-    for (const [reason, same] of Map.groupBy(rows, (row) => row.reason)) {
+    const ofTopic = Map.groupBy(rows, ({ topicId }) => topicId)
+    for (const [reason, same] of Map.groupBy(ofTopic.get(null) ?? [], (row) => row.reason)) {
       const emails = same.map(({ email }) => email)
       added += (await suppressAddresses(w, emails, reason)).length
+    }
+    for (const [topicId, same] of ofTopic) {
+      const emails = same.map(({ email }) => email)
+      if (topicId !== null) added += (await leaveTopics(w, emails, [topicId])).length
     }
     return added
   }
@@ -89,11 +111,14 @@ export const importSuppressions = async (
       counts.rows++
       const given = values[columns.email] ?? ''
       const email = normalizeEmail(given)
-      if (!fault && email.length <= emailMaxLength && isEmailSyntax(email)) {
-        batch.push({ email, reason: reasonOf(values) })
+      const isAddress = !fault && email.length <= emailMaxLength && isEmailSyntax(email)
+      const topic = isAddress ? topicOf(values) : { fault: fault ?? 'no email address' }
+      if ('id' in topic) {
+        const reason = topic.id === null ? reasonOf(values) : 'unsubscribed'
+        batch.push({ email, reason, topicId: topic.id })
       } else {
         counts.rejected++
-        onRejected({ line, email: given, reason: fault ?? 'no email address' })
+        onRejected({ line, email: given, reason: topic.fault })
       }
       if (batch.length >= batchSize) await flush()
     }

@@ -1,64 +1,86 @@
 import { invalidReason, pendingReason, verificationReasons } from '../../contacts/contacts.ts'
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page.ts'
+import { shown } from '../../lib/problem.ts'
 import { shellWord } from '../../lib/shell.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
+import { findTopic } from '../topics/topics.ts'
 import type { SuppressionReason } from './suppress.ts'
 
 export interface SuppressionView {
   email: string
   reason: SuppressionReason
   createdAt: number
+  /** The topic that it left, and its name; null: it is for all topics. */
+  topicId: string | null
+  topic: string | null
 }
 
 const findReason = preparedStatement(
   'is-suppressed',
   {},
-  'select from suppressions where account_id = $1 and email = $2 and reason = $3',
+  `select from suppressions where account_id = $1 and email = $2 and reason = $3 and topic_id = ''`,
 )
 
-/** Returns whether a normalised address is suppressed for a reason. */
+/** Returns whether a normalised address is suppressed for a reason; for `unsubscribed`: whether it left everything. */
 export const isSuppressed = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   email: string,
   reason: SuppressionReason,
 ): Promise<boolean> => (await sql(findReason, [accountId, email, reason])).length > 0
 
+/** SQL join: the topic `t` of the row `s` of suppressions, if the row has one that was not deleted. */
+export const joinTopic =
+  'left join topics t on t.account_id = s.account_id and t.id = s.topic_id and t.deleted_at is null'
+
+/** SQL condition on `joinTopic`: the row has no topic, or one that was not deleted. */
+export const hasTopic = `(s.topic_id = '' or t.id is not null)`
+
 const readPage = statement<Omit<SuppressionView, 'createdAt'> & { createdAt: Date }>(
   'list-suppressions',
-  { email: 'text', reason: 'text', createdAt: 'timestamptz' },
-  `select email, reason, created_at as "createdAt" from suppressions
-   where account_id = $1 and (email, reason) > ($2, $3)
-     and ($4::text is null or reason = $4) and ($5::text is null or email = $5)
-   order by email, reason limit $6`,
+  { email: 'text', reason: 'text', createdAt: 'timestamptz', topicId: 'text', topic: 'text' },
+  `select s.email, s.reason, s.created_at as "createdAt", t.id as "topicId", t.name as topic
+   from suppressions s ${joinTopic}
+   where s.account_id = $1 and (s.email, s.reason, s.topic_id) > ($2, $3, $4)
+     and ($5::text is null or s.reason = $5) and ($6::text is null or s.email = $6)
+     and ($7::text is null or s.topic_id = $7) and ${hasTopic}
+   order by s.email, s.reason, s.topic_id limit $8`,
 )
 
 /** Returns a page of the account's suppressions, ordered by address. */
 export const listSuppressions = async (
   { sql, accountId }: Work,
-  { reason, email }: { reason: SuppressionReason | null; email: string | null },
+  {
+    reason,
+    email,
+    topicId = null,
+  }: { reason: SuppressionReason | null; email: string | null; topicId?: string | null },
   { limit, cursor }: PageRequest,
 ): Promise<Page<SuppressionView>> => {
-  const after = cursor === undefined ? ['', ''] : decodeCursor(cursor, 2)
-  const found = await sql(readPage, [accountId, ...after, reason, email, limit + 1])
+  const after = cursor === undefined ? ['', '', ''] : decodeCursor(cursor, 3)
+  const found = await sql(readPage, [accountId, ...after, reason, email, topicId, limit + 1])
   const rows = found.slice(0, limit).map((row) => ({ ...row, createdAt: row.createdAt.getTime() }))
   const last = rows.at(-1)
-  return { rows, nextCursor: found.length > limit && last ? encodeCursor([last.email, last.reason]) : null }
+  return {
+    rows,
+    nextCursor: found.length > limit && last ? encodeCursor([last.email, last.reason, last.topicId ?? '']) : null,
+  }
 }
 
 /**
- * Returns an SQL expression: the reason why an address gets no email of a type, null if it does
+ * Returns an SQL expression: the reason why an address gets no email of a type and a topic (null: without a topic), null if it does
  * (docs/reference/mail.md#suppression). If there are several reasons, it is the most severe one. The reason `pending` needs a contact:
  * an address in no list is not pending.
  */
-export const suppressedReason = (account: string, email: string, type: string): string => `coalesce(
+export const suppressedReason = (account: string, email: string, type: string, topic: string): string => `coalesce(
   (select s.reason from suppressions s where s.account_id = ${account} and s.email = ${email} and s.reason <> 'unsubscribed'
    order by array_position(array['complained', 'bounced', 'manual'], s.reason) limit 1),
   ${invalidReason(account, email)},
   case when ${type} = 'marketing' then coalesce(
     (select s.reason from suppressions s
-     where s.account_id = ${account} and s.email = ${email} and s.reason = 'unsubscribed' limit 1),
+     where s.account_id = ${account} and s.email = ${email} and s.reason = 'unsubscribed'
+       and s.topic_id in ('', coalesce(${topic}, '')) limit 1),
     ${pendingReason(account, email)}
   ) end
 )`
@@ -69,14 +91,21 @@ interface Unsent {
 }
 
 /** Returns a sentence why an email to an address was suppressed, and the command that shows or removes the reason. */
-export const explainUnsent = async (work: Work, email: string, reason: string): Promise<Unsent> => {
+export const explainUnsent = async (
+  work: Work,
+  { email, reason, topicId }: { email: string; reason: string; topicId: string | undefined },
+): Promise<Unsent> => {
   if (reason === 'pending')
     return {
       why: 'the contact is not active in any list, and only active contacts get marketing',
       next: `svc contacts show ${shellWord(email)}`,
     }
-  if (reason !== 'invalid')
-    return { why: `the address is suppressed (${reason})`, next: `svc suppressions remove ${shellWord(email)}` }
+  const remove = `svc suppressions remove ${shellWord(email)}`
+  if (topicId !== undefined && reason === 'unsubscribed' && !(await isSuppressed(work, email, reason))) {
+    const { name } = await findTopic(work, topicId)
+    return { why: `the address has left the topic ${shown(name)}`, next: `${remove} --topic ${topicId}` }
+  }
+  if (reason !== 'invalid') return { why: `the address is suppressed (${reason})`, next: remove }
   const reasons = await verificationReasons(work, email)
   return {
     why: `the address failed verification (${reasons.join(', ')})`,

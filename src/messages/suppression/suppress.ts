@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { addAddressSignal, removeAddressSignals } from '../../contacts/contacts.ts'
+import { lockKey } from '../../lib/locks.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 
@@ -32,26 +33,68 @@ export const suppressAddresses = async (
   return added
 }
 
+const insertLeft = statement<{ email: string }>(
+  'leave-topics',
+  { email: 'text' },
+  `insert into suppressions (account_id, email, reason, topic_id, created_at)
+   select $1, e.email, 'unsubscribed', t.id, $4
+   from unnest($2::text[]) as e(email)
+     join topics t on t.account_id = $1 and t.id = any($3::text[]) and t.deleted_at is null
+   order by 2, 4 on conflict do nothing returning email`,
+)
+
+/**
+ * Normalised addresses leave topics: they get no marketing email of these, and all other email. Unknown topics are ignored. Returns an
+ * address for each topic that it had not left before.
+ */
+export const leaveTopics = async (
+  { sql, accountId, now }: Work,
+  emails: readonly string[],
+  topicIds: readonly string[],
+): Promise<string[]> => {
+  const rows = await sql(insertLeft, [accountId, [...new Set(emails)], topicIds, now])
+  return rows.map(({ email }) => email)
+}
+
 /** What a recipient left by the link of a message. */
 export interface Left {
   /** Normalised. */
   email: string
   messageId: string
+  /** null: everything. */
+  topicIds: readonly string[] | null
 }
 
 /**
- * A recipient leaves marketing by the link of a message (null: of a link that names none). Returns whether that was news. Then the
- * listeners are notified in the same transaction, of the message too.
+ * A recipient leaves topics, or all marketing, by the link of a message (null: of a link that names none). Returns whether that was
+ * news. Then the listeners are notified once, in the same transaction, of the message too.
  */
 export const leaveMail = async (
   work: Work,
-  { email, messageId }: Omit<Left, 'messageId'> & { messageId: string | null },
+  { email, messageId, topicIds }: Omit<Left, 'messageId'> & { messageId: string | null },
 ): Promise<boolean> => {
-  const added = await suppressAddresses(work, [email], 'unsubscribed')
+  const added = topicIds
+    ? await leaveTopics(work, [email], topicIds)
+    : await suppressAddresses(work, [email], 'unsubscribed')
   if (added.length === 0) return false
   if (messageId !== null)
-    for (const listener of await work.listeners()) await listener.mailLeft?.(work, { email, messageId })
+    for (const listener of await work.listeners()) await listener.mailLeft?.(work, { email, messageId, topicIds })
   return true
+}
+
+const deleteLeft = statement(
+  'return-to-topics',
+  {},
+  `delete from suppressions where account_id = $1 and email = $2 and reason = 'unsubscribed' and topic_id = any($3::text[])`,
+)
+
+/** The opposite of `leaveMail`. `topicIds` null: the address gets marketing again, except of topics that it has left. */
+export const returnToMail = async (
+  { sql, accountId }: Work,
+  email: string,
+  topicIds: readonly string[] | null,
+): Promise<void> => {
+  await sql(deleteLeft, [accountId, email, topicIds ?? ['']])
 }
 
 /** The verification signals of an address that follow from a bounce and from a complaint. */
@@ -69,21 +112,35 @@ export const suppressAndFlag = async (work: Work, email: string, reason: keyof t
 const deleteReasons = statement<{ reason: SuppressionReason }>(
   'delete-suppressions',
   { reason: 'text' },
-  `delete from suppressions where account_id = $1 and email = $2 and ($3::text is null or reason = $3)
+  `delete from suppressions
+   where account_id = $1 and email = $2 and ($3::text is null or reason = $3) and ($4::text is null or topic_id = $4)
    returning reason`,
 )
 
 /**
- * Removes suppressions of an address, all of them or the one with `reason`. Returns the removed reasons. It also removes the
- * verification signals of these reasons, which would stop its email too.
+ * Removes suppressions of an address, all of them or those with `reason` or `topicId`. Returns the removed reasons: `unsubscribed` for each
+ * topic too. It also removes the verification signals of these reasons, which would stop its email too.
  */
 export const removeSuppressions = async (
   work: Work,
   email: string,
   reason: SuppressionReason | null,
+  topicId: string | null = null,
 ): Promise<SuppressionReason[]> => {
-  const removed = Object.entries(signals).flatMap(([name, signal]) => ((reason ?? name) === name ? signal : []))
+  const named = topicId === null ? reason : 'unsubscribed'
+  const removed = Object.entries(signals).flatMap(([name, signal]) => ((named ?? name) === name ? signal : []))
   await removeAddressSignals(work, email, removed)
-  const rows = await work.sql(deleteReasons, [work.accountId, email, reason])
+  const rows = await work.sql(deleteReasons, [work.accountId, email, named, topicId])
   return rows.map((row) => row.reason)
+}
+
+const lockAddress = statement<{ pg_advisory_xact_lock: '' }>(
+  'lock-recipient',
+  { pg_advisory_xact_lock: 'void' },
+  `select pg_advisory_xact_lock(${lockKey('recipient', '$1')})`,
+)
+
+/** Makes concurrent reports of soft bounces, and concurrent changes on the preference page, of an address wait for each other. */
+export const lockRecipient = async ({ sql, accountId }: Work, email: string): Promise<void> => {
+  await sql(lockAddress, [`${accountId} ${email}`])
 }

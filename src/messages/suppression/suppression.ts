@@ -1,7 +1,9 @@
 export { importSuppressions } from './import.ts'
 export {
   explainUnsent,
+  hasTopic,
   isSuppressed,
+  joinTopic,
   listSuppressions,
   type SuppressionView,
   suppressedReason,
@@ -9,7 +11,10 @@ export {
 export {
   type Left,
   leaveMail,
+  leaveTopics,
+  lockRecipient,
   removeSuppressions,
+  returnToMail,
   type SuppressionReason,
   SuppressionReasonShape,
   suppressAddresses,

@@ -1,16 +1,17 @@
 import { createWriteStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
-import { type CommandSet, changing, confirmed, examples, paged } from '../../cli/command.ts'
+import { type CommandSet, type Context, changing, confirmed, examples, paged } from '../../cli/command.ts'
 import type { Column } from '../../cli/output.ts'
 import { csvLine } from '../../lib/csv.ts'
 import type { PageFlags } from '../../lib/page.ts'
 import { Problem, shown } from '../../lib/problem.ts'
-import type { SuppressionView } from '../messages.ts'
+import type { SuppressionView, TopicView } from '../messages.ts'
 
 const columns: Column<SuppressionView>[] = [
   ['EMAIL', (suppression) => suppression.email],
   ['REASON', (suppression) => suppression.reason],
+  ['TOPIC', (suppression) => suppression.topic],
   ['SINCE', (suppression) => new Date(suppression.createdAt)],
 ]
 
@@ -33,6 +34,19 @@ const parseReason = async (text: string) => {
   return parse(SuppressionReasonShape, text, 'reason')
 }
 
+/** Throws Problem `usage` for a reason that a topic excludes. */
+const requireUnsubscribed = async (reason: string | undefined): Promise<void> => {
+  if (reason !== undefined && (await parseReason(reason)) !== 'unsubscribed')
+    throw new Problem('usage', '--topic implies --reason unsubscribed')
+}
+
+/** Finds the topic of `--topic`. */
+const topicOf = async (work: Context['work'], ref: string | undefined): Promise<TopicView | null> => {
+  if (ref === undefined) return null
+  const { findTopic } = await import('../messages.ts')
+  return work((w) => findTopic(w, ref))
+}
+
 const parseAddress = async (text: string): Promise<string> => {
   const [{ Recipient }, { parse }] = await Promise.all([import('../messages.ts'), import('../../lib/parse.ts')])
   return parse(Recipient, text, 'email')
@@ -48,16 +62,23 @@ export const commands: CommandSet = (cli) => {
       .description('List suppressed addresses')
       .addHelpText(
         'after',
-        examples('svc suppressions --reason bounced', 'svc suppressions list --email ada@example.com'),
+        examples(
+          'svc suppressions --reason bounced',
+          'svc suppressions list --email ada@example.com',
+          'svc suppressions list --topic Newsletter --json',
+        ),
       )
       .option(...reasonOption(`only this reason: ${reasons}`))
+      .option('--topic <id|name>', 'only addresses that left this topic')
       .option('--email <email>', 'only this address'),
   ).action(
-    cli.run(async ({ pages, work }, flags: PageFlags & { reason?: string; email?: string }) => {
+    cli.run(async ({ pages, work }, flags: PageFlags & { reason?: string; email?: string; topic?: string }) => {
       const { listSuppressions } = await import('../messages.ts')
+      const topic = await topicOf(work, flags.topic)
       const filter = {
         reason: flags.reason === undefined ? null : await parseReason(flags.reason),
         email: flags.email === undefined ? null : await parseAddress(flags.email),
+        topicId: topic?.id ?? null,
       }
       await pages('suppressions', flags, (page) => work((w) => listSuppressions(w, filter, page)), columns)
     }),
@@ -69,16 +90,30 @@ export const commands: CommandSet = (cli) => {
       .description('Suppress an address')
       .addHelpText(
         'after',
-        examples('svc suppressions add ada@example.com', 'svc suppressions add ada@example.com --reason unsubscribed'),
+        examples(
+          'svc suppressions add ada@example.com',
+          'svc suppressions add ada@example.com --reason unsubscribed',
+          'svc suppressions add ada@example.com --topic Newsletter',
+        ),
       )
       .argument('<email>')
-      .option(...reasonOption(`${reasons}; unsubscribed stops marketing only`), 'manual'),
+      .option(...reasonOption(`${reasons} (default: manual); unsubscribed stops marketing only`))
+      .option('--topic <id|name>', 'stop only marketing of this topic; the reason is unsubscribed'),
   ).action(
-    cli.run(async ({ out, work }, text: string, flags: { reason: string }) => {
-      const [email, reason] = [await parseAddress(text), await parseReason(flags.reason)]
-      const { suppressAddresses } = await import('../messages.ts')
-      const added = await work((w) => suppressAddresses(w, [email], reason))
-      out.one({ email, reason, added: added.length > 0 })
+    cli.run(async ({ out, work }, text: string, { reason: given, topic: ref }: { reason?: string; topic?: string }) => {
+      const email = await parseAddress(text)
+      const { findTopic, leaveTopics, suppressAddresses } = await import('../messages.ts')
+      if (ref === undefined) {
+        const reason = await parseReason(given ?? 'manual')
+        const added = await work((w) => suppressAddresses(w, [email], reason))
+        return out.one({ email, reason, added: added.length > 0 })
+      }
+      await requireUnsubscribed(given)
+      const { topic, added } = await work(async (w) => {
+        const topic = await findTopic(w, ref)
+        return { topic, added: await leaveTopics(w, [email], [topic.id]) }
+      })
+      out.one({ email, reason: 'unsubscribed', topicId: topic.id, topic: topic.name, added: added.length > 0 })
     }),
   )
 
@@ -90,24 +125,31 @@ export const commands: CommandSet = (cli) => {
         'after',
         examples(
           'svc suppressions remove ada@example.com --reason manual --yes',
-          'svc suppressions remove ada@example.com --dry-run',
+          'svc suppressions remove ada@example.com --topic Newsletter --dry-run',
         ),
       )
       .argument('<email>')
-      .option(...reasonOption('remove only this reason')),
+      .option(...reasonOption('remove only this reason'))
+      .option('--topic <id|name>', 'only make it return to this topic'),
   ).action(
     cli.run(
-      async ({ out, work, confirm }, text: string, flags: { reason?: string; yes?: boolean; dryRun?: boolean }) => {
+      async (
+        { out, work, confirm },
+        text: string,
+        flags: { reason?: string; topic?: string; yes?: boolean; dryRun?: boolean },
+      ) => {
         const email = await parseAddress(text)
         const reason = flags.reason === undefined ? null : await parseReason(flags.reason)
+        if (flags.topic !== undefined) await requireUnsubscribed(flags.reason)
+        const topicId = (await topicOf(work, flags.topic))?.id ?? null
         const { listSuppressions, removeSuppressions } = await import('../messages.ts')
-        const { rows } = await work((w) => listSuppressions(w, { email, reason }, { limit: 10 }))
+        const { rows } = await work((w) => listSuppressions(w, { email, reason, topicId }, { limit: 100 }))
         if (rows.length === 0)
           throw new Problem('not_found', `${shown(email)} is not suppressed`, { hint: 'svc suppressions list' })
-        const what = rows.map((row) => row.reason).join(', ')
+        const what = rows.map((row) => (row.topic === null ? row.reason : `${row.reason} from ${row.topic}`)).join(', ')
         const planned = { email, removed: rows.length }
         if (!(await confirm(`send to ${email} again, although it was ${what}`, flags, planned))) return
-        out.one({ email, removed: await work((w) => removeSuppressions(w, email, reason)) })
+        out.one({ email, removed: await work((w) => removeSuppressions(w, email, reason, topicId)) })
       },
     ),
   )
@@ -115,7 +157,7 @@ export const commands: CommandSet = (cli) => {
   noun
     .command('import')
     .description(
-      'Suppress the addresses of a file: one per line, or a CSV as for svc contacts import, with a column reason',
+      'Suppress the addresses of a file: one per line, or a CSV as for svc contacts import, with columns reason and topic',
     )
     .addHelpText(
       'after',
@@ -126,7 +168,7 @@ export const commands: CommandSet = (cli) => {
     )
     .argument('<file|->')
     .option(...reasonOption(`for rows without one: ${reasons}`), 'manual')
-    .option('--map <map>', 'map columns to email and reason: "E-mail=email,Status=reason"', '')
+    .option('--map <map>', 'map columns to email, reason and topic: "E-mail=email,Status=reason"', '')
     .option('--encoding <name>', 'encoding of the file, such as latin1', 'utf-8')
     .option('--rejects <file>', 'write rejected rows to this file: line, email, reason')
     .option('--yes', 'accepted for scripts; this command never asks')

@@ -1,8 +1,8 @@
 import { hasAccount } from '../../accounts/accounts.ts'
-import { html } from '../../pages/html.ts'
-import { notFoundPage, type Page, type PageView } from '../../pages/page.ts'
-import type { App } from '../../store/work.ts'
-import { leaveMail } from '../messages.ts'
+import { notFoundPage, type Page, type PageCall } from '../../pages/page.ts'
+import type { App, Work } from '../../store/work.ts'
+import { changeEverything, leaveByOneClick, readPreferences, saveChoices } from './preferences.ts'
+import { actions, chosenValue, done, fields, preferencePage, question } from './unsubscribe.views.ts'
 
 interface Recipient {
   accountId: string
@@ -18,23 +18,7 @@ const recipientOf = async ({ sql, tokens, now }: App, token: string): Promise<Re
   return (await hasAccount({ sql }, accountId)) ? { accountId, email, messageId } : null
 }
 
-const question = ({ email }: Recipient): PageView => ({
-  title: 'Unsubscribe',
-  body: html`<h1>Unsubscribe?</h1>
-<p>
-We’ll stop sending newsletters and offers to <strong>${email}</strong>.
-You’ll still get emails that you ask for, such as receipts.
-</p>
-<form method="post"><button type="submit">Unsubscribe</button></form>`,
-})
-
-const done = ({ email }: Recipient): PageView => ({
-  title: 'You are unsubscribed',
-  body: html`<h1>You are unsubscribed</h1>
-<p>We won’t send any more newsletters or offers to <strong>${email}</strong>.</p>`,
-})
-
-/** The link of the List-Unsubscribe header (RFC 8058): a mail client posts to it, and a browser shows a page with a button. */
+/** The link of the List-Unsubscribe header (RFC 8058): a mail client posts to it, and a browser shows the preference page. */
 const path = '/u/:token'
 
 const ask: Page = {
@@ -43,19 +27,44 @@ const ask: Page = {
   token: 'unsubscribe',
   handle: async ({ app, params }) => {
     const recipient = await recipientOf(app, params.token!)
-    return recipient ? question(recipient) : notFoundPage
+    if (!recipient) return notFoundPage
+    const preferences = await readPreferences({ sql: app.sql, accountId: recipient.accountId }, recipient)
+    const { email } = recipient
+    return preferences.topics.length > 0 ? preferencePage(email, preferences, false) : question(email)
   },
+}
+
+/** The field that mail clients post (RFC 8058). */
+const oneClick = 'List-Unsubscribe'
+
+/** A topic's id in a posted form. */
+const idPattern = /^top_[0-9a-z]{1,40}$/
+
+/** Does what the pressed button says. Without one it is the one click of a mail client, or of the page without topics. */
+const change = (work: Work, recipient: Recipient, form: PageCall['form']): Promise<void> => {
+  const action = oneClick in form ? undefined : form[fields.action]
+  if (action === actions.leave) return changeEverything(work, recipient, 'leave')
+  if (action === actions.return) return changeEverything(work, recipient, 'return')
+  if (action !== actions.save) return leaveByOneClick(work, recipient)
+  const shown = (form[fields.shown] ?? '').split(',').filter((id) => idPattern.test(id))
+  const chosen = new Set(shown.filter((id) => form[id] === chosenValue))
+  return saveChoices(work, recipient, { shown, chosen })
 }
 
 const act: Page = {
   method: 'POST',
   path,
   token: 'unsubscribe',
-  handle: async ({ app, params }) => {
+  handle: async ({ app, params, form }) => {
     const recipient = await recipientOf(app, params.token!)
     if (!recipient) return notFoundPage
-    await app.work(recipient.accountId, 'page:unsubscribe', (work) => leaveMail(work, recipient))
-    return done(recipient)
+    const preferences = await app.work(recipient.accountId, 'page:unsubscribe', async (work) => {
+      await change(work, recipient, form)
+      return readPreferences(work, recipient)
+    })
+    const { email } = recipient
+    if (preferences.topics.length > 0) return preferencePage(email, preferences, true)
+    return preferences.hasLeftEverything ? done(email) : question(email)
   },
 }
 

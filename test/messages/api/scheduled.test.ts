@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { openApp } from '../../../src/app/app.ts'
 import { readConfig } from '../../../src/app/config.ts'
-import { suppressAddresses } from '../../../src/messages/messages.ts'
+import { deleteTopic, leaveTopics, suppressAddresses } from '../../../src/messages/messages.ts'
 import { applyProjects, deleteProject } from '../../../src/studio/studio.ts'
 import { type TestAccount, useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
@@ -9,6 +9,7 @@ import { eventually } from '../../support/deliveries.ts'
 import { freeform, messagesOf, sendingAccount, startMail } from '../../support/messages.ts'
 import { plainProject } from '../../support/projects.ts'
 import { useSink } from '../../support/smtp.ts'
+import { makeTopic } from '../../support/topics.ts'
 
 const day = 86_400_000
 const bob = 'bob@people.example'
@@ -113,6 +114,27 @@ test('now and in 30 days are taken', async () => {
   expect((await send({ scheduledAt: later(30 * day - 2000) })).body.status).toBe('pending')
   // It must not come due in a later test.
   await t.app.sql('delete from message_queue where account_id = $1', [account.id])
+})
+
+test('the topic is checked again at sending: who has left it gets none, and a deleted one fails', async () => {
+  const [news, gone] = [await makeTopic(t, account, 'News'), await makeTopic(t, account, 'Gone')]
+  const marketing = async (to: string, topicId: string) =>
+    expect((await send({ to, type: 'marketing', topicId, scheduledAt: later() })).body.status).toBe('pending')
+  await marketing('ada@people.example', news)
+  await marketing(bob, news)
+  await marketing(cleo, gone)
+  await t.app.work(account.id, 'cli:test', async (work) => {
+    await leaveTopics(work, ['ada@people.example'], [news])
+    await deleteTopic(work, gone)
+  })
+  await comeDue()
+  await drainMail()
+  expect(await rowsOf()).toMatchObject([
+    { status: 'suppressed', reason: 'unsubscribed' },
+    { status: 'sent' },
+    { status: 'failed', error: 'The topic was deleted' },
+  ])
+  expect(sink.mails.map(({ to }) => to[0])).toEqual([bob])
 })
 
 test('suppression is checked at acceptance and again at sending, that of `to` for all copies', async () => {

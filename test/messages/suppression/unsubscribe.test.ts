@@ -56,12 +56,16 @@ test('leaving by a link is reported with its message, once; by a link without a 
   const mailLeft = async (_: unknown, left: Left) => void reported.push(left)
   const leave = (email: string, messageId: string | null) =>
     t.app.work(account.id, 'test', (work) =>
-      leaveMail(Object.assign(Object.create(work), { listeners: async () => [{ mailLeft }] }), { email, messageId }),
+      leaveMail(Object.assign(Object.create(work), { listeners: async () => [{ mailLeft }] }), {
+        email,
+        messageId,
+        topicIds: null,
+      }),
     )
   expect(await leave('ada@people.example', 'msg_1')).toBe(true)
   expect(await leave('ada@people.example', 'msg_2')).toBe(false)
   expect(await leave('bo@people.example', null)).toBe(true)
-  expect(reported).toEqual([{ email: 'ada@people.example', messageId: 'msg_1' }])
+  expect(reported).toEqual([{ email: 'ada@people.example', messageId: 'msg_1', topicIds: null }])
 })
 
 test('the GET shows the address and a button, and changes nothing', async () => {

@@ -1,0 +1,90 @@
+import { byName } from '../../lib/names.ts'
+import { statement } from '../../store/statement.ts'
+import type { Work } from '../../store/work.ts'
+import { isSuppressed } from './read.ts'
+import { leaveMail, lockRecipient, returnToMail } from './suppress.ts'
+
+/** A topic as the recipient of a message sees it. */
+export interface TopicChoice {
+  id: string
+  name: string
+  description: string
+  hasLeft: boolean
+  /** The message is about it. */
+  isOfMessage: boolean
+}
+
+/** What a person chose on the preference page of an account with topics. */
+export interface Preferences {
+  /** By name. */
+  topics: TopicChoice[]
+  hasLeftEverything: boolean
+}
+
+/** Who opened the link of a message (null: of a link that names none). */
+interface Recipient {
+  /** Normalised. */
+  email: string
+  messageId: string | null
+}
+
+const readChoices = statement<TopicChoice>(
+  'read-topic-choices',
+  { id: 'text', name: 'text', description: 'text', hasLeft: 'bool', isOfMessage: 'bool' },
+  `select t.id, t.name, t.description, exists (
+       select from suppressions
+       where account_id = $1 and email = $2 and reason = 'unsubscribed' and topic_id = t.id
+     ) as "hasLeft", exists (select from messages where account_id = $1 and id = $3 and topic_id = t.id) as "isOfMessage"
+   from topics t where t.account_id = $1 and t.deleted_at is null order by t.id`,
+)
+
+export const readPreferences = async (
+  work: Pick<Work, 'sql' | 'accountId'>,
+  { email, messageId }: Recipient,
+): Promise<Preferences> => {
+  const topics = (await work.sql(readChoices, [work.accountId, email, messageId])).sort(byName('name'))
+  return { topics, hasLeftEverything: await isSuppressed(work, email, 'unsubscribed') }
+}
+
+const readTopicOfMessage = statement<{ id: string }>(
+  'read-topic-of-message',
+  { id: 'text' },
+  `select t.id from messages m join topics t on t.account_id = m.account_id and t.id = m.topic_id and t.deleted_at is null
+   where m.account_id = $1 and m.id = $2`,
+)
+
+/** Leaves what the message was about: its topic, or everything if it has none or the topic was deleted. */
+export const leaveByOneClick = async (work: Work, { email, messageId }: Recipient): Promise<void> => {
+  const [topic] = await work.sql(readTopicOfMessage, [work.accountId, messageId])
+  await leaveMail(work, { email, messageId, topicIds: topic ? [topic.id] : null })
+}
+
+/** Leaves everything, or returns from there. What was suppressed for another reason stays suppressed. */
+export const changeEverything = async (
+  work: Work,
+  { email, messageId }: Recipient,
+  change: 'leave' | 'return',
+): Promise<void> => {
+  await lockRecipient(work, email)
+  if (change === 'leave') await leaveMail(work, { email, messageId, topicIds: null })
+  else await returnToMail(work, email, null)
+}
+
+/**
+ * Saves the boxes of the page: the recipient gets the topics `chosen`, and leaves the others of `shown`. Topics that the page did not
+ * show, such as those created after it was opened, stay as they are.
+ */
+export const saveChoices = async (
+  work: Work,
+  { email, messageId }: Recipient,
+  { shown, chosen }: { shown: readonly string[]; chosen: ReadonlySet<string> },
+): Promise<void> => {
+  await lockRecipient(work, email)
+  await returnToMail(
+    work,
+    email,
+    shown.filter((id) => chosen.has(id)),
+  )
+  const topicIds = shown.filter((id) => !chosen.has(id))
+  await leaveMail(work, { email, messageId, topicIds })
+}

@@ -1,0 +1,107 @@
+import { z } from 'zod'
+import { lockAccount } from '../../accounts/accounts.ts'
+import { newId } from '../../lib/ids.ts'
+import { conflict, Problem, shown } from '../../lib/problem.ts'
+import { quantity } from '../../lib/quantity.ts'
+import { oneLine, text } from '../../lib/text.ts'
+import { inBatches } from '../../store/batches.ts'
+import { statement } from '../../store/statement.ts'
+import type { App, Work } from '../../store/work.ts'
+import { findTopic, listTopics, type TopicView } from './find.ts'
+
+/** The preference page lists all of them. */
+export const topicsMax = 50
+const nameMaxLength = 100
+const descriptionMaxLength = 500
+
+const line = (maxLength: number) => text(maxLength).transform((value) => oneLine(value, maxLength))
+
+export const NewTopic = z.object({
+  name: line(nameMaxLength).pipe(z.string().min(1, 'is required')),
+  description: line(descriptionMaxLength).default(''),
+})
+
+const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
+
+/** Creates a topic. Throws Problem `conflict` if its name is taken, `limited` if the account has `topicsMax`. */
+export const createTopic = async (work: Work, input: z.output<typeof NewTopic>): Promise<TopicView> => {
+  const { accountId, now } = work
+  // The second of two concurrent calls then sees the first one's topic.
+  await lockAccount(work)
+  const topics = await listTopics(work)
+  if (topics.some(({ name }) => name === input.name))
+    throw conflict(`There is already a topic named ${shown(input.name)}`, { hint: 'svc topics list' })
+  if (topics.length >= topicsMax)
+    throw new Problem('limited', `An account can have ${topicsMax} topics`, { hint: 'svc topics delete <topic>' })
+  const topic = { id: newId('top', now.getTime()), ...input }
+  const [em, { Topic }] = await entitiesOf(work)
+  em.create(Topic, { ...topic, accountId, createdAt: now })
+  await em.flush()
+  return { ...topic, createdAt: now.getTime() }
+}
+
+const lockToDelete = statement(
+  'lock-topic',
+  {},
+  'select from topics where account_id = $1 and id = $2 and deleted_at is null for update',
+)
+
+const countLeft = statement<{ left: number }>(
+  'count-left-topic',
+  { left: 'int8' },
+  'select count(*) as left from suppressions where account_id = $1 and topic_id = $2',
+)
+
+/**
+ * Deletes a topic (id or name). Returns it, and how many addresses had left it. Throws Problem `not_found`, `conflict` while an unsent
+ * broadcast uses it. `purgeTopics` deletes what people left.
+ */
+export const deleteTopic = async (work: Work, ref: string): Promise<TopicView & { left: number }> => {
+  const { sql, accountId, now } = work
+  const found = await findTopic(work, ref)
+  await sql(lockToDelete, [accountId, found.id])
+  const topic = await findTopic(work, found.id)
+  for (const listener of await work.listeners()) {
+    const { broadcasts = 0 } = (await listener.topicUses?.(work, topic.id)) ?? {}
+    if (broadcasts > 0)
+      throw conflict(`${quantity(broadcasts, 'unsent broadcast')} will use the topic ${shown(topic.name)}`, {
+        hint: 'svc broadcasts list',
+      })
+  }
+  const [row] = await sql(countLeft, [accountId, topic.id])
+  const [em, { Topic }] = await entitiesOf(work)
+  await em.nativeUpdate(Topic, { id: topic.id }, { deletedAt: now })
+  return { ...topic, left: row!.left }
+}
+
+const batchSize = 500
+
+const deleteLeft = statement<{ count: number }>(
+  'delete-left-of-deleted-topics',
+  { count: 'int8' },
+  `with gone as (
+     delete from suppressions where ctid = any(array(
+       select s.row from topics t cross join lateral (
+         select ctid as row from suppressions
+         where account_id = t.account_id and topic_id = t.id and topic_id <> '' limit ${batchSize}
+       ) s where t.deleted_at < $1 limit ${batchSize}
+     )) returning 1
+   ) select count(*) as count from gone`,
+)
+
+const deleteTopics = statement(
+  'delete-deleted-topics',
+  {},
+  `delete from topics t where deleted_at < $1 and not exists (
+     select from suppressions where account_id = t.account_id and topic_id = t.id and topic_id <> ''
+   )`,
+)
+
+/**
+ * Deletes topics that were deleted before `before`, with what people left, in batches. It is called so much later that no transaction
+ * still inserts a message of such a topic: what a person left holds for that message.
+ */
+export const purgeTopics = async ({ sql }: Pick<App, 'sql'>, before: Date, signal?: AbortSignal): Promise<void> => {
+  await inBatches(batchSize, async () => (await sql(deleteLeft, [before]))[0]!.count, signal)
+  if (!signal?.aborted) await sql(deleteTopics, [before])
+}
