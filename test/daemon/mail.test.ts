@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
+import PostalMime from 'postal-mime'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { callDaemon, type Daemon, freePort } from '../support/daemon.ts'
@@ -102,6 +104,58 @@ test('kill -9 between the relay’s acceptance and its record: the message is fa
   await eventually(async () => (await message()).status === 'failed')
   expect(sink.mails).toHaveLength(1)
 })
+
+test('kill -9 before and during the hand-over of emails with copies and files: each recipient gets one, or its state is unknown', async () => {
+  const files = [randomBytes(1_500_000), randomBytes(0), randomBytes(100)]
+  const attachments = files.map((file, i) => ({ filename: `${i}.bin`, content: file.toString('base64') }))
+  const send = async (daemon: Daemon, name: string, more: object = {}) => {
+    const [to, cc, bcc] = ['to', 'cc', 'bcc'].map((kind) => `${name}-${kind}@people.example`)
+    const body = freeform({ to, cc: [cc], bcc: [bcc], attachments, ...more })
+    return (await callDaemon(daemon, 'POST', '/send', { key: account.key, body })).body
+  }
+  const soon = (ms: number) => ({ scheduledAt: t.app.now().getTime() + ms })
+  const isIdle = async () => !(await tally()).pending
+  const held = await holdUp('message_queue', 'new.is_handing')
+  const api = await start(['serve', '--no-jobs'])
+  expect(await send(api, 'later', soon(3000))).toMatchObject({ status: 'pending' })
+  const call = send(api, 'now').catch(() => null)
+  await held.reached()
+  await api.kill('SIGKILL')
+  await call
+  await held.end()
+  expect(sink.begun).toBe(0)
+
+  const [one, two] = await Promise.all([start(), start()])
+  await eventually(isIdle, 40_000)
+  expect([await tally(), sink.begun]).toEqual([{ sent: 6 }, 6])
+  expect(new Set(sink.mails.map(({ to }) => to[0])).size).toBe(6)
+  for (const { raw } of sink.mails) {
+    const { attachments: found, to, cc, bcc } = await PostalMime.parse(raw)
+    expect(found.map(({ content }, i) => Buffer.from(content as ArrayBuffer).equals(files[i]!))).toEqual([
+      true,
+      true,
+      true,
+    ])
+    expect([to![0]!.address, cc![0]!.address, bcc]).toEqual([
+      expect.stringContaining('-to@'),
+      to![0]!.address!.replace('-to@', '-cc@'),
+      undefined,
+    ])
+    expect(raw).not.toContain('-bcc@')
+  }
+
+  await two!.kill('SIGKILL')
+  sink.always({ hang: 'data' })
+  expect(await send(one!, 'last', soon(3000))).toMatchObject({ status: 'pending' })
+  await eventually(() => sink.begun === 8, 20_000)
+  await one!.kill('SIGKILL')
+  sink.always({})
+  await start()
+  await eventually(isIdle, 40_000)
+  expect([sink.begun, sink.mails.length]).toEqual([9, 7])
+  const ended = (await messagesOf(t.app, account.id)).filter(({ status }) => status === 'failed')
+  expect(ended).toMatchObject(Array(2).fill({ error: 'delivery state unknown' }))
+}, 180_000)
 
 test('three times kill -9 under load: each message is sent at most once, and at most one per connection is in doubt', async () => {
   sink.always({ delayMs: 5 })

@@ -123,6 +123,32 @@ test('a database without migrations is restored, too, from standard input', asyn
   expect(await contentOf(url)).toEqual(await contentOf(t.url))
 })
 
+test('a row that is longer than a frame, such as one with an attachment, is backed up and restored', async () => {
+  const { url } = await emptyDatabase()
+  const other = await emptyDatabase()
+  const chunks: Buffer[] = []
+  const sizes = await withDatabase(url, async (database) => {
+    await database.sql(
+      `insert into message_attachments (account_id, message_id, position, filename, content_type, size, content)
+       values ('acc_1', 'msg_1', 0, 'a', 'text/plain', 3000000, decode(repeat('0a005cff', 750000), 'hex'))`,
+    )
+    const target = new Writable({
+      write(chunk, _, done) {
+        chunks.push(chunk)
+        done()
+      },
+    })
+    await writeBackup(database, target, '1.0.0', { signal, onRows })
+    return database.sql('select length(content), sha256(content)::text from message_attachments')
+  })
+  await withDatabase(other.url, async (database) => {
+    const fingerprint = secretFingerprint(t.env.SVC_SECRET!)
+    await readBackup(database, other.url, Readable.from(chunks), fingerprint, { dryRun: false, signal, onRows })
+    expect(await database.sql('select length(content), sha256(content)::text from message_attachments')).toEqual(sizes)
+  })
+  expect(sizes).toMatchObject([{ length: 3_000_000 }])
+})
+
 test('a backup is a snapshot of one moment, whatever is written meanwhile', async () => {
   const parts: Buffer[] = []
   let isWritten = false

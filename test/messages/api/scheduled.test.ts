@@ -1,7 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, expect, test } from 'vitest'
 import { openApp } from '../../../src/app/app.ts'
 import { readConfig } from '../../../src/app/config.ts'
-import { deleteTopic, leaveTopics, suppressAddresses } from '../../../src/messages/messages.ts'
+import {
+  addDomain,
+  cancelScheduled,
+  deleteDomain,
+  deleteTopic,
+  leaveTopics,
+  suppressAddresses,
+} from '../../../src/messages/messages.ts'
+import type { Sql } from '../../../src/store/database.ts'
 import { applyProjects, deleteProject } from '../../../src/studio/studio.ts'
 import { type TestAccount, useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
@@ -215,12 +224,88 @@ test('an unknown send exits 3, one of another account too; one that is not sched
   expect(await uses('sends')).toBe(2)
 })
 
+test('without the domain that allowed its sender at that time it fails', async () => {
+  await addDomain(t.app, account.id, 'cli:test', 'news.example')
+  const verify = `update domains set status = 'verified' where account_id = $1`
+  await t.app.sql(verify, [account.id])
+  const from = { email: 'any@news.example' }
+  for (const to of ['ada@people.example', bob])
+    expect((await send({ to, from, scheduledAt: later() })).body.status).toBe('pending')
+  await t.app.work(account.id, 'cli:test', (work) => deleteDomain(work, 'news.example'))
+  await comeDue()
+  await drainMail()
+  expect(await rowsOf()).toMatchObject(
+    Array(2).fill({ status: 'failed', error: 'The sender was deleted before the scheduled time' }),
+  )
+  expect(sink.mails).toEqual([])
+})
+
+/** Runs the mail job until the queue is empty, with something that is done after a statement. */
+const drainWith = async (after: (name: string) => Promise<void>) => {
+  const app = await openApp(readConfig(t.env))
+  const sql = (async (...[query, params]: Parameters<Sql>) => {
+    const rows = await app.sql(query, params)
+    if (typeof query !== 'string') await after(query.name)
+    return rows
+  }) as typeof app.sql
+  const loop = startMail({ ...app, sql })
+  await eventually(
+    async () => (await t.app.sql('select from message_queue where account_id = $1', [account.id])).length === 0,
+  )
+  await loop.stop()
+  await app.close()
+}
+
+const cancelNow = (id: string) => t.app.work(account.id, 'cli:test', (work) => cancelScheduled(work, id))
+
+test('cancelled while a job has loaded it, it is not sent', async () => {
+  const { body } = await send({ scheduledAt: later(), cc: [bob] })
+  await comeDue()
+  let cancelled = 0
+  await drainWith(async (name) => {
+    if (name === 'load-messages' && cancelled++ === 0) await cancelNow(body.id)
+  })
+  expect(await rowsOf()).toMatchObject(Array(2).fill({ status: 'failed', error: 'cancelled' }))
+  expect([cancelled > 0, sink.mails, await uses('sends')]).toEqual([true, [], 0])
+})
+
+test('once a connection has taken it, it cannot be cancelled', async () => {
+  const { body } = await send({ scheduledAt: later() })
+  await comeDue()
+  let refusal: unknown = null
+  await drainWith(async (name) => {
+    if (name === 'record-messages') refusal ??= await cancelNow(body.id).catch((error) => error)
+  })
+  expect(refusal).toMatchObject({ kind: 'conflict', message: `The send ${body.id} is being sent` })
+  expect([(await rowsOf())[0]!.status, sink.mails.length, await uses('sends')]).toEqual(['sent', 1, 1])
+})
+
+test('of many that are cancelled while a job sends them, each is either sent or cancelled, and counted so', async () => {
+  const addresses = Array.from({ length: 60 }, (_, i) => `p${i}@people.example`)
+  const sent = await Promise.all(addresses.map((to) => send({ to, scheduledAt: later() })))
+  await comeDue()
+  const drained = drainWith(async () => {})
+  const cancelled = await Promise.all(
+    sent.map(async ({ body: { id } }, i) => {
+      await sleep(i * 5)
+      return cancelNow(id).then(
+        () => id,
+        () => null,
+      )
+    }),
+  )
+  await drained
+  const rows = await rowsOf()
+  const idsOf = (status: string) => rows.flatMap((row) => (row.status === status ? row.id : [])).sort()
+  expect(idsOf('failed')).toEqual(cancelled.filter((id) => id !== null).sort())
+  expect(idsOf('sent').length).toBe(60 - idsOf('failed').length)
+  expect(new Set(sink.mails.map(({ to }) => to[0])).size).toBe(idsOf('sent').length)
+  expect([sink.mails.length, await uses('sends')]).toEqual([idsOf('sent').length, idsOf('sent').length])
+})
+
 test('two cancellations at once give the volume back once', async () => {
   const { body } = await send({ scheduledAt: later() })
-  const { cancelScheduled } = await import('../../../src/messages/messages.ts')
-  const ends = await Promise.allSettled(
-    [1, 2].map(() => t.app.work(account.id, 'cli:test', (work) => cancelScheduled(work, body.id))),
-  )
+  const ends = await Promise.allSettled([1, 2].map(() => cancelNow(body.id)))
   expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   expect(await uses('sends')).toBe(0)
 })

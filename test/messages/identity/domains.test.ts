@@ -186,6 +186,12 @@ describe('an email from a verified domain', () => {
     expect(signed).toEqual(
       expect.arrayContaining(['from', 'to', 'subject', 'message-id', 'list-unsubscribe', 'list-unsubscribe-post']),
     )
+    const attachments = [0, 57, 300_000].map((size) => ({
+      filename: 'a  b.bin',
+      content: Buffer.alloc(size, 'a line\r\n.\r\n').toString('base64'),
+    }))
+    const { raw } = await send(`anyone@${domain}`, { text: '.\r\n.dot\r\n', attachments })
+    expect(checkDkim(raw, records[1]!.value).domain).toBe(domain)
   })
 
   test('a quoted local part with an @ is signed with the key of its domain', async () => {
