@@ -19,8 +19,8 @@ export interface SunkMail {
 export interface Conduct {
   /** The delay before the answer to the end of the data. */
   delayMs?: number
-  /** The same for messages of more than 1 MB. */
-  largeDelayMs?: number
+  /** Messages of more than 1 MB are not answered before. */
+  largeUntil?: Promise<unknown>
   /** Refuses at this point with this answer, such as `550 5.1.1 No such user`. */
   refuse?: { at: 'connect' | 'from' | 'to' | 'data'; answer: string }
   /** Does not answer any more from this point. */
@@ -130,8 +130,8 @@ export const openSink = async ({ port = 0, user, tls = 'none' }: SinkOptions = {
       stream.on('end', async () => {
         if (conduct.drop === 'before-answer') return cut()
         if (conduct.hang === 'data') await never()
-        const isLarge = chunks.reduce((sum, { length }) => sum + length, 0) > 2 ** 20
-        await sleep((isLarge ? conduct.largeDelayMs : conduct.delayMs) ?? 0)
+        await sleep(conduct.delayMs ?? 0)
+        if (chunks.reduce((sum, { length }) => sum + length, 0) > 2 ** 20) await conduct.largeUntil
         const refusal = refusalAt(session, 'data')
         if (refusal) return done(refusal)
         const raw = Buffer.concat(chunks).toString()

@@ -158,7 +158,8 @@ describe('a relay that is unavailable, defers or refuses', () => {
   })
 
   test('large messages that a relay answers late delay no small one: at most two are in flight', async () => {
-    sink.always({ largeDelayMs: 6000 })
+    const { promise, resolve: answer } = Promise.withResolvers<void>()
+    sink.always({ largeUntil: promise })
     const content = Buffer.alloc(1_100_000).toString('base64')
     const bcc = Array.from({ length: 10 }, (_, i) => `p${i}@people.example`)
     const body = freeform({ bcc, attachments: [{ filename: 'a', content }], scheduledAt: t.app.now().getTime() + 500 })
@@ -170,7 +171,7 @@ describe('a relay that is unavailable, defers or refuses', () => {
     await queueMany(t.app, account.id, 200)
     await sink.arrived(200)
     expect([sink.begun, sink.mails.filter(({ raw }) => raw.length > 1_000_000).length]).toEqual([202, 0])
-    sink.always({})
+    answer()
     await eventually(async () => (await tally()).sent === 211, 20_000)
   })
 
