@@ -5,6 +5,7 @@ import { advanceClock, markDevelopment } from '../../src/store/clock.ts'
 import { useApp } from '../support/app.ts'
 import { startSvc, svc } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/deliveries.ts'
 import { type JourneyBench, journeyBench } from '../support/journeys.ts'
 import { useReceiver } from '../support/receiver.ts'
 
@@ -42,13 +43,7 @@ const ofOthers = `select from pg_stat_activity
 
 const stepsDone = () => count('select count(*) from journey_step_log where account_id = $1')
 
-const until = async (isDone: () => Promise<boolean>) => {
-  const deadline = Date.now() + 240_000
-  while (!(await isDone())) {
-    if (Date.now() > deadline) throw new Error('The condition was not met within 240 s')
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}
+const until = (isDone: () => Promise<boolean>) => eventually(isDone, 240_000)
 
 const addAll = async (listId: string, total: number) => {
   for (let from = 0; from < total; from += 500) {

