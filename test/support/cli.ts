@@ -24,8 +24,13 @@ interface Options {
 
 /** The part of this process's environment that every `svc` gets. */
 export const inherited = (): Record<string, string> => {
-  const { PATH = '', HOME = '', NODE_COMPILE_CACHE } = process.env
-  return { PATH, HOME, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) }
+  const { PATH = '', HOME = '', NODE_COMPILE_CACHE, NODE_PRESERVE_SYMLINKS } = process.env
+  return {
+    PATH,
+    HOME,
+    ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }),
+    ...(NODE_PRESERVE_SYMLINKS && { NODE_PRESERVE_SYMLINKS }),
+  }
 }
 
 /** Starts the real CLI as a separate process, with only the environment of `target`. */
