@@ -9,6 +9,7 @@ import { forgetSignups } from '../forms/forms.listeners.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import { countBindings } from '../lifecycle/lifecycle.listeners.ts'
 import { forgetRecipients } from '../messages/messages.listeners.ts'
+import { countRemovals } from '../messages/suppression/suppression.ts'
 import type { Listener } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 import { detachCourse } from '../webinars/webinars.listeners.ts'
@@ -32,6 +33,7 @@ export const listeners: readonly Listener[] = [
   forgetNamed,
   countBindings,
   countBroadcasts,
+  countRemovals,
   runJourneysByEvents,
   forgetRecipients,
 ]

@@ -48,6 +48,7 @@ export {
   rowIdsOf,
   verdicts,
 } from './contacts.rows.ts'
+export { type ContactSpan, contactsByDay, lockLeaving, tallyingLeft } from './contacts.stats.ts'
 export { readTimeline, type TimelineEntry, type TimelinePart, timelinePart } from './contacts.timeline.ts'
 export type { Contact } from './contacts.view.ts'
 export type { Table } from './imports/imports.ts'
@@ -128,6 +129,8 @@ declare module '../store/work.ts' {
     contactLeaving?(work: Work, contact: { listId: string; email: string }): Promise<void>
     /** Contacts were removed: those of a list (`listId`), of an address (`email`), or one contact (both). `rowId` is the address's. */
     contactsRemoved?(work: Work, removed: { listId?: string; email?: string; rowId?: string }): Promise<void>
+    /** Addresses were removed from the account: they are in no list any more. Called with their locks. */
+    addressesLeft?(work: Work, emails: readonly string[]): Promise<void>
     /** Contacts that were pending have become active; called in the transaction that confirms them. */
     contactsActivated?(work: Work, contacts: readonly { listId: string; rowId: string; email: string }[]): Promise<void>
   }

@@ -4,6 +4,7 @@ import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { stateKey } from '../../store/work-state.ts'
 import { maxColumns } from '../contacts.fields.ts'
+import { tallyingAdded } from '../contacts.stats.ts'
 import { extendColumns } from '../lists/lists.ts'
 
 /*
@@ -20,12 +21,14 @@ interface PendingCounts {
   /** By list: added rows minus removed rows. */
   rows: Map<string, number>
   addresses: number
+  /** Addresses that are new to the account. */
+  added: number
   /** By list: its new columns. */
   columns: Map<string, readonly string[]>
 }
 
 const pendingCounts = stateKey((work) => {
-  const pending: PendingCounts = { rows: new Map(), addresses: 0, columns: new Map() }
+  const pending: PendingCounts = { rows: new Map(), addresses: 0, added: 0, columns: new Map() }
   work.last(async () => {
     await writeColumns(work, pending)
     await writeCounts(work, pending)
@@ -46,6 +49,7 @@ const counting = preparedStatement<{ lists: string[]; isCounted: boolean }>(
       order by l.id for no key update of l
     ) n where l.id = n.id returning l.id
   ), account as (${countingContacts('$1', '$5', '(select count(*) from list) >= 0')}
+  ), tallied as (${tallyingAdded('$1', '$4', '$6')}
   )
   select array(select id from list) as lists, exists (select from account) as "isCounted"`,
 )
@@ -80,10 +84,10 @@ const writeColumns = async ({ sql, accountId, now }: Work, pending: PendingCount
 }
 
 const writeCounts = async ({ sql, accountId, now }: Work, pending: PendingCounts): Promise<void> => {
-  const { addresses } = pending
+  const { addresses, added } = pending
   const lists = counted(pending)
-  if (lists.length === 0 && addresses === 0) return
-  const params = [accountId, lists.map(([id]) => id), lists.map(([, count]) => count), now, addresses]
+  if (lists.length === 0 && addresses === 0 && added === 0) return
+  const params = [accountId, lists.map(([id]) => id), lists.map(([, count]) => count), now, addresses, added]
   const [written] = await sql(counting, params)
   // A list that was deleted meanwhile accepts no new contacts. Removing contacts from it needs no count.
   if (lists.some(([id, count]) => count > 0 && !written!.lists.includes(id))) throw outdated()
@@ -95,6 +99,7 @@ export const countContacts = (work: Work, listId: string | null, rows: number, a
   const pending = work.state(pendingCounts)
   if (listId !== null) pending.rows.set(listId, (pending.rows.get(listId) ?? 0) + rows)
   pending.addresses += addresses
+  pending.added += Math.max(addresses, 0)
 }
 
 /**

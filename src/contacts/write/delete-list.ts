@@ -3,6 +3,7 @@ import { activeAccounts } from '../../accounts/accounts.ts'
 import { forceIndexOrder } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
+import { notifyLeft } from '../contacts.stats.ts'
 import { findList } from '../lists/lists.ts'
 import { countContacts } from './count.ts'
 import { notifyRemoved, type Removal } from './remove.ts'
@@ -110,9 +111,9 @@ const lockContacts = statement<{ count: number }>(
 )
 
 // A separate statement, whose snapshot sees the lists that the addresses have joined meanwhile.
-const deleteBatch = statement<Removal>(
+const deleteBatch = statement<{ contacts: number; emails: string[] }>(
   'delete-contacts-of-deleted-list',
-  removalTypes,
+  { contacts: 'int8', emails: '_text' },
   `with gone as (
      delete from contacts where ${ofList} and row_id <= $4 returning email, row_id
    ), orphans as (
@@ -122,9 +123,9 @@ const deleteBatch = statement<Removal>(
        where not exists (
          select from contacts c where c.account_id = $1 and c.row_id = g.row_id and c.list_id <> $2 offset 0
        )
-     )) returning 1
+     )) returning email
    )
-   select (select count(*) from gone) as contacts, (select count(*) from orphans) as addresses`,
+   select (select count(*) from gone) as contacts, array(select email from orphans) as emails`,
 )
 
 interface Swept extends Removal {
@@ -145,8 +146,10 @@ const sweepBatch = async (work: Work, listId: string, after: string): Promise<Sw
   }
   await sql(lockContacts, [accountId, listId, after, last])
   const [removal] = await sql(deleteBatch, [accountId, listId, after, last])
-  countContacts(work, null, 0, -removal!.addresses)
-  return { ...removal!, last }
+  const { contacts, emails } = removal!
+  await notifyLeft(work, emails)
+  countContacts(work, null, 0, -emails.length)
+  return { contacts, addresses: emails.length, last }
 }
 
 export interface ListDeletion {

@@ -2,6 +2,7 @@ import { noSuch } from '../../lib/problem.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { PersonalDataPart, Work } from '../../store/work.ts'
 import { hasPersonalData } from '../contacts.personal-data.ts'
+import { notifyLeft } from '../contacts.stats.ts'
 import { countContacts } from './count.ts'
 
 /*
@@ -111,6 +112,7 @@ export const eraseContact = async (
   const counts = { contacts: rows.filter(({ isListed }) => isListed).length, rejects }
   await requireSome(counts)
   await notifyRemoved(work, { email, ...(rowId !== null && { rowId }) })
+  if (addresses > 0) await notifyLeft(work, [email])
   for (const { listId } of rows) countContacts(work, listId, -1, 0)
   countContacts(work, null, 0, -addresses)
   return { email, ...counts }
@@ -142,6 +144,7 @@ export const leaveList = async (work: Work, listId: string, email: string): Prom
   const [gone] = await sql(leaving, [accountId, rowId, listId, email])
   if (!gone) return null
   await notifyRemoved(work, { listId, email, rowId })
+  if (gone.addresses > 0) await notifyLeft(work, [email])
   countContacts(work, listId, -1, -gone.addresses)
   return { contacts: 1, addresses: gone.addresses }
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { addAddressSignal, removeAddressSignals } from '../../contacts/contacts.ts'
+import { addAddressSignal, lockLeaving, removeAddressSignals } from '../../contacts/contacts.ts'
 import { lockKey } from '../../lib/locks.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
+import { countDepartures } from './departures.ts'
 
 export const suppressionReasons = ['complained', 'bounced', 'manual', 'unsubscribed'] as const
 export type SuppressionReason = (typeof suppressionReasons)[number]
@@ -26,10 +27,16 @@ export const suppressAddresses = async (
   reason: SuppressionReason,
 ): Promise<string[]> => {
   const { sql, accountId, now } = work
+  const contacts = await lockLeaving(work, emails)
   const rows = await sql(insertReasons, [accountId, emails, reason, now])
   const added = rows.map(({ email }) => email)
-  if (added.length > 0)
-    for (const listener of await work.listeners()) await listener.addressesSuppressed?.(work, added, reason)
+  if (added.length === 0) return added
+  await countDepartures(
+    work,
+    added.filter((email) => contacts.has(email)),
+    reason,
+  )
+  for (const listener of await work.listeners()) await listener.addressesSuppressed?.(work, added, reason)
   return added
 }
 

@@ -1,3 +1,4 @@
+export { countRemovals } from './departures.ts'
 export { importSuppressions } from './import.ts'
 export {
   explainUnsent,

@@ -1,0 +1,29 @@
+import { tallyingLeft } from '../../contacts/contacts.ts'
+import { preparedStatement } from '../../store/statement.ts'
+import type { Listener, Work } from '../../store/work.ts'
+
+const counting = preparedStatement(
+  'count-departures',
+  {},
+  tallyingLeft(
+    '$1',
+    '$4',
+    `select (select max(created_at) from suppressions 
+       where account_id = $1 and email = e.email and reason <> $3 and topic_id = '')
+     from unnest($2::text[]) as e(email)`,
+  ),
+)
+
+/** Counts contacts that were suppressed for a reason, or (null) removed; leaving a topic does not count. Requires the locks of the addresses. */
+export const countDepartures = async (
+  { sql, accountId, now }: Work,
+  emails: readonly string[],
+  reason: string | null,
+): Promise<void> => {
+  if (emails.length > 0) await sql(counting, [accountId, emails, reason ?? '', now])
+}
+
+/** Counts addresses that are removed from the account; those that were suppressed before have left already. */
+export const countRemovals: Listener = {
+  addressesLeft: (work, emails) => countDepartures(work, emails, null),
+}
