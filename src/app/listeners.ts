@@ -8,7 +8,7 @@ import { deliverToProjects, forgetInteractions } from '../engagement/engagement.
 import { forgetSignups } from '../forms/forms.listeners.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import { countBindings } from '../lifecycle/lifecycle.listeners.ts'
-import { forgetRecipients } from '../messages/messages.listeners.ts'
+import { countUnsubscribed, forgetRecipients } from '../messages/messages.listeners.ts'
 import { countRemovals } from '../messages/suppression/suppression.ts'
 import type { Listener } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
@@ -35,5 +35,6 @@ export const listeners: readonly Listener[] = [
   countBroadcasts,
   countRemovals,
   runJourneysByEvents,
+  countUnsubscribed,
   forgetRecipients,
 ]

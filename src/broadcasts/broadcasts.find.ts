@@ -1,7 +1,7 @@
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
-import { batchCounts } from '../messages/messages.ts'
+import { batchCounts, batchKeyPrefix } from '../messages/messages.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 
@@ -98,7 +98,7 @@ export const showBroadcast = async ({ sql, accountId }: Work, id: string): Promi
 }
 
 /** The prefix of the keys of a broadcast's messages. The row id of the contact follows. */
-export const keyPrefix = (id: string): string => `broadcast:${id}:`
+export const keyPrefix = batchKeyPrefix
 
 const findNamed = statement<{ id: string; projectId: string }>(
   'find-broadcasts-named',

@@ -37,6 +37,8 @@ export const textLocks = {
   recipient: 'recipient ',
   /** The times of a booking block, in all versions of its project: held by each booking and move. */
   calendar: 'calendar ',
+  /** An account's results of email: exclusive while changes are added up, shared while a person's are corrected. */
+  results: 'results ',
   projects: 'projects:',
   forms: 'forms:',
   journeys: 'journeys:',

@@ -269,6 +269,80 @@ const MessageTallySchema = defineEntity({
 export class MessageTally extends MessageTallySchema.class {}
 MessageTallySchema.setClass(MessageTally)
 
+const resultMetrics = [
+  ...['sent', 'failed', 'suppressed', 'bounced', 'complained'],
+  ...['opened', 'clicked', 'answered', 'unsubscribed', 'clicks'],
+]
+
+/** Results of email, in a scope ('': the account; a project, a broadcast or a journey) on a UTC day (messages/results/count.ts). */
+const MessageResultSchema = defineEntity({
+  name: 'MessageResult',
+  tableName: 'message_results',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    scope: p.text().collation('C').primary(),
+    day: p.date().primary(),
+    metric: p.enum(resultMetrics).primary(),
+    /** MD5 of `url`; empty: all links and none. */
+    link: p.text().collation('C').default('').primary(),
+    /** Of people in the account: the previous day on which they were counted. */
+    since: p.date().default('-infinity').primary(),
+    /** The clicked link, as its author wrote it. */
+    url: p.text().default(''),
+    count: p.integer(),
+  },
+})
+export class MessageResult extends MessageResultSchema.class {}
+MessageResultSchema.setClass(MessageResult)
+
+/** Changes of results that `foldResults` has not added up yet. */
+const MessageResultChangeSchema = defineEntity({
+  name: 'MessageResultChange',
+  tableName: 'message_result_changes',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    id: p.uuid().defaultRaw('gen_random_uuid()').primary(),
+    projectId: p.text().collation('C').nullable(),
+    /** The broadcast or journey. */
+    cause: p.text().collation('C').nullable(),
+    day: p.date(),
+    metric: p.enum(resultMetrics.slice(0, -1)),
+    count: p.integer(),
+    /** The person who did it; null: it counts messages. */
+    email: p.text().collation('C').nullable(),
+    /** The clicked link, as its author wrote it. */
+    url: p.text().nullable(),
+  },
+})
+export class MessageResultChange extends MessageResultChangeSchema.class {}
+MessageResultChangeSchema.setClass(MessageResultChange)
+
+/** The people that the results have counted, so that each counts once. The account counts each on each UTC day. */
+const MessagePersonSchema = defineEntity({
+  name: 'MessagePerson',
+  tableName: 'message_people',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    email: p.text().collation('C').primary(),
+    /** A project, a broadcast or a journey, or a UTC day of the account. */
+    scope: p.text().collation('C').primary(),
+    /** As in the results. */
+    link: p.text().collation('C').primary(),
+    /** The first day of each in the scope. */
+    opened: p.date().nullable(),
+    clicked: p.date().nullable(),
+    answered: p.date().nullable(),
+    unsubscribed: p.date().nullable(),
+    /** Which of them the latest statement set, as bits. */
+    news: p.smallint(),
+  },
+})
+export class MessagePerson extends MessagePersonSchema.class {}
+MessagePersonSchema.setClass(MessagePerson)
+
 /**
  * Messages that a relay rejected because the recipient does not exist, from the statement that records this until the address is
  * suppressed (messages/outbox/suppress.ts). The address is stored only with the message.

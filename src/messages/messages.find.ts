@@ -10,6 +10,7 @@ import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { heldUntil } from './messages.queue.ts'
 import { messageStatuses } from './messages.shapes.ts'
+import { causeOf } from './results/results.ts'
 
 /** A message as `svc sends` shows it. Times in epoch ms. */
 export interface MessageView {
@@ -185,6 +186,8 @@ export interface ProjectMail {
   projectVersion: number
   mergeData: Record<string, string>
   source: { kind: 'send' | 'journey' | 'lifecycle'; id: string }
+  /** The broadcast or journey whose results it counts in; null: none. */
+  cause: string | null
   /** Its content was deleted: merge data has only the fields of links, and the email can't be shown any more. */
   isDropped: boolean
   /** epoch ms */
@@ -202,6 +205,7 @@ const readProjectMails = preparedStatement<ProjectMail & { place: number }>(
   {
     ...{ place: 'int4', accountId: 'text', id: 'text', email: 'text', rowId: 'text', from: 'json', replyTo: 'text' },
     ...{ projectId: 'text', projectVersion: 'int4', mergeData: 'jsonb', isDropped: 'bool', source: 'json' },
+    ...{ cause: 'text' },
     createdAt: 'int8',
   },
   `select k.place::int, m.* from unnest(${opaqueArray('$1')}, $2::text[]) with ordinality as k(account, id, place)
@@ -209,7 +213,7 @@ const readProjectMails = preparedStatement<ProjectMail & { place: number }>(
      select m.account_id as "accountId", m.id, m.email, ${rowIdOf('m.account_id', 'm.email')} as "rowId",
        ${fromColumns}, m.project_id as "projectId", m.project_version as "projectVersion", m.merge_data as "mergeData",
        m.dropped_at is not null as "isDropped", ${sourceOfMessage} as source,
-       ${epochMs('m.created_at')} as "createdAt"
+       ${causeOf('m')} as cause, ${epochMs('m.created_at')} as "createdAt"
      from messages m
      where m.account_id = k.account and m.id = k.id and m.project_id is not null and m.project_version is not null
        and m.merge_data is not null limit 1

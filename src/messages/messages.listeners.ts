@@ -1,6 +1,9 @@
 import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
 import { countEnds } from './messages.queue.ts'
+import { countEnded, endedColumns, erasePerson } from './results/results.ts'
+
+export { countUnsubscribed } from './results/results.ts'
 
 /** The messages to the address $2 of the account $1, and the copies (cc, bcc) of those calls whose `to` it is: their content is about this person. */
 const messagesOfRecipient = `
@@ -28,11 +31,14 @@ const dropAttachments = statement(
 const blankMessages = statement(
   'blank-messages-to-recipient',
   {},
-  `with erased as materialized (${messagesOfRecipient})
-   update messages m set email = case when email = $2 then '' else email end, subject = '', html = null, text = null, calendar = null, merge_data = null, headers = null,
+  `with erased as materialized (${messagesOfRecipient}), held as materialized (
+     select m.id, m.status = 'pending' as ends from messages m join erased on m.account_id = $1 and m.id = erased.id
+     order by m.id for no key update of m
+   ), blanked as (update messages m set email = case when email = $2 then '' else email end, subject = '', html = null, text = null, calendar = null, merge_data = null, headers = null,
      error = case when status = 'pending' or strpos(lower(error), $2) > 0 then 'The contact was erased' else error end,
      status = case when status = 'pending' then 'failed' else status end, finished_at = coalesce(finished_at, $3)
-   from erased where m.account_id = $1 and m.id = erased.id`,
+   from held where m.account_id = $1 and m.id = held.id returning held.ends, ${endedColumns('m')}
+   ) ${countEnded('select account_id, project_id, cause, day, metric, count from blanked where ends')}`,
 )
 
 /**
@@ -41,11 +47,13 @@ const blankMessages = statement(
  * again.
  */
 export const forgetRecipients: Listener = {
-  async contactsRemoved({ sql, accountId, now }, { listId, email }) {
+  async contactsRemoved(work, { listId, email }) {
+    const { sql, accountId, now } = work
     if (listId !== undefined || email === undefined) return
     // The queue is locked before the messages, in the same order as everywhere else (docs/locking.md).
     await sql(dropQueued, [accountId, email])
     await sql(dropAttachments, [accountId, email])
     await sql(blankMessages, [accountId, email, now])
+    await erasePerson(work, email)
   },
 }

@@ -20,11 +20,30 @@ const suppressionsOf = statement<{ reason: string; createdAt: number; topic: str
    where s.account_id = $1 and s.email = $2 and ${hasTopic} order by s.reason, s.topic_id`,
 )
 
+const resultsOf = statement<{ scope: string; opened: string; clicked: string; answered: string; unsubscribed: string }>(
+  'export-results',
+  { scope: 'text', opened: 'text', clicked: 'text', answered: 'text', unsubscribed: 'text' },
+  `select scope, min(opened)::text as opened, min(clicked)::text as clicked, min(answered)::text as answered,
+     min(unsubscribed)::text as unsubscribed
+   from (
+     select scope, opened, clicked, answered, unsubscribed from message_people where account_id = $1 and email = $2
+     union all
+     select s.scope, case when c.metric <> 'unsubscribed' then c.day end, case when c.metric = 'clicked' then c.day end,
+       case when c.metric = 'answered' then c.day end, case when c.metric = 'unsubscribed' then c.day end
+     from message_result_changes c cross join lateral (values (c.day::text), (c.project_id), (c.cause)) s(scope)
+     where c.account_id = $1 and c.email = $2 and s.scope is not null
+   ) p group by scope order by scope`,
+)
+
 /** The messages to an address with their content and delivery reports, and the address's suppressions. */
 export const personalData: readonly PersonalDataPart[] = [
   {
     name: 'messages',
     read: ({ sql, accountId }, email) => sql(messagesTo, [accountId, email]),
+  },
+  {
+    name: 'results',
+    read: ({ sql, accountId }, email) => sql(resultsOf, [accountId, email]),
   },
   {
     name: 'suppressions',

@@ -72,6 +72,17 @@ export {
   withdrawMailsOfSources,
 } from './outbox/outbox.ts'
 export {
+  batchKeyPrefix,
+  causeOf,
+  countDeeds,
+  type Deed,
+  foldResults,
+  type MailStats,
+  mailStats,
+  recountPerson,
+  resultsOf,
+} from './results/results.ts'
+export {
   importSuppressions,
   isSuppressed,
   type Left,

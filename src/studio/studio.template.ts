@@ -8,8 +8,8 @@ import { fillUrl, type UrlKind, type UrlPart } from './studio.urls.ts'
 export interface Links {
   /** The hosted live view. */
   view: string
-  /** Returns the URL that replaces a link of the author. */
-  click(url: string): string
+  /** Returns the URL that replaces a link of the author. `written`: with its merge tags. */
+  click(url: string, written: string): string
   /** Returns the URL for an option of a vote, rating or quiz. */
   answer(blockId: string, value: string): string
   /** The URL of the open pixel; null: no pixel. */
@@ -64,11 +64,14 @@ const read = (data: MergeData, tag: Tag): string =>
 const fillTagParts = (parts: readonly TagPart[], data: MergeData): string =>
   parts.map((part) => (typeof part === 'string' ? part : read(data, part))).join('')
 
+const writtenUrl = (parts: readonly UrlPart[]): string =>
+  parts.map((part) => (typeof part === 'string' ? part : `{{ ${part.tag} }}`)).join('')
+
 const fillLink = ({ links, data }: Filling, { url, kind }: { url: readonly UrlPart[]; kind: UrlKind }): string => {
   const filled = fillUrl(url, (tag) => read(data, tag), kind)
   // An unsafe URL is replaced by one without effect.
   if (filled === null) return kind === 'link' ? '#' : ''
-  return kind === 'link' ? links.click(filled) : filled
+  return kind === 'link' ? links.click(filled, writtenUrl(url)) : filled
 }
 
 const fillPart = (part: Exclude<Part, string>, filling: Filling): string => {
@@ -111,15 +114,18 @@ export const fillTemplate = (template: Template, data: MergeData, links: Links):
     .concat('\n'),
 })
 
-/** Returns the distinct http(s) URLs of the email's links, hidden ones included, in the order of its HTML, then of its text. */
-export const linksIn = (template: Template, data: MergeData): string[] => {
-  const found = new Set<string>()
-  const click = (url: string): string => {
-    found.add(url)
+/**
+ * Returns the email's links with distinct http(s) URLs, in the order of its HTML, then of its text. `written`: the URL as its author
+ * wrote it, with merge tags. Links of hidden blocks are included.
+ */
+export const linksIn = (template: Template, data: MergeData): { url: string; written: string }[] => {
+  const found = new Map<string, string>()
+  const click = (url: string, written: string): string => {
+    found.getOrInsert(url, written)
     return url
   }
   fillTemplate(template, data, { view: '', click, answer: () => '', open: '', unsubscribe: '' })
-  return [...found].filter((url) => /^https?:/i.test(url))
+  return [...found].flatMap(([url, written]) => (/^https?:/i.test(url) ? { url, written } : []))
 }
 
 /** Returns the parts with adjacent literals merged. */

@@ -204,6 +204,7 @@ describe('all personal data of an address', () => {
       'contacts',
       'verification',
       'messages',
+      'results',
       'suppressions',
       'interactions',
       'leadScore',

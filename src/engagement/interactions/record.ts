@@ -1,14 +1,15 @@
 import { emit } from '../../events/emit.ts'
 import { coalesceCalls } from '../../lib/coalesce.ts'
 import { newId } from '../../lib/ids.ts'
-import type { MessageKey } from '../../messages/messages.ts'
+import { causeOf, countDeeds, type Deed, joinMessage, type MessageKey, recountPerson } from '../../messages/messages.ts'
 import { opaqueArray } from '../../store/arrays.ts'
 import { isSharedFailure } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
+import { utcDay } from '../../store/tallies.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { Interaction } from '../engagement.entities.ts'
 import type { SentMail } from '../engagement.sent.ts'
-import { addToScore } from './score.ts'
+import { addToScore, holdScore } from './score.ts'
 
 export type InteractionKind = Interaction['kind']
 
@@ -17,8 +18,9 @@ export interface NewInteraction {
   /** null: the interaction concerns the whole email. */
   blockId: string | null
   value: InteractionValue
-  /** The number of the clicked link. */
+  /** The number of the clicked link, and its URL as the author wrote it. */
   link?: number
+  written?: string | undefined
   isBot?: boolean
   /** How a different answer to the same block is handled: `replace` (fires again), `keep` (the first stays), `move` (replaces without an event). */
   onOther?: 'replace' | 'keep' | 'move'
@@ -30,30 +32,44 @@ export type InteractionValue = Scalar | Record<string, Scalar>
 /** `same`: nothing was written. */
 export type Recorded = 'first' | 'changed' | 'same'
 
-const record = (name: string, onConflict: string) =>
-  preparedStatement<{ isNew: boolean }>(
+const before = `(select i.at from interactions i where i.account_id = $1 and i.message_id = $2 and i.kind = $3 and i.block_id = $4
+  and i.link = $5 and i.is_bot = $6)`
+
+/** SQL expression: the metric of the results in which an interaction of this kind counts. */
+const metricOf = (of: string) => `case ${of} when 'open' then 'opened' when 'click' then 'clicked' else 'answered' end`
+
+const record = (name: string, onConflict: string, changedAt: string) =>
+  preparedStatement<{ isNew: boolean; before: Date | null }>(
     name,
-    { isNew: 'bool' },
-    `insert into interactions (account_id, message_id, kind, block_id, link, is_bot, id, project_id, email, value, at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-     on conflict (account_id, message_id, kind, block_id, link, is_bot) ${onConflict}
-     returning xmax = 0 as "isNew"`,
+    { isNew: 'bool', before: 'timestamptz' },
+    `with recorded as (
+       insert into interactions (account_id, message_id, kind, block_id, link, is_bot, id, project_id, email, value, at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+       on conflict (account_id, message_id, kind, block_id, link, is_bot) ${onConflict}
+       returning account_id, project_id, email, at, kind, is_bot, xmax = 0 as "isNew", ${changedAt} as before
+     ), counted as (
+       ${countDeeds({
+         ...{ from: 'recorded', cause: '$12::text', metric: metricOf('kind'), url: '$13::text' },
+         where: '"isNew" and not is_bot',
+       })}
+     ) select "isNew", before from recorded`,
   )
 
-const recordOnce = record('record-interaction-once', 'do nothing')
+const recordOnce = record('record-interaction-once', 'do nothing', 'null::timestamptz')
 
 const recordLatest = record(
   'record-interaction-latest',
   `do update set id = excluded.id, value = excluded.value, at = excluded.at
    where interactions.value is distinct from excluded.value`,
+  before,
 )
 
 const upsert = async (
   { sql, accountId, now }: Work,
   sent: SentMail,
   id: string,
-  { kind, blockId, value, link, isBot = false, onOther = 'replace' }: NewInteraction,
-): Promise<Recorded> => {
+  { kind, blockId, value, link, written, isBot = false, onOther = 'replace' }: NewInteraction,
+): Promise<{ recorded: Recorded; before: Date | null }> => {
   const [row] = await sql(onOther === 'keep' ? recordOnce : recordLatest, [
     accountId,
     sent.id,
@@ -66,10 +82,36 @@ const upsert = async (
     sent.email,
     JSON.stringify(value),
     now,
+    sent.cause,
+    written ?? null,
   ])
-  if (!row) return 'same'
-  return row.isNew ? 'first' : 'changed'
+  if (!row) return { recorded: 'same', before: null }
+  return { recorded: row.isNew ? 'first' : 'changed', before: row.before }
 }
+
+const readDeeds = statement<Deed>(
+  'deeds-of-address',
+  { day: 'text', projectId: 'text', cause: 'text', kind: 'text' },
+  `select distinct ${utcDay('i.at')}::text as day, i.project_id as "projectId", ${causeOf('m')} as cause,
+     ${metricOf('i.kind')} as kind
+   from interactions i ${joinMessage('i')} where i.account_id = $1 and i.email = $2 and not i.is_bot`,
+)
+
+/** Counts a person again in the results, before the commit: other locks come before that of the score. */
+const recount = (work: Work, email: string, scopes: readonly string[]): void => {
+  if (email === '') return
+  work.last(async () => {
+    await holdScore(work, email)
+    await recountPerson(work, email, scopes, () => work.sql(readDeeds, [work.accountId, email]))
+  })
+}
+
+const dateOf = (at: Date | null): string | null => at?.toISOString().slice(0, 10) ?? null
+
+const scopesOf = ({ projectId, cause }: Pick<SentMail, 'projectId'> & { cause: string | null }): string[] => [
+  projectId,
+  ...(cause === null ? [] : [cause]),
+]
 
 /**
  * Records an interaction, fires `interaction.received` and adds to the lead score, unless it is a repeat
@@ -80,7 +122,9 @@ export const recordInteraction = async (work: Work, sent: SentMail, interaction:
   const { kind, blockId, value, isBot = false, onOther } = interaction
   const at = work.now.getTime()
   const id = newId('int', at)
-  const recorded = await upsert(work, sent, id, interaction)
+  const { recorded, before } = await upsert(work, sent, id, interaction)
+  // A changed answer counts on the day of the change.
+  if (recorded === 'changed' && !isBot && dateOf(before) !== dateOf(work.now)) recount(work, sent.email, scopesOf(sent))
   if (recorded === 'same' || isBot || (recorded === 'changed' && onOther === 'move')) return recorded
   const { email, rowId, source, projectId, content } = sent
   await emit(work, 'interaction.received', () => [
@@ -95,20 +139,24 @@ export const recordInteraction = async (work: Work, sent: SentMail, interaction:
   return recorded
 }
 
-const deleteAnswer = statement(
+const deleteAnswer = statement<{ email: string; projectId: string; cause: string | null }>(
   'delete-answer',
-  {},
-  'delete from interactions where account_id = $1 and message_id = $2 and kind = $3 and block_id = $4 and not is_bot',
+  { email: 'text', projectId: 'text', cause: 'text' },
+  `with gone as (
+     delete from interactions where account_id = $1 and message_id = $2 and kind = $3 and block_id = $4 and not is_bot
+     returning account_id, message_id, email, project_id
+   ) select gone.email, gone.project_id as "projectId", ${causeOf('m')} as cause from gone ${joinMessage('gone')}`,
 )
 
-/** Deletes an answer, so that its block can be answered again. */
+/** Deletes an answer, so that its block can be answered again. The person has not answered then, unless in another way. */
 export const withdrawInteraction = async (
-  { sql, accountId }: Work,
+  work: Work,
   messageId: string,
   kind: InteractionKind,
   blockId: string,
 ): Promise<void> => {
-  await sql(deleteAnswer, [accountId, messageId, kind, blockId])
+  const [gone] = await work.sql(deleteAnswer, [work.accountId, messageId, kind, blockId])
+  if (gone) recount(work, gone.email, scopesOf(gone))
 }
 
 /** The recipient's answers in an email, by block id. `answeredAt` in epoch ms. */

@@ -85,6 +85,17 @@ export const addToScore = async (work: Work, email: string, kind: Interaction['k
   await changeScore(work, email, (before) => before + points[kind])
 }
 
+const lockRow = statement(
+  'lock-lead-score-row',
+  {},
+  'select from lead_scores where account_id = $1 and email = $2 for update',
+)
+
+/** Locks the score of an address if it has one. */
+export const holdScore = async ({ sql, accountId }: Work, email: string): Promise<void> => {
+  await sql(lockRow, [accountId, email])
+}
+
 /** The current lead score (`svc score`). `updatedAt` in epoch ms; null if the address was never scored. */
 interface ScoreView {
   email: string

@@ -1,6 +1,7 @@
 import { Problem } from '../../lib/problem.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
+import { countReport } from '../results/results.ts'
 import { lockRecipient, suppressAndFlag } from '../suppression/suppression.ts'
 import type { Report } from './report.ts'
 
@@ -92,6 +93,8 @@ const record = async (work: Work, id: string, { kind, fingerprint }: Report): Pr
       await suppressAndFlag(work, email, 'bounced')
     if (kind === 'complaint') await suppressAndFlag(work, email, 'complained')
   }
+  if (kind === 'hard' || kind === 'soft') await countReport(work, id, 'bounced')
+  if (kind === 'complaint') await countReport(work, id, 'complained')
   return outcomes[kind]
 }
 

@@ -3,6 +3,7 @@ import { type Matcher, scanList } from '../../segments/segments.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { heldUntil } from '../messages.queue.ts'
+import { countEnded, endedColumns } from '../results/results.ts'
 import { mailChannel } from './claim.ts'
 
 /*
@@ -114,7 +115,9 @@ const failPage = statement<{ last: string | null; size: number; month: string | 
      update messages m set status = 'failed', error = $4, finished_at = $5 from page p
      where m.account_id = $1 and m.id = p.id and p.status = 'pending' and m.status = 'pending'
        and not exists (select from message_queue q where q.account_id = $1 and q.id = p.id)
-     returning m.created_at
+     returning m.created_at, ${endedColumns('m')}
+   ), counted as (
+     ${countEnded('select account_id, project_id, cause, day, metric, count from ended')}
    ), months as (
      select to_char(created_at at time zone 'UTC', 'YYYY-MM-01') as month, count(*) as count from ended group by 1
    )

@@ -5,6 +5,7 @@ import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import { relayColumns, type StoredRelay } from '../identity/identity.ts'
 import { countEnds } from '../messages.queue.ts'
+import { countEnded, endedColumns } from '../results/results.ts'
 
 /*
  * A message belongs to the worker that claimed it, for as long as that worker lives (docs/queues.md#rules). It is marked
@@ -185,7 +186,9 @@ const freeing = `
     where ctid = any(array(select row from locked)) and not is_handing
   ), ended as (
     update messages m set status = 'failed', error = '${unknownState}', finished_at = svc_now()
-    from gone where m.account_id = gone.account_id and m.id = gone.id
+    from gone where m.account_id = gone.account_id and m.id = gone.id returning ${endedColumns('m')}
+  ), counted as (
+    ${countEnded('select * from ended')}
   )
   select (select count(*) from gone) as failed, pg_notify('${mailChannel}', '')`
 

@@ -4,6 +4,7 @@ import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { heldUntil } from '../messages.queue.ts'
 import type { MessageType } from '../messages.shapes.ts'
+import { countEnded, endedColumns } from '../results/results.ts'
 import { suppressedReason } from '../suppression/suppression.ts'
 import { mailChannel, noticeOf } from './claim.ts'
 
@@ -125,7 +126,7 @@ const draftOf = (id: string, message: NewMessage) => {
 // Messages whose key is taken are skipped, also if the key is used twice in this statement or by a transaction that this one
 // waits for.
 const insertingRows = `
-  insert into messages (account_id, id, key, source_kind, source_id, type, topic_id, email, from_email, from_name, reply_to,
+  insert into messages as m (account_id, id, key, source_kind, source_id, type, topic_id, email, from_email, from_name, reply_to,
     subject, html, text, calendar, project_id, project_version, merge_data, headers, copy, copy_of, scheduled_at, attachments, status, reason, error, created_at, finished_at)
   select $1, id, key, source_kind, source_id, type, topic_id, email, from_email, from_name, reply_to, subject, html, text,
     calendar, project_id, project_version, merge_data::jsonb, headers::jsonb, copy, copy_of, scheduled_at::timestamptz, attachments,
@@ -133,7 +134,7 @@ const insertingRows = `
     reason, error, $2, case when coalesce(error, reason) is not null then $2::timestamptz end
   from draft order by n
   on conflict (account_id, key) where key is not null do nothing
-  returning id, status, reason, error, from_email`
+  returning id, status, reason, error, from_email, ${endedColumns('m')}`
 
 // The messages of one statement are due one microsecond apart, so that the due time shows where a claim stopped.
 const queueing = `
@@ -155,6 +156,9 @@ const inserting = preparedStatement<Inserted & { dueAt: number }>(
      from ${drafts.as('d')}
    ), inserted as (${insertingRows}
    ), queued as (${queueing}
+   ), counted as (${countEnded(
+     `select account_id, project_id, cause, day, metric, count from inserted where status <> 'pending'`,
+   )}
    )
    select i.id, i.status, i.reason, i.error, case when $3::int is not null then (
        select sealed_key from domains
@@ -195,8 +199,12 @@ export const insertMessages = async (
 const failRows = statement(
   'fail-inserted-messages',
   {},
-  `with gone as (delete from message_queue where account_id = $1 and id = any($2))
-   update messages set status = 'failed', error = $3, finished_at = $4 where account_id = $1 and id = any($2)`,
+  `with gone as (
+     delete from message_queue where account_id = $1 and id = any($2)
+   ), ended as (
+     update messages m set status = 'failed', error = $3, finished_at = $4 where account_id = $1 and id = any($2)
+     returning ${endedColumns('m')}
+   ) ${countEnded('select * from ended')}`,
 )
 
 /** Marks messages that this transaction inserted as failed, because the quota is used up. */

@@ -3,7 +3,9 @@ import type { SendOutcome } from '../../net/smtp.ts'
 import { claimsJson, ownedRows, splitByOutcome } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
+import { utcDay } from '../../store/tallies.ts'
 import { countEnds, isBatch } from '../messages.queue.ts'
+import { causeOf, countEnded, endedColumns } from '../results/results.ts'
 import { type ClaimedMessage, queueTable, unknownState } from './claim.ts'
 import { marking } from './mark.ts'
 
@@ -101,6 +103,9 @@ const recording = preparedStatement<{ id: string }>(
   ), ended as (
     update messages m set status = r.status, reason = r.reason, error = r.error, finished_at = clock.now
     from result r, clock where m.ctid = r.message and r.status <> 'queued'
+    returning ${endedColumns('m')}
+  ), counted as (
+    ${countEnded('select * from ended')}
   ), ${marking('$2')}
   select id from result union all select id from sendable`,
 )
@@ -112,8 +117,8 @@ const correcting = preparedStatement<{ id: string }>(
   { id: 'text' },
   `
   with late as materialized (
-    select c.*, m.message from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text${resultColumns}) cross join lateral (
-      select ctid as message from messages
+    select c.*, m.* from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text${resultColumns}) cross join lateral (
+      select ctid as message, project_id, ${causeOf('messages')} as cause, ${utcDay('finished_at')} as day from messages
       where account_id = c."accountId" and id = c.id and status = 'failed' and error = '${unknownState}'
         and not exists (select from message_queue q where q.account_id = c."accountId" and q.id = c.id)
       limit 1 for no key update skip locked
@@ -127,6 +132,9 @@ const correcting = preparedStatement<{ id: string }>(
     ${suppressingLater('late')}
   ), ended as (
     update messages m set status = l.status, error = l.error, finished_at = svc_now() from late l where m.ctid = l.message
+    returning ${endedColumns('m')}
+  ), counted as (
+    ${countEnded(`select * from ended union all select "accountId", project_id, cause, day, 'failed', -1 from late`)}
   )
   select id from late`,
 )

@@ -2,6 +2,7 @@ import { returnQuota } from '../../accounts/accounts.ts'
 import { conflict, noSuch } from '../../lib/problem.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
+import { countEnded, endedColumns } from '../results/results.ts'
 import { unknownState } from './claim.ts'
 
 /** A message that was withdrawn. */
@@ -12,6 +13,8 @@ export interface Withdrawn {
   /** A connection had taken it, so that it may be sent. */
   isTaken: boolean
 }
+
+const counting = 'select account_id, project_id, cause, day, metric, count from ended'
 
 /** Makes a statement that ends queued messages: `found` is a query of their rows in the queue, as `q`. */
 const withdrawing = (name: string, found: string) =>
@@ -26,7 +29,10 @@ const withdrawing = (name: string, found: string) =>
      ), ended as (
        update messages m set status = 'failed', error = case when g.is_handing then '${unknownState}' else $3 end,
          finished_at = $4
-       from gone g where m.account_id = $1 and m.id = g.id returning m.created_at, m.email, m.source_id, g.is_handing
+       from gone g where m.account_id = $1 and m.id = g.id
+       returning m.created_at, m.email, m.source_id, g.is_handing, ${endedColumns('m')}
+     ), counted as (
+       ${countEnded(counting)}
      )
      select email, source_id as "sourceId", is_handing as "isTaken",
        to_char(created_at at time zone 'UTC', 'YYYY-MM-01') as month
@@ -142,7 +148,9 @@ const cancelling = statement<{ month: string; count: number }>(
      delete from message_queue q using call where q.account_id = $1 and q.id = call.id and not q.is_handing returning q.id
    ), ended as (
      update messages m set status = 'failed', error = 'cancelled', finished_at = $3
-     from gone where m.account_id = $1 and m.id = gone.id returning m.created_at
+     from gone where m.account_id = $1 and m.id = gone.id returning m.created_at, ${endedColumns('m')}
+   ), counted as (
+     ${countEnded(counting)}
    )
    select to_char(created_at at time zone 'UTC', 'YYYY-MM-01') as month, count(*) as count from ended group by 1`,
 )

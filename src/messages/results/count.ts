@@ -1,0 +1,51 @@
+import { utcDay } from '../../store/tallies.ts'
+
+/*
+ * Results of email (docs/reference/results.md). Each transaction that changes one adds a row to `message_result_changes`, which needs
+ * no lock: writers never wait for each other. `foldResults` adds them up into `message_results`, and readers sum both tables.
+ *
+ * Results are counted in scopes: the account (''), the message's project, and the broadcast or journey that caused it.
+ */
+
+/** Numbers of messages. */
+export type MessageMetric = 'sent' | 'failed' | 'suppressed' | 'bounced' | 'complained'
+/** Numbers of distinct people. */
+export type PersonMetric = 'opened' | 'clicked' | 'answered' | 'unsubscribed'
+
+export const personMetrics: readonly PersonMetric[] = ['opened', 'clicked', 'answered', 'unsubscribed']
+
+/** The beginning of the keys of the messages of a batch (broadcast). */
+export const batchKeyPrefix = (batch: string): string => `broadcast:${batch}:`
+
+/** SQL expression: the broadcast or journey that caused the message `m`; null: none. */
+export const causeOf = (m: string): string =>
+  `case when starts_with(${m}.key, 'broadcast:') then split_part(${m}.key, ':', 2)
+     when ${m}.source_kind = 'journey' then ${m}.source_id end`
+
+/** SQL condition: a scope of `message_people` is a day of the account. The others are ids, which begin with a letter. */
+export const dayScopes = (scope: string): string => `${scope} < ':'`
+
+/** SQL columns for `countEnded`: the message `m` has ended, with its status. */
+export const endedColumns = (m: string): string =>
+  `${m}.account_id, ${m}.project_id, ${causeOf(m)} as cause, ${utcDay(`${m}.finished_at`)} as day, ${m}.status as metric, 1 as count`
+
+/** Returns SQL that counts messages; `ended` is a query of account_id, project_id, cause, day, metric (MessageMetric) and count. */
+export const countEnded = (ended: string): string => `
+  insert into message_result_changes (account_id, project_id, cause, day, metric, count)
+  select account_id, project_id, cause, day, metric, sum(count) from (${ended}) e
+  group by account_id, project_id, cause, day, metric having sum(count) <> 0`
+
+interface Deeds {
+  /** Columns of `from`: account_id, project_id, email and at. */
+  from: string
+  /** SQL expressions: the broadcast or journey, null for none; the metric (PersonMetric); the clicked URL as its author wrote it, or null. */
+  cause: string
+  metric: string
+  url: string
+  where: string
+}
+
+/** Returns SQL that counts what people did with messages: each person once, each click once for each row. */
+export const countDeeds = ({ from, cause, metric, url, where }: Deeds): string => `
+  insert into message_result_changes (account_id, project_id, cause, day, metric, count, email, url)
+  select account_id, project_id, ${cause}, ${utcDay('at')}, ${metric}, 1, email, ${url} from ${from} where ${where}`
