@@ -53,6 +53,13 @@ const journeys = async ({ work }: Context) => {
   return byName(await work(listJourneys), ({ triggerKind, enabled }) => `${triggerKind}${enabled ? '' : ', disabled'}`)
 }
 
+/** Returns runs that have not ended, of all journeys. */
+const runs = async ({ work }: Context) => {
+  const { listOpenRuns } = await import('../journeys/journeys.ts')
+  const rows = await work((w) => listOpenRuns(w, newest))
+  return rows.map(({ id, email, journey, status }) => ({ value: id, name: email, about: `${journey}, ${status}` }))
+}
+
 const forms = async ({ work }: Context) => {
   const { listForms } = await import('../forms/forms.ts')
   return byName(await work(listForms), () => undefined)
@@ -167,6 +174,7 @@ const loaders = {
   pipelines,
   plans,
   projects,
+  runs,
   segments,
   senders,
   stages,
@@ -197,6 +205,7 @@ const byPlace: Readonly<Record<string, Noun>> = {
   '<pipeline>': 'pipelines',
   '<plan>': 'plans',
   '<project>': 'projects',
+  '<run>': 'runs',
   '<segment>': 'segments',
   '<stage>': 'stages',
   '<topic>': 'topics',

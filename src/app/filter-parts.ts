@@ -16,7 +16,7 @@ export const filterParts: FilterParts = {
       if (error instanceof Problem && error.kind === 'not_found') return null
       throw error
     })
-    if (project) return { projectIds: [project.id], keys: null }
+    if (project) return { ids: [project.id], projectIds: [project.id], keys: null }
     const batches = await findBatches(work, ref)
     if (batches.keys.length === 0) throw noSuch('project or broadcast', ref)
     return batches

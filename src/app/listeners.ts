@@ -1,4 +1,5 @@
 import { forgetAttendee } from '../bookings/bookings.listeners.ts'
+import { forgetInBroadcasts } from '../broadcasts/broadcasts.erase.ts'
 import { countBroadcasts } from '../broadcasts/broadcasts.listeners.ts'
 import { forgetPayer } from '../checkout/checkout.personal-data.ts'
 import { forgetMembers } from '../courses/courses.personal-data.ts'
@@ -10,6 +11,7 @@ import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import { countBindings } from '../lifecycle/lifecycle.listeners.ts'
 import { countUnsubscribed, forgetRecipients } from '../messages/messages.listeners.ts'
 import { countRemovals } from '../messages/suppression/suppression.ts'
+import { forgetInSegments } from '../segments/segments.erase.ts'
 import type { Listener } from '../store/work.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
 import { detachCourse } from '../webinars/webinars.listeners.ts'
@@ -22,6 +24,8 @@ import { forgetAttendees } from '../webinars/webinars.personal-data.ts'
 export const listeners: readonly Listener[] = [
   deliverEvents,
   deliverToProjects,
+  forgetInSegments,
+  forgetInBroadcasts,
   forgetSignups,
   forgetAttendee,
   forgetPayer,

@@ -49,12 +49,12 @@ const findAudience = async (work: Work, { list, where, segment }: NewBroadcast) 
       throw new Problem('usage', '--segment can not be combined with --list or --where')
     const found = await keepSegment(work, segment)
     const matcher = await compileSegment(work, found)
-    return { listId: found.listId, segmentId: found.id, filter: found.where, matcher }
+    return { listId: found.listId, segmentId: found.id, filter: found.where, filterNames: matcher.names, matcher }
   }
   if (list === undefined) throw new Problem('usage', '--list or --segment is missing')
   const { id: listId } = await findList(work, list)
   const matcher = where === undefined ? null : await compileFilter(work, where, listId)
-  return { listId, segmentId: null, filter: where ?? null, matcher }
+  return { listId, segmentId: null, filter: where ?? null, filterNames: matcher?.names ?? null, matcher }
 }
 
 /**

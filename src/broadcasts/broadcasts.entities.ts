@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
+import type { FilterNames } from '../segments/segments.ts'
 import { owned, tenantFilter } from '../store/tenant.ts'
 
 /** A marketing email to every active contact of a list, or to those that meet a filter. Its messages are the batch with its id. */
@@ -23,6 +24,8 @@ const BroadcastSchema = defineEntity({
     segmentId: p.text().collation('C').nullable(),
     /** Evaluated once, when it begins. null: the whole list. */
     filter: p.text().nullable(),
+    /** What the names in the filter stand for; null: it was stored before names were resolved, or there is no filter. */
+    filterNames: p.json<FilterNames>().nullable(),
     projectId: p.text().collation('C'),
     /** The topic of its emails. */
     topicId: p.text().collation('C').nullable(),
@@ -46,6 +49,8 @@ const BroadcastSchema = defineEntity({
     failed: p.integer().default(0),
     suppressed: p.integer().default(0),
     createdAt: p.datetime(),
+    /** Why it was cancelled, if no operator cancelled it. */
+    reason: p.text().nullable(),
     /** When nothing was left to do, also after a cancellation. */
     finishedAt: p.datetime().nullable(),
   },

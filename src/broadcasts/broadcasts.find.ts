@@ -30,16 +30,16 @@ export interface BroadcastView {
   failed: number
   suppressed: number
   createdAt: number
+  /** Why it was cancelled, if no operator cancelled it. */
+  reason?: string
 }
 
-type Row = Omit<BroadcastView, 'segmentId' | 'where' | 'topicId'> & {
-  segmentId: string | null
-  where: string | null
-  topicId: string | null
-}
+type Optional = 'segmentId' | 'where' | 'topicId' | 'reason'
+type Row = Omit<BroadcastView, Optional> & Record<Optional, string | null>
 
-const view = ({ segmentId, where, topicId, ...row }: Row): BroadcastView => ({
+const view = ({ segmentId, where, topicId, reason, ...row }: Row): BroadcastView => ({
   ...row,
+  ...(reason !== null && { reason }),
   ...(segmentId !== null && { segmentId }),
   ...(where !== null && { where }),
   ...(topicId !== null && { topicId }),
@@ -51,7 +51,7 @@ const selecting = `
     b.project_id as "projectId", b.topic_id as "topicId",
     (extract(epoch from b.scheduled_at) * 1000)::int8 as "scheduledAt", b.recipients,
     b.queued - t.sent - t.failed - t.suppressed as queued, b.sent + t.sent as sent, b.failed + t.failed as failed,
-    b.suppressed + t.suppressed as suppressed, (extract(epoch from b.created_at) * 1000)::int8 as "createdAt"
+    b.suppressed + t.suppressed as suppressed, (extract(epoch from b.created_at) * 1000)::int8 as "createdAt", b.reason
   from broadcasts b cross join lateral ${batchCounts('b.account_id', 'b.id')} t`
 
 const types = {
@@ -70,6 +70,7 @@ const types = {
   failed: 'int4',
   suppressed: 'int4',
   createdAt: 'int8',
+  reason: 'text',
 } as const
 
 const readPage = statement<Row>(
@@ -107,13 +108,17 @@ const findNamed = statement<{ id: string; projectId: string }>(
    where account_id = $1 and (id = $2 or name = $2) and status <> 'draft'`,
 )
 
-/** Returns the projects and the prefixes of the keys of the messages of a broadcast (id), or of those with a name. */
+/** Returns the ids and projects of a broadcast (id), or of those with a name, and the prefixes of the keys of their messages. */
 export const findBatches = async (
   { sql, accountId }: Work,
   ref: string,
-): Promise<{ projectIds: string[]; keys: string[] }> => {
+): Promise<{ ids: string[]; projectIds: string[]; keys: string[] }> => {
   const rows = await sql(findNamed, [accountId, ref])
-  return { projectIds: [...new Set(rows.map(({ projectId }) => projectId))], keys: rows.map(({ id }) => keyPrefix(id)) }
+  return {
+    ids: rows.map(({ id }) => id),
+    projectIds: [...new Set(rows.map(({ projectId }) => projectId))],
+    keys: rows.map(({ id }) => keyPrefix(id)),
+  }
 }
 
 const findMailJob = statement(

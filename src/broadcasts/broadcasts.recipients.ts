@@ -1,6 +1,6 @@
 import { activeContacts, type Recipient, readRecipientsOf } from '../contacts/contacts.ts'
 import { Problem } from '../lib/problem.ts'
-import { compileFilter, type Matcher, scanList } from '../segments/segments.ts'
+import { compileFilter, type FilterNames, type Matcher, scanList } from '../segments/segments.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
@@ -12,26 +12,36 @@ import type { Work } from '../store/work.ts'
 /** The number of contacts in a row: as many as a step queues. */
 const perRow = 500
 
-/** Returns null if the filter can't be evaluated: its list, or something that it names, was deleted. */
-const compile = async (work: Work, filter: string, listId: string): Promise<Matcher | null> => {
+/** Why a broadcast without a list does not begin. */
+export const listDeleted = 'Its list was deleted'
+
+interface Filtered {
+  id: string
+  listId: string
+  filter: string
+  filterNames: FilterNames | null
+}
+
+/** Returns why, if the filter can't be evaluated: its list, or something that it names, was deleted. */
+const compile = async (work: Work, { filter, listId, filterNames }: Filtered): Promise<Matcher | string> => {
   try {
-    return await compileFilter(work, filter, listId)
+    return await compileFilter(work, filter, listId, filterNames)
   } catch (error) {
-    if (error instanceof Problem && (error.kind === 'invalid' || error.kind === 'not_found')) return null
+    if (!(error instanceof Problem)) throw error
+    if (error.kind === 'not_found') return listDeleted
+    if (error.kind === 'invalid') return error.message
     throw error
   }
 }
 
 /**
- * Stores the active contacts of the list that meet the filter now, and returns their number; null if the filter can't be evaluated,
- * because its list or something that it names was deleted.
+ * Stores the active contacts of the list that meet the filter now, and returns their number; or a sentence why the filter can't be
+ * evaluated, because its list or something that it names was deleted.
  */
-export const decideRecipients = async (
-  work: Work,
-  { id, listId, filter }: { id: string; listId: string; filter: string },
-): Promise<number | null> => {
-  const matcher = await compile(work, filter, listId)
-  if (!matcher) return null
+export const decideRecipients = async (work: Work, filtered: Filtered): Promise<number | string> => {
+  const { id, listId } = filtered
+  const matcher = await compile(work, filtered)
+  if (typeof matcher === 'string') return matcher
   const params: unknown[] = [work.accountId, listId, id]
   const { joins, condition } = matcher.sets((value) => `$${params.push(value)}`)
   const [row] = await scanList<{ recipients: number }>(

@@ -2,7 +2,7 @@ import { quotaLeft } from '../accounts/accounts.ts'
 import { findList } from '../contacts/contacts.ts'
 import { conflict, Problem } from '../lib/problem.ts'
 import { countRecipients, dropBatch, type From, findTopic, requireMethod } from '../messages/messages.ts'
-import { compileFilter, findSegment } from '../segments/segments.ts'
+import { compileFilter, type FilterNames, findSegment } from '../segments/segments.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
@@ -33,10 +33,10 @@ export interface Plan {
   suppressed: number
 }
 
-const readSchedule = statement<{ subject: string | null; at: Date | null }>(
+const readSchedule = statement<{ subject: string | null; at: Date | null; names: FilterNames | null }>(
   'read-schedule-of-broadcast',
-  { subject: 'text', at: 'timestamptz' },
-  `select subject, case when scheduled_at > $3 then scheduled_at end as at from broadcasts
+  { subject: 'text', at: 'timestamptz', names: 'jsonb' },
+  `select subject, case when scheduled_at > $3 then scheduled_at end as at, filter_names as names from broadcasts
    where account_id = $1 and id = $2`,
 )
 
@@ -51,11 +51,11 @@ export const planBroadcast = async (app: App, work: Work, id: string): Promise<P
   const { id: listId, name: listName } = await findList(work, refs.listId)
   const { segmentId, where } = refs
   const segment = segmentId === undefined ? null : await findSegment(work, segmentId)
-  const matcher = where === undefined ? null : await compileFilter(work, where, listId)
   const topic = refs.topicId === undefined ? null : await findTopic(work, refs.topicId)
-  const { id: projectId, name } = await findProject(work, refs.projectId)
   const [row] = await sql(readSchedule, [accountId, id, now])
-  const { subject, at } = row!
+  const { subject, at, names } = row!
+  const matcher = where === undefined ? null : await compileFilter(work, where, listId, names)
+  const { id: projectId, name } = await findProject(work, refs.projectId)
   const from = await requireMethod(app, work)
   const { recipients, suppressed } = await countRecipients(work, listId, matcher, topic?.id ?? null)
   const mails = recipients - suppressed

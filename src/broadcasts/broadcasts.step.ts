@@ -9,10 +9,11 @@ import {
   releaseMails,
   takeBatchCounts,
 } from '../messages/messages.ts'
+import type { FilterNames } from '../segments/segments.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { keyPrefix } from './broadcasts.find.ts'
-import { decideRecipients, takeRecipients } from './broadcasts.recipients.ts'
+import { decideRecipients, listDeleted, takeRecipients } from './broadcasts.recipients.ts'
 
 /*
  * A broadcast advances in steps. Each is a unit of work that locks its row, so any process (a daemon's job, the command) can take
@@ -32,6 +33,7 @@ interface State {
   status: 'scheduled' | 'sending' | 'done' | 'cancelled'
   listId: string
   filter: string | null
+  filterNames: FilterNames | null
   projectId: string
   topicId: string | null
   subject: string | null
@@ -46,6 +48,7 @@ interface State {
   failed: number
   suppressed: number
   finishedAt: Date | null
+  reason: string | null
 }
 
 /**
@@ -61,9 +64,10 @@ const lockOpen = preparedStatement<State>(
     ...{ subject: 'text', rate: 'int4' },
     ...{ scheduledAt: 'timestamptz', startedAt: 'timestamptz', checkpoint: 'text', pacedAt: 'timestamptz' },
     ...{ recipients: 'int4', queued: 'int4', sent: 'int4', failed: 'int4', suppressed: 'int4' },
-    finishedAt: 'timestamptz',
+    ...{ finishedAt: 'timestamptz', filterNames: 'jsonb', reason: 'text' },
   },
-  `select id, status, list_id as "listId", filter, project_id as "projectId", topic_id as "topicId", subject, rate, scheduled_at as "scheduledAt",
+  `select id, status, list_id as "listId", filter, filter_names as "filterNames", reason, project_id as "projectId",
+     topic_id as "topicId", subject, rate, scheduled_at as "scheduledAt",
      started_at as "startedAt", checkpoint, paced_at as "pacedAt", recipients, queued, sent, failed, suppressed,
      finished_at as "finishedAt"
    from broadcasts
@@ -88,7 +92,7 @@ const saveState = preparedStatement(
   {},
   `update broadcasts
    set status = $3, started_at = $4, checkpoint = $5, paced_at = $6, recipients = $7, queued = $8, sent = $9,
-     failed = $10, suppressed = $11, finished_at = $12
+     failed = $10, suppressed = $11, finished_at = $12, reason = $13
    where account_id = $1 and id = $2`,
 )
 
@@ -106,16 +110,20 @@ const save = ({ sql, accountId }: Work, state: State) =>
     state.failed,
     state.suppressed,
     state.finishedAt,
+    state.reason,
   ])
 
-/** Begins a broadcast. If its list was deleted, or something that its filter names, cancels it and returns false. */
+/** Begins a broadcast. If its list was deleted, or something that its filter names, cancels it for that reason and returns false. */
 const begin = async (work: Work, state: State): Promise<boolean> => {
-  const { id, listId, filter } = state
+  const { filter, listId } = state
   const recipients =
-    filter === null ? await countActive(work, listId) : await decideRecipients(work, { id, listId, filter })
-  if (recipients === null) Object.assign(state, { status: 'cancelled', finishedAt: work.now, recipients: 0 })
-  else Object.assign(state, { status: 'sending', startedAt: work.now, checkpoint: '', recipients })
-  return recipients !== null
+    filter === null
+      ? ((await countActive(work, listId)) ?? listDeleted)
+      : await decideRecipients(work, { ...state, filter })
+  if (typeof recipients === 'number')
+    Object.assign(state, { status: 'sending', startedAt: work.now, checkpoint: '', recipients })
+  else Object.assign(state, { status: 'cancelled', finishedAt: work.now, recipients: 0, reason: recipients })
+  return typeof recipients === 'number'
 }
 
 const mailOf = ({ id, projectId, topicId, subject }: State, { rowId, email, fields }: Recipient): QueuedMail => ({

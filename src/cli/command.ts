@@ -89,11 +89,9 @@ const changes = new WeakSet<Command>()
  * Adds `--yes` and `--dry-run` to a command that changes data without a question. With `--dry-run` its units of work are
  * rolled back, and its output has `dryRun: true`: only for actions of one unit of work, without other effects.
  */
-export const changing = (command: Command): Command => {
+export const changing = (command: Command, dryRun = 'show what would change, and change nothing'): Command => {
   changes.add(command)
-  return command
-    .option('--yes', 'accepted for scripts; this command never asks')
-    .option('--dry-run', 'show what would change, and change nothing')
+  return command.option('--yes', 'accepted for scripts; this command never asks').option('--dry-run', dryRun)
 }
 
 /** Whether a command was declared by `changing`. */

@@ -289,18 +289,31 @@ const addWrites = (noun: Command, cli: Cli): void => {
     cli.run(async (context, given: string, flags: Confirmation & { list?: string }) => {
       const { out, work, trial, require, confirm } = context
       const { list: ref } = await require({ list: flags.list })
-      const { findList, leaveList } = await import('./contacts.ts')
+      const { findList, leaveList, leavingEffects } = await import('./contacts.ts')
       const email = await parseEmail(given)
       const list = await work((w) => findList(w, ref))
       const remove = async (w: Work) => {
         const removed = await leaveList(w, list.id, email)
         if (!removed) throw notFound(`${shown(email)} is not in the list ${shown(list.name)}`)
-        return { email, listId: list.id, ...removed }
+        const { deals, runs } = w.state(leavingEffects)
+        return {
+          email,
+          listId: list.id,
+          ...removed,
+          ...(deals.length > 0 && { deals }),
+          ...(runs.length > 0 && { runs }),
+        }
       }
       const planned = await trial(remove)
       const rest = planned.addresses > 0 ? 'its last one, so it leaves the account' : 'it stays in its other lists'
-      if (!(await confirm(`remove ${email} from the list ${list.name}; ${rest}; no event fires`, flags, planned)))
-        return
+      const { deals = [], runs = [] } = planned
+      const effects = [
+        rest,
+        ...(deals.length > 0 ? [`${quantity(deals.length, 'deal')} will name another list`] : []),
+        ...(runs.length > 0 ? [`${quantity(runs.length, 'journey run')} will end`] : []),
+        'no event fires',
+      ]
+      if (!(await confirm(`remove ${email} from the list ${list.name}; ${effects.join('; ')}`, flags, planned))) return
       out.one(await work(remove))
     }),
   )

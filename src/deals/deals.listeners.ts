@@ -1,4 +1,4 @@
-import { newestListsOf } from '../contacts/contacts.ts'
+import { type LeavingEffects, leavingEffects, newestListsOf } from '../contacts/contacts.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { onSharedBoard, shareBoard } from './deals.board.ts'
@@ -21,16 +21,19 @@ const lockDealsIn = statement(
   `select from deals where account_id = $1 and email = $2 and list_id = $3 and ${onSharedBoard} order by id for no key update`,
 )
 
-const moveToList = statement(
+const moveToList = statement<LeavingEffects['deals'][number]>(
   'move-deals-to-list',
-  {},
-  'update deals set list_id = $4, updated_at = $5 where account_id = $1 and row_id = $2 and list_id = $3',
+  { id: 'text', title: 'text', listId: 'text' },
+  `update deals set list_id = $4, updated_at = $5 where account_id = $1 and row_id = $2 and list_id = $3
+   returning id, title, list_id as "listId"`,
 )
 
 /** Names the most recently updated list that still has the address in the deals of a contact that left its list. */
 const relist = async (work: Work, { listId, email, rowId }: { listId: string; email: string; rowId: string }) => {
   const list = (await newestListsOf(work, [email])).get(email)
-  if (list !== undefined) await work.sql(moveToList, [work.accountId, rowId, listId, list, work.now])
+  if (list === undefined) return
+  const moved = await work.sql(moveToList, [work.accountId, rowId, listId, list, work.now])
+  work.state(leavingEffects).deals.push(...moved)
 }
 
 /**

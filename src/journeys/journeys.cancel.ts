@@ -96,6 +96,20 @@ const openRuns = (limit: string) => `
     where version = v.version and journey_id = v.journey_id and account_id || '' = $1 and ${open} ${limit}
   ) r where v.account_id = $1 and v.journey_id = $2 ${limit}`
 
+const readOpenRuns = statement<{ id: string; email: string; journey: string; status: string }>(
+  'newest-open-runs',
+  { id: 'text', email: 'text', journey: 'text', status: 'text' },
+  `select r.id, r.email, j.name as journey, r.status
+   from journey_versions v join journeys j on j.account_id = v.account_id and j.id = v.journey_id cross join lateral (
+     select id, email, status from journey_runs
+     where version = v.version and journey_id = v.journey_id and account_id || '' = $1 and ${open} order by id desc limit $2
+   ) r where v.account_id = $1 order by r.id desc limit $2`,
+)
+
+/** Returns the newest runs of the account that have not ended, with the names of their journeys. */
+export const listOpenRuns = ({ sql, accountId }: Work, { limit }: { limit: number }) =>
+  sql(readOpenRuns, [accountId, limit])
+
 /** What the deletion of a journey ends with it. */
 export interface JourneyRemoval {
   /** Open runs. */

@@ -1,4 +1,4 @@
-import { locateContact, lockContacts, newestListsOf, rowIdsOf } from '../contacts/contacts.ts'
+import { leavingEffects, locateContact, lockContacts, newestListsOf, rowIdsOf } from '../contacts/contacts.ts'
 import { eraseCalls } from '../deliveries/deliveries.ts'
 import { type EmittedEvent, type EventType, eventTypes } from '../events/types.ts'
 import { normalizeEmail } from '../lib/email.ts'
@@ -99,8 +99,10 @@ const startsOf = async (work: Work, type: EventType, personEvents: readonly Pers
 const exitRemoved = async (work: Work, listId?: string, rowId?: string): Promise<void> => {
   const { exits } = await work.state(interests)
   const rule = 'list-removed'
-  if (exits.includes(rule))
-    await endRuns(work, `exit rule: ${rule}`, { listId, rowIds: rowId === undefined ? undefined : [rowId], rule })
+  if (!exits.includes(rule)) return
+  const rowIds = rowId === undefined ? undefined : [rowId]
+  const ended = await endRuns(work, `exit rule: ${rule}`, { listId, rowIds, rule })
+  if (listId !== undefined && rowIds) work.state(leavingEffects).runs.push(...ended)
 }
 
 /** Applies the exit rule `unsubscribed`, or for every other reason `suppressed`. */

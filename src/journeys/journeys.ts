@@ -2,7 +2,7 @@ import type { Sources } from './files/files.ts'
 
 export { EntryRequest, startJourneys, triggerJourney, triggerList } from './enrolment/enrolment.ts'
 export { type Applied, applyJourneys, checkStepUrls, type Sources } from './files/files.ts'
-export { countJourneyRemoval, deleteJourney, endRun, type JourneyRemoval } from './journeys.cancel.ts'
+export { countJourneyRemoval, deleteJourney, endRun, type JourneyRemoval, listOpenRuns } from './journeys.cancel.ts'
 export {
   findJourney,
   type JourneyDetail,

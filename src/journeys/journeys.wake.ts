@@ -81,13 +81,14 @@ const endingRuns = (name: string, whose: string) => {
 const endingOfAll = endingRuns('all', `r.account_id = $1 and ${open} and $2::text[] is null`)
 const endingOfPersons = endingRuns('persons', ofPersons('$2'))
 
-/** Ends the open runs that match, and cancels their deliveries. */
-export const endRuns = async (work: Work, reason: string, { listId, rowIds, rule }: RunFilter): Promise<void> => {
+/** Ends the open runs that match, and cancels their deliveries. Returns the ids of the runs. */
+export const endRuns = async (work: Work, reason: string, { listId, rowIds, rule }: RunFilter): Promise<string[]> => {
   const { waits, end } = rowIds === undefined ? endingOfAll : endingOfPersons
   const params = [rowIds ?? null, listId ?? null, rule === undefined ? null : [rule]]
   await cancelWaits(work, waits, params)
   const rows = await work.sql(end, [work.accountId, ...params, reason, work.now])
   for (const { id } of rows) journeyStateOf(work).ended.add(id)
+  return rows.map(({ id }) => id)
 }
 
 interface Locked {

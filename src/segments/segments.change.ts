@@ -28,12 +28,12 @@ export const createSegment = async (work: Work, input: z.output<typeof NewSegmen
   const name = input.name.trim()
   if (!name) throw invalid('name is required')
   const { id: listId } = await findList(work, input.list)
-  await compileFilter(work, input.where, listId)
+  const { names: filterNames } = await compileFilter(work, input.where, listId)
   const id = newId('seg', now.getTime())
   const [em, { Segment }] = await entitiesOf(work)
   const segment = await em.upsert(
     Segment,
-    { id, accountId, name, listId, filter: input.where, createdAt: now },
+    { id, accountId, name, listId, filter: input.where, filterNames, createdAt: now },
     { onConflictFields: ['accountId', 'name'], onConflictAction: 'ignore' },
   )
   if (segment.id !== id) throw conflict(`There is already a segment named ${shown(name)}`)

@@ -1,11 +1,11 @@
-import { type CommandSet, type Confirmation, confirmed, examples } from '../cli/command.ts'
+import { type CommandSet, type Confirmation, changing, confirmed, examples } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import type { SegmentView } from './segments.ts'
 
 const columns: Column<SegmentView>[] = [
   ['ID', (segment) => segment.id],
   ['NAME', (segment) => segment.name],
-  ['LIST', (segment) => segment.listId],
+  ['LIST', (segment) => (segment.listDeleted ? 'deleted' : segment.listId)],
   ['WHERE', (segment) => segment.where],
   ['CREATED', (segment) => new Date(segment.createdAt)],
 ]
@@ -14,32 +14,41 @@ const columns: Column<SegmentView>[] = [
 export const commands: CommandSet = (cli) => {
   const noun = cli.noun('segments')
 
-  noun
-    .command('create')
-    .description('Create a segment: the contacts of a list that meet a filter')
-    .addHelpText(
-      'after',
-      examples(
-        `svc segments create --name "Active customers" --list Customers --where 'plan = pro and opened < 30d'`,
-        `svc segments create --name Vienna --list Customers --where 'field."Home town" = Vienna or domain ~ .at'`,
-      ),
-    )
-    .option('--name <name>', 'name of the segment, unique in the account')
-    .option('--list <id|name>', 'the list')
-    .option('--where <filter>', 'the filter, such as: plan = pro and opened < 30d')
-    .action(
-      cli.run(async ({ out, require, work }, flags: { name?: string; list?: string; where?: string }) => {
-        const { name, list, where } = await require({ name: flags.name, list: flags.list, where: flags.where })
-        const [{ createSegment, NewSegment }, { parse }] = await Promise.all([
-          import('./segments.ts'),
-          import('../lib/parse.ts'),
-        ])
-        const input = parse(NewSegment, { name, list, where })
-        const segment = await work((w) => createSegment(w, input))
-        out.one(segment)
-        out.next(`svc contacts list --segment ${segment.id}`)
-      }),
-    )
+  changing(
+    noun
+      .command('create')
+      .description('Create a segment: the contacts of a list that meet a filter')
+      .addHelpText(
+        'after',
+        examples(
+          `svc segments create --name "Active customers" --list Customers --where 'plan = pro and opened < 30d'`,
+          `svc segments create --name Vienna --list Customers --where 'field."Home town" = Vienna or domain ~ .at' --dry-run`,
+        ),
+      )
+      .option('--name <name>', 'name of the segment, unique in the account')
+      .option('--list <id|name>', 'the list')
+      .option('--where <filter>', 'the filter, such as: plan = pro and opened < 30d'),
+    'show how many contacts would be in it, and change nothing',
+  ).action(
+    cli.run(async ({ out, require, work }, flags: Confirmation & { name?: string; list?: string; where?: string }) => {
+      const { name, list, where } = await require({ name: flags.name, list: flags.list, where: flags.where })
+      const [{ countSegment, createSegment, NewSegment }, { parse }] = await Promise.all([
+        import('./segments.ts'),
+        import('../lib/parse.ts'),
+      ])
+      const input = parse(NewSegment, { name, list, where })
+      if (flags.dryRun) {
+        const counted = await work(async (w) => {
+          const segment = await createSegment(w, input)
+          return { ...segment, count: await countSegment(w, segment) }
+        })
+        return out.one(counted)
+      }
+      const segment = await work((w) => createSegment(w, input))
+      out.one(segment)
+      out.next(`svc contacts list --segment ${segment.id}`)
+    }),
+  )
 
   noun
     .command('list', { isDefault: true })

@@ -9,9 +9,9 @@ import {
   type TermKind,
   type Test,
 } from '../lib/filter.ts'
-import { Problem } from '../lib/problem.ts'
+import { Problem, shown } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
-import type { Bind, Scope, Term } from './segments.terms.ts'
+import type { Bind, FilterNames, Scope, Term } from './segments.terms.ts'
 
 /*
  * Compiles filters to SQL. Every value is a parameter, and every condition is true or false, never null, so that `not` is the exact
@@ -25,6 +25,8 @@ export interface Matcher {
   readonly condition: ContactCondition
   /** Joins of sets with a condition on them, for statements that read a whole list. */
   sets(bind: Bind): { joins: string; condition: string }
+  /** To be stored with the filter. */
+  readonly names: FilterNames
 }
 
 const bindings = { text: 'text', texts: 'text[]', number: 'numeric', time: 'timestamptz' } as const
@@ -131,21 +133,42 @@ const combine = (filter: Filter, leaf: (comparison: Comparison) => string): stri
   return `(${filter.of.map((one) => combine(one, leaf)).join(` ${filter.is} `)})`
 }
 
-/** Returns the result of `find`. Reports its refusal as a mistake at the column of the name. */
-const resolve = async <T>({ column }: Named, find: () => Promise<T>): Promise<T> => {
-  try {
-    return await find()
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    throw mistake(column, error.message)
-  }
+/**
+ * Returns what a name stands for: the result of `find` for it, or for each of the ids that are stored with the filter. Reports a refusal
+ * as a mistake at the column of the name.
+ */
+const resolve = async <T>(
+  { name, column }: Named,
+  ids: readonly string[] | undefined,
+  find: (ref: string) => Promise<T>,
+): Promise<T[]> => {
+  const found: T[] = []
+  for (const ref of ids ?? [name])
+    try {
+      found.push(await find(ref))
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      throw mistake(column, ids ? `${shown(name)} does not exist any more` : error.message)
+    }
+  return found
 }
 
+const joinScopes = (scopes: readonly Scope[]): Scope => ({
+  ids: scopes.flatMap(({ ids }) => ids),
+  projectIds: [...new Set(scopes.flatMap(({ projectIds }) => projectIds))],
+  keys: scopes.some(({ keys }) => keys === null) ? null : scopes.flatMap(({ keys }) => keys ?? []),
+})
+
 /**
- * Compiles a filter for contacts of a list, or of any list. Ages are relative to `work.now`. Throws Problem `invalid` with the column of
- * the first mistake.
+ * Compiles a filter for contacts of a list, or of any list. Ages are relative to `work.now`. `stored`: what the names of a stored filter
+ * stand for. Throws Problem `invalid` with the column of the first mistake.
  */
-export const compileFilter = async (work: Work, text: string, listId: string | null): Promise<Matcher> => {
+export const compileFilter = async (
+  work: Work,
+  text: string,
+  listId: string | null,
+  stored: FilterNames | null = null,
+): Promise<Matcher> => {
   const { accountId, now } = work
   const { terms: later, findScope } = await work.filterParts()
   const lists = listId === null ? await listLists(work) : [await requireList(work, listId)]
@@ -156,10 +179,20 @@ export const compileFilter = async (work: Work, text: string, listId: string | n
   })
   const ids = new Map<Named, readonly string[]>()
   const scopes = new Map<Named, Scope>()
+  const names: (readonly string[])[] = []
   for (const { term, scope, test } of comparisonsIn(filter)) {
-    if (scope) scopes.set(scope, await resolve(scope, () => findScope(work, scope.name)))
-    if (test.is === 'names')
-      for (const name of test.values) ids.set(name, await resolve(name, () => terms.get(term)!.find!(work, name.name)))
+    if (scope) {
+      const found = joinScopes(await resolve(scope, stored?.[names.length], (ref) => findScope(work, ref)))
+      scopes.set(scope, found)
+      names.push(found.ids)
+    }
+    if (test.is !== 'names') continue
+    for (const name of test.values) {
+      const { find } = terms.get(term)!
+      const found = (await resolve(name, stored?.[names.length], (ref) => find!(work, ref))).flat()
+      ids.set(name, found)
+      names.push(found)
+    }
   }
   const idsOf = (name: Named) => ids.get(name)!
 
@@ -214,6 +247,7 @@ export const compileFilter = async (work: Work, text: string, listId: string | n
   const isOwn = ({ term, field }: Comparison) => field !== null || Object.hasOwn(own, term)
 
   return {
+    names,
     condition: (bind) =>
       combine(filter, (comparison) => {
         if (isOwn(comparison)) return ownValue(comparison, bind)

@@ -1,7 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { owned, tenantFilter } from '../store/tenant.ts'
+import type { FilterNames } from './segments.terms.ts'
 
-/** A named filter of the contacts of a list. It never changes. No foreign key: it stays when its list is deleted. */
+/** A named filter of the contacts of a list. It never changes, except that erased addresses are removed from it. No foreign key: it stays when its list is deleted. */
 const SegmentSchema = defineEntity({
   name: 'Segment',
   tableName: 'segments',
@@ -13,6 +14,8 @@ const SegmentSchema = defineEntity({
     name: p.text(),
     listId: p.text().collation('C'),
     filter: p.text(),
+    /** What the names in the filter stand for (segments.compile.ts); null: it was stored before names were resolved. */
+    filterNames: p.json<FilterNames>().nullable(),
     createdAt: p.datetime(),
   },
 })

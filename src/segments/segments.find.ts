@@ -1,10 +1,11 @@
-import { contactsOfList } from '../contacts/contacts.ts'
+import { contactsOfList, isList } from '../contacts/contacts.ts'
 import { byName } from '../lib/names.ts'
 import { noSuch, notFound, Problem, shown } from '../lib/problem.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { compileFilter, type Matcher } from './segments.compile.ts'
 import { scanList } from './segments.scan.ts'
+import type { FilterNames } from './segments.terms.ts'
 
 /** A segment (docs/reference/segments.md); times in epoch ms. */
 export interface SegmentView {
@@ -13,13 +14,20 @@ export interface SegmentView {
   listId: string
   where: string
   createdAt: number
+  /** Its list was deleted: it can only be deleted too. Otherwise absent. */
+  listDeleted?: true
 }
 
-const columns = `id, name, list_id as "listId", filter as "where", (extract(epoch from created_at) * 1000)::int8 as "createdAt"`
+type Row = Omit<SegmentView, 'listDeleted'> & { hasList: boolean }
 
-const types = { id: 'text', name: 'text', listId: 'text', where: 'text', createdAt: 'int8' } as const
+const view = ({ hasList, ...segment }: Row): SegmentView => ({ ...segment, ...(!hasList && { listDeleted: true }) })
 
-const readSegments = statement<SegmentView>(
+const columns = `id, name, list_id as "listId", filter as "where", (extract(epoch from created_at) * 1000)::int8 as "createdAt",
+  ${isList('list_id')} as "hasList"`
+
+const types = { id: 'text', name: 'text', listId: 'text', where: 'text', createdAt: 'int8', hasList: 'bool' } as const
+
+const readSegments = statement<Row>(
   'read-segments',
   types,
   `select ${columns} from segments where account_id = $1 order by id`,
@@ -27,9 +35,9 @@ const readSegments = statement<SegmentView>(
 
 /** Returns the account's segments, by name. */
 export const listSegments = async ({ sql, accountId }: Work): Promise<SegmentView[]> =>
-  (await sql(readSegments, [accountId])).sort(byName('name'))
+  (await sql(readSegments, [accountId])).map(view).sort(byName('name'))
 
-const readSegment = statement<SegmentView>(
+const readSegment = statement<Row>(
   'read-segment',
   types,
   `select ${columns} from segments where account_id = $1 and (id = $2 or name = $2) order by id = $2 desc limit 1`,
@@ -43,7 +51,7 @@ export const findSegment = async (
 ): Promise<SegmentView> => {
   const [segment] = await sql(readSegment, [accountId, ref])
   if (!segment) throw noSuch('segment', ref, { hint: 'svc segments list' })
-  return segment
+  return view(segment)
 }
 
 const lockSegment = statement(
@@ -59,13 +67,20 @@ export const keepSegment = async (work: Pick<Work, 'sql' | 'accountId'>, ref: st
   return locked.length > 0 ? segment : findSegment(work, ref)
 }
 
+const readNames = statement<{ names: FilterNames | null }>(
+  'read-names-of-segment',
+  { names: 'jsonb' },
+  'select filter_names as names from segments where account_id = $1 and id = $2',
+)
+
 /**
  * Compiles the filter of a segment. Throws Problem `not_found` for a list that was deleted, `invalid` where the filter names something that
  * no longer exists.
  */
-export const compileSegment = async (work: Work, { name, listId, where }: SegmentView): Promise<Matcher> => {
+export const compileSegment = async (work: Work, { id, name, listId, where }: SegmentView): Promise<Matcher> => {
+  const [row] = await work.sql(readNames, [work.accountId, id])
   try {
-    return await compileFilter(work, where, listId)
+    return await compileFilter(work, where, listId, row?.names)
   } catch (error) {
     if (!(error instanceof Problem) || error.kind !== 'not_found') throw error
     throw notFound(`The list of the segment ${shown(name)} was deleted`, { hint: `svc segments delete ${shown(name)}` })

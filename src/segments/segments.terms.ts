@@ -6,9 +6,17 @@ export type Bind = (value: unknown) => string
 
 /** A project, or broadcasts: emails of these projects, and if `keys` is set only those with a key that begins with one of them. */
 export interface Scope {
+  /** The ids of the project, or of the broadcasts. */
+  ids: readonly string[]
   projectIds: readonly string[]
   keys: readonly string[] | null
 }
+
+/**
+ * The ids that each name in a filter stands for, in the order of the names. A stored filter keeps them, so that it still means the same
+ * after something was renamed.
+ */
+export type FilterNames = readonly (readonly string[])[]
 
 /** What a term's rows are selected for: SQL of the account, and of the time. */
 export interface Asked {

@@ -1,5 +1,6 @@
 export { createSegment, deleteSegment, NewSegment } from './segments.change.ts'
 export { compileFilter, type Matcher, termNames } from './segments.compile.ts'
+export { addressPattern, erasedAddress } from './segments.erase.ts'
 export {
   compileSegment,
   countSegment,
@@ -10,7 +11,7 @@ export {
 } from './segments.find.ts'
 export { narrow } from './segments.narrow.ts'
 export { scanList } from './segments.scan.ts'
-export type { Asked, FilterParts, Scope, Term } from './segments.terms.ts'
+export type { Asked, FilterNames, FilterParts, Scope, Term } from './segments.terms.ts'
 
 declare module '../store/work.ts' {
   interface Listener {

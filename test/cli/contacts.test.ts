@@ -95,6 +95,34 @@ test('remove takes an address out of one list, asks first, and fires nothing', a
   expect(await t.events(account.id)).toEqual(before)
 })
 
+test('contacts remove names the deals that get another list and the runs that end, and --dry-run changes none of them', async () => {
+  const [news, other] = [
+    await json(['lists', 'create', '--name', 'News']),
+    await json(['lists', 'create', '--name', 'Other']),
+  ]
+  const email = 'ada@example.org'
+  for (const { id } of [other, news]) await json(['contacts', 'upsert', '--list', id, '--email', email])
+  const file = 'name: Hand\ntrigger: { kind: manual }\nexitOn: [list-removed]\nsteps: [{ kind: delay, for: 1h }]\n'
+  await json(['journeys', 'apply', '-f', '-'], file)
+  await json(['journeys', 'enable', 'Hand'])
+  await json(['journeys', 'trigger', 'Hand', '--list', 'News', '--email', email])
+  const { runs } = await json(['journeys', 'runs', 'Hand'])
+  const { id } = await json(['deals', 'create', '--title', 'Roof', '--email', email])
+  await t.app.sql('update deals set list_id = $2 where id = $1', [id, news.id])
+  const remove = ['contacts', 'remove', email, '--list', 'News']
+  const planned = {
+    ...{ email, listId: news.id, contacts: 1, addresses: 0 },
+    ...{ deals: [{ id, title: 'Roof', listId: other.id }], runs: [runs[0].id] },
+  }
+  expect(await json([...remove, '--dry-run'])).toEqual({ dryRun: true, ...planned })
+  expect((await run(remove)).stderr).toContain('1 deal will name another list; 1 journey run will end; no event fires')
+  expect(await json(['deals', 'show', id])).toMatchObject({ listId: news.id })
+  expect((await json(['journeys', 'runs', 'Hand'])).runs).toEqual(runs)
+  expect(await json([...remove, '--yes'])).toEqual(planned)
+  expect(await json(['deals', 'show', id])).toMatchObject({ listId: other.id })
+  expect((await json(['journeys', 'runs', 'Hand'])).runs).toMatchObject([{ status: 'exited' }])
+})
+
 test('a missing flag is named, exit 2, and no question is asked in a pipe', async () => {
   expect(await run(['lists', 'create'])).toMatchObject({
     status: 2,

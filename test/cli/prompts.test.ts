@@ -88,6 +88,25 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
     expect((await json('deals', 'show', dealId)).stage).toBe('Proposal')
   }, 30_000)
 
+  test('journeys end-run offers the runs that have not ended', async () => {
+    const steps = 'steps: [{ kind: delay, for: 1h }]'
+    await writeFile(join(folder, 'wait.yaml'), `name: Waiting\ntrigger: { kind: manual }\n${steps}\n`)
+    await json('journeys', 'apply', '-f', join(folder, 'wait.yaml'))
+    await json('journeys', 'enable', 'Waiting')
+    for (const email of ['ada@people.example', 'eve@people.example'])
+      await json('journeys', 'trigger', 'Waiting', '--list', 'People', '--email', email)
+    const [{ id: eve }, { id: ada }] = (await json('journeys', 'runs', 'Waiting')).runs
+    await json('journeys', 'end-run', ada)
+    const asked: Step[] = [[/eve@people\.example/, enter]]
+    const { status, text } = await dialogue(t, ['journeys', 'end-run', '--account', account.id], asked)
+    expect(status).toBe(0)
+    expect(text).not.toContain('ada@people.example')
+    expect((await json('journeys', 'runs', 'Waiting')).runs).toMatchObject([
+      { id: eve, status: 'cancelled' },
+      { id: ada, status: 'cancelled' },
+    ])
+  })
+
   test('a long list of choices is searched by typing', async () => {
     for (let i = 0; i < 9; i++) await json('lists', 'create', '--name', `Group ${i}`)
     const { status, text } = await ask(

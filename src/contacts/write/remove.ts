@@ -1,6 +1,7 @@
 import { noSuch } from '../../lib/problem.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { PersonalDataPart, Work } from '../../store/work.ts'
+import { stateKey } from '../../store/work-state.ts'
 import { hasPersonalData } from '../contacts.personal-data.ts'
 import { notifyLeft } from '../contacts.stats.ts'
 import { countContacts } from './count.ts'
@@ -26,6 +27,16 @@ export interface Removal {
   /** Removed addresses: those that are in no other list. */
   addresses: number
 }
+
+/** What other features changed because an address left one list; they add to it. */
+export interface LeavingEffects {
+  /** Deals that name another list now. */
+  deals: { id: string; title: string; listId: string }[]
+  /** Journey runs that ended. */
+  runs: string[]
+}
+
+export const leavingEffects = stateKey((): LeavingEffects => ({ deals: [], runs: [] }))
 
 /** Notifies features that refer to contacts, in the same transaction. Removals fire no event. */
 export const notifyRemoved = async (work: Work, removed: Removed): Promise<void> => {
@@ -134,7 +145,7 @@ const leaving = preparedStatement<{ addresses: number }>(
 
 /**
  * Removes a normalised address from one list. An address that is in no other list is deleted. Returns how many contacts and
- * addresses this removed; null if the address is not in the list. No event fires.
+ * addresses this removed; null if the address is not in the list. No event fires. `leavingEffects` has what else changed.
  */
 export const leaveList = async (work: Work, listId: string, email: string): Promise<Removal | null> => {
   const { sql, accountId } = work

@@ -1,0 +1,29 @@
+import { addressPattern, erasedAddress } from '../segments/segments.ts'
+import { statement } from '../store/statement.ts'
+import type { Listener, PersonalDataPart } from '../store/work.ts'
+
+const readNaming = statement<{ id: string; name: string; where: string }>(
+  'broadcasts-naming',
+  { id: 'text', name: 'text', where: 'text' },
+  'select id, name, filter as "where" from broadcasts where account_id = $1 and filter ~* $2 order by id',
+)
+
+/** The broadcasts whose filter names an address. */
+export const personalData: PersonalDataPart = {
+  name: 'broadcasts',
+  read: ({ sql, accountId }, email) => sql(readNaming, [accountId, addressPattern(email)]),
+}
+
+const replaceAddress = statement(
+  'erase-address-in-broadcasts',
+  {},
+  `update broadcasts set filter = regexp_replace(filter, $2, ${erasedAddress}, 'gi') where account_id = $1 and filter ~* $2`,
+)
+
+/** Removes an erased address from filters. */
+export const forgetInBroadcasts: Listener = {
+  async contactsRemoved({ sql, accountId }, { listId, email }) {
+    if (listId !== undefined || email === undefined) return
+    await sql(replaceAddress, [accountId, addressPattern(email)])
+  },
+}

@@ -1,0 +1,42 @@
+import { statement } from '../store/statement.ts'
+import type { Listener, PersonalDataPart } from '../store/work.ts'
+
+/*
+ * Addresses in stored filters. The erasure of an address replaces it by a text that is no address and that no field has, so a filter
+ * goes on to select the same contacts.
+ */
+
+/** SQL literal: what replaces an erased address in a filter. A filter may have it without quotes. */
+export const erasedAddress = `'erased@invalid'`
+
+/** Returns a pattern of PostgreSQL for a normalised address in a filter, ignoring case: not one that is a part of a longer address. */
+export const addressPattern = (email: string): string => {
+  const literal = email.replaceAll('"', '\\"').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  return `(?<![[:alnum:]_.%+-])${literal}(?![[:alnum:]_-]|[.][[:alnum:]])`
+}
+
+const readNaming = statement<{ id: string; name: string; where: string }>(
+  'segments-naming',
+  { id: 'text', name: 'text', where: 'text' },
+  'select id, name, filter as "where" from segments where account_id = $1 and filter ~* $2 order by id',
+)
+
+/** The segments whose filter names an address. */
+export const personalData: PersonalDataPart = {
+  name: 'segments',
+  read: ({ sql, accountId }, email) => sql(readNaming, [accountId, addressPattern(email)]),
+}
+
+const replaceAddress = statement(
+  'erase-address-in-segments',
+  {},
+  `update segments set filter = regexp_replace(filter, $2, ${erasedAddress}, 'gi') where account_id = $1 and filter ~* $2`,
+)
+
+/** Removes an erased address from filters. */
+export const forgetInSegments: Listener = {
+  async contactsRemoved({ sql, accountId }, { listId, email }) {
+    if (listId !== undefined || email === undefined) return
+    await sql(replaceAddress, [accountId, addressPattern(email)])
+  },
+}
