@@ -40,6 +40,7 @@ const features = [
   'courses',
   'webinars',
   'webhooks',
+  'stats',
 ]
 
 const files = ['src', 'bin', 'jobs'].flatMap((folder) =>

@@ -49,6 +49,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     serve: 'Run the daemon: the API and the jobs',
     jobs: 'Background jobs: deliveries, email, journeys, housekeeping',
     status: 'Show daemons, queues, the last hour, and accounts near a limit',
+    stats: 'Show contacts, email, deals and deliveries of an account, by day',
     accounts: 'Accounts, their plans and usage',
     plans: 'Plans and their limits',
     keys: 'API keys',
@@ -113,6 +114,7 @@ const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>]
   [['webinars'], async () => (await import('../webinars/webinars.commands.ts')).commands],
   [['deliveries'], async () => (await import('../deliveries/deliveries.commands.ts')).commands],
   [['webhooks', 'events'], async () => (await import('../webhooks/webhooks.commands.ts')).commands],
+  [['stats'], async () => (await import('../stats/stats.commands.ts')).commands],
   [['listen'], async () => (await import('../webhooks/listen.commands.ts')).commands],
 ]
 

@@ -23,6 +23,7 @@ import {
   requireKnown,
   rowsDrawer,
   span,
+  widthOf,
   wrapped,
 } from './draw/draw.ts'
 import { asTyped } from './next.ts'
@@ -41,6 +42,7 @@ export {
   moneyText,
   printable,
   span,
+  widthOf,
 }
 
 export type Format = 'table' | 'plain' | 'json' | 'jsonl' | 'ids'

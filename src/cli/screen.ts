@@ -1,4 +1,7 @@
 import { emitKeypressEvents } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Context } from './command.ts'
+import { fitted } from './draw/draw.ts'
 
 /*
  * Full-screen views. They use the alternate screen, so that the terminal's content returns when they close, whatever ends
@@ -89,5 +92,61 @@ export const onScreen = async (signal: AbortSignal, run: (screen: Screen) => Pro
     signal.removeEventListener('abort', keys.wake)
     process.off('exit', restore)
     restore()
+  }
+}
+
+const unavailableText = 'The database is not available'
+
+/**
+ * Shows what `read` returns full-screen until `q`, and reads it again every `everyMs`; more lines than the screen has scroll. `read`
+ * returns a function that draws lines for the current size.
+ */
+export const watchOnScreen = (
+  signal: AbortSignal,
+  everyMs: number,
+  read: () => Promise<(room: ReturnType<Screen['room']>) => string[]>,
+): Promise<void> =>
+  onScreen(signal, async (screen) => {
+    const { isUnavailable } = await import('../store/database.ts')
+    let [from, readAt, remark] = [0, Number.NEGATIVE_INFINITY, '']
+    let draw: Awaited<ReturnType<typeof read>> = () => []
+    while (!signal.aborted) {
+      if (performance.now() - readAt >= everyMs) {
+        readAt = performance.now()
+        try {
+          draw = await read()
+          remark = ''
+        } catch (error) {
+          if (!isUnavailable(error)) throw error
+          remark = `${unavailableText} · `
+        }
+      }
+      const { columns, rows } = screen.room()
+      const lines = draw({ columns, rows })
+      from = Math.max(0, Math.min(from, lines.length - (rows - 2)))
+      const room = lines.slice(from, from + rows - 2)
+      const empty = Array.from({ length: rows - 1 - room.length }, () => '')
+      const hidden = lines.length > rows - 2 ? '↑↓ scroll · ' : ''
+      const footer = `${remark}${hidden}every ${everyMs / 1000} s · q quit`
+      screen.draw([...room, ...empty, fitted(footer, columns).trimEnd()])
+      const key = await screen.key(Math.max(0, readAt + everyMs - performance.now()))
+      if (key === 'q') return
+      from += { up: -1, down: 1, pageup: 2 - rows, pagedown: rows - 2 }[key ?? ''] ?? 0
+    }
+  })
+
+/** Calls `print` every `everyMs` until the user interrupts it: `--watch` without a full-screen view. */
+export const repeated = async (
+  { out, signal }: Context,
+  everyMs: number,
+  print: () => Promise<void>,
+): Promise<void> => {
+  const { isUnavailable } = await import('../store/database.ts')
+  while (!signal.aborted) {
+    await print().catch((error) => {
+      if (!isUnavailable(error)) throw error
+      out.note(unavailableText)
+    })
+    await sleep(everyMs, undefined, { signal }).catch(() => {})
   }
 }

@@ -56,14 +56,14 @@ describe('drawBars', () => {
       { label: 'none', value: 0 },
     ]
     expect(drawBars(bars, canvas(46))).toEqual([
-      'https://shop.exam…  1,200  ███████████████████',
-      '日本語                600  █████████▌',
-      'one                     1  ▏',
-      'none                    0',
+      'https://shop.exampl…  1,200  █████████████████',
+      '日本語                  600  ████████▌',
+      'one                       1  ▏',
+      'none                      0',
     ])
     expect(drawBars(bars.slice(0, 3), canvas(46, { isAscii: true })).slice(1)).toEqual([
-      '日本語                600  ##########',
-      'one                     1  #',
+      '日本語                  600  #########',
+      'one                       1  #',
     ])
   })
   test('without values, without bars, and with negative values', () => {

@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { type CommandSet, type Context, examples } from '../../cli/command.ts'
+import { type CommandSet, examples } from '../../cli/command.ts'
 import { drawObject, relative, span } from '../../cli/draw/draw.ts'
-import { type Cell, fitted } from '../../cli/output.ts'
-import { hasScreen, onScreen } from '../../cli/screen.ts'
+import type { Cell } from '../../cli/output.ts'
+import { hasScreen, repeated, watchOnScreen } from '../../cli/screen.ts'
 import { number, quantity } from '../../lib/quantity.ts'
 import type { OpenApp } from '../app.ts'
 import type { Status } from './status.ts'
@@ -52,53 +51,11 @@ const shown = (status: Status): Record<string, Cell> => {
   }
 }
 
-const watch = async ({ out, signal }: Context, draw: () => Promise<void>): Promise<void> => {
-  const { isUnavailable } = await import('../../store/database.ts')
-  while (!signal.aborted) {
-    await draw().catch((error) => {
-      if (!isUnavailable(error)) throw error
-      out.note('The database is not available')
-    })
-    await sleep(redrawMs, undefined, { signal }).catch(() => {})
-  }
-}
-
 /** Returns the status for a terminal, with the offset of the development clock. */
 const forPeople = (app: Pick<OpenApp, 'systemNow'>, status: Status): Record<string, Cell> => {
   const aheadMs = app.systemNow().getTime() - Date.now()
   return { ...shown(status), ...(aheadMs > 0 && { clock: `${span(aheadMs)} ahead: svc clock reset` }) }
 }
-
-/** Shows the status full-screen until `q`; a longer status scrolls. */
-const watchOnScreen = (context: Context, read: () => Promise<Record<string, Cell>>): Promise<void> =>
-  onScreen(context.signal, async (screen) => {
-    const { isUnavailable } = await import('../../store/database.ts')
-    const isColoured = process.stdout.hasColors()
-    let [from, readAt, remark] = [0, Number.NEGATIVE_INFINITY, '']
-    let values: Record<string, Cell> = {}
-    while (!context.signal.aborted) {
-      if (performance.now() - readAt >= redrawMs) {
-        readAt = performance.now()
-        try {
-          values = await read()
-          remark = ''
-        } catch (error) {
-          if (!isUnavailable(error)) throw error
-          remark = 'The database is not available · '
-        }
-      }
-      const { columns, rows } = screen.room()
-      const lines = drawObject({ columns, isColoured, isWide: false, now: Date.now }, values)
-      from = Math.max(0, Math.min(from, lines.length - (rows - 2)))
-      const room = lines.slice(from, from + rows - 2)
-      const empty = Array.from({ length: rows - 1 - room.length }, () => '')
-      const hidden = lines.length > rows - 2 ? '↑↓ scroll · ' : ''
-      screen.draw([...room, ...empty, fitted(`${remark}${hidden}every 2 s · q quit`, columns).trimEnd()])
-      const key = await screen.key(Math.max(0, readAt + redrawMs - performance.now()))
-      if (key === 'q') return
-      from += { up: -1, down: 1, pageup: 2 - rows, pagedown: rows - 2 }[key ?? ''] ?? 0
-    }
-  })
 
 /** `svc status [--watch]` (docs/reference/cli.md#status-doctor-and-config). */
 export const commands: CommandSet = (cli) => {
@@ -125,8 +82,12 @@ export const commands: CommandSet = (cli) => {
           try {
             if (!options.watch) await draw()
             else if (out.format === 'table' && !out.fields && hasScreen())
-              await watchOnScreen(context, async () => forPeople(app, await read()))
-            else await watch(context, draw)
+              await watchOnScreen(context.signal, redrawMs, async () => {
+                const values = forPeople(app, await read())
+                const isColoured = process.stdout.hasColors()
+                return ({ columns }) => drawObject({ columns, isColoured, isWide: false, now: Date.now }, values)
+              })
+            else await repeated(context, redrawMs, draw)
           } finally {
             await app.close()
           }

@@ -33,7 +33,7 @@ export interface Trend {
 
 const gap = 2
 /** Labels take at most this share of a line; a chart with fewer cells is left out. */
-const labelShare = 0.4
+const labelShare = 0.45
 const leastChart = 4
 /** A value of a sparkline is at most this wide. */
 const mostRepeated = 3
