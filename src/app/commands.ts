@@ -89,7 +89,13 @@ const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>]
   ],
   [['segments'], async () => (await import('../segments/segments.commands.ts')).commands],
   [['imports'], async () => (await import('../contacts/imports/imports.commands.ts')).commands],
-  [['projects'], async () => (await import('../studio/studio.commands.ts')).commands],
+  [
+    ['projects'],
+    async () => {
+      const { commandsOf } = await import('../studio/studio.commands.ts')
+      return commandsOf(async (...given) => (await import('../messages/messages.ts')).resultsOf(...given))
+    },
+  ],
   [['relay', 'senders', 'domains'], async () => (await import('../messages/identity/identity.commands.ts')).commands],
   [['send', 'sends'], async () => (await import('../messages/messages.commands.ts')).commands],
   [['suppressions'], async () => (await import('../messages/suppression/suppressions.commands.ts')).commands],

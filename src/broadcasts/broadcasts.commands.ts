@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type CommandSet, type Confirmation, type Context, confirmed, examples, paged } from '../cli/command.ts'
-import type { Column } from '../cli/output.ts'
+import { type Column, printWithResults } from '../cli/output.ts'
 import type { PageFlags } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
@@ -239,7 +239,7 @@ export const commands: CommandSet = (cli) => {
 
   noun
     .command('show')
-    .description('Show a broadcast and how many of its emails are queued, sent, failed and suppressed')
+    .description('Show a broadcast, how far it is, and its results: opens, clicks, answers, bounces by day')
     .addHelpText(
       'after',
       examples(
@@ -251,11 +251,15 @@ export const commands: CommandSet = (cli) => {
     .option('--follow', 'wait until all are sent, with a progress bar')
     .action(
       cli.run(async (context, id: string, flags: { follow?: boolean }) => {
-        const { showBroadcast } = await import('./broadcasts.ts')
+        const [{ showBroadcast }, { resultsOf }] = await Promise.all([
+          import('./broadcasts.ts'),
+          import('../messages/messages.ts'),
+        ])
         const { out, work } = context
-        const view = await work((w) => showBroadcast(w, id))
+        const show = () => work(async (w) => [await showBroadcast(w, id), await resultsOf(w, id)] as const)
+        const before = await show()
         if (flags.follow) await follow(context, id)
-        out.one(flags.follow ? await work((w) => showBroadcast(w, id)) : view)
+        printWithResults(out, ...(flags.follow ? await show() : before))
       }),
     )
 

@@ -11,6 +11,7 @@ import {
   drawBars,
   drawGauges,
   drawObject,
+  drawResults,
   drawTrends,
   fitted,
   harmless,
@@ -20,6 +21,7 @@ import {
   moneyText,
   plainRows,
   printable,
+  type Results,
   requireKnown,
   rowsDrawer,
   span,
@@ -43,6 +45,18 @@ export {
   printable,
   span,
   widthOf,
+}
+
+/**
+ * Prints an object with the results of its emails: on a terminal they are drawn below it, elsewhere they are its property `stats`.
+ */
+export const printWithResults = (out: Output, thing: object, stats: Results): void => {
+  if (out.format !== 'table' || out.fields) {
+    out.one({ ...thing, stats })
+    return
+  }
+  out.one(thing)
+  for (const line of ['', ...drawResults(stats, out.canvas)]) out.line(line)
 }
 
 export type Format = 'table' | 'plain' | 'json' | 'jsonl' | 'ids'

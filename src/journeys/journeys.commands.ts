@@ -10,7 +10,7 @@ import {
   paged,
 } from '../cli/command.ts'
 import { readSource } from '../cli/input.ts'
-import { type Column, printable } from '../cli/output.ts'
+import { type Column, printable, printWithResults } from '../cli/output.ts'
 import { rollingBack } from '../cli/trial.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
@@ -99,12 +99,26 @@ const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('show')
     .description('Print the definition of a journey, as apply takes it')
-    .addHelpText('after', examples('svc journeys show Welcome', 'svc journeys show Welcome > welcome.json'))
+    .addHelpText(
+      'after',
+      examples(
+        'svc journeys show Welcome',
+        'svc journeys show Welcome > welcome.json',
+        'svc journeys show Welcome --stats',
+      ),
+    )
     .argument('<journey>', 'id or name')
+    .option('--stats', 'show the results of its emails instead: opens, clicks, answers, bounces by day')
     .action(
-      cli.run(async ({ out, work }, ref: string) => {
+      cli.run(async ({ out, work }, ref: string, { stats }: { stats?: boolean }) => {
         const { findJourney } = await import('./journeys.ts')
         const journey = await work((w) => findJourney(w, ref))
+        if (stats) {
+          const { resultsOf } = await import('../messages/messages.ts')
+          const { definition, ...view } = journey
+          const isDrawn = out.format === 'table' && !out.fields
+          return printWithResults(out, isDrawn ? view : journey, await work((w) => resultsOf(w, journey.id)))
+        }
         if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(await fileOf(journey))
         else out.one(journey)
       }),

@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandSet, type Confirmation, confirmed, examples } from '../cli/command.ts'
 import { readSource } from '../cli/input.ts'
-import { type Column, jsonText } from '../cli/output.ts'
+import { type Column, jsonText, printWithResults } from '../cli/output.ts'
 import { quantity } from '../lib/quantity.ts'
+import type { Work } from '../store/work.ts'
 import { addRender } from './render.commands.ts'
 import type { AppliedProject, ProjectDetail, ProjectView } from './studio.ts'
 
@@ -56,7 +57,10 @@ const addApply = (noun: Command, cli: Cli): void => {
 /** Returns the project as a file for `apply`. */
 const fileOf = ({ id, content }: ProjectDetail): string => jsonText({ id, ...content }, 2)
 
-const addReads = (noun: Command, cli: Cli): void => {
+/** Returns the results of a project's emails: another feature has them. */
+type ReadResults = (work: Work, projectId: string) => Promise<Parameters<typeof printWithResults>[2]>
+
+const addReads = (noun: Command, cli: Cli, readResults: ReadResults): void => {
   noun
     .command('list', { isDefault: true })
     .description('List the projects, most recently updated first')
@@ -71,13 +75,26 @@ const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('show')
     .description('Print the newest version of a project in the format of apply')
-    .addHelpText('after', examples('svc projects show Welcome', 'svc projects show Welcome > welcome.json'))
+    .addHelpText(
+      'after',
+      examples(
+        'svc projects show Welcome',
+        'svc projects show Welcome > welcome.json',
+        'svc projects show Welcome --stats',
+      ),
+    )
     .argument('<project>', 'id or name')
+    .option('--stats', 'show the results of its emails instead: opens, clicks, answers, bounces by day')
     .action(
-      cli.run(async ({ out, work }, ref: string) => {
+      cli.run(async ({ out, work }, ref: string, { stats }: { stats?: boolean }) => {
         const { loadProject } = await import('./studio.ts')
         const project = await work((w) => loadProject(w, ref))
         const { content, ...view } = project
+        if (stats) {
+          const isDrawn = out.format === 'table' && !out.fields
+          const shown = isDrawn ? view : { ...view, ...content }
+          return printWithResults(out, shown, await work((w) => readResults(w, project.id)))
+        }
         if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(fileOf(project))
         else out.one({ ...view, ...content })
       }),
@@ -110,10 +127,12 @@ const addDelete = (noun: Command, cli: Cli): void => {
 }
 
 /** `svc projects` */
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('projects')
-  addApply(noun, cli)
-  addReads(noun, cli)
-  addRender(noun, cli)
-  addDelete(noun, cli)
-}
+export const commandsOf =
+  (readResults: ReadResults): CommandSet =>
+  (cli) => {
+    const noun = cli.noun('projects')
+    addApply(noun, cli)
+    addReads(noun, cli, readResults)
+    addRender(noun, cli)
+    addDelete(noun, cli)
+  }

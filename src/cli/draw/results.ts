@@ -1,0 +1,55 @@
+import { number } from '../../lib/quantity.ts'
+import { type Canvas, drawBars, drawTrends } from './charts.ts'
+
+const numbers = ['sent', 'delivered', 'opened', 'clicked', 'answered', 'unsubscribed'] as const
+const faults = ['bounced', 'complained', 'failed', 'suppressed'] as const
+const trends = ['sent', 'opened', 'clicked', 'answered'] as const
+
+type Numbers = Readonly<Record<(typeof numbers)[number] | (typeof faults)[number], number>>
+
+/** Results of email (docs/reference/results.md). */
+export interface Results extends Numbers {
+  links: readonly { url: string; clicks: number; people: number }[]
+  days: readonly ({ date: string } & Numbers)[]
+}
+
+const mostLinks = 10
+
+const rate = (part: number, whole: number): string => (whole > 0 ? ` (${((100 * part) / whole).toFixed(1)} %)` : '')
+
+/** Draws results as lines: bars with rates, lines over the days, and the links with the most clicks. */
+export const drawResults = (results: Results, canvas: Canvas): string[] => {
+  const { sent, delivered, days, links } = results
+  const wholeOf = (name: keyof Numbers) => {
+    if (name === 'delivered' || name === 'bounced') return sent
+    return name === 'opened' || name === 'clicked' || name === 'answered' || name === 'unsubscribed' ? delivered : 0
+  }
+  const bars = [...numbers, ...faults.filter((name) => results[name] > 0)].map((name) => ({
+    label: name,
+    value: results[name],
+    text: `${number(results[name])}${rate(results[name], wholeOf(name))}`,
+  }))
+  const lines = drawBars(bars, canvas)
+  if (days.length > 1) {
+    lines.push('', `By day, ${days[0]!.date} to ${days.at(-1)!.date} (UTC):`)
+    const drawn = trends.filter((name) => results[name] > 0)
+    lines.push(
+      ...drawTrends(
+        drawn.map((name) => ({ label: name, values: days.map((day) => day[name]) })),
+        canvas,
+      ),
+    )
+  }
+  if (links.length > 0) {
+    lines.push('', 'Clicks by link:')
+    const most = links.slice(0, mostLinks)
+    lines.push(
+      ...drawBars(
+        most.map(({ url, clicks }) => ({ label: url, value: clicks })),
+        canvas,
+      ),
+    )
+    if (links.length > mostLinks) lines.push(`${number(links.length - mostLinks)} more with --json`)
+  }
+  return lines
+}

@@ -1,0 +1,67 @@
+import { beforeAll, expect, test } from 'vitest'
+import { createBroadcast, NewBroadcast } from '../../src/broadcasts/broadcasts.ts'
+import { drawResults } from '../../src/cli/draw/results.ts'
+import { createList } from '../../src/contacts/contacts.ts'
+import { svc } from '../support/cli.ts'
+import { type EngagedAccount, engagedAccount, person, sendProject, useEngaged } from '../support/engagement.ts'
+
+const { t, sink } = useEngaged()
+let account: EngagedAccount
+let clicked: string
+
+beforeAll(async () => {
+  account = await engagedAccount(t)
+  const mail = await sendProject(t, sink, account)
+  clicked = (await t.request('GET', mail.clicks[0]!, { headers: person })).headers.location as string
+})
+
+const numbers = {
+  ...{ sent: 1, delivered: 1, opened: 1, clicked: 1, answered: 0, unsubscribed: 0 },
+  ...{ bounced: 0, complained: 0, failed: 0, suppressed: 0 },
+}
+
+test('projects show --stats has the results of its emails, beside the properties that it has without', async () => {
+  const show = (...flags: string[]) =>
+    svc(t, ['projects', 'show', account.projectId, '--account', account.id, '--json', ...flags])
+  const { json } = await show('--stats')
+  const { stats, ...project } = json as Record<string, unknown>
+  expect(stats).toEqual({
+    ...numbers,
+    links: [{ url: clicked, clicks: 1, people: 1 }],
+    days: [{ date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/), ...numbers }],
+  })
+  expect((await show()).json).toEqual(project)
+})
+
+test('broadcasts show has the results of a draft too: all 0', async () => {
+  const { id } = await t.app.work(account.id, 'cli:test', async (work) => {
+    await createList(work, { name: 'People' })
+    return createBroadcast(work, NewBroadcast.parse({ list: 'People', project: account.projectId }))
+  })
+  const { json } = await svc(t, ['broadcasts', 'show', id, '--account', account.id, '--json'])
+  expect(json).toMatchObject({ id, status: 'draft', sent: 0, stats: { sent: 0, opened: 0, links: [], days: [] } })
+})
+
+test('results are drawn with rates, by day and by link, in lines that fit', () => {
+  const day = { ...numbers, sent: 4, delivered: 3, bounced: 1, opened: 2 }
+  const results = {
+    ...day,
+    links: Array.from({ length: 12 }, (_, i) => ({
+      url: `https://example.com/${'a'.repeat(i * 9)}`,
+      clicks: 12 - i,
+      people: 1,
+    })),
+    days: [
+      { date: '2026-11-22', ...day },
+      { date: '2026-11-23', ...numbers, sent: 0, opened: 0, clicked: 0 },
+    ],
+  }
+  for (const columns of [40, 80, 120]) {
+    const lines = drawResults(results, { columns, isColoured: false, isAscii: false })
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns)
+    const text = lines.join('\n')
+    expect(text).toContain('2 (66.7 %)')
+    expect(text).toContain('1 (25.0 %)')
+    expect(text).toContain('2 more with --json')
+  }
+})
