@@ -173,11 +173,17 @@ test('a deletion waits for a draft that is being made, and is refused then', asy
   const held = new Promise<void>((resolve) => {
     release = resolve
   })
+  let made = () => {}
+  const isMade = new Promise<void>((resolve) => {
+    made = resolve
+  })
   const making = work(async (w) => {
     const draft = await createBroadcast(w, NewBroadcast.parse({ list: 'People', project: 'Spring', topic: 'News' }))
+    made()
     await held
     return draft
   })
+  await isMade
   const removing = work((w) => deleteTopic(w, 'News'))
   await untilLocked(t.app.database, 1)
   release()

@@ -221,6 +221,8 @@ describe('all personal data of an address', () => {
       'findings',
       'importRejects',
       'accessLog',
+      'segments',
+      'broadcasts',
       'events',
       'deliveries',
     ])
