@@ -4,13 +4,21 @@ import { terms as termsOfDeals } from '../deals/deals.terms.ts'
 import { terms as termsOfEngagement } from '../engagement/engagement.terms.ts'
 import { noSuch, Problem } from '../lib/problem.ts'
 import { terms as termsOfMessages } from '../messages/messages.terms.ts'
+import { terms as termsOfTopics } from '../messages/topics/topics.ts'
 import type { FilterParts } from '../segments/segments.ts'
 import { findProject } from '../studio/studio.ts'
 import { terms as termsOfWebinars } from '../webinars/webinars.terms.ts'
 
 /** What filters may name besides contacts. In `in <name>`, a project comes before broadcasts, which by default have its name. */
 export const filterParts: FilterParts = {
-  terms: [...termsOfMessages, ...termsOfEngagement, ...termsOfDeals, ...termsOfWebinars, ...termsOfCourses],
+  terms: [
+    ...termsOfMessages,
+    ...termsOfEngagement,
+    ...termsOfDeals,
+    ...termsOfWebinars,
+    ...termsOfCourses,
+    ...termsOfTopics,
+  ],
   async findScope(work, ref) {
     const project = await findProject(work, ref).catch((error) => {
       if (error instanceof Problem && error.kind === 'not_found') return null

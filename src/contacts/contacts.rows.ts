@@ -28,9 +28,6 @@ export const verdicts = (account: string): string =>
   `(select email, verification_status as status from addresses
     where account_id = ${account} and verification_status is not null)`
 
-/** SQL from item: the account's addresses, as `email`. */
-export const addressesOf = (account: string): string => `(select email from addresses where account_id = ${account})`
-
 /** SQL from item, as `c`: the contacts of a list, in no order. */
 export const contactsOfList = (account: string, list: string): string =>
   `(select * from contacts where account_id = ${account} and list_id = ${list}) c`

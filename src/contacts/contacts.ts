@@ -34,7 +34,6 @@ export {
   verificationReasons,
 } from './contacts.recipients.ts'
 export {
-  addressesOf,
   type ContactCondition,
   contactAt,
   contactsOf,

@@ -1,6 +1,4 @@
-import { addressesOf } from '../contacts/contacts.ts'
 import type { Asked, Term } from '../segments/segments.ts'
-import { findTopic } from './topics/topics.ts'
 
 /** SQL condition: whether the message (its account and id are SQL) has a key that begins with one of `keys`. */
 export const isOfKeys = (of: { account: string; id: string }, keys: string): string =>
@@ -15,7 +13,7 @@ const inScope = ({ scope, bind }: Asked): string => {
     select from unnest(${bind(scope.keys)}::text[]) as b(beginning) where starts_with(m.key, b.beginning))`
 }
 
-/** When emails were sent to an address, when they were reported as not delivered, and the topics that it has not left. */
+/** When emails were sent to an address, and when they were reported as not delivered. */
 export const terms: readonly Term[] = [
   {
     ...{ name: 'sent', kind: 'time', isScoped: true },
@@ -33,18 +31,6 @@ export const terms: readonly Term[] = [
       where: `m.account_id = ${asked.account} and r.kind in ('hard', 'soft') and ${inScope(asked)}`,
       email: 'm.email',
       value: 'r.created_at',
-    }),
-  },
-  {
-    ...{ name: 'topic', kind: 'name' },
-    find: async (work, ref) => [(await findTopic(work, ref)).id],
-    rows: ({ account }) => ({
-      from: `${addressesOf(account)} a cross join topics t`,
-      where: `t.account_id = ${account} and t.deleted_at is null and not exists (
-        select from suppressions s where s.account_id = ${account} and s.email = a.email
-          and s.reason = 'unsubscribed' and s.topic_id in ('', t.id))`,
-      email: 'a.email',
-      value: 't.id',
     }),
   },
 ]

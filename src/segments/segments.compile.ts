@@ -236,6 +236,14 @@ export const compileFilter = async (
         end === undefined ? '' : `max(${value}) < ${bind(new Date(end))}::timestamptz`,
       )
     }
+    if (term.countAll) {
+      if (test.is === 'names') {
+        const ids = [...new Set(test.values.flatMap(idsOf))]
+        return `not ${among(`${value} = any(${bind(ids)}::text[])`, `count(distinct ${value}) = ${ids.length}`)}`
+      }
+      const all = `(${term.countAll(asked)})`
+      return `(${all} = 0 or ${among('true', `count(distinct ${value}) = ${all}`)})`
+    }
     const met = valueTest(test, term.kind, value, bind, idsOf)
     const conditions = [
       ...(holdsForNone(test, term.missing) ? [`not ${among('true')}`] : []),

@@ -45,6 +45,11 @@ export interface Term extends TermKind {
   /** Of the kind `name`: returns the ids, which are its values. Throws Problem `not_found` or `conflict`. */
   find?(work: Work, ref: string): Promise<readonly string[]>
   rows(asked: Asked): Rows
+  /**
+   * Set if the rows are the values that an address does not have, because most addresses have all of them: an SQL query of the number
+   * of all values. Only for the kind `name`.
+   */
+  countAll?(asked: Asked): string
 }
 
 /** The terms of the features after this one, and what `in <project|broadcast>` names. */

@@ -70,10 +70,11 @@ test('a mistake is exit 2 and names the column', async () => {
     expect(await create(where)).toMatchObject(expected)
   }
   await refused('field.plan = ', 'filter, column 14: expected a value after')
+  await refused('mood = good', 'filter, column 1: unknown term')
   await refused('topic = News', 'filter, column 9: There is no topic News')
   await refused(
     'town = Vienna',
-    'available: email, domain, status, created, updated, verification, sent, bounced, topic, opened',
+    'available: email, domain, status, created, updated, verification, sent, bounced, opened',
   )
   await refused(`${'plan = a or '.repeat(9_999)}plan = a`, 'filter, column 4001: ')
   await refused('x'.repeat(4_001), 'filter, column 4001: ')

@@ -201,6 +201,16 @@ describe('the terms', () => {
   })
 })
 
+test('in an account without topics no contact has one', async () => {
+  const account = await t.account()
+  const list = await writePeople(t, account, [person('ada@acme.test', { left: [''] }), person('bob@acme.test')], {
+    mark: 'n',
+  })
+  await t.app.sql('delete from topics where account_id = $1', [account.id])
+  await expectMatching(account, list, 'topic is empty', ['ada@acme.test', 'bob@acme.test'])
+  await expectMatching(account, list, 'topic is not empty', [])
+})
+
 type Test = { text: string; holds(one: Person): boolean }
 const keywords = ['or', 'and', 'not', 'in', 'is', 'empty']
 
