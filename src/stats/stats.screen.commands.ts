@@ -28,8 +28,9 @@ type Draw = (canvas: Canvas) => string[]
 
 const duration = (ms: number): string => (ms < 1000 ? `${number(ms)} ms` : span(ms))
 
-const limitText = (used: number, limit: number | null): string =>
-  limit === null ? number(used) : `${number(used)} of ${number(limit)}`
+/** Narrow columns have no room for words beside a bar. */
+const limitText = (used: number, limit: number | null, { columns }: Canvas): string =>
+  limit === null ? number(used) : [number(used), number(limit)].join(columns < 45 ? '/' : ' of ')
 
 const line = (text: string, { columns }: Canvas): string => fitted(printable(text), columns).trimEnd()
 
@@ -102,7 +103,12 @@ const quotasOf =
   (canvas) => [
     'Plan',
     ...drawGauges(
-      quotas.map(({ quota, used, limit }) => ({ label: quota, value: used, limit, text: limitText(used, limit) })),
+      quotas.map(({ quota, used, limit }) => ({
+        label: quota,
+        value: used,
+        limit,
+        text: limitText(used, limit, canvas),
+      })),
       canvas,
     ),
   ]
