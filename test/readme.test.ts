@@ -40,6 +40,7 @@ const printed: Record<string, RegExp> = {
   'npx svc contacts upsert': /email\s+bob@example\.org/,
   'npx svc deliveries list': /contact\.created\tdelivered/,
   'npx svc --help': /Usage: svc/,
+  'curl -s localhost:4800/api/v1/webinars': /"status":"confirmed"/,
   'curl -s localhost:4800/api/v1/lists': /"name":"Customers"/,
   'curl -s localhost:4800/api/v1/contacts': /"email":"ada@example\.org"/,
   "curl -s 'localhost:4800/api/v1/events/sample": /"type":"deal\.created"/,
@@ -47,6 +48,17 @@ const printed: Record<string, RegExp> = {
   'npx svc projects show Welcome': /^$/,
   'npx svc projects apply': /Welcome/,
   'npx svc broadcasts create': /status\s+draft/,
+  'npx svc segments create': /name\s+New\n/,
+  'npx svc topics create': /name\s+News\n/,
+  'BROADCAST=': /^bct_\w+$/,
+  'npx svc broadcasts test': /status\s+sent/,
+  'npx svc broadcasts send': /name\s+October\n/,
+  'npx svc broadcasts show': /"sent":1,"delivered":1/,
+  'npx svc stats': /sent/i,
+  'npx svc contacts show ada@example.org --timeline': /News for Ada/,
+  'WEBINAR=': /^web_\w+$/,
+  'npx svc webinars update': /title\s+Live demo/,
+  'npx svc webinars cancel': /status\s+cancelled/,
   'npx svc forms create': /url\s+http/,
   'npx svc send --to ada@example.org': /status\s+sent/,
   'npx svc mail list': /ada@example\.org.*Hello/,
@@ -184,7 +196,14 @@ const runBlock = async (block: readonly string[], kept: string[]): Promise<void>
   const set = [...kept]
   for (const line of block) {
     if (keyOf(left, line)) continue
-    if (setsOnly.test(line)) {
+    const name = /^(\w+)=\$\(/.exec(line)?.[1]
+    if (name) {
+      const { status, text } = await shell.run(`${placed(line)}; printf '\n%s' "$${name}"`, env, set)
+      expect(status, `${line}\n${text}`).toBe(0)
+      const value = text.split('\n').at(-1)!
+      expect(value, line).toMatch(printed[keyOf(printed, line)!]!)
+      set.push(`${name}=${value}`)
+    } else if (setsOnly.test(line)) {
       set.push(placed(line))
       if (line.startsWith('KEY=')) kept.push(placed(line))
     } else if (!Object.hasOwn(goingOn, line)) {

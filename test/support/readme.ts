@@ -62,7 +62,7 @@ export const keyOf = (table: object, line: string): string | undefined =>
     .filter((key) => line.startsWith(key))
     .toSorted((a, b) => b.length - a.length)[0]
 
-export const setsOnly = /^(export |KEY=)/
+export const setsOnly = /^(export |[A-Z]+=)/
 export const stopsDaemons = (block: readonly string[]) => block.some((line) => line.includes('secret rotate'))
 
 export interface ShellRan {
