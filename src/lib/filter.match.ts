@@ -15,10 +15,12 @@ const compareTexts = (a: string, b: string): number => Buffer.compare(Buffer.fro
 const compareDigits = (a: string, b: string): number => {
   const parts = (text: string): [string, string] => {
     const [whole = '', fraction = ''] = text.split('.')
-    return [whole.replace(/^0+/, ''), fraction.replace(/0+$/, '')]
+    return [whole.replace(/^0+/, ''), fraction]
   }
   const [[wholeA, fractionA], [wholeB, fractionB]] = [parts(a), parts(b)]
-  return wholeA.length - wholeB.length || compareTexts(wholeA, wholeB) || compareTexts(fractionA, fractionB)
+  const places = Math.max(fractionA.length, fractionB.length)
+  const fractions = () => compareTexts(fractionA.padEnd(places, '0'), fractionB.padEnd(places, '0'))
+  return wholeA.length - wholeB.length || compareTexts(wholeA, wholeB) || fractions()
 }
 
 const compareNumbers = (a: string, b: string): number => {

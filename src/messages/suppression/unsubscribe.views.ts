@@ -73,7 +73,7 @@ ${topics.map(box)}
 <button type="submit" name="${fields.action}" value="${actions.save}">Save my choices</button>
 <div class="all">
 <h2>Everything</h2>
-<p>Stop all newsletters and offers, also those of no topic.</p>
+<p>Stop all newsletters and offers, including those without a topic.</p>
 <button class="plain" type="submit" name="${fields.action}" value="${actions.leave}">Unsubscribe from everything</button>
 </div>
 </form>`,

@@ -53,8 +53,8 @@ const countLeft = statement<{ left: number }>(
 )
 
 /**
- * Deletes a topic (id or name). Returns it, and how many addresses had left it. Throws Problem `not_found`, `conflict` while an unsent
- * broadcast uses it. `purgeTopics` deletes what people left.
+ * Deletes a topic (id or name). Returns it, and how many addresses had left it. Throws Problem `not_found`, or `conflict` while an unsent
+ * broadcast uses it. `purgeTopics` later deletes the records of who left it.
  */
 export const deleteTopic = async (work: Work, ref: string): Promise<TopicView & { left: number }> => {
   const { sql, accountId, now } = work
@@ -98,8 +98,8 @@ const deleteTopics = statement(
 )
 
 /**
- * Deletes topics that were deleted before `before`, with what people left, in batches. It is called so much later that no transaction
- * still inserts a message of such a topic: what a person left holds for that message.
+ * Deletes topics that were deleted before `before`, and the records of who left them, in batches. By then no transaction still inserts
+ * a message of such a topic. Until then these records still suppress it.
  */
 export const purgeTopics = async ({ sql }: Pick<App, 'sql'>, before: Date, signal?: AbortSignal): Promise<void> => {
   await inBatches(batchSize, async () => (await sql(deleteLeft, [before]))[0]!.count, signal)
