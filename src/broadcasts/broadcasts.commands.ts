@@ -167,7 +167,7 @@ export const commands: CommandSet = (cli) => {
       .option('--where <filter>', 'only contacts of the list that meet this filter when sending begins')
       .option('--segment <id|name>', 'the recipients: the segment’s active contacts when sending begins')
       .option('--project <id|name>', 'the project to render')
-      .option('--topic <id|name>', 'the topic of its emails: who has left it gets none')
+      .option('--topic <id|name>', 'the topic of its emails: people who left it get none')
       .option('--subject <subject>', 'the subject (default: the name of the project)')
       .option('--at <time>', 'start of sending, such as 2026-12-01T09:00:00Z (default: at once)')
       .option('--rate <n>', 'maximum emails per minute')

@@ -141,7 +141,7 @@ const send: CommandSet = (cli) => {
     .option('--html <file|->', 'the HTML part, sent unchanged')
     .option('--text <file|->', 'the text part')
     .option('--type <type>', 'transactional (default) or marketing')
-    .option('--topic <id|name>', 'the topic of marketing email: who has left it gets none')
+    .option('--topic <id|name>', 'the topic of marketing email: people who left it get none')
     .option('--from <address>', 'From address, such as "The Shop <hello@shop.example>" (default: the default sender)')
     .option('--sender <id>', 'id of a sender (svc senders list)')
     .option('--reply-to <email>', 'address for replies')

@@ -53,7 +53,7 @@ export const commands: CommandSet = (cli) => {
   confirmed(
     noun
       .command('delete')
-      .description('Delete a topic, and who has left it; not while an unsent broadcast uses it')
+      .description('Delete a topic and forget who left it; not while an unsent broadcast uses it')
       .addHelpText('after', examples('svc topics delete Newsletter --dry-run', 'svc topics delete Newsletter --yes'))
       .argument('<topic>', 'id or name'),
     'show what would be deleted',
