@@ -19,7 +19,7 @@ export const personalData: readonly PersonalDataPart[] = [
   ...personalDataOfEngagement,
   personalDataOfBookings,
   personalDataOfCheckout,
-  personalDataOfForms,
+  ...personalDataOfForms,
   personalDataOfDeals,
   ...personalDataOfJourneys,
   ...personalDataOfCourses,

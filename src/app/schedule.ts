@@ -63,6 +63,7 @@ export const schedule = [
     kinds: {
       'list deletions': ['1 min', 'Continues interrupted deletions of lists'],
       'course deletions': ['1 min', 'Continues interrupted deletions of courses'],
+      'form deletions': ['1 min', 'Continues interrupted deletions of forms'],
       'topic deletions': ['1 min', 'Deletes the records of who left a topic, an hour after its deletion'],
       'domain checks': ['1 min', 'Looks up domains that gave no answer again, and verifies their addresses'],
       deliveries: ['1 min', 'Deletes deliveries, their events and their calls 30 days after they ended'],

@@ -5,10 +5,12 @@ import {
   type Canvas,
   type Cell,
   type Column,
+  type Counts,
   cellOf,
   chosen,
   chosenColumns,
   drawBars,
+  drawCounts,
   drawGauges,
   drawObject,
   drawResults,
@@ -47,17 +49,27 @@ export {
   widthOf,
 }
 
-/**
- * Prints an object with the results of its emails: on a terminal they are drawn below it, elsewhere they are its property `stats`.
- */
-export const printWithResults = (out: Output, thing: object, stats: Results): void => {
+/** Prints an object with its statistics: on a terminal they are drawn below it, elsewhere they are its property `stats`. */
+const printWith = (out: Output, thing: object, stats: object, draw: (canvas: Canvas) => string[]): void => {
   if (out.format !== 'table' || out.fields) {
     out.one({ ...thing, stats })
     return
   }
   out.one(thing)
-  for (const line of ['', ...drawResults(stats, out.canvas)]) out.line(line)
+  for (const line of ['', ...draw(out.canvas)]) out.line(line)
 }
+
+/** Prints an object with the results of its emails. */
+export const printWithResults = (out: Output, thing: object, stats: Results): void =>
+  printWith(out, thing, stats, (canvas) => drawResults(stats, canvas))
+
+/** Prints an object with numbers and their days; `names` are drawn, in this order. */
+export const printWithCounts = <Name extends string>(
+  out: Output,
+  thing: object,
+  stats: Counts<Name>,
+  names: readonly Name[],
+): void => printWith(out, thing, stats, (canvas) => drawCounts(stats, names, canvas))
 
 export type Format = 'table' | 'plain' | 'json' | 'jsonl' | 'ids'
 

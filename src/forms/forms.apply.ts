@@ -6,6 +6,7 @@ import { lockKey } from '../lib/locks.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, Problem, shown } from '../lib/problem.ts'
 import { statement } from '../store/statement.ts'
+import { forgetCounts } from '../store/tallies.ts'
 import type { Work } from '../store/work.ts'
 import { type Form, findForm, formsNamed } from './forms.find.ts'
 import { FormFile } from './forms.shapes.ts'
@@ -173,8 +174,12 @@ export const updateForm = async (work: Work, ref: string, change: FormChange): P
   return { ...current, ...draft, updatedAt: work.now.getTime() }
 }
 
-/** Deletes a form by its id. Confirmation links that were sent for it stay valid. Throws Problem `not_found`. */
+/**
+ * Deletes a form by its id, with its counts. Confirmation links that were sent for it stay valid. Throws Problem `not_found`. The
+ * caller then calls `forgetPeople`.
+ */
 export const deleteForm = async (work: Work, id: string): Promise<void> => {
   const [em, { Form }] = await entitiesOf(work)
   if ((await em.nativeDelete(Form, { id })) === 0) throw noSuch('form', id, { hint: 'svc forms list' })
+  await forgetCounts(work, id)
 }

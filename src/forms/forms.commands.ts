@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandSet, type Confirmation, changing, confirmed, examples, gather } from '../cli/command.ts'
 import { readSource } from '../cli/input.ts'
-import type { Column } from '../cli/output.ts'
+import { type Column, printWithCounts } from '../cli/output.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import type { AppliedForm, FormView } from './forms.ts'
 
@@ -169,12 +169,15 @@ const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('show')
     .description('Show a signup form')
-    .addHelpText('after', examples('svc forms show Newsletter', 'svc forms show frm_01m82xgxtagbpycxwcmjcmvfqf --json'))
+    .addHelpText('after', examples('svc forms show Newsletter', 'svc forms show Newsletter --stats'))
     .argument('<form>', 'id or name')
+    .option('--stats', 'also show its submissions, confirmations and people by day')
     .action(
-      cli.run(async ({ app, out, work }, ref: string) => {
-        const { findForm, viewForm } = await import('./forms.ts')
-        out.one(viewForm(await work((w) => findForm(w, ref)), app.config.publicUrl))
+      cli.run(async ({ app, out, work }, ref: string, { stats }: { stats?: boolean }) => {
+        const { findForm, formStats, viewForm } = await import('./forms.ts')
+        const view = viewForm(await work((w) => findForm(w, ref)), app.config.publicUrl)
+        if (!stats) return out.one(view)
+        printWithCounts(out, view, await work((w) => formStats(w, view.id)), ['submissions', 'confirmed', 'people'])
       }),
     )
 }
@@ -227,12 +230,13 @@ const addDelete = (noun: Command, cli: Cli): void => {
       .argument('<form>', 'id or name'),
     'show what would be deleted',
   ).action(
-    cli.run(async ({ out, work, confirm }, ref: string, flags: Confirmation) => {
-      const { deleteForm, findForm } = await import('./forms.ts')
+    cli.run(async ({ account, app, out, work, confirm }, ref: string, flags: Confirmation) => {
+      const { deleteForm, findForm, forgetPeople } = await import('./forms.ts')
       const { id, name } = await work((w) => findForm(w, ref))
       const isMeant = await confirm(`delete the form ${name}; its list and its contacts stay`, flags, { id, name })
       if (!isMeant) return
       await work((w) => deleteForm(w, id))
+      await forgetPeople(app, (await account()).id, id)
       out.one({ id, name })
     }),
   )

@@ -3,6 +3,7 @@ import { Problem } from '../lib/problem.ts'
 import { returnToMail } from '../messages/messages.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
+import { countConfirmation } from './forms.stats.ts'
 
 /** The signup that a confirmation link belongs to. */
 export interface Signup {
@@ -78,11 +79,14 @@ export const confirmSignup = async (work: Work, { listId, rowId }: Place): Promi
   if (row.status === 'pending') {
     const form = { id: row.formId, name: row.formName }
     const contact = await confirmLead(work, { listId, rowId }, { source: 'signup-form', form })
-    if (contact) await returnToMail(work, contact.email, null)
+    if (!contact) return
+    await countConfirmation(work, row.formId)
+    await returnToMail(work, contact.email, null)
     return
   }
   const [confirmed] = await sql(endingSignup, place)
   if (!confirmed) return
+  await countConfirmation(work, row.formId)
   if (confirmed.fields) await saveFields(work, listId, row.email, confirmed.fields)
   await returnToMail(work, row.email, null)
 }

@@ -52,3 +52,20 @@ const FormSignupSchema = defineEntity({
 })
 export class FormSignup extends FormSignupSchema.class {}
 FormSignupSchema.setClass(FormSignup)
+
+/** A person who submitted a form. The row stays when the address leaves its lists, so that the person counts once. */
+const FormPersonSchema = defineEntity({
+  name: 'FormPerson',
+  tableName: 'form_people',
+  filters: tenantFilter,
+  indexes: [{ name: 'form_people_form_index', properties: ['accountId', 'formId'] }],
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    email: p.text().collation('C').primary(),
+    formId: p.text().collation('C').primary(),
+    /** The first submission. */
+    submittedAt: p.datetime(),
+  },
+})
+export class FormPerson extends FormPersonSchema.class {}
+FormPersonSchema.setClass(FormPerson)

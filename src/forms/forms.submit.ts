@@ -8,6 +8,7 @@ import { type AnswerFault, readAnswers } from './forms.answers.ts'
 import { type Form, readForm } from './forms.find.ts'
 import { type Mailer, sendLink } from './forms.link.ts'
 import { honeypotName } from './forms.shapes.ts'
+import { countSubmission } from './forms.stats.ts'
 
 /** A checked submission of a form. */
 export interface Submission {
@@ -92,8 +93,9 @@ export const submitForm = async (
     if (!lead) throw conflict("The plan's contact limit is reached")
     const { contact } = lead
     await emit(work, 'form.submitted', () => [{ ...cause, fields, contact, submittedAt: work.now.getTime() }])
-    if (!mustConfirm) return contact.status
     const { listId, rowId } = contact
+    await countSubmission(work, { formId: form.id, listId, rowId, isConfirmed: !mustConfirm })
+    if (!mustConfirm) return contact.status
     const unconfirmed = contact.status === 'active' ? await fieldsToConfirm(work, contact, fields) : null
     if (contact.status === 'pending' || unconfirmed)
       await sendLink(app, work, { listId, rowId, email, form: cause.form, fields: unconfirmed })

@@ -1,9 +1,13 @@
 import { contactsOf, timelinePart } from '../contacts/contacts.ts'
 
-/** The unconfirmed signups of an address. */
+/** The first submission of each form by an address, and the unconfirmed signups of forms that were deleted. */
 export const timeline = timelinePart(
   'signups',
-  `select s.mailed_at as at, 'form.submitted' as kind, s.form_name as title, s.form_id as id
+  `select p.submitted_at as at, 'form.submitted' as kind, f.name as title, f.id
+   from (select form_id, submitted_at from form_people where account_id = $1 and email = $2 offset 0) p
+     join forms f on f.account_id = $1 and f.id = p.form_id
+   union all
+   select s.mailed_at, 'form.submitted', s.form_name, s.form_id
    from form_signups s join ${contactsOf('$1', '$2')} c on c.list_id = s.list_id and c.row_id = s.row_id
-   where s.account_id = $1`,
+   where s.account_id = $1 and not exists (select from forms f where f.account_id = $1 and f.id = s.form_id)`,
 )

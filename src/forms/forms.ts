@@ -11,6 +11,7 @@ export {
   viewForm,
 } from './forms.find.ts'
 export { FormFile, honeypotName } from './forms.shapes.ts'
+export { type FormStats, forgetPeople, formStats } from './forms.stats.ts'
 export {
   readSubmission,
   requireSubmission,

@@ -2,6 +2,7 @@ import { accountUsage } from '../accounts/accounts.ts'
 import { contactsByDay } from '../contacts/contacts.ts'
 import { dealsByDay } from '../deals/deals.ts'
 import { deliveriesByDay } from '../deliveries/deliveries.ts'
+import { dateOf } from '../lib/days.ts'
 import { type MailStats, mailStats } from '../messages/messages.ts'
 import type { Work } from '../store/work.ts'
 
@@ -30,8 +31,6 @@ export interface StatsByDay {
   deals: Record<'won' | 'lost', number[]>
   deliveries: Record<'delivered' | 'exhausted', number[]>
 }
-
-const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
 
 /** Returns a number for each date of a metric. Dates without a row have 0. */
 const series = <Name extends string>(

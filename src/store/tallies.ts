@@ -51,11 +51,16 @@ export const sumCounts = (days: readonly DayCounts[]): Record<string, number> =>
   return sums
 }
 
-const forgetting = statement(
+const forgettingTallies = statement(
+  'forget-day-tallies',
+  {},
+  'delete from day_tallies where account_id = $1 and subject = $2',
+)
+
+const forgettingCounts = statement(
   'forget-day-counts',
   {},
-  `with counted as (delete from day_counts where account_id = $1 and subject = $2)
-   delete from day_tallies where account_id = $1 and subject = $2`,
+  'delete from day_counts where account_id = $1 and subject = $2',
 )
 
 /** Deletes the counts of a subject that is deleted. */
@@ -63,7 +68,9 @@ export const forgetCounts = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   subject: string,
 ): Promise<void> => {
-  await sql(forgetting, [accountId, subject])
+  // In this order, as `addUpTallies` locks them. The second statement sees the rows that the first one has waited for.
+  await sql(forgettingTallies, [accountId, subject])
+  await sql(forgettingCounts, [accountId, subject])
 }
 
 // Accounts that are being deleted are skipped: no new rows may appear in them.

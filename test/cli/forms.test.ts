@@ -185,3 +185,12 @@ test('delete asks, and deletes only the form', async () => {
   expect((await json()).forms).toEqual([])
   expect((await bench.contact()).status).toBe('active')
 })
+
+test('show --stats has its numbers by day beside the form', async () => {
+  const { id } = await bench.form({ name: 'News' })
+  for (const email of ['ada@acme.test', 'ada@acme.test', 'bob@acme.test'])
+    await run(['submit', 'News', '--email', email])
+  const numbers = { submissions: 3, confirmed: 3, people: 2 }
+  const stats = { ...numbers, days: [{ date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/), ...numbers }] }
+  expect(await json('show', 'News', '--stats')).toEqual({ ...(await json('show', id)), stats })
+})

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { createBroadcast, NewBroadcast } from '../../src/broadcasts/broadcasts.ts'
-import { drawResults } from '../../src/cli/draw/results.ts'
+import { drawCounts, drawResults } from '../../src/cli/draw/results.ts'
 import { createList } from '../../src/contacts/contacts.ts'
 import { svc } from '../support/cli.ts'
 import { type EngagedAccount, engagedAccount, person, sendProject, useEngaged } from '../support/engagement.ts'
@@ -64,4 +64,18 @@ test('results are drawn with rates, by day and by link, in lines that fit', () =
     expect(text).toContain('1 (25.0 %)')
     expect(text).toContain('2 more with --json')
   }
+})
+
+test('counts are drawn as bars, and by day if there are several', () => {
+  const canvas = { columns: 40, isColoured: false, isAscii: false }
+  const first = { date: '2026-11-22', submissions: 3, people: 0 }
+  const counts = { submissions: 4, people: 0, days: [first, { date: '2026-11-23', submissions: 1, people: 0 }] }
+  expect(drawCounts(counts, ['submissions', 'people'], canvas)).toEqual([
+    `submissions  4  ${'█'.repeat(24)}`,
+    'people       0',
+    '',
+    'By day, 2026-11-22 to 2026-11-23 (UTC):',
+    'submissions  4  ███▃▃▃',
+  ])
+  expect(drawCounts({ ...counts, days: [first] }, ['people', 'submissions'], canvas)).toHaveLength(2)
 })

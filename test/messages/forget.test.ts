@@ -211,6 +211,7 @@ describe('all personal data of an address', () => {
       'bookings',
       'payments',
       'signups',
+      'submittedForms',
       'deals',
       'journeyRuns',
       'journeyCalls',

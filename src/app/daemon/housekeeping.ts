@@ -11,6 +11,7 @@ import { finishCourseDeletions } from '../../courses/courses.delete.ts'
 import { purgeDeliveries, purgeTargets } from '../../deliveries/deliveries.purge.ts'
 import { dropTexts } from '../../engagement/interactions/interactions.ts'
 import { purgeSignups, resendFailedLinks } from '../../forms/forms.link.ts'
+import { finishFormDeletions } from '../../forms/forms.stats.ts'
 import { finishJourneyDeletions } from '../../journeys/journeys.cancel.ts'
 import { purgeRuns, purgeVersions } from '../../journeys/journeys.purge.ts'
 import { singleLocks } from '../../lib/locks.ts'
@@ -56,6 +57,7 @@ const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>
   return {
     'list deletions': finishListDeletions,
     'course deletions': finishCourseDeletions,
+    'form deletions': finishFormDeletions,
     'topic deletions': (app, signal) => purgeTopics(app, new Date(now.getTime() - topicDelayMs), signal),
     'domain checks': recheckDomains,
     deliveries: (app, signal) => purgeDeliveries(app, daysBefore(deliveryRetentionDays), signal),

@@ -37,7 +37,7 @@ export {
   type Trend,
 } from './charts.ts'
 export { chosen, chosenColumns, requireKnown } from './fields.ts'
-export { drawResults, type Results } from './results.ts'
+export { type Counts, drawCounts, drawResults, type Results } from './results.ts'
 export { fitted, widthOf, wrapped } from './table.ts'
 
 interface Drawing {

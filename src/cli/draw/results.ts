@@ -13,13 +13,45 @@ export interface Results extends Numbers {
   days: readonly ({ date: string } & Numbers)[]
 }
 
+/** Numbers that are the sums of their days, such as the submissions of a form. */
+export type Counts<Name extends string> = Readonly<Record<Name, number>> & {
+  days: readonly ({ date: string } & Readonly<Record<Name, number>>)[]
+}
+
 const mostLinks = 10
 
 const rate = (part: number, whole: number): string => (whole > 0 ? ` (${((100 * part) / whole).toFixed(1)} %)` : '')
 
+const drawByDay = <Name extends string>(counts: Counts<Name>, names: readonly Name[], canvas: Canvas): string[] => {
+  const { days } = counts
+  if (days.length < 2) return []
+  const drawn = names.filter((name) => counts[name] > 0)
+  return [
+    '',
+    `By day, ${days[0]!.date} to ${days.at(-1)!.date} (UTC):`,
+    ...drawTrends(
+      drawn.map((name) => ({ label: name, values: days.map((day) => day[name]) })),
+      canvas,
+    ),
+  ]
+}
+
+/** Draws the named counts as lines: bars, and lines over the days. */
+export const drawCounts = <Name extends string>(
+  counts: Counts<Name>,
+  names: readonly Name[],
+  canvas: Canvas,
+): string[] => [
+  ...drawBars(
+    names.map((name) => ({ label: name, value: counts[name] })),
+    canvas,
+  ),
+  ...drawByDay(counts, names, canvas),
+]
+
 /** Draws results as lines: bars with rates, lines over the days, and the links with the most clicks. */
 export const drawResults = (results: Results, canvas: Canvas): string[] => {
-  const { sent, delivered, days, links } = results
+  const { sent, delivered, links } = results
   const wholeOf = (name: keyof Numbers) => {
     if (name === 'delivered' || name === 'bounced') return sent
     return name === 'opened' || name === 'clicked' || name === 'answered' || name === 'unsubscribed' ? delivered : 0
@@ -29,17 +61,7 @@ export const drawResults = (results: Results, canvas: Canvas): string[] => {
     value: results[name],
     text: `${number(results[name])}${rate(results[name], wholeOf(name))}`,
   }))
-  const lines = drawBars(bars, canvas)
-  if (days.length > 1) {
-    lines.push('', `By day, ${days[0]!.date} to ${days.at(-1)!.date} (UTC):`)
-    const drawn = trends.filter((name) => results[name] > 0)
-    lines.push(
-      ...drawTrends(
-        drawn.map((name) => ({ label: name, values: days.map((day) => day[name]) })),
-        canvas,
-      ),
-    )
-  }
+  const lines = [...drawBars(bars, canvas), ...drawByDay(results, trends, canvas)]
   if (links.length > 0) {
     lines.push('', 'Clicks by link:')
     const most = links.slice(0, mostLinks)

@@ -1,3 +1,4 @@
+import { dateOf, datesBetween } from '../../lib/days.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { type MessageMetric, type PersonMetric, personMetrics } from './count.ts'
@@ -52,9 +53,6 @@ const readResults = statement<Result>(
    group by case when link = '' then day::text else '' end, metric, link having sum(count) <> 0 order by 1`,
 )
 
-const dayMs = 86_400_000
-const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
-
 const none = (): Numbers => ({
   ...{ sent: 0, delivered: 0, opened: 0, clicked: 0, answered: 0, unsubscribed: 0 },
   ...{ bounced: 0, complained: 0, failed: 0, suppressed: 0 },
@@ -67,10 +65,8 @@ const add = (to: Numbers, metric: Metric, count: number): void => {
 }
 
 const daysOf = (from: string | undefined, to: string | undefined): MailStats['days'] => {
-  const days: MailStats['days'] = []
-  if (from === undefined || to === undefined) return days
-  for (let ms = Date.parse(from); ms <= Date.parse(to); ms += dayMs) days.push({ date: dateOf(ms), ...none() })
-  return days
+  if (from === undefined || to === undefined) return []
+  return datesBetween(from, to).map((date) => ({ date, ...none() }))
 }
 
 const statsOf = (rows: readonly Result[], from?: string, to?: string): MailStats => {

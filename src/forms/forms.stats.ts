@@ -1,0 +1,154 @@
+import { contactAt } from '../contacts/contacts.ts'
+import { datesBetween } from '../lib/days.ts'
+import { inBatches } from '../store/batches.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
+import { readDayCounts, sumCounts, tallying, utcDay } from '../store/tallies.ts'
+import type { App, Work } from '../store/work.ts'
+
+/*
+ * Submissions of forms by day (docs/reference/results.md#signup-forms), counted in the transaction that accepts or confirms them. The
+ * subject of a form's counts is its id. The share lock of the form makes its deletion wait, so that nothing is counted after it.
+ */
+
+const lockedForm = 'select id from forms where account_id = $1 and id = $2 for key share'
+
+// A contact that is erased at the same time is not counted as a person: either it is gone here, or its erasure waits and finds the row.
+const countingSubmission = preparedStatement(
+  'count-submission',
+  {},
+  `with form as materialized (${lockedForm}), person as (
+     insert into form_people (account_id, email, form_id, submitted_at)
+     select $1, c.email, form.id, $5 from form cross join ${contactAt('$1', '$3', '$4', 'for key share')} c
+     on conflict do nothing returning 1
+   )
+   ${tallying(`select $1, form.id, ${utcDay('$5::timestamptz')}, jsonb_build_object('submissions', 1)
+     || case when $6 then '{ "confirmed": 1 }' else '{}' end::jsonb
+     || case when exists (select from person) then '{ "people": 1 }' else '{}' end::jsonb
+   from form`)}`,
+)
+
+/** Counts an accepted submission by a contact. `isConfirmed`: its form has no double opt-in. */
+export const countSubmission = async (
+  { sql, accountId, now }: Work,
+  { formId, listId, rowId, isConfirmed }: { formId: string; listId: string; rowId: string; isConfirmed: boolean },
+): Promise<void> => {
+  await sql(countingSubmission, [accountId, formId, listId, rowId, now, isConfirmed])
+}
+
+const countingConfirmation = preparedStatement(
+  'count-confirmation',
+  {},
+  `with form as materialized (${lockedForm})
+   ${tallying(`select $1, id, ${utcDay('$3::timestamptz')}, '{ "confirmed": 1 }' from form`)}`,
+)
+
+/** Counts the confirmation of a signup. That of a deleted form is not counted. */
+export const countConfirmation = async ({ sql, accountId, now }: Work, formId: string): Promise<void> => {
+  await sql(countingConfirmation, [accountId, formId, now])
+}
+
+const erasing = statement(
+  'erase-form-person',
+  {},
+  `with form as materialized (
+     select id from forms where account_id = $1 and id in (select form_id from form_people where account_id = $1 and email = $2)
+     order by id for key share
+   ), gone as (
+     delete from form_people where account_id = $1 and email = $2 returning form_id, submitted_at
+   )
+   ${tallying(`select $1, form.id, ${utcDay('gone.submitted_at')}, '{ "people": -1 }' from gone join form on form.id = gone.form_id`)}`,
+)
+
+/** Deletes an erased address from the people of forms. Its submissions stay counted. */
+export const eraseFormPerson = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  email: string,
+): Promise<void> => {
+  await sql(erasing, [accountId, email])
+}
+
+const readForms = statement<{ formId: string; submittedAt: number }>(
+  'forms-of-address',
+  { formId: 'text', submittedAt: 'int8' },
+  `select form_id as "formId", (extract(epoch from submitted_at) * 1000)::int8 as "submittedAt"
+   from form_people where account_id = $1 and email = $2 order by form_id`,
+)
+
+/** Returns the forms that a normalised address submitted, each with its first submission in epoch ms. */
+export const formsOf = ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, email: string) =>
+  sql(readForms, [accountId, email])
+
+const batchSize = 1000
+
+const forgetting = statement<{ count: number }>(
+  'delete-people-of-form',
+  { count: 'int8' },
+  `with gone as (
+     delete from form_people where ctid = any(array(
+       select ctid from form_people where account_id = $1 and form_id = $2 limit $3 for update skip locked
+     )) returning 1
+   ) select count(*) as count from gone`,
+)
+
+/** Deletes the people of a form that was deleted, in batches. */
+export const forgetPeople = (
+  { sql }: Pick<App, 'sql'>,
+  accountId: string,
+  formId: string,
+  signal?: AbortSignal,
+  size = batchSize,
+): Promise<number> => inBatches(size, async () => (await sql(forgetting, [accountId, formId, size]))[0]!.count, signal)
+
+// Reads one index entry for each form.
+const unfinished = statement<{ accountId: string; formId: string }>(
+  'unfinished-form-deletions',
+  { accountId: 'text', formId: 'text' },
+  `with recursive counted as (
+     (select account_id, form_id from form_people order by account_id, form_id limit 1)
+     union all
+     select n.account_id, n.form_id from counted c cross join lateral (
+       select account_id, form_id from form_people p where (p.account_id, p.form_id) > (c.account_id, c.form_id)
+       order by p.account_id, p.form_id limit 1
+     ) n
+   )
+   select account_id as "accountId", form_id as "formId" from counted c
+   where not exists (select from forms f where f.account_id = c.account_id and f.id = c.form_id)`,
+)
+
+/** Continues deletions of forms whose command was interrupted. */
+export const finishFormDeletions = async (app: Pick<App, 'sql'>, signal: AbortSignal): Promise<void> => {
+  for (const { accountId, formId } of await app.sql(unfinished)) {
+    if (signal.aborted) return
+    await forgetPeople(app, accountId, formId, signal)
+  }
+}
+
+interface Numbers {
+  /** Accepted submissions, also repeated ones. */
+  submissions: number
+  /** Confirmations by the link of double opt-in, and submissions without double opt-in. */
+  confirmed: number
+  /** Distinct addresses, each on the day of its first submission. */
+  people: number
+}
+
+/** Numbers of a form, which are the sums of its UTC days; `days` has no gaps. */
+export interface FormStats extends Numbers {
+  days: ({ date: string } & Numbers)[]
+}
+
+const numbersOf = ({ submissions = 0, confirmed = 0, people = 0 }: Readonly<Record<string, number>> = {}): Numbers => ({
+  submissions,
+  confirmed,
+  people,
+})
+
+/** Returns the numbers of a form, by its id. */
+export const formStats = async (work: Pick<Work, 'sql' | 'accountId'>, formId: string): Promise<FormStats> => {
+  const counted = await readDayCounts(work, formId, null)
+  const total = numbersOf(sumCounts(counted))
+  if (counted.length === 0) return { ...total, days: [] }
+  const byDate = new Map(counted.map(({ day, counts }) => [day, counts]))
+  const dates = datesBetween(counted[0]!.day, counted.at(-1)!.day)
+  return { ...total, days: dates.map((date) => ({ date, ...numbersOf(byDate.get(date)) })) }
+}

@@ -1,0 +1,11 @@
+const dayMs = 86_400_000
+
+/** Returns the UTC day of a time in epoch ms: `2026-11-23`. */
+export const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
+
+/** Returns all days from `first` to `last`, both included. */
+export const datesBetween = (first: string, last: string): string[] => {
+  const dates: string[] = []
+  for (let ms = Date.parse(first); ms <= Date.parse(last); ms += dayMs) dates.push(dateOf(ms))
+  return dates
+}
