@@ -18,9 +18,12 @@ export const parseCondition = (text: string, terms: ReadonlySet<string> = new Se
     columns: { has: (name) => !terms.has(name), [Symbol.iterator]: () => [].values() },
   })
 
+/** Characters of a value that are compared: more than a filter has, and as many as a field of a contact. Values of POST /send may have 8 MB. */
+const comparedLength = 10_000
+
 /** Returns whether merge data meets a condition. */
 export const meetsCondition = (condition: Filter, data: MergeData): boolean =>
-  meets(condition, (field) => (Object.hasOwn(data, field) ? data[field] : undefined))
+  meets(condition, (field) => (Object.hasOwn(data, field) ? data[field]!.slice(0, comparedLength) : undefined))
 
 const parsed = new WeakMap<Block, Filter>()
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { meetsCondition, parseCondition } from '../../src/studio/studio.conditions.ts'
 import { applyProjects, loadProject, renderProject } from '../../src/studio/studio.ts'
 import { useAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
@@ -213,4 +214,28 @@ test('200 blocks of 100 comparisons each are shown and hidden within a second', 
   const start = performance.now()
   expect((await render({})).text).toContain('Block 199')
   expect(performance.now() - start).toBeLessThan(1_000)
+})
+
+test('the length of a value makes no comparison slow', () => {
+  const names = ['x ~ b', 'x < 5', 'x < b', 'x < 2026-01-01', 'x = b']
+  const showIf = Array.from({ length: 100 }, (_, i) => names[i % names.length]).join(' or ')
+  const condition = parseCondition(showIf)
+  for (const one of ['C', 'É', '9']) {
+    const x = one.repeat(8 * 1024 * 1024)
+    const start = performance.now()
+    expect(meetsCondition(condition, { x })).toBe(one !== 'É')
+    expect(performance.now() - start).toBeLessThan(500)
+  }
+})
+
+test('each character is put into lower case by itself', () => {
+  const characters = Array.from({ length: 0x110000 }, (_, code) => code).filter(
+    (code) => code !== 0 && (code < 0xd800 || code > 0xdfff),
+  )
+  for (let at = 0; at < characters.length; at += 3_000) {
+    const some = characters.slice(at, at + 3_000).filter((code) => code !== 0x22 && code !== 0x5c)
+    const lower = some.map((code) => String.fromCodePoint(String.fromCodePoint(code).toLowerCase().codePointAt(0)!))
+    const condition = parseCondition(`x ~ "${lower.join('')}"`)
+    expect(meetsCondition(condition, { x: String.fromCodePoint(...some) })).toBe(true)
+  }
 })
