@@ -154,6 +154,17 @@ describe('the preference page', () => {
     expect(await suppressions()).toEqual([news])
   })
 
+  test('refuses a form with thousands of fields, or a large one, and changes nothing', async () => {
+    const path = await linkOf(news)
+    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`a${i}`, '']))
+    expect((await post(path, { action: 'everything', ...many })).status).toBe(400)
+    expect((await post(path, { action: 'everything', topics: 'x'.repeat(70_000) })).status).toBe(413)
+    expect(await suppressions()).toEqual([])
+    const ids = Array.from({ length: 5_000 }, (_, i) => `top_${i}`)
+    expect((await post(path, { action: 'save', topics: [...ids, news].join(',') })).status).toBe(200)
+    expect(await suppressions()).toEqual([news])
+  })
+
   test('leaves everything with one button, and undoes it; the topics are left as before', async () => {
     const path = await linkOf(news)
     await save(path, news)
