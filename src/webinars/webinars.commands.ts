@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandSet, type Confirmation, changing, confirmed, examples } from '../cli/command.ts'
-import type { Column } from '../cli/output.ts'
+import { type Column, printWithCounts } from '../cli/output.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import type { RegistrationView, WebinarView } from './webinars.ts'
 
@@ -48,14 +48,17 @@ const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('show')
     .description('Show a webinar')
-    .addHelpText(
-      'after',
-      examples('svc webinars show Launch', 'svc webinars show web_01m82xtw6hfsym1hnj3zvrm5vk --json'),
-    )
+    .addHelpText('after', examples('svc webinars show Launch', 'svc webinars show Launch --stats'))
     .argument('<webinar>', 'id or title')
+    .option('--stats', 'show its registrations by day instead of its URLs')
     .action(
-      cli.run(async ({ app, out, work }, ref: string) => {
-        const { findReplay, findStream, findWebinar } = await import('./webinars.ts')
+      cli.run(async ({ app, out, work }, ref: string, { stats }: { stats?: boolean }) => {
+        const { findReplay, findStream, findWebinar, webinarStats } = await import('./webinars.ts')
+        if (stats) {
+          const webinar = await work((w) => findWebinar(w, ref))
+          const counts = await work((w) => webinarStats(w, webinar.id))
+          return printWithCounts(out, webinar, counts, ['registrations', 'confirmed', 'waitlisted', 'cancelled'])
+        }
         const { webinar, stream, replay } = await work(async (w) => {
           const webinar = await findWebinar(w, ref)
           return {

@@ -4,6 +4,8 @@ export {
   promoteRegistration,
   type RegistrationView,
   registerAttendee,
+  type WebinarStats,
+  webinarStats,
 } from './seats/seats.ts'
 export {
   createWebinar,

@@ -269,3 +269,12 @@ test('delete takes a webinar that is over, with its registrations; one with peop
   // The email that said that it was cancelled is still sent.
   expect(await mailed(t, account)).toContain('ada@people.example Cancelled: Growing')
 })
+
+test('show --stats has the numbers of its registrations beside the webinar', async () => {
+  const { id } = await json('webinars', 'create', '--title', 'Growing')
+  await register(t, account, id, 'ada@acme.test')
+  const { stats, ...webinar } = await json('webinars', 'show', 'Growing', '--stats')
+  const numbers = { registrations: 1, confirmed: 1, waitlisted: 0, cancelled: 0 }
+  expect(stats).toEqual({ ...numbers, days: [{ date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/), ...numbers }] })
+  expect(await json('webinars', 'show', id)).toMatchObject(webinar)
+})
