@@ -75,7 +75,7 @@ test('an account is deleted with every row, exactly counted; another account kee
   const neighbour = await furnish()
   const kept = await countOwned(t.app, neighbour.id)
   expect(Object.keys(kept).toSorted()).toEqual(
-    `access_log addresses api_keys contact_lists contacts deal_history deals delivery_targets events journey_runs
+    `access_log addresses api_keys contact_lists contacts day_tallies deal_history deals delivery_targets events journey_runs
      journey_versions journeys pending_deliveries pipelines stages webhooks`.split(/\s+/),
   )
   const dry = await svc(t, ['accounts', 'delete', account.id, '--dry-run', '--json'])
