@@ -39,6 +39,8 @@ export class Migration20261123231200_message_results extends Migration {
         ) r join messages m on m.account_id = r.account_id and m.id = r.message_id
       ) e cross join lateral (values (''), (e.project_id), (e.cause)) s(scope)
       where s.scope is not null group by e.account_id, s.scope, e.day, e.metric`)
+    // The sorts and groups of the following statements stay in memory up to here.
+    this.addSql(`set local work_mem = '128MB'`)
     this.addSql(`
       create temporary table deeds on commit drop as
       select i.account_id, i.email, i.kind, i.project_id, i.project_version, (i.at at time zone 'UTC')::date as day, i.cause, i.url
@@ -68,17 +70,21 @@ export class Migration20261123231200_message_results extends Migration {
       select d.account_id, d.email, s.scope, md5(d.url), min(d.day), 0
       from link_deeds d cross join lateral (values (d.day::text), (d.project_id), (d.cause)) s(scope)
       where s.scope is not null and d.email <> '' group by d.account_id, d.email, s.scope, md5(d.url)`)
+    const counted = `cross join lateral (values ('opened', p.opened), ('clicked', p.clicked), ('answered', p.answered)) m(metric, day)`
+    const urls = `left join (select distinct md5(url) as link, url from plain_links) l on l.link = p.link`
+    this.addSql(`
+      insert into message_results (account_id, scope, day, metric, link, url, count)
+      select p.account_id, p.scope, m.day, m.metric, p.link, coalesce(max(l.url), ''), count(*)
+      from message_people p ${counted} ${urls}
+      where m.day is not null and p.scope > ':' group by p.account_id, p.scope, m.day, m.metric, p.link`)
     this.addSql(`
       insert into message_results (account_id, scope, day, metric, link, since, url, count)
-      select p.account_id, case when p.is_day then '' else p.scope end, p.day, p.metric, p.link, coalesce(p.since, '-infinity'), coalesce(l.url, ''), count(*)
+      select p.account_id, '', p.day, p.metric, p.link, coalesce(p.since, '-infinity'), coalesce(max(l.url), ''), count(*)
       from (
-        select p.account_id, p.scope, p.is_day, p.link, m.metric, m.day,
-          case when p.is_day then lag(m.day) over (partition by p.account_id, p.email, p.link, m.metric, p.is_day order by p.scope) end as since
-        from (select *, scope < ':' as is_day from message_people) p
-        cross join lateral (values ('opened', p.opened), ('clicked', p.clicked), ('answered', p.answered)) m(metric, day)
-        where m.day is not null
-      ) p left join (select distinct md5(url) as link, url from plain_links) l on l.link = p.link
-      group by 1, 2, 3, 4, 5, 6, 7`)
+        select p.account_id, p.link, m.metric, m.day, lag(m.day) over (partition by p.account_id, p.email, p.link, m.metric order by m.day) as since
+        from message_people p ${counted} where m.day is not null and p.scope < ':'
+      ) p ${urls}
+      group by p.account_id, p.day, p.metric, p.link, p.since`)
     this.addSql(`
       insert into message_results (account_id, scope, day, metric, link, url, count)
       select d.account_id, s.scope, d.day, 'clicks', md5(d.url), d.url, count(*)

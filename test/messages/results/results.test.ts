@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { beforeEach, expect, test } from 'vitest'
+import { Migration20261123231200_message_results as Counting } from '../../../migrations/Migration20261123231200_message_results.ts'
 import { createBroadcast, NewBroadcast, testBroadcast } from '../../../src/broadcasts/broadcasts.ts'
 import { createList, eraseContact, writeContacts } from '../../../src/contacts/contacts.ts'
 import { loadSent, recordInteraction, withdrawInteraction } from '../../../src/engagement/engagement.ts'
@@ -90,6 +91,15 @@ const report = (text: string) =>
   ingestBounces(t.app, Readable.from([Buffer.from(text)]), { accountId: null, actor: 'cli:test' })
 const erase = (email: string) => work((w) => eraseContact(w, email, { dryRun: false }))
 const contact = (email: string) => work((w) => writeContacts(w, listId, [{ email, fields: {} }], new Map()))
+
+/** Runs the migration on the messages and interactions, as if they were from before it. */
+const migrateAgain = () =>
+  t.app.database.transaction(async (sql) => {
+    await sql('drop table message_results, message_result_changes, message_people')
+    const migration = new Counting(undefined as never, undefined as never)
+    migration.up()
+    for (const query of migration.getQueries()) await sql(String(query))
+  })
 
 const today = () => t.app.now().toISOString().slice(0, 10)
 const stats = (scope: string) => resultsIn(t, account.id, scope)
@@ -308,4 +318,57 @@ test('numbers equal a recount after a random mix of everything, several at once'
   expect(
     await t.app.sql(`select from messages where account_id = $1 and error = $2 limit 1`, [account.id, unknownState]),
   ).toBeDefined()
+
+  // Of the links, the migration counts those that the version has as they are.
+  const clicked = ['https://example.com/a', 'https://example.com/bc']
+  await t.app.sql('update project_versions set content = content || $2::jsonb where project_id = $1', [
+    account.projectId,
+    JSON.stringify({ preheader: [harbour, ...clicked].join(' ') }),
+  ])
+  const counted = async () => {
+    const rows = await t.app.sql<{ metric: string }>(
+      `select scope, day::text, metric, link, since::text, url, count from message_results
+       where account_id = $1 and count <> 0 and metric <> 'unsubscribed' order by scope, day, metric, link, since`,
+      [account.id],
+    )
+    const people = await t.app.sql(
+      `select email, scope, link, opened::text, clicked::text, answered::text from message_people
+       where account_id = $1 order by email, scope, link`,
+      [account.id],
+    )
+    return { rows, people }
+  }
+  const before = await counted()
+  await migrateAgain()
+  await check([
+    [begin, end],
+    [begin, middle],
+    [middle, end],
+    [end, end],
+  ])
+  expect(await counted()).toEqual(before)
+  // What happens later is added to what the migration has counted.
+  for (const { id } of messages.slice(0, 20)) {
+    await click(id, random.pick(clicked))
+    await vote(id, random.pick(['a', 'd']))
+    await cancelBooking(id)
+  }
+  await erase(people[1]!)
+  await check([[begin, end]])
+  await foldResults(t.app)
+  await check([[begin, end]])
 }, 120_000)
+
+test('the migration counts the clicks of a link without merge tags, and of another one only the people', async () => {
+  const ada = await queue('ada@people.example', 'broadcast')
+  const bo = await queue('bo@people.example', 'broadcast')
+  await sendAll()
+  for (const { id } of [ada, bo]) await click(id)
+  await click(ada.id, 'https://example.com/start?email=ada%40people.example')
+  await open(bo.id, true)
+  await migrateAgain()
+  expect(await stats(cause.broadcast)).toMatchObject({
+    ...{ sent: 2, opened: 2, clicked: 2, unsubscribed: 0 },
+    links: [{ url: harbour, clicks: 2, people: 2 }],
+  })
+})
