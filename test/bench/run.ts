@@ -16,6 +16,7 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench, size?: number)
   fairness: () => import('./fairness.ts'),
   growth: () => import('./growth.ts'),
   segments: () => import('./segments.ts'),
+  results: () => import('./results.ts'),
   journeys: () => import('./journeys.ts'),
   send: () => import('./send.ts'),
   'large-mail': () => import('./large-mail.ts'),
