@@ -1,19 +1,23 @@
 import { statement } from '../store/statement.ts'
 import type { Operation } from '../store/work.ts'
 
-// With old statistics the planner may expect few rows and join by nested loops. Compiling the short condition (JIT) costs more than it saves.
-const prepareScan = statement<{ nestloop: string; jit: string; newNestloop: string; newJit: string }>(
+// With old statistics the planner may expect few rows and join by nested loops. Compiling the short condition (JIT) costs more than it
+// saves. Unlike all other statements (store/database.ts) a scan reads most of a table: in order, and with a second process.
+const prepareScan = statement<{ before: string[]; now: string[] }>(
   'prepare-scan',
-  { nestloop: 'text', jit: 'text', newNestloop: 'text', newJit: 'text' },
-  `select current_setting('enable_nestloop') as nestloop, current_setting('jit') as jit,
-     set_config('enable_nestloop', 'off', true) as "newNestloop", set_config('jit', 'off', true) as "newJit"`,
+  { before: '_text', now: '_text' },
+  `select array[current_setting('enable_nestloop'), current_setting('jit'), current_setting('enable_seqscan'),
+       current_setting('max_parallel_workers_per_gather')] as before,
+     array[set_config('enable_nestloop', 'off', true), set_config('jit', 'off', true), set_config('enable_seqscan', 'on', true),
+       set_config('max_parallel_workers_per_gather', '1', true)] as now`,
 )
 
 // Restores the settings: prepared statements keep the plans that they get under them.
-const finishScan = statement<{ nestloop: string; jit: string }>(
+const finishScan = statement<{ now: string[] }>(
   'finish-scan',
-  { nestloop: 'text', jit: 'text' },
-  `select set_config('enable_nestloop', $1, true) as nestloop, set_config('jit', $2, true) as jit`,
+  { now: '_text' },
+  `select array[set_config('enable_nestloop', $1, true), set_config('jit', $2, true), set_config('enable_seqscan', $3, true),
+     set_config('max_parallel_workers_per_gather', $4, true)] as now`,
 )
 
 /** Runs a statement that reads a whole list with the sets of a filter (`Matcher.sets`). */
@@ -22,8 +26,8 @@ export const scanList = async <Row extends object>(
   text: string,
   params: readonly unknown[],
 ): Promise<Row[]> => {
-  const [before] = await sql(prepareScan)
+  const [settings] = await sql(prepareScan)
   const rows = await sql<Row>(text, params)
-  await sql(finishScan, [before!.nestloop, before!.jit])
+  await sql(finishScan, settings!.before)
   return rows
 }
