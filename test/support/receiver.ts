@@ -69,7 +69,12 @@ const pour = (response: ServerResponse) => {
   more()
 }
 
-const bomb = (): Buffer => gzipSync(Buffer.alloc(64 * 1024 * 1024))
+let bomb: Buffer
+
+// Compressing takes seconds on a busy machine, so it is not part of an answer, for which a client waits.
+const prepare = (answers: readonly Answer[]): void => {
+  if (answers.some(({ mode }) => mode === 'bomb')) bomb ??= gzipSync(Buffer.alloc(64 * 1024 * 1024))
+}
 
 const reply = async (answer: Answer, request: IncomingMessage, response: ServerResponse) => {
   const { status = 200, headers = {}, body = '', delayMs = 0, mode } = answer
@@ -77,7 +82,7 @@ const reply = async (answer: Answer, request: IncomingMessage, response: ServerR
   if (mode === 'reset') return request.socket.resetAndDestroy()
   if (delayMs > 0) await sleep(delayMs)
   if (response.destroyed) return
-  if (mode === 'bomb') return response.writeHead(status, { ...headers, 'content-encoding': 'gzip' }).end(bomb())
+  if (mode === 'bomb') return response.writeHead(status, { ...headers, 'content-encoding': 'gzip' }).end(bomb)
   response.writeHead(status, headers)
   if (mode === undefined) return response.end(body)
   response.flushHeaders()
@@ -126,8 +131,12 @@ export const openReceiver = async (): Promise<Receiver> => {
     get open() {
       return open
     },
-    next: (...answers) => void queued.push(...answers),
+    next: (...answers) => {
+      prepare(answers)
+      queued.push(...answers)
+    },
     always: (answer) => {
+      prepare([answer])
       standing = answer
     },
     arrived: (count, timeoutMs = 20_000) =>
