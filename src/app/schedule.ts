@@ -52,6 +52,7 @@ export const schedule = [
     queue: false,
     kinds: {
       journeys: ['a notice, 2 s', 'Walks journey runs whose step is due'],
+      results: ['10 s', 'Adds up the changes of the results of email, to one row for each day and number'],
     },
   },
   {
@@ -79,7 +80,6 @@ export const schedule = [
       signups: ['1 min', 'Deletes signups whose link has expired'],
       'mail domains': ['1 min', 'Deletes DNS answers about domains a day after they expired'],
       'rate windows': ['1 min', 'Deletes windows of rate limits after an hour'],
-      results: ['1 min', 'Adds up the changes of the results of email, to one row for each day and number'],
       tallies: ['1 min', 'Adds up what was counted since, to one row for each day'],
     },
   },

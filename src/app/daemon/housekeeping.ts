@@ -16,7 +16,6 @@ import { finishJourneyDeletions } from '../../journeys/journeys.cancel.ts'
 import { purgeRuns, purgeVersions } from '../../journeys/journeys.purge.ts'
 import { singleLocks } from '../../lib/locks.ts'
 import { dropContents } from '../../messages/messages.retention.ts'
-import { foldResults } from '../../messages/messages.ts'
 import { purgeTopics } from '../../messages/topics/topics.ts'
 import { addUpTallies } from '../../store/tallies.ts'
 import type { Report } from '../../store/work.ts'
@@ -76,7 +75,6 @@ const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>
     signups: purgeSignups,
     'mail domains': (app, signal) => purgeMailDomains(app, daysBefore(1), signal),
     'rate windows': purgeRateWindows,
-    results: foldResults,
     tallies: addUpTallies,
   }
 }

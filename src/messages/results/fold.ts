@@ -1,11 +1,14 @@
 import { lockKey } from '../../lib/locks.ts'
 import { Problem } from '../../lib/problem.ts'
+import { runSchedule } from '../../queue/loop.ts'
 import { inBatches } from '../../store/batches.ts'
 import { statement } from '../../store/statement.ts'
-import type { App, Work } from '../../store/work.ts'
+import type { App, Report, Work } from '../../store/work.ts'
 import { dayScopes, personMetrics } from './count.ts'
 
 const batchSize = 1000
+/** Readers add up the changes of at most this time themselves. */
+const intervalMs = 10_000
 
 // Reads one index entry for each account.
 const findChanged = statement<{ accountId: string }>(
@@ -126,3 +129,12 @@ export const foldResults = async (app: App, signal?: AbortSignal): Promise<void>
     })
   }
 }
+
+/** Adds up the changes of all accounts every ten seconds. */
+export const runResults = (app: App, signal: AbortSignal, report: Report): Promise<void> =>
+  runSchedule(app, null, signal, report, () => ({
+    async turn() {
+      await foldResults(app, signal)
+      return intervalMs
+    },
+  }))

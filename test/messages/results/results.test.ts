@@ -14,6 +14,7 @@ import {
 } from '../../../src/messages/messages.ts'
 import { type ClaimedMessage, claimDue, freeClaims, unknownState } from '../../../src/messages/outbox/claim.ts'
 import { failedResult, type Result, recordResults, suppressedResult } from '../../../src/messages/outbox/record.ts'
+import { runResults } from '../../../src/messages/results/results.ts'
 import { type EngagedAccount, engagedAccount, useEngaged } from '../../support/engagement.ts'
 import { randomOfTest } from '../../support/random.ts'
 import { exim, yahoo } from '../../support/reports.ts'
@@ -138,6 +139,23 @@ test('a person counts once, whatever they do; an open includes clicks and answer
   await foldResults(t.app)
   expect(await t.app.sql('select from message_result_changes')).toEqual([])
   expect(await stats(cause.broadcast)).toEqual(expected)
+})
+
+test('two loops that run while people act count each change once', async () => {
+  const mails: { id: string }[] = []
+  for (let i = 0; i < 40; i++) mails.push(await queue(`p${i}@people.example`, 'broadcast'))
+  const stop = new AbortController()
+  const report = (error: unknown) => expect.fail(String(error))
+  const loops = [1, 2].map(() => runResults(t.app, stop.signal, report))
+  await sendAll()
+  for (const { id } of mails) await open(id)
+  await Promise.all(Array.from({ length: 4 }, () => foldResults(t.app)))
+  stop.abort()
+  await Promise.all(loops)
+  await foldResults(t.app)
+  expect(await t.app.sql('select from message_result_changes')).toEqual([])
+  await check([[today(), today()]])
+  expect(await stats(cause.broadcast)).toMatchObject({ sent: 40, opened: 40 })
 })
 
 test('a person counts on the first UTC day; in a period of the account on its first day there', async () => {
