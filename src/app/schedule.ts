@@ -80,7 +80,7 @@ export const schedule = [
       signups: ['1 min', 'Deletes signups whose link has expired'],
       'mail domains': ['1 min', 'Deletes DNS answers about domains a day after they expired'],
       'rate windows': ['1 min', 'Deletes windows of rate limits after an hour'],
-      tallies: ['1 min', 'Adds up what was counted since, to one row for each day'],
+      tallies: ['1 min', 'Adds up counts (store/tallies.ts), to one row for each day'],
     },
   },
 ] as const satisfies readonly Job[]

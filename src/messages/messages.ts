@@ -74,11 +74,11 @@ export {
 export {
   batchKeyPrefix,
   causeOf,
-  countDeeds,
-  type Deed,
+  countActions,
   foldResults,
   type MailStats,
   mailStats,
+  type RecipientAction,
   recountPerson,
   resultsOf,
 } from './results/results.ts'

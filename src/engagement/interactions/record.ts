@@ -1,7 +1,14 @@
 import { emit } from '../../events/emit.ts'
 import { coalesceCalls } from '../../lib/coalesce.ts'
 import { newId } from '../../lib/ids.ts'
-import { causeOf, countDeeds, type Deed, joinMessage, type MessageKey, recountPerson } from '../../messages/messages.ts'
+import {
+  causeOf,
+  countActions,
+  joinMessage,
+  type MessageKey,
+  type RecipientAction,
+  recountPerson,
+} from '../../messages/messages.ts'
 import { opaqueArray } from '../../store/arrays.ts'
 import { isSharedFailure } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
@@ -48,7 +55,7 @@ const record = (name: string, onConflict: string, changedAt: string) =>
        on conflict (account_id, message_id, kind, block_id, link, is_bot) ${onConflict}
        returning account_id, project_id, email, at, kind, is_bot, xmax = 0 as "isNew", ${changedAt} as before
      ), counted as (
-       ${countDeeds({
+       ${countActions({
          ...{ from: 'recorded', cause: '$12::text', metric: metricOf('kind'), url: '$13::text' },
          where: '"isNew" and not is_bot',
        })}
@@ -89,8 +96,8 @@ const upsert = async (
   return { recorded: row.isNew ? 'first' : 'changed', before: row.before }
 }
 
-const readDeeds = statement<Deed>(
-  'deeds-of-address',
+const readActions = statement<RecipientAction>(
+  'actions-of-address',
   { day: 'text', projectId: 'text', cause: 'text', kind: 'text' },
   `select distinct ${utcDay('i.at')}::text as day, i.project_id as "projectId", ${causeOf('m')} as cause,
      ${metricOf('i.kind')} as kind
@@ -102,7 +109,7 @@ const recount = (work: Work, email: string, scopes: readonly string[]): void => 
   if (email === '') return
   work.last(async () => {
     await holdScore(work, email)
-    await recountPerson(work, email, scopes, () => work.sql(readDeeds, [work.accountId, email]))
+    await recountPerson(work, email, scopes, () => work.sql(readActions, [work.accountId, email]))
   })
 }
 

@@ -35,7 +35,7 @@ export const countEnded = (ended: string): string => `
   select account_id, project_id, cause, day, metric, sum(count) from (${ended}) e
   group by account_id, project_id, cause, day, metric having sum(count) <> 0`
 
-interface Deeds {
+interface CountedActions {
   /** Columns of `from`: account_id, project_id, email and at. */
   from: string
   /** SQL expressions: the broadcast or journey, null for none; the metric (PersonMetric); the clicked URL as its author wrote it, or null. */
@@ -46,6 +46,6 @@ interface Deeds {
 }
 
 /** Returns SQL that counts what people did with messages: each person once, each click once for each row. */
-export const countDeeds = ({ from, cause, metric, url, where }: Deeds): string => `
+export const countActions = ({ from, cause, metric, url, where }: CountedActions): string => `
   insert into message_result_changes (account_id, project_id, cause, day, metric, count, email, url)
   select account_id, project_id, ${cause}, ${utcDay('at')}, ${metric}, 1, email, ${url} from ${from} where ${where}`

@@ -116,7 +116,7 @@ export const erasePerson = async (work: Work, email: string): Promise<void> => {
 }
 
 /** What a person did with a message, on a UTC day. */
-export interface Deed {
+export interface RecipientAction {
   day: string
   projectId: string
   /** The broadcast or journey; null: none. */
@@ -126,13 +126,13 @@ export interface Deed {
 
 /**
  * Counts a person again after an answer was withdrawn or changed on a later day: in the account and in `scopes`, the project and the
- * cause of its message. `readDeeds` returns all that the person has done.
+ * cause of its message. `readActions` returns everything that the person has done.
  */
 export const recountPerson = async (
   work: Work,
   email: string,
   scopes: readonly string[],
-  readDeeds: () => Promise<readonly Deed[]>,
+  readActions: () => Promise<readonly RecipientAction[]>,
 ): Promise<void> => {
   const { sql, accountId } = work
   await holdResults(work)
@@ -146,7 +146,7 @@ export const recountPerson = async (
       ...{ scope, link: '', opened: null, clicked: null, answered: null, unsubscribed },
     }))
   for (const row of before) if (isRecounted(row)) rowOf(row.scope, row.unsubscribed)
-  for (const { day, projectId, cause, kind } of (await readDeeds()).toSorted((a, b) => (a.day < b.day ? -1 : 1)))
+  for (const { day, projectId, cause, kind } of (await readActions()).toSorted((a, b) => (a.day < b.day ? -1 : 1)))
     for (const scope of [day, projectId, cause]) {
       if (scope === null || !isRecounted({ scope, link: '' })) continue
       const row = rowOf(scope)

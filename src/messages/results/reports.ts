@@ -1,7 +1,7 @@
 import { statement } from '../../store/statement.ts'
 import { utcDay } from '../../store/tallies.ts'
 import type { Listener, Work } from '../../store/work.ts'
-import { causeOf, countDeeds, countEnded } from './count.ts'
+import { causeOf, countActions, countEnded } from './count.ts'
 
 const kindsOf = { bounced: ['hard', 'soft'], complained: ['complaint'] } as const
 
@@ -34,7 +34,7 @@ export const countReport = async (work: Work, id: string, metric: keyof typeof k
 const countLeft = statement(
   'count-person-who-left',
   {},
-  countDeeds({
+  countActions({
     from: `(select account_id, project_id, email, $3::timestamptz as at, ${causeOf('m')} as cause from messages m where account_id = $1 and id = $2) m`,
     ...{ cause: 'cause', metric: `'unsubscribed'`, url: 'null', where: `email <> ''` },
   }),

@@ -1,5 +1,5 @@
-export { batchKeyPrefix, causeOf, countDeeds, countEnded, endedColumns } from './count.ts'
+export { batchKeyPrefix, causeOf, countActions, countEnded, endedColumns } from './count.ts'
 export { foldResults, runResults } from './fold.ts'
-export { type Deed, erasePerson, recountPerson } from './people.ts'
+export { erasePerson, type RecipientAction, recountPerson } from './people.ts'
 export { type MailStats, mailStats, resultsOf } from './read.ts'
 export { countReport, countUnsubscribed } from './reports.ts'

@@ -75,18 +75,18 @@ const loseClaims = async (claims: readonly ClaimedMessage[]) => {
   await freeClaims(t.app, claims)
 }
 
-type Deed = Parameters<typeof recordInteraction>[2]
-const deed = async (message: string, interaction: Partial<Deed> & Pick<Deed, 'kind'>, of = account) => {
+type Action = Parameters<typeof recordInteraction>[2]
+const act = async (message: string, interaction: Partial<Action> & Pick<Action, 'kind'>, of = account) => {
   const sent = await loadSent(t.app, of.id, message)
   if (!sent) return
   await work((w) => recordInteraction(w, sent, { blockId: null, value: null, onOther: 'keep', ...interaction }), of.id)
 }
-const open = (message: string, isBot = false) => deed(message, { kind: 'open', isBot })
+const open = (message: string, isBot = false) => act(message, { kind: 'open', isBot })
 const click = (message: string, url = harbour, isBot = false) =>
-  deed(message, { kind: 'click', value: url, written: url, link: url.length, isBot })
+  act(message, { kind: 'click', value: url, written: url, link: url.length, isBot })
 const vote = (message: string, value: string) =>
-  deed(message, { kind: 'vote', blockId: 'vote', value, onOther: 'replace' })
-const book = (message: string) => deed(message, { kind: 'booking', blockId: 'call', value: 1 })
+  act(message, { kind: 'vote', blockId: 'vote', value, onOther: 'replace' })
+const book = (message: string) => act(message, { kind: 'booking', blockId: 'call', value: 1 })
 const cancelBooking = (message: string) => work((w) => withdrawInteraction(w, message, 'booking', 'call'))
 const report = (text: string) =>
   ingestBounces(t.app, Readable.from([Buffer.from(text)]), { accountId: null, actor: 'cli:test' })
