@@ -37,7 +37,7 @@ describe('an endpoint with hundreds of claimed deliveries', () => {
     const webhook = await subscribe(t.app, account.id, receiver.url, account.keyId)
     await Promise.all([start(), start()])
     await backlog(t.app, account.id, [webhook.id], 8000)
-    await receiver.arrived(5000, 20_000)
+    await receiver.arrived(5000, 60_000)
     receiver.always({ delayMs: 300 })
     await eventually(async () => {
       const [claimed] = await t.app.sql<{ count: number }>(
