@@ -23,6 +23,10 @@ const DeliveryTargetSchema = defineEntity({
       name: 'delivery_targets_deleted_index',
       expression: `create index "delivery_targets_deleted_index" on "delivery_targets" ("deleted_at") where "status" = 'deleted'`,
     },
+    {
+      name: 'delivery_targets_former_index',
+      expression: `create index "delivery_targets_former_index" on "delivery_targets" ("former_secret_until") where "former_secret_until" is not null`,
+    },
   ],
   properties: {
     id: p.text().collation('C').primary(),
@@ -33,6 +37,9 @@ const DeliveryTargetSchema = defineEntity({
     url: p.text(),
     /** The signing secret, sealed (AES-256-GCM) with the target's id as context; null: posts are not signed. */
     sealedSecret: p.text().nullable(),
+    /** The secret before the last rotation, sealed likewise: it signs too until `formerSecretUntil`. */
+    formerSealedSecret: p.text().nullable(),
+    formerSecretUntil: p.datetime().nullable(),
     /** The row of a deleted target is purged once it has no deliveries. */
     status: p.enum(['active', 'disabled', 'deleted'] as const),
     disabledReason: p.enum(['gone', 'api-key-revoked'] as const).nullable(),

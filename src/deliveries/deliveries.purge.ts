@@ -129,6 +129,23 @@ export const purgeTargets = (
   return inBatches(batchSize, () => database.transaction(batch), signal)
 }
 
+const forgetFormer = statement<{ id: string }>(
+  'forget-former-secrets',
+  { id: 'text' },
+  `update delivery_targets set former_sealed_secret = null, former_secret_until = null where ctid = any(array(
+     select ctid from delivery_targets where former_secret_until < $1 order by former_secret_until limit $2
+     for no key update skip locked
+   )) returning id`,
+)
+
+/** Deletes the former secrets of targets whose overlap ended before `before`. Returns their number. */
+export const forgetFormerSecrets = (
+  { sql }: Pick<App, 'sql'>,
+  before: Date,
+  signal?: AbortSignal,
+  batchSize = 500,
+): Promise<number> => inBatches(batchSize, async () => (await sql(forgetFormer, [before, batchSize])).length, signal)
+
 const deletionFrom = (table: string) =>
   statement(`delete-from-${table}`, {}, `delete from ${table} where account_id = $1 and id = $2`)
 

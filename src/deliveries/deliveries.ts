@@ -13,6 +13,7 @@ export {
   countPending,
   createTarget,
   deleteTarget,
+  endOfOverlap,
   endTargets,
   findProjectTarget,
   hasProjectTargets,

@@ -14,7 +14,10 @@ const header = (name: string, description: string) => ({
 
 const parameters = [
   header(timestampHeader, 'Unix seconds when it was sent: reject a delivery that is more than a few minutes old'),
-  header(signatureHeader, '`v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret'),
+  header(
+    signatureHeader,
+    '`v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow',
+  ),
   header(
     idempotencyKeyHeader,
     'The `id` of the event, the same for each attempt: ignore an id that you have already processed',

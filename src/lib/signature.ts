@@ -19,18 +19,29 @@ export const newSigningSecret = (): string => `whsec_${randomBytes(32).toString(
 export const sign = (secret: string, timestampSeconds: number | string, rawBody: string | Uint8Array): string =>
   `v1=${createHmac('sha256', secret).update(`${timestampSeconds}.`).update(rawBody).digest('hex')}`
 
-/** Returns the three headers of a delivery (docs/reference/events.md#signature), signed at `nowMs` (epoch ms). */
-export const signedHeaders = (secret: string, nowMs: number, eventId: string, rawBody: string | Uint8Array) => {
+/**
+ * Returns the three headers of a delivery (docs/reference/events.md#signature), signed at `nowMs` (epoch ms) with each secret. The
+ * current secret comes first: a receiver that reads only the first signature has to know only that one.
+ */
+export const signedHeaders = (
+  secret: string | readonly string[],
+  nowMs: number,
+  eventId: string,
+  rawBody: string | Uint8Array,
+) => {
   const timestampSeconds = Math.floor(nowMs / 1000)
   return {
     [timestampHeader]: String(timestampSeconds),
-    [signatureHeader]: sign(secret, timestampSeconds, rawBody),
+    [signatureHeader]: [secret]
+      .flat()
+      .map((one) => sign(one, timestampSeconds, rawBody))
+      .join(','),
     [idempotencyKeyHeader]: eventId,
   }
 }
 
 /**
- * Verifies a received delivery: the signature of the raw body, in constant time, then the timestamp's distance from `nowMs`.
+ * Verifies a received delivery: one of the signatures of the raw body, in constant time, then the timestamp's distance from `nowMs`.
  * `headers` are Node's, with names in lower case.
  */
 export const verify = (
@@ -45,7 +56,10 @@ export const verify = (
   if (typeof timestamp !== 'string' || typeof signature !== 'string') return 'headers missing'
   if (!/^\d{1,12}$/.test(timestamp)) return 'timestamp malformed'
   const expected = Buffer.from(sign(secret, timestamp, rawBody))
-  const given = Buffer.from(signature)
-  if (expected.length !== given.length || !timingSafeEqual(expected, given)) return 'signature mismatch'
+  const matches = (part: string) => {
+    const given = Buffer.from(part)
+    return expected.length === given.length && timingSafeEqual(expected, given)
+  }
+  if (!signature.split(',').some(matches)) return 'signature mismatch'
   return Math.abs(nowMs / 1000 - Number(timestamp)) > toleranceSeconds ? 'timestamp too far off' : 'ok'
 }

@@ -44,8 +44,8 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 /**
  * Verifies a received delivery: the signature of the raw body, in constant time, and that its timestamp is at most
- * `toleranceSeconds` before or after now (docs/reference/events.md#signature). `secret` is the subscription's, `whsec_…`. While you
- * rotate it, pass the old and the new one. Throws TypeError if a secret is empty.
+ * `toleranceSeconds` before or after now (docs/reference/events.md#signature). `secret` is the subscription's, `whsec_…`. After a
+ * rotation with an overlap either secret verifies; otherwise pass the old and the new one while you rotate. Throws TypeError if a secret is empty.
  */
 export const verifyWebhook = (
   secret: string | readonly string[],

@@ -24,9 +24,9 @@ const shown = (webhook: Subscription) => ({
   events: webhook.events.join(','),
 })
 
-const showOnce = (out: Output, created: NewSubscription) => {
-  const { id, secret, subscription } = created
-  out.secret(created, 'secret', { id, secret, url: subscription.url, events: subscription.events.join(',') })
+const showOnce = (out: Output, created: NewSubscription & { oldSecretUntil?: number }) => {
+  const { subscription, ...own } = created
+  out.secret(created, 'secret', { ...own, url: subscription.url, events: subscription.events.join(',') })
 }
 
 /** Adds the types of a repeated flag. */
@@ -97,9 +97,11 @@ const webhooks: CommandSet = (cli) => {
     .argument('<id>')
     .action(
       cli.run(async ({ out, work }, id: string) => {
-        const { showWebhook } = await import('./webhooks.ts')
+        const { endOfOverlap, showWebhook } = await import('./webhooks.ts')
         const webhook = await work((w) => showWebhook(w, id))
-        out.one(webhook, shown(webhook))
+        const until = await work((w) => endOfOverlap(w, id))
+        const overlap = until && { oldSecretUntil: until.getTime() }
+        out.one({ ...webhook, ...overlap }, { ...shown(webhook), ...overlap })
       }),
     )
 
@@ -219,25 +221,34 @@ const webhooks: CommandSet = (cli) => {
     .addHelpText(
       'after',
       examples(
-        'svc webhooks rotate-secret whk_01m82xgxstm9pszdn2vy839dag --yes',
+        'svc webhooks rotate-secret whk_01m82xgxstm9pszdn2vy839dag --overlap 24h',
         'svc webhooks rotate-secret whk_01m82xgxstm9pszdn2vy839dag --dry-run',
       ),
     )
     .argument('<id>')
+    .option('--overlap <duration>', 'how long the old secret signs too, at most 30d (default: it signs nothing more)')
     .option('--yes', 'accepted for scripts; this command never asks')
     .option('--dry-run', 'show which deliveries the new secret would sign')
     .action(
-      cli.run(async ({ app, out, work, confirm }, id: string, { dryRun }: Confirmation) => {
-        const { countPending, rotateSecret, showWebhook } = await import('./webhooks.ts')
-        if (dryRun) {
-          const { url } = await work((w) => showWebhook(w, id))
-          const pending = await work((w) => countPending(w, id))
-          const what = `give ${id} (${url}) a new secret, which signs its pending deliveries (${pending}) too`
-          await confirm(what, { dryRun }, { id, pending })
-          return
-        }
-        showOnce(out, await work((w) => rotateSecret(w, app.box, id)))
-      }),
+      cli.run(
+        async (
+          { app, out, work, confirm },
+          id: string,
+          { overlap, dryRun }: { overlap?: string; yes?: boolean; dryRun?: boolean },
+        ) => {
+          const { countPending, overlapEnd, rotateSecret, showWebhook } = await import('./webhooks.ts')
+          if (dryRun) {
+            const until = overlap === undefined ? null : overlapEnd(overlap, app.now())
+            const { url } = await work((w) => showWebhook(w, id))
+            const pending = await work((w) => countPending(w, id))
+            const beside = until ? `; the old one signs too until ${out.time(until)}` : ''
+            const what = `give ${id} (${url}) a new secret, which signs its pending deliveries (${pending}) too${beside}`
+            await confirm(what, { dryRun }, { id, pending, ...(until && { oldSecretUntil: until.getTime() }) })
+            return
+          }
+          showOnce(out, await work((w) => rotateSecret(w, app.box, id, overlap)))
+        },
+      ),
     )
 
   noun

@@ -2,6 +2,7 @@ import {
   countPending,
   type DeliveryDetail,
   deleteTarget,
+  endOfOverlap,
   endTargets,
   insertEvents,
   publicUrl,
@@ -12,9 +13,10 @@ import {
 } from '../deliveries/deliveries.ts'
 import { sampleEvent } from '../events/samples.ts'
 import type { EmittedEvent, EventType } from '../events/types.ts'
-import { conflict } from '../lib/problem.ts'
+import { conflict, invalid } from '../lib/problem.ts'
 import type { SecretBox } from '../lib/secrets.ts'
 import { newSigningSecret } from '../lib/signature.ts'
+import { parseDuration } from '../lib/since.ts'
 import type { App, Work } from '../store/work.ts'
 import { inContractOrder } from './webhooks.create.ts'
 import { entitiesOf, lockWebhook, showWebhook } from './webhooks.find.ts'
@@ -23,7 +25,7 @@ import type { NewSubscription, Subscription, WebhookChange } from './webhooks.sh
 export { createWebhook } from './webhooks.create.ts'
 export { listWebhooks, showWebhook } from './webhooks.find.ts'
 export { NewSubscription, NewWebhook, Subscription, WebhookChange } from './webhooks.shapes.ts'
-export { countPending }
+export { countPending, endOfOverlap }
 
 /**
  * Changes the URL or the events of a subscription. Its id, secret and pending deliveries stay; their next attempts go to the new
@@ -74,12 +76,32 @@ export const enableWebhook = async (work: Work, id: string): Promise<Subscriptio
   return showWebhook(work, id)
 }
 
-/** Replaces the signing secret and returns the new one. The old secret signs no further attempts. Throws Problem `not_found`. */
-export const rotateSecret = async (work: Work, box: SecretBox, id: string): Promise<NewSubscription> => {
+/** The longest overlap of two secrets. */
+const maxOverlapMs = 30 * 24 * 3600_000
+
+/** Returns the end of an overlap (`24h`, at most 30 days) that begins at `now`. Throws Problem `invalid`. */
+export const overlapEnd = (overlap: string, now: Date): Date => {
+  const ms = parseDuration(overlap)
+  if (ms < 1000 || ms > maxOverlapMs) throw invalid('overlap must be from 1s to 30d')
+  return new Date(now.getTime() + ms)
+}
+
+/**
+ * Replaces the signing secret and returns the new one. With `overlap` the old secret signs beside it for that time; without one
+ * it signs no further attempts, and neither does one that an earlier overlap has kept. Throws Problem `not_found`, or `invalid`
+ * for a malformed overlap.
+ */
+export const rotateSecret = async (
+  work: Work,
+  box: SecretBox,
+  id: string,
+  overlap?: string,
+): Promise<NewSubscription & { oldSecretUntil?: number }> => {
+  const overlapUntil = overlap === undefined ? undefined : overlapEnd(overlap, work.now)
   const subscription = await lockWebhook(work, id)
   const secret = newSigningSecret()
-  await resealTarget(work, id, { sealedSecret: box.seal(secret, id) })
-  return { id, secret, subscription }
+  await resealTarget(work, id, { sealedSecret: box.seal(secret, id), ...(overlapUntil && { overlapUntil }) })
+  return { id, secret, subscription, ...(overlapUntil && { oldSecretUntil: overlapUntil.getTime() }) }
 }
 
 /** Inserts a delivery of an event of any type for one webhook and returns its id; null if the webhook is disabled. Throws Problem `not_found`. */

@@ -199,6 +199,21 @@ describe('svc webhooks', () => {
     expect(t.app.box.open(row!.sealed, id)).toBe(rotated.secret)
   })
 
+  test('rotate-secret --overlap says until when the old secret signs, and a dry run changes nothing', async () => {
+    const id = await subscribe()
+    const former = () =>
+      t.app.sql('select former_sealed_secret, former_secret_until from delivery_targets where id = $1', [id])
+    const dry = await json('webhooks', 'rotate-secret', id, '--overlap', '24h', '--dry-run')
+    expect(dry).toMatchObject({ dryRun: true, id, oldSecretUntil: expect.any(Number) })
+    expect(await former()).toEqual([{ former_sealed_secret: null, former_secret_until: null }])
+    const { oldSecretUntil } = await json('webhooks', 'rotate-secret', id, '--overlap', '24h')
+    expect(oldSecretUntil).toBeGreaterThanOrEqual(dry.oldSecretUntil)
+    expect((await json('webhooks', 'show', id)).oldSecretUntil).toBe(oldSecretUntil)
+    expectFailure(await run('webhooks', 'rotate-secret', id, '--overlap', '31d'), 2, /overlap must be from 1s to 30d/)
+    await json('webhooks', 'rotate-secret', id)
+    expect(await json('webhooks', 'show', id)).not.toHaveProperty('oldSecretUntil')
+  })
+
   test('test writes a delivery of a sample and shows how to follow it', async () => {
     const id = await subscribe()
     const ran = await run('webhooks', 'test', id, '--type', 'deal.created', '--json')

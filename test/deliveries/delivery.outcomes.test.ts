@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { forgetFormerSecrets } from '../../src/deliveries/deliveries.purge.ts'
 import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { verify } from '../../src/lib/signature.ts'
-import { showWebhook, updateWebhook } from '../../src/webhooks/webhooks.ts'
+import { verifyWebhook } from '../../src/lib/webhooks.ts'
+import { rotateSecret, showWebhook, updateWebhook } from '../../src/webhooks/webhooks.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe } from '../support/deliveries.ts'
 import { useDnsServer } from '../support/dns.ts'
@@ -186,6 +188,58 @@ test('while a secret cannot be decrypted, nothing is posted and no attempt is co
   await t.app.sql('update delivery_targets set sealed_secret = $2 where id = $1', [id, sealed])
   loop = startDeliveries(t.app)
   expect(await tried(1)).toMatchObject({ status: 'delivered' })
+})
+
+/** Whether the last request verifies with each of the secrets. */
+const verdictsOf = (...secrets: string[]) => {
+  const { headers, body } = receiver.requests.at(-1)!
+  const nowMs = Number(headers['x-service-timestamp']) * 1000
+  return secrets.map((secret) => verifyWebhook(secret, headers, body, { nowMs }).verdict)
+}
+const rotate = (id: string, overlap?: string) =>
+  t.app.work(account.id, 'cli:test', (work) => rotateSecret(work, t.app.box, id, overlap))
+const formerOf = async (id: string) => {
+  const { former_sealed_secret: sealed, former_secret_until: until } = await webhookOf(id)
+  return { sealed, until }
+}
+
+test('during an overlap receivers with the old and with the new secret accept a delivery, and after it only the new one', async () => {
+  receiver.always({ status: 500 })
+  const { id, secret: old } = await subscribe(t.app, account.id, receiver.url)
+  const { secret, oldSecretUntil } = await rotate(id, '20s')
+  await emitEvents(t.app, account.id)
+  const { dueAt } = await tried(1)
+  expect(receiver.requests[0]!.headers['x-service-signature']).toMatch(/^v1=[0-9a-f]{64},v1=[0-9a-f]{64}$/)
+  expect(verdictsOf(old, secret)).toEqual(['ok', 'ok'])
+  await advanceTo(dueAt)
+  const { dueAt: afterwards } = await tried(2)
+  expect(verdictsOf(old, secret)).toEqual(['ok', 'ok'])
+  expect(afterwards.getTime()).toBeGreaterThan(oldSecretUntil!)
+  await advanceTo(afterwards)
+  await tried(3)
+  expect(receiver.requests[2]!.headers['x-service-signature']).toMatch(/^v1=[0-9a-f]{64}$/)
+  expect(verdictsOf(old, secret)).toEqual(['signature mismatch', 'ok'])
+  const now = t.app.now()
+  expect(await forgetFormerSecrets(t.app, new Date(oldSecretUntil! - 1))).toBe(0)
+  expect(await forgetFormerSecrets(t.app, now)).toBe(1)
+  expect(await formerOf(id)).toEqual({ sealed: null, until: null })
+})
+
+test('at most one old secret signs, and a rotation without an overlap ends it', async () => {
+  const { id, secret: first } = await subscribe(t.app, account.id, receiver.url)
+  const { secret: second } = await rotate(id, '30d')
+  const { secret: third } = await rotate(id, '1h')
+  await emitEvents(t.app, account.id)
+  await receiver.arrived(1)
+  expect(verdictsOf(first, second, third)).toEqual(['signature mismatch', 'ok', 'ok'])
+  for (const wrong of ['31d', '0s', 'soon']) {
+    await expect(rotate(id, wrong)).rejects.toMatchObject({ kind: 'invalid' })
+  }
+  const { secret: fourth } = await rotate(id)
+  expect(await formerOf(id)).toEqual({ sealed: null, until: null })
+  await emitEvents(t.app, account.id)
+  await receiver.arrived(2)
+  expect(verdictsOf(second, third, fourth)).toEqual(['signature mismatch', 'signature mismatch', 'ok'])
 })
 
 test('an updated webhook keeps its id and secret, and pending deliveries are posted to the new URL', async () => {

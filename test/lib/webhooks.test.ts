@@ -43,6 +43,19 @@ test('while a secret is rotated both secrets verify, and no third', () => {
   expect(verifyWebhook([other, newSigningSecret()], headers, body, { nowMs }).verdict).toBe('signature mismatch')
 })
 
+test('during an overlap either secret verifies, in any place, and no part of a signature does', () => {
+  const [former, other] = [newSigningSecret(), newSigningSecret()]
+  const both = signedHeaders([secret, former], nowMs, 'evt_1', body)
+  const verdict = (key: string, value = both['X-Service-Signature']) =>
+    verifyWebhook(key, { ...both, 'X-Service-Signature': value }, body, { nowMs }).verdict
+  expect(both['X-Service-Signature']).toMatch(/^v1=[0-9a-f]{64},v1=[0-9a-f]{64}$/)
+  expect([secret, former, other].map((key) => verdict(key))).toEqual(['ok', 'ok', 'signature mismatch'])
+  const [first, second] = both['X-Service-Signature'].split(',')
+  for (const value of ['', ',', `${first}${second}`, `${first!.slice(0, -1)},`, `v1=,${second!.slice(3)}`])
+    expect(verdict(secret, value)).toBe('signature mismatch')
+  expect(verdict(secret, `${second},,v2=x,${first}`)).toBe('ok')
+})
+
 test('an empty secret throws, because anyone could sign with it', () => {
   const forged = signedHeaders('', nowMs, 'evt_1', body)
   for (const none of ['', [], [''], [secret, '']]) {

@@ -8,7 +8,7 @@ import {
   recheckDomains,
 } from '../../contacts/contacts.ts'
 import { finishCourseDeletions } from '../../courses/courses.delete.ts'
-import { purgeDeliveries, purgeTargets } from '../../deliveries/deliveries.purge.ts'
+import { forgetFormerSecrets, purgeDeliveries, purgeTargets } from '../../deliveries/deliveries.purge.ts'
 import { dropTexts } from '../../engagement/interactions/interactions.ts'
 import { purgeSignups, resendFailedLinks } from '../../forms/forms.link.ts'
 import { finishFormDeletions } from '../../forms/forms.stats.ts'
@@ -60,7 +60,10 @@ const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>
     'topic deletions': (app, signal) => purgeTopics(app, new Date(now.getTime() - topicDelayMs), signal),
     'domain checks': recheckDomains,
     deliveries: (app, signal) => purgeDeliveries(app, daysBefore(deliveryRetentionDays), signal),
-    'delivery targets': (app, signal) => purgeTargets(app, daysBefore(deliveryRetentionDays), signal),
+    'delivery targets': async (app, signal) => {
+      await forgetFormerSecrets(app, now, signal)
+      await purgeTargets(app, daysBefore(deliveryRetentionDays), signal)
+    },
     'journey deletions': finishJourneyDeletions,
     'journey runs': (app, signal) => purgeRuns(app, daysBefore(journeyRetentionDays), signal),
     'journey versions': purgeVersions,

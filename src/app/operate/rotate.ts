@@ -32,6 +32,7 @@ const sealedColumn = (table: string, column: string, context: string) => ({
 /** Every column of the database that holds sealed texts. */
 export const sealedColumns = [
   sealedColumn('delivery_targets', 'sealed_secret', 'id'),
+  sealedColumn('delivery_targets', 'former_sealed_secret', 'id'),
   sealedColumn('relays', 'sealed_password', 'account_id'),
   sealedColumn('domains', 'sealed_key', `account_id || ' ' || domain`),
   sealedColumn('bounce_mailboxes', 'sealed_password', `'bounces ' || account_id`),

@@ -11,6 +11,8 @@ export interface ClaimedDelivery extends Claim {
   tries: number
   url: string
   sealedSecret: string | null
+  /** Signs too, as long as the overlap of the last rotation lasts; null: no overlap. */
+  formerSealedSecret: string | null
   body: string
   bytes: number
   /** Microseconds since the epoch. */
@@ -40,6 +42,10 @@ const given = {
 
 /** SQL: the due time from which a target's deliveries are read. Some became due while the target was quiet, before its due time. */
 const readFrom = (dueAt: string) => `case when quiet_until >= ${dueAt} then '-infinity' else ${dueAt} end`
+
+/** SQL: what a claim reads of a target. */
+const targetColumns = `id, account_id, kind, url, sealed_secret, former_sealed_secret, former_secret_until,
+        timeouts, next_due_at, version, quiet_until`
 
 /** SQL: the number of targets in a share. */
 const targetsIn = (share: string) => `(${share} ->> 'targets')::int`
@@ -73,7 +79,7 @@ const known = `
       ${readFrom('least(t.next_due_at, to_timestamp(r.since / 1e6 - 1e-6))')} as since
     from clock, request r
     cross join lateral (
-      select id, account_id, kind, url, sealed_secret, timeouts, next_due_at, version, quiet_until
+      select ${targetColumns}
       from delivery_targets
       where id = r.id
         and status = 'active'
@@ -115,7 +121,7 @@ const turns = `
 /** The targets of `turns`, with the columns of `known`. */
 const timed = `
   timed as (
-    select id, account_id, kind, url, sealed_secret, timeouts, next_due_at, version, quiet_until,
+    select ${targetColumns},
       case when timeouts > 0 then 1 else ${given.unknownCapacity} end as capacity,
       ${readFrom('next_due_at')} as since
     from delivery_targets
@@ -282,7 +288,8 @@ export const claimDeliveries = preparedStatement<Omit<ClaimedDelivery, 'worker'>
   'claim-deliveries',
   {
     ...{ accountId: 'text', id: 'text', targetId: 'text', kind: 'text', key: 'text', claim: 'int4', tries: 'int4' },
-    ...{ url: 'text', sealedSecret: 'text', bytes: 'int4', dueAt: 'int8', timeouts: 'int4', body: 'text' },
+    ...{ url: 'text', sealedSecret: 'text', formerSealedSecret: 'text' },
+    ...{ bytes: 'int4', dueAt: 'int8', timeouts: 'int4', body: 'text' },
   },
   `with ${parts.join(',')}
   select
@@ -295,6 +302,7 @@ export const claimDeliveries = preparedStatement<Omit<ClaimedDelivery, 'worker'>
     t.tries,
     c.url,
     c.sealed_secret as "sealedSecret",
+    case when c.former_secret_until > (select now from clock) then c.former_sealed_secret end as "formerSealedSecret",
     t.bytes,
     (extract(epoch from t.due_at) * 1e6)::int8 as "dueAt",
     c.timeouts,

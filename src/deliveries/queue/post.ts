@@ -12,7 +12,7 @@ export const goneStatus = 410
 const maxKept = 5000
 
 /**
- * Returns the function that posts a delivery, signed at the time of posting if its target has a secret
+ * Returns the function that posts a delivery, signed at the time of posting with the secrets of its target, if it has any
  * (docs/reference/events.md#signature). It rejects only if the secret can't be opened: that does not count as an attempt.
  */
 export const createPoster = ({ box, http, systemNow }: Pick<App, 'box' | 'http' | 'systemNow'>) => {
@@ -27,12 +27,19 @@ export const createPoster = ({ box, http, systemNow }: Pick<App, 'box' | 'http' 
     return secret
   }
 
-  return async ({ accountId, url, sealedSecret, targetId, key, body: text }: ClaimedDelivery): Promise<PostOutcome> => {
-    const body = Buffer.from(text)
+  return async (claimed: ClaimedDelivery): Promise<PostOutcome> => {
+    const { accountId, url, targetId, key } = claimed
+    const body = Buffer.from(claimed.body)
+    const secrets = [claimed.sealedSecret, claimed.formerSealedSecret].filter((sealed) => sealed !== null)
     const headers =
-      sealedSecret === null
+      secrets.length === 0
         ? { [idempotencyKeyHeader]: key }
-        : signedHeaders(open(sealedSecret, targetId), systemNow().getTime(), key, body)
+        : signedHeaders(
+            secrets.map((sealed) => open(sealed, targetId)),
+            systemNow().getTime(),
+            key,
+            body,
+          )
     return http.post(url, { headers, body, timeoutMs: postTimeoutMs, accountId })
   }
 }

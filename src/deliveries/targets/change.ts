@@ -48,13 +48,28 @@ export const redirectTarget = async (
   return row?.sealed
 }
 
+// The assignments read the row as it was: the current secret becomes the former one.
+const reseal = statement(
+  'reseal-target',
+  {},
+  `update delivery_targets set sealed_secret = $3, url = coalesce($4, url),
+     former_sealed_secret = case when $5::timestamptz is not null then sealed_secret end, former_secret_until = $5
+   where account_id = $1 and id = $2`,
+)
+
+interface Resealing {
+  sealedSecret: string
+  url?: string
+  /** Until then the secret that it replaces signs too. An earlier one signs nothing any more. */
+  overlapUntil?: Date
+}
+
 /** Changes the sealed secret, and the URL if one is given, from the next attempt on. */
 export const resealTarget = async (
-  work: Work,
+  { sql, accountId }: Work,
   id: string,
-  change: { sealedSecret: string; url?: string },
+  { sealedSecret, url, overlapUntil }: Resealing,
 ): Promise<void> => {
-  const [em, { DeliveryTarget }] = await entitiesOf(work)
-  await em.nativeUpdate(DeliveryTarget, { id }, change)
-  await notifyTargetsChanged(work.sql, [id])
+  await sql(reseal, [accountId, id, sealedSecret, url ?? null, overlapUntil ?? null])
+  await notifyTargetsChanged(sql, [id])
 }

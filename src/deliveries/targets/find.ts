@@ -22,6 +22,19 @@ export const countPending = async ({ sql, accountId }: Work, id: string): Promis
   return row!.count
 }
 
+const readEndOfOverlap = statement<{ until: Date }>(
+  'read-end-of-overlap',
+  { until: 'timestamptz' },
+  `select former_secret_until as until from delivery_targets
+   where account_id = $1 and id = $2 and former_secret_until > $3`,
+)
+
+/** Returns until when the former secret of a target signs too; null if only the current one signs. */
+export const endOfOverlap = async ({ sql, accountId, now }: Work, id: string): Promise<Date | null> => {
+  const [row] = await sql(readEndOfOverlap, [accountId, id, now])
+  return row?.until ?? null
+}
+
 export interface TargetState {
   status: 'active' | 'disabled'
   disabledReason: DeliveryTarget['disabledReason']

@@ -3,6 +3,7 @@ export { closeTargets, deleteTarget, endTargets, lockTargets, reviveTarget } fro
 export { cancelLeftovers, cancelWithoutTarget, findLeftovers } from './ended-targets.ts'
 export {
   countPending,
+  endOfOverlap,
   findProjectTarget,
   hasProjectTargets,
   joinTarget,

@@ -11,6 +11,7 @@ import { openEmbedded } from '../../../src/embedded/embedded.ts'
 import { createSecretBox, secretFingerprint } from '../../../src/lib/secrets.ts'
 import { setRelay } from '../../../src/messages/identity/identity.ts'
 import { openDatabase } from '../../../src/store/database.ts'
+import { rotateSecret as rotateWebhook } from '../../../src/webhooks/webhooks.ts'
 import { svc } from '../../support/cli.ts'
 import { cloneDatabase } from '../../support/database.ts'
 import { subscribe } from '../../support/deliveries.ts'
@@ -60,7 +61,9 @@ beforeAll(async () => {
   app = await openApp(readConfig({ ...env(first), SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' }))
   const account = await app.operate('cli:test', (o) => createAccount(o, { name: 'One', plan: 'unlimited' }))
   const made = await subscribe(app, account.id, 'http://127.0.0.1:9/x')
-  webhook = { id: made.id, secret: made.secret }
+  // The webhook has a former secret, too.
+  const { secret } = await app.work(account.id, 'cli:test', (work) => rotateWebhook(work, app.box, made.id, '24h'))
+  webhook = { id: made.id, secret }
   await app.work(account.id, 'cli:test', (work) =>
     setRelay(app, work, { url: 'smtp://me@127.0.0.1:9', password: 'open sesame', bounceAddress: null }),
   )
@@ -105,7 +108,7 @@ test('without a new secret, with a short one, with the old one, and without --ye
 test('--dry-run reports the number of sealed texts and changes nothing', async () => {
   const before = await sealed()
   const ran = await rotate(first, second, '--dry-run')
-  expect(ran.json).toEqual({ dryRun: true, resealed: 6 })
+  expect(ran.json).toEqual({ dryRun: true, resealed: 7 })
   expect(await sealed()).toEqual(before)
 })
 
@@ -113,7 +116,7 @@ test('every text is sealed with the new secret, the old secret is refused, and s
   const plain = await opens(first)
   const ran = await svc({ env: { ...env(first), SVC_NEW_SECRET: second } }, ['secret', 'rotate', '--yes', '--json'])
   expect(ran.status, ran.stderr).toBe(0)
-  expect(ran.json).toEqual({ resealed: 6, linksKept: true })
+  expect(ran.json).toEqual({ resealed: 7, linksKept: true })
   expect(ran.stdout + ran.stderr).not.toContain(second)
   expect((await opens(second)).toSorted()).toEqual([...plain, expect.stringMatching(/^\[\{"unsubscribe"/)].toSorted())
   expect((await sealed()).fingerprint).toBe(secretFingerprint(second))
@@ -140,10 +143,10 @@ test('after a second rotation links of every earlier secret open; after --end-li
     ]
     return now.close().then(() => ({ token, subjects }))
   }
-  expect((await rotate(second, third)).json).toEqual({ resealed: 7, linksKept: true })
+  expect((await rotate(second, third)).json).toEqual({ resealed: 8, linksKept: true })
   expect((await read(third)).subjects).toEqual([['acc', 'a@b.example'], true])
-  expect((await rotate(third, first, '--end-links')).json).toEqual({ resealed: 7, linksKept: false })
-  expect((await opens(first)).length).toBe(6)
+  expect((await rotate(third, first, '--end-links')).json).toEqual({ resealed: 8, linksKept: false })
+  expect((await opens(first)).length).toBe(7)
   // The first secret is current again, so its links would open: rotate once more.
   expect((await rotate(first, second, '--end-links')).status).toBe(0)
   expect((await read(second)).subjects).toEqual([null, false])
@@ -157,7 +160,7 @@ test('a failure in the middle changes nothing', async () => {
   await expect(rotateSecret(own, rotation)).rejects.toMatchObject({ kind: 'configuration' })
   const after = await sealed()
   expect(after.fingerprint).toBe(before.fingerprint)
-  expect(after.rows.filter((row) => before.rows.some(({ sealed: text }) => text === row.sealed))).toHaveLength(5)
+  expect(after.rows.filter((row) => before.rows.some(({ sealed: text }) => text === row.sealed))).toHaveLength(6)
   await own.close()
 })
 
