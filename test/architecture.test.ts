@@ -7,6 +7,7 @@ const root = join(import.meta.dirname, '..')
 
 /** From the lowest to the highest: a file imports from its own layer or from lower ones (src/README.md, Arrows). */
 const layers = [
+  'client',
   'lib',
   'net',
   'embedded',
@@ -175,6 +176,13 @@ test.each([
 ])('only its own layer imports %s', (name, rooms) => {
   const users = imports.filter(({ to, typeOnly }) => !typeOnly && (to === name || to.startsWith(`${name}/`)))
   expect(shown(users.filter(({ from }) => !rooms.includes(room(from))))).toEqual([])
+})
+
+test('the client imports nothing, and no other code imports it', () => {
+  const isClient = (file: string) => room(file) === 'client'
+  const across = imports.filter(({ from, to }) => isOurs(to) && isClient(from) !== isClient(to))
+  const foreign = imports.filter(({ from, to }) => isClient(from) && !isOurs(to))
+  expect(shown([...across, ...foreign])).toEqual([])
 })
 
 test('lib does no I/O', () => {
