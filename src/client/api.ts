@@ -1908,7 +1908,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2005,7 +2005,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2100,7 +2100,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2174,7 +2174,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2260,7 +2260,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2340,7 +2340,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2425,7 +2425,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2503,7 +2503,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2586,7 +2586,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2654,7 +2654,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2724,7 +2724,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2831,7 +2831,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
