@@ -161,8 +161,9 @@ const walk = async ({ columns, rows }: (typeof sizes)[number], port: number): Pr
 }
 
 describe.skipIf(!hasProgram('tmux'))('the README and its pages in a terminal (needs tmux)', () => {
+  // Each command has a deadline of its own; on a busy machine all of them together took five minutes.
   test('no command fails, nothing is cut, and each error has a next step, at 80x24 and 110x30', {
-    timeout: 300_000,
+    timeout: 900_000,
   }, async () => {
     // `svc dev` also uses the two ports after its own.
     const port = await freePort()
