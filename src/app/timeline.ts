@@ -1,6 +1,5 @@
 import { timeline as timelineOfBookings } from '../bookings/bookings.timeline.ts'
 import { timeline as timelineOfOrders } from '../checkout/checkout.timeline.ts'
-import { timeline as timelineOfContacts } from '../contacts/contacts.timeline.ts'
 import type { TimelinePart } from '../contacts/contacts.ts'
 import { timeline as timelineOfCourses } from '../courses/courses.timeline.ts'
 import { timeline as timelineOfDeals } from '../deals/deals.timeline.ts'
@@ -10,9 +9,8 @@ import { timeline as timelineOfJourneys } from '../journeys/journeys.timeline.ts
 import { timeline as timelineOfMessages } from '../messages/messages.timeline.ts'
 import { timeline as timelineOfWebinars } from '../webinars/webinars.timeline.ts'
 
-/** What the features know about the past of an address, for `svc contacts show --timeline`. Their order does not matter. */
+/** What the features besides contacts know about the past of an address, for `svc contacts show --timeline`. Their order does not matter. */
 export const timelineParts: readonly TimelinePart[] = [
-  timelineOfContacts,
   ...timelineOfMessages,
   timelineOfEngagement,
   timelineOfBookings,

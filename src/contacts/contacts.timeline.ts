@@ -50,19 +50,11 @@ const consentOf = ({ fields, listId, listName }: Contact): TimelineEntry[] => {
   return Number.isNaN(at) ? [] : [{ at, kind: 'consent.given', title: fields.consent_source || listName, id: listId }]
 }
 
-/** The lists that the address was added to, and its consents. */
-export const timeline: TimelinePart = {
-  async read(reader, email, limit) {
-    const contacts = await readContacts(reader, email)
-    return contacts
-      .flatMap((contact) => [
-        { at: contact.createdAt, kind: 'contact.added', title: contact.listName, id: contact.listId },
-        ...consentOf(contact),
-      ])
-      .sort(inOrder)
-      .slice(0, limit)
-  },
-}
+/** The list that the contact was added to, and its consent. */
+const entriesOf = (contact: Contact): TimelineEntry[] => [
+  { at: contact.createdAt, kind: 'contact.added', title: contact.listName, id: contact.listId },
+  ...consentOf(contact),
+]
 
 /**
  * Returns the newest `limit` entries about a normalised address, newest first, with its contacts. An address that is in no list any more
@@ -75,7 +67,7 @@ export const readTimeline = async (
   limit: number,
 ): Promise<{ contacts: Contact[]; timeline: TimelineEntry[] }> => {
   const contacts = await readContacts(work, email)
-  const entries: TimelineEntry[] = []
+  const entries = contacts.flatMap(entriesOf)
   for (const { read } of await timelineParts()) entries.push(...(await read(work, email, limit)))
   if (contacts.length === 0 && entries.length === 0) throw noSuch('contact', email, { hint: 'svc contacts list' })
   return { contacts, timeline: entries.sort(inOrder).slice(0, limit) }
