@@ -42,7 +42,7 @@ export class Migration20261123231200_message_results extends Migration {
     // The sorts and groups of the following statements stay in memory up to here.
     this.addSql(`set local work_mem = '128MB'`)
     this.addSql(`
-      create temporary table deeds on commit drop as
+      create temporary table actions on commit drop as
       select i.account_id, i.email, i.kind, i.project_id, i.project_version, (i.at at time zone 'UTC')::date as day, i.cause, i.url
       from (
         select i.account_id, i.email, i.kind, i.project_id, m.project_version, i.at, ${cause} as cause,
@@ -51,24 +51,24 @@ export class Migration20261123231200_message_results extends Migration {
       ) i`)
     this.addSql(`
       create temporary table plain_links on commit drop as
-      select d.* from (select distinct account_id, project_id, project_version, url from deeds where url is not null) d
+      select d.* from (select distinct account_id, project_id, project_version, url from actions where url is not null) d
       join project_versions v on v.account_id = d.account_id and v.project_id = d.project_id and v.version = d.project_version
       where strpos(v.content::text, d.url) > 0`)
-    this.addSql(`analyze deeds`)
+    this.addSql(`analyze actions`)
     this.addSql(`analyze plain_links`)
     this.addSql(`
-      create temporary table link_deeds on commit drop as
-      select d.* from deeds d join plain_links p using (account_id, project_id, project_version, url)`)
+      create temporary table link_actions on commit drop as
+      select d.* from actions d join plain_links p using (account_id, project_id, project_version, url)`)
     this.addSql(`
       insert into message_people (account_id, email, scope, link, opened, clicked, answered, news)
       select d.account_id, d.email, s.scope, '', min(d.day), min(d.day) filter (where d.kind = 'click'),
         min(d.day) filter (where d.kind not in ('open', 'click')), 0
-      from deeds d cross join lateral (values (d.day::text), (d.project_id), (d.cause)) s(scope)
+      from actions d cross join lateral (values (d.day::text), (d.project_id), (d.cause)) s(scope)
       where s.scope is not null and d.email <> '' group by d.account_id, d.email, s.scope`)
     this.addSql(`
       insert into message_people (account_id, email, scope, link, clicked, news)
       select d.account_id, d.email, s.scope, md5(d.url), min(d.day), 0
-      from link_deeds d cross join lateral (values (d.day::text), (d.project_id), (d.cause)) s(scope)
+      from link_actions d cross join lateral (values (d.day::text), (d.project_id), (d.cause)) s(scope)
       where s.scope is not null and d.email <> '' group by d.account_id, d.email, s.scope, md5(d.url)`)
     const counted = `cross join lateral (values ('opened', p.opened), ('clicked', p.clicked), ('answered', p.answered)) m(metric, day)`
     const urls = `left join (select distinct md5(url) as link, url from plain_links) l on l.link = p.link`
@@ -88,7 +88,7 @@ export class Migration20261123231200_message_results extends Migration {
     this.addSql(`
       insert into message_results (account_id, scope, day, metric, link, url, count)
       select d.account_id, s.scope, d.day, 'clicks', md5(d.url), d.url, count(*)
-      from link_deeds d cross join lateral (values (''), (d.project_id), (d.cause)) s(scope)
+      from link_actions d cross join lateral (values (''), (d.project_id), (d.cause)) s(scope)
       where s.scope is not null group by d.account_id, s.scope, d.day, d.url`)
   }
 

@@ -1,5 +1,5 @@
 import { personalData as personalDataOfBookings } from '../bookings/bookings.personal-data.ts'
-import { personalData as personalDataOfBroadcasts } from '../broadcasts/broadcasts.erase.ts'
+import { personalData as personalDataOfBroadcasts } from '../broadcasts/broadcasts.personal-data.ts'
 import { personalData as personalDataOfCheckout } from '../checkout/checkout.personal-data.ts'
 import { personalData as personalDataOfContacts } from '../contacts/contacts.personal-data.ts'
 import { personalData as personalDataOfCourses } from '../courses/courses.personal-data.ts'
@@ -9,7 +9,7 @@ import { personalData as personalDataOfEngagement } from '../engagement/engageme
 import { personalData as personalDataOfForms } from '../forms/forms.personal-data.ts'
 import { personalData as personalDataOfJourneys } from '../journeys/journeys.personal-data.ts'
 import { personalData as personalDataOfMessages } from '../messages/messages.personal-data.ts'
-import { personalData as personalDataOfSegments } from '../segments/segments.erase.ts'
+import { personalData as personalDataOfSegments } from '../segments/segments.personal-data.ts'
 import type { PersonalDataPart } from '../store/work.ts'
 import { personalData as personalDataOfWebinars } from '../webinars/webinars.personal-data.ts'
 

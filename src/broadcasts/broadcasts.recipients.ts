@@ -22,7 +22,7 @@ interface Filtered {
   filterNames: FilterNames | null
 }
 
-/** Returns why, if the filter can't be evaluated: its list, or something that it names, was deleted. */
+/** Returns the matcher, or a sentence that says why the filter can't be evaluated: its list, or something that it names, was deleted. */
 const compile = async (work: Work, { filter, listId, filterNames }: Filtered): Promise<Matcher | string> => {
   try {
     return await compileFilter(work, filter, listId, filterNames)

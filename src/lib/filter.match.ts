@@ -32,7 +32,7 @@ const compareNumbers = (a: string, b: string): number => {
 const isOrdered = (operator: Order, order: number): boolean =>
   ({ '<': order < 0, '<=': order <= 0, '>': order > 0, '>=': order >= 0 })[operator]
 
-/** Puts each character into lower case by itself, as PostgreSQL does: İ has one letter, and Σ the same at the end of a word. */
+/** Converts each character on its own, as PostgreSQL does. `toLowerCase` makes two characters of İ, and another one of Σ at the end of a word. */
 const lower = (text: string): string => text.replaceAll('İ', 'i').replaceAll('Σ', 'σ').toLowerCase()
 
 const holds = ({ test }: Comparison, value: string): boolean => {

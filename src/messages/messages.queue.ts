@@ -9,8 +9,8 @@ export const sendsQueue: QueueView = {
 }
 
 /**
- * The stream of the queue in which messages with large attachments wait: of them only a few are claimed at a time. It stands where
- * others have the batch, and is none: nothing counts its ends.
+ * The stream of the queue in which messages with large attachments wait: only a few of them are claimed at a time. It is stored in the
+ * column of the batch, but it is not a batch: nothing counts how its messages end.
  */
 export const largeMails = 'large'
 

@@ -1,6 +1,5 @@
 export { createSegment, deleteSegment, NewSegment } from './segments.change.ts'
 export { compileFilter, type Matcher, termNames } from './segments.compile.ts'
-export { addressPattern, erasedAddress } from './segments.erase.ts'
 export {
   compileSegment,
   countSegment,
@@ -10,6 +9,7 @@ export {
   type SegmentView,
 } from './segments.find.ts'
 export { narrow } from './segments.narrow.ts'
+export { addressPattern, erasedAddress } from './segments.personal-data.ts'
 export { scanList } from './segments.scan.ts'
 export type { Asked, FilterNames, FilterParts, Scope, Term } from './segments.terms.ts'
 

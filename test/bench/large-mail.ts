@@ -28,7 +28,7 @@ const answerOf = async <T>(child: Awaited<ReturnType<typeof start>>): Promise<T>
   )[0]
 
 /**
- * What a caller with attachments of 10 MB does to callers of small emails: POST /send of 14 KB alone and beside it, in turns. Server,
+ * What a caller with attachments of 10 MB does to callers of small emails: POST /send of 14 KB without it and beside it, in turns. Server,
  * relay and both kinds of callers are processes of their own. One large email a second leaves CPU time for all of them.
  */
 export const bench = async (b: Bench): Promise<Row[]> => {
@@ -95,7 +95,7 @@ export const bench = async (b: Bench): Promise<Row[]> => {
   const inMemory = `peak memory beside ${crowdCallers} callers with 10 MB each, of which ${(crowdCalls / (ms / 1000)).toFixed(1)}/s were sent`
   return [
     row('p99 of POST /send beside 10 MB a second', 'ms', p99, { atMost: 1.5 }),
-    below(`longest turn of the event loop beside it, ${Math.round(turns.alone)} ms alone`, 'ms', turns.beside, 30),
+    below(`longest turn of the event loop beside it, ${Math.round(turns.alone)} ms without it`, 'ms', turns.beside, 30),
     below(inMemory, 'MB', crowd.rssMb, 450),
   ]
 }

@@ -1,5 +1,6 @@
 import { emit } from '../../events/emit.ts'
 import { coalesceCalls } from '../../lib/coalesce.ts'
+import { dateOf } from '../../lib/days.ts'
 import { newId } from '../../lib/ids.ts'
 import {
   causeOf,
@@ -113,8 +114,6 @@ const recount = (work: Work, email: string, scopes: readonly string[]): void => 
   })
 }
 
-const dateOf = (at: Date | null): string | null => at?.toISOString().slice(0, 10) ?? null
-
 const scopesOf = ({ projectId, cause }: Pick<SentMail, 'projectId'> & { cause: string | null }): string[] => [
   projectId,
   ...(cause === null ? [] : [cause]),
@@ -131,7 +130,8 @@ export const recordInteraction = async (work: Work, sent: SentMail, interaction:
   const id = newId('int', at)
   const { recorded, before } = await upsert(work, sent, id, interaction)
   // A changed answer counts on the day of the change.
-  if (recorded === 'changed' && !isBot && dateOf(before) !== dateOf(work.now)) recount(work, sent.email, scopesOf(sent))
+  const isOfToday = before !== null && dateOf(before.getTime()) === dateOf(at)
+  if (recorded === 'changed' && !isBot && !isOfToday) recount(work, sent.email, scopesOf(sent))
   if (recorded === 'same' || isBot || (recorded === 'changed' && onOther === 'move')) return recorded
   const { email, rowId, source, projectId, content } = sent
   await emit(work, 'interaction.received', () => [

@@ -73,8 +73,8 @@ export interface Left {
 }
 
 /**
- * A recipient leaves topics, or all marketing, by the link of a message (null: of a link that names none). Returns whether that was
- * news. Then the listeners are notified once, in the same transaction, of the message too.
+ * A recipient leaves topics, or all marketing, by the link of a message (null: of a link that names none). Returns whether anything
+ * changed. If so, the listeners are notified once, in the same transaction, with the message.
  */
 export const leaveMail = async (
   work: Work,
