@@ -97,7 +97,8 @@ describePages('the receiver page', (openPage) => {
     await shows('1 delivery')
     let posted = 0
     const posting = (async () => {
-      for (; posted < 3000; posted += 50) await Promise.all(Array.from({ length: 50 }, (_, i) => post(`evt_${posted + i}`)))
+      for (; posted < 3000; posted += 50)
+        await Promise.all(Array.from({ length: 50 }, (_, i) => post(`evt_${posted + i}`)))
     })()
     const pause = page.getByRole('button', { name: 'Pause' })
     const resume = page.getByRole('button', { name: 'Resume' })
