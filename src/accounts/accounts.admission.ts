@@ -11,6 +11,8 @@ import type { App } from '../store/work.ts'
 export interface Admission {
   keyId: string
   accountId: string
+  /** What the key may call; null: everything. */
+  scopes: string[] | null
   /** Calls left in the window; -1 if this call exceeds the limit. */
   remaining: number
   /** Seconds until the window ends. */
@@ -32,23 +34,24 @@ const countOn = (limit: string) => `
 
 const secondsLeft = (startedAt: string) => `ceil(extract(epoch from ${startedAt} + interval '60 seconds' - now()))::int`
 
-// One statement: key, limit and account cost one round trip, and a revoked key is refused at once because nothing is cached.
+// One statement: key, limit, scopes and account cost one round trip, and a revoked key is refused at once because nothing is cached.
 // The time is the database's, so all daemons share one window. Windows are locked in key order, so daemons that count the same
 // keys can't deadlock.
 const countCalls = preparedStatement<Admission & { place: number }>(
   'admit',
-  { place: 'int4', keyId: 'text', accountId: 'text', remaining: 'int4', resetSeconds: 'int4' },
+  { place: 'int4', keyId: 'text', accountId: 'text', scopes: '_text', remaining: 'int4', resetSeconds: 'int4' },
   `
   with asked as materialized (
     select * from unnest(${opaqueArray('$1')}, $2::text[], $3::int[]) with ordinality as a(hash, family, calls, place)
   ), caller as materialized (
-    select asked.*, k.id, k.account_id from asked join api_keys k on k.hash = asked.hash and k.revoked_at is null
+    select asked.*, k.id, k.account_id, k.scopes from asked join api_keys k on k.hash = asked.hash and k.revoked_at is null
+      and (k.expires_at is null or k.expires_at > (select svc_now()))
   ), counted as (
     insert into rate_windows as w (key_id, family, started_at, used)
     select id, family, now(), calls from caller where $4::int > 0 order by id, family ${countOn('$4')}
     returning key_id, family, used, started_at
   )
-  select caller.place::int, caller.id as "keyId", caller.account_id as "accountId",
+  select caller.place::int, caller.id as "keyId", caller.account_id as "accountId", caller.scopes,
     coalesce($4::int - counted.used, 0) as remaining,
     coalesce(${secondsLeft('counted.started_at')}, 60) as "resetSeconds"
   from caller left join counted on counted.key_id = caller.id and counted.family = caller.family`,
@@ -87,7 +90,7 @@ const admitTogether = coalesceCalls(
 
 /**
  * Finds the key and counts the call against its route family (docs/reference/limits.md#rate-limits), exactly and across daemons. Calls
- * that arrive while a statement is running share the next one. Returns null for an unknown or revoked key, and counts nothing then.
+ * that arrive while a statement is running share the next one. Returns null for an unknown, revoked or expired key, and counts nothing then.
  * `limit`: calls a minute; 0 counts nothing.
  */
 export const admit = (

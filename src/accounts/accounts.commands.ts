@@ -1,10 +1,18 @@
-import { type CommandSet, type Confirmation, changing, confirmed, examples } from '../cli/command.ts'
+import {
+  appendNames,
+  type CommandSet,
+  type Confirmation,
+  changing,
+  confirmed,
+  examples,
+  namesOf,
+} from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { KeyView } from './accounts.keys.ts'
 import type { PlanView } from './accounts.plans.ts'
-import type { AccountView } from './accounts.ts'
+import type { AccountView, Scope } from './accounts.ts'
 
 const accountColumns: Column<AccountView>[] = [
   ['ID', (account) => account.id],
@@ -18,7 +26,10 @@ const keyColumns: Column<KeyView>[] = [
   ['ID', (key) => key.id],
   ['NAME', (key) => key.name],
   ['KEY', (key) => `${key.prefix}…${key.lastFour}`],
+  ['SCOPES', (key) => key.scopes?.join(',') ?? 'all'],
   ['CREATED', (key) => new Date(key.createdAt)],
+  ['LAST USED', (key) => (key.lastUsedAt ? new Date(key.lastUsedAt) : null)],
+  ['EXPIRES', (key) => (key.expiresAt ? new Date(key.expiresAt) : null)],
   ['REVOKED', (key) => (key.revokedAt ? new Date(key.revokedAt) : null)],
 ]
 
@@ -250,19 +261,52 @@ const limitOf = (flag: string, text: string): number | boolean | null => {
   throw new Problem('usage', `A limit must be a whole number or unlimited, not ${shown(text)}`)
 }
 
+interface KeyOptions {
+  name?: string
+  scope?: string
+  expires?: string
+  yes?: boolean
+  dryRun?: boolean
+}
+
 const keys: CommandSet = (cli) => {
   const noun = cli.noun('keys')
 
   noun
     .command('create')
     .description('Create an API key and show it once')
-    .addHelpText('after', examples('svc keys create --name website', 'svc keys create --name website --json'))
+    .addHelpText(
+      'after',
+      examples(
+        'svc keys create --name website --scope contacts,send --expires 90d',
+        'svc keys create --name website --json',
+      ),
+    )
     .option('--name <name>', 'name that says what the key is for')
+    .option('--scope <scopes>', 'what it may call, separated by commas (default: everything)', appendNames)
+    .option('--expires <when>', 'when it ends: a duration such as 90d, or a time (default: never)')
+    .option('--yes', 'accepted for scripts; this command never asks')
+    .option('--dry-run', 'check the flags, and create nothing')
     .action(
-      cli.run(async ({ out, require, work }, options: { name?: string }) => {
+      cli.run(async ({ app, confirm, out, require, work }, options: KeyOptions) => {
+        const { scope, expires, dryRun } = options
         const { name } = await require({ name: options.name })
-        const { createKey } = await import('./accounts.ts')
-        out.secret(await work((w) => createKey(w, { name })), 'key')
+        const [{ createKey, planKey }, { parseTime }] = await Promise.all([
+          import('./accounts.ts'),
+          import('../lib/since.ts'),
+        ])
+        const now = app.now()
+        const input = {
+          name,
+          ...(scope !== undefined && { scopes: namesOf(scope) as Scope[] }),
+          ...(expires !== undefined && { expiresAt: parseTime(expires, now.getTime()) }),
+        }
+        if (dryRun) {
+          const planned = planKey({ now }, input)
+          await confirm(`create the key ${name}`, { dryRun }, planned)
+          return
+        }
+        out.secret(await work((w) => createKey(w, input)), 'key')
       }),
     )
 

@@ -56,8 +56,14 @@ const ApiKeySchema = defineEntity({
     hash: p.text().collation('C').unique(),
     prefix: p.text(),
     lastFour: p.text(),
+    /** What it may call (accounts.scopes.ts); null: everything. */
+    scopes: p.array().nullable(),
     createdAt: p.datetime(),
+    /** From then on it is refused as a revoked key is, but ends nothing that it created. */
+    expiresAt: p.datetime().nullable(),
     revokedAt: p.datetime().nullable(),
+    /** The minute of its last use (accounts.use.ts). */
+    lastUsedAt: p.datetime().nullable(),
   },
 })
 export class ApiKey extends ApiKeySchema.class {}

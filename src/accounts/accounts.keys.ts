@@ -2,22 +2,35 @@ import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
-import { noSuch } from '../lib/problem.ts'
+import { invalid, noSuch } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { hashKey } from './accounts.admission.ts'
 import type { ApiKey } from './accounts.entities.ts'
+import { type Scope, scopes } from './accounts.scopes.ts'
 
-const NewKey = z.object({ name: text(200).trim().min(1, 'is required') })
+const NewKey = z.object({
+  name: text(200).trim().min(1, 'is required'),
+  scopes: z.array(z.enum(scopes)).min(1, 'must name at least one scope').optional(),
+  expiresAt: z.int().optional(),
+})
+
+/** The latest expiry, from now. */
+const maxExpiryMs = 3650 * 24 * 3600_000
 
 export interface KeyView {
   id: string
   name: string
   prefix: string
   lastFour: string
+  /** null: everything. */
+  scopes: string[] | null
   createdAt: number
+  expiresAt: number | null
   revokedAt: number | null
+  /** The minute of its last use. */
+  lastUsedAt: number | null
 }
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -30,26 +43,51 @@ const newKeyText = (): string => {
   return `svc_live_${digits.padStart(43, '0')}`
 }
 
-type Row = Pick<ApiKey, 'id' | 'name' | 'prefix' | 'lastFour' | 'createdAt' | 'revokedAt'>
+type Row = Pick<ApiKey, keyof KeyView>
 
-const view = ({ id, name, prefix, lastFour, createdAt, revokedAt }: Row): KeyView => ({
-  id,
-  name,
-  prefix,
-  lastFour,
-  createdAt: createdAt.getTime(),
-  revokedAt: revokedAt?.getTime() ?? null,
+const view = (key: Row): KeyView => ({
+  id: key.id,
+  name: key.name,
+  prefix: key.prefix,
+  lastFour: key.lastFour,
+  scopes: key.scopes ?? null,
+  createdAt: key.createdAt.getTime(),
+  expiresAt: key.expiresAt?.getTime() ?? null,
+  revokedAt: key.revokedAt?.getTime() ?? null,
+  lastUsedAt: key.lastUsedAt?.getTime() ?? null,
 })
 
 const entitiesOf = (work: Work) => work.em(import('./accounts.entities.ts'))
+
+interface PlannedKey {
+  name: string
+  scopes?: Scope[]
+  expiresAt?: number
+}
+
+/**
+ * Checks a new key and returns it without what is made at random. Throws Problem `invalid`, also for an expiry that is not in the
+ * future or more than ten years away.
+ */
+export const planKey = ({ now }: Pick<Work, 'now'>, input: z.input<typeof NewKey>): PlannedKey => {
+  const { name, scopes: named, expiresAt } = parse(NewKey, input)
+  if (expiresAt !== undefined && !(expiresAt > now.getTime() && expiresAt <= now.getTime() + maxExpiryMs))
+    throw invalid('expires must be in the future and at most 3650d away')
+  return {
+    name,
+    ...(named && { scopes: scopes.filter((scope) => named.includes(scope)) }),
+    ...(expiresAt !== undefined && { expiresAt }),
+  }
+}
 
 /** Creates a key. Only this result contains it: the database keeps its SHA-256, a prefix and the last four characters. */
 export const createKey = async (
   work: Work,
   input: z.input<typeof NewKey>,
-): Promise<{ id: string; name: string; prefix: string; key: string }> => {
+): Promise<PlannedKey & { id: string; prefix: string; key: string }> => {
   const { accountId, now } = work
-  const { name } = parse(NewKey, input)
+  const planned = planKey(work, input)
+  const { name, scopes = null, expiresAt } = planned
   const [em, { ApiKey }] = await entitiesOf(work)
   const key = newKeyText()
   const prefix = key.slice(0, 13)
@@ -61,19 +99,23 @@ export const createKey = async (
     hash: hashKey(key),
     prefix,
     lastFour: key.slice(-4),
+    scopes,
     createdAt: now,
+    expiresAt: expiresAt === undefined ? null : new Date(expiresAt),
   })
   await em.flush()
-  return { id, name, prefix, key }
+  return { id, ...planned, prefix, key }
 }
 
 const readKeys = statement<Row>(
   'list-keys',
   {
     ...{ id: 'text', name: 'text', prefix: 'text', lastFour: 'text' },
-    ...{ createdAt: 'timestamptz', revokedAt: 'timestamptz' },
+    ...{ scopes: '_text', createdAt: 'timestamptz', expiresAt: 'timestamptz' },
+    ...{ revokedAt: 'timestamptz', lastUsedAt: 'timestamptz' },
   },
-  `select id, name, prefix, last_four as "lastFour", created_at as "createdAt", revoked_at as "revokedAt"
+  `select id, name, prefix, last_four as "lastFour", scopes, created_at as "createdAt", expires_at as "expiresAt",
+     revoked_at as "revokedAt", last_used_at as "lastUsedAt"
    from api_keys where account_id = $1 order by id desc`,
 )
 

@@ -11,7 +11,7 @@ import { takeSlug } from './accounts.slug.ts'
 export { type Admission, admit, purgeRateWindows, requireAdmission } from './accounts.admission.ts'
 export { contactsLeft, countingContacts, readContactsLeft } from './accounts.contacts.ts'
 export { countOwned, type Deletion, deleteAccount, findDeletable } from './accounts.delete.ts'
-export { createKey, type KeyView, listKeys, planRevocation, revokeKey } from './accounts.keys.ts'
+export { createKey, type KeyView, listKeys, planKey, planRevocation, revokeKey } from './accounts.keys.ts'
 export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
 export {
   accountUsage,
@@ -40,7 +40,9 @@ export {
   lockAccount,
   lockActiveKey,
 } from './accounts.rows.ts'
+export { isInScope, type Scope, scopes, scopesOf } from './accounts.scopes.ts'
 export { accountOfSlug, isReservedSlug, slugOf } from './accounts.slug.ts'
+export { noteUse } from './accounts.use.ts'
 
 const NewAccount = z.object({ name: text(200).trim().min(1, 'is required'), plan: text(100) })
 

@@ -1,3 +1,4 @@
+import { scopes } from '../accounts/accounts.scopes.ts'
 import { paymentStatuses } from '../checkout/checkout.find.ts'
 import { stageKinds } from '../deals/deals.shapes.ts'
 import { deliveryStatuses } from '../deliveries/deliveries.find.ts'
@@ -38,6 +39,7 @@ export const closedValues: Readonly<Record<string, readonly string[]>> = {
   'forms update --double-opt-in': ['yes', 'no'],
   'journeys list --trigger': triggerKinds,
   'journeys runs --status': runStatuses,
+  'keys create --scope': scopes,
   'listen --events': eventTypes,
   'mail mode <mode>': mailModes,
   'payments list --status': paymentStatuses,

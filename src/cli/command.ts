@@ -27,6 +27,16 @@ export interface RunOptions {
   aheadMs?: () => Promise<number>
 }
 
+/** Adds the names of a repeated flag, whose values are separated by commas. */
+export const appendNames = (text: string, before?: string): string => (before ? `${before},${text}` : text)
+
+/** Returns the names in the value of a flag, separated by commas. */
+export const namesOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean)
+
 /** The flags of `confirmed`. */
 export interface Confirmation {
   yes?: boolean

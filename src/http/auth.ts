@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { admit } from '../accounts/accounts.ts'
+import { admit, isInScope, type Scope } from '../accounts/accounts.ts'
 import { Problem } from '../lib/problem.ts'
 import type { App } from '../store/work.ts'
 import type { Caller } from './route.ts'
@@ -12,9 +12,13 @@ declare module 'fastify' {
 
 const bearer = /^Bearer +(\S+) *$/i
 
-/** Returns a hook that requires an active key, then counts the call: 401 precedes 429, and both precede reading the body. */
+/**
+ * Returns a hook that requires an active key, then counts the call, then requires a scope that allows the route: 401 precedes 429,
+ * 429 precedes 403, and all precede reading the body.
+ */
 export const authenticate =
-  (app: App, family: string, limit: number) => async (request: FastifyRequest, reply: FastifyReply) => {
+  (app: App, family: string, limit: number, allowed: readonly Scope[]) =>
+  async (request: FastifyRequest, reply: FastifyReply) => {
     const key = bearer.exec(request.headers.authorization ?? '')?.[1]
     const admission = key ? await admit(app, key, family, limit) : null
     if (!admission) throw new Problem('unauthorized', 'Missing or invalid Authorization: Bearer <apiKey>')
@@ -26,5 +30,7 @@ export const authenticate =
     if (admission.remaining < 0) {
       throw new Problem('limited', 'Rate limit exceeded', { retryAfterSeconds: Math.max(admission.resetSeconds, 1) })
     }
+    if (!isInScope(admission.scopes, allowed))
+      throw new Problem('forbidden', 'This key does not have the required scope')
     request.caller = { keyId: admission.keyId, accountId: admission.accountId }
   }

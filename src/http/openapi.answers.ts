@@ -31,11 +31,15 @@ const refusals: Record<string, [name: string, description: string, example: stri
   400: ['Invalid', 'Malformed JSON, or a missing or invalid field; the error names it', 'email is required'],
   401: [
     'Unauthorized',
-    'The key is missing, invalid or revoked',
+    'The key is missing, invalid, expired or revoked',
     'Missing or invalid Authorization: Bearer <apiKey>',
     ['WWW-Authenticate'],
   ],
-  403: ['Forbidden', 'Not included in the plan, or not entitled', "The Embed API isn't included in your plan"],
+  403: [
+    'Forbidden',
+    'Outside the scopes of the key, not included in the plan, or not entitled',
+    'This key does not have the required scope',
+  ],
   404: ['Missing', 'Not found', 'There is no such list'],
   409: ['Conflict', 'Conflicts with the current state, or a limit is reached', "The plan's contact limit is reached"],
   413: ['TooLarge', 'The body is too large for this route', 'body must be at most 1 MB'],
@@ -67,9 +71,11 @@ export const responses = Object.fromEntries(
   ]),
 )
 
-/** Returns a route's refusals: 400, 401 and 429 if it needs a key, 400, 413 and 415 if it takes a body, and those that it names. */
+/** Returns a route's refusals: 400, 401, 403 and 429 if it needs a key, 400, 413 and 415 if it takes a body, and those that it names. */
 export const refusalsOf = ({ isOpen, body, refusals: own = [] }: Route): Record<string, object> => {
-  const statuses = [...own, ...(isOpen ? [] : [400, 401, 429]), ...(body ? [400, 413, 415] : []), '5XX'].map(String)
+  const statuses = [...own, ...(isOpen ? [] : [400, 401, 403, 429]), ...(body ? [400, 413, 415] : []), '5XX'].map(
+    String,
+  )
   return Object.fromEntries(
     [...new Set(statuses)].sort().map((status) => [status, { $ref: `#/components/responses/${refusals[status]![0]}` }]),
   )

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { scopes } from '../accounts/accounts.ts'
 import { headerRefs, headers, refusalsOf, responses } from './openapi.answers.ts'
 import { webhooks } from './openapi.webhooks.ts'
 import type { Route } from './route.ts'
@@ -157,6 +158,10 @@ const operation = (convert: Convert, route: Route): Operation => {
   }
 }
 
+const keyDescription = `An API key: create one with \`svc keys create\`. A key with scopes (\`--scope\`) may call only the routes that one of
+them allows; all others answer 403. The scope is the first segment of the path, except that \`contacts\` includes \`/lists\`, \`deals\` includes
+\`/pipelines\` and \`webhooks\` includes \`/events/sample\`; \`contacts:read\` allows GET of \`/contacts\` and \`/lists\`. Scopes: ${scopes.join(', ')}.`
+
 /** Builds the OpenAPI document from the schemas that validate requests, so that it always matches the server. */
 export const openApiOf = (routes: readonly Route[], publicUrl: string): OpenApi => {
   const schemas: Record<string, JsonSchema> = {
@@ -183,7 +188,7 @@ export const openApiOf = (routes: readonly Route[], publicUrl: string): OpenApi 
       responses,
       headers,
       securitySchemes: {
-        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: create one with `svc keys create`' },
+        apiKey: { type: 'http', scheme: 'bearer', description: keyDescription },
       },
     },
   }

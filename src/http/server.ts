@@ -10,7 +10,7 @@ import fastify, {
   LogController,
 } from 'fastify'
 import { z } from 'zod'
-import { requireEmbedUnit, takeEmbedUnits } from '../accounts/accounts.ts'
+import { noteUse, requireEmbedUnit, scopesOf, takeEmbedUnits } from '../accounts/accounts.ts'
 import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
@@ -103,19 +103,31 @@ const addBodyParsers = (server: FastifyInstance, readBody: ReadBody) => {
   )
 }
 
-/** Hooks that run before the body is read: authentication and rate limit, then the plan's quota, then the route's own check. */
-const admissionHooks = (app: App, { quota, replay }: Route, family: string) => [
-  authenticate(app, family, limitOf(app, family)),
-  ...(quota ? [(request: FastifyRequest) => requireEmbedUnit(app, request.caller!.accountId)] : []),
-  ...(replay
-    ? [
-        async (request: FastifyRequest, reply: FastifyReply) => {
-          const answer = await replay({ app, caller: request.caller!, headers: request.headers })
-          if (answer) return send(reply, answer)
-        },
-      ]
-    : []),
-]
+/** Hooks that run before the body is read: authentication, rate limit and scope, then the plan's quota, then the route's own check. */
+const admissionHooks = (app: App, route: Route, family: string) => {
+  const { quota, replay } = route
+  return [
+    authenticate(app, family, limitOf(app, family), scopesOf(route)),
+    ...(quota ? [(request: FastifyRequest) => requireEmbedUnit(app, request.caller!.accountId)] : []),
+    ...(replay
+      ? [
+          async (request: FastifyRequest, reply: FastifyReply) => {
+            const answer = await replay({ app, caller: request.caller!, headers: request.headers })
+            if (answer) return send(reply, answer)
+          },
+        ]
+      : []),
+  ]
+}
+
+/** Statuses of calls that are refused because of their key or its plan: they don't count as a use of the key. */
+const refusing = [401, 403, 429]
+
+const noteKeyUse =
+  (app: App) =>
+  async ({ caller }: FastifyRequest, { statusCode }: FastifyReply) => {
+    if (caller && statusCode < 500 && !refusing.includes(statusCode)) noteUse(app, caller.keyId)
+  }
 
 const countingUse =
   <T>(run: (work: Work) => Promise<T>) =>
@@ -146,6 +158,7 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
     onRequest: route.isOpen
       ? async ({ params }) => route.authorize?.({ app, params })
       : admissionHooks(app, route, family),
+    ...(!route.isOpen && { onResponse: noteKeyUse(app) }),
     handler: async (request, reply) => {
       // Open routes have no caller, and their handlers use neither `caller` nor `work`.
       const caller = request.caller!

@@ -1,4 +1,12 @@
-import { type CommandSet, type Confirmation, changing, confirmed, examples } from '../cli/command.ts'
+import {
+  appendNames,
+  type CommandSet,
+  type Confirmation,
+  changing,
+  confirmed,
+  examples,
+  namesOf,
+} from '../cli/command.ts'
 import type { Column, Output } from '../cli/output.ts'
 import { commands as events } from './events.commands.ts'
 import type { NewSubscription, Subscription } from './webhooks.shapes.ts'
@@ -29,15 +37,6 @@ const showOnce = (out: Output, created: NewSubscription & { oldSecretUntil?: num
   out.secret(created, 'secret', { ...own, url: subscription.url, events: subscription.events.join(',') })
 }
 
-/** Adds the types of a repeated flag. */
-const appendTypes = (text: string, before?: string): string => (before ? `${before},${text}` : text)
-
-const namesOf = (types: string): string[] =>
-  types
-    .split(',')
-    .map((name) => name.trim())
-    .filter(Boolean)
-
 interface UpdateOptions {
   url?: string
   events?: string
@@ -59,7 +58,7 @@ const webhooks: CommandSet = (cli) => {
       ),
     )
     .option('--url <url>', 'a public http or https address')
-    .option('--events <types>', 'event types, separated by commas (svc events types)', appendTypes)
+    .option('--events <types>', 'event types, separated by commas (svc events types)', appendNames)
     .action(
       cli.run(async ({ app, actor, account, out, require }, options: { url?: string; events?: string }) => {
         const { url, events } = await require({ url: options.url, events: options.events })
@@ -117,7 +116,7 @@ const webhooks: CommandSet = (cli) => {
     )
     .argument('<id>')
     .option('--url <url>', 'a public http or https address, for the next attempts too')
-    .option('--events <types>', 'event types, separated by commas; replaces the current ones', appendTypes)
+    .option('--events <types>', 'event types, separated by commas; replaces the current ones', appendNames)
     .option('--yes', 'accepted for scripts; this command never asks')
     .option('--dry-run', 'show what would change')
     .action(

@@ -179,6 +179,18 @@ describe('accounts', () => {
     expect((await svc(t, ['keys', 'revoke', key.id, '--account', 'Made', '--yes'])).status).toBe(0)
     expect((await t.request('GET', '/lists', { key: key.key })).status).toBe(401)
 
+    const limited = ['keys', 'create', '--name', 'site', '--scope', 'send,contacts:read', '--expires', '90d']
+    const planned = await svc(t, [...limited, '--dry-run', '--account', 'Made', '--json'])
+    expect(planned.json).toMatchObject({ dryRun: true, name: 'site', scopes: ['contacts:read', 'send'] })
+    expect(planned.json).not.toHaveProperty('key')
+    const wrong = await svc(t, ['keys', 'create', '--name', 'x', '--scope', 'contact', '--account', 'Made'])
+    expect(wrong).toMatchObject({ status: 2, stderr: expect.stringContaining('contacts') })
+    const { json: keys } = await svc(t, ['keys', 'list', '--account', 'Made', '--json'])
+    expect(keys.keys).toMatchObject([
+      { id: key.id, scopes: null, expiresAt: null, lastUsedAt: null, revokedAt: expect.any(Number) },
+      { scopes: null, lastUsedAt: expect.any(Number) },
+    ])
+
     expect((await svc(t, ['accounts', 'set-plan', 'free', '--account', 'Made', '--json'])).json.plan).toBe('free')
     const usage = (await svc(t, ['accounts', 'usage', '--account', 'Made', '--json'])).json.usage
     expect(usage[0]).toEqual({ quota: 'contacts', used: 0, limit: 1000 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { admit, purgeRateWindows, revokeKey } from '../../src/accounts/accounts.ts'
+import { admit, createKey, purgeRateWindows, revokeKey } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import type { Sql } from '../../src/store/database.ts'
@@ -56,6 +56,13 @@ test('a window ends after a minute, and 429 responses do not extend it', async (
   await times(70, () => t.request('GET', '/lists', { key }))
   await t.app.sql(`update rate_windows set started_at = started_at - interval '60 seconds' where key_id = $1`, [keyId])
   expect((await t.request('GET', '/lists', { key })).headers['ratelimit-remaining']).toBe('59')
+})
+
+test('a key without the required scope is counted, and 429 comes before 403', async () => {
+  const account = await t.account()
+  const { key } = await t.app.work(account.id, 'cli:test', (work) => createKey(work, { name: 'x', scopes: ['send'] }))
+  const statuses = await times(61, async () => (await t.request('GET', '/lists', { key })).status)
+  expect(statuses.toSorted()).toEqual([...Array(60).fill(403), 429])
 })
 
 test('the limit is exact across daemons that share the database', async () => {

@@ -111,7 +111,7 @@ describe('the document describes what is refused', () => {
 
 test('refusals have a schema, routes with a body include 413 and 415, and 429 has Retry-After', async () => {
   const { responses, components } = await operation('post', '/api/v1/contacts')
-  expect(Object.keys(responses)).toEqual(['200', '201', '400', '401', '404', '409', '413', '415', '429', '5XX'])
+  expect(Object.keys(responses)).toEqual(['200', '201', '400', '401', '403', '404', '409', '413', '415', '429', '5XX'])
   for (const [status, { $ref }] of Object.entries<{ $ref?: string }>(responses)) {
     if (!$ref) continue
     const refusal = components.responses[$ref.split('/').at(-1)!]
@@ -122,7 +122,7 @@ test('refusals have a schema, routes with a body include 413 and 415, and 429 ha
   expect(Object.keys(components.responses.Unauthorized.headers)).toContain('WWW-Authenticate')
   expect(Object.keys(responses['201'].headers)).toContain('RateLimit-Remaining')
   const list = await operation('get', '/api/v1/lists')
-  expect(Object.keys(list.responses)).toEqual(['200', '400', '401', '429', '5XX'])
+  expect(Object.keys(list.responses)).toEqual(['200', '400', '401', '403', '429', '5XX'])
 })
 
 test('exactly the idempotent routes have an Idempotency-Key', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { setPlanLimits } from '../../src/accounts/accounts.ts'
+import { createKey, setPlanLimits } from '../../src/accounts/accounts.ts'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { useApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
@@ -34,6 +34,18 @@ test.each([
   }
   for (const [name, body, headers] of bodies)
     expect([name, (await t.request(method, path, { key: `${key}x`, body, headers })).status]).toEqual([name, 401])
+})
+
+test('a missing scope is 403 before plan and quota, and before a replay', async () => {
+  await setPro({ sendApiCalls: 0, embedApi: 0 })
+  const account = await sendingAccount(t, { plan: 'pro' })
+  const { key } = await t.app.work(account.id, 'cli:test', (work) =>
+    createKey(work, { name: 'x', scopes: ['contacts:read'] }),
+  )
+  for (const path of ['/send', '/webinars']) {
+    const reply = await t.request('POST', path, { key, body: '{', headers: { 'idempotency-key': 'one' } })
+    expect([reply.status, reply.body]).toEqual([403, { error: 'This key does not have the required scope' }])
+  }
 })
 
 test.each(['/deals', '/send'])('POST %s answers a used Idempotency-Key before it reads the body', async (path) => {
