@@ -169,6 +169,7 @@ test.each([
   ['imapflow', ['net']],
   ['postal-mime', ['app', 'messages']],
   ['smtp-server', ['app']],
+  ['@modelcontextprotocol/server', ['app']],
   ['stripe', ['net']],
   ['mjml', ['studio']],
   ['pg', ['embedded', 'store']],

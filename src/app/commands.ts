@@ -60,6 +60,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'Develop:': {
     api: 'Call the API of the running daemon with the key in SVC_API_KEY (or SVC_API_KEY_FILE)',
     openapi: 'Print the OpenAPI document of the REST API',
+    mcp: 'Serve an account to AI agents: the Model Context Protocol over stdin and stdout',
     mail: 'Email caught by svc dev',
     clock: 'The clock of a development database: show, advance, reset',
   },
@@ -77,6 +78,7 @@ const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>]
   [['secret'], async () => (await import('./operate/rotate.commands.ts')).commands],
   [['dev'], async () => (await import('./dev/dev.commands.ts')).commands],
   [['api'], async () => (await import('./api.commands.ts')).commands],
+  [['mcp'], async () => (await import('./mcp/mcp.commands.ts')).commands],
   [['clock'], async () => (await import('./dev/clock.commands.ts')).commands],
   [['mail'], async () => (await import('./catcher/mail.commands.ts')).commands],
   [['accounts', 'plans', 'keys'], async () => (await import('../accounts/accounts.commands.ts')).commands],

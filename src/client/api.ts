@@ -676,7 +676,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The key is missing, invalid or revoked */
+        /** @description The key is missing, invalid, expired or revoked */
         Unauthorized: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -692,7 +692,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Not included in the plan, or not entitled */
+        /** @description Outside the scopes of the key, not included in the plan, or not entitled */
         Forbidden: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -701,7 +701,7 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "error": "The Embed API isn't included in your plan"
+                 *       "error": "This key does not have the required scope"
                  *     }
                  */
                 "application/json": components["schemas"]["Error"];
@@ -869,6 +869,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             404: components["responses"]["Missing"];
             429: components["responses"]["Limited"];
             "5XX": components["responses"]["Fault"];
@@ -932,6 +933,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             404: components["responses"]["Missing"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
@@ -966,6 +968,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["Limited"];
             "5XX": components["responses"]["Fault"];
         };
@@ -1038,6 +1041,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             404: components["responses"]["Missing"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
@@ -1138,6 +1142,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["Limited"];
             "5XX": components["responses"]["Fault"];
         };
@@ -1203,6 +1208,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             404: components["responses"]["Missing"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
@@ -1248,6 +1254,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             404: components["responses"]["Missing"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
@@ -1284,6 +1291,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["Limited"];
             "5XX": components["responses"]["Fault"];
         };
@@ -1325,6 +1333,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             404: components["responses"]["Missing"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
@@ -1571,6 +1580,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["Limited"];
             "5XX": components["responses"]["Fault"];
         };
@@ -1618,6 +1628,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
@@ -1654,6 +1665,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             404: components["responses"]["Missing"];
             429: components["responses"]["Limited"];
             "5XX": components["responses"]["Fault"];
@@ -1898,6 +1910,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["Limited"];
             "5XX": components["responses"]["Fault"];
         };

@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import type { App, Work } from '../../store/work.ts'
+
+/** What a session may reach: one account, for as long as it lasts. */
+export interface Session {
+  readonly app: App
+  readonly account: { id: string; name: string }
+  /** `mcp:<user>`, in histories. */
+  readonly actor: string
+  /** Whether the tools that change data are offered. */
+  readonly isWriter: boolean
+}
+
+export interface ToolCall extends Session {
+  work<T>(run: (work: Work) => Promise<T>): Promise<T>
+}
+
+export interface Tool<Input extends z.ZodObject = z.ZodObject> {
+  name: string
+  title: string
+  /** What the tool is for, in the words of docs/reference. */
+  description: string
+  input: Input
+  /** It changes data: offered with `--write` only. */
+  changes?: {
+    /** A second call with the same arguments changes nothing more. */
+    isIdempotent?: true
+    /** It posts or sends to other systems or people. */
+    reachesOut?: true
+    /** It deletes, or sends to people: returns the question that a person must accept first. */
+    asks?(call: ToolCall, input: z.output<Input>): Promise<string>
+  }
+  run(call: ToolCall, input: z.output<Input>): Promise<Record<string, unknown>>
+}
+
+/** Declares a tool; the type of its input comes from its shape. */
+export const tool = <Input extends z.ZodObject>(declared: Tool<Input>): Tool => declared as unknown as Tool
+
+/** The rows that a page has at most: models read all of an answer. */
+const mostRows = 100
+
+/** The properties of a paged tool. */
+export const pageShape = {
+  limit: z.int().min(1).max(mostRows).default(20),
+  cursor: z.string().max(1000).optional().describe('nextCursor of the page before'),
+}
+
+type Asked<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
+
+/** Leaves out properties without a value. */
+export const given = <T extends object>(input: T): Asked<T> =>
+  Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Asked<T>

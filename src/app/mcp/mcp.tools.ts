@@ -1,0 +1,395 @@
+import { z } from 'zod'
+import { listBroadcasts, showBroadcast } from '../../broadcasts/broadcasts.ts'
+import { EmailInput, listContacts, listLists, readTimeline, showContact } from '../../contacts/contacts.ts'
+import {
+  changeDeal,
+  DealChange,
+  dealHistory,
+  findPipeline,
+  findStage,
+  listDeals,
+  listPipelines,
+  StageKind,
+  showDeal,
+} from '../../deals/deals.ts'
+import { DeliveryFilter, listDeliveries } from '../../deliveries/deliveries.find.ts'
+import { cancelBatch, countDeliveries, replayBatch, requireDeliveries } from '../../deliveries/deliveries.replay.ts'
+import { showDelivery } from '../../deliveries/deliveries.ts'
+import {
+  EntryRequest,
+  findJourney,
+  listJourneys,
+  listRuns,
+  RunRequest,
+  showRun,
+  triggerJourney,
+} from '../../journeys/journeys.ts'
+import { idAt } from '../../lib/ids.ts'
+import type { PageRequest } from '../../lib/page.ts'
+import { conflict } from '../../lib/problem.ts'
+import { quantity } from '../../lib/quantity.ts'
+import { parseSince } from '../../lib/since.ts'
+import {
+  listMessages,
+  listSuppressions,
+  resultsOf,
+  SendResult,
+  SuppressionReasonShape,
+  showMessage,
+  suppressAddresses,
+} from '../../messages/messages.ts'
+import { narrow } from '../../segments/segments.ts'
+import { mostDays, readStats } from '../../stats/stats.ts'
+import { listWebhooks } from '../../webhooks/webhooks.ts'
+import { examine } from '../operate/operate.ts'
+import { boundedPage } from './mcp.bounds.ts'
+import { given, pageShape, type Tool, tool } from './mcp.tool.ts'
+
+/*
+ * The tools of `svc mcp` (docs/mcp.md). Their inputs are the shapes that validate the API and the commands. No answer contains the
+ * content of an email, which may have links that act for its recipient, nor a secret.
+ */
+
+const ref = (what: string) => z.string().min(1).max(200).describe(`id or name of the ${what}`)
+const id = (noun: string) => z.string().min(1).max(100).describe(`id of the ${noun}`)
+const since = z.string().max(40).optional().describe('an age such as 2h or 7d, or an ISO time')
+
+const pageOf = ({ limit, cursor }: { limit: number; cursor?: string | undefined }): PageRequest => ({
+  limit,
+  ...(cursor !== undefined && { cursor }),
+})
+
+const { status: deliveryStatus, webhook: deliveryWebhook, type: eventType } = DeliveryFilter.shape
+const ids = z.array(id('delivery')).min(1).max(100)
+
+const contacts: Tool[] = [
+  tool({
+    name: 'lists_list',
+    title: 'List the lists',
+    description: 'All lists of contacts with their columns and exact numbers of contacts.',
+    input: z.object({}),
+    run: async ({ work }) => ({ lists: await work(listLists) }),
+  }),
+  tool({
+    name: 'contacts_list',
+    title: 'List contacts',
+    description:
+      'Contacts of the account, of a list, or those that meet a filter such as `plan = pro and opened < 30d` (needs a list if it names columns).',
+    input: z.object({
+      list: ref('list').optional(),
+      where: z.string().max(4000).optional().describe('a filter: docs/reference/segments.md'),
+      segment: ref('segment').optional().describe('id or name of a segment, instead of list and where'),
+      ...pageShape,
+    }),
+    run: async ({ work }, { limit, cursor, ...asked }) => {
+      const selected = await work((w) => narrow(w, given(asked)))
+      return boundedPage('contacts', pageOf({ limit, cursor }), (page) =>
+        work((w) => listContacts(w, { ...page, ...selected })),
+      )
+    },
+  }),
+  tool({
+    name: 'contacts_show',
+    title: 'Look up a contact',
+    description:
+      'An address in each of its lists, with its fields and verification, and its timeline: emails, opens, clicks, answers, deals, journeys, newest first.',
+    input: z.object({
+      email: EmailInput,
+      timeline: z.int().min(0).max(200).default(20).describe('newest entries of the timeline to return'),
+    }),
+    run: async ({ app, work }, { email, timeline }) =>
+      timeline === 0
+        ? { contacts: await work((w) => showContact(w, email)) }
+        : { ...(await work((w) => readTimeline(app, w, email, timeline))) },
+  }),
+]
+
+/** Properties of an email that may hold links and codes for its recipient. */
+const contentOfSend: readonly string[] = ['html', 'text', 'calendar', 'mergeData', 'headers']
+
+const mail: Tool[] = [
+  tool({
+    name: 'suppressions_list',
+    title: 'List suppressed addresses',
+    description: 'Addresses that get no email (complained, bounced, manual) or no marketing email (unsubscribed).',
+    input: z.object({ email: EmailInput.optional(), reason: SuppressionReasonShape.optional(), ...pageShape }),
+    run: ({ work }, { email = null, reason = null, ...page }) =>
+      boundedPage('suppressions', pageOf(page), (request) =>
+        work((w) => listSuppressions(w, { email, reason }, request)),
+      ),
+  }),
+  tool({
+    name: 'suppressions_add',
+    title: 'Suppress an address',
+    description: 'The address gets no email any more; with the reason unsubscribed no marketing email.',
+    input: z.object({ email: EntryRequest.shape.email, reason: SuppressionReasonShape.default('manual') }),
+    changes: { isIdempotent: true },
+    run: async ({ work }, { email, reason }) => {
+      const added = await work((w) => suppressAddresses(w, [email], reason))
+      return { email, reason, added: added.length > 0 }
+    },
+  }),
+  tool({
+    name: 'sends_list',
+    title: 'List emails',
+    description: 'Sent, queued, failed and suppressed emails, newest first, with the reason of a failure.',
+    input: z.object({ status: SendResult.shape.status.optional(), to: EmailInput.optional(), since, ...pageShape }),
+    run: ({ app, work }, { status = null, to = null, since: age, ...page }) => {
+      const sinceId = age === undefined ? null : idAt('msg', parseSince(age, app.now().getTime()))
+      return boundedPage('sends', pageOf(page), (request) =>
+        work((w) => listMessages(w, { status, email: to, sinceId }, request)),
+      )
+    },
+  }),
+  tool({
+    name: 'sends_show',
+    title: 'Show the state of an email',
+    description: 'Status, error, sender, cause and place in the queue of one email. Its content is not included.',
+    input: z.object({ id: id('email') }),
+    run: async ({ work }, input) => {
+      const detail = await work((w) => showMessage(w, input.id))
+      return { send: Object.fromEntries(Object.entries(detail).filter(([name]) => !contentOfSend.includes(name))) }
+    },
+  }),
+  tool({
+    name: 'broadcasts_list',
+    title: 'List broadcasts',
+    description: 'Marketing emails to lists and segments, newest first, with their state.',
+    input: z.object(pageShape),
+    run: ({ work }, page) =>
+      boundedPage('broadcasts', pageOf(page), (request) => work((w) => listBroadcasts(w, request))),
+  }),
+  tool({
+    name: 'broadcasts_show',
+    title: 'Show a broadcast with its results',
+    description:
+      'State and progress of a broadcast, and its results: delivered, opened, clicked, answered, bounced, by day and by link.',
+    input: z.object({ id: id('broadcast') }),
+    run: ({ work }, input) =>
+      work(async (w) => ({ broadcast: await showBroadcast(w, input.id), stats: await resultsOf(w, input.id) })),
+  }),
+]
+
+const cancelFilter = (chosen: readonly string[]) => ({ ids: [...chosen], status: 'pending' as const })
+
+const webhooks: Tool[] = [
+  tool({
+    name: 'webhooks_list',
+    title: 'List webhook subscriptions',
+    description: 'Where events are posted, with the last success and the last failure of each.',
+    input: z.object({}),
+    run: async ({ work }) => ({ webhooks: await work(listWebhooks) }),
+  }),
+  tool({
+    name: 'deliveries_list',
+    title: 'List webhook deliveries',
+    description:
+      'Deliveries of events to webhooks, newest first, with the last answer. `exhausted`: all attempts failed; `pending`: it will be tried (again).',
+    input: z.object({ status: deliveryStatus, webhook: deliveryWebhook, type: eventType, since, ...pageShape }),
+    run: ({ app, work }, { since: age, limit, cursor, ...rest }) => {
+      const filter = {
+        ...given(rest),
+        ...(age !== undefined && { since: parseSince(age, app.now().getTime()) }),
+      }
+      return boundedPage('deliveries', pageOf({ limit, cursor }), (page) =>
+        work((w) => listDeliveries(w, filter, page)),
+      )
+    },
+  }),
+  tool({
+    name: 'deliveries_show',
+    title: 'Show why a delivery failed',
+    description:
+      'Each attempt of a delivery with status, error and duration, the state of its webhook, and the posted event.',
+    input: z.object({ id: id('delivery') }),
+    run: ({ work }, input) =>
+      work(async (w) => {
+        const delivery = await showDelivery(w, input.id)
+        // A journey's own call has no subscription.
+        const webhook = (await listWebhooks(w)).find((one) => one.id === delivery.webhookId) ?? null
+        return { delivery, webhook }
+      }),
+  }),
+  tool({
+    name: 'deliveries_replay',
+    title: 'Replay deliveries',
+    description:
+      'Posts deliveries again to the current URL of their webhook, with the same body and idempotency key. Those whose webhook is gone or disabled are left out.',
+    input: z.object({ ids }),
+    changes: { reachesOut: true },
+    run: ({ app, work }, input) =>
+      work(async (w) => {
+        await requireDeliveries(w, input.ids)
+        const { matched, leftOut } = await countDeliveries(w, { ids: input.ids })
+        if (matched === leftOut)
+          throw conflict('Nothing can be replayed: the webhook of each delivery is gone or disabled')
+        const { changed } = await replayBatch(w, { ids: input.ids }, { startedAt: app.now(), changed: 0 })
+        return { replayed: changed, leftOut: matched - changed }
+      }),
+  }),
+  tool({
+    name: 'deliveries_cancel',
+    title: 'Cancel deliveries',
+    description: 'Cancels deliveries that are pending: their events are not posted any more.',
+    input: z.object({ ids }),
+    changes: {
+      isIdempotent: true,
+      async asks({ work }, input) {
+        const { matched } = await work((w) => countDeliveries(w, cancelFilter(input.ids)))
+        return `Cancel ${quantity(matched, 'pending delivery', 'pending deliveries')}? Their events will not be posted.`
+      },
+    },
+    run: ({ app, work }, input) =>
+      work(async (w) => {
+        await requireDeliveries(w, input.ids)
+        const { changed } = await cancelBatch(w, cancelFilter(input.ids), { startedAt: app.now(), changed: 0 })
+        return { cancelled: changed }
+      }),
+  }),
+]
+
+const journeyNamed = { journey: ref('journey') }
+
+const journeys: Tool[] = [
+  tool({
+    name: 'journeys_list',
+    title: 'List journeys',
+    description: 'Automated steps for contacts, most recently updated first, with what starts them.',
+    input: z.object({}),
+    run: async ({ work }) => ({ journeys: await work((w) => listJourneys(w)) }),
+  }),
+  tool({
+    name: 'journeys_show',
+    title: 'Show a journey',
+    description: 'The definition of a journey, and the results of its emails.',
+    input: z.object(journeyNamed),
+    run: ({ work }, input) =>
+      work(async (w) => {
+        const journey = await findJourney(w, input.journey)
+        return { journey, stats: await resultsOf(w, journey.id) }
+      }),
+  }),
+  tool({
+    name: 'journeys_runs',
+    title: 'List the runs of a journey',
+    description:
+      'Contacts in a journey, newest first: status, next step, when it is due, and the last fault. With `run`: its completed steps.',
+    input: z.object({
+      ...journeyNamed,
+      status: RunRequest.shape.status,
+      run: id('run').optional(),
+      ...pageShape,
+    }),
+    run: async ({ work }, { journey, status, run, ...page }) => {
+      const { id: journeyId } = await work((w) => findJourney(w, journey))
+      if (run !== undefined) return { run: await work((w) => showRun(w, journeyId, run)) }
+      return boundedPage('runs', pageOf(page), (request) => work((w) => listRuns(w, { journeyId, status, ...request })))
+    },
+  }),
+  tool({
+    name: 'journeys_trigger',
+    title: 'Let a contact into a journey',
+    description:
+      'Starts a journey with the trigger api or manual for one address, which is added to the list first. Its steps may send email.',
+    input: z.object({ ...journeyNamed, ...EntryRequest.shape }),
+    changes: {
+      reachesOut: true,
+      async asks({ work }, { journey, email }) {
+        const { name } = await work((w) => findJourney(w, journey))
+        return `Let ${email} into the journey ${JSON.stringify(name)}? Its steps may send email.`
+      },
+    },
+    run: async ({ account, actor, app, work }, { journey, ...entrant }) => {
+      const { id: journeyId } = await work((w) => findJourney(w, journey))
+      const by = { accountId: account.id, actor, by: 'operator' as const }
+      return { entered: await triggerJourney(app, by, journeyId, entrant) }
+    },
+  }),
+]
+
+const deals: Tool[] = [
+  tool({
+    name: 'pipelines_list',
+    title: 'List pipelines',
+    description: 'Pipelines and their stages in the order of the board.',
+    input: z.object({}),
+    run: async ({ work }) => ({ pipelines: await work(listPipelines) }),
+  }),
+  tool({
+    name: 'deals_list',
+    title: 'List deals',
+    description: 'Deals, newest first.',
+    input: z.object({
+      pipeline: ref('pipeline').optional(),
+      stage: ref('stage').optional(),
+      status: StageKind.optional(),
+      email: EmailInput.optional(),
+      ...pageShape,
+    }),
+    run: ({ work }, { pipeline, stage, status, email, ...page }) =>
+      boundedPage('deals', pageOf(page), (request) =>
+        work(async (w) => {
+          const pipelineId = pipeline && (await findPipeline(w, pipeline)).id
+          const stageId = stage && (await findStage(w, stage, pipelineId)).id
+          return listDeals(w, { pipelineId, stageId, status, email }, request)
+        }),
+      ),
+  }),
+  tool({
+    name: 'deals_show',
+    title: 'Show a deal',
+    description: 'A deal and its moves, oldest first, with who made them.',
+    input: z.object({ id: id('deal') }),
+    run: ({ work }, input) =>
+      work(async (w) => ({ deal: await showDeal(w, input.id), history: await dealHistory(w, input.id) })),
+  }),
+  tool({
+    name: 'deals_move',
+    title: 'Move a deal',
+    description: 'Moves a deal to another stage of its pipeline. Fires deal.stage_changed, which may start journeys.',
+    input: z.object({ id: id('deal'), stage: ref('stage') }),
+    changes: { isIdempotent: true, reachesOut: true },
+    run: ({ work }, input) =>
+      work(async (w) => {
+        const { pipelineId } = await showDeal(w, input.id)
+        const { id: stageId } = await findStage(w, input.stage, pipelineId)
+        return { ...(await changeDeal(w, input.id, DealChange.parse({ stageId }))) }
+      }),
+  }),
+]
+
+/** Checks of the whole installation. Others name what belongs to accounts. */
+const sharedChecks = [
+  'node',
+  'data folder',
+  'disk',
+  'database',
+  'schema',
+  'clock',
+  'secret',
+  'dns',
+  'public url',
+  'port',
+  'settings',
+]
+
+const overview: Tool[] = [
+  tool({
+    name: 'stats',
+    title: 'Statistics of the account',
+    description:
+      'Contacts, results of emails by day, deals, deliveries and quotas of the last UTC days, the current one included.',
+    input: z.object({ days: z.int().min(1).max(mostDays).default(30) }),
+    run: async ({ work }, { days }) => ({ ...(await work((w) => readStats(w, days))).stats }),
+  }),
+  tool({
+    name: 'doctor',
+    title: 'Check the installation',
+    description:
+      'Checks Node, disk, database, schema, clock, secret, DNS, port and settings: ok, warn or fail, with what to do.',
+    input: z.object({}),
+    run: async () => ({ checks: (await examine()).filter(({ name }) => sharedChecks.includes(name)) }),
+  }),
+]
+
+export const tools: readonly Tool[] = [...contacts, ...mail, ...webhooks, ...journeys, ...deals, ...overview]
