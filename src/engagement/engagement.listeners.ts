@@ -9,6 +9,7 @@ import type { EventData } from '../events/shapes.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
+import { lockScore } from './engagement.score.ts'
 
 // Imports no zod shapes and no entities: every process loads its listeners at the start.
 
@@ -47,6 +48,12 @@ const findUnnamed = statement<{ id: string }>(
 const unnamedAnswers = async ({ sql, accountId }: Work, email: string): Promise<string[]> =>
   (await sql(findUnnamed, [accountId, email])).map(({ id }) => id)
 
+const lockInteractions = statement(
+  'lock-interactions-to-erase',
+  {},
+  'select from interactions where account_id = $1 and email = $2 order by id for update',
+)
+
 const eraseInteractions = statement(
   'erase-interactions',
   {},
@@ -61,6 +68,9 @@ export const forgetInteractions: Listener = {
   async contactsRemoved(work, { listId, email }) {
     const { sql, accountId } = work
     if (listId !== undefined || email === undefined) return
+    // Waits for interactions that are being recorded: they lock the score last.
+    await sql(lockInteractions, [accountId, email])
+    await lockScore(work, email)
     await eraseEvents(work, await unnamedAnswers(work, email))
     await sql(eraseInteractions, [accountId, email])
     await sql(deleteScore, [accountId, email])

@@ -1,3 +1,4 @@
+export { scoreAt, setScore, showScore } from '../engagement.score.ts'
 export { blocks, maxTextLength } from './answers.ts'
 export { type Answered, type BlockKind, type BlockOf, type BlockType, recipientActor } from './blocks.ts'
 export { type AnswerState, readState, recordInteraction, withdrawInteraction } from './record.ts'
@@ -11,4 +12,3 @@ export {
   type ResponseView,
   summarizeResponses,
 } from './responses.ts'
-export { scoreAt, setScore, showScore } from './score.ts'

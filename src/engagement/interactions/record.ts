@@ -16,8 +16,8 @@ import { preparedStatement, statement } from '../../store/statement.ts'
 import { utcDay } from '../../store/tallies.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { Interaction } from '../engagement.entities.ts'
+import { addToScore, holdScore } from '../engagement.score.ts'
 import type { SentMail } from '../engagement.sent.ts'
-import { addToScore, holdScore } from './score.ts'
 
 export type InteractionKind = Interaction['kind']
 

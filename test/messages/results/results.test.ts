@@ -15,6 +15,7 @@ import {
 import { type ClaimedMessage, claimDue, freeClaims, unknownState } from '../../../src/messages/outbox/claim.ts'
 import { failedResult, type Result, recordResults, suppressedResult } from '../../../src/messages/outbox/record.ts'
 import { runResults } from '../../../src/messages/results/results.ts'
+import { untilLocked } from '../../support/database.ts'
 import { type EngagedAccount, engagedAccount, useEngaged } from '../../support/engagement.ts'
 import { randomOfTest } from '../../support/random.ts'
 import { exim, yahoo } from '../../support/reports.ts'
@@ -237,6 +238,27 @@ test('an erased person is not counted any more, and no row keeps the address', a
   expect(
     await t.app.sql(`select from message_people where account_id = $1 and email = 'ada@people.example'`, [account.id]),
   ).toEqual([])
+  await check([[today(), today()]])
+})
+
+test('an erasure waits for an answer that is being recorded, and removes it too', async () => {
+  const email = 'ada@people.example'
+  const { id } = await queue(email, 'broadcast')
+  await sendAll()
+  await contact(email)
+  let erasing: Promise<unknown> | undefined
+  const sent = (await loadSent(t.app, account.id, id))!
+  await work(async (w) => {
+    await recordInteraction(w, sent, { kind: 'vote', blockId: 'vote', value: 'a', onOther: 'replace' })
+    erasing = erase(email)
+    await untilLocked(t.app, 1)
+  })
+  await erasing
+  for (const table of ['interactions', 'message_people', 'message_result_changes', 'lead_scores'])
+    expect(await t.app.sql(`select from ${table} where account_id = $1 and email = $2`, [account.id, email])).toEqual(
+      [],
+    )
+  expect(await stats(cause.broadcast)).toMatchObject({ sent: 1, opened: 0, answered: 0 })
   await check([[today(), today()]])
 })
 

@@ -1,8 +1,8 @@
-import { readContacts } from '../../contacts/contacts.ts'
-import { emit } from '../../events/emit.ts'
-import { preparedStatement, statement } from '../../store/statement.ts'
-import type { Work } from '../../store/work.ts'
-import type { Interaction } from '../engagement.entities.ts'
+import { readContacts } from '../contacts/contacts.ts'
+import { emit } from '../events/emit.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
+import type { Interaction } from './engagement.entities.ts'
 
 /** Points for each interaction (docs/reference/studio.md#lead-score). */
 const points: Record<Interaction['kind'], number> = {
@@ -51,7 +51,7 @@ const updateScore = preparedStatement(
 )
 
 /** Locks the score's row, and creates it if it is missing. */
-const lockScore = async ({ sql, accountId, now }: Work, email: string): Promise<Score> => {
+export const lockScore = async ({ sql, accountId, now }: Work, email: string): Promise<Score> => {
   const [row] = await sql(lockOrCreate, [accountId, email, now])
   return row!
 }
