@@ -23,9 +23,9 @@ const isFree = (port: number): Promise<boolean> =>
 
 // Each worker of a run draws from its own range without repeats: no other worker takes a port that one found free. Runs at the same
 // time start at different ports (.ci/run).
-const portsOfWorker = 2_500
+const portsOfWorker = 2_000
 const firstPort =
-  Number(process.env.TEST_FIRST_PORT ?? 10_000) + portsOfWorker * (Number(process.env.VITEST_POOL_ID ?? 0) % 5)
+  Number(process.env.TEST_FIRST_PORT ?? 10_000) + portsOfWorker * (Number(process.env.VITEST_POOL_ID ?? 0) % 7)
 let drawn = 2 * Math.floor((Math.random() * portsOfWorker) / 2)
 
 /** Returns a free port whose successor is free, too; below the ports of outgoing connections and the embedded server. */
