@@ -12,6 +12,8 @@ const plans = ['free', 'starter', 'pro', 'business', 'unlimited']
 /** Shells that `svc completion` supports. */
 const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]
+/** Products whose exports are read: those of contacts/imports/vendors.ts. */
+const products = ['mailchimp', 'hubspot', 'brevo', 'listmonk', 'resend', 'plunk']
 const bookingStatuses = ['confirmed', 'cancelled']
 
 /** The closed sets of values of flags and arguments, by command. */
@@ -25,6 +27,7 @@ export const closedValues: Readonly<Record<string, readonly string[]>> = {
   'completion <shell>': shells,
   'contacts export --format': ['csv', 'jsonl'],
   'contacts import --on-conflict': ['upsert', 'skip'],
+  'contacts import --from': products,
   'contacts import --encoding': ['utf-8', 'latin1'],
   'deals list --status': stageKinds,
   'deliveries list --status': deliveryStatuses,
@@ -48,6 +51,7 @@ export const closedValues: Readonly<Record<string, readonly string[]>> = {
   'send --type': ['transactional', 'marketing'],
   'sends list --status': messageStatuses,
   'suppressions add --reason': suppressionReasons,
+  'suppressions import --from': products,
   'suppressions list --reason': suppressionReasons,
   'webhooks create --events': eventTypes,
   'webhooks test --type': eventTypes,

@@ -1,4 +1,4 @@
-import type { TimelinePart } from '../contacts/contacts.ts'
+import type { Suppressing, TimelinePart } from '../contacts/contacts.ts'
 import type { BlockForm, BlockKind } from '../engagement/engagement.ts'
 import type { Sources } from '../journeys/journeys.ts'
 import type { Bindable } from '../lifecycle/lifecycle.ts'
@@ -133,6 +133,9 @@ export const loadPersonalData = async (): Promise<readonly PersonalDataPart[]> =
 /** Loads what the features know about the past of an address, with parts of most features. */
 export const loadTimelineParts = async (): Promise<readonly TimelinePart[]> =>
   (await import('./timeline.ts')).timelineParts
+
+/** Loads what imports of contacts do with suppressions. */
+export const loadSuppressing = async (): Promise<Suppressing> => (await import('../messages/messages.ts')).suppressing
 
 /** Loads what filters may name besides contacts, with parts of most features. */
 export const loadFilterParts = async (): Promise<FilterParts> => (await import('./filter-parts.ts')).filterParts

@@ -155,6 +155,8 @@ const ImportSchema = defineEntity({
     unchanged: p.integer().default(0),
     skipped: p.integer().default(0),
     rejected: p.integer().default(0),
+    /** Rows whose person has opted out elsewhere (`--from`). */
+    suppressed: p.integer().default(0),
     startedAt: p.datetime(),
     finishedAt: p.datetime().nullable(),
   },

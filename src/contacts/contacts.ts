@@ -1,4 +1,6 @@
+import type { Work } from '../store/work.ts'
 import type { TimelinePart } from './contacts.timeline.ts'
+import type { OptOut } from './imports/imports.ts'
 
 export { type AccessView, listAccess } from './access-log.ts'
 export {
@@ -50,7 +52,7 @@ export {
 export { type ContactSpan, contactsByDay, lockLeaving, tallyingLeft } from './contacts.stats.ts'
 export { readTimeline, type TimelineEntry, type TimelinePart, timelinePart } from './contacts.timeline.ts'
 export type { Contact } from './contacts.view.ts'
-export type { Table } from './imports/imports.ts'
+export type { OptOut, Reading, Table } from './imports/imports.ts'
 export {
   type ContactListView,
   countActive,
@@ -116,12 +118,26 @@ type Imports = typeof import('./imports/imports.ts')
 export const openTable = async (...given: Parameters<Imports['openTable']>): ReturnType<Imports['openTable']> =>
   (await import('./imports/imports.ts')).openTable(...given)
 
+/** As `originOf` of contacts/imports/prepare.ts. */
+export const originOf = async (...given: Parameters<Imports['originOf']>): Promise<ReturnType<Imports['originOf']>> =>
+  (await import('./imports/imports.ts')).originOf(...given)
+
 /** As `checkRejectsFile` of contacts/imports/rejects.ts. */
 export const checkRejectsFile = async (...given: Parameters<Imports['checkRejectsFile']>): Promise<void> =>
   (await import('./imports/imports.ts')).checkRejectsFile(...given)
 
+/** What imports of other products' exports need of suppressions, which a later feature has. */
+export interface Suppressing {
+  /** Suppresses addresses since the times when they opted out. Those that are suppressed for that reason stay as they are. */
+  suppress(work: Work, optOuts: readonly OptOut[]): Promise<void>
+  /** Returns those of the normalised addresses that are suppressed for any reason, except those that have only left topics. */
+  suppressedOf(reader: Pick<Work, 'sql' | 'accountId'>, emails: readonly string[]): Promise<ReadonlySet<string>>
+}
+
 declare module '../store/work.ts' {
   interface App {
+    /** The first call of a process loads it. */
+    suppressing(): Promise<Suppressing>
     /** What the features know about the past of an address. The first call of a process loads it. */
     timelineParts(): Promise<readonly TimelinePart[]>
   }

@@ -95,6 +95,7 @@ export {
   SuppressionReasonShape,
   type SuppressionView,
   suppressAddresses,
+  suppressing,
 } from './suppression/suppression.ts'
 export {
   createTopic,

@@ -5,7 +5,7 @@ import { type Column, fitted, printable } from '../../cli/output.ts'
 import { Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 import { findList } from '../lists/lists.ts'
-import { mapColumns } from './columns.ts'
+import { mapColumns, type Origin } from './columns.ts'
 import type { FileFormat, ImportOptions, Source } from './imports.ts'
 
 /*
@@ -31,9 +31,13 @@ const samplesOf = ({ samples }: FileFormat, at: number): string =>
   ).trimEnd()
 
 /** Returns the target of each column; null if no column is the address yet. */
-const targetsOf = (headers: readonly string[], map: Readonly<Record<string, string>>): string[] | null => {
+const targetsOf = (
+  headers: readonly string[],
+  map: Readonly<Record<string, string>>,
+  origin: Origin | null = null,
+): string[] | null => {
   try {
-    const { email, fields } = mapColumns(headers, new Map(Object.entries(map)))
+    const { email, fields } = mapColumns(headers, new Map(Object.entries(map)), origin)
     return headers.map((_, at) => (at === email ? 'email' : (fields[at] ?? 'left out')))
   } catch (error) {
     if (error instanceof Problem && error.message.startsWith('No column holds the address')) return null
@@ -111,7 +115,9 @@ export const arrange = async (
   const separator = file.headers.length > 1 ? `, columns separated by ${separators[file.delimiter]}` : ''
   const encoding = encodings[file.encoding] ?? file.encoding
   context.out.note(`${basename(source.file)}: ${encoding}${separator}, ${quantity(file.headers.length, 'column')}`)
-  const map = given.map === undefined ? await askMap(context, file) : options.map
+  // The columns of another product's export have their meanings already.
+  const isAsked = given.map === undefined && !options.origin
+  const map = isAsked ? await askMap(context, file) : options.map
   const createList = given.createList || !(await listExists(context, given.list))
   if (createList && !given.createList && !(await askConfirm(`There is no list ${given.list}. Create it?`))) return null
   return { options: { ...options, map, encoding: file.encoding }, createList, file }
@@ -119,7 +125,7 @@ export const arrange = async (
 
 /** Shows the first rows as they would be imported. */
 export const showRows = async ({ out }: Context, { file, options }: Arranged): Promise<void> => {
-  const targets = targetsOf(file.headers, options.map)
+  const targets = targetsOf(file.headers, options.map, options.origin)
   if (!targets || out.format !== 'table') return
   const columns = targets.map((target, at): Column<string[]> => [target.toUpperCase(), (values) => values[at] ?? ''])
   const email = columns.findIndex(([heading]) => heading === 'EMAIL')

@@ -1,9 +1,10 @@
-import { emailMaxLength, normalizeEmail } from '../../lib/email.ts'
+import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
 import { Problem } from '../../lib/problem.ts'
 import { cut } from '../../lib/text.ts'
-import { type ContactWrite, type Fields, requireStorable } from '../contacts.fields.ts'
+import { type ContactWrite, type Fields, normalizeFields, requireStorable } from '../contacts.fields.ts'
 import type { Columns } from './columns.ts'
 import type { CsvRow } from './csv.ts'
+import type { OptOutReason, Reading } from './vendors.ts'
 
 /** Maximum rows for each transaction: a larger write fires no events (docs/reference/events.md#sources). */
 const batchRows = 500
@@ -23,13 +24,35 @@ export interface Repeats {
   same: number
 }
 
+/** An address that gets no email any more, for one reason. `at`: since when, in epoch ms; null: the file does not say. */
+export interface OptOut {
+  email: string
+  reason: OptOutReason
+  at: number | null
+}
+
 export interface Batch {
   rows: number
   /** One write for each address. */
   writes: ContactWrite[]
   repeats: ReadonlyMap<string, Repeats>
   rejects: Reject[]
+  /** Absent: the file is no export of another product. */
+  states?: States
 }
+
+/** What an export says of the people in a batch. */
+export interface States {
+  /** Addresses that have opted out: they are in no write. */
+  optOuts: OptOut[]
+  /** Their rows, by the most severe reason. */
+  suppressed: ReadonlyMap<OptOutReason, number>
+  /** Addresses of writes whose new contacts are not active. */
+  pending: ReadonlySet<string>
+}
+
+/** From the most severe one. */
+const reasons: readonly OptOutReason[] = ['complained', 'bounced', 'manual', 'unsubscribed']
 
 const faultOf = (values: readonly string[], email: string, columns: Columns): string | null => {
   if (email === '') return 'no address'
@@ -53,12 +76,17 @@ const fieldsOf = (values: readonly string[], { fields: names }: Columns): Fields
   return fields
 }
 
-/** Returns the write of a row, or the reason for its rejection. */
-const writeOf = ({ values, fault }: CsvRow, email: string, columns: Columns): ContactWrite | string => {
+type Read = ContactWrite & Pick<Reading, 'isPending' | 'optOuts'>
+
+/** Returns what a row says, or the reason for its rejection. */
+const readRow = ({ values, fault }: CsvRow, email: string, columns: Columns): Read | string => {
   const reason = fault ?? faultOf(values, email, columns)
   if (reason) return reason
   try {
-    return { email, fields: fieldsOf(values, columns) }
+    if (!columns.read) return { email, fields: fieldsOf(values, columns), isPending: false, optOuts: [] }
+    const { optOuts, isPending, fields } = columns.read(values)
+    if (optOuts.length === 0) return { email, fields: normalizeFields(fields()), isPending, optOuts }
+    return isEmailSyntax(email) ? { email, fields: {}, isPending, optOuts } : 'no email address'
   } catch (error) {
     if (error instanceof Problem) return error.message
     throw error
@@ -80,25 +108,74 @@ const merge = (into: Record<string, string>, fields: Readonly<Record<string, str
   return isChanged
 }
 
-/** Splits rows into writes and rejects. For repeated addresses the last values win, or with `keepFirst` the first. */
+/** Collects the addresses of a batch that have opted out, each reason once, with its earliest time. */
+const collectOptOuts = () => {
+  const found = new Map<string, Map<OptOutReason, number | null>>()
+  const rows = new Map<string, number>()
+  return {
+    add(email: string, optOuts: Reading['optOuts']) {
+      const times = found.getOrInsertComputed(email, () => new Map())
+      for (const { reason, at } of optOuts) {
+        const earlier = times.get(reason) ?? null
+        times.set(reason, earlier === null || at === null ? (earlier ?? at) : Math.min(earlier, at))
+      }
+      rows.set(email, (rows.get(email) ?? 0) + 1)
+    },
+    emails: found,
+    /** Returns the collected opt-outs, and their rows by reason. `further`: rows of the address that say otherwise. */
+    end(further: (email: string) => number): Pick<States, 'optOuts' | 'suppressed'> {
+      const suppressed = new Map<OptOutReason, number>()
+      for (const [email, times] of found) {
+        const reason = reasons.find((one) => times.has(one))!
+        suppressed.set(reason, (suppressed.get(reason) ?? 0) + rows.get(email)! + further(email))
+      }
+      const optOuts = [...found].flatMap(([email, times]) => [...times].map(([reason, at]) => ({ email, reason, at })))
+      return { optOuts, suppressed }
+    },
+  }
+}
+
+/**
+ * Splits rows into writes, addresses that have opted out, and rejects. For repeated addresses the last values win, or with `keepFirst` the
+ * first; an opt-out wins over all other rows of its address.
+ */
 const toBatch = (rows: readonly CsvRow[], columns: Columns, keepFirst: boolean): Batch => {
   const writes = new Map<string, ContactWrite>()
   const repeats = new Map<string, Repeats>()
   const rejects: Reject[] = []
+  const optedOut = collectOptOuts()
+  const pending = new Set<string>()
   for (const row of rows) {
     const found = row.values[columns.email] ?? ''
     const email = normalizeEmail(found)
-    const write = writeOf(row, email, columns)
-    const earlier = writes.get(email)
-    if (typeof write === 'string') rejects.push({ line: row.line, email: storable(found), reason: write })
-    else if (!earlier) writes.set(email, write)
-    else {
-      const repeated = repeats.getOrInsert(email, { changed: 0, same: 0 })
-      if (!keepFirst && merge(earlier.fields, write.fields)) repeated.changed++
-      else repeated.same++
+    const read = readRow(row, email, columns)
+    if (typeof read === 'string') {
+      rejects.push({ line: row.line, email: storable(found), reason: read })
+      continue
     }
+    const { fields, isPending, optOuts } = read
+    if (optOuts.length > 0) {
+      optedOut.add(email, optOuts)
+      continue
+    }
+    const earlier = writes.get(email)
+    if (!isPending) pending.delete(email)
+    if (!earlier) {
+      writes.set(email, { email, fields })
+      if (isPending) pending.add(email)
+      continue
+    }
+    const repeated = repeats.getOrInsert(email, { changed: 0, same: 0 })
+    if (!keepFirst && merge(earlier.fields, fields)) repeated.changed++
+    else repeated.same++
   }
-  return { rows: rows.length, writes: [...writes.values()], repeats, rejects }
+  const further = (email: string) => {
+    const { changed, same } = repeats.get(email) ?? { changed: 0, same: 0 }
+    return writes.has(email) ? 1 + changed + same : 0
+  }
+  const states = columns.read && { ...optedOut.end(further), pending }
+  for (const email of optedOut.emails.keys()) writes.delete(email)
+  return { rows: rows.length, writes: [...writes.values()], repeats, rejects, ...(states && { states }) }
 }
 
 /** Splits rows into batches, without the first `skip` rows, which are already imported. */

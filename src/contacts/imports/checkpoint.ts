@@ -8,6 +8,7 @@ import { findMembers } from '../contacts.find.ts'
 import type { VerificationResult } from '../verification/verification.ts'
 import { areWriteEventsWanted, writeContacts } from '../write/write.ts'
 import type { Batch, Reject } from './batch.ts'
+import type { Origin } from './columns.ts'
 import { type Counts, countRows } from './counts.ts'
 
 /** How an import reads its file and writes. Stored with the import, so that a resume continues in the same way. */
@@ -19,6 +20,8 @@ export interface ImportOptions {
   events: boolean
   /** File for the rejects, written at the end: an absolute path, or null. */
   rejectsFile: string | null
+  /** Whose export the file is (`--from`). Absent or null: nobody's. */
+  origin?: Origin | null
 }
 
 export interface ImportView extends Counts {
@@ -56,12 +59,13 @@ const columnTypes = {
   unchanged: 'int4',
   skipped: 'int4',
   rejected: 'int4',
+  suppressed: 'int4',
   startedAt: 'timestamptz',
   finishedAt: 'timestamptz',
 } as const
 
 const columns = `id, list_id as "listId", file, file_sha256 as "fileSha256", options, status, rows_done as rows, created, updated,
-  unchanged, skipped, rejected, started_at as "startedAt", finished_at as "finishedAt"`
+  unchanged, skipped, rejected, suppressed, started_at as "startedAt", finished_at as "finishedAt"`
 
 const openOf = ({ startedAt, finishedAt, ...row }: Row): OpenImport => ({
   ...row,
@@ -165,7 +169,7 @@ const advancing = preparedStatement<{ durability: string }>(
   'import-advance',
   { durability: 'text' },
   `update imports set status = 'running', rows_done = rows_done + $4, created = created + $5, updated = updated + $6,
-     unchanged = unchanged + $7, skipped = skipped + $8, rejected = rejected + $9
+     unchanged = unchanged + $7, skipped = skipped + $8, rejected = rejected + $9, suppressed = suppressed + $11
    where account_id = $1 and id = $2 and rows_done = $3 and status <> 'done'
    returning set_config(
      'synchronous_commit', case when $10 then current_setting('synchronous_commit') else 'off' end, true
@@ -183,9 +187,9 @@ const advance = async (
   rowsDone: number,
   { rows, counts, isDurable }: { rows: number; counts: Counts; isDurable: boolean },
 ): Promise<void> => {
-  const { created, updated, unchanged, skipped, rejected } = counts
+  const { created, updated, unchanged, skipped, rejected, suppressed } = counts
   const moves = [rows, created, updated, unchanged, skipped, rejected]
-  const moved = await sql(advancing, [accountId, id, rowsDone, ...moves, isDurable])
+  const moved = await sql(advancing, [accountId, id, rowsDone, ...moves, isDurable, suppressed])
   if (moved.length === 0) throw await checkpointConflict({ sql, accountId }, id, rowsDone)
 }
 
@@ -204,7 +208,10 @@ export const writeBatch = async (
 ): Promise<Counts> => {
   const keepExisting = options.onConflict === 'skip'
   const { events } = options
-  const outcomes = await writeContacts(work, listId, batch.writes, verifications, { keepExisting, events, turn })
+  const outcomes = await writeContacts(work, listId, batch.writes, verifications, {
+    ...{ keepExisting, events, turn },
+    ...(batch.states && { pending: batch.states.pending }),
+  })
   if (keepExisting) {
     // Of the skipped addresses, those in the list are unchanged; the plan's limit skipped the others.
     const left = [...outcomes].filter(([, outcome]) => outcome === 'skipped').map(([email]) => email)

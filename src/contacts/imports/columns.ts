@@ -1,10 +1,21 @@
 import { Problem, shown } from '../../lib/problem.ts'
 import { cut } from '../../lib/text.ts'
+import { openVendor, type Part, type Reading, type VendorName } from './vendors.ts'
 
 /** Targets of a file's columns: `email` is the index of the address; the others become fields, or null if they have no name. */
 export interface Columns {
   email: number
   fields: readonly (string | null)[]
+  /** Fields that no single column has (`--from`). */
+  further?: readonly string[]
+  /** Returns what a row of another product's export says; absent: every row is a contact with `fields`. */
+  read?(values: readonly string[]): Reading
+}
+
+/** The product whose export a file is, and what the name of the file says. */
+export interface Origin {
+  vendor: VendorName
+  part: Part | null
 }
 
 const hintLength = 1_000
@@ -50,9 +61,13 @@ const emailIndex = (headers: readonly string[], map: ReadonlyMap<string, string>
 
 /**
  * Returns the target of every column: from the map, else the header itself. Throws Problem `usage` if no column is the address, a header
- * of the map is not in the file, or two columns have the same target.
+ * of the map is not in the file, two columns have the same target, or the file is no export of the product.
  */
-export const mapColumns = (headers: readonly string[], map: ReadonlyMap<string, string>): Columns => {
+export const mapColumns = (
+  headers: readonly string[],
+  map: ReadonlyMap<string, string>,
+  origin: Origin | null = null,
+): Columns => {
   for (const header of map.keys()) {
     const count = headers.filter((name) => name === header).length
     if (count === 0) throw usage(`--map names a column ${shown(header)} that is not in the file`, headers)
@@ -60,9 +75,13 @@ export const mapColumns = (headers: readonly string[], map: ReadonlyMap<string, 
   }
   const email = emailIndex(headers, map)
   if (email < 0) throw usage('No column holds the address: name it with --map "<column>=email"', headers)
-  const fields = headers.map((header, i) => (i === email ? null : (map.get(header) ?? header) || null))
+  const vendor = origin && openVendor(origin.vendor, origin.part, headers, map)
+  const own = (header: string) => map.get(header) ?? (vendor ? vendor.fieldOf(header) : header)
+  const fields = headers.map((header, i) => (i === email ? null : own(header) || null))
   const targets = ['email', ...fields.filter((field) => field !== null)]
   const twice = targets.find((target, i) => targets.indexOf(target) !== i)
   if (twice !== undefined) throw usage(`Two columns would both be ${shown(twice)}: rename one with --map`, headers)
-  return { email, fields }
+  if (!vendor) return { email, fields }
+  const further = vendor.further.filter((field) => !targets.includes(field))
+  return { email, fields, further, read: (values) => vendor.read(values, fields) }
 }

@@ -1,7 +1,7 @@
 import type { Outcome } from '../write/write.ts'
 import type { Batch } from './batch.ts'
 
-/** Every data row counts in exactly one of the five. */
+/** Every data row counts in exactly one of the six. */
 export interface Counts {
   created: number
   updated: number
@@ -9,9 +9,11 @@ export interface Counts {
   /** New addresses beyond the plan's contact limit. */
   skipped: number
   rejected: number
+  /** Rows whose person has opted out elsewhere (`--from`). */
+  suppressed: number
 }
 
-export const noCounts = (): Counts => ({ created: 0, updated: 0, unchanged: 0, skipped: 0, rejected: 0 })
+export const noCounts = (): Counts => ({ created: 0, updated: 0, unchanged: 0, skipped: 0, rejected: 0, suppressed: 0 })
 
 export const addCounts = (sum: Counts, more: Counts): Counts => ({
   created: sum.created + more.created,
@@ -19,6 +21,7 @@ export const addCounts = (sum: Counts, more: Counts): Counts => ({
   unchanged: sum.unchanged + more.unchanged,
   skipped: sum.skipped + more.skipped,
   rejected: sum.rejected + more.rejected,
+  suppressed: sum.suppressed + more.suppressed,
 })
 
 /**
@@ -26,7 +29,8 @@ export const addCounts = (sum: Counts, more: Counts): Counts => ({
  * later row counts as its change to the rows before. All rows of a skipped address are skipped.
  */
 export const countRows = (batch: Batch, outcomes: ReadonlyMap<string, Outcome>): Counts => {
-  const counts = { ...noCounts(), rejected: batch.rejects.length }
+  const suppressed = batch.states?.suppressed.values().reduce((sum, rows) => sum + rows, 0) ?? 0
+  const counts = { ...noCounts(), rejected: batch.rejects.length, suppressed }
   for (const { email } of batch.writes) {
     const outcome = outcomes.get(email) ?? 'skipped'
     const { changed, same } = batch.repeats.get(email) ?? { changed: 0, same: 0 }

@@ -26,6 +26,7 @@ const importColumns: Column<ImportView>[] = [
   ['UNCHANGED', (row) => row.unchanged],
   ['SKIPPED', (row) => row.skipped],
   ['REJECTED', (row) => row.rejected],
+  ['SUPPRESSED', (row) => row.suppressed],
   ['STARTED', (row) => new Date(row.startedAt)],
   ['FILE', (row) => row.file],
 ]
@@ -41,17 +42,19 @@ interface ImportFlags extends Confirmation {
   createList?: boolean
   map?: string
   encoding?: string
+  from?: string
   rejects?: string
   onConflict: string
   events: boolean
 }
 
-const counts = ({ created, updated, unchanged, skipped, rejected }: Counts): Counts => ({
-  created,
-  updated,
-  unchanged,
-  skipped,
-  rejected,
+/** Returns the counts to print. Only exports of other products have rows that become suppressions. */
+const counts = (
+  { created, updated, unchanged, skipped, rejected, suppressed }: Counts,
+  { origin }: ImportOptions,
+): Omit<Counts, 'suppressed'> & { suppressed?: number } => ({
+  ...{ created, updated, unchanged, skipped, rejected },
+  ...(origin && { suppressed }),
 })
 
 const fileOf = (given: string): string => (given === '-' ? '-' : resolve(given))
@@ -104,7 +107,8 @@ const runAndReport = async (
   }
   const rate = Math.round(((result.rows - opened.rows) / (performance.now() - startedAt)) * 1000)
   const { id, rows } = result
-  out.one({ id, ...counts(result), rows }, { id, ...counts(result), rows, 'rows/s': rate })
+  const shown = counts(result, opened.options)
+  out.one({ id, ...shown, rows }, { id, ...shown, rows, 'rows/s': rate })
   if (result.rejected > 0) await explainRejects(context, id, result.rejected)
   if (result.rejected + result.skipped > 0) context.exit(5)
 }
@@ -118,13 +122,15 @@ const explainRejects = async ({ out, work }: Context, id: string, rejected: numb
   out.note(`  next: svc imports rejects ${id}`)
 }
 
-const optionsOf = async (flags: ImportFlags): Promise<ImportOptions> => {
-  const { parseMap } = await import('./imports.ts')
+const optionsOf = async (file: string, flags: ImportFlags): Promise<ImportOptions> => {
+  const { originOf, parseMap } = await import('./imports.ts')
   const { onConflict, encoding = 'utf-8', events } = flags
   if (onConflict !== 'upsert' && onConflict !== 'skip')
     throw new Problem('usage', '--on-conflict must be upsert or skip')
   const rejectsFile = flags.rejects === undefined ? null : resolve(flags.rejects)
-  return { map: Object.fromEntries(parseMap(flags.map ?? '')), encoding, onConflict, events, rejectsFile }
+  const map = Object.fromEntries(parseMap(flags.map ?? ''))
+  const origin = originOf(flags.from, file)
+  return { map, encoding, onConflict, events, rejectsFile, ...(origin && { origin }) }
 }
 
 const computePreview = async (
@@ -134,7 +140,7 @@ const computePreview = async (
   flags: ImportFlags,
   options: ImportOptions,
 ) => {
-  const { prepareImport, previewImport, targetList } = await import('./imports.ts')
+  const { prepareImport, previewImport, requireColumns, targetList } = await import('./imports.ts')
   const prepared = await prepareImport(source, options)
   const target = await context.work((work) => targetList(work, list, flags.createList ?? false, prepared.columns))
   const { onBatch, stop } = watch(context, source)
@@ -142,29 +148,58 @@ const computePreview = async (
   const result = await previewImport(context.app, accountId, target?.id ?? null, prepared, options, onBatch).finally(
     stop,
   )
+  requireColumns(target, result.names)
   for (const [column, rows] of Object.entries(result.optedOut)) {
     context.out.note(
       `The column ${column} says that ${quantity(rows, 'row')} ${rows === 1 ? 'has' : 'have'} opted out of email. This import makes them active contacts.`,
     )
     context.out.note('  next: svc suppressions import <the rows that have opted out>')
+    if (!options.origin) context.out.note("If the file is another product's export, --from reads who has opted out.")
   }
   return { ...result, isNewList: target === null }
 }
 
+type ImportPreview = Awaited<ReturnType<typeof computePreview>>
+
+/** Shows what becomes of the rows of another product's export. */
+const showPlan = ({ out }: Context, { created, updated, unchanged, skipped, ...result }: ImportPreview): void => {
+  const { reasons, pending, rejected, rejects } = result
+  const plan: [rows: number, becomes: string][] = [
+    [created - pending, 'new contacts, active'],
+    [pending, 'new contacts, not active: not confirmed there, or suppressed here'],
+    [updated, 'updated contacts'],
+    [unchanged, 'unchanged'],
+    ...Object.entries(reasons).map(([reason, rows]): [number, string] => [rows, `suppressed: ${reason}`]),
+    [skipped, 'skipped because of the plan'],
+    [rejected, rejects.length > 0 ? `refused: ${rejects.map(({ reason }) => reason).join('; ')}` : 'refused'],
+  ]
+  const shown = plan.filter(([rows]) => rows > 0)
+  const width = Math.max(...shown.map(([rows]) => number(rows).length), 4)
+  out.note(`${'ROWS'.padStart(width)}  BECOME`)
+  for (const [rows, becomes] of shown) out.note(`${number(rows).padStart(width)}  ${becomes}`)
+}
+
 /** What a person is asked about an import before it begins; in a pipe or a script it needs no `--yes`. Null: it is not wanted. */
 const arranged = async (...[context, source, list, flags, options]: Parameters<typeof computePreview>) => {
-  if (!context.asks || flags.yes || source.file === '-') return { options, flags }
+  if (flags.yes || source.file === '-') return { options, flags }
+  if (!context.asks) {
+    if (options.origin && context.out.format !== 'ids')
+      showPlan(context, await computePreview(context, source, list, flags, options))
+    return { options, flags }
+  }
   const { arrange, showRows } = await import('./arrange.commands.ts')
   const found = await arrange(context, source, { ...flags, list }, options)
   if (!found) return null
   const { createList } = found
   const result = await computePreview(context, source, list, { ...flags, createList }, found.options)
   await showRows(context, found)
+  if (options.origin) showPlan(context, result)
   const { rows, created, updated, skipped, rejected, events } = result
   const fired = events['contact.created'] + events['contact.updated']
   const people = [
     `${quantity(created, 'contact')} created`,
     `${number(updated)} updated`,
+    ...(result.suppressed > 0 ? [`${number(result.suppressed)} suppressed`] : []),
     ...(rejected > 0 ? [`${number(rejected)} rejected`] : []),
     ...(skipped > 0 ? [`${number(skipped)} skipped because of the plan`] : []),
   ].join(', ')
@@ -176,10 +211,13 @@ const arranged = async (...[context, source, list, flags, options]: Parameters<t
 const preview = async (
   ...[context, source, list, flags, options]: Parameters<typeof computePreview>
 ): Promise<void> => {
-  const { isNewList, ...result } = await computePreview(context, source, list, flags, options)
+  const result = await computePreview(context, source, list, flags, options)
+  const { isNewList, rows, events, reasons, pending, rejects } = result
   context.out.note(`Nothing was changed. It would${isNewList ? ` create the list ${list} and` : ''} do this:`)
-  const { rows, events } = result
-  context.out.one({ dryRun: true, ...counts(result), rows, events }, { ...counts(result), rows, ...events })
+  const shown = counts(result, options)
+  const plan = options.origin ? { reasons, pending, rejects } : {}
+  if (options.origin && (context.out.format === 'table' || context.out.format === 'plain')) showPlan(context, result)
+  context.out.one({ dryRun: true, ...shown, rows, events, ...plan }, { ...shown, rows, ...events })
   if (result.rejected + result.skipped > 0) context.exit(5)
 }
 
@@ -208,7 +246,7 @@ const resume = async (context: Context, id: string, given: string | undefined, r
       await writeRejects(context.work, id, resolve(rejects))
     }
     context.out.note(`The import ${id} is already done.`)
-    return context.out.one({ id, ...counts(opened), rows: opened.rows })
+    return context.out.one({ id, ...counts(opened, opened.options), rows: opened.rows })
   }
   if (opened.file === '-' && given === undefined) {
     throw new Problem('usage', `The import ${id} read standard input: give the same input again`, {
@@ -245,6 +283,7 @@ export const addImport = (noun: Command, cli: Cli): void => {
       examples(
         'svc contacts import people.csv --list Customers --create-list --map "E-mail=email,First=first_name"',
         'svc contacts import people.csv --list Customers --rejects bad.csv --dry-run',
+        'svc contacts import unsubscribed_email_audience_export_1a2b3c.csv --list News --from mailchimp',
       ),
     )
     .argument('<file>', 'CSV with a header line, separated by comma, semicolon or tab; - reads standard input')
@@ -252,6 +291,10 @@ export const addImport = (noun: Command, cli: Cli): void => {
     .option('--create-list', 'create the list if it does not exist')
     .option('--map <map>', 'map columns to fields: "E-mail=email,First=first_name"; other columns keep their names')
     .option('--encoding <name>', 'encoding of the file, such as latin1 (default: utf-8; detected on a terminal)')
+    .option(
+      '--from <product>',
+      "read another product's export, with its opt-outs and consents: mailchimp, hubspot, brevo, listmonk, resend or plunk",
+    )
     .option('--rejects <file>', 'write rejected rows to this file: line, email, reason')
     .option('--on-conflict <upsert|skip>', 'for contacts that are in the list: update or skip them', 'upsert')
     .option('--no-events', 'fire no contact.created and contact.updated')
@@ -260,7 +303,7 @@ export const addImport = (noun: Command, cli: Cli): void => {
     .action(
       cli.run(async (context, file: string, flags: ImportFlags) => {
         const { list } = await context.require({ list: flags.list })
-        const options = await optionsOf(flags)
+        const options = await optionsOf(file, flags)
         await context.account()
         await interruptible(context, async () => {
           const { source, end } = await openSource(context, fileOf(file))

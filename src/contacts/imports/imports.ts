@@ -1,3 +1,4 @@
+export type { OptOut } from './batch.ts'
 export {
   type ImportOptions,
   type ImportView,
@@ -7,12 +8,13 @@ export {
   showImport,
   startImport,
 } from './checkpoint.ts'
-export { parseMap } from './columns.ts'
+export { type Origin, parseMap } from './columns.ts'
 export type { Counts } from './counts.ts'
 export { openFile, openStdin, type Source } from './file.ts'
 export { type FileFormat, inspectFile } from './inspect.ts'
-export { findOrCreateList, prepareImport, targetList } from './prepare.ts'
+export { findOrCreateList, originOf, prepareImport, requireColumns, targetList } from './prepare.ts'
 export { previewImport } from './preview.ts'
 export { checkRejectsFile, listRejects, reasonsOf, writeRejects } from './rejects.ts'
 export { runImport } from './run.ts'
 export { openTable, type Table } from './table.ts'
+export type { Reading } from './vendors.ts'

@@ -3,22 +3,33 @@ import type { Work } from '../../store/work.ts'
 import { normalizeFields } from '../contacts.fields.ts'
 import { type ContactListView, createList, extendColumns, findList } from '../lists/lists.ts'
 import type { ImportOptions } from './checkpoint.ts'
-import { type Columns, mapColumns } from './columns.ts'
+import { type Columns, mapColumns, type Origin } from './columns.ts'
 import { type CsvRow, readCsv } from './csv.ts'
 import type { Source } from './file.ts'
+import { parseVendor, partOf } from './vendors.ts'
 
 export interface Prepared {
   columns: Columns
   rows: AsyncIterable<CsvRow>
 }
 
-const fieldNames = ({ fields }: Columns): string[] => fields.filter((field) => field !== null)
+/** Returns the origin of a file by `--from` and its name. Throws Problem `usage` for an unknown product. */
+export const originOf = (from: string | undefined, file: string): Origin | null => {
+  if (from === undefined) return null
+  const vendor = parseVendor(from)
+  return { vendor, part: partOf(vendor, file) }
+}
+
+const fieldNames = ({ fields, further = [] }: Columns): string[] => [
+  ...fields.filter((field) => field !== null),
+  ...further,
+]
 
 /** Opens the file and maps its columns. Throws Problem `usage` or `invalid`. */
-export const prepareImport = async (source: Source, { map, encoding }: ImportOptions): Promise<Prepared> => {
+export const prepareImport = async (source: Source, { map, encoding, origin }: ImportOptions): Promise<Prepared> => {
   const reopen = source.sha256 === null ? null : source.open
   const { headers, rows } = await readCsv({ bytes: source.open(), reopen, encoding })
-  const columns = mapColumns(headers, new Map(Object.entries(map)))
+  const columns = mapColumns(headers, new Map(Object.entries(map)), origin)
   normalizeFields(Object.fromEntries(fieldNames(columns).map((name) => [name, ''])))
   return { columns, rows }
 }
@@ -40,6 +51,11 @@ export const targetList = async (
   })
   extendColumns(list?.fields ?? [], fieldNames(columns))
   return list
+}
+
+/** Throws Problem `invalid` if fields of the file would make too many columns; `list` null: it does not exist yet. */
+export const requireColumns = (list: ContactListView | null, names: Iterable<string>): void => {
+  extendColumns(list?.fields ?? [], names)
 }
 
 /** Returns the list to import into; creates it if it does not exist and `mayCreate` is set. */

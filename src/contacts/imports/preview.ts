@@ -7,6 +7,7 @@ import { type Batch, readBatches } from './batch.ts'
 import type { ImportOptions } from './checkpoint.ts'
 import { addCounts, type Counts, countRows, noCounts } from './counts.ts'
 import type { Prepared } from './prepare.ts'
+import type { OptOutReason } from './vendors.ts'
 
 interface Preview extends Counts {
   rows: number
@@ -14,7 +15,20 @@ interface Preview extends Counts {
   events: { 'contact.created': number; 'contact.updated': number }
   /** How many addresses have opted out of email elsewhere, by the column that says so. An import makes them active. */
   optedOut: Record<string, number>
+  /** Rows that become suppressions, by reason. */
+  reasons: Partial<Record<OptOutReason, number>>
+  /** Contacts that would be added without being active: they have not agreed elsewhere, or are suppressed here. */
+  pending: number
+  /** The most frequent reasons of rejects. */
+  rejects: { reason: string; rows: number }[]
+  /** Names of all fields in the file. */
+  names: ReadonlySet<string>
 }
+
+/** Reasons that are counted: those of a file that is no CSV at all may be as many as its rows. */
+const maxReasons = 1000
+/** How many of them are reported. */
+const shownReasons = 3
 
 const isOptedOut: readonly { column: RegExp; value: RegExp }[] = [
   {
@@ -123,12 +137,19 @@ export const previewImport = async (
   const wanted = options.events ? await wantedEvents(app, accountId) : { created: false, updated: false }
   let capacity = await readContactsLeft({ sql: app.sql, accountId })
   const connection = await app.database.connect()
+  const suppressing = columns.read && (await app.suppressing())
+  const rejects = new Map<string, number>()
+  const names = new Set<string>()
   const query: Query = async (text, params = []) => (await connection.query(text, params)).rows
   const result: Preview = {
     ...noCounts(),
     rows: 0,
     events: { 'contact.created': 0, 'contact.updated': 0 },
     optedOut: {},
+    reasons: {},
+    pending: 0,
+    rejects: [],
+    names,
   }
   try {
     await query('create temporary table seen (email text collate "C" primary key, fields jsonb not null)')
@@ -143,10 +164,22 @@ export const previewImport = async (
       for (const { fields } of batch.writes) {
         const column = optOutOf(fields)
         if (column) result.optedOut[column] = (result.optedOut[column] ?? 0) + 1
+        if (suppressing) for (const name in fields) if (names.size <= maxReasons) names.add(name)
+      }
+      for (const [reason, rows] of batch.states?.suppressed ?? [])
+        result.reasons[reason] = (result.reasons[reason] ?? 0) + rows
+      for (const { reason } of batch.rejects)
+        if (rejects.has(reason) || rejects.size < maxReasons) rejects.set(reason, (rejects.get(reason) ?? 0) + 1)
+      if (suppressing) {
+        const added = written.map(({ email }) => email).filter((email) => outcomes.get(email) === 'created')
+        const suppressed = await suppressing.suppressedOf({ sql: app.sql, accountId }, added)
+        result.pending += added.filter((email) => suppressed.has(email) || batch.states?.pending.has(email)).length
       }
       result.rows += batch.rows
       onBatch(result.rows)
     }
+    const frequent = [...rejects].sort(([, a], [, b]) => b - a).slice(0, shownReasons)
+    result.rejects = frequent.map(([reason, rows]) => ({ reason, rows }))
     return result
   } finally {
     await connection.end()

@@ -14,14 +14,27 @@ interface ImportRun extends Writer {
   onBatch?(rows: number): void
 }
 
+/**
+ * Suppresses the addresses of a batch that have opted out elsewhere, in a unit of work of its own: it may lock addresses that another
+ * batch holds, and a resume can repeat it. Contacts of addresses that are suppressed here are not added as active.
+ */
+const applyStates = async ({ app, accountId, actor }: ImportRun, batch: Batch): Promise<Batch> => {
+  const { states } = batch
+  if (!states) return batch
+  const { suppress, suppressedOf } = await app.suppressing()
+  if (states.optOuts.length > 0) await app.work(accountId, actor, (work) => suppress(work, states.optOuts))
+  const emails = batch.writes.map(({ email }) => email)
+  const pending = states.pending.union(await suppressedOf({ sql: app.sql, accountId }, emails))
+  return { ...batch, states: { ...states, pending } }
+}
+
 /** Adds verification results to batches. Asks DNS, so it runs before any transaction. */
-const verifyBatches = async function* (
-  { app }: ImportRun,
-  batches: AsyncIterable<Batch>,
-): AsyncGenerator<VerifiedBatch> {
-  for await (const batch of batches) {
-    const emails = batch.writes.map((write) => write.email)
-    yield { batch, verifications: await verifyAddresses(app, emails) }
+const verifyBatches = async function* (run: ImportRun, batches: AsyncIterable<Batch>): AsyncGenerator<VerifiedBatch> {
+  for await (const read of batches) {
+    if (run.signal.aborted) return
+    const emails = read.writes.map((write) => write.email)
+    const verifications = await verifyAddresses(run.app, emails)
+    yield { batch: await applyStates(run, read), verifications }
   }
 }
 

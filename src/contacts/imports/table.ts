@@ -1,5 +1,5 @@
 import { isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
-import { type Columns, mapColumns, parseMap } from './columns.ts'
+import { type Columns, mapColumns, type Origin, parseMap } from './columns.ts'
 import { type CsvRow, readCsv } from './csv.ts'
 import { openFile, openStdin, type Source } from './file.ts'
 
@@ -17,6 +17,7 @@ interface TableOptions {
   map: string
   encoding: string
   signal: AbortSignal
+  origin: Origin | null
 }
 
 /** Returns the columns of a file without a header, whose first line contains an address; null if the first line is a header. */
@@ -29,7 +30,7 @@ const columnsOfRow = (cells: readonly string[]): Columns | null => {
  * Opens a file, or standard input for `-`. The header is optional, for files with one address for each line. Throws Problem
  * `not_found`, `usage` or `invalid` if it can't be read.
  */
-export const openTable = async (file: string, { map, encoding, signal }: TableOptions): Promise<Table> => {
+export const openTable = async (file: string, { map, encoding, signal, origin }: TableOptions): Promise<Table> => {
   const names = parseMap(map)
   const giveUp = new AbortController()
   const either = AbortSignal.any([signal, giveUp.signal])
@@ -38,8 +39,8 @@ export const openTable = async (file: string, { map, encoding, signal }: TableOp
     const source = file === '-' ? openStdin(either) : await openFile(file, either)
     const reopen = source.sha256 === null ? null : source.open
     const { headers, rows } = await readCsv({ bytes: source.open(), reopen, encoding })
-    const columns = names.size === 0 ? columnsOfRow(headers) : null
-    if (!columns) return { source, columns: mapColumns(headers, names), rows, end }
+    const columns = names.size === 0 && !origin ? columnsOfRow(headers) : null
+    if (!columns) return { source, columns: mapColumns(headers, names, origin), rows, end }
     const all = async function* () {
       yield { line: 1, values: headers }
       yield* rows

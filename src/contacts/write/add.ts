@@ -23,8 +23,12 @@ const asConflict = async (listId: string, inserted: Promise<unknown>): Promise<v
   }
 }
 
+/** Returns the status of the contact to add for an address. */
+export type StatusOf = (email: string) => Contact['status']
+
 interface Added extends Draft {
   rowId: string
+  status: Contact['status']
   verification: VerificationResult | undefined
 }
 
@@ -40,17 +44,29 @@ const resultColumns = (added: readonly Added[]): [statuses: string, reasons: str
   return [textArray(statuses), textArray(added.map(({ verification }) => verification?.reasons.join(' ')))]
 }
 
+/** Returns the status of all added contacts, and as `adding` takes them those that have another one (null: the same). */
+const statusColumns = (added: readonly Added[]): [status: Contact['status'], others: string] => {
+  const { status } = added[0]!
+  const isUniform = added.every((one) => one.status === status)
+  return [status, textArray(isUniform ? [] : added.map((one) => one.status))]
+}
+
 /** Inserts addresses that are new to the account, and their contacts. Throws `SerializationConflict` if one of them exists by now. */
 export const addNew = async (
   { sql, accountId, now }: Work,
   listId: string,
   { fresh, verified }: Classified,
-  status: Contact['status'],
+  statusOf: StatusOf,
 ): Promise<Added[]> => {
   const nowMs = now.getTime()
   // Classified, so that both indexes of contacts grow at their end.
   const rowIds = fresh.map(() => newId('row', nowMs)).sort()
-  const added = fresh.map((draft, i) => ({ ...draft, rowId: rowIds[i]!, verification: verified.get(draft.email) }))
+  const added = fresh.map((draft, i) => ({
+    ...draft,
+    rowId: rowIds[i]!,
+    status: statusOf(draft.email),
+    verification: verified.get(draft.email),
+  }))
   const domains = new Map<string, string>()
   const domainOf = (email: string) =>
     domains.getOrInsertComputed(email.slice(email.lastIndexOf('@')), () => emailDomain(email) ?? '')
@@ -63,7 +79,7 @@ export const addNew = async (
     ...resultColumns(added),
     joinFields(added.map(({ text }) => text)),
     now,
-    status,
+    ...statusColumns(added),
   ]
   await asConflict(listId, sql(adding, params))
   return added
@@ -74,9 +90,8 @@ export const viewAdded = (
   { now }: Work,
   { id, name, fields: listFields }: OpenList,
   added: readonly Added[],
-  status: Contact['status'],
 ): Contact[] =>
-  added.map(({ email, fields, rowId, verification }) =>
+  added.map(({ email, fields, rowId, status, verification }) =>
     viewContact({
       ...{ listId: id, listName: name, listFields: [...listFields], rowId, email, fields, status },
       ...{
@@ -94,12 +109,12 @@ export const joinKnown = (
   listId: string,
   { known }: Classified,
   rowIds: ReadonlyMap<string, string>,
-  status: Contact['status'],
+  statusOf: StatusOf,
 ): Promise<void> => {
   const rows = known.map(({ email, fields }) => {
     const rowId = rowIds.get(email)
     if (rowId === undefined) throw new SerializationConflict('An address was removed meanwhile')
-    return { email, fields, rowId }
+    return { email, fields, rowId, status: statusOf(email) }
   })
-  return asConflict(listId, sql(joining, [accountId, listId, JSON.stringify(rows), now, status]))
+  return asConflict(listId, sql(joining, [accountId, listId, JSON.stringify(rows), now]))
 }

@@ -149,24 +149,24 @@ export const changing = preparedStatement(
   where c.ctid = x.contact`,
 )
 
-/** $3 `email`, `rowId` and `fields` of known addresses as JSON, $4 now, $5 the status of their contacts. */
+/** $3 `email`, `rowId`, `fields` and `status` of the new contacts of known addresses as JSON, $4 now. */
 export const joining = preparedStatement(
   'join-contacts',
   {},
   `
   insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
-  select $1, email, $2, "rowId", fields, $5, $4, $4
-  from jsonb_to_recordset($3::jsonb) as i(email text, "rowId" text, fields jsonb)`,
+  select $1, email, $2, "rowId", fields, status, $4, $4
+  from jsonb_to_recordset($3::jsonb) as i(email text, "rowId" text, fields jsonb, status text)`,
 )
 
 const newRows = `
   select *
-  from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], string_to_array($8, E'\n'))
-    as i(email, row_id, domain, status, reasons, fields)`
+  from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], string_to_array($8, E'\n'), $11::text[])
+    as i(email, row_id, domain, status, reasons, fields, contact_status)`
 
 const addingContacts = `
   insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
-  select $1, email, $2, row_id, fields::jsonb, $10, $9, $9
+  select $1, email, $2, row_id, fields::jsonb, coalesce(contact_status, $10), $9, $9
   from new`
 
 // An address that was not verified has no reasons and no time either.
@@ -183,7 +183,7 @@ const addingAddresses = `
 /**
  * Inserts addresses that are new to the account, and their contacts. $3 addresses, $4 row ids, $5 domains, $6 verification statuses
  * (null: `valid`; `none`: not verified), $7 reasons, each as one text with spaces (null: none), $8 fields (`joinFields`), $9 now, $10 the
- * status of the contacts. $6 and $7 may be shorter than the other arrays.
+ * status of the contacts, $11 the status of those that have another one. $6, $7 and $11 may be shorter than the other arrays.
  */
 export const adding = preparedStatement(
   'add-contacts',

@@ -5,7 +5,7 @@ import { readMembers } from '../contacts.find.ts'
 import type { Contact } from '../contacts.view.ts'
 import { extendColumns } from '../lists/lists.ts'
 import type { VerificationResult } from '../verification/verification.ts'
-import { addNew, joinKnown, viewAdded } from './add.ts'
+import { addNew, joinKnown, type StatusOf, viewAdded } from './add.ts'
 import { byText, type Classified, classify, type Draft, type OpenList, openList } from './classify.ts'
 import { addColumns, countContacts } from './count.ts'
 import {
@@ -27,6 +27,8 @@ export interface WriteOptions {
   events?: boolean
   /** Status of added contacts; existing ones keep theirs. */
   status?: Contact['status']
+  /** Addresses whose added contacts are `pending`, whatever `status` says. */
+  pending?: ReadonlySet<string>
   /** Awaited before any lock for which all writers of the list or the account contend. */
   turn?: () => Promise<void>
 }
@@ -143,13 +145,13 @@ const apply = async (
   work: Work,
   list: OpenList,
   found: Classified,
-  { names, keepExisting, status }: { names: ReadonlySet<string>; keepExisting: boolean; status: Contact['status'] },
+  { names, keepExisting, statusOf }: { names: ReadonlySet<string>; keepExisting: boolean; statusOf: StatusOf },
 ): Promise<Applied> => {
   const { fresh, known, members } = found
   const rowIds = await lockKnown(work, found)
   const changed = keepExisting ? new Map<string, Fields>() : await changeMembers(work, list.id, members)
-  const added = fresh.length > 0 ? await addNew(work, list.id, found, status) : []
-  if (known.length > 0) await joinKnown(work, list.id, found, rowIds, status)
+  const added = fresh.length > 0 ? await addNew(work, list.id, found, statusOf) : []
+  if (known.length > 0) await joinKnown(work, list.id, found, rowIds, statusOf)
   const columns = addColumns(work, list, names)
   const created = fresh.length + known.length
   if (created > 0) countContacts(work, list.id, created, fresh.length)
@@ -162,7 +164,7 @@ const publish = async (
   list: OpenList,
   { fresh, known, members, same }: Classified,
   { added, changed, columns }: Applied,
-  { events, isReading, status }: { events: boolean; isReading: boolean; status: Contact['status'] },
+  { events, isReading }: { events: boolean; isReading: boolean },
 ): Promise<Contact[]> => {
   const created = [...fresh, ...known]
   const emitsEvents = events && created.length + changed.size > 0 && (await areWriteEventsWanted(work))
@@ -170,7 +172,7 @@ const publish = async (
   const others = isReading ? [...members, ...same] : members.filter(({ email }) => changed.has(email))
   const emails = [...known, ...others].map(({ email }) => email)
   const contacts = emails.length > 0 ? await readMembers(work, list.id, emails, columns) : []
-  contacts.push(...viewAdded(work, { ...list, fields: columns }, added, status))
+  contacts.push(...viewAdded(work, { ...list, fields: columns }, added))
   if (emitsEvents) await emitChanges(work, contacts, created, changed)
   return contacts
 }
@@ -182,7 +184,8 @@ const write = async (
   verifications: ReadonlyMap<string, VerificationResult>,
   options: WriteOptions & { isReading?: boolean },
 ): Promise<Written> => {
-  const { keepExisting = false, status = 'active', turn = async () => {}, isReading = false } = options
+  const { keepExisting = false, status = 'active', pending, turn = async () => {}, isReading = false } = options
+  const statusOf: StatusOf = (email) => (pending?.has(email) ? 'pending' : status)
   const events = (options.events ?? true) && writes.length <= maxWithEvents
   const list = await openList(work, listId)
   const given = namesOf(writes)
@@ -191,8 +194,8 @@ const write = async (
   const { found, refused } = await classify(work, list, writes, verifications, turn)
   const { fresh, known, members, same } = found
   const names = refused.length === 0 ? given : namesOf([...fresh, ...known, ...members, ...same])
-  const applied = await apply(work, list, found, { names, keepExisting, status })
-  const contacts = await publish(work, list, found, applied, { events, isReading, status })
+  const applied = await apply(work, list, found, { names, keepExisting, statusOf })
+  const contacts = await publish(work, list, found, applied, { events, isReading })
 
   const outcomes = new Map<string, Outcome>()
   for (const { email } of [...fresh, ...known]) outcomes.set(email, 'created')

@@ -3,7 +3,8 @@ import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../../lib/email.t
 import { shown } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
 import { listTopics } from '../topics/topics.ts'
-import { leaveTopics, type SuppressionReason, suppressAddresses, suppressionReasons } from './suppress.ts'
+import { suppressSince } from './imported.ts'
+import { leaveTopics, type SuppressionReason, suppressionReasons } from './suppress.ts'
 
 interface SuppressionCounts {
   rows: number
@@ -12,6 +13,8 @@ interface SuppressionCounts {
   known: number
   /** Rows without a valid address, or with an unknown topic. */
   rejected: number
+  /** Rows of another product's export whose person gets email (`--from`). */
+  skipped?: number
 }
 
 /** A rejected row, and why. */
@@ -41,6 +44,8 @@ interface Row {
   reason: SuppressionReason
   /** What it left; null: everything, or another reason. */
   topicId: string | null
+  /** Since when, in epoch ms; null: now. */
+  at: number | null
 }
 
 /**
@@ -52,7 +57,8 @@ export const importSuppressions = async (
   { columns, rows }: Pick<Table, 'columns' | 'rows'>,
   { defaultReason, dryRun, signal, onRows = () => {}, onRejected = () => {} }: SuppressionImport,
 ): Promise<{ counts: SuppressionCounts; unknown: string[] }> => {
-  const counts: SuppressionCounts = { rows: 0, added: 0, known: 0, rejected: 0 }
+  const { read } = columns
+  const counts: SuppressionCounts = { rows: 0, added: 0, known: 0, rejected: 0, ...(read && { skipped: 0 }) }
   const unknown = new Set<string>()
   const at = (name: string) => columns.fields.findIndex((field) => field?.toLowerCase() === name)
   const [reasonAt, topicAt] = [at('reason'), at('topic')]
@@ -79,10 +85,7 @@ export const importSuppressions = async (
   const add = async (rows: readonly Row[], w: Work): Promise<number> => {
     let added = 0
     const ofTopic = Map.groupBy(rows, ({ topicId }) => topicId)
-    for (const [reason, same] of Map.groupBy(ofTopic.get(null) ?? [], (row) => row.reason)) {
-      const emails = same.map(({ email }) => email)
-      added += (await suppressAddresses(w, emails, reason)).length
-    }
+    added += await suppressSince(w, ofTopic.get(null) ?? [])
     for (const [topicId, same] of ofTopic) {
       const emails = same.map(({ email }) => email)
       if (topicId !== null) added += (await leaveTopics(w, emails, [topicId])).length
@@ -111,11 +114,17 @@ export const importSuppressions = async (
       counts.rows++
       const given = values[columns.email] ?? ''
       const email = normalizeEmail(given)
+      const optOuts = read && !fault ? read(values).optOuts : null
+      if (optOuts?.length === 0) {
+        counts.skipped!++
+        continue
+      }
       const isAddress = !fault && email.length <= emailMaxLength && isEmailSyntax(email)
       const topic = isAddress ? topicOf(values) : { fault: fault ?? 'no email address' }
-      if ('id' in topic) {
+      if (isAddress && optOuts) for (const { reason, at } of optOuts) batch.push({ email, reason, topicId: null, at })
+      else if ('id' in topic) {
         const reason = topic.id === null ? reasonOf(values) : 'unsubscribed'
-        batch.push({ email, reason, topicId: topic.id })
+        batch.push({ email, reason, topicId: topic.id, at: null })
       } else {
         counts.rejected++
         onRejected({ line, email: given, reason: topic.fault })

@@ -13,22 +13,24 @@ const insertReasons = preparedStatement<{ email: string }>(
   'suppress-addresses',
   { email: 'text' },
   `insert into suppressions (account_id, email, reason, created_at)
-   select $1, email, $3, $4 from (select distinct unnest($2::text[]) as email) e order by email
+   select $1, email, $3, coalesce(min(at), $4) from unnest($2::text[], $5::timestamptz[]) as e(email, at)
+   group by email order by email
    on conflict do nothing returning email`,
 )
 
 /**
  * Suppresses normalised addresses for a reason. Returns those that were not suppressed for it before, and notifies the listeners
- * of them in the same transaction.
+ * of them in the same transaction. `since`: for each address since when; null or absent: now.
  */
 export const suppressAddresses = async (
   work: Work,
   emails: readonly string[],
   reason: SuppressionReason,
+  since: readonly (Date | null)[] = [],
 ): Promise<string[]> => {
   const { sql, accountId, now } = work
   const contacts = await lockLeaving(work, emails)
-  const rows = await sql(insertReasons, [accountId, emails, reason, now])
+  const rows = await sql(insertReasons, [accountId, emails, reason, now, since])
   const added = rows.map(({ email }) => email)
   if (added.length === 0) return added
   await countDepartures(

@@ -1,5 +1,6 @@
 export { countRemovals } from './departures.ts'
 export { importSuppressions } from './import.ts'
+export { suppressing } from './imported.ts'
 export {
   explainUnsent,
   hasTopic,

@@ -19,12 +19,15 @@ interface ImportFlags {
   reason: string
   map: string
   encoding: string
+  from?: string
   rejects?: string
   dryRun?: boolean
 }
 
 const reasonOption = (text: string) => ['--reason <reason>', text] as const
 const reasons = 'complained, bounced, manual or unsubscribed'
+/** Those of contacts/imports/vendors.ts. */
+const products = 'mailchimp, hubspot, brevo, listmonk, resend or plunk'
 
 const parseReason = async (text: string) => {
   const [{ SuppressionReasonShape }, { parse }] = await Promise.all([
@@ -164,12 +167,14 @@ export const commands: CommandSet = (cli) => {
       examples(
         'svc suppressions import blocked.csv',
         'svc suppressions import blocked.txt --reason complained --dry-run',
+        'svc suppressions import cleaned_email_audience_export_1a2b3c.csv --from mailchimp',
       ),
     )
     .argument('<file|->')
     .option(...reasonOption(`for rows without one: ${reasons}`), 'manual')
     .option('--map <map>', 'map columns to email, reason and topic: "E-mail=email,Status=reason"', '')
     .option('--encoding <name>', 'encoding of the file, such as latin1', 'utf-8')
+    .option('--from <product>', `read another product's export: ${products}; rows of people who get email are skipped`)
     .option('--rejects <file>', 'write rejected rows to this file: line, email, reason')
     .option('--yes', 'accepted for scripts; this command never asks')
     .option('--dry-run', 'only count, and change nothing')
@@ -181,13 +186,14 @@ export const commands: CommandSet = (cli) => {
           { map, encoding, dryRun = false, ...flags }: ImportFlags,
         ) => {
           const defaultReason = await parseReason(flags.reason)
-          const [{ checkRejectsFile, openTable }, { importSuppressions }] = await Promise.all([
+          const [{ checkRejectsFile, openTable, originOf }, { importSuppressions }] = await Promise.all([
             import('../../contacts/contacts.ts'),
             import('../messages.ts'),
           ])
           const file = given === '-' ? given : resolve(given)
           if (flags.rejects !== undefined && !dryRun) await checkRejectsFile(flags.rejects, file)
-          const table = await openTable(file, { map, encoding, signal })
+          const origin = await originOf(flags.from, file)
+          const table = await openTable(file, { map, encoding, signal, origin })
           const rejects = flags.rejects === undefined || dryRun ? null : createWriteStream(flags.rejects)
           rejects?.write(csvLine(['line', 'email', 'reason']))
           const bar = progress('rows')

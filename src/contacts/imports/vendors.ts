@@ -1,0 +1,381 @@
+import { Problem } from '../../lib/problem.ts'
+import type { Fields } from '../contacts.fields.ts'
+
+/*
+ * Exports of other products (`--from`). A product is a table: which header means what. Headers without a rule are columns like those of
+ * any other file.
+ */
+
+/** Why a person gets no email any more: the reasons of suppressions. */
+export type OptOutReason = 'complained' | 'bounced' | 'manual' | 'unsubscribed'
+
+/** What a row of an export says about a person. */
+export interface Reading {
+  /** Returns the fields as the file has them: not checked yet. Throws Problem `invalid` if a value can't be read. */
+  fields(): Fields
+  /** The person has not agreed to marketing yet. */
+  isPending: boolean
+  /** Why the person gets no email any more, each reason once. `at`: since when, in epoch ms; null: the file does not say. */
+  optOuts: { reason: OptOutReason; at: number | null }[]
+}
+
+const vendorNames = ['mailchimp', 'hubspot', 'brevo', 'listmonk', 'resend', 'plunk'] as const
+export type VendorName = (typeof vendorNames)[number]
+
+/** Throws Problem `usage`. */
+export const parseVendor = (text: string): VendorName => {
+  const name = vendorNames.find((known) => known === text)
+  if (!name) throw new Problem('usage', `--from must be one of ${vendorNames.join(', ')}`)
+  return name
+}
+
+/** The meaning of a column. A column can have several. */
+interface Rule {
+  header: RegExp
+  /** It is also a field of its own. */
+  isField?: boolean
+  /** Values that say that the person has opted out. */
+  optOut?: readonly { reason: OptOutReason; when: RegExp }[]
+  /** Since when. */
+  isOptOutTime?: boolean
+  /** Values that say that the person has not agreed yet. */
+  pending?: RegExp
+  /** Values that say that the person has agreed, and how. */
+  consent?: { when: RegExp; source: string }
+  /** Its text says how the person agreed. */
+  isConsentSource?: boolean
+  /** When the person agreed. The first column with a value counts. `if-agreed`: only if another column says that they did. */
+  consentTime?: 'agreed' | 'if-agreed'
+  /** Becomes the field `tags`. */
+  isTags?: boolean
+  /** A JSON object, whose properties become fields. */
+  isJson?: boolean
+}
+
+/** What the name of a file says about all of its rows. */
+export type Part = 'subscribed' | OptOutReason | 'pending'
+
+interface Vendor {
+  /** How the source of a consent is called if the file says only when it was. */
+  title: string
+  rules: readonly Rule[]
+  /** For products that write a file for each state. */
+  parts?: readonly { name: RegExp; part: Part }[]
+  /** Headers of which a file has at least one; otherwise it is no export of this product, or one that hides who has opted out. */
+  mark: RegExp
+  /** A column of `mark`, for people. */
+  wanted: string
+}
+
+const yes = /^(true|yes|y|1|x)$/i
+const no = /^(false|no|n|0)$/i
+/** Any text but a denial. */
+const something = /^(?!(false|no|n|0)$)./i
+
+const nothing = (header: RegExp): Rule => ({ header })
+
+// Mailchimp: export of an audience, a zip with a CSV for each state (`unsubscribed_email_audience_export_1a2b3c.csv`; segments and older
+// exports: `unsubscribed_segment_export_…`, `unsubscribed_members_export_…`).
+const mailchimp: Vendor = {
+  title: 'Mailchimp',
+  rules: [
+    { header: /^tags$/i, isTags: true },
+    { header: /^confirm_time$/i, consentTime: 'agreed' },
+    { header: /^optin_time$/i, consentTime: 'agreed' },
+    { header: /^source$/i, isConsentSource: true },
+    { header: /^unsub_time$/i, optOut: [{ reason: 'unsubscribed', when: /./ }], isOptOutTime: true },
+    { header: /^clean_time$/i, optOut: [{ reason: 'bounced', when: /./ }], isOptOutTime: true },
+    {
+      header: /^((email )?marketing |subscription |contact )?status$/i,
+      optOut: [
+        { reason: 'unsubscribed', when: /^unsubscribed$/i },
+        { reason: 'bounced', when: /^(cleaned|bounced)$/i },
+      ],
+      pending: /^(non-?subscribed|pending|transactional)$/i,
+    },
+    {
+      header: /^unsub_(campaign_title|campaign_id|reason|reason_other)$/i,
+      optOut: [{ reason: 'unsubscribed', when: something }],
+    },
+    { header: /^clean_campaign_(title|id)$/i, optOut: [{ reason: 'bounced', when: something }] },
+    nothing(/^(leid|euid|gmtoff|dstoff|latitude|longitude|last_changed)$/i),
+  ],
+  parts: [
+    { name: /(^|[^a-z])unsubscribed_/i, part: 'unsubscribed' },
+    { name: /(^|[^a-z])nonsubscribed_/i, part: 'pending' },
+    { name: /(^|[^a-z])cleaned_/i, part: 'bounced' },
+    { name: /(^|[^a-z])subscribed_/i, part: 'subscribed' },
+  ],
+  mark: /^(member_rating|optin_time|confirm_time|leid|euid|unsub_time|clean_time|.*status)$/i,
+  wanted: 'OPTIN_TIME',
+}
+
+// HubSpot: export of contacts, by the labels or the internal names of their properties; and the export of unsubscribes and bounces
+// (`Portal …`, `Global Bounce`).
+const hubspot: Vendor = {
+  title: 'HubSpot',
+  rules: [
+    { header: /^(unsubscribed from all email|hs_email_optout)$/i, optOut: [{ reason: 'unsubscribed', when: yes }] },
+    { header: /^portal unsubscribe$/i, optOut: [{ reason: 'unsubscribed', when: something }] },
+    {
+      header: /^(email hard bounce reason( enum)?|hs_email_hard_?bounce_reason(_enum)?|portal bounce|global bounce)$/i,
+      optOut: [{ reason: 'bounced', when: something }],
+    },
+    { header: /^(invalid email address|hs_email_bad_address)$/i, optOut: [{ reason: 'bounced', when: yes }] },
+    { header: /^portal spam report$/i, optOut: [{ reason: 'complained', when: something }] },
+    { header: /^(unsubscribe(d)? (date|time)|hs_email_optout_date)$/i, isOptOutTime: true },
+    {
+      header: /^(marketing contact status|hs_marketable_status)$/i,
+      isField: true,
+      pending: /^(non-?marketing( contact)?|false)$/i,
+    },
+    { header: /^(marketing email confirmation( status)?|hs_emailconfirmationstatus)$/i, pending: /pending/i },
+    { header: /^(legal basis for processing contact['’]?s data|hs_legal_basis)$/i, isConsentSource: true },
+    { header: /^(consent (date|time)|opt-?in (date|time))$/i, consentTime: 'if-agreed' },
+    { header: /^(contact )?tags$/i, isTags: true },
+    nothing(/^(record id( - contact)?|hs_object_id|contact id)$/i),
+  ],
+  mark: /^(unsubscribed from all email|hs_email_optout|email hard bounce reason.*|hs_email_hard_?bounce_reason.*|marketing contact status|hs_marketable_status|portal .*|global bounce)$/i,
+  wanted: 'Unsubscribed from all email',
+}
+
+// Brevo: export of contacts, with `EMAIL_BLACKLISTED` (`BLACKLIST` and `EMAIL_BLACKLIST` in files of Sendinblue).
+const brevo: Vendor = {
+  title: 'Brevo',
+  rules: [
+    {
+      header: /^(email_?)?bl(ack|ock)list(ed)?$/i,
+      optOut: [{ reason: 'unsubscribed', when: yes }],
+    },
+    {
+      header: /^(email_?marketing|email_subscription|subscription)(_status)?$/i,
+      optOut: [{ reason: 'unsubscribed', when: /^(un-?subscribed|bl(ack|ock)listed|opted-?out)$/i }],
+    },
+    { header: /^(email_)?hard_?bounced?s?$/i, optOut: [{ reason: 'bounced', when: yes }] },
+    { header: /^(unsubscribed|bl(ack|ock)listed)_(at|time|date)$/i, isOptOutTime: true },
+    { header: /^modified_time$/i, isOptOutTime: true },
+    { header: /^double_opt-?_?in$/i, consent: { when: yes, source: 'double opt-in' }, isField: true },
+    { header: /^opt_?in$/i, consent: { when: yes, source: 'opt-in' }, isField: true },
+    { header: /^(opt_?in|doi|consent)_?(time|date|at)$/i, consentTime: 'if-agreed' },
+    { header: /^added_time$/i, consentTime: 'if-agreed', isField: true },
+    { header: /^tags$/i, isTags: true },
+    nothing(/^contact[ _]id$/i),
+  ],
+  mark: /^((email_?)?bl(ack|ock)list(ed)?|(email_?marketing|email_subscription|subscription)(_status)?)$/i,
+  wanted: 'EMAIL_BLACKLISTED',
+}
+
+// listmonk: `subscribers.csv`, whose status is enabled, disabled or blocklisted; and queries of subscriptions with their own status.
+const listmonk: Vendor = {
+  title: 'listmonk',
+  rules: [
+    {
+      header: /^status$/i,
+      optOut: [{ reason: 'manual', when: /^bl(ock|ack)listed$/i }],
+      pending: /^disabled$/i,
+    },
+    {
+      header: /^subscription_status$/i,
+      optOut: [{ reason: 'unsubscribed', when: /^unsubscribed$/i }],
+      pending: /^unconfirmed$/i,
+      consent: { when: /^confirmed$/i, source: 'listmonk' },
+    },
+    { header: /^subscription_updated_at$/i, isOptOutTime: true },
+    { header: /^updated_at$/i, isOptOutTime: true },
+    { header: /^subscription_created_at$/i, consentTime: 'if-agreed' },
+    { header: /^created_at$/i, consentTime: 'if-agreed', isField: true },
+    { header: /^(attributes|attribs)$/i, isJson: true },
+    { header: /^tags$/i, isTags: true },
+    nothing(/^(uuid|id)$/i),
+  ],
+  mark: /^(subscription_)?status$/i,
+  wanted: 'status',
+}
+
+// Resend: export of contacts, with `unsubscribed`.
+const resend: Vendor = {
+  title: 'Resend',
+  rules: [
+    { header: /^unsubscribed$/i, optOut: [{ reason: 'unsubscribed', when: yes }] },
+    { header: /^unsubscribed_at$/i, isOptOutTime: true },
+    { header: /^properties$/i, isJson: true },
+    { header: /^tags$/i, isTags: true },
+    nothing(/^id$/i),
+  ],
+  mark: /^unsubscribed$/i,
+  wanted: 'unsubscribed',
+}
+
+// Plunk: contacts as its API and dashboard have them, with `subscribed` and the JSON object `data`.
+const plunk: Vendor = {
+  title: 'Plunk',
+  rules: [
+    { header: /^subscribed$/i, optOut: [{ reason: 'unsubscribed', when: no }] },
+    { header: /^updated_?at$/i, isOptOutTime: true },
+    { header: /^data$/i, isJson: true },
+    { header: /^tags$/i, isTags: true },
+    nothing(/^(id|project_?id)$/i),
+  ],
+  mark: /^subscribed$/i,
+  wanted: 'subscribed',
+}
+
+const vendors: Readonly<Record<VendorName, Vendor>> = { mailchimp, hubspot, brevo, listmonk, resend, plunk }
+
+/** Returns what the name of a file says about its rows; null: nothing. */
+export const partOf = (vendor: VendorName, file: string): Part | null =>
+  vendors[vendor].parts?.find(({ name }) => name.test(file.split(/[/\\]/).at(-1)!))?.part ?? null
+
+const earliest = Date.UTC(1990, 0)
+
+/** Returns a time that a product wrote in epoch ms; without a zone it is UTC. Null: it is no time. */
+const timeOf = (text: string): number | null => {
+  const trimmed = text.trim()
+  const epoch = /^\d{13}$/.test(trimmed) ? Number(trimmed) : /^\d{10}$/.test(trimmed) ? Number(trimmed) * 1000 : null
+  const iso =
+    /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?(?: [A-Z]{2,5})?$/i.exec(
+      trimmed,
+    )
+  // Brevo writes the day first.
+  const european = /^(\d\d)-(\d\d)-(\d{4})(?:[T ](\d\d):(\d\d)(?::(\d\d))?)?$/.exec(trimmed)
+  const [year, month, day, hour = '00', minute = '00', second = '00', zone = 'Z'] = iso
+    ? iso.slice(1)
+    : european
+      ? [european[3], european[2], european[1], ...european.slice(4)]
+      : []
+  const offset = /^[+-]/.test(zone) ? `${zone.slice(0, 3)}:${zone.slice(-2)}` : 'Z'
+  const time = epoch ?? Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}${offset}`)
+  return time >= earliest ? time : null
+}
+
+/** Returns tags as one text: `vip, early bird`. Mailchimp quotes each of them. */
+const tagsOf = (text: string): string =>
+  (text.match(/"(?:[^"]|"")*"|[^,;]+/g) ?? [])
+    .map((tag) =>
+      tag
+        .trim()
+        .replace(/^"(.*)"$/s, '$1')
+        .replaceAll('""', '"')
+        .trim(),
+    )
+    .filter(Boolean)
+    .join(', ')
+
+/** Returns a value of a JSON object as the text of a field; several values are separated like tags. */
+const textOf = (value: unknown): string => {
+  if (value === null || value === undefined) return ''
+  if (Array.isArray(value) && value.every((one) => typeof one !== 'object')) return value.join(', ')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+const jsonFields = (text: string, header: string): Fields => {
+  if (text.trim() === '') return {}
+  const refuse = () => new Problem('invalid', `${header} is not a JSON object`)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw refuse()
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse()
+  const named = Object.entries(value).map(([name, one]) => [name.trim(), textOf(one)] as const)
+  // The address is the file's own column; a field must have a name, and `__proto__` is none.
+  return Object.fromEntries(named.filter(([name]) => name !== '' && name !== 'email' && name !== '__proto__'))
+}
+
+const consentFields = { source: 'consent_source', at: 'consent_at' } as const
+
+const consentOf = (source: string, agreedAt: string): Fields => {
+  const time = timeOf(agreedAt)
+  const at = time === null ? agreedAt : `${new Date(time).toISOString().slice(0, 19)}Z`
+  return { ...(source !== '' && { [consentFields.source]: source }), ...(at !== '' && { [consentFields.at]: at }) }
+}
+
+/** Returns the values of columns that are fields. */
+const plainFields = (values: readonly string[], names: readonly (string | null)[]): Fields => {
+  const fields: Fields = {}
+  for (const [i, name] of names.entries()) if (name !== null && i < values.length) fields[name] = values[i]!
+  return fields
+}
+
+/** How an export is read. */
+export interface VendorTable {
+  /** The field of each column; null: none of its own. */
+  fieldOf(header: string): string | null
+  /** Fields that no single column has. */
+  further: readonly string[]
+  /** `fields`: the field of each column, after `--map`. */
+  read(values: readonly string[], fields: readonly (string | null)[]): Reading
+}
+
+/**
+ * Returns how the export is read. Columns that the person has mapped are plain columns. Throws Problem `usage` if the file can't say who
+ * has opted out.
+ */
+export const openVendor = (
+  name: VendorName,
+  part: Part | null,
+  headers: readonly string[],
+  map: ReadonlyMap<string, string>,
+): VendorTable => {
+  const { rules, mark, title, wanted } = vendors[name]
+  if (part === null && !headers.some((header) => mark.test(header)))
+    throw new Problem('usage', `No column of ${title} says who has opted out, such as ${wanted}`, {
+      hint: 'export that column too, or import without --from if all of these people get email',
+    })
+  const ruleOf = (header: string): Rule | undefined =>
+    map.has(header) ? undefined : rules.find((rule) => rule.header.test(header))
+  const ruled = headers.flatMap((header, at) => {
+    const rule = ruleOf(header)
+    return rule ? [{ ...rule, text: header, at }] : []
+  })
+  // In the order of the rules: the first of several columns for the same meaning counts.
+  ruled.sort(
+    (a, b) => rules.findIndex((rule) => rule.header === a.header) - rules.findIndex((r) => r.header === b.header),
+  )
+  const consents = ruled.some(({ consent, isConsentSource, consentTime }) => consent || isConsentSource || consentTime)
+  const hasTime = ruled.some(({ consentTime }) => consentTime)
+
+  const read = (values: readonly string[], fieldNames: readonly (string | null)[]): Reading => {
+    const reasons = new Set<OptOutReason>()
+    if (part !== null && part !== 'pending' && part !== 'subscribed') reasons.add(part)
+    let isPending = part === 'pending'
+    let at: number | null = null
+    let source = ''
+    let agreed = ''
+    let agreedIf = ''
+    for (const rule of ruled) {
+      const value = (values[rule.at] ?? '').trim()
+      if (value === '') continue
+      for (const { reason, when } of rule.optOut ?? []) if (when.test(value)) reasons.add(reason)
+      if (rule.pending?.test(value)) isPending = true
+      if (rule.isOptOutTime) at ??= timeOf(value)
+      if (rule.consent?.when.test(value)) source ||= rule.consent.source
+      if (rule.isConsentSource) source ||= value
+      if (rule.consentTime === 'agreed') agreed ||= value
+      if (rule.consentTime === 'if-agreed') agreedIf ||= value
+    }
+    if (agreed !== '') source ||= title
+    const consent = consentOf(source, agreed || (source && agreedIf))
+    const fields = () => ({ ...plainFields(values, fieldNames), ...furtherFields(values), ...consent })
+    return { fields, isPending, optOuts: [...reasons].map((reason) => ({ reason, at })) }
+  }
+  /** Returns tags, and the properties of JSON columns. */
+  const furtherFields = (values: readonly string[]): Fields => {
+    const fields: Fields = {}
+    for (const { isTags, isJson, at, text } of ruled) {
+      if (isJson) Object.assign(fields, jsonFields(values[at] ?? '', text))
+      if (isTags) fields.tags = tagsOf(values[at] ?? '')
+    }
+    return fields
+  }
+
+  return {
+    fieldOf: (header) => {
+      const rule = ruleOf(header)
+      return !rule || rule.isField ? header : rule.isTags ? 'tags' : null
+    },
+    further: [...(consents ? [consentFields.source] : []), ...(hasTime ? [consentFields.at] : [])],
+    read,
+  }
+}

@@ -1,0 +1,395 @@
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type TestAccount, useApp } from '../../support/app.ts'
+import { startSvc, svc } from '../../support/cli.ts'
+
+let account: TestAccount
+let folder: string
+
+const t = useApp()
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-import-from-'))
+  await t.app.sql(`insert into mail_domains values ('example.org', 'mx', now() + interval '1 day')`)
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+beforeEach(async () => {
+  account = await t.account()
+})
+
+const file = async (content: string | Buffer, name = 'export.csv'): Promise<string> => {
+  const path = join(folder, name)
+  await writeFile(path, content)
+  return path
+}
+
+const run = (...args: string[]) => svc(t, ['--account', account.id, ...args])
+
+interface Given {
+  name?: string
+  args?: string[]
+}
+const importFrom = async (vendor: string, content: string | Buffer, { name, args = [] }: Given = {}) =>
+  run(
+    ...['contacts', 'import', await file(content, name), '--list', 'L', '--create-list', '--json', '--from', vendor],
+    ...args,
+  )
+
+interface Row {
+  email: string
+  status: string
+  fields: Record<string, string>
+}
+const contacts = () =>
+  t.app.sql<Row>('select email, status, fields from contacts where account_id = $1 order by email', [account.id])
+
+/** Suppressions as `address reason since`; a time of today is `now`. */
+const suppressions = async () => {
+  const rows = await t.app.sql<{ email: string; reason: string; at: Date }>(
+    'select email, reason, created_at as at from suppressions where account_id = $1 order by email, reason',
+    [account.id],
+  )
+  const since = (at: Date) => (Math.abs(at.getTime() - t.app.now().getTime()) < 60_000 ? 'now' : at.toISOString())
+  return rows.map(({ email, reason, at }) => `${email} ${reason} ${since(at)}`)
+}
+
+const suppress = (email: string, reason = 'manual') => run('suppressions', 'add', email, '--reason', reason)
+
+const mailchimpHeader =
+  'Email Address,First Name,Last Name,MEMBER_RATING,OPTIN_TIME,OPTIN_IP,CONFIRM_TIME,CONFIRM_IP,GMTOFF,DSTOFF,TIMEZONE,CC,REGION'
+const member = (email: string, name: string) =>
+  `${email},${name},Doe,2,"2024-02-01 09:00:00",192.0.2.1,"2024-02-01 09:05:00",192.0.2.1,1,2,Europe/Berlin,DE,BE`
+
+interface Export {
+  vendor: string
+  what: string
+  content: string
+  name?: string
+  /** Of a@example.org. */
+  fields?: Record<string, string>
+  active: string[]
+  pending?: string[]
+  suppressed?: string[]
+}
+
+const mailchimpFields = {
+  ...{ 'First Name': 'Ann', 'Last Name': 'Doe', MEMBER_RATING: '2', OPTIN_IP: '192.0.2.1', CONFIRM_IP: '192.0.2.1' },
+  ...{ TIMEZONE: 'Europe/Berlin', CC: 'DE', REGION: 'BE', NOTES: '', tags: 'vip, early bird' },
+  ...{ consent_source: 'Mailchimp', consent_at: '2024-02-01T09:05:00Z' },
+}
+
+const exports: Export[] = [
+  {
+    vendor: 'mailchimp',
+    what: 'subscribed contacts, with tags and consents',
+    name: 'subscribed_email_audience_export_1a2b3c.csv',
+    content: `\ufeff${mailchimpHeader},LAST_CHANGED,LEID,EUID,NOTES,TAGS
+${member('a@example.org', 'Ann')},"2024-03-01 00:00:00",1,abc,,"""vip"",""early bird"""
+`,
+    fields: mailchimpFields,
+    active: ['a@example.org'],
+  },
+  {
+    vendor: 'mailchimp',
+    what: 'unsubscribed contacts',
+    name: 'unsubscribed_email_audience_export_1a2b3c.csv',
+    content: `${mailchimpHeader},UNSUB_TIME,UNSUB_CAMPAIGN_TITLE,UNSUB_CAMPAIGN_ID,UNSUB_REASON,UNSUB_REASON_OTHER,LEID,EUID,NOTES,TAGS
+${member('u@example.org', 'Uma')},"2025-01-02 03:04:05",News,c1,NORMAL,,1,abc,,
+${member('v@example.org', 'Vic')},,,,,,1,abc,,
+`,
+    active: [],
+    suppressed: ['u@example.org unsubscribed 2025-01-02T03:04:05.000Z', 'v@example.org unsubscribed now'],
+  },
+  {
+    vendor: 'mailchimp',
+    what: 'cleaned contacts of a file with another name',
+    content: `${mailchimpHeader},CLEAN_TIME,CLEAN_CAMPAIGN_TITLE,CLEAN_CAMPAIGN_ID,LEID
+${member('c@example.org', 'Cid')},"2025-01-02 03:04:05",News,c1,1
+`,
+    active: [],
+    suppressed: ['c@example.org bounced 2025-01-02T03:04:05.000Z'],
+  },
+  {
+    vendor: 'mailchimp',
+    what: 'contacts that never subscribed',
+    name: 'nonsubscribed_email_audience_export_1a2b3c.csv',
+    content: `${mailchimpHeader}\n${member('n@example.org', 'Nia')}\n`,
+    active: [],
+    pending: ['n@example.org'],
+  },
+  {
+    vendor: 'hubspot',
+    what: 'contacts by the labels of their properties',
+    content: `Record ID,First Name,Email,Marketing contact status,Unsubscribed from all email,Email hard bounce reason,Legal basis for processing contact's data
+1,Ann,a@example.org,Marketing contact,false,,Freely given consent from contact
+2,Uma,u@example.org,Marketing contact,true,,
+3,Bob,b@example.org,Marketing contact,,UNKNOWN_USER,
+4,Nia,n@example.org,Non-marketing contact,,,
+5,Eve,e@example.org,Marketing contact,true,UNKNOWN_USER,
+`,
+    fields: {
+      ...{ 'First Name': 'Ann', 'Marketing contact status': 'Marketing contact' },
+      consent_source: 'Freely given consent from contact',
+    },
+    active: ['a@example.org'],
+    pending: ['n@example.org'],
+    suppressed: [
+      ...['b@example.org bounced now', 'e@example.org bounced now', 'e@example.org unsubscribed now'],
+      'u@example.org unsubscribed now',
+    ],
+  },
+  {
+    vendor: 'hubspot',
+    what: 'unsubscribes and bounces',
+    content: `Email,Portal Bounce,Portal Unsubscribe,Portal Spam Report,Global Bounce
+b@example.org,UNKNOWN_USER,FALSE,FALSE,FALSE
+u@example.org,,TRUE,,
+s@example.org,,,TRUE,
+g@example.org,,,,TRUE
+`,
+    active: [],
+    suppressed: [
+      ...['b@example.org bounced now', 'g@example.org bounced now', 's@example.org complained now'],
+      'u@example.org unsubscribed now',
+    ],
+  },
+  {
+    vendor: 'brevo',
+    what: 'contacts with EMAIL_BLACKLISTED, separated by semicolons',
+    content: `CONTACT ID;EMAIL;FIRSTNAME;DOUBLE_OPT-IN;OPT_IN;EMAIL_BLACKLISTED;SMS_BLACKLISTED;ADDED_TIME;MODIFIED_TIME
+1;a@example.org;Ann;1;;0;0;05-03-2024 14:22:33;2025-01-02 03:04:05
+2;u@example.org;Uma;;1;1;0;05-03-2024 14:22:33;02-01-2025 03:04:05
+3;z@example.org;Zed;No;;false;;05-03-2024 14:22:33;
+`,
+    fields: {
+      ...{
+        FIRSTNAME: 'Ann',
+        'DOUBLE_OPT-IN': '1',
+        OPT_IN: '',
+        SMS_BLACKLISTED: '0',
+        ADDED_TIME: '05-03-2024 14:22:33',
+      },
+      ...{ consent_source: 'double opt-in', consent_at: '2024-03-05T14:22:33Z' },
+    },
+    active: ['a@example.org', 'z@example.org'],
+    suppressed: ['u@example.org unsubscribed 2025-01-02T03:04:05.000Z'],
+  },
+  {
+    vendor: 'listmonk',
+    what: 'subscribers with JSON attributes',
+    content: `uuid,email,name,attributes,status,created_at,updated_at
+1-2,a@example.org,Ann,"{""city"":""Bonn"",""tags"":[""vip"",""early""],""n"":3,""home"":{""zip"":1},""email"":""x""}",enabled,2024-03-05 14:22:33.123456 +0000 UTC,2024-03-05 14:22:33.123456 +0000 UTC
+1-3,u@example.org,Uma,{},blocklisted,2024-03-05 14:22:33.123456 +0000 UTC,2025-01-02 04:04:05.5 +0100 CET
+1-4,d@example.org,Dan,{},disabled,2024-03-05 14:22:33 +0000 UTC,2024-03-05 14:22:33 +0000 UTC
+`,
+    fields: {
+      ...{ name: 'Ann', created_at: '2024-03-05 14:22:33.123456 +0000 UTC' },
+      ...{ city: 'Bonn', tags: 'vip, early', n: '3', home: '{"zip":1}' },
+    },
+    active: ['a@example.org'],
+    pending: ['d@example.org'],
+    suppressed: ['u@example.org manual 2025-01-02T03:04:05.000Z'],
+  },
+  {
+    vendor: 'listmonk',
+    what: 'subscriptions',
+    content: `email,status,subscription_status,subscription_created_at,subscription_updated_at
+a@example.org,enabled,confirmed,2024-03-05T14:22:33Z,2024-03-05T14:22:33Z
+u@example.org,enabled,unsubscribed,2024-03-05T14:22:33Z,2025-01-02T03:04:05Z
+p@example.org,enabled,unconfirmed,2024-03-05T14:22:33Z,2024-03-05T14:22:33Z
+`,
+    fields: { consent_source: 'listmonk', consent_at: '2024-03-05T14:22:33Z' },
+    active: ['a@example.org'],
+    pending: ['p@example.org'],
+    suppressed: ['u@example.org unsubscribed 2025-01-02T03:04:05.000Z'],
+  },
+  {
+    vendor: 'resend',
+    what: 'contacts',
+    content: `id,created_at,first_name,last_name,email,unsubscribed
+1,2024-03-05 14:22:33.123+00,Ann,Doe,a@example.org,false
+2,2024-03-05 14:22:33.123+00,Uma,Doe,u@example.org,true
+`,
+    fields: { created_at: '2024-03-05 14:22:33.123+00', first_name: 'Ann', last_name: 'Doe' },
+    active: ['a@example.org'],
+    suppressed: ['u@example.org unsubscribed now'],
+  },
+  {
+    vendor: 'plunk',
+    what: 'contacts with JSON data',
+    content: `id,email,subscribed,data,createdAt,updatedAt
+1,a@example.org,true,"{""firstName"":""Ann"",""plan"":""pro""}",2024-03-05T14:22:33.000Z,2024-03-05T14:22:33.000Z
+2,u@example.org,false,"{""firstName"":""Uma""}",2024-03-05T14:22:33.000Z,2025-01-02T03:04:05.000Z
+`,
+    fields: { createdAt: '2024-03-05T14:22:33.000Z', firstName: 'Ann', plan: 'pro' },
+    active: ['a@example.org'],
+    suppressed: ['u@example.org unsubscribed 2025-01-02T03:04:05.000Z'],
+  },
+]
+
+describe('reads the export', () => {
+  test.each(exports)(
+    'of $vendor: $what',
+    async ({ vendor, content, name, fields, active, pending = [], suppressed = [] }) => {
+      const people = new Set(suppressed.map((text) => text.split(' ')[0]))
+      const created = active.length + pending.length
+      const ran = await importFrom(vendor, content, name === undefined ? {} : { name })
+      expect(ran).toMatchObject({ status: 0, json: { created, rejected: 0, suppressed: people.size } })
+      const rows = await contacts()
+      expect(rows.filter(({ status }) => status === 'active').map(({ email }) => email)).toEqual(active)
+      expect(rows.filter(({ status }) => status === 'pending').map(({ email }) => email)).toEqual(pending)
+      expect(await suppressions()).toEqual(suppressed)
+      if (fields) expect(rows[0]!.fields).toEqual(fields)
+    },
+  )
+})
+
+const plunk = (...rows: string[]) => ['email,subscribed,name', ...rows, ''].join('\n')
+
+describe('people', () => {
+  test('who are active here and unsubscribed there are suppressed, and keep their contact', async () => {
+    await importFrom('plunk', plunk('a@example.org,true,Ann'))
+    expect((await importFrom('plunk', plunk('A@example.org,false,Other'))).json).toMatchObject({ suppressed: 1 })
+    expect(await contacts()).toEqual([{ email: 'a@example.org', status: 'active', fields: { name: 'Ann' } }])
+    expect(await suppressions()).toEqual(['a@example.org unsubscribed now'])
+  })
+
+  test('who are suppressed here do not become active, whatever the reason', async () => {
+    await suppress('a@example.org')
+    await suppress('b@example.org', 'unsubscribed')
+    const content = plunk('a@example.org,true,Ann', 'b@example.org,true,Bob', 'c@example.org,true,Cid')
+    const dry = (await importFrom('plunk', content, { args: ['--dry-run'] })).json
+    expect(dry).toMatchObject({ created: 3, pending: 2, suppressed: 0 })
+    await importFrom('plunk', content)
+    expect((await contacts()).map(({ email, status }) => `${email} ${status}`)).toEqual([
+      ...['a@example.org pending', 'b@example.org pending', 'c@example.org active'],
+    ])
+    expect(await suppressions()).toEqual(['a@example.org manual now', 'b@example.org unsubscribed now'])
+  })
+
+  test('with several rows are suppressed by any of them; each row has one count', async () => {
+    const content = plunk(
+      'a@example.org,true,1',
+      'a@example.org,true,2',
+      'a@example.org,false,3',
+      'b@example.org,true,',
+    )
+    expect((await importFrom('plunk', content)).json).toMatchObject({ created: 1, suppressed: 3, rows: 4 })
+    expect((await contacts()).map(({ email }) => email)).toEqual(['b@example.org'])
+  })
+
+  test('of other accounts stay as they are', async () => {
+    const other = await t.account()
+    await importFrom('plunk', plunk('a@example.org,false,Ann'))
+    const rows = await t.app.sql('select from suppressions where account_id = $1', [other.id])
+    expect(rows).toEqual([])
+  })
+})
+
+describe('refusals', () => {
+  test.each([
+    ['an unknown product', 'constantcontact', plunk(), /--from must be one of mailchimp/],
+    ['a file that does not say who has opted out', 'hubspot', 'Email,Name\n', /Unsubscribed from all email/],
+    ['another product’s file', 'resend', plunk('a@example.org,true,Ann'), /unsubscribed/],
+  ])('%s is refused with exit 2, before anything is written', async (_, vendor, content, sentence) => {
+    const ran = await importFrom(vendor, content)
+    expect(ran).toMatchObject({ status: 2, stdout: '' })
+    expect(ran.stderr).toMatch(sentence)
+    expect((await run('lists', '--json')).json).toEqual({ lists: [] })
+  })
+
+  test('rows that cannot be read are rejected with their reason', async () => {
+    const content = 'email,subscribed,data\na@example.org,true,{oops\nnobody,false,\nb@example.org,true,\n'
+    const dry = await importFrom('plunk', content, { args: ['--dry-run'] })
+    const refused = [
+      { reason: 'data is not a JSON object', rows: 1 },
+      { reason: 'no email address', rows: 1 },
+    ]
+    expect(dry).toMatchObject({ status: 5, json: { created: 1, rejected: 2, rejects: refused } })
+    expect(await importFrom('plunk', content)).toMatchObject({ status: 5, json: { created: 1, rejected: 2 } })
+    expect(await suppressions()).toEqual([])
+  })
+
+  test('JSON with too many properties is refused by the preview', async () => {
+    const data = JSON.stringify(Object.fromEntries(Array.from({ length: 41 }, (_, i) => [`f${i}`, 1])))
+    const content = `email,subscribed,data\na@example.org,true,"${data.replaceAll('"', '""')}"\n`
+    const ran = await importFrom('plunk', content)
+    expect(ran).toMatchObject({ status: 2 })
+    expect(ran.stderr).toContain('at most 40 columns')
+    expect(await contacts()).toEqual([])
+  })
+})
+
+test('the preview shows what becomes of the rows, and --dry-run writes nothing', async () => {
+  const content = `${plunk('a@example.org,true,Ann', 'u@example.org,false,Uma')}nobody,false,\n`
+  const path = await file(content)
+  const args = ['contacts', 'import', path, '--list', 'L', '--create-list', '--from', 'plunk']
+  const dry = await run(...args, '--dry-run')
+  expect(dry.status).toBe(5)
+  expect(dry.stderr).toMatch(
+    /1 {2}new contacts, active\n +1 {2}suppressed: unsubscribed\n +1 {2}refused: no email address/,
+  )
+  expect(await suppressions()).toEqual([])
+  expect(await contacts()).toEqual([])
+  expect((await run('imports', '--json')).json).toEqual({ imports: [] })
+  const ran = await run(...args)
+  expect(ran.stderr).toContain('suppressed: unsubscribed')
+  expect((await run(...args, '--yes')).stderr).not.toContain('suppressed: unsubscribed')
+})
+
+test('a mapped column is a plain column', async () => {
+  const content = 'id,email,subscribed,data\n7,a@example.org,true,\n'
+  await importFrom('plunk', content, { args: ['--map', 'id=plunk_id'] })
+  expect((await contacts())[0]!.fields).toEqual({ plunk_id: '7' })
+})
+
+test('after a kill (-9) a resume ends with the same contacts and suppressions', async () => {
+  let content = 'email,subscribed,name\n'
+  for (let i = 0; i < 4_500; i++) content += `p${i}@example.org,${i % 3 > 0},"Person ${i}"\n`
+  const path = await file(content, 'killed.csv')
+  const args = ['--account', account.id, 'contacts', 'import', path, '--list', 'L', '--create-list', '--from', 'plunk']
+  const child = startSvc(t, [...args, '--yes'])
+  const ended = once(child, 'close')
+  child.stderr.resume()
+  for (;;) {
+    const [row] = await t.app.sql<{ id: string; rows: number }>(
+      'select id, rows_done as rows from imports where account_id = $1',
+      [account.id],
+    )
+    if (row && row.rows >= 1500) break
+    expect(child.exitCode).toBeNull()
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  child.kill('SIGKILL')
+  await ended
+  const [{ id }] = (await run('imports', '--json')).json.imports
+  expect((await run('imports', 'resume', id, '--json')).json).toMatchObject({ created: 3000, suppressed: 1500 })
+  expect(await suppressions()).toHaveLength(1500)
+  expect(new Set((await contacts()).map(({ status }) => status))).toEqual(new Set(['active']))
+})
+
+describe('svc suppressions import', () => {
+  const header = 'email,subscribed,updatedAt\n'
+
+  test('--from suppresses those who have opted out, and skips the others', async () => {
+    const path = await file(`${header}a@example.org,true,\nu@example.org,false,2025-01-02T03:04:05Z\nnobody,false,\n`)
+    const ran = await run('suppressions', 'import', path, '--from', 'plunk', '--json')
+    expect(ran).toMatchObject({ status: 5, json: { rows: 3, added: 1, known: 0, rejected: 1, skipped: 1 } })
+    expect(await suppressions()).toEqual(['u@example.org unsubscribed 2025-01-02T03:04:05.000Z'])
+    expect(await contacts()).toEqual([])
+  })
+
+  test('a repeated import keeps the date; a missing or unknown reason is manual', async () => {
+    const path = await file(`${header}u@example.org,false,2025-01-02T03:04:05Z\n`)
+    await run('suppressions', 'import', path, '--from', 'plunk')
+    const later = await file(`${header}u@example.org,false,2025-05-02T03:04:05Z\n`)
+    expect((await run('suppressions', 'import', later, '--from', 'plunk', '--json')).json).toMatchObject({ known: 1 })
+    await run('suppressions', 'import', await file('email,reason\nm@example.org,\nn@example.org,whatever\n'))
+    expect(await suppressions()).toEqual([
+      ...['m@example.org manual now', 'n@example.org manual now'],
+      'u@example.org unsubscribed 2025-01-02T03:04:05.000Z',
+    ])
+  })
+})
