@@ -31,11 +31,11 @@ export const journeyMails =
     const queued = await queueMails(
       app,
       work,
-      mails.map(({ key, journeyId, contact: { email, fields }, project, type, subject }) => ({
+      mails.map(({ key, journeyId, contact: { email, fields }, data, project, type, subject }) => ({
         ...{ to: email, type, subject },
         key: `run:${key}`,
         source: { kind: 'journey', id: journeyId },
-        content: { projectId: ids.get(project)!, mergeData: { email, ...fields } },
+        content: { projectId: ids.get(project)!, mergeData: { email, ...fields, ...data } },
       })),
     )
     return queued.map(outcomeOf)

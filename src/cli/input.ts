@@ -1,4 +1,14 @@
-import { notFound, Problem } from '../lib/problem.ts'
+import { notFound, Problem, shown } from '../lib/problem.ts'
+
+/** Returns the values of a repeated `--data name=value`. Throws Problem `usage` for anything else. */
+export const readData = (pairs: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf('=')
+      if (at < 1) throw new Problem('usage', `--data takes name=value, not ${shown(pair)}`)
+      return [pair.slice(0, at), pair.slice(at + 1)]
+    }),
+  )
 
 /** Returns the text of a file, or of standard input for `-`. Throws Problem `usage` if the file can't be read. */
 export const readInput = async (name: string, flag: string): Promise<string> => {

@@ -1311,6 +1311,9 @@ export interface operations {
                     /** Format: email */
                     email: string;
                     listId: string;
+                    data?: {
+                        [key: string]: unknown;
+                    };
                 };
             };
         };

@@ -7,9 +7,10 @@ import {
   changing,
   confirmed,
   examples,
+  gather,
   paged,
 } from '../cli/command.ts'
-import { readSource } from '../cli/input.ts'
+import { readData, readSource } from '../cli/input.ts'
 import { type Column, printable, printWithResults } from '../cli/output.ts'
 import { rollingBack } from '../cli/trial.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
@@ -149,6 +150,7 @@ interface TriggerFlags extends Confirmation {
   where?: string
   segment?: string
   after?: string
+  data: string[]
 }
 
 const triggerOne = async (context: Context, ref: string, flags: TriggerFlags): Promise<void> => {
@@ -160,7 +162,8 @@ const triggerOne = async (context: Context, ref: string, flags: TriggerFlags): P
     async (w) => [await findJourney(w, ref), await findList(w, list)] as const,
   )
   const by = { accountId: (await account()).id, actor, by: 'operator' as const }
-  const entrant = parse(EntryRequest, { email, listId })
+  const data = flags.data.length > 0 ? readData(flags.data) : undefined
+  const entrant = parse(EntryRequest, { email, listId, data })
   const entered = await triggerJourney(flags.dryRun ? rollingBack(app) : app, by, id, entrant)
   out.one({ ...(flags.dryRun && { dryRun: true }), ok: true, entered })
   if (!entered)
@@ -170,12 +173,14 @@ const triggerOne = async (context: Context, ref: string, flags: TriggerFlags): P
 
 const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): Promise<void> => {
   const { confirm, out, progress, signal, trial, work } = context
-  const { findJourney, triggerList } = await import('./journeys.ts')
-  const [{ findList }, { narrow }] = await Promise.all([
+  const { findJourney, TriggerData, triggerList } = await import('./journeys.ts')
+  const [{ findList }, { narrow }, { parse }] = await Promise.all([
     import('../contacts/contacts.ts'),
     import('../segments/segments.ts'),
+    import('../lib/parse.ts'),
   ])
   const { where, segment } = flags
+  const data = parse(TriggerData, readData(flags.data), 'data')
   const asked = segment === undefined ? { where, ...(await context.require({ list: flags.list })) } : flags
   const { journey, target, condition } = await work(async (w) => {
     const journey = await findJourney(w, ref)
@@ -187,7 +192,7 @@ const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): 
     const bar = progress('contacts')
     const onBatch = ({ contacts }: { contacts: number }) =>
       bar.update({ rows: contacts, fraction: condition ? null : Math.min(1, contacts / Math.max(target.rowCount, 1)) })
-    const these = { journeyId: journey.id, listId: target.id, condition, after: flags.after }
+    const these = { journeyId: journey.id, listId: target.id, condition, after: flags.after, data }
     return triggerList(open, these, { signal, onBatch }).finally(bar.stop)
   }
   const planned = await run(trial)
@@ -200,8 +205,9 @@ const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): 
   if (signal.aborted) {
     const filter = where === undefined ? '' : ` --where ${shellWord(where)}`
     const selection = segment === undefined ? `--list ${target.id}${filter}` : `--segment ${shellWord(segment)}`
+    const given = flags.data.map((pair) => ` --data ${shellWord(pair)}`).join('')
     throw new Problem('conflict', `Interrupted: ${quantity(entered, 'contact')} entered, and stay in the journey`, {
-      hint: `svc journeys trigger ${journey.id} ${selection} --after ${after}`,
+      hint: `svc journeys trigger ${journey.id} ${selection}${given} --after ${after}`,
     })
   }
   out.one({ ok: true, contacts, entered })
@@ -217,7 +223,7 @@ const addTrigger = (noun: Command, cli: Cli): void => {
       .addHelpText(
         'after',
         examples(
-          'svc journeys trigger Welcome --email ada@example.com',
+          'svc journeys trigger Welcome --email ada@example.com --list Customers --data plan=pro',
           `svc journeys trigger Welcome --list Customers --where 'plan = pro' --yes`,
         ),
       )
@@ -226,6 +232,12 @@ const addTrigger = (noun: Command, cli: Cli): void => {
       .option('--list <id|name>', 'the list; without --email: every active contact of it, after confirmation')
       .option('--where <filter>', 'of the list: only contacts that meet this filter')
       .option('--segment <id|name>', 'every active contact of this segment, after confirmation')
+      .option(
+        '--data <name=value>',
+        'merge data of each run, used before fields of the contact (repeatable)',
+        gather,
+        [],
+      )
       .option('--after <rowId>', 'continue an interrupted command after this contact'),
     'show how many would enter',
   ).action(

@@ -114,6 +114,10 @@ const JourneyRunSchema = defineEntity({
       expression: `create index "journey_runs_ended_index" on "journey_runs" ("ended_at") where "ended_at" is not null`,
     },
     {
+      name: 'journey_runs_data_index',
+      expression: `create index "journey_runs_data_index" on "journey_runs" ("ended_at") where "ended_at" is not null and ("context" -> 'data') is not null`,
+    },
+    {
       name: 'journey_runs_root_index',
       expression: `create index "journey_runs_root_index" on "journey_runs" ("root_id") where "root_id" is not null`,
     },

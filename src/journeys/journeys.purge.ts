@@ -31,6 +31,15 @@ const oldRuns = statement<{ count: number }>(
    select count(*) from gone`,
 )
 
+const oldData = statement<{ id: string }>(
+  'drop-run-data',
+  { id: 'text' },
+  `update journey_runs set context = context - 'data' where ctid = any(array(
+     select ctid from journey_runs where ended_at < $1 and (context -> 'data') is not null
+     order by ended_at limit $2 for no key update skip locked
+   )) returning id`,
+)
+
 // The first check of a version is an hour after its successor was created: until then, open transactions may still enter contacts
 // into it. A version that still has runs is checked again an hour later. Those of deleted journeys end with their deletion
 // (journeys.cancel.ts).
@@ -68,6 +77,10 @@ const counted = async (rows: Promise<{ count: number }[]>): Promise<number> => (
  */
 export const purgeRuns = ({ sql }: Pick<App, 'sql'>, before: Date, signal?: AbortSignal, batchSize = 500) =>
   inBatches(batchSize, () => counted(sql(oldRuns, [before, batchSize])), signal)
+
+/** Deletes the triggers' data of runs that ended before `before`, in small batches. Returns the number of changed runs. */
+export const dropRunData = ({ sql }: Pick<App, 'sql'>, before: Date, signal?: AbortSignal, batchSize = 500) =>
+  inBatches(batchSize, async () => (await sql(oldData, [before, batchSize])).length, signal)
 
 /** Deletes replaced versions that have no open runs, with their exit rules. Returns the number of checked versions. */
 export const purgeVersions = ({ sql, now }: Pick<App, 'sql' | 'now'>, signal?: AbortSignal, batchSize = 500) =>

@@ -1,6 +1,6 @@
 import type { Sources } from './files/files.ts'
 
-export { EntryRequest, startJourneys, triggerJourney, triggerList } from './enrolment/enrolment.ts'
+export { EntryRequest, startJourneys, TriggerData, triggerJourney, triggerList } from './enrolment/enrolment.ts'
 export { type Applied, applyJourneys, checkStepUrls, type Sources } from './files/files.ts'
 export { countJourneyRemoval, deleteJourney, endRun, type JourneyRemoval, listOpenRuns } from './journeys.cancel.ts'
 export {

@@ -1,5 +1,5 @@
 import { type CommandSet, type Context, changing, examples, gather, paged } from '../cli/command.ts'
-import { readInput } from '../cli/input.ts'
+import { readData, readInput } from '../cli/input.ts'
 import { type Letter, type LetterFlags, lettered, showLetter } from '../cli/letter.ts'
 import type { Column } from '../cli/output.ts'
 import type { PageFlags } from '../lib/page.ts'
@@ -36,15 +36,6 @@ interface SendFlags {
   attach: string[]
   at?: string
 }
-
-const mergeDataOf = (pairs: readonly string[]): Record<string, string> =>
-  Object.fromEntries(
-    pairs.map((pair) => {
-      const at = pair.indexOf('=')
-      if (at < 1) throw new Problem('usage', `--data takes name=value, not ${shown(pair)}`)
-      return [pair.slice(0, at), pair.slice(at + 1)]
-    }),
-  )
 
 const headersOf = (lines: readonly string[]): Record<string, string> =>
   Object.fromEntries(
@@ -116,7 +107,7 @@ const bodyOf = async (context: Context, flags: SendFlags): Promise<object> => {
     subject,
     headers,
   }
-  if (project !== undefined) return { ...common, projectId: project, mergeData: mergeDataOf(flags.data) }
+  if (project !== undefined) return { ...common, projectId: project, mergeData: readData(flags.data) }
   if (flags.html === '-' && flags.text === '-')
     throw new Problem('usage', 'Only one of --html and --text can be read from stdin')
   return { ...common, html: await readInput(flags.html!, '--html'), text: await readInput(flags.text!, '--text') }

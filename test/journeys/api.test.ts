@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
-import { createList } from '../../src/contacts/contacts.ts'
+import { createList, eraseContact } from '../../src/contacts/contacts.ts'
 import { noteContention } from '../../src/contacts/write/contention.ts'
+import { dropRunData } from '../../src/journeys/journeys.purge.ts'
 import { applyJourneys, switchJourney, triggerJourney } from '../../src/journeys/journeys.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { holdContactsTicket, untilLocked } from '../support/database.ts'
@@ -106,6 +107,56 @@ test('a contact enters the newest version', async () => {
   await apply({ steps: [{ kind: 'delay', for: '2d' }] })
   await trigger(id, { email: 'bob@example.com', listId })
   expect((await runs()).map(({ version }) => version)).toEqual([1, 2])
+})
+
+const dataOfRuns = () =>
+  t.app.sql<{ context: object }>('select context from journey_runs where account_id = $1 order by id', [account.id])
+
+test('data is kept with its run as flat text, and exported and erased with the address', async () => {
+  const id = await apply()
+  const data = { plan: 'pro', count: 2, gift: true, none: null, nested: { a: 1 }, list: [1] }
+  expect((await trigger(id, { email: 'ada@example.com', listId, data })).status).toBe(200)
+  const kept = { plan: 'pro', count: '2', gift: 'true', none: '' }
+  expect(await dataOfRuns()).toEqual([{ context: { data: kept } }])
+  const parts = await t.app.personalData()
+  const read = () =>
+    t.app.work(account.id, 'cli:test', (work) =>
+      parts.find(({ name }) => name === 'journeyRuns')!.read(work, 'ada@example.com'),
+    )
+  expect(await read()).toMatchObject([{ context: { data: kept } }])
+  await t.app.work(account.id, 'cli:test', (work) => eraseContact(work, 'ada@example.com', { dryRun: false }))
+  expect(await dataOfRuns()).toEqual([{ context: {} }])
+})
+
+test.each<[string, unknown, string]>([
+  ['101 fields', Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`f${i}`, i])), "can't have more than 100"],
+  ['a text', 'plan=pro', 'data must be an object'],
+  ['a long value', { a: 'x'.repeat(10_001) }, 'data.a'],
+  ['long values', Object.fromEntries(Array.from({ length: 8 }, (_, i) => [i, 'x'.repeat(9000)])), 'at most 64 KB'],
+])('data with %s returns 400, and nothing is added', async (_, data, error) => {
+  const reply = await trigger(await apply(), { email: 'ada@example.com', listId, data })
+  expect([reply.status, reply.body.error]).toEqual([400, expect.stringContaining(error)])
+  expect([await runs(), await contacts()]).toEqual([[], []])
+})
+
+test('data of ended runs is dropped after the retention of messages, and the runs stay', async () => {
+  const id = await apply({ steps: [{ kind: 'exit' }], reentry: 'always' })
+  for (const data of [{ a: '1' }, { b: '2' }]) {
+    clockMs++
+    await trigger(id, { email: 'ada@example.com', listId, data })
+  }
+  const [first] = await t.app.sql<{ id: string }>('select id from journey_runs where account_id = $1 order by id', [
+    account.id,
+  ])
+  const day = 86_400_000
+  const endedAt = new Date(clockMs - 90 * day)
+  await t.app.sql(`update journey_runs set status = 'exited', cursor = null, ended_at = $2 where id = $1`, [
+    first!.id,
+    endedAt,
+  ])
+  expect(await dropRunData(t.app, endedAt)).toBe(0)
+  expect(await dropRunData(t.app, new Date(endedAt.getTime() + 1))).toBe(1)
+  expect((await dataOfRuns()).map(({ context }) => context)).toEqual([{}, { data: { b: '2' } }])
 })
 
 test.each<[string, object, string]>([

@@ -13,7 +13,7 @@ import { dropTexts } from '../../engagement/interactions/interactions.ts'
 import { purgeSignups, resendFailedLinks } from '../../forms/forms.link.ts'
 import { finishFormDeletions } from '../../forms/forms.stats.ts'
 import { finishJourneyDeletions } from '../../journeys/journeys.cancel.ts'
-import { purgeRuns, purgeVersions } from '../../journeys/journeys.purge.ts'
+import { dropRunData, purgeRuns, purgeVersions } from '../../journeys/journeys.purge.ts'
 import { singleLocks } from '../../lib/locks.ts'
 import { dropContents } from '../../messages/messages.retention.ts'
 import { purgeTopics } from '../../messages/topics/topics.ts'
@@ -68,7 +68,12 @@ const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>
     'journey runs': (app, signal) => purgeRuns(app, daysBefore(journeyRetentionDays), signal),
     'journey versions': purgeVersions,
     'message contents':
-      messageRetentionDays > 0 ? (app, signal) => dropContents(app, daysBefore(messageRetentionDays), signal) : null,
+      messageRetentionDays > 0
+        ? async (app, signal) => {
+            await dropContents(app, daysBefore(messageRetentionDays), signal)
+            await dropRunData(app, daysBefore(messageRetentionDays), signal)
+          }
+        : null,
     'response texts':
       responseRetentionDays > 0 ? (app, signal) => dropTexts(app, daysBefore(responseRetentionDays), signal) : null,
     'access log': (app, signal) => purgeAccessLog(app, monthsBefore(now, accessLogRetentionMonths), signal),

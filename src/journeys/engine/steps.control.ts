@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Contact } from '../../contacts/contacts.ts'
 import { durationMs, type Side, type Step } from '../definition/definition.ts'
-import { fieldOf } from './steps.tags.ts'
+import { fieldOf, type TagSource } from './steps.tags.ts'
 
 /** The result of a control step: on to the next step (into a side, or past it), a wait, or an exit. Times in epoch ms. */
 export type ControlResult =
@@ -13,9 +12,9 @@ const isNumeric = (value: string) => value.trim() !== '' && Number.isFinite(Numb
 
 type Comparison = Extract<Step, { kind: 'branch' }>['if']
 
-/** Returns whether the contact meets the condition of a branch. `greater` and `less` are false for a value that is no number. */
-const compares = (contact: Contact, { field, equals, contains, exists, greater, less }: Comparison): boolean => {
-  const value = fieldOf(contact, field) ?? ''
+/** Returns whether a run meets the condition of a branch. `greater` and `less` are false for a value that is no number. */
+const compares = (source: TagSource, { field, equals, contains, exists, greater, less }: Comparison): boolean => {
+  const value = fieldOf(source, field) ?? ''
   if (exists !== undefined) return (value !== '') === exists
   if (contains !== undefined) return value.includes(contains)
   if (greater !== undefined) return isNumeric(value) && Number(value) > greater
@@ -27,11 +26,10 @@ const compares = (contact: Contact, { field, equals, contains, exists, greater, 
 const splitValue = (runId: string, step: string): number =>
   (createHash('sha256').update(`${runId} ${step}`).digest().readUInt32BE(0) / 2 ** 32) * 100
 
-interface Situation {
+export interface Situation extends TagSource {
   runId: string
   /** The step's place, as `pathOf` names it. */
   place: string
-  contact: Contact
   /** The run waited at this step; the event has arrived, or the time is over. */
   isWaiting: boolean
   /** The event type that it still waits for; null once the event has arrived. */
@@ -64,7 +62,7 @@ export const controlResultOf = (step: Step, situation: Situation): ControlResult
     case 'wait-for':
       return awaiting(step, situation)
     case 'branch': {
-      const side = compares(situation.contact, step.if) ? 'then' : 'else'
+      const side = compares(situation, step.if) ? 'then' : 'else'
       return { on: true, side, outcome: side }
     }
     case 'split': {

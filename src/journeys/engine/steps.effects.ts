@@ -35,12 +35,12 @@ const ownDeals = (context: RunContext): string[] => [
 
 const titleMaxLength = 200
 
-/** Emits no contact events (docs/reference/events.md#sources). Several runs of one contact set the same value, so one update does. */
+/** Emits no contact events (docs/reference/events.md#sources). Of several runs of one contact the last one sets the value, so one update does. */
 const updateField = async (work: Work, step: StepOf<'update-field'>, runs: readonly RunAtStep[]): Promise<Effect[]> => {
   const updates = new Map<string, ContactUpdate>()
-  for (const { contact } of runs) {
-    const value = typeof step.value === 'string' ? fillTags(step.value, contact) : step.value
-    const { listId, email } = contact
+  for (const run of runs) {
+    const value = typeof step.value === 'string' ? fillTags(step.value, run) : step.value
+    const { listId, email } = run.contact
     updates.set(`${listId} ${email}`, { listId, email, fields: normalizeFields({ [step.field]: value }) })
   }
   const outcomes = await updateContacts(work, [...updates.values()])
@@ -70,14 +70,11 @@ const removeFromList = async (
   return { outcome, contact: (await readContacts(work, email))[0] ?? null }
 }
 
-const createDealFor = async (
-  work: Work,
-  step: StepOf<'create-deal'>,
-  { contact, context }: RunAtStep,
-): Promise<Effect> => {
-  const { listId, rowId } = contact
+const createDealFor = async (work: Work, step: StepOf<'create-deal'>, run: RunAtStep): Promise<Effect> => {
+  const { context } = run
+  const { listId, rowId } = run.contact
   const { value, currency, pipeline: pipelineId, stage: stageId } = step
-  const title = cut(fillTags(step.title, contact).trim(), titleMaxLength)
+  const title = cut(fillTags(step.title, run).trim(), titleMaxLength)
   const input = parse(NewDeal, { title, value, currency, pipelineId, stageId, listId, rowId })
   const { deal } = await createDeal(work, input, { source: 'journey' })
   return { outcome: deal.id, context: { ...context, madeDealIds: [deal.id, ...createdDeals(context)] } }

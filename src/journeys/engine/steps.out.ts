@@ -2,8 +2,8 @@ import type { Contact } from '../../contacts/contacts.ts'
 import { insertCalls } from '../../deliveries/deliveries.ts'
 import type { Work } from '../../store/work.ts'
 import { nameOfJourney } from '../journeys.find.ts'
-import { fillJson } from './steps.tags.ts'
-import type { Effect, RunAtStep, StepOf } from './steps.types.ts'
+import { dataOf, fillJson } from './steps.tags.ts'
+import type { Effect, RunAtStep, RunData, StepOf } from './steps.types.ts'
 
 /*
  * Steps with an effect outside the database: webhooks and emails. They insert a row in the transaction that moves the run; the
@@ -15,6 +15,8 @@ interface JourneyMail {
   key: string
   journeyId: string
   contact: Contact
+  /** The data of the run's trigger, which takes precedence over the contact's fields. */
+  data: RunData
   /** The id of the project; for a version that was applied before projects were resolved, the name. */
   project: string
   type: 'marketing' | 'transactional'
@@ -36,8 +38,10 @@ export const postCalls = async (work: Work, step: StepOf<'webhook'>, runs: reado
   const id = runs[0]!.journeyId
   const journey = body === undefined ? { id, name: await nameOfJourney(work, id) } : undefined
   const calls = runs.map((run) => {
-    const { runId, contact } = run
-    const sent = body === undefined ? { journey, runId, contact } : fillJson(body, contact)
+    const { runId, contact, context } = run
+    const data = dataOf(context)
+    const given = Object.keys(data).length > 0 && { data }
+    const sent = body === undefined ? { journey, runId, contact, ...given } : fillJson(body, run)
     return { url, key: keyOf(run), body: JSON.stringify(sent) }
   })
   const ids = await insertCalls(work, { kind: 'journey', id }, calls)
@@ -53,8 +57,8 @@ export const sendMails = async (
 ): Promise<Effect[]> => {
   const { project, type, subject } = step
   const mails = runs.map((run) => {
-    const { journeyId, contact } = run
-    return { key: keyOf(run), journeyId, contact, project, type, subject }
+    const { journeyId, contact, context } = run
+    return { key: keyOf(run), journeyId, contact, data: dataOf(context), project, type, subject }
   })
   return (await send(work, mails)).map((outcome) => ({ outcome }))
 }

@@ -15,6 +15,9 @@ export type Effect =
 
 export type RunContext = Record<string, unknown>
 
+/** The data of a trigger, `data` of the run's context. */
+export type RunData = Readonly<Record<string, string>>
+
 /** A run at a step with an effect. */
 export interface RunAtStep {
   runId: string

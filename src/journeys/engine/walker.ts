@@ -116,7 +116,16 @@ export const runControlSteps = (walk: Walk): void => {
     const step = stepAt(definition, cursor)
     const delivery = state.context.delivery as CallEnd | undefined
     const isWaiting = status === 'waiting'
-    const situation = { runId: run.id, place: pathOf(cursor), contact, isWaiting, awaited, dueMs, nowMs }
+    const situation = {
+      runId: run.id,
+      place: pathOf(cursor),
+      contact,
+      context: state.context,
+      isWaiting,
+      awaited,
+      dueMs,
+      nowMs,
+    }
     const result = controlResultOf(step, situation)
     if (result) applyControl(walk, result, step.kind)
     else if (delivery) settle(walk, delivery)

@@ -10,6 +10,7 @@ import {
   writeFairly,
 } from '../../contacts/contacts.ts'
 import { emailAddress } from '../../lib/address.ts'
+import { mergeDataOf } from '../../lib/merge-data.ts'
 import { conflict, invalid } from '../../lib/problem.ts'
 import { idText } from '../../lib/text.ts'
 import type { App, Work } from '../../store/work.ts'
@@ -17,9 +18,23 @@ import type { TriggerKind } from '../definition/definition.ts'
 import { lockJourney, type OpenJourney } from '../journeys.find.ts'
 import { enterJourney } from './enter.ts'
 
+/** The longest name or value of a trigger's data, and the largest size of all. Each step of a run writes its data again. */
+const dataLength = 10_000
+const dataBytes = 64 * 1024
+
+/** The data of a trigger: merge data of the run that it starts. */
+export const TriggerData = mergeDataOf(dataLength).refine(
+  (data) => Buffer.byteLength(JSON.stringify(data)) <= dataBytes,
+  'must be at most 64 KB of JSON',
+)
+export type TriggerData = z.output<typeof TriggerData>
+
+const contextOf = (data: TriggerData | undefined) =>
+  data && Object.keys(data).length > 0 ? { context: { data } } : undefined
+
 /** The body of POST /journeys/{id}/trigger. */
 export const EntryRequest = z
-  .object({ email: emailAddress(), listId: idText() })
+  .object({ email: emailAddress(), listId: idText(), data: TriggerData.optional() })
   .meta({ examples: [{ email: 'ada.okafor@northwind.example', listId: 'lst_…' }] })
 
 /** The triggers that a caller may start: the API only `api`, the operator `manual` too. */
@@ -44,7 +59,7 @@ export const triggerJourney = async (
   app: Pick<App, 'sql' | 'resolver' | 'now' | 'work'>,
   { accountId, actor, by }: { accountId: string; actor: string; by: keyof typeof kindsOf },
   journeyId: string,
-  { email, listId }: z.output<typeof EntryRequest>,
+  { email, listId, data }: z.output<typeof EntryRequest>,
 ): Promise<boolean> => {
   const contactIn = async (work: Work) => (await readContacts(work, email, listId))[0]
   const isKnown = await app.work(accountId, actor, async (work) => {
@@ -62,7 +77,7 @@ export const triggerJourney = async (
       contact = await contactIn(work)
     }
     if (!contact) throw conflict("The plan's contact limit is reached")
-    const runIds = await enterJourney(work, journey, [{ listId, rowId: contact.rowId, email }])
+    const runIds = await enterJourney(work, journey, [{ listId, rowId: contact.rowId, email, ...contextOf(data) }])
     return runIds.length > 0
   })
 }
@@ -82,6 +97,8 @@ interface Entrants {
   listId: string
   condition?: ContactCondition | undefined
   after?: string | undefined
+  /** Merge data of each run. */
+  data?: TriggerData | undefined
 }
 
 /**
@@ -91,7 +108,7 @@ interface Entrants {
  */
 export const triggerList = async (
   open: <T>(run: (work: Work) => Promise<T>) => Promise<T>,
-  { journeyId, listId, condition, after = '' }: Entrants,
+  { journeyId, listId, condition, after = '', data }: Entrants,
   { signal, onBatch }: { signal: AbortSignal; onBatch: (done: Entered) => void },
 ): Promise<Entered> => {
   let done: Entered = { contacts: 0, entered: 0, after }
@@ -104,7 +121,7 @@ export const triggerList = async (
       const runIds = await enterJourney(
         work,
         journey,
-        people.map(({ rowId, email }) => ({ listId, rowId, email })),
+        people.map(({ rowId, email }) => ({ listId, rowId, email, ...contextOf(data) })),
       )
       return { people, entered: runIds.length }
     })

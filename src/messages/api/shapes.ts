@@ -1,34 +1,12 @@
 import { z } from 'zod'
 import { Decoded, decodeBase64, decodedLength } from '../../lib/base64.ts'
 import { withMaxItems } from '../../lib/max-items.ts'
+import { mergeDataOf } from '../../lib/merge-data.ts'
 import { idText, text } from '../../lib/text.ts'
 import { DisplayName, MessageType, messageStatuses, Recipient } from '../messages.shapes.ts'
 
-const mergeFieldsMax = 100
 /** Effectively unlimited: the limit of request bodies (8 MB) applies first. */
 const anyLength = 8 * 1024 * 1024
-
-const scalar = (value: unknown): string | null => {
-  if (value === null || value === undefined) return ''
-  return typeof value === 'object' ? null : String(value)
-}
-
-/** Flat: nested values are dropped, null becomes an empty text, other values become their text. */
-const MergeData = withMaxItems(
-  z.record(text(anyLength), z.unknown()),
-  mergeFieldsMax,
-  `can't have more than ${mergeFieldsMax} fields`,
-)
-  .transform((fields) =>
-    Object.fromEntries(
-      Object.entries(fields).flatMap(([name, value]) => {
-        const kept = scalar(value)
-        return kept === null ? [] : [[name, kept] as const]
-      }),
-    ),
-  )
-  .pipe(z.record(z.string(), text(anyLength)))
-  .meta({ maxProperties: mergeFieldsMax })
 
 const headersMax = 20
 const headerNameMaxLength = 100
@@ -135,7 +113,7 @@ export const SendBody = z
     text: text(anyLength).optional(),
     projectId: idText().optional(),
     topicId: idText().optional(),
-    mergeData: MergeData.optional(),
+    mergeData: mergeDataOf(anyLength).optional(),
     headers: Headers.optional(),
     attachments: Attachments.optional(),
     scheduledAt: z.int().optional(),

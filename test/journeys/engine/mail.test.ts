@@ -2,6 +2,7 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { emit } from '../../../src/events/emit.ts'
 import { sampleEvent } from '../../../src/events/samples.ts'
+import { triggerJourney } from '../../../src/journeys/journeys.ts'
 import type { SuppressionReason } from '../../../src/messages/messages.ts'
 import { addSender, suppressAddresses } from '../../../src/messages/messages.ts'
 import { applyProjects } from '../../../src/studio/studio.ts'
@@ -57,6 +58,42 @@ const usedVolume = async () => {
 }
 const suppress = (email: string, reason: SuppressionReason) =>
   bench.work((work) => suppressAddresses(work, [email], reason))
+
+test('data of a trigger fills tags and decides branches before fields of the contact, in that run only', async () => {
+  const steps = [
+    {
+      kind: 'branch',
+      if: { field: 'plan', equals: 'pro' },
+      then: [
+        { kind: 'update-field', field: 'note', value: '{{ plan }} {{ order }}' },
+        { kind: 'create-deal', title: 'Order {{ order }} of {{ name }}' },
+      ],
+      else: [],
+    },
+    { ...mail, subject: '{{ name }}, {{ plan }}, {{ order | "none" }}' },
+  ]
+  const journey = await bench.apply({ name: 'J', trigger: { kind: 'api' }, reentry: 'always', steps })
+  await bench.add(listId, ['ada@example.com'], { name: 'Ada', plan: 'free' })
+  const by = { accountId: bench.account.id, actor: 'cli:test', by: 'api' as const }
+  const enter = (data?: Record<string, string>) =>
+    triggerJourney(target.app, by, journey, { email: 'ada@example.com', listId, ...(data && { data }) })
+  await enter({ plan: 'pro', order: '7' })
+  await enter()
+  await bench.drain()
+  const sent = await messages()
+  expect(sent.map(({ subject }) => subject).toSorted()).toEqual(['Ada, free, none', 'Ada, pro, 7'])
+  expect(sent.map(({ data }) => data)).toContainEqual({
+    email: 'ada@example.com',
+    name: 'Ada',
+    plan: 'pro',
+    order: '7',
+    note: 'pro 7',
+  })
+  const [contact] = await bench.contacts('ada@example.com')
+  expect(contact!.fields).toMatchObject({ plan: 'free', note: 'pro 7' })
+  const deals = await target.app.sql('select title from deals where account_id = $1', [bench.account.id])
+  expect(deals).toEqual([{ title: 'Order 7 of Ada' }])
+})
 
 test('an email of a run has its contact’s fields and address and its journey, one per run and step', async () => {
   const journey = await onAdded([{ ...mail, subject: 'For {{ name }} <{{ email }}>' }])

@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { withMaxItems } from './max-items.ts'
+import { text } from './text.ts'
+
+const fieldsMax = 100
+
+const scalar = (value: unknown): string | null => {
+  if (value === null || value === undefined) return ''
+  return typeof value === 'object' ? null : String(value)
+}
+
+/**
+ * Returns the shape of merge data whose names and values have at most `maxLength` characters. Flat: nested values are dropped, null
+ * becomes an empty text, other values become their text.
+ */
+export const mergeDataOf = (maxLength: number) =>
+  withMaxItems(z.record(text(maxLength), z.unknown()), fieldsMax, `can't have more than ${fieldsMax} fields`)
+    .transform((fields) =>
+      Object.fromEntries(
+        Object.entries(fields).flatMap(([name, value]) => {
+          const kept = scalar(value)
+          return kept === null ? [] : [[name, kept] as const]
+        }),
+      ),
+    )
+    .pipe(z.record(z.string(), text(maxLength)))
+    .meta({ maxProperties: fieldsMax })
