@@ -55,6 +55,7 @@ export const closedValues: Readonly<Record<string, readonly string[]>> = {
   'suppressions list --reason': suppressionReasons,
   'webhooks create --events': eventTypes,
   'webhooks test --type': eventTypes,
+  'webinars attendees --format': ['csv', 'jsonl'],
   'webinars create --access-mode': ['registration', 'subscribers'],
   'webinars registrations --status': ['confirmed', 'waitlisted', 'cancelled'],
 }

@@ -17,7 +17,7 @@ export type Bindable = Readonly<
 /** The events that can be bound to a project (docs/reference/mail.md#lifecycle-emails). */
 const eventsOf = {
   course: ['enrolled', 'completed', 'reminder'],
-  webinar: ['registered', 'reminder'],
+  webinar: ['registered', 'reminder', 'attended', 'missed'],
 } as const satisfies Record<Subject['kind'], readonly string[]>
 
 export type LifecycleEvent = (typeof eventsOf)[Subject['kind']][number]
@@ -60,6 +60,16 @@ export const listBindings = async ({ sql, accountId }: Work): Promise<BindingVie
   const rows = await sql(readBindings, [accountId])
   return rows.map((row) => ({ ...row, updatedAt: row.updatedAt.getTime() }))
 }
+
+const readBoundEvents = statement<{ event: LifecycleEvent }>(
+  'bound-events',
+  { event: 'text' },
+  'select event from lifecycle_bindings where account_id = $1 and subject_kind = $2 and subject_id = $3',
+)
+
+/** Returns the events of a course or webinar that are bound, also to a project that was deleted. */
+export const boundEvents = async ({ sql, accountId }: Work, { kind, id }: Subject): Promise<Set<LifecycleEvent>> =>
+  new Set((await sql(readBoundEvents, [accountId, kind, id])).map(({ event }) => event))
 
 const upsertBinding = statement(
   'set-binding',

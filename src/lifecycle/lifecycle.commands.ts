@@ -37,7 +37,10 @@ export const commands: CommandSet = (cli) => {
         ),
       )
       .argument('<subject>', 'course:<id> or webinar:<id>')
-      .argument('<event>', 'enrolled, completed or reminder of a course; registered or reminder of a webinar')
+      .argument(
+        '<event>',
+        'enrolled, completed or reminder of a course; registered, reminder, attended or missed of a webinar',
+      )
       .argument('<project>', 'id or name'),
   ).action(
     cli.run(async ({ app, out, work }, subject: string, event: string, project: string) => {

@@ -10,7 +10,7 @@ const LifecycleBindingSchema = defineEntity({
     accountId: p.text().collation('C').primary(),
     subjectKind: p.enum(['course', 'webinar'] as const).primary(),
     subjectId: p.text().collation('C').primary(),
-    event: p.enum(['enrolled', 'completed', 'registered', 'reminder'] as const).primary(),
+    event: p.enum(['enrolled', 'completed', 'registered', 'reminder', 'attended', 'missed'] as const).primary(),
     projectId: p.text().collation('C'),
     updatedAt: p.datetime(),
   },

@@ -3,6 +3,7 @@ import type { Bindable } from './lifecycle.bindings.ts'
 export {
   type Bindable,
   type BindingView,
+  boundEvents,
   deleteBindings,
   listBindings,
   setBinding,

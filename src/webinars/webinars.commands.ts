@@ -1,8 +1,10 @@
 import type { Command } from 'commander'
-import { type Cli, type CommandSet, type Confirmation, changing, confirmed, examples } from '../cli/command.ts'
+import { type Cli, type CommandSet, type Confirmation, changing, confirmed, examples, paged } from '../cli/command.ts'
 import { type Column, printWithCounts } from '../cli/output.ts'
+import type { PageFlags, PageRequest } from '../lib/page.ts'
+import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
-import type { RegistrationView, WebinarView } from './webinars.ts'
+import type { AttendeeView, RegistrationView, WebinarView } from './webinars.ts'
 
 const dateOf = (time: number | null) => (time === null ? null : new Date(time))
 
@@ -33,6 +35,48 @@ const registrationColumns: Column<RegistrationView>[] = [
   ['REGISTERED', (registration) => new Date(registration.createdAt)],
 ]
 
+const attendeeColumns: Column<AttendeeView>[] = [
+  ['EMAIL', (attendee) => attendee.email],
+  ['NAME', (attendee) => attendee.name],
+  ['FIRST SEEN', (attendee) => new Date(attendee.firstSeenAt)],
+  ['LAST SEEN', (attendee) => new Date(attendee.lastSeenAt)],
+  ['MINUTES', (attendee) => attendee.minutes],
+]
+
+const addAttendees = (noun: Command, cli: Cli): void => {
+  paged(
+    noun
+      .command('attendees')
+      .description('List the people who attended a webinar, in the order of their registrations')
+      .addHelpText(
+        'after',
+        examples('svc webinars attendees Launch', 'svc webinars attendees Launch --format csv --safe > attendees.csv'),
+      )
+      .argument('<webinar>', 'id or title')
+      .option('--format <csv|jsonl>', 'write all of them to stdout in this format')
+      .option('--safe', "put ' before CSV cells that a spreadsheet would run as formulas"),
+  ).action(
+    cli.run(
+      async (
+        { out, pages, signal, work },
+        ref: string,
+        { format, safe, ...flags }: PageFlags & { format?: string; safe?: boolean },
+      ) => {
+        if (format !== undefined && format !== 'csv' && format !== 'jsonl')
+          throw new Problem('usage', '--format must be csv or jsonl')
+        if (safe && format !== 'csv') throw new Problem('usage', '--safe requires --format csv')
+        if (format !== undefined && (flags.limit ?? flags.cursor) !== undefined)
+          throw new Problem('usage', "--format can't be combined with --limit or --cursor")
+        const { findWebinar, listAttendees, writeAttendees } = await import('./webinars.ts')
+        const { id } = await work((w) => findWebinar(w, ref))
+        const load = (page: PageRequest) => work((w) => listAttendees(w, id, page))
+        if (format !== undefined) return writeAttendees(load, format, out.sink(), { signal, isSafe: safe === true })
+        await pages('attendees', flags, load, attendeeColumns, { id: ({ email }) => email })
+      },
+    ),
+  )
+}
+
 const addReads = (noun: Command, cli: Cli): void => {
   noun
     .command('list', { isDefault: true })
@@ -57,7 +101,9 @@ const addReads = (noun: Command, cli: Cli): void => {
         if (stats) {
           const webinar = await work((w) => findWebinar(w, ref))
           const counts = await work((w) => webinarStats(w, webinar.id))
-          return printWithCounts(out, webinar, counts, ['registrations', 'confirmed', 'waitlisted', 'cancelled'])
+          const names = ['registrations', 'confirmed', 'waitlisted', 'cancelled'] as const
+          if ('attended' in counts) return printWithCounts(out, webinar, counts, [...names, 'attended'])
+          return printWithCounts(out, webinar, counts, names)
         }
         const { webinar, stream, replay } = await work(async (w) => {
           const webinar = await findWebinar(w, ref)
@@ -252,19 +298,24 @@ const addRun = (noun: Command, cli: Cli): void => {
     }),
   )
 
-  changing(
+  confirmed(
     noun
       .command('end')
-      .description('End a live webinar, and count its broadcast minutes')
-      .addHelpText(
-        'after',
-        examples('svc webinars end Launch', 'svc webinars end web_01m82xtw6hfsym1hnj3zvrm5vk --json'),
-      )
+      .description('End a live webinar and count its broadcast minutes; bound emails go to who attended or missed it')
+      .addHelpText('after', examples('svc webinars end Launch --dry-run', 'svc webinars end Launch --yes'))
       .argument('<webinar>', 'id or title'),
+    'show what would change, and how many people would get an email',
   ).action(
-    cli.run(async ({ out, work }, ref: string) => {
-      const { endWebinar, findWebinar } = await import('./webinars.ts')
-      out.one(await work(async (w) => endWebinar(w, (await findWebinar(w, ref)).id)))
+    cli.run(async ({ out, trial, work, confirm }, ref: string, flags: Confirmation) => {
+      const { endWebinar, findWebinar, planEnd } = await import('./webinars.ts')
+      const { id, title } = await work((w) => findWebinar(w, ref))
+      // Fails before the confirmation if the webinar can't be ended. It asks only if it emails people.
+      const { mails } = await work((w) => planEnd(w, id))
+      const what = `end ${title} and email ${quantity(mails, 'person', 'people')}`
+      const asked = { ...flags, yes: flags.yes || mails === 0 }
+      const planned = flags.dryRun ? await trial((w) => endWebinar(w, id)) : {}
+      if (!(await confirm(what, asked, { ...planned, mails }))) return
+      out.one(await work((w) => endWebinar(w, id)))
     }),
   )
 
@@ -369,6 +420,7 @@ const addFree = (noun: Command, cli: Cli): void => {
 export const commands: CommandSet = (cli) => {
   const noun = cli.noun('webinars')
   addReads(noun, cli)
+  addAttendees(noun, cli)
   addCreate(noun, cli)
   addUpdate(noun, cli)
   addRun(noun, cli)

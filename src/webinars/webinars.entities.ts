@@ -66,8 +66,12 @@ const WebinarRegistrationSchema = defineEntity({
     status: p.enum(['confirmed', 'waitlisted', 'cancelled'] as const),
     /** The position in the order of registrations, from 1. Assigned under the webinar's lock. */
     number: p.integer(),
-    /** When the next reminder is due. null: no more reminders. */
+    /** When the next reminder is due, or after the end the decision who attended. null: neither. */
     remindAt: p.datetime().nullable(),
+    /** When the join page reported presence: the two minutes from each report that counts. null: never. */
+    seen: p.string().columnType('tstzmultirange').nullable(),
+    /** Whether the person attended, decided after the end. No report counts after it. null: not decided. */
+    attended: p.boolean().nullable(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
   },

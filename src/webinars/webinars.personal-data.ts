@@ -1,5 +1,6 @@
 import { statement } from '../store/statement.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
+import { firstSeen, lastSeen, minutesSeen } from './attendance/attendance.ts'
 
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
@@ -11,6 +12,10 @@ const readRegistrations = statement<{
   status: string
   createdAt: number
   updatedAt: number
+  attended: boolean | null
+  firstSeenAt: number | null
+  lastSeenAt: number | null
+  minutes: number | null
 }>(
   'registrations-of-email',
   {
@@ -21,9 +26,14 @@ const readRegistrations = statement<{
     status: 'text',
     createdAt: 'int8',
     updatedAt: 'int8',
+    attended: 'bool',
+    firstSeenAt: 'int8',
+    lastSeenAt: 'int8',
+    minutes: 'int4',
   },
   `select r.id, r.webinar_id as "webinarId", w.title, r.name, r.status, ${epochMs('r.created_at')} as "createdAt",
-     ${epochMs('r.updated_at')} as "updatedAt"
+     ${epochMs('r.updated_at')} as "updatedAt", r.attended, ${epochMs(firstSeen('r'))} as "firstSeenAt",
+     ${epochMs(lastSeen('r'))} as "lastSeenAt", ${minutesSeen('r')} as minutes
    from webinar_registrations r join webinars w on w.account_id = r.account_id and w.id = r.webinar_id
    where r.account_id = $1 and r.email = $2 order by r.id`,
 )
@@ -52,7 +62,7 @@ const eraseRegistrations = statement(
      update webinars w set waitlisted_count = w.waitlisted_count - waiting.count
      from waiting where w.account_id = $1 and w.id = waiting.id
    )
-   update webinar_registrations set email = '', name = '', remind_at = null,
+   update webinar_registrations set email = '', name = '', remind_at = null, seen = null,
      status = case when status = 'waitlisted' then 'cancelled' else status end
    where account_id = $1 and email = $2`,
 )

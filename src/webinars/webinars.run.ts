@@ -3,8 +3,9 @@ import { conflict } from '../lib/problem.ts'
 import { deleteBindings } from '../lifecycle/lifecycle.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
+import { planOutcome } from './attendance/attendance.ts'
 import { type Attendee, type MailApp, notifyAttendees } from './emails/emails.ts'
-import { cancelReminders } from './reminders/reminders.ts'
+import { cancelReminders, scheduleAll } from './reminders/reminders.ts'
 import {
   lockWebinar,
   readWebinar,
@@ -56,18 +57,35 @@ const countBroadcast = async (work: Work, startedAt: Date): Promise<void> => {
   if (minutes > 0) await countUse(work, 'broadcastMinutes', minutes)
 }
 
-/** Ends the session and counts its minutes. Throws Problem `not_found`, or `conflict` if it is not live. */
+/** Returns when a live webinar started. Throws Problem `conflict` if it is not live. */
+const requireStarted = ({ id, status, startedAt }: WebinarRow): Date => {
+  if (status === 'live' && startedAt) return startedAt
+  throw conflict(
+    closedTexts[status] ?? 'The webinar has not started',
+    status === 'scheduled' ? { hint: `svc webinars start ${id}` } : {},
+  )
+}
+
+/** Reports from before the end that are still in a daemon are stored within this time. */
+const lateReportsMs = 5_000
+
+/**
+ * Ends the session and counts its minutes. A job then decides who attended, emails them if that is bound, and starts journeys. Throws
+ * Problem `not_found`, or `conflict` if it is not live.
+ */
 export const endWebinar = async (work: Work, id: string): Promise<WebinarView> => {
   const webinar = await lockWebinar(work, id)
-  if (webinar.status !== 'live' || !webinar.startedAt) {
-    throw conflict(
-      closedTexts[webinar.status] ?? 'The webinar has not started',
-      webinar.status === 'scheduled' ? { hint: `svc webinars start ${id}` } : {},
-    )
-  }
+  const startedAt = requireStarted(webinar)
   const view = await change(work, webinar, { status: 'ended', endedAt: work.now })
-  await countBroadcast(work, webinar.startedAt)
+  await scheduleAll(work, id, new Date(work.now.getTime() + lateReportsMs))
+  await countBroadcast(work, startedAt)
   return view
+}
+
+/** Returns how many people `endWebinar` would email. Locks nothing, because the operator may think about the answer, and throws as `endWebinar`. */
+export const planEnd = async (work: Work, id: string): Promise<{ mails: number }> => {
+  requireStarted(await readWebinar(work, id))
+  return planOutcome(work, id)
 }
 
 const readAttendees = statement<Attendee>(

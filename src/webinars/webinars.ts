@@ -1,3 +1,4 @@
+export { type AttendeeView, listAttendees, writeAttendees } from './attendance/attendance.ts'
 export {
   freeSeat,
   listRegistrations,
@@ -24,7 +25,7 @@ export {
   WebinarShape,
   type WebinarView,
 } from './sessions/sessions.ts'
-export { cancelWebinar, deleteWebinar, endWebinar, planCancellation, startWebinar } from './webinars.run.ts'
+export { cancelWebinar, deleteWebinar, endWebinar, planCancellation, planEnd, startWebinar } from './webinars.run.ts'
 export { planUpdate, updateWebinar } from './webinars.update.ts'
 
 declare module '../store/work.ts' {
@@ -33,6 +34,11 @@ declare module '../store/work.ts' {
     attendeeRegistered?(
       work: Work,
       registered: { webinar: { id: string; title: string }; email: string },
+    ): Promise<void>
+    /** It is decided which normalised addresses attended an ended webinar and which missed it, in batches; called in the transaction that writes it. */
+    attendanceDecided?(
+      work: Work,
+      decided: { webinar: { id: string; title: string }; attended: readonly string[]; missed: readonly string[] },
     ): Promise<void>
   }
 }

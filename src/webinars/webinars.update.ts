@@ -4,7 +4,7 @@ import { withdrawLifecycleMails } from '../lifecycle/lifecycle.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type Attendee, type MailApp, type Notice, notifyAttendees } from './emails/emails.ts'
-import { firstReminderAt } from './reminders/reminders.ts'
+import { firstReminderAt, scheduleAll } from './reminders/reminders.ts'
 import { fillSeats, requireOpen, seatsToFill } from './seats/seats.ts'
 import {
   lockWebinar,
@@ -37,13 +37,6 @@ const readRegistrants = statement<Registrant>(
    where account_id = $1 and webinar_id = $2 and status <> 'cancelled' and email <> '' order by number`,
 )
 
-const restartReminders = statement(
-  'restart-reminders',
-  {},
-  `update webinar_registrations set remind_at = $3
-   where account_id = $1 and webinar_id = $2 and status = 'confirmed' and email <> ''`,
-)
-
 const movedKey = (registrationId: string, sequence: number): string => `moved:${registrationId}:${sequence}`
 
 /** The error of an email that says the old time. */
@@ -55,7 +48,7 @@ const withdrawnSentence = 'The webinar was moved to a new time'
  */
 const restart = async (work: Work, webinar: WebinarRow): Promise<Set<string>> => {
   const { id } = webinar
-  await work.sql(restartReminders, [work.accountId, id, firstReminderAt(webinar, work.now)])
+  await scheduleAll(work, id, firstReminderAt(webinar, work.now))
   const events = ['registered', 'waitlisted', 'reminder', 'moved'] as const
   const withdrawn = await withdrawLifecycleMails(work, { kind: 'webinar', id }, events, withdrawnSentence)
   const unaware = withdrawn.filter(

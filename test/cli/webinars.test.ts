@@ -28,6 +28,11 @@ const demand = async (noun: string, calls: readonly (readonly [number, ...string
   }
   expect(calls.map(([, ...args], i) => [statuses[i], ...args])).toEqual(calls)
 }
+/** The paths of the join pages of a webinar, in the order of registrations. */
+const pathsOf = async (id: string) => {
+  const { registrations } = await json('webinars', 'registrations', id)
+  return registrations.map(({ joinUrl }: { joinUrl: string }) => new URL(joinUrl).pathname as `/${string}`)
+}
 const work = <T>(act: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', act)
 
 test('a webinar is created, registered for, promoted on, started, ended and listed', async () => {
@@ -277,4 +282,55 @@ test('show --stats has the numbers of its registrations beside the webinar', asy
   const numbers = { registrations: 1, confirmed: 1, waitlisted: 0, cancelled: 0 }
   expect(stats).toEqual({ ...numbers, days: [{ date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/), ...numbers }] })
   expect(await json('webinars', 'show', id)).toMatchObject(webinar)
+  await json('webinars', 'start', id)
+  const [path] = await pathsOf(id)
+  await t.request('POST', `${path}/presence`)
+  const started = await json('webinars', 'show', id, '--stats')
+  expect(started.stats).toMatchObject({ ...numbers, attended: 1, days: [{ ...numbers, attended: 1 }] })
+})
+
+test('attendees are listed by page, and written as CSV that a spreadsheet runs no formula of', async () => {
+  const { id } = await json('webinars', 'create', '--title', 'Growing')
+  for (const [i, name] of ['=1+1', 'Bob, B.', 'Cyd', 'Dee'].entries())
+    await register(t, account, id, `p${i}@acme.test`, name)
+  await json('webinars', 'start', id)
+  const paths = await pathsOf(id)
+  expect((await json('webinars', 'attendees', id)).attendees).toEqual([])
+  expect((await run('webinars', 'attendees', id, '--format', 'csv')).stdout).toBe(
+    'email,name,firstSeenAt,lastSeenAt,minutes\r\n',
+  )
+  await Promise.all(paths.slice(0, 3).map((path: string) => t.request('POST', `${path}/presence`)))
+  const first = await json('webinars', 'attendees', 'Growing', '--limit', '2')
+  const [at, row] = [expect.any(Number), { minutes: 1 }]
+  expect(first.attendees).toEqual([
+    { email: 'p0@acme.test', name: '=1+1', firstSeenAt: at, lastSeenAt: at, ...row },
+    { email: 'p1@acme.test', name: 'Bob, B.', firstSeenAt: at, lastSeenAt: at, ...row },
+  ])
+  const rest = await json('webinars', 'attendees', id, '--cursor', first.nextCursor)
+  expect(rest).toEqual({ attendees: [expect.objectContaining({ name: 'Cyd', ...row })] })
+  const seen = new Date(first.attendees[0].firstSeenAt).toISOString()
+  const safe = (await run('webinars', 'attendees', id, '--format', 'csv', '--safe')).stdout.split('\r\n')
+  expect(safe.slice(1, 3)).toEqual([`p0@acme.test,'=1+1,${seen},${seen},1`, expect.stringContaining('"Bob, B."')])
+  expect(safe).toHaveLength(5)
+  const lines = (await run('webinars', 'attendees', id, '--format', 'jsonl')).stdout.trim().split('\n')
+  expect(lines.map((line) => JSON.parse(line))).toEqual([...first.attendees, ...rest.attendees])
+  for (const wrong of [['--format', 'xml'], ['--safe'], ['--format', 'csv', '--limit', '2'], ['--cursor', 'x']])
+    expect([wrong, (await run('webinars', 'attendees', id, ...wrong)).status]).toEqual([wrong, 2])
+  expect((await run('webinars', 'attendees', 'web_none')).status).toBe(3)
+})
+
+test('end asks only if it emails people; --dry-run shows how many, and ends nothing', async () => {
+  const { id } = await json('webinars', 'create', '--title', 'Growing')
+  await register(t, account, id, 'ada@acme.test')
+  await json('webinars', 'start', id)
+  await work((w) =>
+    applyProjects(w, [{ name: 'Sorry', theme: {}, blocks: [{ id: 'a', type: 'text', props: { text: 'Hi' } }] }]),
+  )
+  await json('bindings', 'set', `webinar:${id}`, 'missed', 'Sorry')
+  const asked = await run('webinars', 'end', id)
+  expect([asked.status, asked.stderr]).toEqual([2, expect.stringContaining('end Growing and email 1 person')])
+  const planned = (await run('webinars', 'end', id, '--dry-run', '--json')).json
+  expect(planned).toMatchObject({ dryRun: true, status: 'ended', mails: 1 })
+  expect(await json('webinars', 'show', id)).toMatchObject({ status: 'live' })
+  expect(await json('webinars', 'end', id, '--yes')).toMatchObject({ id, status: 'ended' })
 })

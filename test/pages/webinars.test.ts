@@ -1,6 +1,9 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { endWebinar, startWebinar, updateWebinar } from '../../src/webinars/webinars.ts'
+import { setBinding } from '../../src/lifecycle/lifecycle.ts'
+import { applyProjects } from '../../src/studio/studio.ts'
+import { remindDue } from '../../src/webinars/reminders/reminders.ts'
+import { endWebinar, listAttendees, startWebinar, updateWebinar } from '../../src/webinars/webinars.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
@@ -109,6 +112,67 @@ describePages('the join page', (openPage) => {
     await expectGoodOnEveryScreen(page, 'join-recording')
     expect(faultsOf(page).filter((fault) => !fault.includes('404'))).toEqual([])
     expectNothingFromElsewhere(page, origin)
+  })
+
+  test('reports who is present: two of three attend, and the third gets the other email', async () => {
+    const { id, path } = await prepare({ title: 'Launch' })
+    const more = await Promise.all(['bob', 'cyd'].map((name) => register(t, account, id, `${name}@people.example`)))
+    const [bob, cyd] = more.map(({ body }) => new URL(body.joinUrl!).pathname)
+    for (const event of ['attended', 'missed']) {
+      const document = { name: event, theme: {}, blocks: [{ id: 'a', type: 'text', props: { text: event } }] }
+      const [project] = await work((w) => applyProjects(w, [document]))
+      await work((w) => setBinding(t.app, w, `webinar:${id}`, event, project!.id!))
+    }
+    const reported = () => page.waitForResponse((answer) => answer.url().endsWith('/presence'))
+    const seen = async () =>
+      (await work((w) => listAttendees(w, id, { limit: 9 }))).rows.map(({ email }) => email.split('@')[0])
+    // Ada waits on the page when the session starts: it reloads at its next report.
+    await open(path)
+    expect(await (await reported()).json()).toEqual({ status: 'scheduled' })
+    await work((w) => startWebinar(w, id))
+    expect(await seen()).toEqual([])
+    await page.clock.install()
+    await page.reload()
+    await says('The session is live')
+    const stream = page.getByRole('link', { name: 'Watch the stream' })
+    expect(await stream.getAttribute('target')).toBe('_blank')
+    await Promise.all([reported(), page.clock.fastForward(2_000)])
+    await Promise.all([reported(), page.clock.fastForward(60_000)])
+    expect(await seen()).toEqual(['ada'])
+    expectNothingFromElsewhere(page, origin)
+    const ada = page
+    // Cyd’s browser runs no scripts, and a mail scanner opens the link too.
+    page = await openPage({ javaScriptEnabled: false })
+    await page.goto(origin + cyd)
+    await page.context().close()
+    page = await openPage()
+    await page.clock.install()
+    await page.goto(origin + bob)
+    await Promise.all([reported(), page.clock.fastForward(2_000)])
+    expect(await seen()).toEqual(['ada', 'bob'])
+    const faults = [...faultsOf(ada), ...faultsOf(page)]
+    await page.context().close()
+    page = ada
+    await work((w) => endWebinar(w, id))
+    const ended = page.getByText('This session has ended')
+    const minuteLater = async () => {
+      await page.clock.fastForward(60_000)
+      return ended.count()
+    }
+    await expect.poll(minuteLater, { timeout: 10_000 }).toBe(1)
+    // As if the time that late reports have had passed.
+    await t.app.sql('update webinar_registrations set remind_at = $2 where webinar_id = $1', [id, t.app.now()])
+    const fail = (fault: unknown) => {
+      throw fault
+    }
+    await remindDue(t.app, new AbortController().signal, fail, new Set())
+    const mails = (await mailsOf(t, account)).filter(({ projectId }) => projectId !== null)
+    expect(mails.map(({ email, subject }) => `${email.split('@')[0]} ${subject}`)).toEqual([
+      'ada attended',
+      'bob attended',
+      'cyd missed',
+    ])
+    expect(faults.filter((fault) => !fault.includes('404'))).toEqual([])
   })
 
   test('is accessible and fits every screen: live, on the waitlist, ended, and with an invalid token', async () => {

@@ -71,6 +71,8 @@ const Trigger = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('purchase-completed') }),
   z.strictObject({ kind: z.literal('course-enrolled'), course: Ref.optional() }),
   z.strictObject({ kind: z.literal('webinar-registered'), webinar: Ref.optional() }),
+  z.strictObject({ kind: z.literal('webinar-attended'), webinar: Ref.optional() }),
+  z.strictObject({ kind: z.literal('webinar-missed'), webinar: Ref.optional() }),
 ])
 export type Trigger = z.output<typeof Trigger>
 export type TriggerKind = Trigger['kind']
@@ -215,7 +217,7 @@ export const triggerKey = (trigger: Trigger): string | null => {
   if (trigger.kind === 'deal-stage-changed') return trigger.stage ?? null
   if (trigger.kind === 'interaction') return trigger.project ?? null
   if (trigger.kind === 'course-enrolled') return trigger.course ?? null
-  if (trigger.kind === 'webinar-registered') return trigger.webinar ?? null
+  if ('webinar' in trigger) return trigger.webinar ?? null
   return null
 }
 

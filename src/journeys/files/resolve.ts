@@ -43,6 +43,8 @@ const named: Record<string, readonly Property[]> = {
   interaction: ['project'],
   'course-enrolled': ['course'],
   'webinar-registered': ['webinar'],
+  'webinar-attended': ['webinar'],
+  'webinar-missed': ['webinar'],
   'send-email': ['project'],
   'add-to-list': ['list'],
   'remove-from-list': ['list'],

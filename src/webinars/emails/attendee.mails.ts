@@ -27,6 +27,8 @@ export interface MailFacts {
   title: string
   scheduledAt: Date | null
   links: Links
+  /** The recording. */
+  replayUrl?: string | null
 }
 
 const utc = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'short', timeZone: 'UTC' })
@@ -99,4 +101,21 @@ export const cancellationMail = (facts: Omit<MailFacts, 'links'>): PlainMail =>
     facts.scheduledAt
       ? `${facts.title}, planned for ${timeText(facts.scheduledAt)}, has been cancelled.`
       : `${facts.title} has been cancelled.`,
+  ])
+
+const recording = ({ replayUrl, links }: MailFacts) =>
+  replayUrl ? [{ label: 'Watch the recording', url: links.join, button: true as const }] : []
+
+export const attendedMail = (facts: MailFacts): PlainMail =>
+  plainMail(`Thank you for attending: ${facts.title}`, [
+    `Hello ${facts.name},`,
+    `Thank you for attending ${facts.title}.`,
+    ...recording(facts),
+  ])
+
+export const missedMail = (facts: MailFacts): PlainMail =>
+  plainMail(`You missed: ${facts.title}`, [
+    `Hello ${facts.name},`,
+    `You had a seat in ${facts.title}, and we missed you.`,
+    ...recording(facts),
   ])

@@ -2,10 +2,12 @@ import { type LifecycleMail, queueManyLifecycleMails } from '../../lifecycle/lif
 import type { App, Work } from '../../store/work.ts'
 import type { WebinarRow } from '../sessions/sessions.ts'
 import {
+  attendedMail,
   cancellationMail,
   confirmationMail,
   linksOf,
   type MailFacts,
+  missedMail,
   movedMail,
   movedWaitlistMail,
   reminderMail,
@@ -26,8 +28,8 @@ export interface Attendee {
 }
 
 /**
- * The kinds of emails. `registered` and `reminder` can be bound to a project; the others are always plain
- * (docs/reference/mail.md#lifecycle-emails). `registered again` replaces a confirmation that was withdrawn before it was sent.
+ * The kinds of emails. `registered`, `reminder`, `attended` and `missed` can be bound to a project, and the last two are only sent then; the
+ * others are always plain (docs/reference/mail.md#lifecycle-emails). `registered again` replaces a confirmation that was withdrawn before it was sent.
  */
 export type Notice =
   | 'registered'
@@ -37,6 +39,8 @@ export type Notice =
   | 'moved'
   | 'moved on the waitlist'
   | 'cancelled'
+  | 'attended'
+  | 'missed'
 
 interface Kind {
   event: LifecycleMail['event']
@@ -53,6 +57,8 @@ const kinds: Record<Notice, Kind> = {
   moved: { event: 'moved', plain: movedMail, hasEntry: true },
   'moved on the waitlist': { event: 'moved', plain: movedWaitlistMail },
   cancelled: { event: 'cancelled', plain: cancellationMail },
+  attended: { event: 'attended', plain: attendedMail },
+  missed: { event: 'missed', plain: missedMail },
 }
 
 /** The parts of the app that a webinar's emails need. */
@@ -70,14 +76,14 @@ export const notifyAttendees = async (
   work: Work,
   webinar: WebinarRow,
   notice: Notice,
-  attendees: readonly Attendee[],
+  attendees: readonly (Attendee & { minutes?: number })[],
   keyOf: (attendee: Attendee) => string | null = () => null,
 ): Promise<void> => {
-  const { id: webinarId, title, scheduledAt, sequence } = webinar
+  const { id: webinarId, title, scheduledAt, sequence, replayUrl } = webinar
   const { event, plain, hasEntry } = kinds[notice]
   for (let from = 0; from < attendees.length; from += batchSize) {
     const mails = attendees.slice(from, from + batchSize).map((attendee): LifecycleMail => {
-      const { id, email, name } = attendee
+      const { id, email, name, minutes } = attendee
       const links = linksOf(app, work.accountId, id)
       return {
         subject: { kind: 'webinar', id: webinarId },
@@ -91,9 +97,10 @@ export const notifyAttendees = async (
           scheduledAt: scheduledAt ? timeText(scheduledAt) : '',
           joinUrl: links.join,
           cancelUrl: links.cancel,
+          ...(minutes !== undefined && { minutes: String(minutes), replayUrl: replayUrl ?? '' }),
         },
         plain: {
-          ...plain({ name, title, scheduledAt, links }),
+          ...plain({ name, title, scheduledAt, links, replayUrl }),
           ...(hasEntry &&
             scheduledAt && {
               calendar: calendarOf({

@@ -1,10 +1,11 @@
 import { type Html, html } from '../../pages/html.ts'
-import { notFoundPage, type Page, type PageView } from '../../pages/page.ts'
+import { json, notFoundPage, type Page, type PageView } from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
+import { recordPresence } from '../attendance/attendance.ts'
 import { calendarOf, linksOf, timeText } from '../emails/emails.ts'
 import { cancelRegistration } from '../seats/seats.ts'
-import { joinScript } from './join.script.ts'
-import { type Place, placeOf } from './place.ts'
+import { joinScript, presenceScript } from './join.script.ts'
+import { identityOf, type Place, placeOf } from './place.ts'
 
 const style = `
 .act {
@@ -24,7 +25,13 @@ const view = (title: string, body: Html, more: Partial<PageView> = {}): PageView
 
 const path = (app: App, { accountId, registrationId }: Place) => {
   const { join, calendar, cancel } = linksOf(app, accountId, registrationId)
-  return { join, calendar: new URL(calendar).pathname, cancel: new URL(cancel).pathname }
+  const { pathname } = new URL(join)
+  return {
+    join,
+    calendar: new URL(calendar).pathname,
+    cancel: new URL(cancel).pathname,
+    presence: `${pathname}/presence`,
+  }
 }
 
 const endedTexts: Partial<Record<Place['status'], string>> = {
@@ -45,6 +52,10 @@ const timeOf = ({ scheduledAt }: Place): Html | false =>
   html`<p>It begins on <time id="time" datetime="${scheduledAt.toISOString()}">${timeText(scheduledAt)}</time>.</p>
 <p id="local" hidden></p>`
 
+/** What the script reports to, and the state that the page shows. */
+const presence = (app: App, place: Place): Html =>
+  html`<p id="presence" data-url="${path(app, place).presence}" data-status="${place.status}" hidden></p>`
+
 const waiting = (app: App, place: Place): PageView => {
   const { calendar, cancel } = path(app, place)
   const { title, scheduledAt } = place
@@ -57,8 +68,9 @@ ${timeOf(place)}
 <p class="count" id="count" role="timer" data-now="${nowMs}" hidden></p>
 <p>The stream opens here when the session is live. <a href="">Reload</a></p>
 ${scheduledAt !== null && html`<p><a href="${calendar}">Add to your calendar</a></p>`}
-<p><a href="${cancel}">Cancel my registration</a></p>`,
-    { script: joinScript },
+<p><a href="${cancel}">Cancel my registration</a></p>
+${presence(app, place)}`,
+    { script: joinScript + presenceScript },
   )
 }
 
@@ -71,9 +83,12 @@ const live = (app: App, place: Place): PageView => {
 ${
   streamUrl === null
     ? html`<p>The stream is not available yet. <a href="">Reload</a></p>`
-    : html`<p><a class="act" href="${streamUrl}" rel="noreferrer">Watch the stream</a></p>`
+    : html`<p><a class="act" href="${streamUrl}" target="_blank" rel="noreferrer">Watch the stream</a></p>
+<p>The stream opens in a new tab. Keep this page open while you watch: it shows the host that you attend.</p>`
 }
-<p><a href="${path(app, place).cancel}">Cancel my registration</a></p>`,
+<p><a href="${path(app, place).cancel}">Cancel my registration</a></p>
+${presence(app, place)}`,
+    { script: presenceScript },
   )
 }
 
@@ -187,4 +202,17 @@ const leave: Page = {
   },
 }
 
-export const pages: readonly Page[] = [join, calendar, askCancel, cancel, askLeave, leave]
+const report: Page = {
+  method: 'POST',
+  path: '/join/:token/presence',
+  token: 'join',
+  takes: 'raw',
+  handle: async ({ app, params }) => {
+    const { accountId, registrationId } = identityOf(app, params.token!) ?? {}
+    if (!accountId || !registrationId) return notFoundPage
+    const status = await recordPresence(app, accountId, registrationId)
+    return status === null ? json(404, { error: notFoundPage.title }) : json(200, { status })
+  },
+}
+
+export const pages: readonly Page[] = [join, calendar, report, askCancel, cancel, askLeave, leave]

@@ -3,8 +3,9 @@ import { runSchedule } from '../../queue/loop.ts'
 import { isBusy, isUnavailable } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App, Report, Work } from '../../store/work.ts'
+import { publishOutcome } from '../attendance/attendance.ts'
 import { type Attendee, notifyAttendees } from '../emails/emails.ts'
-import { lockWebinar } from '../sessions/sessions.ts'
+import { lockWebinar, type WebinarRow } from '../sessions/sessions.ts'
 import { cancelReminders, hourBefore, reminderKey } from './schedule.ts'
 
 const batchSize = 200
@@ -23,11 +24,20 @@ const scheduleNext = statement(
   'update webinar_registrations set remind_at = $3 where account_id = $1 and id = any($2)',
 )
 
-/** Sends at most a batch of a webinar's due reminders. Returns whether more may be due. */
+/** Decides who attended an ended webinar, at most a batch of its registrations. Returns whether more may be due. */
+const decideBatch = async (app: App, work: Work, webinar: WebinarRow): Promise<boolean> => {
+  const due = await work.sql(lockDue, [work.accountId, webinar.id, work.now])
+  const ids = due.map(({ id }) => id)
+  if (ids.length > 0) await publishOutcome(app, work, webinar, ids)
+  return due.length === batchSize
+}
+
+/** Sends at most a batch of a webinar's due reminders; after its end, decides who attended. Returns whether more may be due. */
 const remindBatch = async (app: App, work: Work, webinarId: string): Promise<boolean> => {
   const { sql, accountId, now } = work
   const webinar = await lockWebinar(work, webinarId, 'read')
   const { status, scheduledAt, sequence } = webinar
+  if (status === 'ended') return decideBatch(app, work, webinar)
   if (status !== 'scheduled' || !scheduledAt || now >= scheduledAt) {
     await cancelReminders(work, webinarId)
     return false
@@ -58,7 +68,7 @@ const readDue = preparedStatement<DueWebinar>(
 const findDue = ({ sql, now }: App, except: readonly string[]): Promise<DueWebinar[]> => sql(readDue, [now(), except])
 
 /**
- * Sends all due reminders, each webinar in its own units of work. A webinar that fails is reported and added to `failed`, which the
+ * Sends all due reminders, and decides who attended ended webinars, each webinar in its own units of work. A webinar that fails is reported and added to `failed`, which the
  * caller passes again to skip it for a while. A webinar with locked rows waits for the next turn. Rejects while the database is
  * unavailable.
  */
@@ -84,7 +94,7 @@ const pollMs = 10_000
 const skipMs = 60_000
 
 /**
- * Sends due reminders until `signal` is aborted. It polls every ten seconds, and immediately after the clock of a development
+ * Runs `remindDue` until `signal` is aborted. It polls every ten seconds, and immediately after the clock of a development
  * database is moved. Any number of processes can run it on one database.
  */
 export const runReminders = (app: App, signal: AbortSignal, report: Report): Promise<void> =>

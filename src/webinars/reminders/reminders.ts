@@ -1,2 +1,2 @@
 export { remindDue, runReminders } from './due.ts'
-export { cancelReminders, firstReminderAt } from './schedule.ts'
+export { cancelReminders, firstReminderAt, scheduleAll } from './schedule.ts'

@@ -40,6 +40,18 @@ const clearReminders = statement(
    where account_id = $1 and webinar_id = $2 and remind_at is not null`,
 )
 
+const schedule = statement(
+  'schedule-webinar-emails',
+  {},
+  `update webinar_registrations set remind_at = $3
+   where account_id = $1 and webinar_id = $2 and status = 'confirmed' and email <> ''`,
+)
+
+/** Schedules the next reminder, or the decision who attended, of everyone with a seat in a locked webinar. */
+export const scheduleAll = async ({ sql, accountId }: Work, webinarId: string, at: Date | null): Promise<void> => {
+  await sql(schedule, [accountId, webinarId, at])
+}
+
 /** Cancels all pending reminders of the webinar. */
 export const cancelReminders = async ({ sql, accountId }: Work, webinarId: string): Promise<void> => {
   await sql(clearReminders, [accountId, webinarId])

@@ -3,45 +3,60 @@ import { statement } from '../../store/statement.ts'
 import { utcDay } from '../../store/tallies.ts'
 import type { Work } from '../../store/work.ts'
 
-/** Numbers of registrations by their status now. */
-interface Numbers {
-  /** The sum of the others. */
-  registrations: number
-  confirmed: number
-  waitlisted: number
-  cancelled: number
-}
+/** Numbers of registrations by their status now. `registrations` is the sum of the others. */
+const statuses = ['registrations', 'confirmed', 'waitlisted', 'cancelled'] as const
+/** After the start also those whose person has attended so far. */
+const started = [...statuses, 'attended'] as const
+
+type Numbers<Name extends string> = Record<Name, number>
+type Stats<Name extends string> = Numbers<Name> & { days: ({ date: string } & Numbers<Name>)[] }
 
 /** Numbers of a webinar's registrations (docs/reference/results.md#webinars), which are the sums of its UTC days; `days` has no gaps. */
-export interface WebinarStats extends Numbers {
-  days: ({ date: string } & Numbers)[]
+export type WebinarStats = Stats<(typeof statuses)[number]> | Stats<(typeof started)[number]>
+
+interface Row extends Numbers<(typeof started)[number]> {
+  day: string
+  hasStarted: boolean
 }
 
-const reading = statement<{ day: string } & Numbers>(
+const reading = statement<Row>(
   'count-registrations-by-day',
-  { day: 'text', registrations: 'int8', confirmed: 'int8', waitlisted: 'int8', cancelled: 'int8' },
+  {
+    day: 'text',
+    registrations: 'int8',
+    confirmed: 'int8',
+    waitlisted: 'int8',
+    cancelled: 'int8',
+    attended: 'int8',
+    hasStarted: 'bool',
+  },
   `select ${utcDay('created_at')}::text as day, count(*) as registrations,
      count(*) filter (where status = 'confirmed') as confirmed,
      count(*) filter (where status = 'waitlisted') as waitlisted,
-     count(*) filter (where status = 'cancelled') as cancelled
+     count(*) filter (where status = 'cancelled') as cancelled,
+     count(*) filter (where seen is not null) as attended,
+     exists (select from webinars where account_id = $1 and id = $2 and started_at is not null) as "hasStarted"
    from webinar_registrations where account_id = $1 and webinar_id = $2 group by 1 order by 1`,
 )
 
-const none: Numbers = { registrations: 0, confirmed: 0, waitlisted: 0, cancelled: 0 }
+const numbersOf = <Name extends string>(names: readonly Name[], of: (name: Name) => number) =>
+  Object.fromEntries(names.map((name) => [name, of(name)])) as Numbers<Name>
+
+const statsOf = <Name extends keyof Row>(
+  rows: readonly (Row & Numbers<Name>)[],
+  names: readonly Name[],
+): Stats<Name> => {
+  const byDate = new Map(rows.map((row) => [row.day, row]))
+  const dates = rows.length === 0 ? [] : datesBetween(rows[0]!.day, rows.at(-1)!.day)
+  const days = Array.from(dates, (date) => ({ date, ...numbersOf(names, (name) => byDate.get(date)?.[name] ?? 0) }))
+  return { ...numbersOf(names, (name) => rows.reduce((sum, row) => sum + row[name], 0)), days }
+}
 
 /** Counts the registrations of a webinar, by the day on which they were made. */
 export const webinarStats = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   webinarId: string,
 ): Promise<WebinarStats> => {
-  const counted = await sql(reading, [accountId, webinarId])
-  const stats: WebinarStats = { ...none, days: [] }
-  if (counted.length === 0) return stats
-  const byDate = new Map(counted.map(({ day, ...numbers }) => [day, numbers]))
-  for (const date of datesBetween(counted[0]!.day, counted.at(-1)!.day)) {
-    const numbers = byDate.get(date) ?? none
-    stats.days.push({ date, ...numbers })
-    for (const name of ['registrations', 'confirmed', 'waitlisted', 'cancelled'] as const) stats[name] += numbers[name]
-  }
-  return stats
+  const rows = await sql(reading, [accountId, webinarId])
+  return rows[0]?.hasStarted ? statsOf(rows, started) : statsOf(rows, statuses)
 }

@@ -1,0 +1,75 @@
+import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
+import { invalid } from '../../lib/problem.ts'
+import { statement } from '../../store/statement.ts'
+import type { Work } from '../../store/work.ts'
+
+/*
+ * A report stands for the minute after it, and less than two minutes between reports count as presence too. `seen` therefore stores two minutes from
+ * each report, so that PostgreSQL merges what belongs together, in any order and however often a report is stored. The end of each
+ * range is two minutes after its last report, and it counts a minute less than its length.
+ */
+
+/** SQL: when the person of a registration was first seen. */
+export const firstSeen = (registration: string): string => `lower(${registration}.seen)`
+
+/** SQL: when the person of a registration was last seen. */
+export const lastSeen = (registration: string): string => `upper(${registration}.seen) - interval '2 minutes'`
+
+/** SQL: for how many minutes the person of a registration was present, rounded. */
+export const minutesSeen = (registration: string): string =>
+  `(select round(sum(extract(epoch from upper(s) - lower(s)) - 60) / 60)::int4 from unnest(${registration}.seen) s)`
+
+/** A person who attended a webinar, in the terminal. Times in epoch ms. */
+export interface AttendeeView {
+  email: string
+  name: string
+  firstSeenAt: number
+  lastSeenAt: number
+  minutes: number
+}
+
+interface Row extends Omit<AttendeeView, 'firstSeenAt' | 'lastSeenAt'> {
+  number: number
+  firstSeenAt: Date
+  lastSeenAt: Date
+}
+
+const readAttendees = statement<Row>(
+  'list-attendees',
+  {
+    number: 'int4',
+    email: 'text',
+    name: 'text',
+    firstSeenAt: 'timestamptz',
+    lastSeenAt: 'timestamptz',
+    minutes: 'int4',
+  },
+  `select r.number, r.email, r.name, ${firstSeen('r')} as "firstSeenAt", ${lastSeen('r')} as "lastSeenAt",
+     ${minutesSeen('r')} as minutes
+   from webinar_registrations r
+   where r.account_id = $1 and r.webinar_id = $2 and r.number > $3 and r.seen is not null and r.email <> ''
+   order by r.number limit $4`,
+)
+
+/**
+ * Returns a page of the people who have attended the webinar so far, in the order of their registrations. Throws Problem `invalid` for a
+ * bad cursor.
+ */
+export const listAttendees = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  webinarId: string,
+  { limit, cursor }: { limit: number; cursor?: string | undefined },
+): Promise<Page<AttendeeView>> => {
+  const [after = '0'] = cursor === undefined ? [] : decodeCursor(cursor, 1)
+  if (!/^\d{1,9}$/.test(after)) throw invalid('cursor is not valid')
+  const rows = await sql(readAttendees, [accountId, webinarId, Number(after), limit + 1])
+  const page = rows.slice(0, limit)
+  return {
+    rows: page.map(({ number: _, firstSeenAt, lastSeenAt, ...attendee }) => ({
+      ...attendee,
+      firstSeenAt: firstSeenAt.getTime(),
+      lastSeenAt: lastSeenAt.getTime(),
+    })),
+    nextCursor: rows.length > limit ? encodeCursor([String(page.at(-1)!.number)]) : null,
+  }
+}

@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { activeAccounts } from '../../accounts/accounts.ts'
+import { coalesceCalls } from '../../lib/coalesce.ts'
+import { isSharedFailure } from '../../store/database.ts'
+import { preparedStatement } from '../../store/statement.ts'
+import type { App } from '../../store/work.ts'
+import type { WebinarRow } from '../sessions/sessions.ts'
+
+/*
+ * The reports of presence of the join pages. They are the most frequent calls of a webinar, so the reports of a tenth of a second share one
+ * statement, of all accounts. An answered report is stored.
+ */
+
+interface Report {
+  accountId: string
+  registrationId: string
+  at: Date
+}
+
+type Status = WebinarRow['status']
+
+interface Reported {
+  n: number
+  status: Status
+}
+
+/*
+ * `offset 0` makes PostgreSQL look up each registration by its key, whatever its statistics say. A locked registration is skipped, so that
+ * one account never delays the others: it is being cancelled or erased, decided after the end, or another daemon stores a report of
+ * the same person.
+ */
+const record = preparedStatement<Reported>(
+  'record-presence',
+  { n: 'int8', status: 'text' },
+  `with report as materialized (
+     select p.n, p.at, r.account_id, r.id, w.status,
+       not r.is_decided and p.at >= w.started_at and (w.ended_at is null or p.at < w.ended_at) as counts
+     from unnest($1::text[], $2::text[], $3::timestamptz[]) with ordinality as p(account_id, id, at, n)
+     cross join lateral (
+       select account_id, id, webinar_id, attended is not null as is_decided from webinar_registrations
+       where account_id = p.account_id and id = p.id and status = 'confirmed' and email <> '' offset 0
+     ) r
+     cross join lateral (
+       select status, started_at, ended_at from webinars where account_id = r.account_id and id = r.webinar_id offset 0
+     ) w
+     join ${activeAccounts} a on a.id = r.account_id
+   ), locked as (
+     select r.account_id, r.id, p.at from report p
+     join webinar_registrations r on r.account_id = p.account_id and r.id = p.id
+     where p.counts and r.status = 'confirmed' and r.email <> '' and r.attended is null for no key update of r skip locked
+   ), stored as (
+     update webinar_registrations r
+     set seen = coalesce(r.seen, '{}') + tstzmultirange(tstzrange(l.at, l.at + interval '2 minutes'))
+     from locked l where r.account_id = l.account_id and r.id = l.id
+   )
+   select n, status from report`,
+)
+
+const maxBatch = 1000
+const paceMs = 100
+
+const storeAll = coalesceCalls(
+  maxBatch,
+  async ({ sql }: Pick<App, 'sql'>, reports: readonly Report[]): Promise<(Status | null)[]> => {
+    await sleep(paceMs)
+    const columns = (['accountId', 'registrationId'] as const).map((name) => reports.map((report) => report[name]))
+    const rows = await sql(record, [...columns, reports.map(({ at }) => at.toISOString())])
+    const statuses = new Map(rows.map(({ n, status }) => [n, status]))
+    return reports.map((_, i) => statuses.get(i + 1) ?? null)
+  },
+  { isShared: isSharedFailure, subjectOf: ({ registrationId }: Report) => registrationId },
+)
+
+/** A second tab, or a replay, within this time of a report gets its answer. */
+const sharedMs = 1_000
+const maxShared = 20_000
+
+interface Answer {
+  at: number
+  answer: Promise<Status | null>
+}
+
+/** The last reports by registration, the oldest first, for each database. */
+const answers = new WeakMap<object, Map<string, Answer>>()
+
+/**
+ * Stores that the person of a registration has the join page open now, if the webinar is live and the person has a seat. Returns the webinar's
+ * state; null for a registration without a seat, or of a person or account that was deleted.
+ */
+export const recordPresence = (
+  app: Pick<App, 'database' | 'now' | 'sql'>,
+  accountId: string,
+  registrationId: string,
+): Promise<Status | null> => {
+  const now = app.now()
+  const nowMs = now.getTime()
+  const key = `${accountId} ${registrationId}`
+  const known = answers.getOrInsertComputed(app.database, () => new Map<string, Answer>())
+  const last = known.get(key)
+  if (last && Math.abs(nowMs - last.at) < sharedMs) return last.answer
+  const answer = storeAll(app, app.database, '', { accountId, registrationId, at: now })
+  const entry = { at: nowMs, answer }
+  known.delete(key)
+  known.set(key, entry)
+  if (known.size > maxShared) known.delete(known.keys().next().value!)
+  answer.catch(() => {
+    if (known.get(key) === entry) known.delete(key)
+  })
+  return answer
+}
