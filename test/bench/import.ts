@@ -8,6 +8,7 @@ import { readConfig } from '../../src/app/config.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { program } from '../support/cli.ts'
 import { knowDomain, type Person, person, prepareRaw, rawUpsert } from './batch.ts'
+import { hasListmonk, openListmonk, writeSubscribers } from './listmonk.ts'
 import { type Bench, below, benchAccount, interleaved, type Row, row } from './support.ts'
 
 const rows = 200_000
@@ -80,6 +81,30 @@ export const importFile = (path: string, list: string, env: Record<string, strin
 // maxRSS is in kilobytes. Unref'd: the channel must not keep the process alive.
 const peak = `process.channel?.unref(); process.on('exit', () => process.send?.(process.resourceUsage().maxRSS / 1024))`
 
+/** Compares `ours` with listmonk's import of as many rows of the same data; returns no row where listmonk is missing. */
+const besideListmonk = async (b: Bench, folder: string, ours: () => Promise<number>): Promise<Row[]> => {
+  if (!hasListmonk()) {
+    process.stderr.write('  listmonk is not on the PATH: its import is left out\n')
+    return []
+  }
+  const listmonk = await openListmonk(await b.empty())
+  let round = 0
+  const theirs = async () => {
+    const path = join(folder, `listmonk-${++round}.csv`)
+    const people = upTo(rows, round * 10_000_000).map(person)
+    await writeSubscribers(path, people)
+    const start = performance.now()
+    const imported = await listmonk.import(path)
+    if (imported !== rows) throw new Error(`listmonk has imported ${imported} of ${rows} rows`)
+    return rows / ((performance.now() - start) / 1000)
+  }
+  try {
+    return [row('svc contacts import beside listmonk’s', 'rows/s', await interleaved(3, ours, theirs), { atLeast: 1 })]
+  } finally {
+    listmonk.close()
+  }
+}
+
 export const bench = async (b: Bench): Promise<Row[]> => {
   const url = await b.database()
   const database = openDatabase(url, { max: 2 })
@@ -122,6 +147,7 @@ export const bench = async (b: Bench): Promise<Row[]> => {
     () => imported('unchanged'),
     () => raw(last),
   )
+  const peer = await besideListmonk(b, folder, ours)
   await database.close()
   await rm(folder, { recursive: true, force: true })
   return [
@@ -130,5 +156,6 @@ export const bench = async (b: Bench): Promise<Row[]> => {
     }),
     row('svc contacts import, the same file again', 'rows/s', again, { atLeast: 0.7 }),
     below('svc contacts import, peak memory', 'MB', Math.max(...peaks), 150),
+    ...peer,
   ]
 }

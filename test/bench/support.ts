@@ -33,6 +33,8 @@ export interface Row {
 export interface Bench {
   /** A durable server (fsync on): the embedded one in a temporary folder, or DATABASE_URL. */
   serverUrl: string
+  /** Creates an empty database; it is deleted when the bench ends. */
+  empty(): Promise<string>
   /** Creates a fresh migrated database; it is deleted when the bench ends. */
   database(): Promise<string>
   /** `queue`: uses the settings of connections for queue statements (default) instead of those of the API. */
@@ -113,11 +115,14 @@ export const withBench = async <T>(run: (bench: Bench) => Promise<T>): Promise<T
     SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8',
     ...extra,
   })
-  const database = async () => {
+  const empty = async () => {
     const name = `svc_bench_${process.pid}_${names.length}`
     names.push(name)
     await server.sql(`create database ${name}`)
-    const url = urlOf(serverUrl, name)
+    return urlOf(serverUrl, name)
+  }
+  const database = async () => {
+    const url = await empty()
     const fresh = openDatabase(url, { max: 1 })
     await migrate(fresh, url)
     await fresh.close()
@@ -126,6 +131,7 @@ export const withBench = async <T>(run: (bench: Bench) => Promise<T>): Promise<T
   try {
     return await run({
       serverUrl,
+      empty,
       database,
       env,
       async app(extra, { queue } = { queue: true }) {
