@@ -26,14 +26,15 @@ const lessonColumns: Column<LessonView>[] = [
   ['ID', (lesson) => lesson.id],
   ['POSITION', (lesson) => lesson.position],
   ['TITLE', (lesson) => lesson.title],
+  ['VIDEO', (lesson) => lesson.videoUrl],
 ]
 
-const memberColumns: Column<MemberView>[] = [
+const memberColumns = (lessonCount: number): Column<MemberView>[] => [
   ['SUBSCRIBER', (member) => member.subscriberId],
   ['EMAIL', (member) => member.email],
   ['KEY', (member) => (member.active ? 'active' : 'revoked')],
   ['ENTITLED', (member) => (member.entitled ? 'yes' : 'no')],
-  ['FINISHED', (member) => member.completedLessons],
+  ['FINISHED', (member) => `${member.completedLessons} of ${lessonCount}`],
   ['COMPLETED', (member) => (member.completedAt === null ? null : new Date(member.completedAt))],
   ['ENROLLED', (member) => new Date(member.enrolledAt)],
 ]
@@ -63,17 +64,18 @@ const addCourses = (noun: Command, cli: Cli): void => {
       }),
     )
 
-  onCourse(noun, 'show', 'Show a course with its lessons')
+  onCourse(noun, 'show', 'Show a course with its lessons, and how many members have finished them')
     .addHelpText('after', examples('svc courses show Sailing', 'svc courses show Sailing --json'))
     .action(
       cli.run(async ({ app, out, work }, ref: string) => {
-        const { findCourseNamed, lessonsOf, portalPage } = await import('./courses.ts')
-        const { course, lessons, portal } = await work(async (w) => {
+        const { findCourseNamed, portalPage, progressOfCourse } = await import('./courses.ts')
+        const { course, portal, progress } = await work(async (w) => {
           const course = await findCourseNamed(w, ref)
-          return { course, lessons: await lessonsOf(w, course.id), portal: await portalPage(app, w, course.id) }
+          return { course, portal: await portalPage(app, w, course.id), progress: await progressOfCourse(w, course.id) }
         })
+        const { lessons, ...counts } = progress
         const none = 'none: the account has no slug (svc accounts claim-slug <slug>)'
-        out.one({ ...course, lessons }, { ...course, portal: portal ?? none, lessons })
+        out.one({ ...course, ...progress }, { ...course, portal: portal ?? none, ...counts, lessons })
       }),
     )
 
@@ -161,31 +163,36 @@ const addDelete = (noun: Command, cli: Cli): void => {
   )
 }
 
+interface LessonFlags {
+  title?: string
+  content?: string
+  videoUrl?: string
+}
+
 /** Adds a subcommand whose arguments are a course and one of its lessons. */
 const onLesson = (noun: Command, name: string, summary: string): Command =>
   onCourse(noun, name, summary).argument('<lesson>', 'id, or a title that only one lesson of the course has')
 
 const addLessonChanges = (noun: Command, cli: Cli): void => {
   changing(
-    onLesson(noun, 'update', 'Change the title or content of a lesson; members who finished it stay finished')
+    onLesson(noun, 'update', 'Change title, content or video of a lesson; members who finished it stay finished')
       .addHelpText(
         'after',
         examples(
           'svc courses lessons update Sailing Knots --title "Four knots"',
-          'svc courses lessons update Sailing Knots --content "Start with the bowline." --dry-run',
+          'svc courses lessons update Sailing Knots --content "$(cat knots.md)" --video-url "" --dry-run',
         ),
       )
       .option('--title <title>', 'its new title')
-      .option('--content <text>', 'plain text; a blank line ends a paragraph'),
+      .option('--content <text>', 'CommonMark; a blank line ends a paragraph')
+      .option('--video-url <url>', 'video on YouTube or Vimeo, or an https file; "" removes it'),
   ).action(
-    cli.run(
-      async ({ out, work }, ref: string, lesson: string, { title, content }: { title?: string; content?: string }) => {
-        const [{ updateLesson }, { Problem }] = await Promise.all([import('./courses.ts'), import('../lib/problem.ts')])
-        if (title === undefined && content === undefined)
-          throw new Problem('usage', 'Nothing to change: give --title or --content')
-        out.one(await work((w) => updateLesson(w, ref, lesson, { title, content })))
-      },
-    ),
+    cli.run(async ({ out, work }, ref: string, lesson: string, { title, content, videoUrl }: LessonFlags) => {
+      const [{ updateLesson }, { Problem }] = await Promise.all([import('./courses.ts'), import('../lib/problem.ts')])
+      if (title === undefined && content === undefined && videoUrl === undefined)
+        throw new Problem('usage', 'Nothing to change: give --title, --content or --video-url')
+      out.one(await work((w) => updateLesson(w, ref, lesson, { title, content, videoUrl })))
+    }),
   )
 
   changing(
@@ -251,16 +258,17 @@ const addLessons = (noun: Command, cli: Cli): void => {
       'after',
       examples(
         'svc courses lessons add Sailing --title Knots --content "Start with the bowline."',
-        'svc courses lessons add Sailing --title Knots --content "Start with the bowline." --json',
+        'svc courses lessons add Sailing --title Knots --content "$(cat knots.md)" --video-url https://youtu.be/dQw4w9WgXcQ',
       ),
     )
     .option('--title <title>', 'its title')
-    .option('--content <text>', 'plain text; a blank line ends a paragraph')
+    .option('--content <text>', 'CommonMark; a blank line ends a paragraph')
+    .option('--video-url <url>', 'video on YouTube or Vimeo, or an https file')
     .action(
-      cli.run(async ({ out, require, work }, ref: string, flags: { title?: string; content?: string }) => {
-        const lesson = await require({ title: flags.title, content: flags.content })
+      cli.run(async ({ out, require, work }, ref: string, { title, content, videoUrl }: LessonFlags) => {
+        const lesson = await require({ title, content })
         const { addLesson } = await import('./courses.ts')
-        out.one(await work((w) => addLesson(w, ref, lesson)))
+        out.one(await work((w) => addLesson(w, ref, { ...lesson, videoUrl })))
       }),
     )
 }
@@ -286,10 +294,15 @@ const addMembers = (noun: Command, cli: Cli): void => {
       examples('svc courses members Sailing', 'svc courses members Sailing --json'),
     ),
   ).action(
-    cli.run(async ({ pages, work }, ref: string, flags: PageFlags) => {
-      const { findCourseNamed, listMembers } = await import('./courses.ts')
-      const load = (page: PageRequest) => work(async (w) => listMembers(w, (await findCourseNamed(w, ref)).id, page))
-      await pages('members', flags, load, memberColumns, { id: ({ subscriberId }) => subscriberId })
+    cli.run(async ({ app, pages, work }, ref: string, flags: PageFlags) => {
+      const { findCourseNamed, listMembers, withCertificates } = await import('./courses.ts')
+      const { id: courseId, lessonCount } = await work((w) => findCourseNamed(w, ref))
+      const load = (page: PageRequest) =>
+        work(async (w) => {
+          const { rows, nextCursor } = await listMembers(w, courseId, page)
+          return { rows: await withCertificates(app, w, courseId, rows), nextCursor }
+        })
+      await pages('members', flags, load, memberColumns(lessonCount), { id: ({ subscriberId }) => subscriberId })
     }),
   )
 

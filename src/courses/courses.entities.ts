@@ -47,7 +47,11 @@ const LessonSchema = defineEntity({
     id: p.text().collation('C').primary(),
     courseId: p.text().collation('C'),
     title: p.text(),
+    /** CommonMark. */
     content: p.text(),
+    /** The content as sanitised HTML, rendered when it is written (courses.markdown.ts). */
+    html: p.text().default(''),
+    videoUrl: p.text().nullable(),
     /** Starts at 1. Assigned under the lock of the course. */
     position: p.integer(),
   },
@@ -115,6 +119,8 @@ const CompletionSchema = defineEntity({
     memberId: p.text().collation('C').primary(),
     courseId: p.text().collation('C').primary(),
     completedAt: p.datetime(),
+    /** The name on the certificate, as the member entered it. null: the certificate shows the masked address. */
+    name: p.text().nullable(),
   },
 })
 export class Completion extends CompletionSchema.class {}

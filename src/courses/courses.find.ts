@@ -18,8 +18,10 @@ export interface CourseView {
 export interface LessonView {
   id: string
   title: string
-  /** Plain text: a blank line ends a paragraph. */
+  /** CommonMark; a single line break stays one. */
   content: string
+  /** Left out of a lesson without a video. */
+  videoUrl?: string
   /** Starts at 1. */
   position: number
 }
@@ -117,18 +119,28 @@ export const findCourseNamed = async ({ sql, accountId }: Reader, ref: string): 
   return viewCourse(theCourse(rows, ref))
 }
 
-/** The types of a `LessonView`'s columns in PostgreSQL. */
-export const lessonTypes = { id: 'text', title: 'text', content: 'text', position: 'int4' } as const
+export type LessonRow = Omit<LessonView, 'videoUrl'> & { videoUrl: string | null }
 
-const readLessons = preparedStatement<LessonView>(
+/** SQL: the columns of a `LessonRow`, of the lesson `l`. */
+export const lessonColumns = 'l.id, l.title, l.content, l.video_url as "videoUrl", l.position'
+
+/** Their types in PostgreSQL. */
+export const lessonTypes = { id: 'text', title: 'text', content: 'text', videoUrl: 'text', position: 'int4' } as const
+
+export const viewLesson = <Row extends LessonRow>({ videoUrl, ...lesson }: Row) => ({
+  ...lesson,
+  ...(videoUrl !== null && { videoUrl }),
+})
+
+const readLessons = preparedStatement<LessonRow>(
   'lessons-of-course',
   lessonTypes,
-  'select id, title, content, position from lessons where account_id = $1 and course_id = $2 order by position',
+  `select ${lessonColumns} from lessons l where l.account_id = $1 and l.course_id = $2 order by l.position`,
 )
 
 /** Returns the lessons in order. */
-export const lessonsOf = ({ sql, accountId }: Reader, courseId: string): Promise<LessonView[]> =>
-  sql(readLessons, [accountId, courseId])
+export const lessonsOf = async ({ sql, accountId }: Reader, courseId: string): Promise<LessonView[]> =>
+  (await sql(readLessons, [accountId, courseId])).map(viewLesson)
 
 const readAllLessons = statement<{ id: string; title: string; course: string }>(
   'list-lessons',

@@ -6,14 +6,30 @@ import { text } from '../lib/text.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { Title } from './courses.edit.ts'
-import { findCourseNamed, type LessonView, lessonsOf, lessonTypes, noSuchCourse, type Reader } from './courses.find.ts'
+import {
+  findCourseNamed,
+  type LessonRow,
+  type LessonView,
+  lessonColumns,
+  lessonsOf,
+  lessonTypes,
+  noSuchCourse,
+  type Reader,
+  viewLesson,
+} from './courses.find.ts'
+import { renderMarkdown } from './courses.markdown.ts'
+import { VideoUrl } from './courses.video.ts'
 
 /*
  * Changes of lessons lock their course, so that positions stay 1, 2, 3. A member who finishes a lesson locks that lesson
  * (courses.progress.ts).
  */
 
-const NewLesson = z.object({ title: Title, content: text(100_000).trim().min(1, 'is required') })
+const NewLesson = z.object({
+  title: Title,
+  content: text(100_000).trim().min(1, 'is required'),
+  videoUrl: VideoUrl.optional(),
+})
 const LessonChange = NewLesson.partial()
 
 /** A lesson as the terminal shows it. */
@@ -45,21 +61,23 @@ const theLesson = (lessons: readonly LessonView[], courseId: string, ref: string
   return lesson
 }
 
-const insertLesson = statement<LessonView>(
+const insertLesson = statement<LessonRow>(
   'insert-lesson',
   lessonTypes,
-  `insert into lessons (account_id, course_id, id, title, content, position)
-   select $1, $2, $3, $4, $5, coalesce(max(position), 0) + 1 from lessons where account_id = $1 and course_id = $2
-   returning id, title, content, position`,
+  `insert into lessons as l (account_id, course_id, id, title, content, html, video_url, position)
+   select $1, $2, $3, $4, $5, $6, $7, coalesce(max(position), 0) + 1 from lessons where account_id = $1 and course_id = $2
+   returning ${lessonColumns}`,
 )
 
 /** Adds a lesson at the end of a course (id or title). Throws Problem `invalid`, `not_found`, `conflict`. */
 export const addLesson = async (work: Work, ref: string, input: z.input<typeof NewLesson>): Promise<CourseLesson> => {
-  const { title, content } = parse(NewLesson, input)
+  const { title, content, videoUrl = '' } = parse(NewLesson, input)
   const { sql, accountId, now } = work
+  const html = await renderMarkdown(content)
   const courseId = await lockCourse(work, ref)
-  const [lesson] = await sql(insertLesson, [accountId, courseId, newId('les', now.getTime()), title, content])
-  return { ...lesson!, courseId }
+  const id = newId('les', now.getTime())
+  const [row] = await sql(insertLesson, [accountId, courseId, id, title, content, html, videoUrl || null])
+  return { ...viewLesson(row!), courseId }
 }
 
 /** Finds a lesson by its id or unique title in its course (id or title). Throws Problem `not_found`, `conflict`. */
@@ -68,7 +86,10 @@ export const findLesson = async (work: Work, courseRef: string, ref: string): Pr
   return { ...theLesson(await lessonsOf(work, courseId), courseId, ref), courseId }
 }
 
-/** Changes title or content of a lesson. Members who finished it stay finished. Throws Problem `invalid`, `not_found`, `conflict`. */
+/**
+ * Changes title, content or video of a lesson; an empty `videoUrl` removes the video. Members who finished it stay finished. Throws
+ * Problem `invalid`, `not_found`, `conflict`.
+ */
 export const updateLesson = async (
   work: Work,
   courseRef: string,
@@ -76,12 +97,15 @@ export const updateLesson = async (
   input: z.input<typeof LessonChange>,
 ): Promise<CourseLesson> => {
   const change = parse(LessonChange, input)
+  const html = change.content === undefined ? undefined : await renderMarkdown(change.content)
   const courseId = await lockCourse(work, courseRef)
   const lesson = theLesson(await lessonsOf(work, courseId), courseId, ref)
   const { title = lesson.title, content = lesson.content } = change
+  const videoUrl = (change.videoUrl ?? lesson.videoUrl) || null
   const [em, { Lesson }] = await entitiesOf(work)
-  await em.nativeUpdate(Lesson, { id: lesson.id, courseId }, { title, content })
-  return { ...lesson, title, content, courseId }
+  const values = { title, content, videoUrl, ...(html !== undefined && { html }) }
+  await em.nativeUpdate(Lesson, { id: lesson.id, courseId }, values)
+  return { ...viewLesson({ ...lesson, title, content, videoUrl }), courseId }
 }
 
 // A unique index on the position is checked row by row, so positions that are taken are first moved out of the way.

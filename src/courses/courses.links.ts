@@ -2,12 +2,15 @@ import { slugOf } from '../accounts/accounts.ts'
 import { conflict, notFound, Problem } from '../lib/problem.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
-import { findCourse, isEntitled } from './courses.find.ts'
+import { findCourse, isEntitled, type Reader } from './courses.find.ts'
 
 /*
  * The portal has two tokens. A link's token signs in: it contains account, member and course, and expires. The session's token
  * contains account and member. It is passed in the portal's own links, because browsers keep no cookies in a frame of another
  * site. Neither token grants access: each request checks whether the member is entitled.
+ *
+ * The token of a certificate contains account, member and course, and never expires. It is valid while the completion exists: also for
+ * a member who has lost access, and while the course is unpublished.
  */
 
 const embedMs = 5 * 60_000
@@ -65,15 +68,23 @@ export const mintPortalUrl = async (signer: Signer, work: Work, courseId: string
   return linkOf(signer, work, { slug, courseId, memberId: member.id }, embedMs)
 }
 
+/** Returns the member id in a token of the purpose, or null if it is invalid, expired, or of another account or course. */
+const memberIn =
+  (purpose: 'portal' | 'certificate') =>
+  (
+    { tokens, now }: Pick<App, 'tokens' | 'now'>,
+    token: string,
+    { accountId, courseId }: { accountId: string; courseId: string },
+  ): string | null => {
+    const [account, memberId, course] = tokens.read(purpose, token, now().getTime()) ?? []
+    return memberId !== undefined && account === accountId && course === courseId ? memberId : null
+  }
+
 /** Returns the member id in a link's token, or null if the token is invalid, expired, or of another account or course. */
-export const memberOfLink = (
-  { tokens, now }: Pick<App, 'tokens' | 'now'>,
-  token: string,
-  { accountId, courseId }: { accountId: string; courseId: string },
-): string | null => {
-  const [account, memberId, course] = tokens.read('portal', token, now().getTime()) ?? []
-  return memberId !== undefined && account === accountId && course === courseId ? memberId : null
-}
+export const memberOfLink = memberIn('portal')
+
+/** Returns the member id in a certificate's token, or null if the token is invalid, or of another account or course. */
+export const memberOfCertificate = memberIn('certificate')
 
 /** Returns the member id in a session's token, or null if the token is invalid, expired or of another account. */
 export const memberOfSession = (
@@ -100,4 +111,29 @@ export const portalPage = async (
 ): Promise<string | null> => {
   const slug = await slugOf(work)
   return slug === null ? null : `${config.publicUrl}/${slug}/${courseId}/embed`
+}
+
+/** A member who has completed a course. */
+export interface Holder {
+  courseId: string
+  memberId: string
+}
+
+/** Returns the path of a certificate, relative to that of its course. */
+export const certificatePath = (
+  { tokens }: Pick<App, 'tokens'>,
+  accountId: string,
+  { courseId, memberId }: Holder,
+): string => `certificate/${tokens.sign('certificate', [accountId, memberId, courseId], null)}`
+
+export const certificateUrlOf = (
+  { config, tokens }: Signer,
+  { slug, accountId }: { slug: string; accountId: string },
+  holder: Holder,
+): string => `${config.publicUrl}/${slug}/${holder.courseId}/${certificatePath({ tokens }, accountId, holder)}`
+
+/** Returns the URL of a certificate, or an empty text if the account has no slug. */
+export const certificateUrl = async (signer: Signer, work: Reader, holder: Holder): Promise<string> => {
+  const slug = await slugOf(work)
+  return slug === null ? '' : certificateUrlOf(signer, { slug, accountId: work.accountId }, holder)
 }

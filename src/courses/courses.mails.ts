@@ -1,14 +1,14 @@
 import { queueLifecycleMails } from '../lifecycle/lifecycle.ts'
 import { type PlainMail, plainMail } from '../pages/plain-mail.ts'
 import type { App, Work } from '../store/work.ts'
-import { mailedPortalUrl } from './courses.links.ts'
+import { certificateUrl, mailedPortalUrl } from './courses.links.ts'
 
 type CourseEvent = 'enrolled' | 'completed'
 
-/** Builds the email for events without a bound project. `portalUrl` is empty if the account has no portal. */
+/** Builds the email for events without a bound project. The URLs are empty if the account has no portal. */
 const plainMailOf = (
   event: CourseEvent,
-  { email, title, portalUrl }: { email: string; title: string; portalUrl: string },
+  { email, title, portalUrl, certificate }: { email: string; title: string; portalUrl: string; certificate: string },
 ): PlainMail => {
   const link = (label: string) => (portalUrl === '' ? [] : [{ label, url: portalUrl, button: true as const }])
   if (event === 'enrolled')
@@ -19,6 +19,7 @@ const plainMailOf = (
   return plainMail(`You have completed ${title}`, [
     'Congratulations: you have finished the last lesson.',
     ...link('Open the course'),
+    ...(certificate === '' ? [] : [{ label: 'Your certificate', url: certificate }]),
   ])
 }
 
@@ -35,6 +36,7 @@ export const mailMember = async (
 ): Promise<void> => {
   const portalUrl = await mailedPortalUrl(app, work, { courseId, memberId: member.id })
   const mergeData = { email: member.email, title, portalUrl }
+  const certificate = event === 'completed' ? await certificateUrl(app, work, { courseId, memberId: member.id }) : ''
   const mail = {
     subject: { kind: 'course' as const, id: courseId },
     event,
@@ -42,7 +44,7 @@ export const mailMember = async (
     // No key: the caller decides under the member's lock, and `enrolled` is sent again after a revocation.
     key: null,
     mergeData,
-    plain: plainMailOf(event, mergeData),
+    plain: plainMailOf(event, { ...mergeData, certificate }),
   }
   await queueLifecycleMails(app, work, [mail])
 }

@@ -4,7 +4,7 @@ import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
-import { holdCourse, isEntitled, opens, type Reader } from './courses.find.ts'
+import { holdCourse, isEntitled, type LessonView, lessonsOf, opens, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
 
 /** Schema of a member's address. Its message is that of a registration (docs/reference/api.md#errors). */
@@ -89,6 +89,35 @@ export interface MemberView {
   completedLessons: number
   completedAt: number | null
   enrolledAt: number
+}
+
+const countMembers = statement<{ members: number; completed: number }>(
+  'members-of-course',
+  { members: 'int8', completed: 'int8' },
+  `select (select count(*) from enrolments where account_id = $1 and course_id = $2 and active) as members,
+     (select count(*) from course_completions where account_id = $1 and course_id = $2) as completed`,
+)
+
+const countLessons = statement<{ lessonId: string; finished: number }>(
+  'finished-lessons-of-course',
+  { lessonId: 'text', finished: 'int8' },
+  `select lesson_id as "lessonId", count(*) as finished from finished_lessons
+   where account_id = $1 and course_id = $2 group by lesson_id`,
+)
+
+/** A lesson with the number of members who have finished it. */
+export type LessonProgress = LessonView & { finished: number }
+
+/** Counts a course's members with an active key and those who have completed it, and for each lesson those who have finished it. */
+export const progressOfCourse = async (
+  reader: Reader,
+  courseId: string,
+): Promise<{ members: number; completed: number; lessons: LessonProgress[] }> => {
+  const { sql, accountId } = reader
+  const [counts] = await sql(countMembers, [accountId, courseId])
+  const finished = new Map((await sql(countLessons, [accountId, courseId])).map((row) => [row.lessonId, row.finished]))
+  const lessons = await lessonsOf(reader, courseId)
+  return { ...counts!, lessons: lessons.map((lesson) => ({ ...lesson, finished: finished.get(lesson.id) ?? 0 })) }
 }
 
 type MemberRow = Omit<MemberView, 'completedAt' | 'enrolledAt'> & { completedAt: Date | null; enrolledAt: Date }

@@ -29,10 +29,10 @@ const readFinishedLessons = statement<{ courseId: string; lessonId: string; titl
    where m.account_id = $1 and m.email = $2 order by f.finished_at, f.lesson_id`,
 )
 
-const readCompletedCourses = statement<{ courseId: string; title: string; completedAt: number }>(
+const readCompletedCourses = statement<{ courseId: string; title: string; completedAt: number; name: string | null }>(
   'completed-courses-of-email',
-  { courseId: 'text', title: 'text', completedAt: 'int8' },
-  `select o.course_id as "courseId", c.title, ${epochMs('o.completed_at')} as "completedAt"
+  { courseId: 'text', title: 'text', completedAt: 'int8', name: 'text' },
+  `select o.course_id as "courseId", c.title, ${epochMs('o.completed_at')} as "completedAt", o.name
    from members m join course_completions o on o.account_id = $1 and o.member_id = m.id
    join courses c on c.account_id = $1 and c.id = o.course_id
    where m.account_id = $1 and m.email = $2 order by o.completed_at, o.course_id`,
@@ -42,7 +42,15 @@ const readCompletedCourses = statement<{ courseId: string; title: string; comple
 export const personalData: readonly PersonalDataPart[] = [
   { name: 'enrolments', read: ({ sql, accountId }, email) => sql(readEnrolments, [accountId, email]) },
   { name: 'finishedLessons', read: ({ sql, accountId }, email) => sql(readFinishedLessons, [accountId, email]) },
-  { name: 'completedCourses', read: ({ sql, accountId }, email) => sql(readCompletedCourses, [accountId, email]) },
+  {
+    name: 'completedCourses',
+    // With the name on the certificate, if the member entered one.
+    read: async ({ sql, accountId }, email) =>
+      (await sql(readCompletedCourses, [accountId, email])).map(({ name, ...course }) => ({
+        ...course,
+        ...(name !== null && { name }),
+      })),
+  },
 ]
 
 const deleteMember = statement<{ id: string }>(

@@ -2,7 +2,17 @@ import { byName } from '../lib/names.ts'
 import { notFound, Problem } from '../lib/problem.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
-import { type CourseView, courseById, isEntitled, type LessonView, lessonTypes, type Reader } from './courses.find.ts'
+import {
+  type CourseView,
+  courseById,
+  isEntitled,
+  type LessonRow,
+  type LessonView,
+  lessonColumns,
+  lessonTypes,
+  type Reader,
+  viewLesson,
+} from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
 
 /** A course as one member sees it. */
@@ -30,10 +40,10 @@ export const entitledEmail = async (reader: Reader, memberId: string): Promise<s
   return member && (await isEntitled(reader, memberId)) ? member.email : null
 }
 
-const readLessons = preparedStatement<Progress['lessons'][number]>(
+const readLessons = preparedStatement<LessonRow & { isFinished: boolean }>(
   'read-progress',
   { ...lessonTypes, isFinished: 'bool' },
-  `select l.id, l.title, l.content, l.position, f.lesson_id is not null as "isFinished"
+  `select ${lessonColumns}, f.lesson_id is not null as "isFinished"
    from lessons l left join finished_lessons f
      on f.account_id = $1 and f.member_id = $3 and f.course_id = $2 and f.lesson_id = l.id
    where l.account_id = $1 and l.course_id = $2 order by l.position`,
@@ -52,8 +62,18 @@ export const readProgress = async (reader: Reader, memberId: string, courseId: s
   if (!course) return null
   const lessons = await sql(readLessons, [accountId, courseId, memberId])
   const completions = await sql(readCompletion, [accountId, memberId, courseId])
-  return { course, lessons, isCompleted: completions.length > 0 }
+  return { course, lessons: lessons.map(viewLesson), isCompleted: completions.length > 0 }
 }
+
+const readHtml = preparedStatement<{ html: string }>(
+  'html-of-lesson',
+  { html: 'text' },
+  'select html from lessons where account_id = $1 and course_id = $2 and id = $3',
+)
+
+/** Returns the content of a lesson as sanitised HTML. */
+export const lessonHtml = async ({ sql, accountId }: Reader, courseId: string, id: string): Promise<string> =>
+  (await sql(readHtml, [accountId, courseId, id]))[0]?.html ?? ''
 
 const readPublished = statement<{ id: string; title: string }>(
   'published-courses',

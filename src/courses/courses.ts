@@ -1,3 +1,4 @@
+export { withCertificates } from './courses.certificates.ts'
 export { type CourseRemoval, countCourseRemoval, deleteCourse } from './courses.delete.ts'
 export { createCourse, publishCourse, updateCourse } from './courses.edit.ts'
 export {
@@ -26,6 +27,7 @@ export {
   listMembers,
   MemberEmail,
   type MemberView,
+  progressOfCourse,
 } from './courses.members.ts'
 
 declare module '../store/work.ts' {

@@ -39,6 +39,13 @@ export const isEmailSyntax = (email: string): boolean =>
   !disguised.test(email.slice(0, email.lastIndexOf('@'))) &&
   isEmail.default(email)
 
+/** Returns an address for readers who must not learn it: the first character, and the domain. */
+export const maskedEmail = (email: string): string => {
+  const at = email.lastIndexOf('@')
+  const [first = ''] = email.slice(0, at)
+  return `${at > first.length ? first : ''}***${email.slice(at)}`
+}
+
 /** Returns the domain in ASCII, as DNS and domain lists spell it, or null if the address has none. */
 export const emailDomain = (email: string): string | null => {
   const at = email.lastIndexOf('@')

@@ -9,6 +9,7 @@ const tokenPurposes = [
   'payment',
   'portal',
   'portal-session',
+  'certificate',
   'join',
   'waitlist',
   'confirm',

@@ -16,6 +16,8 @@ export interface PageView {
   style?: string
   /** Runs after the page has loaded and can call only this host. The page works without it. */
   script?: string
+  /** The only other host that it loads from: the origin of a frame or of a media file. */
+  loads?: { kind: 'frame' | 'media'; origin: string }
   /** Its forms can be answered with a redirect to another host, such as a payment provider. */
   formsLeave?: boolean
   headers?: Readonly<Record<string, string>>
@@ -133,13 +135,14 @@ const policy = (view: PageView, isFramed: boolean): string =>
     `style-src ${styleHash}${view.style ? ` ${hashOf(view.style)}` : ''}`,
     ...(view.script ? [`script-src ${hashOf(view.script)}`, "connect-src 'self'"] : []),
     "img-src 'self'",
+    ...(view.loads ? [`${view.loads.kind}-src ${view.loads.origin}`] : []),
     // Browsers check redirect targets against form-action too, and a provider can have any host.
     view.formsLeave ? 'form-action *' : "form-action 'self'",
     "base-uri 'none'",
     isFramed ? 'frame-ancestors *' : "frame-ancestors 'none'",
   ].join('; ')
 
-/** Returns the headers of a page: nothing from other hosts, and no frames unless `isFramed`. */
+/** Returns the headers of a page: nothing from other hosts but what it `loads`, and not in a frame unless `isFramed`. */
 export const pageHeaders = (view: PageView, isFramed = false): Record<string, string> => ({
   ...publicHeaders,
   'content-type': 'text/html; charset=utf-8',

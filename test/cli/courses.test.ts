@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
+import { finishLesson } from '../../src/courses/courses.progress.ts'
 import { useAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
-import { course, enrol, mailsOf } from '../support/courses.ts'
+import { claim, course, enrol, mailsOf } from '../support/courses.ts'
 
 const t = useApp()
 const account = useAccount(t)
@@ -151,6 +152,53 @@ test('a course and its lessons are changed, moved and deleted', async () => {
     expect(await json(...args, '--yes')).toEqual(planned)
     expect((await run('courses', ...args, '--yes')).status).toBe(3)
   }
+})
+
+test('a lesson has at most one video, of a known kind', async () => {
+  const { id } = await json('create', '--title', 'Films')
+  const youtube = 'https://youtu.be/dQw4w9WgXcQ'
+  const add = ['courses', 'lessons', 'add', id, '--title', 'One', '--content', '# Knots', '--video-url']
+  for (const url of [
+    'http://cdn.example/a.mp4',
+    'https://evil.example/',
+    'https://*/a.mp4',
+    'javascript:alert(1)',
+    'x',
+  ])
+    expect(await run(...add, url)).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('YouTube') })
+  expect((await json('lessons', 'list', id)).lessons).toEqual([])
+  expect((await run(...add, youtube, '--json')).json).toMatchObject({ videoUrl: youtube })
+  const update = (...flags: string[]) => json('lessons', 'update', id, 'One', ...flags)
+  expect(await update('--title', 'One')).toMatchObject({ videoUrl: youtube, content: '# Knots' })
+  const file = 'https://cdn.example/a.mp4'
+  expect(await update('--video-url', file)).toMatchObject({ videoUrl: file })
+  expect((await run('courses', 'lessons', 'update', id, 'One', '--video-url', 'x')).status).toBe(2)
+  expect((await json('show', id)).lessons).toMatchObject([{ videoUrl: file }])
+  expect(await update('--video-url', '')).not.toHaveProperty('videoUrl')
+})
+
+test('show and members count what members have finished; who has completed a course has a certificate', async () => {
+  const mine = await t.account()
+  const { id, lessons } = await course(t, mine, 'Progress', ['One', 'Two'])
+  const [ada] = [await enrol(t, mine, id, 'ada@b.example'), await enrol(t, mine, id, 'bob@b.example')]
+  const finish = (lessonId: string) =>
+    t.app.work(mine.id, 'cli:test', (w) =>
+      finishLesson(t.app, w, { memberId: ada.subscriberId, courseId: id, lessonId }),
+    )
+  const read = (...args: string[]) => svc(t, ['courses', ...args, id, '--account', mine.id])
+  await finish(lessons[1]!)
+  expect((await read('show', '--json')).json).toMatchObject({
+    ...{ members: 2, completed: 0 },
+    lessons: [{ finished: 0 }, { finished: 1 }],
+  })
+  expect((await read('members')).stdout).toMatch(/ada@b\.example.*\t1 of 2\t/)
+  await finish(lessons[0]!)
+  const members = async () => (await read('members', '--json')).json.members
+  expect((await members()).filter((member: object) => 'certificateUrl' in member)).toEqual([])
+  await claim(t, mine, 'progress')
+  const [completed, other] = await members()
+  expect(completed.certificateUrl).toMatch(new RegExp(`^http://[^/]+/progress/${id}/certificate/[\\w.-]+$`))
+  expect(other).not.toHaveProperty('certificateUrl')
 })
 
 test('changes of lessons and courses: wrong flags are exit 2, unknown ids 3, an ambiguous title 6', async () => {

@@ -2,9 +2,11 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { personalData } from '../../src/courses/courses.personal-data.ts'
 import { finishLesson, readProgress } from '../../src/courses/courses.progress.ts'
 import { addLesson, deleteLesson, lessonsOf, listMembers, moveLesson, updateLesson } from '../../src/courses/courses.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { migrate } from '../../src/store/schema.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { course, enrol, mailsOf } from '../support/courses.ts'
-import { untilLocked } from '../support/database.ts'
+import { cloneDatabase, untilLocked } from '../support/database.ts'
 import { sendingAccount } from '../support/messages.ts'
 
 let account: TestAccount
@@ -199,4 +201,30 @@ test('forty members finish lessons while one is deleted: nobody’s progress nam
   expect(new Set(await completions()).size).toBe((await completions()).length)
   for (const { progress } of members)
     expect((await progress())!.lessons.every(({ isFinished }) => isFinished)).toBe(true)
+})
+
+test('the migration renders the lessons that exist, also those that can’t be rendered', async () => {
+  const { url, drop } = await cloneDatabase()
+  const database = openDatabase(url)
+  onTestFinished(async () => {
+    await database.close()
+    await drop()
+  })
+  for (const change of [
+    'alter table lessons drop column html, drop column video_url',
+    'alter table course_completions drop column name',
+    `delete from mikro_orm_migrations where name like '%lesson_videos'`,
+    `insert into lessons (account_id, id, course_id, title, content, position)
+     select 'acc', 'les_' || n, 'crs', 'Title', 'It''s \\ ' || n || '?' || chr(10) || '*more*', n from generate_series(1, 150) n`,
+  ])
+    await database.sql(change)
+  const hostile = `[a]: https://x.example/${'y'.repeat(1_900)}\n\n${'[a] '.repeat(1_000)}<b>`
+  await database.sql(`insert into lessons values ('acc', 'les_x', 'crs', 'Title', $1, 151)`, [hostile])
+  expect(await migrate(database, url)).toHaveLength(1)
+  const lessons = await database.sql<{ html: string; video: string | null }>(
+    'select html, video_url as video from lessons order by position',
+  )
+  expect(lessons[119]).toEqual({ html: "<p>It's \\ 120?<br>\n<em>more</em></p>\n", video: null })
+  expect(lessons.filter(({ html }) => html === '')).toEqual([])
+  expect(lessons[150]!.html).toMatch(/^<p>\[a\]: .*<br>\n.*&lt;b&gt;<\/p>\n$/s)
 })

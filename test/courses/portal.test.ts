@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { deleteAccount } from '../../src/accounts/accounts.ts'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import { personalData } from '../../src/courses/courses.personal-data.ts'
-import { addLesson, createCourse, publishCourse } from '../../src/courses/courses.ts'
+import { addLesson, createCourse, deleteCourse, publishCourse, updateLesson } from '../../src/courses/courses.ts'
 import { type Reply, type TestAccount, useApp } from '../support/app.ts'
 import { claim, course, enrol, mailsOf } from '../support/courses.ts'
 import { testClock } from '../support/journeys.ts'
@@ -141,7 +141,7 @@ test('an unknown membership, course or lesson is a page; other paths at the root
     expect((await t.server.fastify.inject({ method: 'GET', url: path })).json()).toEqual({ error: 'Not found' })
 })
 
-test('a lesson is shown as text in paragraphs, with a POST form that finishes it, once', async () => {
+test('a lesson is shown in paragraphs, its HTML as text, with a POST form that finishes it, once', async () => {
   const attack = '<script>alert(1)</script> & "more"'
   const bad = await t.app.work(account.id, 'cli:test', (work) =>
     addLesson(work, courseId, { title: attack, content: `${attack}\n\nSecond\nline` }),
@@ -150,7 +150,7 @@ test('a lesson is shown as text in paragraphs, with a POST form that finishes it
   const reply = await get(`${opened}&lesson=${bad.id}`)
   expectPage(reply, 200, '<form method="post" action="?">')
   expect(reply.body).toContain('&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;more&quot;</p>')
-  expect(reply.body).toContain('<p class="content">Second\nline</p>')
+  expect(reply.body).toContain('<p>Second<br>\nline</p>')
   expect(reply.body).not.toContain('<script')
   const finished = await finish(sessionOf(opened), bad.id)
   expect(finished.status).toBe(303)
@@ -306,4 +306,161 @@ test('the link in an email opens the portal for 30 days', async () => {
 test('a course without lessons says so', async () => {
   const { id } = await course(t, account, 'Empty')
   expectPage(await get(await open(id)), 200, 'There are no lessons yet.')
+})
+
+test('a lesson’s page loads its video and nothing else from other hosts; the other pages load nothing', async () => {
+  const opened = await open()
+  const lesson = lessons[0]!
+  const show = async (videoUrl: string) => {
+    await t.app.work(account.id, 'cli:test', (work) => updateLesson(work, courseId, lesson, { videoUrl }))
+    return get(`${opened}&lesson=${lesson}`)
+  }
+  const policyOf = ({ headers }: Reply) =>
+    String(headers['content-security-policy'])
+      .split('; ')
+      .filter((part) => !part.startsWith('style-src'))
+  const plain = policyOf(await get(`${opened}&lesson=${lesson}`))
+  const framed = await show('https://youtu.be/dQw4w9WgXcQ')
+  expect(policyOf(framed).toSorted()).toEqual([...plain, 'frame-src https://www.youtube-nocookie.com'].toSorted())
+  expect(framed.body).toContain('<iframe src="https://www.youtube-nocookie.com/embed/dQw4w9WgXcQ" title="Video: Flour"')
+  const filed = await show('https://cdn.example/a.mp4?x="><script>')
+  expect(policyOf(filed).toSorted()).toEqual([...plain, 'media-src https://cdn.example'].toSorted())
+  expect(filed.body).toContain('<video src="https://cdn.example/a.mp4?x=%22%3E%3Cscript%3E" aria-label="Video: Flour"')
+  for (const path of [opened, `${opened}&lesson=${lessons[1]}`]) {
+    const reply = await get(path)
+    expect([policyOf(reply), /<iframe|<video/.test(reply.body)]).toEqual([plain, false])
+  }
+  // A row that was not written by this program widens no policy.
+  await t.app.sql('update lessons set video_url = $2 where id = $1', [
+    lesson,
+    "https://a;script-src 'unsafe-inline'/a.mp4",
+  ])
+  expect(policyOf(await get(`${opened}&lesson=${lesson}`))).toEqual(plain)
+  expect((await show('')).body).not.toMatch(/<iframe|<video/)
+})
+
+const complete = async (): Promise<string> => {
+  const session = sessionOf(await open())
+  for (const lesson of lessons) await finish(session, lesson)
+  return session
+}
+const enterName = (session: string, name: string) =>
+  t.request('POST', `/${slug}/${courseId}/embed`, {
+    body: new URLSearchParams({ session, name }).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+/** Returns the path of the certificate that the portal links to. */
+const certificateOf = async (session: string): Promise<string> => {
+  const { body } = await get(`/${slug}/${courseId}/embed?session=${session}`)
+  return `/${slug}/${courseId}/${/href="(certificate\/[^"]+)"/.exec(body)![1]}`
+}
+
+test('a completed course has a certificate, which anyone with the link can verify', async () => {
+  const opened = await open()
+  await finish(sessionOf(opened), lessons[0])
+  expect((await get(opened)).body).not.toContain('certificate')
+  expect((await enterName(sessionOf(opened), 'Ada')).status).toBe(404)
+  const session = await complete()
+  const path = await certificateOf(session)
+  const reply = await get(path)
+  expectPage(reply, 200, '<bdi>Sourdough</bdi>')
+  for (const text of ['<bdi>a***@people.example</bdi>', `<bdi>${account.name}</bdi>`, 'Valid.', 'svc.example'])
+    expect(reply.body).toContain(text)
+  expect(reply.body).toContain(`datetime="${clock.now().toISOString().slice(0, 10)}"`)
+  expect(reply.body).not.toContain('ada')
+  expect(reply.headers).toMatchObject({
+    'x-frame-options': 'DENY',
+    'cache-control': 'private, no-store',
+    'x-robots-tag': 'noindex',
+    'referrer-policy': 'no-referrer',
+  })
+  expect(reply.body).not.toMatch(/<script|src=|https?:/)
+  const mail = (await mailsOf(t, account)).find(({ subject }) => subject === 'You have completed Sourdough')
+  expect(mail!.text).toContain(`Your certificate: https://svc.example${path}`)
+})
+
+test('it shows the name that the member enters, as text; what is no name is refused, and an empty one shows the address', async () => {
+  const session = await complete()
+  const path = await certificateOf(session)
+  const saved = await enterName(session, '  <b>Ada</b> O’Káfor ')
+  expect(saved).toMatchObject({ status: 303, headers: { location: `?session=${session}&saved=name#certificate` } })
+  expectPage(await get(led(saved)), 200, 'The name is saved.')
+  expectPage(await get(path), 200, '<bdi>&lt;b&gt;Ada&lt;/b&gt; O’Káfor</bdi>')
+  for (const name of [
+    'x'.repeat(101),
+    'Ada\u202eadA',
+    'Ada\nB',
+    'Ada\u0007',
+    'Ada\0',
+    '\u2028Ada\u2028x',
+    '123',
+    'x'.repeat(2000),
+  ]) {
+    const refused = await enterName(session, name)
+    expectPage(refused, 400, 'role="alert"')
+    expect(refused.body).toContain('aria-invalid="true"')
+  }
+  expectPage(await get(path), 200, 'O’Káfor')
+  expect((await personalDataOf(email)).completedCourses).toMatchObject([{ name: '<b>Ada</b> O’Káfor' }])
+  await enterName(session, ' ')
+  expectPage(await get(path), 200, '<bdi>a***@people.example</bdi>')
+  // Another member's name is not changed.
+  const bob = await enrol(t, account, courseId, 'bob@people.example')
+  const stranger = t.app.tokens.sign('portal-session', [account.id, bob.subscriberId], null)
+  expect((await enterName(stranger, 'Bob')).status).toBe(404)
+})
+
+test('a link that was changed, or is of another course, membership or purpose is a 404 page', async () => {
+  const path = await certificateOf(await complete())
+  const token = path.split('/').at(-1)!
+  const other = await course(t, account, 'Rye')
+  const foreign = await t.account()
+  await claim(t, foreign, `rival-${claimed}`)
+  const member = t.app.tokens.read('certificate', token, 0)![1]!
+  const paths = [
+    path.slice(0, -1),
+    `${path}A`,
+    path.replace(courseId, other.id),
+    path.replace(slug, `rival-${claimed}`),
+    path.replace(slug, 'nobody'),
+    `/${slug}/${courseId}/certificate/${t.app.tokens.sign('portal', [account.id, member, courseId], null)}`,
+    `/${slug}/${other.id}/certificate/${t.app.tokens.sign('certificate', [account.id, member, other.id], null)}`,
+    `/${slug}/${courseId}/certificate/${t.app.tokens.sign('certificate', [account.id, 'sub_none', courseId], null)}`,
+    `/${slug}/%00/certificate/${token}`,
+    `/${slug}/${courseId}/certificate/%00`,
+  ]
+  for (const changed of paths) expectPage(await get(changed), 404, 'This certificate is not valid')
+  const reserved = await t.server.fastify.inject({ method: 'GET', url: `/api/v1/certificate/${token}` })
+  expect([reserved.statusCode, reserved.json()]).toEqual([404, { error: 'Not found' }])
+})
+
+test('a certificate stays valid without access and while the course is closed; it ends with the course or the address', async () => {
+  const session = await complete()
+  await enterName(session, 'Ada')
+  const path = await certificateOf(session)
+  await enrol(t, account, courseId, email, false)
+  await t.app.work(account.id, 'cli:test', (work) => publishCourse(work, courseId, false))
+  clock.advance(400 * 24 * 60 * minute)
+  expectPage(await get(path), 200, '<bdi>Ada</bdi>')
+  expect((await enterName(t.app.tokens.sign('portal-session', [account.id, 'x'], null), 'Eve')).status).toBe(403)
+  await t.app.work(account.id, 'cli:test', async (work) => {
+    const { id } = await createList(work, { name: 'People' })
+    await writeContacts(work, id, [{ email, fields: {} }], new Map())
+    await eraseContact(work, email, { dryRun: false })
+  })
+  expectPage(await get(path), 404, 'This certificate is not valid')
+  // Enrolled again after the erasure, they are somebody else.
+  await t.app.work(account.id, 'cli:test', (work) => publishCourse(work, courseId, true))
+  await enrol(t, account, courseId, email)
+  const again = await certificateOf(await complete())
+  expectPage(await get(path), 404, 'This certificate is not valid')
+  expectPage(await get(again), 200, 'Valid.')
+  await deleteCourse(t.app, account.id, courseId, { actor: 'cli:test' })
+  expectPage(await get(again), 404, 'This certificate is not valid')
+})
+
+test('a certificate of a deleted account is a 404 page', async () => {
+  const path = await certificateOf(await complete())
+  await deleteAccount(t.app, account.id, { actor: 'cli:test' })
+  expectPage(await get(path), 404, 'This certificate is not valid')
 })

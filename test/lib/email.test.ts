@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { emailDomain, isEmailSyntax, normalizeEmail } from '../../src/lib/email.ts'
+import { emailDomain, isEmailSyntax, maskedEmail, normalizeEmail } from '../../src/lib/email.ts'
 
 describe('email addresses', () => {
   test.each([
@@ -90,4 +90,14 @@ describe('email addresses', () => {
   ])('the domain of %s is %s', (email, domain) => {
     expect(emailDomain(email)).toBe(domain)
   })
+})
+
+test.each([
+  ['ada@people.example', 'a***@people.example'],
+  ['a@people.example', '***@people.example'],
+  ['"a@b"@people.example', '"***@people.example'],
+  ['🐎🐎@people.example', '🐎***@people.example'],
+  ['@people.example', '***@people.example'],
+])('masks %s', (email, masked) => {
+  expect(maskedEmail(email)).toBe(masked)
 })

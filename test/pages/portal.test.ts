@@ -1,13 +1,49 @@
+import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Frame, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { addLesson, updateLesson } from '../../src/courses/courses.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { claim, course, enrol, mailsOf } from '../support/courses.ts'
 import { sendingAccount } from '../support/messages.ts'
-import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
+import {
+  describePages,
+  expectGoodOnEveryScreen,
+  expectNothingFromElsewhere,
+  faultsOf,
+  requestsOf,
+} from '../support/pages.ts'
 
 const email = 'ada@people.example'
+
+const bowline = `The **bowline** makes a *loop* that does not slip.
+Sailors call it the king of knots.
+
+# Make it
+
+1. Make a small loop.
+2. Pass the end up through it,
+   around the rope and down again.
+3. Pull it tight.
+
+### By hand
+
+- hold the loop with \`two fingers\`
+- see [a drawing](https://drawings.example/bowline)
+
+> The rabbit comes out of the hole, goes around the tree and back into the hole.
+
+# Check it
+
+\`\`\`
+loop -> up -> around -> down
+\`\`\`
+
+---
+
+<script>alert(1)</script>
+`
 
 describePages('the portal', (openPage) => {
   let t: TestApp
@@ -108,6 +144,95 @@ describePages('the portal', (openPage) => {
     await page.goto(`${origin}/bakery/${courseId}/embed?token=x`)
     await expectGoodOnEveryScreen(page, 'portal-signed-out')
     expectNothingFromElsewhere(page, origin)
+    await page.close()
+  })
+
+  test('a course with Markdown and a video: only its lesson asks another host; who finishes has a certificate that others verify', async () => {
+    const { id } = await course(t, account, 'Knots for every day')
+    const youtube = 'https://www.youtube-nocookie.com'
+    const lessons = [
+      { title: 'The bowline', content: bowline, videoUrl: 'https://youtu.be/dQw4w9WgXcQ' },
+      { title: 'The clove hitch', content: 'Twice **around**.\nThen under.' },
+      { title: 'The figure of eight', content: '> Never undone by itself.\n\n![How](https://pictures.example/8.png)' },
+    ]
+    for (const lesson of lessons) await t.app.work(account.id, 'cli:test', (work) => addLesson(work, id, lesson))
+    const page = await openPage()
+    const referrers: (string | undefined)[] = []
+    await page.route(`${youtube}/**`, async (route) => {
+      referrers.push((await route.request().allHeaders()).referer)
+      await route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>A video</title>' })
+    })
+    await page.goto(await mint())
+    await page.getByRole('link', { name: 'Knots for every day' }).click()
+    await page.getByRole('link', { name: 'Start the course' }).click()
+    await page.getByRole('heading', { level: 1, name: 'The bowline' }).waitFor()
+    await expect.poll(() => referrers).toEqual([`${origin}/`])
+    expect(await page.locator('.lesson h2, .lesson h3').allTextContents()).toEqual(['Make it', 'By hand', 'Check it'])
+    await expectGoodOnEveryScreen(page, 'portal-markdown')
+    const asked = () => new Set(requestsOf(page).filter((url) => !url.startsWith(origin)))
+    expect(asked()).toEqual(new Set([`${youtube}/embed/dQw4w9WgXcQ`]))
+    await page.getByRole('button', { name: 'Finish this lesson' }).click()
+    await page.getByRole('link', { name: 'Knots for every day' }).click()
+    await page.getByText('1 of 3 lessons finished').waitFor()
+    await expectGoodOnEveryScreen(page, 'portal-begun')
+    await page.getByRole('link', { name: 'Continue with lesson 2' }).click()
+    await page.getByRole('button', { name: 'Finish this lesson' }).click()
+    await page.getByRole('link', { name: 'The figure of eight' }).click()
+    expect(await page.getByRole('link', { name: 'How' }).getAttribute('href')).toBe('https://pictures.example/8.png')
+    await page.getByRole('button', { name: 'Finish this lesson' }).click()
+    await page.getByText('You have completed this course.').waitFor()
+    await page.getByRole('link', { name: 'Your certificate' }).click()
+    await page.getByLabel('Name on the certificate').fill('42')
+    await page.getByRole('button', { name: 'Save the name' }).click()
+    await page.getByRole('alert').waitFor()
+    await expectGoodOnEveryScreen(page, 'portal-name-refused')
+    await page.getByLabel('Name on the certificate').fill('Ada Okafor')
+    await page.keyboard.press('Enter')
+    await page.getByText('The name is saved.').waitFor()
+    const path = await page.getByRole('link', { name: 'Open your certificate' }).getAttribute('href')
+    const certificate = new URL(path!, page.url()).href
+    expect(faultsOf(page).filter((fault) => !fault.includes('400'))).toEqual([])
+    expect(asked()).toEqual(new Set([`${youtube}/embed/dQw4w9WgXcQ`]))
+    await page.close()
+
+    const reader = await openPage()
+    await reader.goto(certificate)
+    for (const text of ['Ada Okafor', 'Knots for every day', account.name, 'Valid.'])
+      expect(await reader.getByText(text).isVisible()).toBe(true)
+    await expectGoodOnEveryScreen(reader, 'certificate')
+    expectNothingFromElsewhere(reader, origin)
+    expect(faultsOf(reader)).toEqual([])
+    const printed = await reader.pdf({ preferCSSPageSize: true })
+    expect(printed.toString('latin1').match(/\/Type\s*\/Page\b/g)).toHaveLength(1)
+    const folder = process.env.SCREENSHOTS
+    if (folder) await writeFile(`${folder}/certificate.pdf`, printed)
+    await reader.goto(`${certificate}A`)
+    await reader.getByRole('heading', { level: 1, name: 'This certificate is not valid' }).waitFor()
+    await reader.close()
+  })
+
+  test('the policy of a lesson with a video refuses every other host', async () => {
+    const { id, lessons } = await course(t, account, 'Films', ['One'])
+    const change = { videoUrl: 'https://videos.example/one.mp4' }
+    await t.app.work(account.id, 'cli:test', (work) => updateLesson(work, id, lessons[0]!, change))
+    const page = await openPage()
+    const asked: string[] = []
+    await page.route(/example/, (route) => {
+      asked.push(route.request().url())
+      return route.abort()
+    })
+    await page.goto(await mint())
+    await page.goto(page.url().replace(courseId, id))
+    expect(asked).toEqual([])
+    await page.getByRole('link', { name: 'One' }).click()
+    await expect.poll(() => asked).toContain(change.videoUrl)
+    await expectGoodOnEveryScreen(page, 'portal-file')
+    await page.evaluate(`for (const [tag, url] of [['iframe', 'https://www.youtube-nocookie.com/embed/x'], ['video', 'https://a.example/b.mp4'],
+      ['img', 'https://a.example/c.png'], ['script', 'https://a.example/d.js']]) {
+      document.body.append(Object.assign(document.createElement(tag), { src: url }))
+    }`)
+    await expect.poll(() => faultsOf(page).filter((fault) => fault.includes('Content Security Policy')).length).toBe(4)
+    expect(new Set(asked)).toEqual(new Set([change.videoUrl]))
     await page.close()
   })
 })

@@ -1,0 +1,333 @@
+import { maskedEmail } from '../lib/email.ts'
+import { type Html, html } from '../pages/html.ts'
+import type { PageView } from '../pages/page.ts'
+import { type Certificate, nameMaxLength } from './courses.certificates.ts'
+import type { LessonView } from './courses.find.ts'
+import type { Progress } from './courses.progress.ts'
+import { videoOf } from './courses.video.ts'
+
+/** Links and forms are relative and contain the session, because a frame in another site keeps no cookies (courses.links.ts). */
+const style = `
+main { margin-top: 2vh; max-width: 44rem }
+h2 { margin: 2rem 0 .5rem; font-size: 1.15rem; line-height: 1.3 }
+progress { display: block; width: 100%; height: .75rem; margin: 0 0 1.25rem; accent-color: var(--act) }
+form { margin: 1.5rem 0 1rem }
+.act {
+  display: inline-block;
+  padding: .65rem 1.1rem;
+  min-height: 2.75rem;
+  border-radius: .5rem;
+  background: var(--act);
+  color: var(--on-act);
+  font-weight: 600;
+  text-decoration: none
+}
+.lessons { margin: 0 0 1rem; padding: 0; list-style: none }
+.lessons li { display: flex; gap: .75rem; align-items: center; padding: .6rem 0; border-top: 1px solid var(--line) }
+.lessons li:last-child { border-bottom: 1px solid var(--line) }
+.lessons a { flex: 1; min-width: 0 }
+.mark {
+  flex: none;
+  width: 1.9rem;
+  height: 1.9rem;
+  border: 1px solid var(--quiet);
+  border-radius: 50%;
+  font-size: .9rem;
+  line-height: 1.8rem;
+  text-align: center
+}
+.done .mark { border-color: var(--act); background: var(--act); color: var(--on-act) }
+.state { color: var(--quiet); white-space: nowrap }
+.others { margin: 0 0 1rem; padding-left: 1.25rem }
+.others li { padding: .35rem 0 }
+label { display: block; margin: 0 0 .25rem; font-weight: 600 }
+input {
+  font: inherit;
+  width: 100%;
+  min-height: 2.75rem;
+  padding: .55rem .7rem;
+  border: 1px solid var(--quiet);
+  border-radius: .5rem;
+  background: var(--card);
+  color: var(--ink)
+}
+:root { --fault: #b3261e }
+@media (prefers-color-scheme: dark) { :root { --fault: #ffb4ab } }
+.fault { color: var(--fault) }
+[aria-invalid] { border-color: var(--fault) }
+.hint { margin: .35rem 0 1rem }
+button + p { margin-top: 1rem }
+`
+
+const lessonStyle = `${style}
+.video { margin: 0 0 1.5rem }
+.video iframe, .video video {
+  display: block;
+  width: 100%;
+  aspect-ratio: 16 / 9;
+  border: 0;
+  border-radius: .5rem;
+  background: #000
+}
+.lesson { margin: 1.25rem 0 1.75rem; line-height: 1.6 }
+.lesson h2 { font-size: 1.25rem }
+.lesson h3 { margin: 1.5rem 0 .5rem; font-size: 1.1rem }
+.lesson h4, .lesson h5, .lesson h6 { margin: 1.25rem 0 .5rem; font-size: 1rem }
+.lesson ol, .lesson ul { margin: 0 0 1rem; padding-left: 1.5rem }
+.lesson li { margin: .25rem 0 }
+.lesson li > p { margin: 0 0 .5rem }
+.lesson blockquote {
+  margin: 0 0 1rem;
+  padding: .1rem 0 .1rem 1rem;
+  border-left: 3px solid var(--line);
+  color: var(--quiet)
+}
+.lesson code { font: .9em ui-monospace, monospace; background: var(--ground); border-radius: .25rem; padding: .1em .3em }
+.lesson pre {
+  margin: 0 0 1rem;
+  padding: .75rem 1rem;
+  border: 1px solid var(--line);
+  border-radius: .5rem;
+  background: var(--ground);
+  white-space: pre-wrap
+}
+.lesson pre code { padding: 0; background: none }
+.lesson hr { margin: 1.75rem 0; border: 0; border-top: 1px solid var(--line) }
+.finished { margin: 1.5rem 0 }
+.ways {
+  display: flex;
+  flex-wrap: wrap;
+  gap: .75rem 1.5rem;
+  align-items: center;
+  justify-content: space-between;
+  padding-top: 1rem;
+  border-top: 1px solid var(--line)
+}
+.ways p { margin: 0 }
+`
+
+export interface Visitor {
+  accountId: string
+  memberId: string
+  email: string
+  session: string
+}
+
+/** The certificate of a member who has completed a course. */
+export interface OwnCertificate extends Certificate {
+  /** Relative to the course. */
+  path: string
+}
+
+/** What a member has entered as their name. */
+export interface NameEntry {
+  given?: string
+  fault?: string
+  isSaved?: boolean
+}
+
+const finishedOf = ({ lessons }: Progress): number => lessons.filter(({ isFinished }) => isFinished).length
+
+const progressOf = (progress: Progress) => {
+  const [finished, all] = [finishedOf(progress), progress.lessons.length]
+  if (all === 0) return html`<p>There are no lessons yet.</p>`
+  return html`<p id="progress">${finished} of ${all} ${all === 1 ? 'lesson' : 'lessons'} finished</p>
+<progress aria-labelledby="progress" max="${all}" value="${finished}"></progress>`
+}
+
+const completed = ({ isCompleted }: Progress) =>
+  isCompleted && html`<p role="status"><strong>You have completed this course.</strong></p>`
+
+/** Returns the first unfinished lesson. */
+const nextOf = ({ lessons }: Progress) => lessons.find(({ isFinished }) => !isFinished)
+
+const continuing = ({ session }: Visitor, progress: Progress) => {
+  const next = nextOf(progress)
+  if (!next || progress.isCompleted) return null
+  const label = finishedOf(progress) === 0 ? 'Start the course' : `Continue with lesson ${next.position}`
+  return html`<p><a class="act" href="?session=${session}&lesson=${next.id}">${label}</a></p>`
+}
+
+// Without its marks, a list is none for some screen readers unless it has the role.
+const lessonsOf = ({ session }: Visitor, progress: Progress) => {
+  if (progress.lessons.length === 0) return null
+  const next = nextOf(progress)
+  return html`<ol class="lessons" role="list">${progress.lessons.map(
+    (lesson) => html`
+<li${lesson.isFinished && html` class="done"`}>
+<span class="mark" aria-hidden="true">${lesson.isFinished ? '✓' : lesson.position}</span>
+<a href="?session=${session}&lesson=${lesson.id}"${lesson === next && html` aria-current="step"`}>${lesson.title}</a>
+${lesson.isFinished && html`<span class="state">finished</span>`}
+</li>`,
+  )}
+</ol>`
+}
+
+const certificateForm = ({ session }: Visitor, certificate: OwnCertificate, { given, fault, isSaved }: NameEntry) =>
+  html`<section aria-labelledby="certificate">
+<h2 id="certificate">Your certificate</h2>
+<p>Anyone with its link can check it.
+<a href="${certificate.path}" target="_blank" rel="noopener">Open your certificate</a> (in a new tab)</p>
+<form method="post" action="?">
+<input type="hidden" name="session" value="${session}">
+<label for="name">Name on the certificate</label>
+<input type="text" id="name" name="name" maxlength="${nameMaxLength}" autocomplete="name"
+  value="${given ?? certificate.name}" aria-describedby="${fault !== undefined && 'fault '}hint"${
+    fault !== undefined && html` aria-invalid="true"`
+  }>
+${fault !== undefined && html`<p class="fault" id="fault" role="alert">${fault}</p>`}
+<p class="quiet hint" id="hint">Without a name it shows ${maskedEmail(certificate.email)}.</p>
+<button type="submit">Save the name</button>
+${isSaved === true && html`<p role="status">The name is saved.</p>`}
+</form>
+</section>`
+
+export const courseView = (
+  visitor: Visitor,
+  progress: Progress,
+  others: readonly { id: string; title: string }[],
+  certificate: OwnCertificate | null,
+  entry: NameEntry = {},
+): PageView => ({
+  ...(entry.fault !== undefined && { status: 400 }),
+  title: progress.course.title,
+  style,
+  body: html`<h1>${progress.course.title}</h1>
+${completed(progress)}
+${progressOf(progress)}
+${continuing(visitor, progress)}
+${lessonsOf(visitor, progress)}
+${certificate && certificateForm(visitor, certificate, entry)}
+${
+  others.length > 0 &&
+  html`<nav aria-labelledby="more">
+<h2 id="more">More in this membership</h2>
+<ul class="others">${others.map(
+    ({ id, title }) => html`
+<li><a href="../${id}/embed?session=${visitor.session}">${title}</a></li>`,
+  )}
+</ul>
+</nav>`
+}
+<p class="quiet">Signed in as ${visitor.email}</p>`,
+})
+
+/** Returns the video with what the page loads for it, or null for a lesson without one. */
+const videoView = ({ title, videoUrl }: LessonView): { body: Html; loads: NonNullable<PageView['loads']> } | null => {
+  const video = videoUrl === undefined ? null : videoOf(videoUrl)
+  if (!video) return null
+  const { kind, src, origin } = video
+  // YouTube refuses to play without a referrer.
+  const body =
+    kind === 'frame'
+      ? html`<iframe src="${src}" title="Video: ${title}" loading="lazy" referrerpolicy="strict-origin-when-cross-origin"
+  allow="fullscreen; picture-in-picture; encrypted-media"></iframe>`
+      : html`<video src="${src}" aria-label="Video: ${title}" controls preload="metadata" playsinline></video>`
+  return { body: html`<div class="video">${body}</div>`, loads: { kind, origin } }
+}
+
+/** `content` is the lesson's HTML. */
+export const lessonView = (
+  { session }: Visitor,
+  progress: Progress,
+  lesson: Progress['lessons'][number],
+  content: Html,
+): PageView => {
+  const { course, lessons } = progress
+  const place = lessons.indexOf(lesson)
+  const [previous, next] = [lessons[place - 1], lessons[place + 1]]
+  const video = videoView(lesson)
+  const link = ({ id, title }: LessonView) => html`<a href="?session=${session}&lesson=${id}">${title}</a>`
+  const follow = ({ id, title }: LessonView) =>
+    html`<a class="act" href="?session=${session}&lesson=${id}">Next: ${title}</a>`
+  return {
+    title: `${lesson.title} – ${course.title}`,
+    style: lessonStyle,
+    ...(video && { loads: video.loads }),
+    body: html`<p><a href="?session=${session}">${course.title}</a></p>
+<h1>${lesson.title}</h1>
+<p class="quiet">Lesson ${place + 1} of ${lessons.length}</p>
+${video?.body}
+<div class="lesson">
+${content}</div>
+${
+  lesson.isFinished
+    ? html`<div class="finished"><p role="status">You have finished this lesson.</p>${completed(progress)}${
+        progress.isCompleted && html`<p><a href="?session=${session}#certificate">Your certificate</a></p>`
+      }</div>`
+    : html`<form method="post" action="?">
+<input type="hidden" name="session" value="${session}">
+<input type="hidden" name="lesson" value="${lesson.id}">
+<button type="submit">Finish this lesson</button>
+</form>`
+}
+${
+  (previous || next) &&
+  html`<nav class="ways" aria-label="Lessons">
+${previous && html`<p>Previous: ${link(previous)}</p>`}
+${next && html`<p>${lesson.isFinished ? follow(next) : html`Next: ${link(next)}`}</p>`}
+</nav>`
+}`,
+  }
+}
+
+const certificateStyle = `
+main { max-width: 52rem; margin-top: 4vh; padding: 0; overflow: hidden; text-align: center }
+main::before { content: ''; display: block; height: .5rem; background: var(--act) }
+article { padding: clamp(1.75rem, 7vw, 4.5rem) clamp(1.25rem, 6vw, 4rem) }
+h1 { margin: 0 0 2rem; color: var(--act); font-size: 1rem; font-weight: 700; letter-spacing: .14em; text-transform: uppercase }
+.name { margin: 0 0 1rem; font-size: clamp(1.6rem, 5vw, 2.6rem); font-weight: 700; line-height: 1.2 }
+.course { margin: .5rem 0 2.25rem; font-size: clamp(1.2rem, 3.5vw, 1.6rem); font-weight: 600; line-height: 1.3 }
+dl { display: flex; flex-wrap: wrap; gap: 1.25rem 3.5rem; justify-content: center; margin: 0 0 2.25rem }
+dt { color: var(--quiet); font-size: .9rem }
+dd { margin: 0; font-weight: 600 }
+.valid { margin: 0; padding-top: 1.25rem; border-top: 1px solid var(--line) }
+.valid strong { color: var(--act) }
+@page { size: A4 landscape; margin: 15mm }
+@media print {
+  :root { color-scheme: light; --ink: #000; --quiet: #444; --ground: #fff; --card: #fff; --line: #bbb; --act: #1f4fbf }
+  body { padding: 0; background: #fff }
+  main { display: flex; flex-direction: column; max-width: none; min-height: 179mm; margin: 0; border-radius: 0 }
+  main::before { -webkit-print-color-adjust: exact; print-color-adjust: exact }
+  article { margin: auto; padding: 5mm 15mm }
+  h1 { margin-bottom: 7mm }
+  .name { font-size: 24pt }
+  .course { margin-bottom: 7mm; font-size: 15pt }
+  dl { margin-bottom: 7mm }
+  .long { font-size: 11pt }
+  .long .name { font-size: 15pt }
+  .long .course { font-size: 13pt }
+}
+`
+
+const dateOf = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' })
+
+/** Number of characters that fit a printed page at the usual sizes, if all of them are wide. */
+const usualLength = 200
+
+/** `host` is where the certificate can be verified. */
+export const certificateView = (
+  { course, account, name: given, email, completedAt }: Certificate,
+  host: string,
+): PageView => {
+  const name = given ?? maskedEmail(email)
+  const isLong = name.length + course.length + account.length > usualLength
+  return {
+    title: `Certificate – ${course}`,
+    style: certificateStyle,
+    body: html`<article${isLong && html` class="long"`}>
+<h1>Certificate of completion</h1>
+<p class="name"><bdi>${name}</bdi></p>
+<p>has completed the course</p>
+<p class="course"><bdi>${course}</bdi></p>
+<dl>
+<div><dt>Issued by</dt><dd><bdi>${account}</bdi></dd></div>
+<div>
+<dt>Completed on</dt>
+<dd><time datetime="${completedAt.toISOString().slice(0, 10)}">${dateOf.format(completedAt)}</time></dd>
+</div>
+</dl>
+<p class="valid"><strong>✓ Valid.</strong> <span class="quiet">Checked by ${host} when this page was opened.</span></p>
+</article>`,
+  }
+}
