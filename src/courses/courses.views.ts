@@ -12,16 +12,6 @@ main { margin-top: 2vh; max-width: 44rem }
 h2 { margin: 2rem 0 .5rem; font-size: 1.15rem; line-height: 1.3 }
 progress { display: block; width: 100%; height: .75rem; margin: 0 0 1.25rem; accent-color: var(--act) }
 form { margin: 1.5rem 0 1rem }
-.act {
-  display: inline-block;
-  padding: .65rem 1.1rem;
-  min-height: 2.75rem;
-  border-radius: .5rem;
-  background: var(--act);
-  color: var(--on-act);
-  font-weight: 600;
-  text-decoration: none
-}
 .lessons { margin: 0 0 1rem; padding: 0; list-style: none }
 .lessons li { display: flex; gap: .75rem; align-items: center; padding: .6rem 0; border-top: 1px solid var(--line) }
 .lessons li:last-child { border-bottom: 1px solid var(--line) }

@@ -43,7 +43,7 @@ p { margin: 0 0 1rem }
 p:last-child { margin-bottom: 0 }
 .quiet { color: var(--quiet) }
 a { color: var(--act) }
-button {
+button, .act {
   font: inherit;
   font-weight: 600;
   padding: .65rem 1.1rem;
@@ -54,5 +54,6 @@ button {
   color: var(--on-act);
   cursor: pointer
 }
+.act { display: inline-block; text-decoration: none }
 :focus-visible { outline: 3px solid var(--act); outline-offset: 2px }
 `

@@ -8,16 +8,6 @@ import { joinScript, presenceScript } from './join.script.ts'
 import { identityOf, type Place, placeOf } from './place.ts'
 
 const style = `
-.act {
-  display: inline-block;
-  padding: .65rem 1.1rem;
-  min-height: 2.75rem;
-  border-radius: .5rem;
-  background: var(--act);
-  color: var(--on-act);
-  font-weight: 600;
-  text-decoration: none
-}
 .count { font-size: 1.75rem; font-weight: 600; font-variant-numeric: tabular-nums }
 `
 
