@@ -73,6 +73,11 @@ describe('alerts and dashboard', () => {
     )
     expect(named.length).toBeGreaterThan(20)
     expect(named.filter((name) => !exported.has(name))).toEqual([])
+    // Every metric of ours is on the dashboard.
+    const shown = panelExpressions().join('\n')
+    const own = [...text.matchAll(/^# TYPE (svc_\w+) /gm)].map(([, name]) => name!)
+    expect(own.length).toBeGreaterThan(8)
+    expect(own.filter((name) => !shown.includes(name))).toEqual([])
   })
 
   test('an alert has a severity, and states what happened and what to do', () => {
