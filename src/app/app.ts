@@ -115,6 +115,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     const { now, systemNow, onMoved: onClockMoved } = clock
     const box = createSecretBox(config.secret)
     const former = await formerKeys(database.sql, box)
+    const rendering = options.projects ?? projects
     return {
       config: own,
       get databaseUrl() {
@@ -128,10 +129,11 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       smtp,
       tokens: createTokens(config.secret, former),
       counters,
-      projects: options.projects ?? projects,
+      projects: rendering,
       bindable: options.bindable ?? bindable,
       personalData: loadPersonalData,
       timelineParts: loadTimelineParts,
+      journeyMails: async () => (await import('./journeys.mail.ts')).journeyMails({ config: own, projects: rendering }),
       suppressing: loadSuppressing,
       report: options.report ?? (() => {}),
       beat: options.beat ?? (() => {}),

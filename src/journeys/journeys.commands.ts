@@ -17,6 +17,7 @@ import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import { shellWord } from '../lib/shell.ts'
+import type { Rehearsal, RehearsedStep } from './engine/engine.ts'
 import type { Applied, JourneyDetail, JourneyView, RunView } from './journeys.ts'
 
 const columns: Column<JourneyView>[] = [
@@ -251,6 +252,66 @@ const addTrigger = (noun: Command, cli: Cli): void => {
   )
 }
 
+const stepColumns: Column<RehearsedStep>[] = [
+  ['AT', (step) => new Date(step.at)],
+  ['STEP', (step) => step.step],
+  ['KIND', (step) => step.kind],
+  ['OUTCOME', (step) => step.outcome],
+  ['DETAIL', (step) => step.detail],
+  ['UNTIL', (step) => (step.until === undefined ? null : new Date(step.until))],
+]
+
+const endText = ({ status, reason }: Rehearsal): string => (reason ? `${status} (${reason})` : status)
+
+const addTest = (noun: Command, cli: Cli): void => {
+  noun
+    .command('test')
+    .description(
+      'Show what a journey file would do with a contact: each step with its time; nothing is sent or changed',
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'svc journeys test -f welcome.yaml --contact ada@example.com',
+        'svc journeys test -f welcome.yaml --contact ada@example.com --data plan=pro --json',
+      ),
+    )
+    .option('-f, --file <file>', 'the file with one journey, or - for standard input')
+    .option('--contact <email>', 'an address in a list')
+    .option('--data <name=value>', 'data of the trigger (repeatable)', gather, [])
+    .action(
+      cli.run(async ({ app, out, require, trial }, flags: { file?: string; contact?: string; data: string[] }) => {
+        const { file, contact } = await require({ file: flags.file, contact: flags.contact })
+        const [
+          { checkStepUrls, TriggerData },
+          { rehearse },
+          { maxFileBytes, readDocuments },
+          { parse },
+          { emailAddress },
+        ] = await Promise.all([
+          import('./journeys.ts'),
+          import('./engine/engine.ts'),
+          import('../lib/documents.ts'),
+          import('../lib/parse.ts'),
+          import('../lib/address.ts'),
+        ])
+        const email = parse(emailAddress(), contact, 'contact')
+        const data = parse(TriggerData, readData(flags.data), 'data')
+        const documents = readDocuments(await readSource(file, maxFileBytes))
+        if (documents.length !== 1)
+          throw new Problem('usage', `${file} must hold one journey, and holds ${number(documents.length)}`)
+        const urlFaults = await checkStepUrls(app, documents)
+        const sendMails = await app.journeyMails()
+        const [document] = documents
+        const { steps, ...rehearsal } = await trial((w) => rehearse(w, sendMails, { document, urlFaults, email, data }))
+        await out.list('steps', steps, stepColumns, undefined, { beside: rehearsal, id: ({ step }) => step })
+        out.note(
+          `The run would end at ${out.time(rehearsal.endedAt)}: ${endText({ steps, ...rehearsal })}. Nothing was sent or changed.`,
+        )
+      }),
+    )
+}
+
 interface RunFlags extends PageFlags {
   status?: string
   run?: string
@@ -346,6 +407,7 @@ export const commands: CommandSet = (cli) => {
   addApply(noun, cli)
   addReads(noun, cli)
   addSwitches(noun, cli)
+  addTest(noun, cli)
   addTrigger(noun, cli)
   addRuns(noun, cli)
   addEndRun(noun, cli)

@@ -1,3 +1,4 @@
+import type { SendMails } from './engine/engine.ts'
 import type { Sources } from './files/files.ts'
 
 export { EntryRequest, startJourneys, TriggerData, triggerJourney, triggerList } from './enrolment/enrolment.ts'
@@ -16,5 +17,9 @@ export { listRuns, type RunDetail, RunRequest, type RunView, showRun } from './j
 declare module '../store/work.ts' {
   interface Operation {
     readonly sources: Sources
+  }
+  interface App {
+    /** Loads what queues the emails of runs. */
+    journeyMails(): Promise<SendMails>
   }
 }

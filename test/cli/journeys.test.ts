@@ -57,6 +57,26 @@ test('apply creates a journey from a file, updates it by name, and leaves it as 
   expect(await journeys('apply', '-f', file)).toMatchObject({ id: made.id, version: 2, outcome: 'updated' })
 })
 
+test('test shows each step with its time, and leaves nothing behind', async () => {
+  await json('contacts', 'upsert', '--email', 'ada@example.com', '--list', 'Customers')
+  const test = (...flags: string[]) => run(['journeys', 'test', '-f', '-', ...flags], welcome)
+  const ran = await test('--contact', 'Ada@example.com', '--data', 'plan=pro', '--json')
+  expect(ran.json).toMatchObject({
+    journey: 'Welcome',
+    email: 'ada@example.com',
+    status: 'completed',
+    steps: [
+      { step: 'steps[0]', kind: 'delay', outcome: 'waits', until: expect.any(Number) },
+      { step: 'steps[1]', kind: 'branch', outcome: 'then', detail: 'plan is "pro"; the condition is equals "pro"' },
+      { step: 'steps[1].then[0]', kind: 'add-to-list', outcome: 'was in the list', detail: 'Customers' },
+    ],
+  })
+  expect(ran.stderr).toMatch(/^The run would end at .*: completed\. Nothing was sent or changed\.\n$/)
+  expect(await count()).toBe(0)
+  expect((await test('--contact', 'none@example.com')).status).toBe(3)
+  expect((await test('--contact', 'ada@example.com', '--data', 'plan')).status).toBe(2)
+})
+
 test('--dry-run says what would change, and changes nothing', async () => {
   const ran = await apply(welcome, '--dry-run', '--json')
   expect(ran.json).toMatchObject({ id: null, outcome: 'created', dryRun: true })

@@ -11,6 +11,7 @@ import { createTaskPool } from './task-pool.ts'
 import { type Batch, type DefinitionOf, walkBatch } from './unit.ts'
 
 export { journeysQueue } from './due.ts'
+export { type Rehearsal, type RehearsedStep, rehearse } from './rehearsal.ts'
 export type { SendMails } from './steps.out.ts'
 
 /** Maximum runs in a unit of work. */

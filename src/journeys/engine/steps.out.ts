@@ -32,18 +32,20 @@ export type SendMails = (work: Work, mails: readonly JourneyMail[]) => Promise<s
 
 const keyOf = ({ runId, stepNo }: RunAtStep): string => `${runId}:${stepNo}`
 
+/** Returns what a webhook step posts for a run. `journey`: that of the run. */
+export const callBody = (step: StepOf<'webhook'>, run: RunAtStep, journey: { id: string; name: string }): unknown => {
+  if (step.body !== undefined) return fillJson(step.body, run)
+  const { runId, contact, context } = run
+  const data = dataOf(context)
+  return { journey, runId, contact, ...(Object.keys(data).length > 0 && { data }) }
+}
+
 /** Inserts a delivery for each run. The run waits for its end. */
 export const postCalls = async (work: Work, step: StepOf<'webhook'>, runs: readonly RunAtStep[]): Promise<Effect[]> => {
   const { url, body } = step
   const id = runs[0]!.journeyId
-  const journey = body === undefined ? { id, name: await nameOfJourney(work, id) } : undefined
-  const calls = runs.map((run) => {
-    const { runId, contact, context } = run
-    const data = dataOf(context)
-    const given = Object.keys(data).length > 0 && { data }
-    const sent = body === undefined ? { journey, runId, contact, ...given } : fillJson(body, run)
-    return { url, key: keyOf(run), body: JSON.stringify(sent) }
-  })
+  const journey = { id, name: body === undefined ? await nameOfJourney(work, id) : '' }
+  const calls = runs.map((run) => ({ url, key: keyOf(run), body: JSON.stringify(callBody(step, run, journey)) }))
   const ids = await insertCalls(work, { kind: 'journey', id }, calls)
   return ids.map((deliveryId) => ({ deliveryId }))
 }

@@ -140,7 +140,7 @@ const startWalks = async (work: Work, runs: readonly OpenRun[], definitionOf: De
 }
 
 /** Does one step with an effect. */
-const act = async (work: Work, walks: readonly Walk[], ports: Ports): Promise<void> => {
+export const act = async (work: Work, walks: readonly Walk[], ports: Ports): Promise<void> => {
   const next = nextStep(walks)
   if (!next) return
   const { step, doing } = next

@@ -111,21 +111,12 @@ export const runControlSteps = (walk: Walk): void => {
       move(walk, { kind: 'exit', reason: left, isStepDone: false })
       return
     }
-    const { status, awaited, dueAt: dueMs } = state
+    const { status, awaited, context, dueAt: dueMs } = state
     const cursor = state.cursor!
     const step = stepAt(definition, cursor)
-    const delivery = state.context.delivery as CallEnd | undefined
+    const delivery = context.delivery as CallEnd | undefined
     const isWaiting = status === 'waiting'
-    const situation = {
-      runId: run.id,
-      place: pathOf(cursor),
-      contact,
-      context: state.context,
-      isWaiting,
-      awaited,
-      dueMs,
-      nowMs,
-    }
+    const situation = { runId: run.id, place: pathOf(cursor), contact, context, isWaiting, awaited, dueMs, nowMs }
     const result = controlResultOf(step, situation)
     if (result) applyControl(walk, result, step.kind)
     else if (delivery) settle(walk, delivery)

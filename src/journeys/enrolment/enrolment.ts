@@ -2,6 +2,7 @@ export {
   type EnterableJourney,
   type Entrant,
   enabledJourneys,
+  enterJourney,
   enterLocked,
   notifyJourneys,
   startJourneys,

@@ -7,8 +7,8 @@ import { type Definition, type JourneyFile, triggerKey } from '../definition/def
 import { type JourneyDetail, type JourneyView, journeysNamed, lockFiles } from '../journeys.find.ts'
 import { checkJourney, type UrlFaults } from './check.ts'
 
-export { checkStepUrls } from './check.ts'
-export type { Sources } from './resolve.ts'
+export { checkStepUrls, type UrlFaults } from './check.ts'
+export { type Sources, stepsOf } from './resolve.ts'
 
 /** The outcome of one document; times in epoch ms. `id` is null if a dry run would create the journey. */
 export interface Applied extends Omit<JourneyView, 'id'> {

@@ -30,7 +30,10 @@ export const stepsOf = (file: unknown): Generator<PlacedStep> => stepsIn(recordO
  * is absent here are kept as they are written.
  */
 export type Sources = {
-  readonly [kind in 'project' | 'form' | 'webinar' | 'course']?: (work: Work, ref: string) => Promise<{ id: string }>
+  readonly [kind in 'project' | 'form' | 'webinar' | 'course']?: (
+    work: Work,
+    ref: string,
+  ) => Promise<{ id: string; name?: string }>
 }
 
 type Property = 'list' | 'pipeline' | 'stage' | 'from' | keyof Sources

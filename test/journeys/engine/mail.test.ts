@@ -1,10 +1,13 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
 import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { rolledBack } from '../../../src/cli/trial.ts'
 import { emit } from '../../../src/events/emit.ts'
 import { sampleEvent } from '../../../src/events/samples.ts'
+import { type Rehearsal, rehearse } from '../../../src/journeys/engine/engine.ts'
 import { triggerJourney } from '../../../src/journeys/journeys.ts'
 import type { SuppressionReason } from '../../../src/messages/messages.ts'
 import { addSender, suppressAddresses } from '../../../src/messages/messages.ts'
+import type { Work } from '../../../src/store/work.ts'
 import { applyProjects } from '../../../src/studio/studio.ts'
 import { useApp } from '../../support/app.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../../support/journeys.ts'
@@ -287,4 +290,83 @@ test('suppressing 500 addresses at once ends their runs in this account only, an
   await suppress('c1@example.com', 'manual')
   const open = (await bench.runs(journey)).filter(({ status }) => status === 'running')
   expect(open.map(({ email }) => email)).toEqual(['c1@example.com'])
+})
+
+const countRows = async () => {
+  const tables = await target.app.sql<{ name: string }>(
+    `select relname::text as name from pg_class where relkind = 'r' and relnamespace = current_schema()::regnamespace order by 1`,
+  )
+  const [row] = await target.app.sql(
+    `select ${tables.map(({ name }) => `(select count(*) from "${name}") as "${name}"`).join(', ')}`,
+  )
+  return row
+}
+const rehearseFile = async (document: unknown, data = {}, email = 'ada@example.com') => {
+  const sendMails = await target.app.journeyMails()
+  return rolledBack<Work, Rehearsal>(
+    (trial) => target.app.work<never>(bench.account.id, 'cli:test', trial),
+    (work) => rehearse(work, sendMails, { document, urlFaults: [], email, data }),
+  )
+}
+
+test('a rehearsal walks through waits, branches, webhooks and emails with their times, and writes nothing', async () => {
+  await bench.add(listId, ['ada@example.com'], { name: 'Ada', plan: 'free' })
+  const document = {
+    name: 'J',
+    trigger: { kind: 'lead-hot' },
+    exitOn: ['list-removed'],
+    steps: [
+      { kind: 'delay', for: '2d' },
+      {
+        kind: 'branch',
+        if: { field: 'plan', equals: 'pro' },
+        then: [{ ...mail, subject: 'For {{ name }}, {{ order }}' }],
+        else: [{ kind: 'exit' }],
+      },
+      { kind: 'webhook', url: 'https://hooks.example.com/x', body: { order: '{{ order }}' } },
+      { kind: 'wait-for', event: 'deal.created', timeout: '1d', then: [{ kind: 'exit' }], else: [] },
+      { kind: 'update-field', field: 'note', value: '{{ order }}' },
+      { kind: 'branch', if: { field: 'note', exists: true }, then: [{ kind: 'create-deal', title: '{{ note }}' }] },
+      { kind: 'split', percent: 100, a: [{ kind: 'remove-from-list', list: 'Leads' }], b: [] },
+      mail,
+    ],
+  }
+  const before = await countRows()
+  const contact = await bench.contacts('ada@example.com')
+  const startMs = clock.now().getTime()
+  const { steps, ...rest } = await rehearseFile(document, { plan: 'pro', order: '7' })
+  const assumed = { status: 'exited', reason: 'exit rule: list-removed', endedAt: startMs + 3 * day }
+  expect(rest).toEqual({ journey: 'J', email: 'ada@example.com', listId, ...assumed })
+  const subject = 'For Ada, 7'
+  expect(steps.map(({ at, step, outcome, detail }) => [(at - startMs) / day, step, outcome, detail])).toEqual([
+    [0, 'steps[0]', 'waits', null],
+    [2, 'steps[1]', 'then', 'plan is "pro"; the condition is equals "pro"'],
+    [2, 'steps[1].then[0]', 'would be sent', `"${subject}", project Welcome, marketing`],
+    [2, 'steps[2]', 'would be posted; an answer of 200 is assumed', 'POST https://hooks.example.com/x'],
+    [2, 'steps[3]', 'else', 'assumed: no deal.created in 1d'],
+    [3, 'steps[4]', 'updated', 'note = "7"'],
+    [3, 'steps[5]', 'then', 'note is "7"; the condition is exists true'],
+    [3, 'steps[5].then[0]', 'would be created', '7'],
+    [3, 'steps[6]', 'a', 'at random: 100 % take side a'],
+    [3, 'steps[6].a[0]', 'removed', 'Leads'],
+  ])
+  expect(steps[2]!.email).toEqual({ to: 'ada@example.com', type: 'marketing', project: 'Welcome', subject })
+  expect(steps[3]!.webhook).toEqual({ url: 'https://hooks.example.com/x', body: { order: '7' } })
+  expect(steps[0]!.until).toBe(startMs + 2 * day)
+  const free = await rehearseFile(document)
+  expect(free.steps.map(({ outcome }) => outcome)).toEqual(['waits', 'else', 'exited'])
+  expect(free.steps[1]!.detail).toBe('plan is "free"; the condition is equals "pro"')
+  expect([await countRows(), await bench.contacts('ada@example.com')]).toEqual([before, contact])
+})
+
+test('a rehearsal says that a suppressed address gets no email, and refuses a bad file and an unknown address', async () => {
+  await bench.add(listId, ['ada@example.com'])
+  await suppress('ada@example.com', 'complained')
+  const document = { name: 'J', trigger: { kind: 'api' }, steps: [mail] }
+  const { steps, status } = await rehearseFile(document)
+  expect([steps.map(({ outcome }) => outcome), status]).toEqual([['suppressed: complained'], 'completed'])
+  await expect(rehearseFile({ ...document, steps: [{ ...mail, project: 'None' }] })).rejects.toMatchObject({
+    kind: 'invalid',
+  })
+  await expect(rehearseFile(document, {}, 'none@example.com')).rejects.toMatchObject({ kind: 'not_found' })
 })
