@@ -5,6 +5,7 @@ import { chmod, chown, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { parse } from 'yaml'
 import { fromPasswd, isRoot } from '../../../src/embedded/user.ts'
 import { freePort } from '../../support/daemon.ts'
 import type { Server } from '../chaos/chaos.ts'
@@ -50,25 +51,28 @@ export interface Patroni extends Server {
 
 const loopback = '127.0.0.1'
 
-/** A failover takes `ttl` if the node is silent, and one `loop_wait` if its Patroni is alive: no restart is awaited. */
-const dynamic = {
-  ttl: 20,
-  loop_wait: 1,
-  retry_timeout: 5,
-  primary_start_timeout: 0,
-  synchronous_mode: true,
-  postgresql: {
-    use_pg_rewind: true,
-    parameters: { max_connections: 200, fsync: 'off', wal_log_hints: 'on', log_min_error_statement: 'panic' },
-  },
+const page = join(import.meta.dirname, '../../../docs/recipes/patroni.md')
+
+/** Returns a code block of the page. */
+const documented = async (language: string): Promise<string> =>
+  new RegExp(`\`\`\`${language}\\n([\\s\\S]+?)\`\`\``).exec(await readFile(page, 'utf8'))![1]!
+
+/** The documented settings, without waiting for the disk. */
+const readSettings = async () => {
+  const { postgresql, ...settings } = parse(await documented('yaml'))
+  const parameters = { ...postgresql.parameters, fsync: 'off', log_min_error_statement: 'panic' }
+  return { ...settings, postgresql: { ...postgresql, parameters } }
 }
 
-const configOf = ({ name, port, restPort, data }: Node, etcdPort: number, bin: string, folder: string) => ({
+const configOf = (
+  { name, port, restPort, data }: Node,
+  { etcdPort, bin, folder, settings }: { etcdPort: number; bin: string; folder: string; settings: object },
+) => ({
   scope: 'chaos',
   name,
   restapi: { listen: `${loopback}:${restPort}`, connect_address: `${loopback}:${restPort}` },
   etcd3: { host: `${loopback}:${etcdPort}` },
-  bootstrap: { dcs: dynamic, initdb: [{ encoding: 'UTF8' }, { locale: 'C' }, { auth: 'trust' }] },
+  bootstrap: { dcs: settings, initdb: [{ encoding: 'UTF8' }, { locale: 'C' }, { auth: 'trust' }] },
   postgresql: {
     listen: `${loopback}:${port}`,
     connect_address: `${loopback}:${port}`,
@@ -82,24 +86,15 @@ const configOf = ({ name, port, restPort, data }: Node, etcdPort: number, bin: s
   },
 })
 
-// HAProxy ends the sessions of a former leader, so that no client keeps using it.
-const haproxyConfig = (port: number, nodes: readonly Node[]) => `
-global
-  maxconn 2000
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 1h
-  timeout server 1h
-  timeout check 2s
-listen leader
-  bind ${loopback}:${port}
-  option httpchk
-  http-check send meth OPTIONS uri /primary
-  http-check expect status 200
-  default-server inter 500ms fall 2 rise 1 on-marked-down shutdown-sessions
-${nodes.map(({ name, port: own, restPort }) => `  server ${name} ${loopback}:${own} check port ${restPort}`).join('\n')}
-`
+/** Returns the documented configuration with other addresses. */
+const haproxyConfig = async (port: number, nodes: readonly Node[]) => {
+  const config = (await documented('haproxy')).replace('127.0.0.1:5432', `${loopback}:${port}`)
+  return nodes.reduce(
+    (text, { name, port: own, restPort }) =>
+      text.replace(new RegExp(`server ${name} .*`), `server ${name} ${loopback}:${own} check port ${restPort}`),
+    config,
+  )
+}
 
 /** Starts three nodes with synchronous replication, etcd and HAProxy, on loopback ports and in a temporary folder. */
 export const openPatroni = async (): Promise<Patroni> => {
@@ -125,19 +120,20 @@ export const openPatroni = async (): Promise<Patroni> => {
     ...['--listen-client-urls', client, '--advertise-client-urls', client],
     ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer, '--initial-cluster', `etcd=${peer}`],
   ])
+  const settings = await readSettings()
   const nodes: Node[] = []
   for (const name of ['node0', 'node1', 'node2']) {
     const node = { name, port: await freePort(), restPort: await freePort(), data: join(folder, name) }
     nodes.push(node)
     await mkdir(node.data, { mode: 0o700 })
     if (user) await chown(node.data, user.uid, user.gid)
-    await writeFile(join(folder, `${name}.yml`), JSON.stringify(configOf(node, etcdPort, bin, folder)))
+    await writeFile(join(folder, `${name}.yml`), JSON.stringify(configOf(node, { etcdPort, bin, folder, settings })))
   }
   const agents = new Map<Node, ChildProcess>()
   const startAgent = (node: Node) => void agents.set(node, run(programs.patroni, [join(folder, `${node.name}.yml`)]))
   nodes.forEach(startAgent)
   const port = await freePort()
-  await writeFile(join(folder, 'haproxy.cfg'), haproxyConfig(port, nodes))
+  await writeFile(join(folder, 'haproxy.cfg'), await haproxyConfig(port, nodes))
   run(programs.haproxy, ['-db', '-f', join(folder, 'haproxy.cfg')])
 
   // Each node is asked directly: its information about another one may be as old as the other's lease.
