@@ -127,7 +127,7 @@ export const lessonColumns = 'l.id, l.title, l.content, l.video_url as "videoUrl
 /** Their types in PostgreSQL. */
 export const lessonTypes = { id: 'text', title: 'text', content: 'text', videoUrl: 'text', position: 'int4' } as const
 
-export const viewLesson = <Row extends LessonRow>({ videoUrl, ...lesson }: Row) => ({
+export const viewLesson = ({ videoUrl, ...lesson }: LessonRow): LessonView => ({
   ...lesson,
   ...(videoUrl !== null && { videoUrl }),
 })

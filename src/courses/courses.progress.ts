@@ -2,23 +2,16 @@ import { byName } from '../lib/names.ts'
 import { notFound, Problem } from '../lib/problem.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
-import {
-  type CourseView,
-  courseById,
-  isEntitled,
-  type LessonRow,
-  type LessonView,
-  lessonColumns,
-  lessonTypes,
-  type Reader,
-  viewLesson,
-} from './courses.find.ts'
+import { type CourseView, courseById, isEntitled, type LessonRow, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
+
+/** A lesson as one member sees it, without its content. */
+export type SeenLesson = Omit<LessonRow, 'content'> & { isFinished: boolean }
 
 /** A course as one member sees it. */
 export interface Progress {
   course: CourseView
-  lessons: (LessonView & { isFinished: boolean })[]
+  lessons: SeenLesson[]
   isCompleted: boolean
 }
 
@@ -40,10 +33,10 @@ export const entitledEmail = async (reader: Reader, memberId: string): Promise<s
   return member && (await isEntitled(reader, memberId)) ? member.email : null
 }
 
-const readLessons = preparedStatement<LessonRow & { isFinished: boolean }>(
+const readLessons = preparedStatement<SeenLesson>(
   'read-progress',
-  { ...lessonTypes, isFinished: 'bool' },
-  `select ${lessonColumns}, f.lesson_id is not null as "isFinished"
+  { id: 'text', title: 'text', videoUrl: 'text', position: 'int4', isFinished: 'bool' },
+  `select l.id, l.title, l.video_url as "videoUrl", l.position, f.lesson_id is not null as "isFinished"
    from lessons l left join finished_lessons f
      on f.account_id = $1 and f.member_id = $3 and f.course_id = $2 and f.lesson_id = l.id
    where l.account_id = $1 and l.course_id = $2 order by l.position`,
@@ -62,7 +55,7 @@ export const readProgress = async (reader: Reader, memberId: string, courseId: s
   if (!course) return null
   const lessons = await sql(readLessons, [accountId, courseId, memberId])
   const completions = await sql(readCompletion, [accountId, memberId, courseId])
-  return { course, lessons: lessons.map(viewLesson), isCompleted: completions.length > 0 }
+  return { course, lessons, isCompleted: completions.length > 0 }
 }
 
 const readHtml = preparedStatement<{ html: string }>(

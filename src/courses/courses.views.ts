@@ -2,8 +2,7 @@ import { maskedEmail } from '../lib/email.ts'
 import { type Html, html } from '../pages/html.ts'
 import type { PageView } from '../pages/page.ts'
 import { type Certificate, nameMaxLength } from './courses.certificates.ts'
-import type { LessonView } from './courses.find.ts'
-import type { Progress } from './courses.progress.ts'
+import type { Progress, SeenLesson } from './courses.progress.ts'
 import { videoOf } from './courses.video.ts'
 
 /** Links and forms are relative and contain the session, because a frame in another site keeps no cookies (courses.links.ts). */
@@ -203,8 +202,8 @@ ${
 })
 
 /** Returns the video with what the page loads for it, or null for a lesson without one. */
-const videoView = ({ title, videoUrl }: LessonView): { body: Html; loads: NonNullable<PageView['loads']> } | null => {
-  const video = videoUrl === undefined ? null : videoOf(videoUrl)
+const videoView = ({ title, videoUrl }: SeenLesson): { body: Html; loads: NonNullable<PageView['loads']> } | null => {
+  const video = videoUrl === null ? null : videoOf(videoUrl)
   if (!video) return null
   const { kind, src, origin } = video
   // YouTube refuses to play without a referrer.
@@ -217,18 +216,13 @@ const videoView = ({ title, videoUrl }: LessonView): { body: Html; loads: NonNul
 }
 
 /** `content` is the lesson's HTML. */
-export const lessonView = (
-  { session }: Visitor,
-  progress: Progress,
-  lesson: Progress['lessons'][number],
-  content: Html,
-): PageView => {
+export const lessonView = ({ session }: Visitor, progress: Progress, lesson: SeenLesson, content: Html): PageView => {
   const { course, lessons } = progress
   const place = lessons.indexOf(lesson)
   const [previous, next] = [lessons[place - 1], lessons[place + 1]]
   const video = videoView(lesson)
-  const link = ({ id, title }: LessonView) => html`<a href="?session=${session}&lesson=${id}">${title}</a>`
-  const follow = ({ id, title }: LessonView) =>
+  const link = ({ id, title }: SeenLesson) => html`<a href="?session=${session}&lesson=${id}">${title}</a>`
+  const follow = ({ id, title }: SeenLesson) =>
     html`<a class="act" href="?session=${session}&lesson=${id}">Next: ${title}</a>`
   return {
     title: `${lesson.title} – ${course.title}`,

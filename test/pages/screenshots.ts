@@ -183,14 +183,24 @@ const takeAll = async (browser: Browser): Promise<void> => {
 
   await svc('accounts', 'claim-slug', 'harbour')
   const course = await svc('courses', 'create', '--title', 'Knots', '--publish')
+  const lesson =
+    '## Make it\n\n1. Make a *loop*.\n2. Pull it **tight**.\n\n> Never undone by itself.\n\n`loop -> up -> down`'
   for (const title of ['The bowline', 'The figure of eight'])
-    await svc('courses', 'lessons', 'add', course.id, '--title', title, '--content', 'Make a loop.\n\nPull it tight.')
+    await svc('courses', 'lessons', 'add', course.id, '--title', title, '--content', lesson)
   await call('POST', `/courses/${course.id}/enroll`, { email: 'eve@example.com' })
   const access = await mailOf(/access/)
   await pictureMail(page, 'mail-course', access.html)
   await go(access.link('/embed'), 'portal')
   await page.getByRole('link', { name: 'The bowline' }).click()
   await picture(page, 'portal-lesson')
+  await press(page, 'Finish this lesson')
+  await page.getByRole('link', { name: 'The figure of eight' }).click()
+  await press(page, 'Finish this lesson')
+  await page.getByRole('link', { name: 'Your certificate' }).click()
+  await page.getByLabel('Name on the certificate').fill('Eve Laurent')
+  await press(page, 'Save the name')
+  await picture(page, 'portal-completed')
+  await go((await mailOf(/You have completed/)).link('/certificate/'), 'certificate')
   await pictureReadme(scripted, welcome.html)
 }
 
